@@ -1,7 +1,15 @@
 //! Near-duplicate detection without a database: fingerprints, distances and exact search plans.
 
+pub mod config;
 pub mod fingerprint;
+pub mod han;
+pub mod hash;
+pub mod normalize;
 pub mod search;
 pub mod simd;
+pub mod simhash;
+pub mod tokenize;
 
+pub use config::{Config, ConfigError};
 pub use fingerprint::Fingerprint;
+pub use simhash::{Feature, Simhasher, SimhasherError, WeightError, from_features};

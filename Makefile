@@ -1,0 +1,51 @@
+# Every target sets up what it needs and says one line a step; the work is in scripts/.
+# PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
+
+.PHONY: help build install uninstall demo demo-stop test soak bench lint clean
+
+help:
+	@echo 'make build      compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names'
+	@echo 'make install    put it into that PostgreSQL (honours DESTDIR); make uninstall takes it out'
+	@echo 'make demo       near-duplicates in real texts, in a server of its own; make demo-stop ends it'
+	@echo 'make test       unit, property, doc, regression, isolation and cluster tests'
+	@echo 'make soak       the cluster tests at full length: an hour or more'
+	@echo 'make bench      speed of the core and of SQL'
+	@echo 'make lint       formatting, clippy, shellcheck'
+	@echo 'make clean      remove everything that was built, and the demo server'
+
+build:
+	@scripts/setup.sh build
+	@scripts/build.sh
+
+install:
+	@scripts/install.sh
+
+uninstall:
+	@scripts/install.sh uninstall
+
+demo:
+	@scripts/setup.sh build
+	@scripts/demo.sh
+
+demo-stop:
+	@scripts/demo.sh stop
+
+test:
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+soak:
+	@scripts/setup.sh test
+	@PG_TEST_EXTRA="$$PG_TEST_EXTRA soak" scripts/test.sh tap
+
+bench:
+	@scripts/setup.sh build
+	@scripts/bench.sh
+
+lint:
+	@scripts/setup.sh build
+	@scripts/lint.sh
+
+clean:
+	@scripts/demo.sh stop
+	@scripts/clean.sh

@@ -1,0 +1,487 @@
+//! The configuration of a fingerprint: a small JSON object, checked when it is read.
+//!
+//! Every key has a default, so `{}` is a whole configuration. The text form is canonical: only the
+//! keys that differ from the default, in one order, so equal configurations have equal texts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+/// How a text becomes features and their weights.
+///
+/// ```
+/// use simhash_core::config::{Config, Tokenizer};
+/// let config: Config = r#"{"shingle": 2, "tokenizer": "char", "weight": "log"}"#.parse().unwrap();
+/// assert_eq!(config.tokenizer, Tokenizer::Char);
+/// assert_eq!(config.to_string(), r#"{"tokenizer": "char", "shingle": 2}"#);
+/// assert_eq!(Config::default().to_string(), "{}");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Config {
+    /// How normalised text is cut into tokens.
+    pub tokenizer: Tokenizer,
+    /// Tokens in a feature: 1 to [`MAX_SHINGLE`] consecutive ones.
+    pub shingle: usize,
+    /// What a distinct feature weighs.
+    pub weight: Weight,
+    /// The normalisation steps that are applied, always in the order of [`NormalizeStep::ALL`].
+    pub normalize: NormalizeSteps,
+    /// The stop words that are removed before shingling.
+    pub stopwords: StopWords,
+    /// Whether jieba guesses words that are not in its dictionary (hidden Markov model).
+    pub hmm: bool,
+    /// The trained model that [`Weight::Idf`], [`Weight::Tfidf`], [`Weight::Entropy`] and [`Cap::Percentile`] read.
+    pub model: Option<String>,
+    /// How a feature's place in the text enters its hash.
+    pub position: Position,
+    /// The weight above which a feature counts no more.
+    pub cap: Option<Cap>,
+}
+
+/// The longest shingle, in tokens: the cost of a text grows with it.
+pub const MAX_SHINGLE: usize = 1000;
+
+/// Weights are integers in units of 1 / `WEIGHT_UNIT`; see [`crate::weight`].
+pub const WEIGHT_UNIT: u32 = 1024;
+
+/// The largest absolute cap: the largest term frequency that is told apart.
+pub const MAX_CAP: u32 = 1 << 21;
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident, default $default:ident, { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order in which the documentation lists them.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// The value's name in a configuration.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)+ }
+            }
+
+            fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.name() == name)
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self { $name::$default }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.write_str(self.name()) }
+        }
+    };
+}
+
+choice! {
+    /// How normalised text is cut into tokens.
+    Tokenizer, default Auto, {
+        /// Runs of Han characters through jieba, everything else by [`Tokenizer::Word`].
+        Auto = "auto",
+        /// Unicode word boundaries (UAX #29).
+        Word = "word",
+        /// The whole text through jieba.
+        Jieba = "jieba",
+        /// Extended grapheme clusters (UAX #29): what a reader calls characters.
+        Char = "char",
+    }
+}
+
+choice! {
+    /// What a distinct feature weighs.
+    Weight, default Log, {
+        /// 1.
+        Uniform = "uniform",
+        /// Its number of occurrences.
+        Tf = "tf",
+        /// 1 + ln(its number of occurrences).
+        Log = "log",
+        /// 1 to 5 by importance.
+        Level = "level",
+        /// Inverse document frequency; needs a model.
+        Idf = "idf",
+        /// Term frequency times inverse document frequency; needs a model.
+        Tfidf = "tfidf",
+        /// E-Simhash's quadratic mean of tf-idf and neighbour entropy; needs a model.
+        Entropy = "entropy",
+    }
+}
+
+choice! {
+    /// Which stop words are removed before shingling.
+    StopWords, default None, {
+        /// None.
+        None = "none",
+        /// English ones.
+        En = "en",
+        /// Chinese ones.
+        Zh = "zh",
+        /// English and Chinese ones.
+        Auto = "auto",
+    }
+}
+
+choice! {
+    /// How a feature's place in the text enters its hash.
+    Position, default None, {
+        /// Not at all: a bag of features.
+        None = "none",
+        /// The rank of its first occurrence among the distinct features, XORed into the low bits (E-Simhash).
+        Paper = "paper",
+        /// The sixteenth of the distinct features that rank lies in, XORed into the low four bits.
+        Bucket = "bucket",
+    }
+}
+
+choice! {
+    /// One step of normalisation.
+    NormalizeStep, default Nfkc, {
+        /// Tags, comments, scripts and styles dropped, entities decoded.
+        Html = "html",
+        /// Unicode normalisation form KC, which also turns full-width forms into half-width ones.
+        Nfkc = "nfkc",
+        /// Full Unicode case folding.
+        Lower = "lower",
+        /// Traditional Chinese characters become simplified ones.
+        Simplified = "simplified",
+        /// Punctuation and symbols other than emoji dropped.
+        Punctuation = "punctuation",
+        /// Invisible format characters dropped, runs of white space become one space, none at the ends.
+        Space = "space",
+    }
+}
+
+/// The largest weight that counts: what is heavier weighs this much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cap {
+    /// In units of 1 / [`WEIGHT_UNIT`]: 1 to [`MAX_CAP`] · [`WEIGHT_UNIT`].
+    Absolute(u32),
+    /// The given percentile, 1 to 99, of the model's weights.
+    Percentile(u8),
+}
+
+/// A set of [`NormalizeStep`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NormalizeSteps(u8);
+
+impl NormalizeSteps {
+    /// No step at all.
+    pub const NONE: NormalizeSteps = NormalizeSteps(0);
+
+    /// Whether the set holds `step`.
+    pub const fn contains(self, step: NormalizeStep) -> bool {
+        self.0 & (1 << step as u8) != 0
+    }
+
+    /// The set with `step`.
+    pub const fn with(self, step: NormalizeStep) -> Self {
+        NormalizeSteps(self.0 | 1 << step as u8)
+    }
+
+    /// The set without `step`.
+    pub const fn without(self, step: NormalizeStep) -> Self {
+        NormalizeSteps(self.0 & !(1 << step as u8))
+    }
+
+    /// The steps in the order in which they are applied.
+    pub fn iter(self) -> impl Iterator<Item = NormalizeStep> {
+        NormalizeStep::ALL.iter().copied().filter(move |&step| self.contains(step))
+    }
+}
+
+impl FromIterator<NormalizeStep> for NormalizeSteps {
+    fn from_iter<I: IntoIterator<Item = NormalizeStep>>(steps: I) -> Self {
+        steps.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+/// Every step but `html`.
+impl Default for NormalizeSteps {
+    fn default() -> Self {
+        NormalizeStep::ALL.iter().copied().filter(|&step| step != NormalizeStep::Html).collect()
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            tokenizer: Tokenizer::default(),
+            shingle: 1,
+            weight: Weight::default(),
+            normalize: NormalizeSteps::default(),
+            stopwords: StopWords::default(),
+            hmm: true,
+            model: None,
+            position: Position::default(),
+            cap: None,
+        }
+    }
+}
+
+/// Why a text is not a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// What is wrong, quoting the key or value at fault.
+    pub message: String,
+    /// What is allowed instead.
+    pub hint: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.hint)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+const KEYS: [&str; 9] =
+    ["tokenizer", "shingle", "weight", "normalize", "stopwords", "hmm", "model", "position", "cap"];
+
+impl FromStr for Config {
+    type Err = ConfigError;
+
+    fn from_str(json: &str) -> Result<Self, ConfigError> {
+        Config::parse(json)
+    }
+}
+
+impl Config {
+    /// Reads a JSON object.
+    ///
+    /// # Errors
+    /// Text that is not a JSON object, an unknown key, a value of the wrong type or out of range, and a
+    /// combination that cannot work.
+    ///
+    /// ```
+    /// use simhash_core::config::Config;
+    /// let error = Config::parse(r#"{"shingel": 2}"#).unwrap_err();
+    /// assert_eq!(error.message, "unknown key \"shingel\"");
+    /// assert!(error.hint.contains("shingle"));
+    /// ```
+    pub fn parse(json: &str) -> Result<Self, ConfigError> {
+        let value: Value = serde_json::from_str(json).map_err(|error| ConfigError {
+            message: format!("not valid JSON: {error}"),
+            hint: "A configuration is a JSON object such as {\"shingle\": 2}.".into(),
+        })?;
+        let Value::Object(object) = value else {
+            return Err(ConfigError {
+                message: format!("not a JSON object: {}", quote(&value)),
+                hint: "A configuration is a JSON object such as {\"shingle\": 2}.".into(),
+            });
+        };
+        Self::from_object(&object)
+    }
+
+    fn from_object(object: &Map<String, Value>) -> Result<Self, ConfigError> {
+        let mut config = Config::default();
+        for (key, value) in object {
+            match key.as_str() {
+                "tokenizer" => config.tokenizer = named(key, value, Tokenizer::ALL, Tokenizer::from_name)?,
+                "shingle" => config.shingle = shingle(value)?,
+                "weight" => config.weight = named(key, value, Weight::ALL, Weight::from_name)?,
+                "normalize" => config.normalize = steps(value)?,
+                "stopwords" => config.stopwords = named(key, value, StopWords::ALL, StopWords::from_name)?,
+                "hmm" => {
+                    config.hmm = value.as_bool().ok_or_else(|| invalid(key, value, "true or false".into()))?
+                }
+                "model" => config.model = Some(model(value)?),
+                "position" => config.position = named(key, value, Position::ALL, Position::from_name)?,
+                "cap" => config.cap = Some(cap(value)?),
+                _ => {
+                    return Err(ConfigError {
+                        message: format!("unknown key {}", quote(&Value::from(key.as_str()))),
+                        hint: format!("The keys are {}.", KEYS.join(", ")),
+                    });
+                }
+            }
+        }
+        config.check_combination()?;
+        Ok(config)
+    }
+
+    fn check_combination(&self) -> Result<(), ConfigError> {
+        let trained = matches!(self.weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
+        let percentile = matches!(self.cap, Some(Cap::Percentile(_)));
+        match (&self.model, trained, percentile) {
+            (None, true, _) => Err(ConfigError {
+                message: format!("\"weight\" \"{}\" needs a \"model\"", self.weight),
+                hint: "Name a trained model, or use one of the weights uniform, tf, log, level.".into(),
+            }),
+            (None, false, true) => Err(ConfigError {
+                message: "a percentile as \"cap\" needs a \"model\"".into(),
+                hint: "Name a trained model, or give the cap as a number greater than 0.".into(),
+            }),
+            (Some(model), false, false) => Err(ConfigError {
+                message: format!("\"model\" {} is not used by anything", quote(&Value::from(model.as_str()))),
+                hint: "A model serves the weights idf, tfidf, entropy and a percentile as cap.".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The value as JSON, shortened when it is long.
+fn quote(value: &Value) -> String {
+    const LONGEST: usize = 64;
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+fn invalid(key: &str, value: &Value, allowed: String) -> ConfigError {
+    ConfigError {
+        message: format!("invalid value {} for \"{key}\"", quote(value)),
+        hint: format!("Allowed: {allowed}."),
+    }
+}
+
+fn named<T: Copy + fmt::Display>(
+    key: &str,
+    value: &Value,
+    all: &[T],
+    from_name: impl Fn(&str) -> Option<T>,
+) -> Result<T, ConfigError> {
+    value.as_str().and_then(from_name).ok_or_else(|| invalid(key, value, names(all)))
+}
+
+fn names<T: fmt::Display>(all: &[T]) -> String {
+    all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn shingle(value: &Value) -> Result<usize, ConfigError> {
+    value
+        .as_u64()
+        .and_then(|k| usize::try_from(k).ok())
+        .filter(|k| (1..=MAX_SHINGLE).contains(k))
+        .ok_or_else(|| invalid("shingle", value, format!("a whole number from 1 to {MAX_SHINGLE}")))
+}
+
+fn steps(value: &Value) -> Result<NormalizeSteps, ConfigError> {
+    let allowed = || format!("a list out of {}", names(NormalizeStep::ALL));
+    let list = value.as_array().ok_or_else(|| invalid("normalize", value, allowed()))?;
+    list.iter()
+        .map(|step| {
+            step.as_str()
+                .and_then(NormalizeStep::from_name)
+                .ok_or_else(|| invalid("normalize", step, allowed()))
+        })
+        .collect()
+}
+
+fn model(value: &Value) -> Result<String, ConfigError> {
+    value
+        .as_str()
+        .filter(|name| !name.is_empty() && !name.contains('\0'))
+        .map(str::to_owned)
+        .ok_or_else(|| invalid("model", value, "the name of a trained model".into()))
+}
+
+fn cap(value: &Value) -> Result<Cap, ConfigError> {
+    let parsed = match value {
+        Value::Number(number) => number.as_f64().and_then(absolute_cap),
+        Value::String(text) => percentile_cap(text),
+        _ => None,
+    };
+    parsed.ok_or_else(|| {
+        invalid(
+            "cap",
+            value,
+            format!(
+                "a number from 1/{WEIGHT_UNIT} to {MAX_CAP}, or with a model a percentile, \"1%\" to \"99%\""
+            ),
+        )
+    })
+}
+
+/// Rounds to the nearest unit, because weights are whole numbers of units.
+fn absolute_cap(cap: f64) -> Option<Cap> {
+    let units = (cap * f64::from(WEIGHT_UNIT)).round();
+    (cap > 0.0 && units >= 1.0 && units <= f64::from(MAX_CAP) * f64::from(WEIGHT_UNIT))
+        .then_some(Cap::Absolute(units as u32))
+}
+
+fn percentile_cap(text: &str) -> Option<Cap> {
+    let digits = text.strip_suffix('%')?;
+    let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+    let percent: u8 = digits.parse().ok().filter(|_| plain)?;
+    (1..=99).contains(&percent).then_some(Cap::Percentile(percent))
+}
+
+impl Cap {
+    fn to_json(self) -> Value {
+        match self {
+            Cap::Absolute(units) if units % WEIGHT_UNIT == 0 => Value::from(units / WEIGHT_UNIT),
+            Cap::Absolute(units) => Value::from(f64::from(units) / f64::from(WEIGHT_UNIT)),
+            Cap::Percentile(percent) => Value::from(format!("{percent}%")),
+        }
+    }
+}
+
+/// The canonical text form: keys that differ from the default, in a fixed order.
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Config::default();
+        let mut object = ObjectWriter { out: f, empty: true };
+        object.out.write_str("{")?;
+        if self.tokenizer != default.tokenizer {
+            object.entry("tokenizer", self.tokenizer.name().into())?;
+        }
+        if self.shingle != default.shingle {
+            object.entry("shingle", self.shingle.into())?;
+        }
+        if self.weight != default.weight {
+            object.entry("weight", self.weight.name().into())?;
+        }
+        if self.normalize != default.normalize {
+            object.list("normalize", self.normalize.iter().map(NormalizeStep::name))?;
+        }
+        if self.stopwords != default.stopwords {
+            object.entry("stopwords", self.stopwords.name().into())?;
+        }
+        if self.hmm != default.hmm {
+            object.entry("hmm", self.hmm.into())?;
+        }
+        if let Some(model) = &self.model {
+            object.entry("model", model.as_str().into())?;
+        }
+        if self.position != default.position {
+            object.entry("position", self.position.name().into())?;
+        }
+        if let Some(cap) = self.cap {
+            object.entry("cap", cap.to_json())?;
+        }
+        object.out.write_str("}")
+    }
+}
+
+/// Writes entries with PostgreSQL's own spacing of jsonb.
+struct ObjectWriter<'a, 'f> {
+    out: &'a mut fmt::Formatter<'f>,
+    empty: bool,
+}
+
+impl ObjectWriter<'_, '_> {
+    fn key(&mut self, key: &str) -> fmt::Result {
+        let comma = if std::mem::take(&mut self.empty) { "" } else { ", " };
+        write!(self.out, "{comma}\"{key}\": ")
+    }
+
+    fn entry(&mut self, key: &str, value: Value) -> fmt::Result {
+        self.key(key)?;
+        write!(self.out, "{value}")
+    }
+
+    fn list(&mut self, key: &str, names: impl Iterator<Item = &'static str>) -> fmt::Result {
+        self.key(key)?;
+        let quoted: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
+        write!(self.out, "[{}]", quoted.join(", "))
+    }
+}

@@ -1,0 +1,106 @@
+# Private PostgreSQL clusters for the demo, the tests and the benchmarks: a copy of the server's programs with the
+# extension installed into it, run by an unprivileged user. The server on this machine is never touched. Sourced after lib.sh.
+# shellcheck shell=bash disable=SC2154 # top, pg_feature: lib.sh
+
+# PostgreSQL refuses to run as root, so root borrows an unprivileged user.
+server_user=$(id -un)
+if [ "$(id -u)" -eq 0 ]; then
+  server_user=nobody
+  if id postgres >/dev/null 2>&1; then server_user=postgres; fi
+fi
+
+# as_server COMMAND...: as the user who owns the clusters, in the working directory, free of the caller's PG* settings.
+as_server() {
+  (
+    cd "$work" || exit
+    unset "${!PG@}"
+    export PATH=$bindir:$PATH HOME=$work LC_ALL=C
+    if [ "$(id -u)" -eq 0 ]; then exec runuser -u "$server_user" -- "$@"; else exec "$@"; fi
+  )
+}
+
+# use_workdir: sets work to target/, or to a directory in /var/tmp when the server's user cannot reach the checkout
+# (below /root, say); target/workdir remembers which.
+use_workdir() {
+  mkdir -p target
+  work=$top/target bindir=
+  if [ "$(id -u)" -eq 0 ] && ! runuser -u "$server_user" -- test -x "$work"; then
+    work=$(cat target/workdir 2>/dev/null || true)
+    if [ ! -O "${work:-/nonexistent}" ]; then
+      work=$(mktemp -d /var/tmp/pg_simhash.XXXXXX)
+      chmod 755 "$work"
+      say "$work" >target/workdir
+    fi
+  fi
+}
+
+# stage_server NAME: copies the server below $work/pgNN-NAME, installs the extension there and sets bindir to the copy's.
+# PostgreSQL finds its files relative to its own program, so the copy is complete; if it does not, the extension goes into
+# the server itself.
+stage_server() {
+  local root=$work/$pg_feature-$1 source_bindir pkglibdir sharedir stamp
+  source_bindir=$("$PG_CONFIG" --bindir)
+  pkglibdir=$("$PG_CONFIG" --pkglibdir)
+  sharedir=$("$PG_CONFIG" --sharedir)
+  stamp="$("$PG_CONFIG" --version) $source_bindir $(stat -c %Y "$source_bindir/postgres")"
+  if [ "$(cat "$root/stamp" 2>/dev/null || true)" != "$stamp" ]; then
+    rm -rf "$root"
+    (umask 022 && copy_server "$root" "$source_bindir" "$pkglibdir" "$sharedir")
+    say "$stamp" >"$root/stamp"
+  fi
+  bindir=$root$source_bindir
+  case $("$bindir/pg_config" --pkglibdir) in
+    "$root"/*) install_tree "$root" "$pkglibdir" "$sharedir" ;;
+    *)
+      bindir=$source_bindir
+      scripts/install.sh
+      ;;
+  esac
+}
+
+# Only PostgreSQL's own programs: on some systems bindir is /usr/bin.
+copy_server() {
+  local root=$1 program
+  install -d "$root$2" "$root$3" "$root$4"
+  for program in postgres initdb pg_ctl psql pg_config pg_dump pg_dumpall pg_restore pgbench pg_basebackup pg_controldata \
+    pg_checksums pg_resetwal pg_rewind pg_waldump pg_amcheck pg_verifybackup pg_isready createdb dropdb createuser vacuumdb reindexdb; do
+    if [ -x "$2/$program" ]; then cp -L "$2/$program" "$root$2/"; fi
+  done
+  cp -RL "$3/." "$root$3/"
+  cp -RL "$4/." "$root$4/"
+  chmod -R a+rX "$root"
+}
+
+# start_cluster NAME [SETTING...]: a fresh UTF-8 cluster in $work/NAME that listens on a socket in $socket only.
+start_cluster() {
+  data=$work/$1
+  shift
+  stop_cluster
+  rm -rf "$data"
+  mkdir -m 700 "$data"
+  chown "$server_user" "$data"
+  # Not below the checkout: a socket's path may have 107 bytes.
+  socket=$(mktemp -d /tmp/pg_simhash.XXXXXX)
+  chown "$server_user" "$socket"
+  as_server initdb --no-sync -A trust -U postgres -E UTF8 --locale=C -D "$data" >"$work/initdb.log" 2>&1 || {
+    cat "$work/initdb.log" >&2
+    die "initdb failed"
+  }
+  {
+    printf "%s\n" "listen_addresses = ''" "unix_socket_directories = '$socket'" "unix_socket_permissions = 0700" \
+      "fsync = off" "log_destination = stderr" "logging_collector = off" "$@"
+  } | as_server tee -a "$data/postgresql.conf" >/dev/null
+  if ! as_server pg_ctl -s -w -t 60 -D "$data" -l "$data/server.log" start; then
+    tail -n 20 "$data/server.log" >&2
+    die "the private server did not start"
+  fi
+}
+
+# stop_cluster: ends the cluster in $data, if one runs there, and removes its socket directory.
+stop_cluster() {
+  [ -n "${data:-}" ] && [ -f "$data/postmaster.pid" ] || return 0
+  local directory
+  directory=$(sed -n 5p "$data/postmaster.pid")
+  as_server pg_ctl -s -m immediate -D "$data" stop >/dev/null 2>&1 || true
+  case $directory in /tmp/pg_simhash.*) rm -rf "$directory" ;; esac
+}

@@ -1,0 +1,84 @@
+# What every script here shares: messages, tools found, the working directory. Sourced by bash.
+# shellcheck shell=bash
+
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "$top"
+
+say() { printf '%s\n' "$*"; }
+die() {
+  printf '%s\n' "$*" >&2
+  exit 1
+}
+
+# version_ge A B: is version A at least B?
+version_ge() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+# quietly LOG COMMAND...: output goes to target/logs/LOG; on failure its end is shown.
+quietly() {
+  local log=$top/target/logs/$1
+  shift
+  mkdir -p "$top/target/logs"
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 30 "$log" >&2
+    die "failed: $* (full output: ${log#"$top"/})"
+  fi
+}
+
+# Rust may have been installed by rustup without a new login since.
+if ! command -v cargo >/dev/null 2>&1 && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
+  PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
+fi
+# shellcheck disable=SC2034 # setup.sh compares it
+rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+
+# find_pg_config: the given one, else PATH's, else the newest below /usr/lib/postgresql; only one that has
+# both server and headers counts. Prints nothing when there is none.
+find_pg_config() {
+  local candidate
+  if [ -n "${PG_CONFIG:-}" ]; then
+    has_server_and_headers "$PG_CONFIG" && canonical_pg_config "$PG_CONFIG"
+    return 0
+  fi
+  while read -r candidate; do
+    if has_server_and_headers "$candidate"; then
+      canonical_pg_config "$candidate"
+      return
+    fi
+  done < <(command -v pg_config; find /usr/lib/postgresql -path '*/bin/pg_config' 2>/dev/null | sort -rV)
+}
+
+has_server_and_headers() {
+  local bindir
+  bindir=$("$1" --bindir 2>/dev/null) || return 1
+  [ -x "$bindir/postgres" ] && [ -f "$("$1" --includedir-server)/postgres.h" ]
+}
+
+# One spelling for one installation, so that Cargo does not rebuild the bindings for another name of it.
+canonical_pg_config() {
+  local bindir
+  bindir=$("$1" --bindir)
+  if [ -x "$bindir/pg_config" ]; then say "$bindir/pg_config"; else say "$1"; fi
+}
+
+# use_postgresql: sets PG_CONFIG, pg_major (15, say) and pg_feature (pg15), or stops.
+use_postgresql() {
+  local found
+  found=$(find_pg_config)
+  [ -n "$found" ] || die "${PG_CONFIG:+PG_CONFIG=$PG_CONFIG: }no PostgreSQL with server and headers found: install postgresql-NN and postgresql-server-dev-NN, or set PG_CONFIG"
+  PG_CONFIG=$found
+  pg_major=$("$PG_CONFIG" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+  pg_feature=pg$pg_major
+  grep -q "^$pg_feature = " Cargo.toml || die "PostgreSQL $pg_major ($PG_CONFIG) is not supported; these are: $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml | paste -sd' ')"
+  export PG_CONFIG pg_major pg_feature
+  library=target/$pg_feature/pg_simhash.so
+}
+
+# install_tree ROOT PKGLIBDIR SHAREDIR: the three kinds of file an extension is made of.
+install_tree() {
+  install -d "$1$2" "$1$3/extension"
+  # A running backend has the old file mapped: replaced by rename, never written over.
+  install -m 755 "$library" "$1$2/pg_simhash.so.new"
+  mv -f "$1$2/pg_simhash.so.new" "$1$2/pg_simhash.so"
+  install -m 644 pg_simhash.control sql/pg_simhash--*.sql "$1$3/extension/"
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Formatting and lints, warnings denied; shell scripts as well where shellcheck is there.
+. "$(dirname "$0")/lib.sh"
+use_postgresql
+for component in fmt clippy; do
+  cargo "$component" --version >/dev/null 2>&1 || quietly rustup.log rustup component add rustfmt clippy
+done
+cargo fmt --all -- --check
+PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets --no-default-features --features "$pg_feature" -- -D warnings
+if command -v shellcheck >/dev/null 2>&1; then
+  shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run
+fi
+say "Formatting and lints: clean"

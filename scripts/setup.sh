@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Finds out what is missing to build (`setup.sh build`) or also to test (`setup.sh test`) and installs it on Debian and Ubuntu.
+# Changes nothing, and calls no package manager, when nothing is missing.
+. "$(dirname "$0")/lib.sh"
+goal=${1:-build}
+packages=()
+
+any_file() { compgen -G "$1" >/dev/null; }
+
+need_compiler() {
+  command -v cc >/dev/null 2>&1 && [ -f /usr/include/stdio.h ] || packages+=(gcc libc6-dev)
+  [ -d /etc/ssl/certs ] && any_file '/etc/ssl/certs/*' || packages+=(ca-certificates)
+}
+
+# bindgen loads libclang and reads the compiler's own headers beside it.
+need_libclang() {
+  [ -n "${LIBCLANG_PATH:-}" ] && return
+  if any_file '/usr/lib*/llvm*/lib*/libclang*.so*' || any_file '/usr/lib*/libclang*.so*' || any_file '/usr/lib/*/libclang*.so*'; then
+    any_file '/usr/lib*/llvm*/lib*/clang/*/include/stddef.h' || any_file '/usr/lib*/clang/*/include/stddef.h' && return
+  fi
+  packages+=(libclang-dev)
+}
+
+# The PostgreSQL that is there, or else the one the distribution ships.
+need_postgresql() {
+  [ -n "$(find_pg_config)" ] && return
+  local version
+  if [ -n "${PG_CONFIG:-}" ]; then
+    version=$("$PG_CONFIG" --version 2>/dev/null | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+    [ -n "$version" ] || die "PG_CONFIG=$PG_CONFIG: not a pg_config program"
+    packages+=("postgresql-$version" "postgresql-server-dev-$version")
+    return
+  fi
+  version=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | sort -V | tail -n 1 | grep -oE '/[0-9]+/' | tr -d / || true)
+  if [ -n "$version" ]; then
+    packages+=("postgresql-server-dev-$version")
+    return
+  fi
+  refresh_package_lists
+  version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
+  packages+=("postgresql${version:+-$version}" "postgresql-server-dev-${version:-all}")
+}
+
+need_test_tools() {
+  command -v prove >/dev/null 2>&1 || packages+=(perl)
+  perl -MIPC::Run -e 1 2>/dev/null || packages+=(libipc-run-perl)
+  python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3 python3-venv)
+}
+
+rust_version() { rustc --version 2>/dev/null | cut -d' ' -f2; }
+
+rust_is_new_enough() {
+  local version
+  version=$(rust_version)
+  [ -n "$version" ] && command -v cargo >/dev/null 2>&1 && version_ge "$version" "$rust_needed"
+}
+
+# Adds what brings Rust to the packages; stops when Rust is there but too old, or nothing brings a new enough one.
+need_rust() {
+  rust_is_new_enough && return
+  if [ -n "$(rust_version)" ]; then
+    if command -v rustup >/dev/null 2>&1; then
+      die "Rust $(rust_version) is too old, $rust_needed is needed: run rustup update stable"
+    fi
+    die "Rust $(rust_version) is too old, $rust_needed is needed: install a newer one from https://rustup.rs"
+  fi
+  command -v rustup >/dev/null 2>&1 && return
+  refresh_package_lists
+  local candidate
+  candidate=$(apt-cache policy rustc 2>/dev/null | sed -n 's/^  Candidate: \([0-9.]*\).*/\1/p')
+  if [ -n "$candidate" ] && version_ge "$candidate" "$rust_needed"; then
+    packages+=(rustc cargo)
+  elif apt-cache show rustup >/dev/null 2>&1; then
+    packages+=(rustup)
+  else
+    die "Rust $rust_needed or newer is needed and this system's packages have none: install it from https://rustup.rs"
+  fi
+}
+
+# find_root: sets as_root to what makes a command run as root without asking (a terminal may ask); fails when nothing does.
+find_root() {
+  as_root=()
+  [ "$(id -u)" -eq 0 ] && return
+  command -v sudo >/dev/null 2>&1 || return 1
+  as_root=(sudo)
+  sudo -n true 2>/dev/null || [ -t 0 ]
+}
+
+refresh_package_lists() {
+  [ -z "${lists_are_fresh:-}" ] && command -v apt-get >/dev/null 2>&1 && find_root || return 0
+  say "Reading the lists of system packages"
+  quietly apt-update.log "${as_root[@]}" apt-get update
+  lists_are_fresh=1
+}
+
+install_packages() {
+  [ ${#packages[@]} -eq 0 ] && return
+  command -v apt-get >/dev/null 2>&1 || die "missing here; install what your system calls: ${packages[*]}"
+  local install=(apt-get install -y --no-install-recommends "${packages[@]}")
+  if ! find_root; then
+    die "Missing system packages, and no way to become root here. As root run:
+  apt-get update && ${install[*]}"
+  fi
+  refresh_package_lists
+  say "Installing system packages: ${packages[*]}"
+  quietly apt-install.log "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"
+}
+
+# Debian's rustup package comes without a toolchain.
+finish_rust() {
+  rust_is_new_enough && return
+  command -v rustup >/dev/null 2>&1 && [ -z "$(rust_version)" ] || return 0
+  say "Installing the stable Rust toolchain"
+  quietly rustup.log rustup default stable
+}
+
+need_compiler
+need_libclang
+need_postgresql
+[ "$goal" = test ] && need_test_tools
+need_rust
+install_packages
+finish_rust
+rust_is_new_enough || die "Rust $rust_needed or newer is needed: install it from https://rustup.rs"
+use_postgresql

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Runs the test suites, all or those named (core, golden, regress, isolation, tap), and ends with "N passed, N failed".
+# Logs stay in target/logs; what the server tests leave behind, in target/ or the working directory named there.
+. "$(dirname "$0")/lib.sh"
+. scripts/cluster.sh
+use_postgresql
+suites=${*:-core golden regress isolation tap}
+logs=$top/target/logs
+mkdir -p "$logs"
+passed=0 failed=0
+
+# report SUITE PASSED FAILED: one line, and the sums.
+report() {
+  printf '%-10s %5d passed, %d failed  (%d s)\n' "$1" "$2" "$3" $((SECONDS - started))
+  passed=$((passed + $2)) failed=$((failed + $3))
+}
+
+# sum PATTERN FILE: the sum of the numbers in PATTERN's matches.
+sum() { { grep -oE "$1" "$2" || true; } | tr -cd '0-9\n' | awk '{n += $1} END {print n + 0}'; }
+
+# A suite that ends badly without naming a failed test counts as one failure.
+at_least_one_if() { if [ "$1" -ne 0 ] && [ "$2" -eq 0 ]; then say 1; else say "$2"; fi; }
+
+suite_core() {
+  local log=$logs/core.log status=0 failures
+  cargo test --locked --no-fail-fast -p simhash-core >"$log" 2>&1 || status=$?
+  failures=$(at_least_one_if $status "$(sum '[0-9]+ failed;' "$log")")
+  if [ $status -ne 0 ]; then grep -E '^(error|test .*FAILED|failures:|    [a-z_:]+$)|panicked at' "$log" | head -n 40 || tail -n 20 "$log"; fi
+  report core "$(sum '[0-9]+ passed;' "$log")" "$failures"
+}
+
+# The golden vectors against a second implementation, in Python with the xxhash package.
+suite_golden() {
+  local log=$logs/golden.log status=0 python=python3
+  [ -d tests/golden ] || return 0
+  if ! "$python" -c 'import xxhash' 2>/dev/null; then
+    python=target/venv/bin/python
+    if ! "$python" -c 'import xxhash' 2>/dev/null; then
+      if ! { python3 -m venv target/venv && "$python" -m pip install --quiet 'xxhash>=3,<5'; } >"$log" 2>&1; then
+        tail -n 3 "$log"
+        say "golden: the Python package xxhash could not be installed, so the golden vectors are not cross-checked"
+        report golden 0 1
+        return
+      fi
+    fi
+  fi
+  "$python" tests/golden/cross_check.py >"$log" 2>&1 || status=$?
+  if [ $status -ne 0 ]; then tail -n 20 "$log"; fi
+  report golden "$(sum '[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum '[0-9]+ failed' "$log")")"
+}
+
+# regression SUITE PROGRAM INPUT-PATTERN ARGUMENT...: pg_regress or its sibling over tests/SUITE.
+regression() {
+  local suite=$1 program=$2 pattern=$3 log=$logs/$1.log status=0 names total bad out=$run/$1
+  shift 3
+  names=$(find "$run/tests/$suite" -path "*/$pattern" | sort | sed -E 's|.*/||; s|\.[a-z]+$||')
+  [ -n "$names" ] || return 0
+  # shellcheck disable=SC2086 # one word a test
+  as_server "$pgxs_test/$program" --inputdir="$run/tests/$suite" --outputdir="$out" --bindir="$bindir" \
+    --host="$socket" --user=postgres --encoding=UTF8 --load-extension=pg_simhash "$@" $names >"$log" 2>&1 || status=$?
+  total=$(sum 'All [0-9]+ tests' "$log")
+  bad=$({ grep -oE '[0-9]+ of [0-9]+ tests failed' "$log" || true; } | cut -d' ' -f1)
+  if [ -n "$bad" ]; then total=$(sum 'of [0-9]+ tests failed' "$log"); fi
+  if [ $status -ne 0 ]; then
+    grep -E 'FAILED|^not ok' "$log" || tail -n 10 "$log"
+    if [ -f "$out/regression.diffs" ]; then
+      head -n 60 "$out/regression.diffs"
+      say "(the whole difference: $out/regression.diffs)"
+    fi
+  fi
+  report "$suite" $((total - ${bad:-0})) "$(at_least_one_if $status "${bad:-0}")"
+}
+
+suite_regress() { regression regress regress/pg_regress 'sql/*.sql'; }
+suite_isolation() { regression isolation isolation/pg_isolation_regress 'specs/*.spec'; }
+
+suite_tap() {
+  local log=$logs/tap.log status=0
+  any=$(find tests/tap -name '*.pl' -print -quit)
+  [ -n "$any" ] || return 0
+  as_server env PG_REGRESS="$pgxs_test/regress/pg_regress" PG_TEST_EXTRA="${PG_TEST_EXTRA:-}" TESTDIR="$run" \
+    TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" PERL_TEST_HARNESS_DUMP_TAP="$run/tap" \
+    perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "$run"/tests/tap/*.pl >"$log" 2>&1 || status=$?
+  if [ $status -ne 0 ]; then grep -vE '\.\. ok *$|^ok|^# ?$' "$log" | tail -n 60; fi
+  report tap "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
+}
+
+prepare_server() {
+  pgxs_test=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
+  [ -x "$pgxs_test/regress/pg_regress" ] || die "pg_regress is not in $pgxs_test: install PostgreSQL's server development files"
+  scripts/build.sh
+  use_workdir
+  stage_server test
+  # A copy, so that the server's user can read the tests and write results wherever the checkout is.
+  run=$work/test
+  rm -rf "$run"
+  mkdir -p "$run"
+  cp -R tests "$run/"
+  chmod -R a+rX "$run"
+  chown "$server_user" "$run"
+}
+
+trap stop_cluster EXIT
+trap 'exit 130' INT TERM
+prepare_server
+for suite in $suites; do
+  started=$SECONDS
+  case $suite in
+    regress | isolation)
+      [ -n "${socket:-}" ] || start_cluster test-cluster "max_prepared_transactions = 5"
+      ;;
+  esac
+  "suite_$suite"
+done
+say "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
