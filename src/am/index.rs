@@ -12,7 +12,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::search::{BlockLayout, Key};
+use simhash_core::search::{BlockLayout, Key, key::not_above};
 
 use super::kind::Kind;
 use crate::storage::damage::{Damage, raise_damage};
@@ -59,7 +59,7 @@ impl<F: Key> Inner<F> {
 
     /// The index of the child that covers `target`, or of the first.
     pub fn child_covering(&self, target: &Entry<F>) -> usize {
-        let mut after = self.keys.partition_point(|key| *key <= target.key);
+        let mut after = not_above(&self.keys, target.key);
         while after > 0 && self.separator(after - 1) > *target {
             after -= 1;
         }
