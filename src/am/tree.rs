@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::search::Key;
+use simhash_core::simd::popcount::within;
 
 use super::check_for_interrupts;
 use super::index::{Index, Inner, root};
@@ -135,6 +136,16 @@ impl<F: Key> Index<F> {
         }
         let (block, damage) = last.unwrap_or((root(table), Damage::Other("it cannot be reached")));
         raise_damage(self.rel, block, &damage)
+    }
+
+    /// The locked leaf that holds exactly this entry, if there is one.
+    pub fn find(&self, table: u8, entry: &Entry<F>) -> Option<Shared> {
+        let (leaf, block) = self.cover::<Shared>(table, entry, None);
+        let page = self.checked(block, leaf.bytes());
+        let mut positions = Vec::new();
+        within(page.keys(), entry.key, 0, &mut positions);
+        let found = positions.iter().any(|&i| page.tid(i as usize) == entry.tid);
+        found.then_some(leaf)
     }
 
     fn cover_from<G: Guard>(
