@@ -1,0 +1,529 @@
+-- pg_simhash 0.1.0: the whole catalogue, in reading order: types, casts, comparison, distances,
+-- fingerprints. C symbols named here are never removed from the library: an installation that still
+-- names them must be able to upgrade.
+
+-- complain if the script is sourced in psql rather than through CREATE EXTENSION
+\echo Use "CREATE EXTENSION pg_simhash" to load this file. \quit
+
+--
+-- Types
+--
+
+CREATE TYPE fingerprint64;
+
+CREATE FUNCTION fingerprint64_in(cstring) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_in(cstring) IS 'I/O';
+CREATE FUNCTION fingerprint64_out(fingerprint64) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'fingerprint64_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_out(fingerprint64) IS 'I/O';
+CREATE FUNCTION fingerprint64_recv(internal) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_recv(internal) IS 'I/O';
+CREATE FUNCTION fingerprint64_send(fingerprint64) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'fingerprint64_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_send(fingerprint64) IS 'I/O';
+
+CREATE TYPE fingerprint64 (
+  INPUT = fingerprint64_in, OUTPUT = fingerprint64_out, RECEIVE = fingerprint64_recv, SEND = fingerprint64_send,
+  INTERNALLENGTH = 8, PASSEDBYVALUE, ALIGNMENT = double, STORAGE = plain
+);
+COMMENT ON TYPE fingerprint64 IS '64-bit fingerprint, compared by Hamming distance: 16 hexadecimal digits';
+
+CREATE TYPE fingerprint128;
+
+CREATE FUNCTION fingerprint128_in(cstring) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_in(cstring) IS 'I/O';
+CREATE FUNCTION fingerprint128_out(fingerprint128) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'fingerprint128_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_out(fingerprint128) IS 'I/O';
+CREATE FUNCTION fingerprint128_recv(internal) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_recv(internal) IS 'I/O';
+CREATE FUNCTION fingerprint128_send(fingerprint128) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'fingerprint128_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_send(fingerprint128) IS 'I/O';
+
+CREATE TYPE fingerprint128 (
+  INPUT = fingerprint128_in, OUTPUT = fingerprint128_out, RECEIVE = fingerprint128_recv, SEND = fingerprint128_send,
+  INTERNALLENGTH = 16, ALIGNMENT = char, STORAGE = plain
+);
+COMMENT ON TYPE fingerprint128 IS '128-bit fingerprint, compared by Hamming distance: 32 hexadecimal digits';
+
+CREATE TYPE hamming_ball64;
+
+CREATE FUNCTION hamming_ball64_in(cstring) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball64_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_in(cstring) IS 'I/O';
+CREATE FUNCTION hamming_ball64_out(hamming_ball64) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'hamming_ball64_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_out(hamming_ball64) IS 'I/O';
+CREATE FUNCTION hamming_ball64_recv(internal) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball64_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_recv(internal) IS 'I/O';
+CREATE FUNCTION hamming_ball64_send(hamming_ball64) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'hamming_ball64_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_send(hamming_ball64) IS 'I/O';
+
+CREATE TYPE hamming_ball64 (
+  INPUT = hamming_ball64_in, OUTPUT = hamming_ball64_out, RECEIVE = hamming_ball64_recv, SEND = hamming_ball64_send,
+  INTERNALLENGTH = 16, ALIGNMENT = double, STORAGE = plain
+);
+COMMENT ON TYPE hamming_ball64 IS 'every 64-bit fingerprint within a radius of a centre: <fingerprint,radius>';
+
+CREATE TYPE hamming_ball128;
+
+CREATE FUNCTION hamming_ball128_in(cstring) RETURNS hamming_ball128
+  AS 'MODULE_PATHNAME', 'hamming_ball128_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_in(cstring) IS 'I/O';
+CREATE FUNCTION hamming_ball128_out(hamming_ball128) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'hamming_ball128_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_out(hamming_ball128) IS 'I/O';
+CREATE FUNCTION hamming_ball128_recv(internal) RETURNS hamming_ball128
+  AS 'MODULE_PATHNAME', 'hamming_ball128_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_recv(internal) IS 'I/O';
+CREATE FUNCTION hamming_ball128_send(hamming_ball128) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'hamming_ball128_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_send(hamming_ball128) IS 'I/O';
+
+CREATE TYPE hamming_ball128 (
+  INPUT = hamming_ball128_in, OUTPUT = hamming_ball128_out, RECEIVE = hamming_ball128_recv, SEND = hamming_ball128_send,
+  INTERNALLENGTH = 20, ALIGNMENT = int4, STORAGE = plain
+);
+COMMENT ON TYPE hamming_ball128 IS 'every 128-bit fingerprint within a radius of a centre: <fingerprint,radius>';
+
+CREATE TYPE simhash_config;
+
+CREATE FUNCTION simhash_config_in(cstring) RETURNS simhash_config
+  AS 'MODULE_PATHNAME', 'simhash_config_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_in(cstring) IS 'I/O';
+CREATE FUNCTION simhash_config_out(simhash_config) RETURNS cstring
+  AS 'textout' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_out(simhash_config) IS 'I/O';
+CREATE FUNCTION simhash_config_recv(internal) RETURNS simhash_config
+  AS 'MODULE_PATHNAME', 'simhash_config_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_recv(internal) IS 'I/O';
+CREATE FUNCTION simhash_config_send(simhash_config) RETURNS bytea
+  AS 'textsend' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_send(simhash_config) IS 'I/O';
+
+CREATE TYPE simhash_config (
+  INPUT = simhash_config_in, OUTPUT = simhash_config_out, RECEIVE = simhash_config_recv, SEND = simhash_config_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE simhash_config IS 'how a text becomes features: a JSON object, checked on input';
+
+--
+-- Casts
+--
+
+CREATE CAST (fingerprint64 AS bigint) WITHOUT FUNCTION AS ASSIGNMENT;
+CREATE CAST (bigint AS fingerprint64) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint64 AS bigint) IS 'the same bits';
+COMMENT ON CAST (bigint AS fingerprint64) IS 'the same bits';
+CREATE CAST (fingerprint128 AS uuid) WITHOUT FUNCTION AS ASSIGNMENT;
+CREATE CAST (uuid AS fingerprint128) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint128 AS uuid) IS 'the same bits';
+COMMENT ON CAST (uuid AS fingerprint128) IS 'the same bits';
+
+CREATE FUNCTION fingerprint64_to_bit(fingerprint64) RETURNS bit
+  AS 'MODULE_PATHNAME', 'fingerprint64_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_to_bit(fingerprint64) IS 'implementation of the cast to bit(64)';
+CREATE FUNCTION fingerprint64_from_bit(bit) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_from_bit(bit) IS 'implementation of the cast from bit(64)';
+CREATE FUNCTION fingerprint64_from_bytea(bytea) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_from_bytea_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_from_bytea(bytea) IS 'implementation of the cast from bytea';
+CREATE CAST (fingerprint64 AS bit) WITH FUNCTION fingerprint64_to_bit(fingerprint64) AS ASSIGNMENT;
+CREATE CAST (bit AS fingerprint64) WITH FUNCTION fingerprint64_from_bit(bit) AS ASSIGNMENT;
+CREATE CAST (fingerprint64 AS bytea) WITH FUNCTION fingerprint64_send(fingerprint64) AS ASSIGNMENT;
+CREATE CAST (bytea AS fingerprint64) WITH FUNCTION fingerprint64_from_bytea(bytea) AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint64 AS bit) IS 'the most significant bit first';
+COMMENT ON CAST (bit AS fingerprint64) IS 'the most significant bit first';
+COMMENT ON CAST (fingerprint64 AS bytea) IS '8 bytes in network order';
+COMMENT ON CAST (bytea AS fingerprint64) IS '8 bytes in network order';
+
+CREATE FUNCTION fingerprint128_to_bit(fingerprint128) RETURNS bit
+  AS 'MODULE_PATHNAME', 'fingerprint128_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_to_bit(fingerprint128) IS 'implementation of the cast to bit(128)';
+CREATE FUNCTION fingerprint128_from_bit(bit) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_from_bit(bit) IS 'implementation of the cast from bit(128)';
+CREATE FUNCTION fingerprint128_from_bytea(bytea) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_from_bytea_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_from_bytea(bytea) IS 'implementation of the cast from bytea';
+CREATE CAST (fingerprint128 AS bit) WITH FUNCTION fingerprint128_to_bit(fingerprint128) AS ASSIGNMENT;
+CREATE CAST (bit AS fingerprint128) WITH FUNCTION fingerprint128_from_bit(bit) AS ASSIGNMENT;
+CREATE CAST (fingerprint128 AS bytea) WITH FUNCTION fingerprint128_send(fingerprint128) AS ASSIGNMENT;
+CREATE CAST (bytea AS fingerprint128) WITH FUNCTION fingerprint128_from_bytea(bytea) AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint128 AS bit) IS 'the most significant bit first';
+COMMENT ON CAST (bit AS fingerprint128) IS 'the most significant bit first';
+COMMENT ON CAST (fingerprint128 AS bytea) IS '16 bytes in network order';
+COMMENT ON CAST (bytea AS fingerprint128) IS '16 bytes in network order';
+
+CREATE CAST (simhash_config AS json) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (json AS simhash_config) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (simhash_config AS jsonb) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (jsonb AS simhash_config) WITH INOUT AS ASSIGNMENT;
+COMMENT ON CAST (simhash_config AS json) IS 'the canonical text form';
+COMMENT ON CAST (json AS simhash_config) IS 'checked as on input';
+COMMENT ON CAST (simhash_config AS jsonb) IS 'the canonical text form';
+COMMENT ON CAST (jsonb AS simhash_config) IS 'checked as on input';
+
+--
+-- Comparison: unsigned order
+--
+
+CREATE FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'int8eq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) IS 'implementation of = operator';
+CREATE FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'int8ne' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) IS 'implementation of <> operator';
+CREATE FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_lt_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) IS 'implementation of < operator';
+CREATE FUNCTION fingerprint64_le(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_le_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_le(fingerprint64, fingerprint64) IS 'implementation of <= operator';
+CREATE FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_gt_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) IS 'implementation of > operator';
+CREATE FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_ge_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) IS 'implementation of >= operator';
+CREATE FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) RETURNS integer
+  AS 'MODULE_PATHNAME', 'fingerprint64_cmp_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) IS 'less-equal-greater';
+CREATE FUNCTION fingerprint64_sortsupport(internal) RETURNS void
+  AS 'MODULE_PATHNAME', 'fingerprint64_sortsupport_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_sortsupport(internal) IS 'sort support';
+CREATE FUNCTION fingerprint64_hash(fingerprint64) RETURNS integer
+  AS 'hashint8' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_hash(fingerprint64) IS 'hash';
+CREATE FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) RETURNS bigint
+  AS 'hashint8extended' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) IS 'hash';
+CREATE FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) IS 'smaller of two';
+CREATE FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) IS 'larger of two';
+
+CREATE OPERATOR = (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (fingerprint64, fingerprint64) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (fingerprint64, fingerprint64) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (fingerprint64, fingerprint64) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (fingerprint64, fingerprint64) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (fingerprint64, fingerprint64) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (fingerprint64, fingerprint64) IS 'greater than or equal';
+
+CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 fingerprint64_cmp(fingerprint64, fingerprint64),
+  FUNCTION 2 fingerprint64_sortsupport(internal),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 fingerprint64_hash(fingerprint64),
+  FUNCTION 2 fingerprint64_hash_extended(fingerprint64, bigint);
+
+CREATE AGGREGATE min(fingerprint64) (
+  SFUNC = fingerprint64_smaller, STYPE = fingerprint64, SORTOP = <, COMBINEFUNC = fingerprint64_smaller, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE min(fingerprint64) IS 'minimum, in unsigned order';
+CREATE AGGREGATE max(fingerprint64) (
+  SFUNC = fingerprint64_larger, STYPE = fingerprint64, SORTOP = >, COMBINEFUNC = fingerprint64_larger, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE max(fingerprint64) IS 'maximum, in unsigned order';
+
+CREATE FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_eq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) IS 'implementation of = operator';
+CREATE FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_ne' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) IS 'implementation of <> operator';
+CREATE FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_lt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) IS 'implementation of < operator';
+CREATE FUNCTION fingerprint128_le(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_le' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_le(fingerprint128, fingerprint128) IS 'implementation of <= operator';
+CREATE FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_gt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) IS 'implementation of > operator';
+CREATE FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_ge' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) IS 'implementation of >= operator';
+CREATE FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) RETURNS integer
+  AS 'uuid_cmp' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) IS 'less-equal-greater';
+CREATE FUNCTION fingerprint128_sortsupport(internal) RETURNS void
+  AS 'uuid_sortsupport' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_sortsupport(internal) IS 'sort support';
+CREATE FUNCTION fingerprint128_hash(fingerprint128) RETURNS integer
+  AS 'uuid_hash' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_hash(fingerprint128) IS 'hash';
+CREATE FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) RETURNS bigint
+  AS 'uuid_hash_extended' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) IS 'hash';
+CREATE FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) IS 'smaller of two';
+CREATE FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) IS 'larger of two';
+
+CREATE OPERATOR = (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (fingerprint128, fingerprint128) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (fingerprint128, fingerprint128) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (fingerprint128, fingerprint128) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (fingerprint128, fingerprint128) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (fingerprint128, fingerprint128) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (fingerprint128, fingerprint128) IS 'greater than or equal';
+
+CREATE OPERATOR CLASS fingerprint128_ops DEFAULT FOR TYPE fingerprint128 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 fingerprint128_cmp(fingerprint128, fingerprint128),
+  FUNCTION 2 fingerprint128_sortsupport(internal),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS fingerprint128_ops DEFAULT FOR TYPE fingerprint128 USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 fingerprint128_hash(fingerprint128),
+  FUNCTION 2 fingerprint128_hash_extended(fingerprint128, bigint);
+
+CREATE AGGREGATE min(fingerprint128) (
+  SFUNC = fingerprint128_smaller, STYPE = fingerprint128, SORTOP = <, COMBINEFUNC = fingerprint128_smaller, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE min(fingerprint128) IS 'minimum, in unsigned order';
+CREATE AGGREGATE max(fingerprint128) (
+  SFUNC = fingerprint128_larger, STYPE = fingerprint128, SORTOP = >, COMBINEFUNC = fingerprint128_larger, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE max(fingerprint128) IS 'maximum, in unsigned order';
+
+--
+-- Distances
+--
+
+CREATE FUNCTION hamming(a fingerprint64, b fingerprint64) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a fingerprint64, b fingerprint64) IS 'number of bits in which the two differ';
+CREATE FUNCTION hamming(a fingerprint128, b fingerprint128) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a fingerprint128, b fingerprint128) IS 'number of bits in which the two differ';
+CREATE FUNCTION hamming(a bigint, b bigint) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_int8_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a bigint, b bigint) IS 'number of bits in which the two differ';
+CREATE FUNCTION hamming(a bit, b bit) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a bit, b bit) IS 'number of bits in which the two differ';
+CREATE FUNCTION hamming(a text, b text) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a text, b text) IS 'number of bits in which two fingerprints, given in text form, differ';
+
+CREATE OPERATOR <~> (LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = hamming, COMMUTATOR = <~>);
+COMMENT ON OPERATOR <~> (fingerprint64, fingerprint64) IS 'Hamming distance';
+CREATE OPERATOR <~> (LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = hamming, COMMUTATOR = <~>);
+COMMENT ON OPERATOR <~> (fingerprint128, fingerprint128) IS 'Hamming distance';
+CREATE OPERATOR <~> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = <~>);
+COMMENT ON OPERATOR <~> (bigint, bigint) IS 'Hamming distance';
+DO $$
+BEGIN
+  -- pgvector declares <~> for bit as well, with the same meaning: leave the operator to it.
+  IF to_regoperator('<~>(bit, bit)') IS NULL THEN
+    CREATE OPERATOR <~> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = hamming, COMMUTATOR = <~>);
+    COMMENT ON OPERATOR <~> (bit, bit) IS 'Hamming distance';
+  END IF;
+END $$;
+
+CREATE FUNCTION hamming_ball(center fingerprint64, radius integer) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center fingerprint64, radius integer) IS 'every fingerprint within a radius of a centre';
+CREATE FUNCTION hamming_ball(center fingerprint128, radius integer) RETURNS hamming_ball128
+  AS 'MODULE_PATHNAME', 'hamming_ball_128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center fingerprint128, radius integer) IS 'every fingerprint within a radius of a centre';
+CREATE FUNCTION hamming_ball(center bigint, radius integer) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center bigint, radius integer) IS 'every bigint whose bits are within a radius of a centres';
+CREATE FUNCTION hamming_ball(center text, radius integer) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center text, radius integer) IS 'every fingerprint within a radius of a centre given in text form';
+
+CREATE FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) IS 'implementation of <@ operator';
+CREATE FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_contains_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) IS 'implementation of @> operator';
+CREATE FUNCTION fingerprint64_near(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_near_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_near(fingerprint64, fingerprint64) IS 'implementation of ~= operator';
+CREATE OPERATOR <@ (
+  LEFTARG = fingerprint64, RIGHTARG = hamming_ball64, FUNCTION = fingerprint64_within,
+  COMMUTATOR = @>, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR <@ (fingerprint64, hamming_ball64) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_contained,
+  COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball64, fingerprint64) IS 'holds within the radius';
+CREATE OPERATOR ~= (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_near,
+  COMMUTATOR = ~=, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR ~= (fingerprint64, fingerprint64) IS 'near-duplicates: distance of at most 3 of 64 bits';
+
+CREATE FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint128_within_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) IS 'implementation of <@ operator';
+CREATE FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_contains_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) IS 'implementation of @> operator';
+CREATE FUNCTION fingerprint128_near(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint128_near_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_near(fingerprint128, fingerprint128) IS 'implementation of ~= operator';
+CREATE OPERATOR <@ (
+  LEFTARG = fingerprint128, RIGHTARG = hamming_ball128, FUNCTION = fingerprint128_within,
+  COMMUTATOR = @>, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR <@ (fingerprint128, hamming_ball128) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_contained,
+  COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball128, fingerprint128) IS 'holds within the radius';
+CREATE OPERATOR ~= (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_near,
+  COMMUTATOR = ~=, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR ~= (fingerprint128, fingerprint128) IS 'near-duplicates: distance of at most 10 of 128 bits';
+
+CREATE FUNCTION hamming_int8_within(bigint, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS 'implementation of <@ operator';
+CREATE FUNCTION hamming_int8_contained(hamming_ball64, bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_contains_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_int8_contained(hamming_ball64, bigint) IS 'implementation of @> operator';
+CREATE FUNCTION hamming_int8_near(bigint, bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_int8_near_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'implementation of ~= operator';
+CREATE OPERATOR <@ (
+  LEFTARG = bigint, RIGHTARG = hamming_ball64, FUNCTION = hamming_int8_within,
+  COMMUTATOR = @>, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR <@ (bigint, hamming_ball64) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball64, RIGHTARG = bigint, FUNCTION = hamming_int8_contained,
+  COMMUTATOR = <@, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball64, bigint) IS 'holds within the radius';
+CREATE OPERATOR ~= (
+  LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming_int8_near,
+  COMMUTATOR = ~=, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR ~= (bigint, bigint) IS 'near-duplicates: distance of at most 3 of 64 bits';
+
+CREATE FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_near_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) IS 'implementation of ~= operator';
+CREATE OPERATOR ~= (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_near,
+  COMMUTATOR = ~=, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR ~= (hamming_ball64, hamming_ball64) IS 'each holds the other''s centre';
+
+CREATE FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_near_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) IS 'implementation of ~= operator';
+CREATE OPERATOR ~= (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_near,
+  COMMUTATOR = ~=, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR ~= (hamming_ball128, hamming_ball128) IS 'each holds the other''s centre';
+
+--
+-- Fingerprints
+--
+
+CREATE FUNCTION simhash(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION simhash(body text, config simhash_config) IS '64-bit simhash of a text; NULL for a text without features';
+CREATE FUNCTION simhash128(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION simhash128(body text, config simhash_config) IS '128-bit simhash of a text; NULL for a text without features';
+CREATE FUNCTION simhash(document tsvector) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_tsvector_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION simhash(document tsvector) IS '64-bit simhash of lexemes, weighted by their positions and labels';
+CREATE FUNCTION simhash128(document tsvector) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash128_tsvector_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION simhash128(document tsvector) IS '128-bit simhash of lexemes, weighted by their positions and labels';
+CREATE FUNCTION simhash_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION simhash_from(features text[], weights real[]) IS '64-bit simhash of the caller''s own features';
+CREATE FUNCTION simhash128_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash128_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION simhash128_from(features text[], weights real[]) IS '128-bit simhash of the caller''s own features';
+CREATE FUNCTION simhash_features(body text, config simhash_config DEFAULT '{}',
+  OUT feature text, OUT weight real, OUT hash fingerprint64) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_features_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
+COMMENT ON FUNCTION simhash_features(text, simhash_config) IS 'what simhash hashes, with its weight';
+CREATE FUNCTION simhash128_features(body text, config simhash_config DEFAULT '{}',
+  OUT feature text, OUT weight real, OUT hash fingerprint128) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash128_features_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
+COMMENT ON FUNCTION simhash128_features(text, simhash_config) IS 'what simhash128 hashes, with its weight';
+CREATE FUNCTION simhash_normalize(body text, config simhash_config DEFAULT '{}') RETURNS text
+  AS 'MODULE_PATHNAME', 'simhash_normalize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION simhash_normalize(body text, config simhash_config) IS 'a text as the tokenizer sees it';
+CREATE FUNCTION simhash_tokens(body text, config simhash_config DEFAULT '{}') RETURNS text[]
+  AS 'MODULE_PATHNAME', 'simhash_tokens_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION simhash_tokens(body text, config simhash_config) IS 'the tokens of a text, in order, before shingling';

@@ -1,0 +1,74 @@
+//! `hamming` and `~=`: how many bits differ, and whether few enough do.
+
+use pgrx::{PgSqlErrorCode, pg_extern};
+use simhash_core::Fingerprint;
+use simhash_core::fingerprint::parse_hex;
+
+use crate::error::{raise, raise_invalid_text};
+use crate::types::bits::BitString;
+use crate::types::{Fp64, Fp128, Text};
+
+/// Near-duplicates of long texts at 64 bits: Manku, Jain, Das Sarma, WWW 2007, section 1.
+const NEAR_64: u32 = 3;
+/// Near-duplicates at 128 bits: Zhang, Sheng, Zhang, Yang 2020 (E-Simhash).
+const NEAR_128: u32 = 10;
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_fingerprint64(a: Fp64, b: Fp64) -> i32 {
+    a.0.hamming(b.0) as i32
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_fingerprint128(a: Fp128, b: Fp128) -> i32 {
+    a.0.hamming(b.0) as i32
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_int8(a: i64, b: i64) -> i32 {
+    (a as u64).hamming(b as u64) as i32
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_bit(a: BitString<'_>, b: BitString<'_>) -> i32 {
+    if a.length != b.length {
+        raise(
+            PgSqlErrorCode::ERRCODE_STRING_DATA_LENGTH_MISMATCH,
+            format!("cannot compare bit strings of lengths {} and {}", a.length, b.length),
+            "The Hamming distance is defined for strings of equal length.",
+        )
+    }
+    a.bytes.iter().zip(b.bytes.iter()).map(|(x, y)| (x ^ y).count_ones()).sum::<u32>() as i32
+}
+
+/// Two quoted literals, which say nothing of their type: fingerprints in their text form.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
+    let (a, b) = (a.as_str(), b.as_str());
+    let distance = match (parse_hex::<u64>(a), parse_hex::<u64>(b)) {
+        (Some(a), Some(b)) => Some(a.hamming(b)),
+        _ => parse_hex::<u128>(a).zip(parse_hex::<u128>(b)).map(|(a, b)| a.hamming(b)),
+    };
+    let wrong = if parse_hex::<u64>(a).is_none() && parse_hex::<u128>(a).is_none() { a } else { b };
+    distance.unwrap_or_else(|| {
+        raise_invalid_text(
+            "fingerprint64",
+            wrong,
+            "Give two fingerprints of 16, or two of 32, hexadecimal digits.",
+        )
+    }) as i32
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn fingerprint64_near(a: Fp64, b: Fp64) -> bool {
+    a.0.hamming(b.0) <= NEAR_64
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn fingerprint128_near(a: Fp128, b: Fp128) -> bool {
+    a.0.hamming(b.0) <= NEAR_128
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_int8_near(a: i64, b: i64) -> bool {
+    (a as u64).hamming(b as u64) <= NEAR_64
+}

@@ -1,0 +1,123 @@
+//! `simhash` and its relatives: text, features or lexemes in, a fingerprint out.
+
+use pgrx::iter::TableIterator;
+use pgrx::{Array, PgSqlErrorCode, name, pg_extern, pg_sys};
+use simhash_core::Fingerprint;
+use simhash_core::simhash::{Feature, WeightError, from_features};
+
+use super::call_site::{interrupts, new_simhasher, simhasher};
+use crate::error::raise;
+use crate::types::{ConfigText, Fp64, Fp128, Text};
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp64> {
+    simhasher(fcinfo, &config).fingerprint(body.as_str(), &mut interrupts()).map(Fp64)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash128(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
+    simhasher(fcinfo, &config).fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_normalize(
+    body: Text<'_>,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Text<'static> {
+    let normalized = simhasher(fcinfo, &config).normalize(body.as_str(), &mut interrupts());
+    Text::from(normalized)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_tokens(
+    body: Text<'_>,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Vec<Text<'static>> {
+    let tokens = simhasher(fcinfo, &config).tokens(body.as_str(), &mut interrupts());
+    tokens.into_iter().map(Text::from).collect()
+}
+
+/// What a row of `simhash_features` is made of.
+fn features<F: Fingerprint>(body: Text<'_>, config: ConfigText<'_>) -> Vec<Feature<F>> {
+    new_simhasher(&config).features(body.as_str(), &mut interrupts())
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_features(
+    body: Text<'_>,
+    config: ConfigText<'_>,
+) -> TableIterator<'static, (name!(feature, Text<'static>), name!(weight, f32), name!(hash, Fp64))> {
+    TableIterator::new(
+        features::<u64>(body, config).into_iter().map(|f| (Text::from(f.text), f.weight, Fp64(f.hash))),
+    )
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash128_features(
+    body: Text<'_>,
+    config: ConfigText<'_>,
+) -> TableIterator<'static, (name!(feature, Text<'static>), name!(weight, f32), name!(hash, Fp128))> {
+    TableIterator::new(
+        features::<u128>(body, config).into_iter().map(|f| (Text::from(f.text), f.weight, Fp128(f.hash))),
+    )
+}
+
+/// The caller's own features: not STRICT, for `weights` may be left out.
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn simhash_from(features: Option<Array<'_, Text<'_>>>, weights: Option<Array<'_, f32>>) -> Option<Fp64> {
+    fingerprint_from(features?, weights).map(Fp64)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn simhash128_from(features: Option<Array<'_, Text<'_>>>, weights: Option<Array<'_, f32>>) -> Option<Fp128> {
+    fingerprint_from(features?, weights).map(Fp128)
+}
+
+fn fingerprint_from<F: Fingerprint>(
+    features: Array<'_, Text<'_>>,
+    weights: Option<Array<'_, f32>>,
+) -> Option<F> {
+    let features: Vec<Text<'_>> = features
+        .iter()
+        .enumerate()
+        .map(|(i, feature)| feature.unwrap_or_else(|| raise_null_element("features", i)))
+        .collect();
+    let weights: Vec<f32> = match weights {
+        None => vec![1.0; features.len()],
+        Some(weights) => weights
+            .iter()
+            .enumerate()
+            .map(|(i, weight)| weight.unwrap_or_else(|| raise_null_element("weights", i)))
+            .collect(),
+    };
+    if features.len() != weights.len() {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{} features do not go with {} weights", features.len(), weights.len()),
+            "Give one weight for each feature, or leave the weights out.",
+        )
+    }
+    let pairs = features.iter().map(|feature| feature.as_str().as_bytes()).zip(weights);
+    from_features(pairs).unwrap_or_else(|error| {
+        let (index, weight) = match error {
+            WeightError::NotFinite { index, weight } | WeightError::Negative { index, weight } => {
+                (index, weight)
+            }
+        };
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("weight {weight} of feature {} is not allowed", index + 1),
+            "A weight is a finite number, 0 or greater.",
+        )
+    })
+}
+
+fn raise_null_element(argument: &str, index: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        format!("{argument} must not contain NULL: element {} does", index + 1),
+        "",
+    )
+}

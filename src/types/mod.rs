@@ -1,0 +1,138 @@
+//! The SQL types: how each is passed, its text and binary form, its operators and casts.
+
+pub mod ball;
+pub mod bits;
+pub mod config;
+pub mod fingerprint128;
+pub mod fingerprint64;
+pub mod text;
+
+pub use config::ConfigText;
+pub use fingerprint64::Fp64;
+pub use fingerprint128::Fp128;
+pub use text::Text;
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+use simhash_core::Fingerprint;
+use simhash_core::fingerprint::parse_hex;
+
+use crate::error::raise_invalid_text;
+
+/// Declares a type of this extension to pgrx. The catalogue in sql/ names the argument types itself,
+/// so the name is only what pgrx would print.
+macro_rules! sql_type {
+    ($t:ty, $name:literal) => {
+        // SAFETY: the name is the SQL type's; nothing is generated from it.
+        unsafe impl ::pgrx::pgrx_sql_entity_graph::metadata::SqlTranslatable for $t {
+            const TYPE_IDENT: &'static str = concat!("pg_simhash::", $name);
+            const TYPE_ORIGIN: ::pgrx::pgrx_sql_entity_graph::metadata::TypeOrigin =
+                ::pgrx::pgrx_sql_entity_graph::metadata::TypeOrigin::External;
+            const ARGUMENT_SQL: Result<
+                ::pgrx::pgrx_sql_entity_graph::metadata::SqlMappingRef,
+                ::pgrx::pgrx_sql_entity_graph::metadata::ArgumentError,
+            > = Ok(::pgrx::pgrx_sql_entity_graph::metadata::SqlMappingRef::literal($name));
+            const RETURN_SQL: Result<
+                ::pgrx::pgrx_sql_entity_graph::metadata::ReturnsRef,
+                ::pgrx::pgrx_sql_entity_graph::metadata::ReturnsError,
+            > = Ok(::pgrx::pgrx_sql_entity_graph::metadata::ReturnsRef::One(
+                ::pgrx::pgrx_sql_entity_graph::metadata::SqlMappingRef::literal($name),
+            ));
+        }
+    };
+}
+
+/// Lets a type that has `FromDatum` be an argument of a function.
+macro_rules! by_datum_argument {
+    ($t:ty) => {
+        // SAFETY: the datum is read as its own SQL type, which the catalogue guarantees.
+        unsafe impl<'fcx> ::pgrx::callconv::ArgAbi<'fcx> for $t {
+            unsafe fn unbox_arg_unchecked(arg: ::pgrx::callconv::Arg<'_, 'fcx>) -> Self {
+                // SAFETY: as above; the functions are STRICT, so the argument is not NULL.
+                unsafe { arg.unbox_arg_using_from_datum() }.expect("a strict function's argument")
+            }
+            unsafe fn unbox_nullable_arg(
+                arg: ::pgrx::callconv::Arg<'_, 'fcx>,
+            ) -> ::pgrx::nullable::Nullable<Self> {
+                // SAFETY: as above.
+                unsafe { arg.unbox_arg_using_from_datum() }.into()
+            }
+        }
+    };
+}
+
+/// Lets a type that has `FromDatum` and `IntoDatum` be an argument and a result of a function.
+macro_rules! by_datum {
+    ($t:ty) => {
+        $crate::types::by_datum_argument!($t);
+        // SAFETY: into_datum makes a datum of the type's own SQL representation.
+        unsafe impl ::pgrx::callconv::BoxRet for $t {
+            unsafe fn box_into<'fcx>(
+                self,
+                fcinfo: &mut ::pgrx::callconv::FcInfo<'fcx>,
+            ) -> ::pgrx::datum::Datum<'fcx> {
+                match ::pgrx::IntoDatum::into_datum(self) {
+                    // SAFETY: as above.
+                    Some(datum) => unsafe { fcinfo.return_raw_datum(datum) },
+                    None => fcinfo.return_null(),
+                }
+            }
+        }
+    };
+}
+pub(crate) use {by_datum, by_datum_argument, sql_type};
+
+/// Reads a fingerprint's text form or raises 22P02.
+fn parse_fingerprint<F: Fingerprint>(type_name: &str, text: &CStr) -> F {
+    let shown = text.to_string_lossy();
+    parse_hex(&shown).unwrap_or_else(|| {
+        let digits = F::BITS / 4;
+        raise_invalid_text(
+            type_name,
+            &shown,
+            &format!("A {type_name} is written as {digits} hexadecimal digits."),
+        )
+    })
+}
+
+/// Copies `bytes` into the current memory context and returns the pointer as a datum.
+fn palloc_bytes(bytes: &[u8]) -> pg_sys::Datum {
+    // SAFETY: palloc returns at least `len` writable bytes or raises an error.
+    unsafe {
+        let place = pg_sys::palloc(bytes.len()) as *mut u8;
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+        pg_sys::Datum::from(place)
+    }
+}
+
+/// A variable-length datum of `parts` one after the other, in the current memory context.
+fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
+    let size = pg_sys::VARHDRSZ + parts.iter().map(|part| part.len()).sum::<usize>();
+    // SAFETY: palloc raises an error for a size over 1 GB, so `size` fits the header; the
+    // allocation holds the header and all parts.
+    unsafe {
+        let start = pg_sys::palloc(size) as *mut u8;
+        pgrx::varlena::set_varsize_4b(start.cast(), size as i32);
+        let mut place = start.add(pg_sys::VARHDRSZ);
+        for part in parts {
+            std::ptr::copy_nonoverlapping(part.as_ptr(), place, part.len());
+            place = place.add(part.len());
+        }
+        pg_sys::Datum::from(start)
+    }
+}
+
+/// The message buffer that a binary input function was given.
+fn message_buffer(argument: pgrx::Internal) -> pg_sys::StringInfo {
+    argument.unwrap().map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
+}
+
+/// Reads `N` bytes of a binary message; a short message raises PostgreSQL's own protocol error.
+fn receive<const N: usize>(buffer: pg_sys::StringInfo) -> [u8; N] {
+    let mut bytes = [0; N];
+    // SAFETY: the buffer is the StringInfo PostgreSQL passes to a receive function; pq_copymsgbytes
+    // checks that N bytes are left.
+    unsafe { pg_sys::pq_copymsgbytes(buffer, bytes.as_mut_ptr().cast(), N as i32) };
+    bytes
+}
