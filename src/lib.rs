@@ -6,8 +6,23 @@
 
 mod error;
 mod functions;
+mod guc;
+mod planner;
 mod types;
 
 ::pgrx::pg_module_magic!(name, version);
+
+/// Runs when a process loads the library: the postmaster with shared_preload_libraries, else a backend
+/// at its first use of anything here.
+#[::pgrx::pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    guc::define();
+    planner::rewrite::install();
+    // SAFETY: reads a flag of the process.
+    if unsafe { ::pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
+        // Every backend inherits the dictionary from the postmaster.
+        simhash_core::han::preload();
+    }
+}
 
 ::pgrx::extension_sql_file!("../sql/pg_simhash--0.1.0.sql", name = "catalogue", bootstrap);

@@ -9,9 +9,9 @@ use crate::types::bits::BitString;
 use crate::types::{Fp64, Fp128, Text};
 
 /// Near-duplicates of long texts at 64 bits: Manku, Jain, Das Sarma, WWW 2007, section 1.
-const NEAR_64: u32 = 3;
+pub const NEAR_64: u32 = 3;
 /// Near-duplicates at 128 bits: Zhang, Sheng, Zhang, Yang 2020 (E-Simhash).
-const NEAR_128: u32 = 10;
+pub const NEAR_128: u32 = 10;
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_fingerprint64(a: Fp64, b: Fp64) -> i32 {
@@ -56,6 +56,22 @@ fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
             "Give two fingerprints of 16, or two of 32, hexadecimal digits.",
         )
     }) as i32
+}
+
+/// `distance` is a bigint so that no limit of a rewritten clause can overflow.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_within_fingerprint64(a: Fp64, b: Fp64, distance: i64) -> bool {
+    i64::from(a.0.hamming(b.0)) <= distance
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_within_fingerprint128(a: Fp128, b: Fp128, distance: i64) -> bool {
+    i64::from(a.0.hamming(b.0)) <= distance
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_within_int8(a: i64, b: i64, distance: i64) -> bool {
+    i64::from((a as u64).hamming(b as u64)) <= distance
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -1,6 +1,6 @@
 //! The SQL functions: arguments in, the core's answer out.
 
 mod call_site;
-mod distance;
+pub mod distance;
 mod fingerprint;
 mod tsvector;

@@ -188,14 +188,26 @@ fn hamming_ball_128(center: Fp128, radius: i32) -> Ball128 {
     Ball::new(center.0, radius)
 }
 
+/// The planner's constructor: a clause `hamming(x, y) <= k` may have any `k`. A negative one holds for
+/// nothing, which NULL says; one beyond the width holds for everything, as the width does.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_ball_or_null_64(center: Fp64, radius: i64) -> Option<Ball64> {
+    u64::try_from(radius).ok().map(|radius| Ball { center: center.0, radius: radius.min(64) as u32 })
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_ball_or_null_128(center: Fp128, radius: i64) -> Option<Ball128> {
+    u64::try_from(radius).ok().map(|radius| Ball { center: center.0, radius: radius.min(128) as u32 })
+}
+
 /// A quoted literal says nothing of its width, and of the two the shorter is the usual one.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_ball_text(center: Text<'_>, radius: i32) -> Ball64 {
     let shown = center.as_str();
-    let center = parse_hex(&shown).unwrap_or_else(|| {
+    let center = parse_hex(shown).unwrap_or_else(|| {
         raise_invalid_text(
             "fingerprint64",
-            &shown,
+            shown,
             "A fingerprint64 is written as 16 hexadecimal digits; write '...'::fingerprint128 for one of 32.",
         )
     });

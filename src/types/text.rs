@@ -33,7 +33,7 @@ impl From<String> for Text<'_> {
 ///
 /// # Safety
 /// The result's lifetime must not exceed that of the memory context that is current now.
-pub unsafe fn server_to_utf8<'a>(bytes: &'a [u8]) -> &'a str {
+pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
     // SAFETY: reads a setting of the backend.
     let same = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
     let utf8 = if same {

@@ -1,0 +1,208 @@
+//! The hook that rewrites a query's quals before the planner distributes them.
+//!
+//! Invariant: a rewritten clause is true for exactly the rows the user's clause is true for. It may be
+//! NULL where the user's is false, so only quals are rewritten, and in them only what stands under AND
+//! and OR: there NULL and false are the same.
+
+use std::sync::OnceLock;
+
+use pgrx::{PgList, pg_guard, pg_sys};
+
+use super::catalog::access_method;
+use super::index::indexed_by;
+use super::pattern::{Comparison, Pattern, within_ball, within_call};
+use crate::guc;
+
+/// The hook that was there before, to be called first.
+static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
+
+/// Must be called once, from `_PG_init`.
+pub fn install() {
+    // SAFETY: a backend is single-threaded, and hooks are set while a library is loaded.
+    unsafe {
+        PREVIOUS.get_or_init(|| pg_sys::get_relation_info_hook);
+        pg_sys::get_relation_info_hook = Some(relation_info_hook);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_info_hook(
+    root: *mut pg_sys::PlannerInfo,
+    relation: pg_sys::Oid,
+    inherited: bool,
+    rel: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the arguments are the planner's, and passed on as they came.
+    unsafe {
+        if let Some(Some(previous)) = PREVIOUS.get() {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, relation, inherited, rel));
+        }
+        if !guc::rewrite_enabled() {
+            return;
+        }
+        let jointree = (*(*root).parse).jointree;
+        if jointree.is_null() {
+            return;
+        }
+        let rewriter = Rewriter { root };
+        rewriter.jointree(jointree.cast());
+        rewriter.index_predicates(rel);
+        rewriter.members_of_union(rel);
+    }
+}
+
+/// Rewrites clauses of one query level. Idempotent: what it writes is no pattern.
+struct Rewriter {
+    root: *mut pg_sys::PlannerInfo,
+}
+
+impl Rewriter {
+    /// The quals of every FROM and JOIN: lists of clauses, implicitly ANDed.
+    unsafe fn jointree(&self, node: *mut pg_sys::Node) {
+        // SAFETY: the node is cast only to the type its tag says.
+        unsafe {
+            match (*node).type_ {
+                pg_sys::NodeTag::T_FromExpr => {
+                    let from = node.cast::<pg_sys::FromExpr>();
+                    for item in PgList::<pg_sys::Node>::from_pg((*from).fromlist).iter_ptr() {
+                        self.jointree(item);
+                    }
+                    self.quals(&mut (*from).quals);
+                }
+                pg_sys::NodeTag::T_JoinExpr => {
+                    let join = node.cast::<pg_sys::JoinExpr>();
+                    self.jointree((*join).larg);
+                    self.jointree((*join).rarg);
+                    self.quals(&mut (*join).quals);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    unsafe fn quals(&self, quals: &mut *mut pg_sys::Node) {
+        // SAFETY: after preprocessing quals are NULL or a List; anything else is left alone.
+        unsafe {
+            if quals.is_null() || !pgrx::is_a(*quals, pg_sys::NodeTag::T_List) {
+                return;
+            }
+            let mut clauses = PgList::<pg_sys::Node>::from_pg(quals.cast());
+            for i in 0..clauses.len() {
+                let Some(clause) = clauses.get_ptr(i) else { continue };
+                if let Some((rewritten, keep)) = self.clause(clause) {
+                    clauses.replace_ptr(i, rewritten);
+                    if keep {
+                        clauses.push(clause);
+                    }
+                }
+            }
+            *quals = clauses.into_pg().cast();
+        }
+    }
+
+    /// What to put in a clause's place, and whether the clause must be kept beside it.
+    unsafe fn clause(&self, clause: *mut pg_sys::Node) -> Option<(*mut pg_sys::Node, bool)> {
+        // SAFETY: the clause is an expression of this query level.
+        unsafe {
+            if clause.is_null() {
+                return None;
+            }
+            if pgrx::is_a(clause, pg_sys::NodeTag::T_BoolExpr) {
+                self.arms(clause.cast());
+                return None;
+            }
+            let pattern = Pattern::of(clause)?;
+            let rewritten = self.within(&pattern)?;
+            Some((rewritten, pattern.comparison == Comparison::Equal))
+        }
+    }
+
+    /// The arms of an OR, or of an AND inside one.
+    unsafe fn arms(&self, expression: *mut pg_sys::BoolExpr) {
+        // SAFETY: a BoolExpr's arguments are expressions.
+        unsafe {
+            if (*expression).boolop == pg_sys::BoolExprType::NOT_EXPR {
+                return;
+            }
+            let mut arms = PgList::<pg_sys::Node>::from_pg((*expression).args);
+            for i in 0..arms.len() {
+                let Some(arm) = arms.get_ptr(i) else { continue };
+                if let Some((rewritten, keep)) = self.clause(arm) {
+                    let arm = if keep { both(rewritten, arm) } else { rewritten };
+                    arms.replace_ptr(i, arm);
+                }
+            }
+            (*expression).args = arms.into_pg();
+        }
+    }
+
+    /// The indexable form, if there is an index for it.
+    unsafe fn within(&self, pattern: &Pattern) -> Option<*mut pg_sys::Node> {
+        // SAFETY: the pattern's parts are expressions of this query level.
+        unsafe {
+            let access_method = access_method()?;
+            let Pattern { measure, x, y, .. } = *pattern;
+            let ball = measure.ball_type()?;
+            let operator = |node| {
+                indexed_by(self.root, node, access_method).and_then(|index| index.within_operator(ball))
+            };
+            match (operator(x), operator(y)) {
+                (Some(_), Some(_)) => within_call(measure, x, y, pattern.radius()?),
+                (Some(op), None) => within_ball(self.root, measure, op, x, y, pattern.radius()?),
+                (None, Some(op)) => within_ball(self.root, measure, op, y, x, pattern.radius()?),
+                (None, None) => None,
+            }
+        }
+    }
+
+    /// Predicates of partial indexes, so that they still equal the query's clauses.
+    unsafe fn index_predicates(&self, rel: *mut pg_sys::RelOptInfo) {
+        // SAFETY: the index list belongs to this plan; predicates are lists of clauses, implicitly ANDed.
+        unsafe {
+            for index in PgList::<pg_sys::IndexOptInfo>::from_pg((*rel).indexlist).iter_ptr() {
+                let mut predicate = (*index).indpred.cast();
+                self.quals(&mut predicate);
+                (*index).indpred = predicate.cast();
+            }
+        }
+    }
+
+    /// The quals of a flattened UNION ALL are distributed before its members are looked at, and
+    /// copied to each member after this hook: so they are rewritten where they wait.
+    unsafe fn members_of_union(&self, rel: *mut pg_sys::RelOptInfo) {
+        // SAFETY: a member's parent has its RelOptInfo; RestrictInfo caches are reset with the clause.
+        unsafe {
+            let members = (*self.root).append_rel_array;
+            if members.is_null() {
+                return;
+            }
+            let member = *members.add((*rel).relid as usize);
+            if member.is_null() {
+                return;
+            }
+            let parent = *(*self.root).simple_rel_array.add((*member).parent_relid as usize);
+            if parent.is_null() || (*parent).rtekind != pg_sys::RTEKind::RTE_SUBQUERY {
+                return;
+            }
+            for info in PgList::<pg_sys::RestrictInfo>::from_pg((*parent).baserestrictinfo).iter_ptr() {
+                if let Some((rewritten, false)) = self.clause((*info).clause.cast()) {
+                    (*info).clause = rewritten.cast();
+                    (*info).eval_cost.startup = -1.0;
+                    (*info).norm_selec = -1.0;
+                    (*info).outer_selec = -1.0;
+                }
+            }
+        }
+    }
+}
+
+/// `a AND b`
+unsafe fn both(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: both are expressions of type boolean.
+    unsafe {
+        let mut arms = PgList::<pg_sys::Node>::new();
+        arms.push(a);
+        arms.push(b);
+        pg_sys::makeBoolExpr(pg_sys::BoolExprType::AND_EXPR, arms.into_pg(), -1).cast()
+    }
+}
