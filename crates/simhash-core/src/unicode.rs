@@ -129,7 +129,10 @@ fn compute_properties(c: char) -> Properties {
     };
     let group = c.general_category_group();
     let emoji = !c.is_ascii() && c.is_emoji_char();
-    put(Properties::WHITE, group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control);
+    put(
+        Properties::WHITE,
+        group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control,
+    );
     put(
         Properties::PUNCTUATION,
         matches!(group, GeneralCategoryGroup::Punctuation | GeneralCategoryGroup::Symbol) && !emoji,
@@ -149,7 +152,13 @@ fn compute_properties(c: char) -> Properties {
         put(Properties::MID_NUMBER, is_one_word(&['1', c, '1']));
         put(Properties::MID_HEBREW, is_one_word(&['א', c, 'א']) && !is_one_word(&['a', c, 'a']));
     }
-    put(Properties::EXTENDER, is_one_word(&['a', c]) && is_one_word(&['ア', c]) && group != GeneralCategoryGroup::Mark && is_one_word(&[c, 'a']));
+    put(
+        Properties::EXTENDER,
+        is_one_word(&['a', c])
+            && is_one_word(&['ア', c])
+            && group != GeneralCategoryGroup::Mark
+            && is_one_word(&[c, 'a']),
+    );
     set
 }
 

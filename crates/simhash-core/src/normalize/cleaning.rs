@@ -91,7 +91,8 @@ impl<'a> Cleaner<'a> {
     /// Writes the space, if any, between the last kept character and one with the properties `next`.
     fn close_gap(&mut self, next: Properties) {
         let gap = self.gap.take();
-        let held_apart = gap.is_some_and(|gap| self.last != Properties::NONE && !gap.vanishes(self.last, next));
+        let held_apart =
+            gap.is_some_and(|gap| self.last != Properties::NONE && !gap.vanishes(self.last, next));
         if std::mem::take(&mut self.pending_space) || held_apart {
             self.push_space();
         }

@@ -134,7 +134,8 @@ mod x86 {
             }
         }
         for (group, sum) in sums.into_iter().enumerate() {
-            let lanes: &mut [u32; 16] = (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
+            let lanes: &mut [u32; 16] =
+                (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
             // SAFETY: `lanes` is 64 bytes that nobody else refers to; the instruction needs no alignment.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), sum) };
         }
