@@ -183,6 +183,31 @@ fn is_default_ignorable(c: char) -> bool {
         | '\u{E0000}'..='\u{E0FFF}')
 }
 
+/// Han characters of the main block in UTF-8.
+pub(crate) mod utf8 {
+    /// The character that `bytes`, which are UTF-8, start with, if it is one of U+4E00 to U+9FFF.
+    #[inline]
+    pub(crate) fn main_han(bytes: &[u8]) -> Option<char> {
+        match *bytes {
+            [first @ 0xE4..=0xE9, second, third, ..] => {
+                let value = u32::from(first & 0xF) << 12 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F);
+                char::from_u32(value).filter(|&c| c >= '\u{4E00}')
+            }
+            _ => None,
+        }
+    }
+
+    /// The number of bytes of such characters that `bytes` starts with, `longest` characters at most.
+    #[inline]
+    pub(crate) fn main_han_length(bytes: &[u8], longest: usize) -> usize {
+        let mut length = 0;
+        while length < 3 * longest && main_han(&bytes[length..]).is_some() {
+            length += 3;
+        }
+        length
+    }
+}
+
 /// ASCII letters and digits, eight bytes at a time.
 pub(crate) mod ascii {
     const ONES: u64 = 0x0101_0101_0101_0101;

@@ -93,6 +93,12 @@ impl Mapping {
         self.table.get(c, |c| Entry::new(self.compute(c))).mapped()
     }
 
+    /// The same for a character of U+4E00 to U+9FFF.
+    #[inline]
+    pub(super) fn map_han(&self, c: char) -> Mapped {
+        if self.simplified { self.map(c) } else { Mapped::One(c) }
+    }
+
     /// Whether normalisation may join `c` to what stands before it.
     pub(super) fn composes(&self, c: char) -> bool {
         self.nfkc && properties(c).any(Properties::COMPOSES)
