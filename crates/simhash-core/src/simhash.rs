@@ -131,8 +131,9 @@ impl Simhasher {
         let mut interrupt = Interrupt::new(interrupt);
         let mut tokens = Vec::new();
         normalize_into(text, self.config.normalize, &mut interrupt, &mut self.normalized);
-        self.featurizer
-            .for_each_token(&self.normalized, &self.config, &mut interrupt, &mut |token| tokens.push(token.to_owned()));
+        self.featurizer.for_each_token(&self.normalized, &self.config, &mut interrupt, &mut |token| {
+            tokens.push(token.to_owned())
+        });
         tokens
     }
 
@@ -165,23 +166,25 @@ impl Simhasher {
         interrupt: &mut Interrupt,
         mut sink: impl FnMut(&[F], &[u32]),
     ) {
-        const BATCH: usize = 1024;
-        let (mut hashes, mut weights) = ([F::ZERO; BATCH], [0; BATCH]);
+        const BATCH: usize = 256;
+        let mut weights = [0; BATCH];
+        let mut placed = Vec::new();
         let distinct = counter.hashes().len();
         for start in (0..distinct).step_by(BATCH) {
             let batch = start..distinct.min(start + BATCH);
-            let length = batch.len();
+            let weights = &mut weights[..batch.len()];
             for (weight, &number) in weights.iter_mut().zip(&counter.numbers()[batch.clone()]) {
                 *weight = self.weighting.units(number);
             }
-            hashes[..length].copy_from_slice(&counter.hashes()[batch]);
+            let mut hashes = &counter.hashes()[batch.clone()];
             if self.config.position != Position::None {
-                for (hash, rank) in hashes[..length].iter_mut().zip(start..) {
-                    *hash = *hash ^ F::from_u128(self.position(rank, distinct));
-                }
+                let place = |(&hash, rank)| hash ^ F::from_u128(self.position(rank, distinct));
+                placed.clear();
+                placed.extend(hashes.iter().zip(batch).map(place));
+                hashes = &placed;
             }
-            sink(&hashes[..length], &weights[..length]);
-            interrupt.spend(length * size_of::<F>());
+            sink(hashes, weights);
+            interrupt.spend(size_of_val(hashes));
         }
     }
 

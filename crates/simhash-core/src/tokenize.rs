@@ -7,9 +7,9 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::config::Tokenizer;
-use crate::han;
+use crate::han::{self, is_han};
 use crate::interrupt::Interrupt;
-use crate::unicode::{Properties, ascii, properties};
+use crate::unicode::{Properties, ascii, properties, utf8};
 
 /// Han characters (for the tokenizer `jieba`: characters of any kind without white space) that are cut into
 /// words in one piece; a longer run is cut after every so many.
@@ -85,13 +85,19 @@ impl RunKind {
 fn next_run<const HAN: bool>(text: &str) -> (&str, RunKind) {
     let window = &text[..char_boundary(text, MAX_WORD_RUN)];
     let kind = window.chars().next().map_or(RunKind::White, RunKind::of::<HAN>);
-    let longest = if kind == RunKind::Han { MAX_HAN_RUN } else { usize::MAX };
-    let end = window
-        .char_indices()
-        .enumerate()
-        .find(|&(index, (_, c))| index == longest || RunKind::of::<HAN>(c) != kind)
-        .map_or(window.len(), |(_, (at, _))| at);
+    if kind == RunKind::Han {
+        return (han_run(text), kind);
+    }
+    let end = window.find(|c| RunKind::of::<HAN>(c) != kind).unwrap_or(window.len());
     (&text[..end], kind)
+}
+
+/// The Han characters that `text` starts with, cut to the longest allowed run.
+fn han_run(text: &str) -> &str {
+    let main = utf8::main_han_length(text.as_bytes(), MAX_HAN_RUN);
+    let longest = MAX_HAN_RUN - main / 3;
+    let others = text[main..].chars().take(longest).take_while(|&c| is_han(c));
+    &text[..main + others.map(char::len_utf8).sum::<usize>()]
 }
 
 /// The last character boundary of `text` that is not beyond `bytes`.

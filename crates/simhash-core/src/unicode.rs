@@ -129,7 +129,10 @@ fn compute_properties(c: char) -> Properties {
     };
     let group = c.general_category_group();
     let emoji = !c.is_ascii() && c.is_emoji_char();
-    put(Properties::WHITE, group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control);
+    put(
+        Properties::WHITE,
+        group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control,
+    );
     put(
         Properties::PUNCTUATION,
         matches!(group, GeneralCategoryGroup::Punctuation | GeneralCategoryGroup::Symbol) && !emoji,
@@ -149,7 +152,13 @@ fn compute_properties(c: char) -> Properties {
         put(Properties::MID_NUMBER, is_one_word(&['1', c, '1']));
         put(Properties::MID_HEBREW, is_one_word(&['א', c, 'א']) && !is_one_word(&['a', c, 'a']));
     }
-    put(Properties::EXTENDER, is_one_word(&['a', c]) && is_one_word(&['ア', c]) && group != GeneralCategoryGroup::Mark && is_one_word(&[c, 'a']));
+    put(
+        Properties::EXTENDER,
+        is_one_word(&['a', c])
+            && is_one_word(&['ア', c])
+            && group != GeneralCategoryGroup::Mark
+            && is_one_word(&[c, 'a']),
+    );
     set
 }
 
@@ -172,6 +181,31 @@ fn is_default_ignorable(c: char) -> bool {
         | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
         | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
         | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// Han characters of the main block in UTF-8.
+pub(crate) mod utf8 {
+    /// The character that `bytes`, which are UTF-8, start with, if it is one of U+4E00 to U+9FFF.
+    #[inline]
+    pub(crate) fn main_han(bytes: &[u8]) -> Option<char> {
+        match *bytes {
+            [first @ 0xE4..=0xE9, second, third, ..] => {
+                let value = u32::from(first & 0xF) << 12 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F);
+                char::from_u32(value).filter(|&c| c >= '\u{4E00}')
+            }
+            _ => None,
+        }
+    }
+
+    /// The number of bytes of such characters that `bytes` starts with, `longest` characters at most.
+    #[inline]
+    pub(crate) fn main_han_length(bytes: &[u8], longest: usize) -> usize {
+        let mut length = 0;
+        while length < 3 * longest && main_han(&bytes[length..]).is_some() {
+            length += 3;
+        }
+        length
+    }
 }
 
 /// ASCII letters and digits, eight bytes at a time.

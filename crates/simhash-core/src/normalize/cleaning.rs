@@ -88,10 +88,22 @@ impl<'a> Cleaner<'a> {
         }
     }
 
+    /// Appends Han characters, which must not be empty, as `push` would one by one.
+    pub(super) fn push_han(&mut self, han: &str) {
+        const HAN: Properties = Properties::HAN.or(Properties::WORD);
+        if self.pending_space || self.gap.is_some() {
+            self.close_gap(HAN);
+        }
+        self.out.push_str(han);
+        self.orphans = false;
+        self.last = HAN;
+    }
+
     /// Writes the space, if any, between the last kept character and one with the properties `next`.
     fn close_gap(&mut self, next: Properties) {
         let gap = self.gap.take();
-        let held_apart = gap.is_some_and(|gap| self.last != Properties::NONE && !gap.vanishes(self.last, next));
+        let held_apart =
+            gap.is_some_and(|gap| self.last != Properties::NONE && !gap.vanishes(self.last, next));
         if std::mem::take(&mut self.pending_space) || held_apart {
             self.push_space();
         }

@@ -93,6 +93,12 @@ impl Mapping {
         self.table.get(c, |c| Entry::new(self.compute(c))).mapped()
     }
 
+    /// The same for a character of U+4E00 to U+9FFF.
+    #[inline]
+    pub(super) fn map_han(&self, c: char) -> Mapped {
+        if self.simplified { self.map(c) } else { Mapped::One(c) }
+    }
+
     /// Whether normalisation may join `c` to what stands before it.
     pub(super) fn composes(&self, c: char) -> bool {
         self.nfkc && properties(c).any(Properties::COMPOSES)
@@ -102,7 +108,9 @@ impl Mapping {
         if self.visible && properties(c).any(Properties::IGNORABLE) {
             return Mapped::Nothing;
         }
-        if is_han(c) && !matches!(c, '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}' | '\u{3000}'..='\u{303F}') {
+        if is_han(c)
+            && !matches!(c, '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}' | '\u{3000}'..='\u{303F}')
+        {
             return Mapped::One(if self.simplified { simplify(c) } else { c });
         }
         if self.composes(c) {
@@ -188,12 +196,13 @@ mod tests {
     #[test]
     fn the_table_holds_what_the_steps_give() {
         for mask in 0..16u8 {
-            let steps = [NormalizeStep::Nfkc, NormalizeStep::Lower, NormalizeStep::Simplified, NormalizeStep::Space]
-                .into_iter()
-                .enumerate()
-                .filter(|(bit, _)| mask >> bit & 1 == 1)
-                .map(|(_, step)| step)
-                .collect();
+            let steps =
+                [NormalizeStep::Nfkc, NormalizeStep::Lower, NormalizeStep::Simplified, NormalizeStep::Space]
+                    .into_iter()
+                    .enumerate()
+                    .filter(|(bit, _)| mask >> bit & 1 == 1)
+                    .map(|(_, step)| step)
+                    .collect();
             let mapping = Mapping::new(steps);
             for c in all_chars() {
                 let applied = mapping.apply(c.encode_utf8(&mut [0; 4]));

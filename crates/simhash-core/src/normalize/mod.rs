@@ -13,6 +13,7 @@ mod mapping;
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
+use crate::unicode::utf8;
 use cleaning::Cleaner;
 use mapping::{Mapped, Mapping};
 
@@ -54,13 +55,46 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut
     let mut at = 0;
     while at < text.len() {
         let start = at;
-        at += cleaner.push_ascii(&text[at..]);
-        if at < text.len() {
+        at += match text.as_bytes()[at] {
+            0..0x80 => cleaner.push_ascii(&text[at..]),
+            0xE4..=0xE9 => push_han(&text[at..], &mapping, &mut cleaner),
+            _ => 0,
+        };
+        if at == start {
             at += push_next(&text[at..], &mapping, &mut cleaner);
         }
         interrupt.spend(at - start);
     }
     cleaner.finish();
+}
+
+/// Pushes a run of Han characters, none of which ever composes with another character; the number of bytes read.
+fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+    const LONGEST: usize = 16 << 10;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < LONGEST {
+        let start = at;
+        let replacement = loop {
+            match utf8::main_han(&bytes[at..]) {
+                None => break None,
+                Some(c) => match mapping.map_han(c) {
+                    Mapped::One(mapped) if mapped == c => at += 3,
+                    Mapped::One(mapped) => break Some(mapped),
+                    _ => break None,
+                },
+            }
+        };
+        if at > start {
+            cleaner.push_han(&text[start..at]);
+        }
+        match replacement {
+            Some(mapped) => cleaner.push(mapped),
+            None => return at,
+        }
+        at += 3;
+    }
+    at
 }
 
 /// Pushes the next character with what composes with it; the number of bytes read.

@@ -30,7 +30,7 @@ impl BitSums {
             let mut lanes = [0u32; 128];
             if u32::try_from(total).is_ok() {
                 add_batch(hashes, weights, &mut lanes);
-                for (sum, lane) in self.ones.iter_mut().zip(lanes) {
+                for (sum, &lane) in self.ones.iter_mut().zip(&lanes[..F::BITS as usize]) {
                     *sum += u64::from(lane);
                 }
             } else {
@@ -57,7 +57,11 @@ impl BitSums {
 
     /// The low `width` bits of the fingerprint: bit i is 1 when component i is greater than 0.
     pub fn sign(&self, width: u32) -> u128 {
-        (0..width).fold(0, |bits, bit| bits | u128::from(self.component(bit) > 0) << bit)
+        let half = |ones: &[u64]| {
+            ones.iter().enumerate().fold(0, |bits, (bit, &ones)| bits | u64::from(2 * ones > self.total) << bit)
+        };
+        let (low, high) = self.ones[..width as usize].split_at(width.min(64) as usize);
+        u128::from(half(high)) << 64 | u128::from(half(low))
     }
 }
 
@@ -134,7 +138,8 @@ mod x86 {
             }
         }
         for (group, sum) in sums.into_iter().enumerate() {
-            let lanes: &mut [u32; 16] = (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
+            let lanes: &mut [u32; 16] =
+                (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
             // SAFETY: `lanes` is 64 bytes that nobody else refers to; the instruction needs no alignment.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), sum) };
         }
