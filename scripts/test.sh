@@ -101,7 +101,16 @@ prepare_server() {
   chown "$server_user" "$run"
 }
 
-trap stop_cluster EXIT
+# What an interrupted test left running ends as well.
+stop_everything() {
+  stop_cluster
+  local pidfile
+  for pidfile in "${run:-/nonexistent}"/tmp_check/*/pgdata/postmaster.pid; do
+    if [ -f "$pidfile" ]; then stop_server "$(dirname "$pidfile")"; fi
+  done
+}
+
+trap stop_everything EXIT
 trap 'exit 130' INT TERM
 prepare_server
 for suite in $suites; do
