@@ -29,7 +29,7 @@ impl Levels {
         for (level, words) in lines.filter(|line| !line.starts_with('#')).zip(1u32..).map(|(line, level)| (level, line)) {
             // The first field repeats the level.
             for word in words.split(' ').skip(1) {
-                han.set(feature_hash(word.as_bytes()), level);
+                han.count(feature_hash(word.as_bytes()), Some(level));
             }
         }
         Levels { han, stop_words: WordSet::stop_words(StopWords::Auto, steps) }
