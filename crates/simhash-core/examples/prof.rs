@@ -9,6 +9,21 @@ fn main() {
     let reps: usize = args[3].parse().unwrap();
     let j = if args[2].starts_with("jieba") || args[2] == "all" { Some(jieba_rs::Jieba::new()) } else { None };
     let norm: Vec<String> = docs.iter().map(|d| s.normalize(d, &mut || ())).collect();
+    if args[2] == "ratio" || args[2] == "jiebaratio" {
+        let j = jieba_rs::Jieba::new();
+        let mut ratios = vec![];
+        let (mut ta, mut tb) = (0.0, 0.0);
+        for r in 0..reps {
+            for chunk in docs.chunks(20) {
+                let mut run = |which: bool| { let t = Instant::now(); let mut n = 0; for d in chunk { if which { n += j.cut(d, true).len() } else { n += s.fingerprint::<u64>(d, &mut || ()).unwrap_or(0) as usize & 1 } } std::hint::black_box(n); t.elapsed().as_secs_f64() };
+                let (a, b) = if r % 2 == 0 { let a = run(true); (a, run(false)) } else { let b = run(false); (run(true), b) };
+                ta += a; tb += b; ratios.push(a / b);
+            }
+        }
+        ratios.sort_by(f64::total_cmp);
+        println!("ratio p50 {:.3} total {:.3} jieba {:.1} simhash {:.1} MB/s", ratios[ratios.len() / 2], ta / tb, bytes as f64 * reps as f64 / 1e6 / ta, bytes as f64 * reps as f64 / 1e6 / tb);
+        return;
+    }
     let mut best: std::collections::BTreeMap<&str, f64> = Default::default();
     let modes: Vec<&str> = if args[2] == "all" { vec!["norm", "simhash", "jieba", "jiebanorm", "jiebaruns"] } else { vec![&args[2]] };
     for _ in 0..reps {
