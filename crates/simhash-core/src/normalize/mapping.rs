@@ -80,7 +80,8 @@ pub(super) struct Mapping {
 const LONGEST_HAN: usize = 4 << 10;
 
 /// The characters of U+4E00 to U+9FFF that are not traditional.
-static SIMPLIFIED_HAN: LazyLock<ThreeByteSet> = LazyLock::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
+static SIMPLIFIED_HAN: LazyLock<ThreeByteSet> =
+    LazyLock::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
 
 /// One table for every combination of the four flags.
 static TABLES: [CharTable<Entry>; 16] = [const { CharTable::new() }; 16];
