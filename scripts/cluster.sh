@@ -107,4 +107,9 @@ stop_cluster() {
   socket=
 }
 
-stop_server() { as_server pg_ctl -s -m immediate -D "$1" stop >/dev/null 2>&1 || true; }
+# stop_server DATA-DIRECTORY: by the pg_ctl beside the program that runs there.
+stop_server() {
+  local bindir
+  bindir=$(sed -E 's|/postgres "-D".*||' "$1/postmaster.opts")
+  as_server pg_ctl -s -m immediate -D "$1" stop >/dev/null
+}
