@@ -489,22 +489,15 @@ COMMENT ON OPERATOR ~= (fingerprint128, fingerprint128) IS 'near-duplicates: dis
 CREATE FUNCTION hamming_int8_within(bigint, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS 'implementation of <@ operator';
-CREATE FUNCTION hamming_int8_contained(hamming_ball64, bigint) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball64_contains_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_int8_contained(hamming_ball64, bigint) IS 'implementation of @> operator';
 CREATE FUNCTION hamming_int8_near(bigint, bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_int8_near_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'implementation of ~= operator';
+-- Without a commutator: hamming_ball64 @> '...' would no longer say what the literal is.
 CREATE OPERATOR <@ (
   LEFTARG = bigint, RIGHTARG = hamming_ball64, FUNCTION = hamming_int8_within,
-  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+  RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
 );
 COMMENT ON OPERATOR <@ (bigint, hamming_ball64) IS 'is within the radius';
-CREATE OPERATOR @> (
-  LEFTARG = hamming_ball64, RIGHTARG = bigint, FUNCTION = hamming_int8_contained,
-  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR @> (hamming_ball64, bigint) IS 'holds within the radius';
 CREATE OPERATOR ~= (
   LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming_int8_near,
   COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel

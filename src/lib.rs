@@ -24,8 +24,8 @@ pub extern "C-unwind" fn _PG_init() {
     planner::rewrite::install();
     // SAFETY: reads a flag of the process.
     if unsafe { ::pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
-        // Every backend inherits the dictionary from the postmaster.
-        simhash_core::han::preload();
+        // Every backend inherits the dictionary and the character tables from the postmaster.
+        simhash_core::preload();
     }
 }
 
