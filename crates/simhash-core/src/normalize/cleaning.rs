@@ -132,7 +132,7 @@ impl<'a> Cleaner<'a> {
         }
         let bytes = text.as_bytes();
         let mut at = 0;
-        while at < ASCII_STRETCH {
+        while at < ascii::STRETCH {
             let length = ascii::words_length(&bytes[at..]);
             if length > 0 {
                 if self.pending_space || self.gap.is_some() {
@@ -153,9 +153,6 @@ impl<'a> Cleaner<'a> {
         at
     }
 }
-
-/// About the most that is copied before the caller may check for interruption, in bytes.
-const ASCII_STRETCH: usize = 16 << 10;
 
 impl Gap {
     /// Leaves a space whatever stands on its sides, Han excepted.
@@ -183,10 +180,13 @@ impl Gap {
 mod ascii {
     use crate::unicode::ascii::alphanumeric_length;
 
+    /// About the most that is looked at before the caller may check for interruption, in bytes.
+    pub(super) const STRETCH: usize = 16 << 10;
+
     /// The length of the letters and digits that `bytes` starts with, short of one that is not followed by ASCII.
     #[inline]
     fn word_length(bytes: &[u8]) -> usize {
-        let length = alphanumeric_length(bytes);
+        let length = alphanumeric_length(&bytes[..bytes.len().min(STRETCH)]);
         let may_be_base = length > 0 && bytes.get(length).is_some_and(|&next| next >= 0x80);
         length - usize::from(may_be_base)
     }
@@ -195,7 +195,7 @@ mod ascii {
     #[inline]
     pub(super) fn words_length(bytes: &[u8]) -> usize {
         let mut length = word_length(bytes);
-        while length > 0 && bytes.get(length) == Some(&b' ') {
+        while 0 < length && length < STRETCH && bytes.get(length) == Some(&b' ') {
             match word_length(&bytes[length + 1..]) {
                 0 => break,
                 next => length += 1 + next,
@@ -210,7 +210,7 @@ mod ascii {
         let mark = matches!(bytes.first(), Some(b'.' | b',' | b';' | b':' | b'!' | b'?'));
         let start = usize::from(mark);
         let mut end = start;
-        while matches!(bytes.get(end), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        while end < STRETCH && matches!(bytes.get(end), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             end += 1;
         }
         let followed = bytes.get(end).is_none_or(|&next| next < 0x80);

@@ -32,12 +32,12 @@ pub const MAX_COMBINING_RUN: usize = 1024;
 /// ```
 pub fn normalize(text: &str, steps: NormalizeSteps, interrupt: &mut dyn FnMut()) -> String {
     let mut out = String::new();
-    normalize_into(text, steps, &mut Interrupt::new(interrupt), &mut out);
+    normalize_into(text, steps, &Interrupt::new(interrupt), &mut out);
     out
 }
 
 /// Replaces `out` by the text after `steps`.
-pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut String) {
+pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
     out.clear();
     if steps.contains(NormalizeStep::Html) {
         let visible = html::visible_text(text, interrupt);
@@ -47,7 +47,7 @@ pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &mut 
     }
 }
 
-fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut String) {
+fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
     out.reserve(text.len());
     let mapping = Mapping::new(steps);
     let mut cleaner = Cleaner::new(steps, out);
@@ -60,7 +60,7 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut
             _ => 0,
         };
         if at == start {
-            at += push_next(&text[at..], &mapping, &mut cleaner);
+            at += push_next(&text[at..], &mapping, &mut cleaner, interrupt);
         }
         interrupt.spend(at - start);
     }
@@ -79,7 +79,7 @@ fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
 
 /// Pushes the next character with what composes with it; the number of bytes read.
 #[inline]
-fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &Interrupt) -> usize {
     let mut chars = text.chars();
     let Some(c) = chars.next() else { return 0 };
     let length = c.len_utf8();
@@ -92,7 +92,7 @@ fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
     match mapped {
         Mapped::One(mapped) if alone => cleaner.push(mapped),
         Mapped::Nothing => {}
-        _ => return push_cluster(text, mapping, cleaner),
+        _ => return push_cluster(text, mapping, cleaner, interrupt),
     }
     length
 }
@@ -100,7 +100,7 @@ fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
 /// Pushes a character together with the characters after it that may compose with it or vanish; the number
 /// of bytes read.
 #[cold]
-fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &Interrupt) -> usize {
     let mut chars = text.char_indices();
     let mut cluster = String::new();
     let mut composing = 0;
@@ -109,6 +109,7 @@ fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
         cluster.push(first);
     }
     for (at, c) in chars {
+        interrupt.spend(c.len_utf8());
         match mapping.map(c) {
             Mapped::Composing if composing < MAX_COMBINING_RUN => {
                 composing += 1;
