@@ -6,8 +6,10 @@
 //! of the text goes too. A dropped symbol that UAX #29 takes for a letter (Ⓐ) and an invisible
 //! character beside punctuation always leave a space.
 
+use std::sync::LazyLock;
+
 use crate::config::{NormalizeStep, NormalizeSteps};
-use crate::unicode::{Properties, properties};
+use crate::unicode::{Properties, ThreeByteSet, properties};
 
 /// What belongs to the character before it.
 const ATTACHED: Properties = Properties::MARK.or(Properties::IGNORABLE);
@@ -98,6 +100,14 @@ impl<'a> Cleaner<'a> {
         self.last = Some(HAN);
     }
 
+    /// The number of bytes of punctuation `bytes` starts with that vanishes between two Han characters, whatever
+    /// the other steps; 0 when in doubt.
+    #[inline]
+    pub(super) fn dropped_beside_han(&self, bytes: &[u8]) -> usize {
+        const MOST: usize = 4;
+        if self.punctuation { CJK_PUNCTUATION.run_length(bytes, MOST) } else { 0 }
+    }
+
     /// Writes the space, if any, between the last kept character and one with the properties `next`.
     fn close_gap(&mut self, next: Properties) {
         let held_apart = match (self.gap.take(), self.last) {
@@ -153,6 +163,10 @@ impl<'a> Cleaner<'a> {
         at
     }
 }
+
+/// Punctuation common in Chinese that is punctuation in every normalisation form too.
+static CJK_PUNCTUATION: LazyLock<ThreeByteSet> =
+    LazyLock::new(|| ThreeByteSet::new("、。，；：？！《》〈〉「」『』【】（）“”‘’—…～".chars()));
 
 impl Gap {
     /// Leaves a space whatever stands on its sides, Han excepted.
@@ -220,5 +234,25 @@ mod ascii {
             1 => 0,
             _ => end - 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_normalization::UnicodeNormalization;
+
+    use super::*;
+
+    #[test]
+    fn common_punctuation_is_punctuation_in_every_form() {
+        let all = (0..=0xffff).filter_map(char::from_u32);
+        let mut found = 0;
+        for c in all.filter(|c| CJK_PUNCTUATION.run_length(c.to_string().as_bytes(), 1) > 0) {
+            found += 1;
+            for form in [c.to_string(), c.nfkc().collect()] {
+                assert!(form.chars().all(|c| properties(c).any(Properties::PUNCTUATION)), "{c:?}");
+            }
+        }
+        assert_eq!(found, 26);
     }
 }

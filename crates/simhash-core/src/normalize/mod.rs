@@ -68,13 +68,24 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut Str
 }
 
 /// Pushes the Han characters that `text` starts with and that map to themselves: they never compose with
-/// another character. The number of bytes read.
+/// another character. Punctuation between them is skipped if it is dropped, for it leaves no space there. The
+/// number of bytes read.
 fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
-    let length = mapping.unchanged_han_length(text.as_bytes());
-    if length > 0 {
-        cleaner.push_han(&text[..length]);
+    const STRETCH: usize = 16 << 10;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut length = mapping.unchanged_han_length(bytes);
+    while length > 0 {
+        cleaner.push_han(&text[at..at + length]);
+        at += length;
+        let punctuation = cleaner.dropped_beside_han(&bytes[at..]);
+        if punctuation == 0 || at > STRETCH {
+            break;
+        }
+        length = mapping.unchanged_han_length(&bytes[at + punctuation..]);
+        at += if length > 0 { punctuation } else { 0 };
     }
-    length
+    at
 }
 
 /// Pushes the next character with what composes with it; the number of bytes read.
