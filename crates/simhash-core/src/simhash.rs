@@ -143,7 +143,7 @@ impl Simhasher {
     /// Counts the text's distinct features, or notes their levels.
     fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &Interrupt) -> Box<Counter<F>> {
         // Counted some at a time, so that the processor overlaps the look-ups.
-        const BATCH: usize = 128;
+        const BATCH: usize = 64;
         let mut counter = self.take_counter::<F>();
         let by_level = self.config.weight == Weight::Level;
         let mut batch = [(F::ZERO, 0); BATCH];
@@ -189,7 +189,7 @@ impl Simhasher {
         interrupt: &Interrupt,
         mut sink: impl FnMut(&[F], &[u32]),
     ) {
-        const BATCH: usize = 256;
+        const BATCH: usize = 128;
         let mut weights = [0; BATCH];
         let mut placed = Vec::new();
         let distinct = counter.hashes().len();
