@@ -42,10 +42,11 @@ fn simhash_handler() -> Internal {
 
 /// amcanreturn: a fingerprint can be had from the index, a ball cannot: only its centre is stored.
 ///
-/// A standby plans no index-only scans: replay of Generic WAL does not wait for the pins that keep
-/// vacuum from letting a TID be used anew under a scan that trusts the visibility map.
+/// Nothing can on a standby. An index-only scan keeps a leaf pinned so that vacuum cannot hand a TID of it
+/// to another row; replay of Generic WAL waits for no pin, and the heap page may be all-visible again
+/// by the time the scan asks.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, _column: i32) -> bool {
     // SAFETY: an open index of this access method; its support function says what it holds.
-    unsafe { !Kind::of_index(rel).is_ball() && !pg_sys::RecoveryInProgress() }
+    unsafe { !pg_sys::RecoveryInProgress() && !Kind::of_index(rel).is_ball() }
 }
