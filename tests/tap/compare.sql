@@ -130,3 +130,37 @@ BEGIN
   END IF;
   RETURN problems;
 END $$;
+
+-- A fingerprint of one of fifty clusters.
+CREATE FUNCTION test.made(salt bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  $$SELECT test.number((salt % 50)::text) # test.flips(salt::text, salt % 7)$$;
+
+-- The rows within a distance, by two plans under the snapshot of the calling query: stable functions take no new one.
+CREATE FUNCTION test.ids_by_index(tab text, col text, literal text, k bigint) RETURNS bigint[] LANGUAGE plpgsql STABLE
+  SET enable_seqscan = off SET max_parallel_workers_per_gather = 0 AS $$
+DECLARE ids bigint[];
+BEGIN
+  EXECUTE format('SELECT array_agg(id ORDER BY id) FROM %s WHERE %I <@ hamming_ball(%s, %s)', tab, col, literal, k) INTO ids;
+  RETURN ids;
+END $$;
+CREATE FUNCTION test.ids_by_scan(tab text, col text, literal text, k bigint) RETURNS bigint[] LANGUAGE plpgsql STABLE
+  SET enable_indexscan = off SET enable_bitmapscan = off SET enable_indexonlyscan = off SET simhash.enable_rewrite = off
+  SET enable_seqscan = on SET max_parallel_workers_per_gather = 0 AS $$
+DECLARE ids bigint[];
+BEGIN
+  EXECUTE format('SELECT array_agg(id ORDER BY id) FROM %s WHERE hamming(%I, %s) <= %s', tab, col, literal, k) INTO ids;
+  RETURN ids;
+END $$;
+CREATE FUNCTION test.agree(tab text, col text, hex text, k bigint) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  literal text := test.literal(test.type_of(tab, col), hex);
+  by_index bigint[] := test.ids_by_index(tab, col, literal, k);
+  by_scan bigint[] := test.ids_by_scan(tab, col, literal, k);
+BEGIN
+  IF by_index IS DISTINCT FROM by_scan THEN
+    RAISE 'within % of %.% %: the index has % rows, the table %', k, tab, col, hex, cardinality(by_index), cardinality(by_scan)
+      USING DETAIL = (SELECT 'only one of them has ' || string_agg(id::text, ', ') FROM
+        (SELECT id FROM unnest(by_index || by_scan) id GROUP BY id HAVING count(*) <> 2 LIMIT 20) x);
+  END IF;
+  RETURN coalesce(cardinality(by_index), 0);
+END $$;
