@@ -17,7 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut seconds: Vec<f64> = (0..PASSES)
         .map(|_| {
             let start = Instant::now();
-            let found = text.lines().filter(|line| simhasher.fingerprint::<u64>(line, &mut || ()).is_some()).count();
+            let found =
+                text.lines().filter(|line| simhasher.fingerprint::<u64>(line, &mut || ()).is_some()).count();
             std::hint::black_box(found);
             start.elapsed().as_secs_f64()
         })

@@ -70,19 +70,13 @@ impl<F: Fingerprint> Counter<F> {
         self.hashes.len() - 1
     }
 
-    /// Counts one occurrence of `hash`; its place in the list. Numbers stop at `u32::MAX`.
+    /// Counts one occurrence of `hash`, or sets its number if one is given; its place in the list. Counts stop at
+    /// `u32::MAX`.
     #[inline]
-    pub(crate) fn count(&mut self, hash: F) -> usize {
+    pub(crate) fn count(&mut self, hash: F, number: Option<u32>) -> usize {
         let place = self.place(hash);
-        self.numbers[place] = self.numbers[place].saturating_add(1);
-        place
-    }
-
-    /// Sets the number of `hash`; its place in the list.
-    #[inline]
-    pub(crate) fn set(&mut self, hash: F, number: u32) -> usize {
-        let place = self.place(hash);
-        self.numbers[place] = number;
+        let counted = &mut self.numbers[place];
+        *counted = number.unwrap_or(counted.saturating_add(1));
         place
     }
 
@@ -144,7 +138,7 @@ mod tests {
                 if *count == 1 {
                     order.push(hash);
                 }
-                prop_assert_eq!(order[counter.count(hash)], hash);
+                prop_assert_eq!(order[counter.count(hash, None)], hash);
             }
             prop_assert_eq!(counter.hashes(), &order[..]);
             for (&hash, &number) in order.iter().zip(counter.numbers()) {

@@ -31,7 +31,7 @@ impl Levels {
         {
             // The first field repeats the level.
             for word in words.split(' ').skip(1) {
-                han.set(feature_hash(word.as_bytes()), level);
+                han.count(feature_hash(word.as_bytes()), Some(level));
             }
         }
         Levels { han, stop_words: WordSet::stop_words(StopWords::Auto, steps) }

@@ -14,6 +14,7 @@ pub mod fingerprint;
 pub mod han;
 pub mod hash;
 pub mod normalize;
+pub mod search;
 pub mod simd;
 pub mod simhash;
 pub mod tokenize;

@@ -90,7 +90,7 @@ impl Simhasher {
     /// The text's fingerprint; `None` when it has no features.
     pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
         let mut interrupt = Interrupt::new(interrupt);
-        let counter = self.count::<F>(text, &mut interrupt, |_, _| ());
+        let counter = self.count::<F>(text, &mut interrupt);
         let fingerprint = (!counter.hashes().is_empty()).then(|| {
             let mut sums = BitSums::default();
             self.for_each_batch(&counter, &mut interrupt, |hashes, weights| sums.add(hashes, weights));
@@ -105,8 +105,10 @@ impl Simhasher {
     pub fn features<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<Feature<F>> {
         let mut interrupt = Interrupt::new(interrupt);
         let mut texts: Vec<String> = Vec::new();
-        let counter = self.count::<F>(text, &mut interrupt, |place, feature| {
-            if place == texts.len() {
+        let mut counter = self.take_counter::<F>();
+        let by_level = self.config.weight == Weight::Level;
+        self.for_each_feature(text, &mut interrupt, |feature, level| {
+            if counter.count(feature_hash(feature.as_bytes()), by_level.then_some(level)) == texts.len() {
                 texts.push(feature.to_owned());
             }
         });
@@ -137,26 +139,45 @@ impl Simhasher {
         tokens
     }
 
-    /// Counts the text's distinct features, or notes their levels; `see` gets every feature with its place.
-    fn count<F: Fingerprint>(
-        &mut self,
-        text: &str,
-        interrupt: &mut Interrupt,
-        mut see: impl FnMut(usize, &str),
-    ) -> Box<Counter<F>> {
-        let mut counter = match self.counter.take().map(|counter| counter.downcast::<Counter<F>>()) {
-            Some(Ok(counter)) => counter,
-            _ => Box::new(Counter::new()),
-        };
-        counter.clear();
-        normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
+    /// Counts the text's distinct features, or notes their levels.
+    fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &mut Interrupt) -> Box<Counter<F>> {
+        // Counted some at a time, so that the processor overlaps the look-ups.
+        const BATCH: usize = 128;
+        let mut counter = self.take_counter::<F>();
         let by_level = self.config.weight == Weight::Level;
-        self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut |feature, level| {
-            let hash = feature_hash::<F>(feature.as_bytes());
-            let place = if by_level { counter.set(hash, level) } else { counter.count(hash) };
-            see(place, feature);
+        let mut batch = [(F::ZERO, 0); BATCH];
+        let mut length = 0;
+        let count_all = |counter: &mut Counter<F>, batch: &[(F, u32)]| {
+            for &(hash, level) in batch {
+                counter.count(hash, by_level.then_some(level));
+            }
+        };
+        self.for_each_feature(text, interrupt, |feature, level| {
+            batch[length] = (feature_hash(feature.as_bytes()), level);
+            length += 1;
+            if length == BATCH {
+                count_all(&mut counter, &batch);
+                length = 0;
+            }
         });
+        count_all(&mut counter, &batch[..length]);
         counter
+    }
+
+    fn for_each_feature(&mut self, text: &str, interrupt: &mut Interrupt, mut sink: impl FnMut(&str, u32)) {
+        normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
+        self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
+    }
+
+    /// An empty counter, the last one if it was of the same width.
+    fn take_counter<F: Fingerprint>(&mut self) -> Box<Counter<F>> {
+        match self.counter.take().map(|counter| counter.downcast::<Counter<F>>()) {
+            Some(Ok(mut counter)) => {
+                counter.clear();
+                counter
+            }
+            _ => Box::new(Counter::new()),
+        }
     }
 
     /// Hands the hashes as they are summed, with their weights in units, to `sink`, some at a time.

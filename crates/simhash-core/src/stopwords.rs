@@ -24,7 +24,7 @@ impl WordSet {
             for word in stop_words::lookup(language).unwrap_or_default() {
                 let word = normalize(word, steps, &mut || ());
                 if !word.is_empty() {
-                    set.set(feature_hash(word.as_bytes()), 1);
+                    set.count(feature_hash(word.as_bytes()), Some(1));
                 }
             }
         }

@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::config::Tokenizer;
 use crate::han::{self, is_han};
 use crate::interrupt::Interrupt;
-use crate::unicode::{Properties, ascii, properties, utf8};
+use crate::unicode::{MAIN_HAN, Properties, ascii, properties};
 
 /// Han characters (for the tokenizer `jieba`: characters of any kind without white space) that are cut into
 /// words in one piece; a longer run is cut after every so many.
@@ -52,7 +52,11 @@ fn words<const HAN: bool>(text: &str, hmm: bool, interrupt: &mut Interrupt, sink
                 at += run.len();
                 match kind {
                     RunKind::White => {}
-                    RunKind::Han => cut_han(run, hmm, interrupt, sink),
+                    RunKind::Han => {
+                        let runs = han_runs(&text[at - run.len()..], run.len());
+                        at += runs.len() - run.len();
+                        cut_han(runs, hmm, interrupt, sink);
+                    }
                     RunKind::Other => cut_words(run, interrupt, sink),
                 }
             }
@@ -94,10 +98,24 @@ fn next_run<const HAN: bool>(text: &str) -> (&str, RunKind) {
 
 /// The Han characters that `text` starts with, cut to the longest allowed run.
 fn han_run(text: &str) -> &str {
-    let main = utf8::main_han_length(text.as_bytes(), MAX_HAN_RUN);
+    let main = MAIN_HAN.run_length(text.as_bytes(), MAX_HAN_RUN);
     let longest = MAX_HAN_RUN - main / 3;
     let others = text[main..].chars().take(longest).take_while(|&c| is_han(c));
     &text[..main + others.map(char::len_utf8).sum::<usize>()]
+}
+
+/// The run of `length` bytes that `text` starts with and, while they are few, the runs that follow it with one
+/// space between: jieba never joins words over a space, and one call for all of them is quicker.
+fn han_runs(text: &str, length: usize) -> &str {
+    const MANY: usize = 1 << 10;
+    let mut length = length;
+    while length < MANY && text[length..].starts_with(' ') {
+        match han_run(&text[length + 1..]).len() {
+            0 => break,
+            next => length += 1 + next,
+        }
+    }
+    &text[..length]
 }
 
 /// The last character boundary of `text` that is not beyond `bytes`.
@@ -139,10 +157,12 @@ fn is_token(word: &str) -> bool {
 /// Cutting a byte by jieba takes about as long as this many bytes of other work.
 const JIEBA_COST: usize = 8;
 
-/// Words of a run of Han characters, by jieba.
+/// Words of runs of Han characters with spaces between, by jieba.
 fn cut_han(run: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
     for token in han::dictionary().cut(run, hmm) {
-        sink(token.word);
+        if token.word != " " {
+            sink(token.word);
+        }
     }
     interrupt.spend(JIEBA_COST * run.len());
 }

@@ -4,7 +4,7 @@
 //! only for the scripts it is written in. The standard library's own Unicode tables are never asked: they
 //! change with the compiler, and fingerprints must not.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use unicode_normalization::{IsNormalized, char::canonical_combining_class, is_nfkc_quick};
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
@@ -51,7 +51,7 @@ impl<T: Copy + Default> CharTable<T> {
 
 /// A set of properties of one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Properties(u16);
+pub(crate) struct Properties(u32);
 
 impl Properties {
     /// Separators and control characters.
@@ -86,6 +86,8 @@ impl Properties {
     pub(crate) const EXTENDER: Properties = Properties(1 << 14);
     /// One of it between two Hebrew letters holds them together (Double_Quote).
     pub(crate) const MID_HEBREW: Properties = Properties(1 << 15);
+    /// Word_Break Extend, Format or ZWJ: treated like the character before it.
+    pub(crate) const EXTENDS: Properties = Properties(1 << 16);
 
     /// No property.
     pub(crate) const NONE: Properties = Properties(0);
@@ -152,12 +154,11 @@ fn compute_properties(c: char) -> Properties {
         put(Properties::MID_NUMBER, is_one_word(&['1', c, '1']));
         put(Properties::MID_HEBREW, is_one_word(&['א', c, 'א']) && !is_one_word(&['a', c, 'a']));
     }
+    let extends = is_one_word(&['!', c]);
+    put(Properties::EXTENDS, extends);
     put(
         Properties::EXTENDER,
-        is_one_word(&['a', c])
-            && is_one_word(&['ア', c])
-            && group != GeneralCategoryGroup::Mark
-            && is_one_word(&[c, 'a']),
+        !extends && [['a', c], ['ア', c], [c, 'a']].iter().all(|probe| is_one_word(probe)),
     );
     set
 }
@@ -183,28 +184,33 @@ fn is_default_ignorable(c: char) -> bool {
         | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// Han characters of the main block in UTF-8.
-pub(crate) mod utf8 {
-    /// The character that `bytes`, which are UTF-8, start with, if it is one of U+4E00 to U+9FFF.
-    #[inline]
-    pub(crate) fn main_han(bytes: &[u8]) -> Option<char> {
-        match *bytes {
-            [first @ 0xE4..=0xE9, second, third, ..] => {
-                let value = u32::from(first & 0xF) << 12 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F);
-                char::from_u32(value).filter(|&c| c >= '\u{4E00}')
-            }
-            _ => None,
+/// A set of characters that are three bytes long in UTF-8, asked by those bytes.
+pub(crate) struct ThreeByteSet([u64; 1 << 10]);
+
+/// The main block of Han characters, U+4E00 to U+9FFF.
+pub(crate) static MAIN_HAN: LazyLock<ThreeByteSet> = LazyLock::new(|| ThreeByteSet::main_han(|_| true));
+
+impl ThreeByteSet {
+    /// The characters of U+4E00 to U+9FFF that `holds` is true of.
+    pub(crate) fn main_han(holds: impl Fn(char) -> bool) -> Self {
+        let mut set = [0; 1 << 10];
+        for c in ('\u{4E00}'..='\u{9FFF}').filter(|&c| holds(c)) {
+            set[c as usize >> 6] |= 1 << (c as usize & 63);
         }
+        ThreeByteSet(set)
     }
 
-    /// The number of bytes of such characters that `bytes` starts with, `longest` characters at most.
+    /// The number of bytes of characters of the set that `bytes`, which are UTF-8, start with; `longest`
+    /// characters at most.
     #[inline]
-    pub(crate) fn main_han_length(bytes: &[u8], longest: usize) -> usize {
-        let mut length = 0;
-        while length < 3 * longest && main_han(&bytes[length..]).is_some() {
-            length += 3;
-        }
-        length
+    pub(crate) fn run_length(&self, bytes: &[u8], longest: usize) -> usize {
+        // As long as every character is in the set, counting to three finds the next one.
+        let holds = |bytes: &[u8]| {
+            let (first, second, third) = (bytes[0], bytes[1], bytes[2]);
+            let word = usize::from(first & 0xF) << 6 | usize::from(second & 0x3F);
+            first & 0xF0 == 0xE0 && self.0[word] >> (third & 0x3F) & 1 == 1
+        };
+        3 * bytes.chunks_exact(3).take(longest).take_while(|bytes| holds(bytes)).count()
     }
 }
 
@@ -228,8 +234,8 @@ pub(crate) mod ascii {
         while let Some(chunk) = bytes.get(length..length + 8) {
             let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
             let low = chunk & !HIGH;
-            let found = (in_range(low | ONES * 0x20, b'a', b'z') | in_range(low, b'0', b'9')) & !chunk;
-            let other = found & HIGH ^ HIGH;
+            let found = (in_range(low | (ONES * 0x20), b'a', b'z') | in_range(low, b'0', b'9')) & !chunk;
+            let other = (found & HIGH) ^ HIGH;
             if other != 0 {
                 return length + other.trailing_zeros() as usize / 8;
             }

@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::han::is_han;
-use crate::unicode::{CharTable, Properties, properties};
+use crate::unicode::{CharTable, MAIN_HAN, Properties, ThreeByteSet, properties};
 
 /// What becomes of a character that stands by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,15 @@ pub(super) struct Mapping {
     /// The `space` step drops invisible characters.
     visible: bool,
     table: &'static CharTable<Entry>,
+    unchanged_han: &'static ThreeByteSet,
 }
+
+/// About the most that is copied before the caller may check for interruption, in characters.
+const LONGEST_HAN: usize = 4 << 10;
+
+/// The characters of U+4E00 to U+9FFF that are not traditional.
+static SIMPLIFIED_HAN: LazyLock<ThreeByteSet> =
+    LazyLock::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
 
 /// One table for every combination of the four flags.
 static TABLES: [CharTable<Entry>; 16] = [const { CharTable::new() }; 16];
@@ -85,7 +93,8 @@ impl Mapping {
                 .map(|step| steps.contains(step));
         let flags = [nfkc, lower, simplified, visible];
         let table = flags.iter().fold(0, |index, &flag| 2 * index + usize::from(flag));
-        Mapping { nfkc, lower, simplified, visible, table: &TABLES[table] }
+        let unchanged_han = if simplified { &*SIMPLIFIED_HAN } else { &*MAIN_HAN };
+        Mapping { nfkc, lower, simplified, visible, table: &TABLES[table], unchanged_han }
     }
 
     #[inline]
@@ -93,10 +102,10 @@ impl Mapping {
         self.table.get(c, |c| Entry::new(self.compute(c))).mapped()
     }
 
-    /// The same for a character of U+4E00 to U+9FFF.
+    /// The number of bytes of Han characters (U+4E00 to U+9FFF) that map to themselves `bytes` starts with.
     #[inline]
-    pub(super) fn map_han(&self, c: char) -> Mapped {
-        if self.simplified { self.map(c) } else { Mapped::One(c) }
+    pub(super) fn unchanged_han_length(&self, bytes: &[u8]) -> usize {
+        self.unchanged_han.run_length(bytes, LONGEST_HAN)
     }
 
     /// Whether normalisation may join `c` to what stands before it.

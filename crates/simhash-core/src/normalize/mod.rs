@@ -13,7 +13,6 @@ mod mapping;
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
-use crate::unicode::utf8;
 use cleaning::Cleaner;
 use mapping::{Mapped, Mapping};
 
@@ -68,33 +67,14 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut
     cleaner.finish();
 }
 
-/// Pushes a run of Han characters, none of which ever composes with another character; the number of bytes read.
+/// Pushes the Han characters that `text` starts with and that map to themselves: they never compose with
+/// another character. The number of bytes read.
 fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
-    const LONGEST: usize = 16 << 10;
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < LONGEST {
-        let start = at;
-        let replacement = loop {
-            match utf8::main_han(&bytes[at..]) {
-                None => break None,
-                Some(c) => match mapping.map_han(c) {
-                    Mapped::One(mapped) if mapped == c => at += 3,
-                    Mapped::One(mapped) => break Some(mapped),
-                    _ => break None,
-                },
-            }
-        };
-        if at > start {
-            cleaner.push_han(&text[start..at]);
-        }
-        match replacement {
-            Some(mapped) => cleaner.push(mapped),
-            None => return at,
-        }
-        at += 3;
+    let length = mapping.unchanged_han_length(text.as_bytes());
+    if length > 0 {
+        cleaner.push_han(&text[..length]);
     }
-    at
+    length
 }
 
 /// Pushes the next character with what composes with it; the number of bytes read.

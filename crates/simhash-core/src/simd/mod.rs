@@ -1,4 +1,6 @@
-//! The only unsafe code of the crate: vector instructions, chosen at run time, each with portable code that it
-//! is tested against.
+//! Vectorised inner loops, each tested against its portable form. The only unsafe code of the crate.
+//!
+//! Every public function here is safe: it picks the widest instructions that the processor has.
 
 pub mod accumulate;
+pub mod popcount;

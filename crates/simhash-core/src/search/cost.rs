@@ -1,0 +1,97 @@
+//! How many leaves a plan touches, under the model of uniformly distributed keys.
+//!
+//! A table of L leaves is log2(L) bits deep: a leaf is a prefix of that length. A probe touches the
+//! prefixes that respect the ball's limits; between two whole depths the estimate is interpolated.
+
+use super::key::Key;
+use super::layout::BlockLayout;
+use super::plan::Plan;
+
+/// Relative cost of a leaf that a probe visits, one of a sweep being 1: a sweep walks neighbours.
+const PROBED_LEAF: f64 = 1.3;
+
+/// The expected number of leaves that `plan` touches when every table has `leaves` leaves.
+pub fn expected_leaves<F: Key>(plan: &Plan, leaves: f64) -> f64 {
+    (0..plan.layout().blocks()).map(|table| expected_in_table::<F>(plan, table, leaves)).sum()
+}
+
+/// The plan for `distance` that is expected to cost least when every table has `leaves` leaves.
+pub fn cheapest<F: Key>(layout: BlockLayout, distance: u32, leaves: f64) -> Plan {
+    let mut best = Plan::balanced(layout, distance, 1);
+    let mut least = leaves;
+    for tables in 2..=layout.blocks() {
+        let plan = Plan::balanced(layout, distance, tables);
+        let cost = PROBED_LEAF * expected_leaves::<F>(&plan, leaves);
+        if cost < least {
+            (best, least) = (plan, cost);
+        }
+    }
+    best
+}
+
+/// The expected number of rows within `distance` of a query among `rows` uniformly random ones.
+pub fn expected_matches(bits: u32, distance: u32, rows: f64) -> f64 {
+    rows * ball_size(f64::from(bits), distance.min(bits)) / (f64::from(bits)).exp2()
+}
+
+fn expected_in_table<F: Key>(plan: &Plan, table: u32, leaves: f64) -> f64 {
+    let Some(ball) = plan.ball(F::ZERO, table) else {
+        return 0.0;
+    };
+    let depth = leaves.max(1.0).log2().min(f64::from(F::BITS));
+    let [block, rest, whole] = *ball.limits();
+    let in_block = depth.min(f64::from(block.bits));
+    let beyond = depth - in_block;
+    let tail = if rest.bits > block.bits { rest.max } else { whole.max };
+    let mut prefixes = 0.0;
+    for differing in 0..=block.max.min(block.bits) {
+        let ways = binomial(in_block, differing);
+        prefixes += ways * if beyond > 0.0 { ball_size(beyond, tail - differing) } else { 1.0 };
+    }
+    // Leaf bounds do not fall on prefix bounds: a prefix meets one leaf, and often a second.
+    (prefixes + 0.25).min(leaves)
+}
+
+/// The number of strings of `length` bits within `radius` of a given one, capped at all of them.
+fn ball_size(length: f64, radius: u32) -> f64 {
+    if f64::from(radius) >= length {
+        return length.exp2();
+    }
+    (0..=radius).map(|i| binomial(length, i)).sum::<f64>().min(length.exp2())
+}
+
+/// n choose k for real n: exact at whole n, smooth between, 0 where n < k - 1.
+fn binomial(n: f64, k: u32) -> f64 {
+    let mut product = 1.0;
+    for i in 0..k {
+        product *= (n - f64::from(i)).max(0.0) / f64::from(i + 1);
+    }
+    product
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_touches_every_leaf_and_a_point_query_one_a_table() {
+        let cut = BlockLayout::new::<u64>(4).unwrap();
+        assert_eq!(expected_leaves::<u64>(&Plan::balanced(cut, 64, 1), 1000.0), 1000.0);
+        let three = expected_leaves::<u64>(&Plan::balanced(cut, 3, 4), 17_000.0);
+        assert!((4.0..8.0).contains(&three), "{three}");
+    }
+
+    #[test]
+    fn the_cheapest_plan_probes_small_distances_and_sweeps_large_ones() {
+        let cut = BlockLayout::new::<u64>(4).unwrap();
+        assert_eq!(cheapest::<u64>(cut, 3, 17_000.0).radii(), [0, 0, 0, 0]);
+        assert_eq!(cheapest::<u64>(cut, 40, 17_000.0).radii(), [40, -1, -1, -1]);
+        assert_eq!(cheapest::<u64>(cut, 3, 1.0).radii(), [3, -1, -1, -1]);
+    }
+
+    #[test]
+    fn expected_matches_of_the_whole_space_are_all_rows() {
+        assert_eq!(expected_matches(64, 64, 1e6), 1e6);
+        assert!((expected_matches(64, 15, 1e6) - 12.0).abs() < 1.0);
+    }
+}
