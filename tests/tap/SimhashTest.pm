@@ -9,7 +9,7 @@ use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(soak seed roll new_node answer_is error_like index_is_clean answers_agree session_errors wait_until_down);
+our @EXPORT = qw(soak seed roll new_node answer_is error_like index_is_clean answers_agree session_errors start_again);
 
 # The long form of the tests: `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
@@ -89,15 +89,16 @@ sub session_errors
 	return join("\n", grep { /\b(?:ERROR|FATAL|PANIC)\b|terminated by signal/ && !/$expected/ } split /\n/, $text);
 }
 
-# After kill -9 of the postmaster: its children notice and end; only then can a new one start.
-sub wait_until_down
+# Starts a cluster again after kill -9 of its postmaster: the children must have noticed and ended before.
+sub start_again
 {
 	my ($node) = @_;
-	for (1 .. 600)
+	for (1 .. 300)
 	{
-		return 1 if PostgreSQL::Test::Utils::run_log([ 'pg_ctl', '-w', '-t', '60', '-D', $node->data_dir, '-l', $node->logfile, 'start' ],
-			'>', \my $out, '2>', \my $err);
-		select(undef, undef, undef, 0.1);
+		return 1 if $node->start(fail_ok => 1);
+		# The attempt may have left a process number behind.
+		$node->stop('fast', fail_ok => 1);
+		select(undef, undef, undef, 0.2);
 	}
 	return 0;
 }
