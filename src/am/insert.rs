@@ -15,6 +15,7 @@ use crate::storage::page::Addition;
 use crate::storage::{Entry, Exclusive, IndexRel, wal};
 
 /// aminsert.
+#[allow(clippy::too_many_arguments)]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn aminsert(
     rel: pg_sys::Relation,
