@@ -19,9 +19,6 @@ const UNKNOWN_DISTANCE: u32 = 6;
 /// Rows that an ordered scan is reckoned to be asked for before its reader stops.
 const ORDERED_ROWS: f64 = 10.0;
 
-/// What a path costs that must not be taken.
-const NEVER: f64 = 1e12;
-
 /// amcostestimate.
 #[allow(clippy::too_many_arguments)]
 #[pgrx::pg_guard]
@@ -62,10 +59,6 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let leaf = if untrusted { pg_sys::disable_cost } else { leaf };
         *startup = if ordered { leaves.first * leaf } else { leaf };
         *total = (*startup).max(leaves.all * leaf) + rows * row;
-        if (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan && pg_sys::RecoveryInProgress() {
-            // A count(*) needs no column, so amcanreturn is not asked; see there.
-            *total += NEVER;
-        }
         *selectivity = generic.indexSelectivity;
         // Rows near each other in distance lie anywhere in the table.
         *correlation = 0.0;
