@@ -174,7 +174,6 @@ RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_material;
 SELECT force('bitmap');
-SELECT nodes('SELECT count(*) FROM plans WHERE fp <@ hamming_ball(''0000000000000000'', 30) AND id BETWEEN 1 AND 1500');
 SELECT count(*) FROM plans WHERE fp <@ hamming_ball('0000000000000000', 30) AND id BETWEEN 1 AND 1500;
 SELECT force('seq');
 SELECT count(*) FROM plans WHERE fp <@ hamming_ball('0000000000000000', 30) AND id BETWEEN 1 AND 1500;
