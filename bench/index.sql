@@ -143,7 +143,33 @@ SELECT count(*) AS disagreements
 FROM latency s JOIN latency r ON r.n = s.n AND r.found <> s.found
  AND (s.what, r.what) IN (('simhash_3', 'expression_3'), ('simhash_3', 'block_3'), ('simhash_6', 'expression_6'), ('simhash_6', 'block_6'));
 
-\echo '== inserts: batches of 1000 rows, each a transaction; WAL of single-row inserts without full-page images'
+\echo '== WAL a row, without full-page images: a table grows from 100,000 rows to 300,000 by single-row inserts, splits included'
+CREATE TABLE grown (what text, bytes_a_row numeric);
+CREATE PROCEDURE grow(what text, index text) LANGUAGE plpgsql AS $$
+DECLARE before pg_lsn;
+BEGIN
+  CREATE TABLE growing AS SELECT id, h, fp FROM doc LIMIT 100000;
+  IF index <> '' THEN EXECUTE index; END IF;
+  before := pg_current_wal_insert_lsn();
+  FOR i IN 1..200000 LOOP
+    INSERT INTO growing SELECT i, r, r::fingerprint64 FROM random64() r;
+  END LOOP;
+  INSERT INTO grown VALUES (what, round(pg_wal_lsn_diff(pg_current_wal_insert_lsn(), before) / 200000));
+  DROP TABLE growing;
+END $$;
+ALTER SYSTEM SET full_page_writes = off;
+SELECT pg_reload_conf() AS reloaded, pg_sleep(1) AS slept \gset
+CHECKPOINT;
+CALL grow('no index', '');
+CALL grow('simhash, 64 bits', 'CREATE INDEX ON growing USING simhash (fp)');
+CALL grow('four expression B-trees', $$
+  CREATE INDEX ON growing (((h & 65535)::integer)); CREATE INDEX ON growing (((h >> 16 & 65535)::integer));
+  CREATE INDEX ON growing (((h >> 32 & 65535)::integer)); CREATE INDEX ON growing (((h >> 48 & 65535)::integer)) $$);
+ALTER SYSTEM RESET full_page_writes;
+SELECT pg_reload_conf() AS reloaded \gset
+SELECT what, bytes_a_row, bytes_a_row - (SELECT bytes_a_row FROM grown WHERE what = 'no index') AS "of the index" FROM grown;
+
+\echo '== inserts: batches of 1000 rows, each a transaction'
 CREATE TABLE inserted (what text, rows_a_second numeric);
 CREATE PROCEDURE insert_batches(what text, command text, batches integer) LANGUAGE plpgsql AS $$
 DECLARE started timestamptz := clock_timestamp();
@@ -160,20 +186,7 @@ DROP TABLE block;
 ALTER TABLE doc DROP CONSTRAINT doc_pkey;
 DROP INDEX doc_fp128, doc_b0, doc_b1, doc_b2, doc_b3;
 CALL insert_batches('simhash, 64 bits', 'INSERT INTO doc (id, h, fp) SELECT 0, r, r::fingerprint64 FROM (SELECT random64() AS r FROM fresh) s', 100);
-SELECT pg_current_wal_lsn() AS before \gset
-ALTER SYSTEM SET full_page_writes = off;
-SELECT pg_reload_conf() AS reloaded, pg_sleep(1) AS slept \gset
-CHECKPOINT;
-SELECT pg_current_wal_insert_lsn() AS before \gset
-INSERT INTO doc (id, h, fp) SELECT 0, r, r::fingerprint64 FROM (SELECT random64() AS r FROM fresh) s;
-SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), :'before') AS with_index \gset
 DROP INDEX doc_fp;
-SELECT pg_current_wal_insert_lsn() AS before \gset
-INSERT INTO doc (id, h, fp) SELECT 0, r, r::fingerprint64 FROM (SELECT random64() AS r FROM fresh) s;
-SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), :'before') AS without \gset
-ALTER SYSTEM RESET full_page_writes;
-SELECT pg_reload_conf() AS reloaded \gset
-SELECT round((:with_index - :without) / 1000.0) AS "WAL bytes a row of the index";
 CALL insert_batches('no index', 'INSERT INTO doc (id, h, fp) SELECT 0, r, r::fingerprint64 FROM (SELECT random64() AS r FROM fresh) s', 100);
 CREATE INDEX doc_b0 ON doc (((h & 65535)::integer)); CREATE INDEX doc_b1 ON doc (((h >> 16 & 65535)::integer));
 CREATE INDEX doc_b2 ON doc (((h >> 32 & 65535)::integer)); CREATE INDEX doc_b3 ON doc (((h >> 48 & 65535)::integer));

@@ -19,6 +19,9 @@ const UNKNOWN_DISTANCE: u32 = 6;
 /// Rows that an ordered scan is reckoned to be asked for before its reader stops.
 const ORDERED_ROWS: f64 = 10.0;
 
+/// What a path costs that must not be taken.
+const NEVER: f64 = 1e12;
+
 /// amcostestimate.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amcostestimate(
@@ -54,6 +57,10 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
         *startup = if ordered { leaves.first * leaf } else { leaf };
         *total = (*startup).max(leaves.all * leaf) + rows * row;
+        if (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan && pg_sys::RecoveryInProgress() {
+            // A count(*) needs no column, so amcanreturn is not asked; see there.
+            *total += NEVER;
+        }
         *selectivity = generic.indexSelectivity;
         // Rows near each other in distance lie anywhere in the table.
         *correlation = 0.0;

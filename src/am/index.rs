@@ -104,6 +104,8 @@ impl Hasher for BlockHasher {
 /// What a backend remembers of one index.
 struct Cache<F> {
     meta: Meta,
+    /// The file is known to have so many blocks.
+    blocks: Cell<u32>,
     inner: RefCell<HashMap<u32, Rc<Inner<F>>, BuildHasherDefault<BlockHasher>>>,
 }
 
@@ -136,7 +138,11 @@ impl<F: Key> Index<F> {
         let file = rel.file();
         let known = INDEXES.with_borrow(|indexes| indexes.get(&file).cloned());
         let cache = known.and_then(|cache| cache.downcast::<Cache<F>>().ok()).unwrap_or_else(|| {
-            let cache = Rc::new(Cache::<F> { meta: Meta::read(rel), inner: RefCell::default() });
+            let cache = Rc::new(Cache::<F> {
+                meta: Meta::read(rel),
+                blocks: Cell::new(0),
+                inner: RefCell::default(),
+            });
             INDEXES.with_borrow_mut(|indexes| {
                 if indexes.len() >= CACHED_INDEXES {
                     indexes.clear();
@@ -168,6 +174,16 @@ impl<F: Key> Index<F> {
         let pages = self.rel.blocks();
         let overhead = FIRST_ROOT + self.layout.blocks();
         (f64::from(pages.saturating_sub(overhead)) / f64::from(self.layout.blocks())).max(1.0)
+    }
+
+    /// Raises XX002 if a link read from `from` leads beyond the end of the file.
+    pub fn expect_block(&self, block: u32, from: u32) {
+        if block >= self.cache.blocks.get() {
+            self.cache.blocks.set(self.rel.blocks());
+            if block >= self.cache.blocks.get() {
+                raise_damage(self.rel, from, &Damage::Link(block));
+            }
+        }
     }
 
     /// An inner page's cached copy, if there is one.

@@ -1,5 +1,7 @@
 //! `simhash_index_info` and `simhash_index_check`: what an index looks like, and whether it is sound.
 
+use std::ffi::CStr;
+
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::search::Key;
@@ -66,9 +68,14 @@ impl Drop for Opened {
 }
 
 fn wrong_object(oid: pg_sys::Oid) -> ! {
+    // SAFETY: a catalogue look-up; the name is a C string if there is one.
+    let name = unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    };
     raise(
         PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        format!("relation with OID {} is not a simhash index", oid.to_u32()),
+        format!("\"{}\" is not a simhash index", name.unwrap_or_else(|| oid.to_u32().to_string())),
         "Name an index that was created with USING simhash.",
     )
 }

@@ -12,6 +12,7 @@ use simhash_core::simd::popcount::within;
 use super::index::Index;
 use super::tree::{Parent, Place};
 use crate::storage::buffer::prefetch;
+use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::{Entry, Shared};
 
 /// A row found in the index.
@@ -81,6 +82,9 @@ impl<F: Key> RangeScan<F> {
             let entry = page.entry::<F>(position as usize);
             let fingerprint = layout.restore(entry.key, table);
             let difference = fingerprint ^ self.query;
+            if entry.tid & 0xffff == 0 {
+                raise_damage(index.rel, block, &Damage::Other("it holds a TID without an offset"));
+            }
             if entry >= from && self.plan.emits(difference, table) {
                 hits.push(Hit { fingerprint, tid: entry.tid, distance: difference.count_ones() });
             }

@@ -41,6 +41,7 @@ impl<F: Key> Index<F> {
             return false;
         }
         let (left_block, block) = (parent_page.child(position - 1), parent_page.child(position));
+        self.expect_block(left_block.max(block), parent_block);
         let left = Exclusive::read(self.rel, left_block);
         let page = Exclusive::read(self.rel, block);
         let left_page = self.checked(left_block, left.bytes());

@@ -354,7 +354,9 @@ impl<F: Key> ScanOf<F> {
                 } else {
                     pg_sys::Datum::from(bytes.as_ptr())
                 };
-                let mut is_null = self.batch_is_null;
+                // count(*) is planned as an index-only scan even where no column can be returned: nobody
+                // reads the value then, and a ball's could not be made.
+                let mut is_null = self.batch_is_null || self.index.kind.is_ball();
                 let caller = pg_sys::MemoryContextSwitchTo(self.context);
                 (*desc).xs_itup = pg_sys::index_form_tuple((*desc).xs_itupdesc, &mut value, &mut is_null);
                 pg_sys::MemoryContextSwitchTo(caller);

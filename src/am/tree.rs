@@ -98,6 +98,7 @@ impl<F: Key> Index<F> {
             above = copy.level;
             let child = copy.child_covering(target);
             let next = copy.children[child].block;
+            self.expect_block(next, block);
             if copy.level == 1 {
                 return Place { leaf: next, parent: Some(Parent { block, copy, child }) };
             }
@@ -163,6 +164,7 @@ impl<F: Key> Index<F> {
             match arrival {
                 Arrival::Covers => return Ok((guard, block)),
                 Arrival::GoRight(right) if previous.is_none_or(|left| low > left) => {
+                    self.expect_block(right, block);
                     previous = Some(low);
                     block = right;
                 }
@@ -209,6 +211,7 @@ impl<F: Key> Index<F> {
             let mut next = (reached > level).then(|| page.child(page.child_covering(target)));
             drop(guard);
             while let Some(child) = next.take() {
+                self.expect_block(child, block);
                 block = child;
                 reached -= 1;
                 if reached > level {

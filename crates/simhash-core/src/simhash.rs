@@ -89,11 +89,11 @@ impl Simhasher {
 
     /// The text's fingerprint; `None` when it has no features.
     pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
-        let mut interrupt = Interrupt::new(interrupt);
-        let counter = self.count::<F>(text, &mut interrupt);
+        let interrupt = Interrupt::new(interrupt);
+        let counter = self.count::<F>(text, &interrupt);
         let fingerprint = (!counter.hashes().is_empty()).then(|| {
             let mut sums = BitSums::default();
-            self.for_each_batch(&counter, &mut interrupt, |hashes, weights| sums.add(hashes, weights));
+            self.for_each_batch(&counter, &interrupt, |hashes, weights| sums.add(hashes, weights));
             F::from_u128(sums.sign(F::BITS))
         });
         self.keep(counter);
@@ -103,18 +103,19 @@ impl Simhasher {
     /// The text's distinct features, in the order in which they first occur. The fingerprint is the sign of
     /// their weighted sum, bit by bit: 1 where it is greater than 0.
     pub fn features<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<Feature<F>> {
-        let mut interrupt = Interrupt::new(interrupt);
+        let interrupt = Interrupt::new(interrupt);
         let mut texts: Vec<String> = Vec::new();
         let mut counter = self.take_counter::<F>();
         let by_level = self.config.weight == Weight::Level;
-        self.for_each_feature(text, &mut interrupt, |feature, level| {
+        self.for_each_feature(text, &interrupt, |feature, level| {
+            counter.reserve(1, &interrupt);
             if counter.count(feature_hash(feature.as_bytes()), by_level.then_some(level)) == texts.len() {
                 texts.push(feature.to_owned());
             }
         });
         let mut features = Vec::with_capacity(texts.len());
         let mut texts = texts.into_iter();
-        self.for_each_batch(&counter, &mut interrupt, |hashes, weights| {
+        self.for_each_batch(&counter, &interrupt, |hashes, weights| {
             for ((&hash, &units), text) in hashes.iter().zip(weights).zip(&mut texts) {
                 features.push(Feature { text, weight: weight::from_units(units), hash });
             }
@@ -130,24 +131,25 @@ impl Simhasher {
 
     /// The tokens of the normalised text, in order, without the stop words.
     pub fn tokens(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<String> {
-        let mut interrupt = Interrupt::new(interrupt);
+        let interrupt = Interrupt::new(interrupt);
         let mut tokens = Vec::new();
-        normalize_into(text, self.config.normalize, &mut interrupt, &mut self.normalized);
-        self.featurizer.for_each_token(&self.normalized, &self.config, &mut interrupt, &mut |token| {
+        normalize_into(text, self.config.normalize, &interrupt, &mut self.normalized);
+        self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut |token| {
             tokens.push(token.to_owned())
         });
         tokens
     }
 
     /// Counts the text's distinct features, or notes their levels.
-    fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &mut Interrupt) -> Box<Counter<F>> {
+    fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &Interrupt) -> Box<Counter<F>> {
         // Counted some at a time, so that the processor overlaps the look-ups.
-        const BATCH: usize = 128;
+        const BATCH: usize = 64;
         let mut counter = self.take_counter::<F>();
         let by_level = self.config.weight == Weight::Level;
         let mut batch = [(F::ZERO, 0); BATCH];
         let mut length = 0;
         let count_all = |counter: &mut Counter<F>, batch: &[(F, u32)]| {
+            counter.reserve(batch.len(), interrupt);
             for &(hash, level) in batch {
                 counter.count(hash, by_level.then_some(level));
             }
@@ -164,7 +166,7 @@ impl Simhasher {
         counter
     }
 
-    fn for_each_feature(&mut self, text: &str, interrupt: &mut Interrupt, mut sink: impl FnMut(&str, u32)) {
+    fn for_each_feature(&mut self, text: &str, interrupt: &Interrupt, mut sink: impl FnMut(&str, u32)) {
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
     }
@@ -184,10 +186,10 @@ impl Simhasher {
     fn for_each_batch<F: Fingerprint>(
         &self,
         counter: &Counter<F>,
-        interrupt: &mut Interrupt,
+        interrupt: &Interrupt,
         mut sink: impl FnMut(&[F], &[u32]),
     ) {
-        const BATCH: usize = 256;
+        const BATCH: usize = 128;
         let mut weights = [0; BATCH];
         let mut placed = Vec::new();
         let distinct = counter.hashes().len();
