@@ -103,6 +103,8 @@ my @statements = (
 	[ 'reindex', q{REINDEX INDEX %1$s_fp64; SELECT simhash_index_check('%1$s_fp64')} ]);
 # The codes of a damaged index or file, with a message that says where; or a row that is not there: what agree raises.
 my $clear = qr/ERROR:  XX00[012]: [^\n]*block[s]? \d+/;
+# A TID far beyond the table's end.
+my $no_such_segment = qr/ERROR:  58P01: could not open file/;
 my $disagreement = qr/ERROR:  P0001: within \d+ of/;
 
 sub try_statements
@@ -117,7 +119,7 @@ sub try_statements
 		$sql =~ s/%s/$table/g;
 		$sql =~ s/%%/%/g;
 		my ($status, $output, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET statement_timeout = '20s';\n$sql", on_error_stop => 1);
-		my $allowed = $case->{damage} =~ $plausible ? qr/$clear|$disagreement/ : $clear;
+		my $allowed = $case->{damage} =~ $plausible ? qr/$clear|$disagreement|$no_such_segment/ : $clear;
 		$found = 1 if $what eq 'check' && $status != 0;
 		if ($status == 0) { push @problems, "$what: passes" if $what eq 'check' && $case->{damage} =~ ($case->{place} eq 'meta' ? $evident_in_meta : $evident) }
 		elsif ($status != 3 || $error !~ $allowed) { push @problems, "$what: status $status: $error" }
