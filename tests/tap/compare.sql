@@ -46,6 +46,10 @@ DECLARE
   answer text;
 BEGIN
   PERFORM test.allow(kind);
+  -- On a standby there are none: replay of vacuum does not wait for their pins.
+  IF kind = 'only' AND pg_is_in_recovery() THEN
+    intended := '% Index Scan using ' || index || ' on %';
+  END IF;
   IF test.plan(query) NOT LIKE intended THEN
     RAISE 'not the intended plan (%) for %: %', kind, query, test.plan(query);
   END IF;

@@ -110,6 +110,35 @@ INSERT INTO s SELECT i, $value FROM generate_series($first + 1, $first + 2000) i
 	$node->safe_psql('postgres', 'DROP TABLE s');
 }
 
+# An index-only scan that pauses holds vacuum back: the places of dead rows that it has read must not be used anew, or be
+# called visible to all, before it has moved on.
+sub paused_index_only_scan
+{
+	my ($name, $select) = @_;
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE p (id integer, fp64 fingerprint64) WITH (autovacuum_enabled = off);
+CREATE INDEX p_fp64 ON p USING simhash (fp64);
+INSERT INTO p SELECT i, i::bigint::fingerprint64 FROM generate_series(1, 400) i;
+SQL
+	$node->safe_psql('postgres', 'VACUUM ANALYZE p; DELETE FROM p WHERE id % 2 = 0');
+	my $reader = $node->background_psql('postgres');
+	$reader->query_safe("BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; DECLARE c CURSOR FOR $select;");
+	like($reader->query_safe("EXPLAIN (COSTS OFF) $select;"), qr/Index Only Scan/, "$name: an index-only scan");
+	my $first = $reader->query_safe('FETCH 1 FROM c;');
+	my $vacuum = $node->background_psql('postgres');
+	$vacuum->query_until(qr/start/, "\\echo start\nVACUUM p;\nINSERT INTO p SELECT 1000 + i, 'ffffffffffffffff' FROM generate_series(1, 200) i;\nVACUUM p;\n");
+	ok($node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'BufferPin'}), "$name: vacuum waits") if $name eq 'range';
+	my $rest = $reader->query_safe('FETCH ALL FROM c;');
+	is(scalar(grep { /^[0-9a-f]{16}$/ } split /\n/, "$first\n$rest"), 200, "$name: the paused scan shows the living rows only");
+	$reader->quit;
+	$vacuum->quit;
+	answer_is($node, q{SELECT count(*) FROM p}, '400', "$name: vacuum went on");
+	index_is_clean($node, 'p_fp64', "$name: the structure is sound");
+	$node->safe_psql('postgres', 'DROP TABLE p');
+}
+
+paused_index_only_scan('range', q{SELECT fp64 FROM p WHERE fp64 <@ hamming_ball('0000000000000000', 40)});
+paused_index_only_scan('nearest', q{SELECT fp64 FROM p WHERE fp64 <@ hamming_ball('0000000000000000', 40) ORDER BY fp64 <~> '0000000000000000'});
 size_is_bounded('random', q{test.number(i::text)}, 'id');
 size_is_bounded('ascending', 'i::bigint', 'id');
 size_is_bounded('equal', '42::bigint', 'id');

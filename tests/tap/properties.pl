@@ -126,6 +126,25 @@ for my $kind (soak() ? sort keys %kinds : ('clusters'))
 {
 	check($kind, 'mixed', soak() ? 100_000 : 30_000, 0, 0, 2, soak() ? 20 : 6, 10);
 }
+# A million copies of one fingerprint beside as many random ones: LIMIT 1 must not read them all.
+sub million_copies
+{
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE m (id integer, fp64 fingerprint64);
+CREATE INDEX m_fp64 ON m USING simhash (fp64);
+INSERT INTO m SELECT i, CASE i % 2 WHEN 0 THEN 42 ELSE test.number(i::text) END FROM generate_series(1, 2000000) i;
+VACUUM ANALYZE m;
+SQL
+	index_is_clean($node, 'm_fp64', 'a million copies: the structure is sound');
+	answers_agree($node, 'm', 'fp64', 'm_fp64', 'a million copies: all scans agree', points => 2, distances => '0,3,12');
+	for my $query (q{SELECT id FROM m WHERE fp64 ~= '000000000000002a' LIMIT 1}, q{SELECT id FROM m ORDER BY fp64 <~> '000000000000002a' LIMIT 1})
+	{
+		my $plan = $node->safe_psql('postgres', "SET enable_seqscan = off; SET enable_bitmapscan = off; $query; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF) $query");
+		my ($buffers) = $plan =~ /Buffers: shared (?:hit=(\d+))?/;
+		cmp_ok($buffers, '<', 60, 'LIMIT 1 reads few pages') or diag($plan);
+	}
+}
+million_copies() if soak();
 
 $node->stop;
 done_testing();
