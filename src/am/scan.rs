@@ -367,6 +367,8 @@ impl<F: Key> ScanOf<F> {
 
 impl<F: Key> Scan for ScanOf<F> {
     unsafe fn restart(&mut self, desc: pg_sys::IndexScanDesc) {
+        // SAFETY: the scan's index is open.
+        unsafe { pgrx::PgRelation::from_pg((*desc).indexRelation) }.count_index_scan();
         self.release();
         self.batch.clear();
         self.emitted = 0;

@@ -20,6 +20,9 @@ use crate::storage::{Entry, Exclusive, IndexRel, PageBytes, Pinned, Shared};
 /// A tree that cannot be descended after so many attempts is damaged, not busy.
 const ATTEMPTS: usize = 100;
 
+/// How many right links are followed from where a cached copy led.
+const PATIENCE: usize = 8;
+
 /// A lock guard that a descent can end with.
 pub trait Guard: Sized {
     /// Pins and locks a block; `recent` is the buffer that may hold it, and is brought up to date.
@@ -119,9 +122,11 @@ impl<F: Key> Index<F> {
     pub fn cover<G: Guard>(&self, table: u8, target: &Entry<F>, hint: Option<Place<F>>) -> (G, u32) {
         let mut hint = hint;
         let mut last = None;
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             let place = hint.take().unwrap_or_else(|| self.locate(table, target));
-            match self.cover_from::<G>(table, target, &place) {
+            // A long way from where a copy said means an old copy; from a fresh one every step counts.
+            let steps = if attempt == 0 { PATIENCE } else { usize::MAX };
+            match self.cover_from::<G>(table, target, &place, steps) {
                 Ok((guard, block)) => {
                     if block != place.leaf
                         && let Some(parent) = place.parent
@@ -154,6 +159,7 @@ impl<F: Key> Index<F> {
         table: u8,
         target: &Entry<F>,
         place: &Place<F>,
+        mut steps: usize,
     ) -> Result<(G, u32), (u32, Damage)> {
         let mut block = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
@@ -163,7 +169,8 @@ impl<F: Key> Index<F> {
             let (arrival, low) = self.arrive(table, block, guard.bytes(), target);
             match arrival {
                 Arrival::Covers => return Ok((guard, block)),
-                Arrival::GoRight(right) if previous.is_none_or(|left| low > left) => {
+                Arrival::GoRight(right) if previous.is_none_or(|left| low > left) && steps > 0 => {
+                    steps -= 1;
                     self.expect_block(right, block);
                     previous = Some(low);
                     block = right;
