@@ -117,7 +117,7 @@ SQL
 	$primary->poll_query_until('postgres', "SELECT backend_xmin::text::bigint > $deleter FROM pg_stat_replication") or die 'no feedback';
 	$primary->safe_psql('postgres', 'VACUUM p; VACUUM p');
 	is($primary->safe_psql('postgres', q{SELECT relallvisible = relpages FROM pg_class WHERE relname = 'p'}), 't', 'vacuum took the deleted rows out');
-	note 'replay waits for the reader' unless replayed($primary->lsn('flush'));
+	note 'replay waits for the reader: ' . $standby->safe_psql('postgres', q{SELECT wait_event FROM pg_stat_activity WHERE backend_type = 'startup'}) unless replayed($primary->lsn('flush'));
 	my $rest = $session->query('FETCH ALL FROM c;');
 	my $rows = scalar(grep { /^[0-9a-f]{16}$/ } split /\n/, "$first\n$rest");
 	is($rows, 200, 'a paused index-only scan on the standby shows the living rows only');
