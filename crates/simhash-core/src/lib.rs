@@ -6,6 +6,7 @@ pub mod han;
 pub mod hash;
 pub mod normalize;
 pub mod search;
+pub mod sets;
 pub mod simd;
 pub mod simhash;
 pub mod tokenize;

@@ -109,6 +109,13 @@ impl Simhasher {
             .collect()
     }
 
+    /// Hands every feature of the text to `sink`, in order, as often as it occurs.
+    pub fn for_each_feature(&mut self, text: &str, interrupt: &mut dyn FnMut(), sink: &mut dyn FnMut(&str)) {
+        let tokens = self.tokens(text, interrupt);
+        let k = self.config.shingle.min(tokens.len()).max(1);
+        tokens.windows(k).for_each(|shingle| sink(&shingle.join(" ")));
+    }
+
     /// The text after the configuration's normalisation steps.
     pub fn normalize(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> String {
         normalize::normalize(text, self.config.normalize, interrupt)
