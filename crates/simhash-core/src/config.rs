@@ -401,10 +401,11 @@ fn cap(value: &Value) -> Result<Cap, ConfigError> {
     })
 }
 
-/// Rounds to the nearest unit, because weights are whole numbers of units.
+/// Rounds to the nearest unit, because weights are whole numbers of units, and to an `f32`, because they are
+/// published as such.
 fn absolute_cap(cap: f64) -> Option<Cap> {
-    let units = (cap * f64::from(WEIGHT_UNIT)).round();
-    (cap > 0.0 && units >= 1.0 && units <= f64::from(MAX_CAP) * f64::from(WEIGHT_UNIT))
+    let units = (cap * f64::from(WEIGHT_UNIT)).round() as f32;
+    (cap > 0.0 && units >= 1.0 && f64::from(units) <= f64::from(MAX_CAP) * f64::from(WEIGHT_UNIT))
         .then_some(Cap::Absolute(units as u32))
 }
 

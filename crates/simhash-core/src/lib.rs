@@ -1,5 +1,14 @@
 //! Near-duplicate detection without a database: fingerprints, distances and exact search plans.
 
+mod counter;
+mod exact;
+mod features;
+mod interrupt;
+mod levels;
+mod stopwords;
+mod unicode;
+mod weight;
+
 pub mod config;
 pub mod fingerprint;
 pub mod han;

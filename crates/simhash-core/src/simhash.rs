@@ -1,11 +1,19 @@
 //! Simhash: a text's weighted features summed, bit by bit, into one fingerprint (Charikar 2002; Manku, Jain
 //! and Das Sarma 2007).
 
+use std::any::Any;
 use std::fmt;
 
-use crate::config::{Config, Weight};
+use crate::Fingerprint;
+use crate::config::{Config, Position, Weight};
+use crate::counter::Counter;
+use crate::exact::ExactSums;
+use crate::features::Featurizer;
 use crate::hash::feature_hash;
-use crate::{Fingerprint, normalize, tokenize};
+use crate::interrupt::Interrupt;
+use crate::normalize::{self, normalize_into};
+use crate::simd::accumulate::BitSums;
+use crate::weight::{self, Weighting};
 
 /// Why a [`Simhasher`] cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +57,11 @@ pub struct Feature<F> {
 /// ```
 pub struct Simhasher {
     config: Config,
+    weighting: Weighting,
+    featurizer: Featurizer,
+    normalized: String,
+    /// The counter of the width that was last asked for.
+    counter: Option<Box<dyn Any + Send>>,
 }
 
 impl Simhasher {
@@ -57,63 +70,62 @@ impl Simhasher {
     /// # Errors
     /// [`SimhasherError::NeedsModel`] when the weights or the cap come from a trained model.
     pub fn new(config: Config) -> Result<Self, SimhasherError> {
-        match &config.model {
-            Some(model) => Err(SimhasherError::NeedsModel(model.clone())),
-            None => Ok(Simhasher { config }),
+        if let Some(model) = config.model {
+            return Err(SimhasherError::NeedsModel(model));
         }
+        Ok(Simhasher {
+            weighting: Weighting::new(config.weight, config.cap),
+            featurizer: Featurizer::new(&config),
+            config,
+            normalized: String::new(),
+            counter: None,
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The text's fingerprint; `None` when it has no features.
     pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
-        let features = self.features::<F>(text, interrupt);
-        if features.is_empty() {
-            return None;
-        }
-        let mut bits = 0u128;
-        for bit in 0..F::BITS {
-            let sum: f64 = features
-                .iter()
-                .map(|f| {
-                    if f.hash.to_u128() >> bit & 1 == 1 { f64::from(f.weight) } else { -f64::from(f.weight) }
-                })
-                .sum();
-            bits |= u128::from(sum > 0.0) << bit;
-        }
-        Some(F::from_u128(bits))
+        let mut interrupt = Interrupt::new(interrupt);
+        let counter = self.count::<F>(text, &mut interrupt);
+        let fingerprint = (!counter.hashes().is_empty()).then(|| {
+            let mut sums = BitSums::default();
+            self.for_each_batch(&counter, &mut interrupt, |hashes, weights| sums.add(hashes, weights));
+            F::from_u128(sums.sign(F::BITS))
+        });
+        self.keep(counter);
+        fingerprint
     }
 
     /// The text's distinct features, in the order in which they first occur. The fingerprint is the sign of
     /// their weighted sum, bit by bit: 1 where it is greater than 0.
     pub fn features<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<Feature<F>> {
-        let tokens = self.tokens(text, interrupt);
-        let k = self.config.shingle.min(tokens.len()).max(1);
-        let mut features: Vec<(Feature<F>, u32)> = Vec::new();
-        for shingle in tokens.windows(k) {
-            let text = shingle.join(" ");
-            let hash = feature_hash::<F>(text.as_bytes());
-            match features.iter_mut().find(|(feature, _)| feature.hash == hash) {
-                Some((_, tf)) => *tf += 1,
-                None => features.push((Feature { text, weight: 0.0, hash }, 1)),
+        let mut interrupt = Interrupt::new(interrupt);
+        let mut texts: Vec<String> = Vec::new();
+        let mut counter = self.take_counter::<F>();
+        let by_level = self.config.weight == Weight::Level;
+        self.each_feature(text, &mut interrupt, |feature, level| {
+            if counter.count(feature_hash(feature.as_bytes()), by_level.then_some(level)) == texts.len() {
+                texts.push(feature.to_owned());
             }
-        }
+        });
+        let mut features = Vec::with_capacity(texts.len());
+        let mut texts = texts.into_iter();
+        self.for_each_batch(&counter, &mut interrupt, |hashes, weights| {
+            for ((&hash, &units), text) in hashes.iter().zip(weights).zip(&mut texts) {
+                features.push(Feature { text, weight: weight::from_units(units), hash });
+            }
+        });
+        self.keep(counter);
         features
-            .into_iter()
-            .map(|(feature, tf)| {
-                let weight = match self.config.weight {
-                    Weight::Tf => tf as f32,
-                    Weight::Log => ((1.0 + libm::log(f64::from(tf))) * 1024.0).round() as f32 / 1024.0,
-                    _ => 1.0,
-                };
-                Feature { weight, ..feature }
-            })
-            .collect()
     }
 
     /// Hands every feature of the text to `sink`, in order, as often as it occurs.
-    pub fn for_each_feature(&mut self, text: &str, interrupt: &mut dyn FnMut(), sink: &mut dyn FnMut(&str)) {
-        let tokens = self.tokens(text, interrupt);
-        let k = self.config.shingle.min(tokens.len()).max(1);
-        tokens.windows(k).for_each(|shingle| sink(&shingle.join(" ")));
+    pub fn for_each_feature(&mut self, text: &str, interrupt: &mut dyn FnMut(), mut sink: impl FnMut(&str)) {
+        self.each_feature(text, &mut Interrupt::new(interrupt), |feature, _| sink(feature));
     }
 
     /// The text after the configuration's normalisation steps.
@@ -121,10 +133,103 @@ impl Simhasher {
         normalize::normalize(text, self.config.normalize, interrupt)
     }
 
-    /// The tokens of the normalised text, stop words removed.
+    /// The tokens of the normalised text, in order, without the stop words.
     pub fn tokens(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<String> {
-        let text = self.normalize(text, interrupt);
-        tokenize::tokens(&text, &self.config, interrupt)
+        let mut interrupt = Interrupt::new(interrupt);
+        let mut tokens = Vec::new();
+        normalize_into(text, self.config.normalize, &mut interrupt, &mut self.normalized);
+        self.featurizer
+            .for_each_token(&self.normalized, &self.config, &mut interrupt, &mut |token| tokens.push(token.to_owned()));
+        tokens
+    }
+
+    /// Counts the text's distinct features, or notes their levels.
+    fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &mut Interrupt) -> Box<Counter<F>> {
+        // Counted some at a time, so that the processor overlaps the look-ups.
+        const BATCH: usize = 128;
+        let mut counter = self.take_counter::<F>();
+        let by_level = self.config.weight == Weight::Level;
+        let mut batch = [(F::ZERO, 0); BATCH];
+        let mut length = 0;
+        let count_all = |counter: &mut Counter<F>, batch: &[(F, u32)]| {
+            for &(hash, level) in batch {
+                counter.count(hash, by_level.then_some(level));
+            }
+        };
+        self.each_feature(text, interrupt, |feature, level| {
+            batch[length] = (feature_hash(feature.as_bytes()), level);
+            length += 1;
+            if length == BATCH {
+                count_all(&mut counter, &batch);
+                length = 0;
+            }
+        });
+        count_all(&mut counter, &batch[..length]);
+        counter
+    }
+
+    fn each_feature(&mut self, text: &str, interrupt: &mut Interrupt, mut sink: impl FnMut(&str, u32)) {
+        normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
+        self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
+    }
+
+    /// An empty counter, the last one if it was of the same width.
+    fn take_counter<F: Fingerprint>(&mut self) -> Box<Counter<F>> {
+        match self.counter.take().map(|counter| counter.downcast::<Counter<F>>()) {
+            Some(Ok(mut counter)) => {
+                counter.clear();
+                counter
+            }
+            _ => Box::new(Counter::new()),
+        }
+    }
+
+    /// Hands the hashes as they are summed, with their weights in units, to `sink`, some at a time.
+    fn for_each_batch<F: Fingerprint>(
+        &self,
+        counter: &Counter<F>,
+        interrupt: &mut Interrupt,
+        mut sink: impl FnMut(&[F], &[u32]),
+    ) {
+        const BATCH: usize = 256;
+        let mut weights = [0; BATCH];
+        let mut placed = Vec::new();
+        let distinct = counter.hashes().len();
+        for start in (0..distinct).step_by(BATCH) {
+            let batch = start..distinct.min(start + BATCH);
+            let weights = &mut weights[..batch.len()];
+            for (weight, &number) in weights.iter_mut().zip(&counter.numbers()[batch.clone()]) {
+                *weight = self.weighting.units(number);
+            }
+            let mut hashes = &counter.hashes()[batch.clone()];
+            if self.config.position != Position::None {
+                let place = |(&hash, rank)| hash ^ F::from_u128(self.position(rank, distinct));
+                placed.clear();
+                placed.extend(hashes.iter().zip(batch).map(place));
+                hashes = &placed;
+            }
+            sink(hashes, weights);
+            interrupt.spend(size_of_val(hashes));
+        }
+    }
+
+    /// What the feature of the given rank, out of `distinct`, has XORed into its hash.
+    fn position(&self, rank: usize, distinct: usize) -> u128 {
+        const BUCKETS: u128 = 16;
+        match self.config.position {
+            Position::None => 0,
+            Position::Paper => rank as u128,
+            Position::Bucket => BUCKETS * rank as u128 / distinct as u128,
+        }
+    }
+
+    /// Keeps the buffers for the next text, unless they are large.
+    fn keep<F: Fingerprint>(&mut self, counter: Box<Counter<F>>) {
+        const KEPT: usize = 1 << 20;
+        self.counter = Some(counter);
+        if self.normalized.capacity() > KEPT {
+            self.normalized = String::new();
+        }
     }
 }
 
@@ -171,8 +276,7 @@ impl std::error::Error for WeightError {}
 pub fn from_features<'a, F: Fingerprint>(
     features: impl IntoIterator<Item = (&'a [u8], f32)>,
 ) -> Result<Option<F>, WeightError> {
-    let mut sums = vec![0f64; F::BITS as usize];
-    let mut total = 0f64;
+    let mut sums = ExactSums::default();
     for (index, (feature, weight)) in features.into_iter().enumerate() {
         if !weight.is_finite() {
             return Err(WeightError::NotFinite { index, weight });
@@ -180,12 +284,7 @@ pub fn from_features<'a, F: Fingerprint>(
         if weight < 0.0 {
             return Err(WeightError::Negative { index, weight });
         }
-        total += f64::from(weight);
-        let hash = feature_hash::<F>(feature).to_u128();
-        for (bit, sum) in sums.iter_mut().enumerate() {
-            *sum += if hash >> bit & 1 == 1 { f64::from(weight) } else { -f64::from(weight) };
-        }
+        sums.add(feature_hash::<F>(feature), weight);
     }
-    let bits = sums.iter().enumerate().fold(0u128, |bits, (bit, &sum)| bits | u128::from(sum > 0.0) << bit);
-    Ok((total > 0.0).then(|| F::from_u128(bits)))
+    Ok(sums.sign())
 }

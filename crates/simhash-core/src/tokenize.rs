@@ -1,28 +1,202 @@
-//! Tokens: the words or characters that features are made of.
+//! Tokens: the words or characters of a normalised text, in order.
+//!
+//! A token never holds a space, so shingles of tokens joined by one are unambiguous. Text that offers no
+//! boundary for very long is cut all the same ([`MAX_HAN_RUN`], [`MAX_WORD_RUN`]): work between two checks for
+//! interruption stays bounded, and so does memory.
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::config::{Config, Tokenizer};
-use crate::han;
+use crate::config::Tokenizer;
+use crate::han::{self, is_han};
+use crate::interrupt::Interrupt;
+use crate::unicode::{MAIN_HAN, Properties, ascii, properties};
 
-/// The tokens of a normalised text, in order.
-pub fn tokens(text: &str, config: &Config, interrupt: &mut dyn FnMut()) -> Vec<String> {
-    interrupt();
-    let words = |text: &str| text.unicode_words().map(str::to_owned).collect::<Vec<_>>();
-    let jieba = |text: &str| {
-        let cut = han::dictionary().cut(text, config.hmm);
-        cut.iter()
-            .map(|token| token.word.to_owned())
-            .filter(|word| word.chars().any(char::is_alphanumeric))
-            .collect::<Vec<_>>()
-    };
-    match config.tokenizer {
-        Tokenizer::Word => words(text),
-        Tokenizer::Jieba => jieba(text),
-        Tokenizer::Char => text.graphemes(true).filter(|g| *g != " ").map(str::to_owned).collect(),
-        Tokenizer::Auto => text
-            .split_inclusive(|c| !han::is_han(c))
-            .flat_map(|part| if part.contains(han::is_han) { jieba(part) } else { words(part) })
-            .collect(),
+/// Han characters (for the tokenizer `jieba`: characters of any kind without white space) that are cut into
+/// words in one piece; a longer run is cut after every so many.
+pub const MAX_HAN_RUN: usize = 4096;
+
+/// Bytes of other text without white space that are cut into words in one piece; a longer run is cut at the
+/// last character boundary before every so many.
+pub const MAX_WORD_RUN: usize = 4 << 20;
+
+/// Hands every token of `text` to `sink`.
+pub(crate) fn for_each_token(
+    text: &str,
+    tokenizer: Tokenizer,
+    hmm: bool,
+    interrupt: &mut Interrupt,
+    sink: &mut impl FnMut(&str),
+) {
+    match tokenizer {
+        Tokenizer::Auto => words::<true>(text, hmm, interrupt, sink),
+        Tokenizer::Word => words::<false>(text, hmm, interrupt, sink),
+        Tokenizer::Jieba => jieba_words(text, hmm, interrupt, sink),
+        Tokenizer::Char => characters(text, interrupt, sink),
+    }
+}
+
+/// Words by UAX #29; with `HAN`, runs of Han characters through jieba.
+fn words<const HAN: bool>(text: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        let length = ascii::alphanumeric_length(&bytes[at..bytes.len().min(at + MAX_WORD_RUN)]);
+        match bytes.get(at + length) {
+            None | Some(b' ') if length > 0 => {
+                sink(&text[at..at + length]);
+                at += length + 1;
+            }
+            _ => {
+                let (run, kind) = next_run::<HAN>(&text[at..]);
+                at += run.len();
+                match kind {
+                    RunKind::White => {}
+                    RunKind::Han => {
+                        let runs = han_runs(&text[at - run.len()..], run.len());
+                        at += runs.len() - run.len();
+                        cut_han(runs, hmm, interrupt, sink);
+                    }
+                    RunKind::Other => cut_words(run, interrupt, sink),
+                }
+            }
+        }
+        interrupt.spend(at - start);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RunKind {
+    White,
+    Han,
+    Other,
+}
+
+impl RunKind {
+    fn of<const HAN: bool>(c: char) -> Self {
+        let set = properties(c);
+        if set.any(Properties::WHITE) {
+            RunKind::White
+        } else if HAN && set.any(Properties::HAN) {
+            RunKind::Han
+        } else {
+            RunKind::Other
+        }
+    }
+}
+
+/// The characters of one kind that `text`, which must not be empty, starts with, cut to the longest allowed run.
+fn next_run<const HAN: bool>(text: &str) -> (&str, RunKind) {
+    let window = &text[..char_boundary(text, MAX_WORD_RUN)];
+    let kind = window.chars().next().map_or(RunKind::White, RunKind::of::<HAN>);
+    if kind == RunKind::Han {
+        return (han_run(text), kind);
+    }
+    let end = window.find(|c| RunKind::of::<HAN>(c) != kind).unwrap_or(window.len());
+    (&text[..end], kind)
+}
+
+/// The Han characters that `text` starts with, cut to the longest allowed run.
+fn han_run(text: &str) -> &str {
+    let main = MAIN_HAN.run_length(text.as_bytes(), MAX_HAN_RUN);
+    let longest = MAX_HAN_RUN - main / 3;
+    let others = text[main..].chars().take(longest).take_while(|&c| is_han(c));
+    &text[..main + others.map(char::len_utf8).sum::<usize>()]
+}
+
+/// The run of `length` bytes that `text` starts with and, while they are few, the runs that follow it with one
+/// space between: jieba never joins words over a space, and one call for all of them is quicker.
+fn han_runs(text: &str, length: usize) -> &str {
+    const MANY: usize = 1 << 10;
+    let mut length = length;
+    while length < MANY && text[length..].starts_with(' ') {
+        match han_run(&text[length + 1..]).len() {
+            0 => break,
+            next => length += 1 + next,
+        }
+    }
+    &text[..length]
+}
+
+/// The last character boundary of `text` that is not beyond `bytes`.
+fn char_boundary(text: &str, bytes: usize) -> usize {
+    if bytes >= text.len() {
+        return text.len();
+    }
+    (0..=bytes).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Words of a run without white space.
+fn cut_words(run: &str, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+    if is_plain_word(run) {
+        return sink(run);
+    }
+    for word in run.split_word_bounds() {
+        interrupt.spend(word.len());
+        if is_token(word) {
+            sink(word);
+        }
+    }
+}
+
+/// Whether `run` is one word at first glance: letters and numbers only, which UAX #29 never parts.
+fn is_plain_word(run: &str) -> bool {
+    let mut all = Properties::NONE;
+    run.chars().all(|c| {
+        let set = properties(c);
+        all = all.or(set);
+        set.any(Properties::LETTER.or(Properties::NUMERIC))
+    }) && all.any(Properties::WORD)
+}
+
+/// Whether a stretch between two boundaries is a word at all.
+fn is_token(word: &str) -> bool {
+    word.chars().any(|c| properties(c).any(Properties::TOKEN))
+}
+
+/// Cutting a byte by jieba takes about as long as this many bytes of other work.
+const JIEBA_COST: usize = 8;
+
+/// Words of runs of Han characters with spaces between, by jieba.
+fn cut_han(run: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+    for token in han::dictionary().cut(run, hmm) {
+        if token.word != " " {
+            sink(token.word);
+        }
+    }
+    interrupt.spend(JIEBA_COST * run.len());
+}
+
+/// Words of the whole text, by jieba.
+fn jieba_words(text: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (run, kind) = next_run::<false>(rest);
+        let (piece, _) = run.split_at(run.char_indices().nth(MAX_HAN_RUN).map_or(run.len(), |(at, _)| at));
+        rest = &rest[piece.len()..];
+        if kind == RunKind::Other {
+            cut_han(piece, hmm, interrupt, &mut |word| {
+                if is_token(word) {
+                    sink(word);
+                }
+            });
+        }
+        interrupt.spend(piece.len());
+    }
+}
+
+/// Extended grapheme clusters; white space is none.
+fn characters(text: &str, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (run, kind) = next_run::<false>(rest);
+        rest = &rest[run.len()..];
+        interrupt.spend(run.len());
+        if kind == RunKind::Other {
+            for cluster in run.graphemes(true) {
+                interrupt.spend(cluster.len());
+                sink(cluster);
+            }
+        }
     }
 }

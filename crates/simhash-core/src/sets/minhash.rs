@@ -69,7 +69,7 @@ impl MinHasher {
     ) -> Option<Vec<u32>> {
         self.restart();
         simhasher
-            .for_each_feature(text, interrupt, &mut |shingle| self.add(feature_hash(shingle.as_bytes())));
+            .for_each_feature(text, interrupt, |shingle| self.add(feature_hash(shingle.as_bytes())));
         self.finish()
     }
 

@@ -18,7 +18,7 @@ use crate::hash::feature_hash;
 pub fn distinct(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut shingles = Vec::new();
-    simhasher.for_each_feature(text, interrupt, &mut |shingle| {
+    simhasher.for_each_feature(text, interrupt, |shingle| {
         if seen.insert(feature_hash::<u128>(shingle.as_bytes())) {
             shingles.push(shingle.to_owned());
         }
@@ -34,7 +34,7 @@ impl ShingleSet {
     /// The set of the text's shingles.
     pub fn new(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Self {
         let mut hashes = Vec::new();
-        simhasher.for_each_feature(text, interrupt, &mut |shingle| {
+        simhasher.for_each_feature(text, interrupt, |shingle| {
             hashes.push(feature_hash::<u128>(shingle.as_bytes()));
         });
         hashes.sort_unstable();

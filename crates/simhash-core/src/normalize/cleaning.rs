@@ -1,0 +1,220 @@
+//! Punctuation and white space: what is dropped, and where one space stays.
+//!
+//! Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and `bar` in
+//! `foo/bar`, but not in `don't`, `3.14` or `snake_case`; and never beside a Han character, because Han text
+//! has no spaces. A combining mark on dropped punctuation, on white space or at the start of the text goes too.
+
+use crate::config::{NormalizeStep, NormalizeSteps};
+use crate::unicode::{Properties, properties};
+
+/// The punctuation since the last character that was kept.
+#[derive(Clone, Copy)]
+struct Gap {
+    /// What all of it has in common.
+    common: Properties,
+    single: bool,
+}
+
+/// Takes mapped characters one by one and appends the clean text.
+pub(super) struct Cleaner<'a> {
+    out: &'a mut String,
+    punctuation: bool,
+    space: bool,
+    /// ASCII letters that were copied as they are must become lower case at the end.
+    lower: bool,
+    /// The last kept character, marks aside; `NONE` after white space and at the start.
+    last: Properties,
+    gap: Option<Gap>,
+    /// White space was met and not written yet.
+    pending_space: bool,
+    /// A mark that comes now has nothing to stand on.
+    orphans: bool,
+}
+
+impl<'a> Cleaner<'a> {
+    pub(super) fn new(steps: NormalizeSteps, out: &'a mut String) -> Self {
+        let [lower, punctuation, space] =
+            [NormalizeStep::Lower, NormalizeStep::Punctuation, NormalizeStep::Space]
+                .map(|step| steps.contains(step));
+        Cleaner {
+            out,
+            punctuation,
+            space,
+            lower,
+            last: Properties::NONE,
+            gap: None,
+            pending_space: false,
+            orphans: true,
+        }
+    }
+
+    /// Appends a mapped character, or notes what it does to the ones after it.
+    #[inline]
+    pub(super) fn push(&mut self, c: char) {
+        let set = properties(c);
+        if set.any(Properties::WHITE) {
+            self.push_white(c);
+        } else if self.punctuation && set.any(Properties::PUNCTUATION) {
+            let (common, single) = self.gap.map_or((set, true), |gap| (gap.common.and(set), false));
+            self.gap = Some(Gap { common, single });
+            self.orphans = true;
+        } else if self.punctuation && self.orphans && set.any(Properties::MARK) {
+            // Dropped with what it stood on.
+        } else {
+            self.push_kept(c, set);
+        }
+    }
+
+    fn push_white(&mut self, c: char) {
+        if self.space {
+            self.pending_space = true;
+        } else {
+            self.out.push(c);
+        }
+        self.last = Properties::NONE;
+        self.gap = None;
+        self.orphans = true;
+    }
+
+    #[inline]
+    fn push_kept(&mut self, c: char, set: Properties) {
+        if self.pending_space || self.gap.is_some() {
+            self.close_gap(set);
+        }
+        self.out.push(c);
+        self.orphans = false;
+        if !set.any(Properties::MARK.or(Properties::IGNORABLE)) {
+            self.last = set;
+        }
+    }
+
+    /// Appends Han characters, which must not be empty, as `push` would one by one.
+    pub(super) fn push_han(&mut self, han: &str) {
+        const HAN: Properties = Properties::HAN.or(Properties::WORD);
+        if self.pending_space || self.gap.is_some() {
+            self.close_gap(HAN);
+        }
+        self.out.push_str(han);
+        self.orphans = false;
+        self.last = HAN;
+    }
+
+    /// Writes the space, if any, between the last kept character and one with the properties `next`.
+    fn close_gap(&mut self, next: Properties) {
+        let gap = self.gap.take();
+        let held_apart = gap.is_some_and(|gap| self.last != Properties::NONE && !gap.vanishes(self.last, next));
+        if std::mem::take(&mut self.pending_space) || held_apart {
+            self.push_space();
+        }
+    }
+
+    fn push_space(&mut self) {
+        if !self.out.is_empty() {
+            self.out.push(' ');
+        }
+    }
+
+    /// The text is over: what is pending is not written.
+    pub(super) fn finish(self) {
+        if self.lower {
+            self.out.make_ascii_lowercase();
+        }
+    }
+
+    /// Appends a prefix of `text` that is plain ASCII, as `push` would; the number of bytes read.
+    ///
+    /// Stops before an ASCII byte that is not followed by another one, which may be the base of a combining
+    /// mark, and at punctuation that is not followed by white space, which `push` must judge.
+    pub(super) fn push_ascii(&mut self, text: &str) -> usize {
+        if !(self.punctuation && self.space) {
+            return 0;
+        }
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < ASCII_STRETCH {
+            let length = ascii::words_length(&bytes[at..]);
+            if length > 0 {
+                if self.pending_space || self.gap.is_some() {
+                    self.close_gap(properties(char::from(bytes[at])));
+                }
+                self.out.push_str(&text[at..at + length]);
+                at += length;
+                self.last = properties(char::from(bytes[at - 1]));
+                self.orphans = false;
+            }
+            let white = ascii::white_length(&bytes[at..]);
+            if white == 0 {
+                return at;
+            }
+            at += white;
+            self.push_white(' ');
+        }
+        at
+    }
+}
+
+/// About the most that is copied before the caller may check for interruption, in bytes.
+const ASCII_STRETCH: usize = 16 << 10;
+
+impl Gap {
+    /// Whether the text closes up over the gap: no word boundary lies in it, or it lies beside Han.
+    fn vanishes(self, last: Properties, next: Properties) -> bool {
+        if last.or(next).any(Properties::HAN) {
+            return true;
+        }
+        if next.any(Properties::COMPOSES) {
+            // Closing up could make a new character of the two sides.
+            return false;
+        }
+        let both = |kind: Properties| last.any(kind) && next.any(kind);
+        let holds = |mid: Properties, kind: Properties| self.single && self.common.any(mid) && both(kind);
+        holds(Properties::MID_LETTER, Properties::LETTER)
+            || holds(Properties::MID_NUMBER, Properties::NUMERIC)
+            || holds(Properties::MID_HEBREW, Properties::HEBREW)
+            || self.common.any(Properties::EXTENDER) && both(Properties::EXTENDABLE)
+    }
+}
+
+/// Stretches of ASCII text that need no judgement.
+mod ascii {
+    use crate::unicode::ascii::alphanumeric_length;
+
+    /// The length of the letters and digits that `bytes` starts with, short of one that is not followed by ASCII.
+    #[inline]
+    fn word_length(bytes: &[u8]) -> usize {
+        let length = alphanumeric_length(bytes);
+        let may_be_base = length > 0 && bytes.get(length).is_some_and(|&next| next >= 0x80);
+        length - usize::from(may_be_base)
+    }
+
+    /// The length of the words with single spaces between them that `bytes` starts with.
+    #[inline]
+    pub(super) fn words_length(bytes: &[u8]) -> usize {
+        let mut length = word_length(bytes);
+        while length > 0 && bytes.get(length) == Some(&b' ') {
+            match word_length(&bytes[length + 1..]) {
+                0 => break,
+                next => length += 1 + next,
+            }
+        }
+        length
+    }
+
+    /// The length of a run of white space, with one sentence mark before it, that ends before ASCII.
+    #[inline]
+    pub(super) fn white_length(bytes: &[u8]) -> usize {
+        let mark = matches!(bytes.first(), Some(b'.' | b',' | b';' | b':' | b'!' | b'?'));
+        let start = usize::from(mark);
+        let mut end = start;
+        while matches!(bytes.get(end), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            end += 1;
+        }
+        let followed = bytes.get(end).is_none_or(|&next| next < 0x80);
+        match end - start {
+            0 => 0,
+            _ if followed => end,
+            1 => 0,
+            _ => end - 1,
+        }
+    }
+}

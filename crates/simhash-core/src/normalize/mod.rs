@@ -1,0 +1,132 @@
+//! Normalisation: differences between texts that should not count are taken away, in one pass over the text.
+//!
+//! The steps are applied in the order of [`NormalizeStep::ALL`](crate::config::NormalizeStep::ALL): markup is
+//! removed ([`html`]), characters are mapped ([`mapping`]: NFKC, case folding, simplified characters, invisible
+//! characters dropped), then punctuation and white space are cleaned ([`cleaning`]).
+//!
+//! Without `html`, or with `html` and `punctuation`, normalising a normalised text changes nothing. (Markup
+//! that was escaped, `&lt;b&gt;`, is text after one pass and markup to a second one.)
+
+mod cleaning;
+mod html;
+mod mapping;
+
+use crate::config::{NormalizeStep, NormalizeSteps};
+use crate::interrupt::Interrupt;
+use cleaning::Cleaner;
+use mapping::{Mapped, Mapping};
+
+/// A longer run of characters that may compose with each other is cut to this many: no writing needs more,
+/// and a run without end would have to be sorted in one piece.
+pub const MAX_COMBINING_RUN: usize = 1024;
+
+/// The text after `steps`.
+///
+/// ```
+/// use simhash_core::normalize::normalize;
+/// let default = |text| normalize(text, Default::default(), &mut || ());
+/// assert_eq!(default("Hello,\n  World!"), "hello world");
+/// assert_eq!(default("你好，世界！"), "你好世界");
+/// assert_eq!(default("ＡＢＣ：萬國碼"), "abc万国码");
+/// assert_eq!(default("don't pay 3.14 for foo/bar"), "dont pay 314 for foo bar");
+/// ```
+pub fn normalize(text: &str, steps: NormalizeSteps, interrupt: &mut dyn FnMut()) -> String {
+    let mut out = String::new();
+    normalize_into(text, steps, &mut Interrupt::new(interrupt), &mut out);
+    out
+}
+
+/// Replaces `out` by the text after `steps`.
+pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut String) {
+    out.clear();
+    if steps.contains(NormalizeStep::Html) {
+        let visible = html::visible_text(text, interrupt);
+        clean(&visible, steps, interrupt, out);
+    } else {
+        clean(text, steps, interrupt, out);
+    }
+}
+
+fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut String) {
+    out.reserve(text.len());
+    let mapping = Mapping::new(steps);
+    let mut cleaner = Cleaner::new(steps, out);
+    let mut at = 0;
+    while at < text.len() {
+        let start = at;
+        at += match text.as_bytes()[at] {
+            0..0x80 => cleaner.push_ascii(&text[at..]),
+            0xE4..=0xE9 => push_han(&text[at..], &mapping, &mut cleaner),
+            _ => 0,
+        };
+        if at == start {
+            at += push_next(&text[at..], &mapping, &mut cleaner);
+        }
+        interrupt.spend(at - start);
+    }
+    cleaner.finish();
+}
+
+/// Pushes the Han characters that `text` starts with and that map to themselves: they never compose with
+/// another character. The number of bytes read.
+fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+    let length = mapping.unchanged_han_length(text.as_bytes());
+    if length > 0 {
+        cleaner.push_han(&text[..length]);
+    }
+    length
+}
+
+/// Pushes the next character with what composes with it; the number of bytes read.
+#[inline]
+fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+    let mut chars = text.chars();
+    let Some(c) = chars.next() else { return 0 };
+    let length = c.len_utf8();
+    let mapped = mapping.map(c);
+    let alone = match chars.next() {
+        None => true,
+        Some(next) if next.is_ascii() => true,
+        Some(next) => mapping.map(next).stands_alone(),
+    };
+    match mapped {
+        Mapped::One(mapped) if alone => cleaner.push(mapped),
+        Mapped::Nothing => {}
+        _ => return push_cluster(text, mapping, cleaner),
+    }
+    length
+}
+
+/// Pushes a character together with the characters after it that may compose with it or vanish; the number
+/// of bytes read.
+#[cold]
+fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+    let mut chars = text.char_indices();
+    let mut cluster = String::new();
+    let mut composing = 0;
+    let mut end = text.len();
+    if let Some((_, first)) = chars.next() {
+        cluster.push(first);
+    }
+    for (at, c) in chars {
+        match mapping.map(c) {
+            Mapped::Composing if composing < MAX_COMBINING_RUN => {
+                composing += 1;
+                cluster.push(c);
+            }
+            Mapped::Composing | Mapped::Nothing => {}
+            Mapped::One(_) | Mapped::Several => {
+                end = at;
+                break;
+            }
+        }
+    }
+    let mut run = 0;
+    for c in mapping.apply(&cluster).chars() {
+        run = if mapping.composes(c) { run + 1 } else { 0 };
+        if run <= MAX_COMBINING_RUN {
+            cleaner.push(c);
+        }
+    }
+    end
+}

@@ -1,0 +1,265 @@
+//! Summing weights into bit counts: for every bit, the total weight of the hashes that have it set.
+
+use crate::Fingerprint;
+
+/// The hashes summed at a time: their weights must not overflow a 32-bit lane together.
+const BATCH: usize = 1024;
+
+/// For every bit position, the sum of the weights of the hashes in which it is 1; and the sum of all weights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BitSums {
+    ones: [u64; 128],
+    total: u64,
+}
+
+impl Default for BitSums {
+    fn default() -> Self {
+        BitSums { ones: [0; 128], total: 0 }
+    }
+}
+
+impl BitSums {
+    /// Adds `weights[i]` at every set bit of `hashes[i]`.
+    ///
+    /// The total of all weights ever added must stay below 2^63.
+    pub fn add<F: Fingerprint>(&mut self, hashes: &[F], weights: &[u32]) {
+        assert_eq!(hashes.len(), weights.len());
+        for (hashes, weights) in hashes.chunks(BATCH).zip(weights.chunks(BATCH)) {
+            let total: u64 = weights.iter().map(|&w| u64::from(w)).sum();
+            self.total += total;
+            let mut lanes = [0u32; 128];
+            if u32::try_from(total).is_ok() {
+                add_batch(hashes, weights, &mut lanes);
+                for (sum, &lane) in self.ones.iter_mut().zip(&lanes[..F::BITS as usize]) {
+                    *sum += u64::from(lane);
+                }
+            } else {
+                self.add_heavy(hashes, weights);
+            }
+        }
+    }
+
+    /// For weights that together overflow a lane.
+    fn add_heavy<F: Fingerprint>(&mut self, hashes: &[F], weights: &[u32]) {
+        for (hash, &weight) in hashes.iter().zip(weights) {
+            let mut bits = hash.to_u128();
+            while bits != 0 {
+                self.ones[bits.trailing_zeros() as usize] += u64::from(weight);
+                bits &= bits - 1;
+            }
+        }
+    }
+
+    /// Twice the weight of the ones less the weight of all: the component V\[bit\] of the literature.
+    pub fn component(&self, bit: u32) -> i64 {
+        2 * self.ones[bit as usize] as i64 - self.total as i64
+    }
+
+    /// The low `width` bits of the fingerprint: bit i is 1 when component i is greater than 0.
+    pub fn sign(&self, width: u32) -> u128 {
+        let half = |ones: &[u64]| {
+            ones.iter().enumerate().fold(0, |bits, (bit, &ones)| bits | u64::from(2 * ones > self.total) << bit)
+        };
+        let (low, high) = self.ones[..width as usize].split_at(width.min(64) as usize);
+        u128::from(half(high)) << 64 | u128::from(half(low))
+    }
+}
+
+fn add_batch<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [u32; 128]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F.
+            return unsafe { x86::add_avx512(hashes, weights, lanes) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { x86::add_avx2(hashes, weights, lanes) };
+        }
+    }
+    add_portable(hashes, weights, lanes);
+}
+
+/// For every value of four bits, all ones in the lanes of its set bits.
+const NIBBLE_LANES: [[u32; 4]; 16] = {
+    let mut lanes = [[0; 4]; 16];
+    let mut nibble = 0;
+    while nibble < 16 {
+        let mut bit = 0;
+        while bit < 4 {
+            lanes[nibble][bit] = if nibble >> bit & 1 == 1 { u32::MAX } else { 0 };
+            bit += 1;
+        }
+        nibble += 1;
+    }
+    lanes
+};
+
+fn add_portable<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [u32; 128]) {
+    for (hash, &weight) in hashes.iter().zip(weights) {
+        let bits = hash.to_u128();
+        for nibble in 0..F::BITS as usize / 4 {
+            let set = &NIBBLE_LANES[(bits >> (4 * nibble)) as usize & 15];
+            for bit in 0..4 {
+                lanes[4 * nibble + bit] += weight & set[bit];
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use crate::Fingerprint;
+
+    /// One masked addition for every 16 bits of a hash.
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn add_avx512<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [u32; 128]) {
+        if F::BITS == 64 {
+            add_avx512_groups::<F, 4>(hashes, weights, lanes);
+        } else {
+            add_avx512_groups::<F, 8>(hashes, weights, lanes);
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    fn add_avx512_groups<F: Fingerprint, const GROUPS: usize>(
+        hashes: &[F],
+        weights: &[u32],
+        lanes: &mut [u32; 128],
+    ) {
+        let mut sums = [_mm512_setzero_si512(); GROUPS];
+        for (hash, &weight) in hashes.iter().zip(weights) {
+            let bits = hash.to_u128();
+            let weight = _mm512_set1_epi32(weight as i32);
+            for (group, sum) in sums.iter_mut().enumerate() {
+                *sum = _mm512_mask_add_epi32(*sum, (bits >> (16 * group)) as __mmask16, *sum, weight);
+            }
+        }
+        for (group, sum) in sums.into_iter().enumerate() {
+            let lanes: &mut [u32; 16] = (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
+            // SAFETY: `lanes` is 64 bytes that nobody else refers to; the instruction needs no alignment.
+            unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), sum) };
+        }
+    }
+
+    /// Eight bits of a hash at a time, spread over eight lanes.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn add_avx2<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [u32; 128]) {
+        let bit_of_lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+        // 32 bits a pass: four sums, four masks and their temporaries stay in registers.
+        for word in 0..F::BITS as usize / 32 {
+            let masks = [
+                bit_of_lane,
+                _mm256_slli_epi32::<8>(bit_of_lane),
+                _mm256_slli_epi32::<16>(bit_of_lane),
+                _mm256_slli_epi32::<24>(bit_of_lane),
+            ];
+            let mut sums = [_mm256_setzero_si256(); 4];
+            for (hash, &weight) in hashes.iter().zip(weights) {
+                let bits = _mm256_set1_epi32((hash.to_u128() >> (32 * word)) as i32);
+                let weight = _mm256_set1_epi32(weight as i32);
+                for (sum, mask) in sums.iter_mut().zip(masks) {
+                    let set = _mm256_cmpeq_epi32(_mm256_and_si256(bits, mask), mask);
+                    *sum = _mm256_add_epi32(*sum, _mm256_and_si256(set, weight));
+                }
+            }
+            for (group, sum) in sums.into_iter().enumerate() {
+                let first = 32 * word + 8 * group;
+                let lanes: &mut [u32; 8] = (&mut lanes[first..first + 8]).try_into().expect("8 lanes");
+                // SAFETY: `lanes` is 32 bytes that nobody else refers to; the instruction needs no alignment.
+                unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), sum) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn naive<F: Fingerprint>(hashes: &[F], weights: &[u32]) -> Vec<i64> {
+        let sign = |hash: &F, bit: u32| if hash.to_u128() >> bit & 1 == 1 { 1 } else { -1 };
+        (0..F::BITS)
+            .map(|bit| hashes.iter().zip(weights).map(|(hash, &w)| sign(hash, bit) * i64::from(w)).sum())
+            .collect()
+    }
+
+    fn check<F: Fingerprint>(hashes: &[F], weights: &[u32]) {
+        let mut sums = BitSums::default();
+        sums.add(hashes, weights);
+        let components: Vec<i64> = (0..F::BITS).map(|bit| sums.component(bit)).collect();
+        assert_eq!(components, naive(hashes, weights));
+    }
+
+    type Kernel<F> = fn(&[F], &[u32], &mut [u32; 128]);
+
+    /// Every kernel this processor can run.
+    fn kernels<F: Fingerprint>() -> Vec<(&'static str, Kernel<F>)> {
+        let mut kernels: Vec<(&'static str, Kernel<F>)> = vec![("portable", add_portable::<F>)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2.
+                kernels.push(("avx2", |h, w, l| unsafe { x86::add_avx2(h, w, l) }));
+            }
+            if is_x86_feature_detected!("avx512f") {
+                // SAFETY: the processor has AVX-512F.
+                kernels.push(("avx512", |h, w, l| unsafe { x86::add_avx512(h, w, l) }));
+            }
+        }
+        kernels
+    }
+
+    fn check_kernels<F: Fingerprint>(hashes: &[F], weights: &[u32]) {
+        for (name, kernel) in kernels::<F>() {
+            let mut lanes = [0; 128];
+            kernel(hashes, weights, &mut lanes);
+            let total: i64 = weights.iter().map(|&w| i64::from(w)).sum();
+            let components: Vec<i64> =
+                (0..F::BITS as usize).map(|bit| 2 * i64::from(lanes[bit]) - total).collect();
+            assert_eq!(components, naive(hashes, weights), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_kernel_equals_the_naive_sum(
+            features in prop::collection::vec((any::<u128>(), 0u32..1 << 21), 0..200)
+        ) {
+            let (hashes, weights): (Vec<u128>, Vec<u32>) = features.into_iter().unzip();
+            let halves: Vec<u64> = hashes.iter().map(|&hash| hash as u64).collect();
+            check_kernels(&hashes, &weights);
+            check_kernels(&halves, &weights);
+            check(&hashes, &weights);
+            check(&halves, &weights);
+        }
+    }
+
+    #[test]
+    fn sums_stay_exact_when_lanes_would_overflow() {
+        let hashes: Vec<u64> = (0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let weights: Vec<u32> = (0..5000).map(|i| if i % 7 == 0 { u32::MAX } else { i }).collect();
+        check(&hashes, &weights);
+    }
+
+    /// The 6-bit example that is published with simhash: 100101 weighs 4, 101011 weighs 5.
+    #[test]
+    fn worked_example_of_six_bits() {
+        let mut sums = BitSums::default();
+        sums.add(&[0b100101u64, 0b101011], &[4, 5]);
+        let components: Vec<i64> = (0..6).rev().map(|bit| sums.component(bit)).collect();
+        assert_eq!(components, [9, -9, 1, -1, 1, 9]);
+        assert_eq!(sums.sign(6), 0b101011);
+    }
+
+    #[test]
+    fn a_component_of_zero_gives_a_zero_bit() {
+        let mut sums = BitSums::default();
+        sums.add(&[0b01u64, 0b10], &[3, 3]);
+        assert_eq!(sums.sign(64), 0);
+    }
+}

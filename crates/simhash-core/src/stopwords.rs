@@ -1,0 +1,57 @@
+//! Stop words: the Stopwords ISO lists, normalised like the texts they are looked for in.
+
+use crate::config::{NormalizeStep, NormalizeSteps, StopWords};
+use crate::counter::Counter;
+use crate::hash::feature_hash;
+use crate::normalize::normalize;
+
+/// A set of words, by hash.
+pub(crate) struct WordSet(Counter<u64>);
+
+impl WordSet {
+    /// The stop words of a configuration as they stand in texts normalised by `steps`.
+    pub(crate) fn stop_words(words: StopWords, steps: NormalizeSteps) -> Self {
+        let languages: &[&str] = match words {
+            StopWords::None => &[],
+            StopWords::En => &["en"],
+            StopWords::Zh => &["zh"],
+            StopWords::Auto => &["en", "zh"],
+        };
+        // The lists are plain text.
+        let steps = steps.without(NormalizeStep::Html);
+        let mut set = Counter::new();
+        for language in languages {
+            for word in stop_words::lookup(language).unwrap_or_default() {
+                let word = normalize(word, steps, &mut || ());
+                if !word.is_empty() {
+                    set.count(feature_hash(word.as_bytes()), Some(1));
+                }
+            }
+        }
+        WordSet(set)
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, word: &str) -> bool {
+        self.0.get(feature_hash(word.as_bytes())).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_normalised_like_the_text() {
+        let default = WordSet::stop_words(StopWords::Auto, NormalizeSteps::default());
+        for word in ["the", "of", "dont", "的", "我们", "什么"] {
+            assert!(default.contains(word), "{word}");
+        }
+        for word in ["don't", "cat", "猫", ""] {
+            assert!(!default.contains(word), "{word}");
+        }
+        let raw = WordSet::stop_words(StopWords::En, NormalizeSteps::NONE);
+        assert!(raw.contains("don't") && !raw.contains("的"));
+        assert!(!WordSet::stop_words(StopWords::Zh, NormalizeSteps::NONE).contains("the"));
+    }
+}

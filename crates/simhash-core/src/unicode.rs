@@ -1,0 +1,254 @@
+//! What the pipeline asks about single characters, answered from tables filled 256 characters at a time.
+//!
+//! The tables are computed from the Unicode crates when a block of characters is first met, so a text pays
+//! only for the scripts it is written in. The standard library's own Unicode tables are never asked: they
+//! change with the compiler, and fingerprints must not.
+
+use std::sync::{LazyLock, OnceLock};
+
+use unicode_normalization::{IsNormalized, char::canonical_combining_class, is_nfkc_quick};
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::han::is_han;
+
+const BLOCK: usize = 256;
+const BLOCKS: usize = 0x11_0000 / BLOCK;
+
+/// A value for every character, computed a block at a time when first asked for.
+pub(crate) struct CharTable<T> {
+    blocks: [OnceLock<Box<[T; BLOCK]>>; BLOCKS],
+}
+
+impl<T: Copy + Default> CharTable<T> {
+    pub(crate) const fn new() -> Self {
+        CharTable { blocks: [const { OnceLock::new() }; BLOCKS] }
+    }
+
+    /// The value of `c`; `compute` must be the same function in every call.
+    #[inline]
+    pub(crate) fn get(&self, c: char, compute: impl Fn(char) -> T) -> T {
+        let (block, offset) = (c as usize / BLOCK, c as usize % BLOCK);
+        match self.blocks[block].get() {
+            Some(values) => values[offset],
+            None => self.fill(block, compute)[offset],
+        }
+    }
+
+    #[cold]
+    fn fill(&self, block: usize, compute: impl Fn(char) -> T) -> &[T; BLOCK] {
+        self.blocks[block].get_or_init(|| {
+            let mut values = Box::new([T::default(); BLOCK]);
+            for (offset, value) in values.iter_mut().enumerate() {
+                if let Some(c) = char::from_u32((block * BLOCK + offset) as u32) {
+                    *value = compute(c);
+                }
+            }
+            values
+        })
+    }
+}
+
+/// A set of properties of one character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Properties(u16);
+
+impl Properties {
+    /// Separators and control characters.
+    pub(crate) const WHITE: Properties = Properties(1);
+    /// Punctuation and symbols other than emoji.
+    pub(crate) const PUNCTUATION: Properties = Properties(1 << 1);
+    /// Letters and numbers (general categories L and N).
+    pub(crate) const WORD: Properties = Properties(1 << 2);
+    /// Emoji other than the ASCII characters with that property.
+    pub(crate) const EMOJI: Properties = Properties(1 << 3);
+    /// Combining marks (general category M).
+    pub(crate) const MARK: Properties = Properties(1 << 4);
+    /// Default-ignorable characters: joiners, direction marks, variation selectors, soft hyphen, ...
+    pub(crate) const IGNORABLE: Properties = Properties(1 << 5);
+    /// See [`is_han`]; of the others such a character only has `WORD`.
+    pub(crate) const HAN: Properties = Properties(1 << 6);
+    /// Normalisation may join it to the character before it.
+    pub(crate) const COMPOSES: Properties = Properties(1 << 7);
+    /// Word_Break ALetter or Hebrew_Letter.
+    pub(crate) const LETTER: Properties = Properties(1 << 8);
+    /// Word_Break Hebrew_Letter.
+    pub(crate) const HEBREW: Properties = Properties(1 << 9);
+    /// Word_Break Numeric.
+    pub(crate) const NUMERIC: Properties = Properties(1 << 10);
+    /// Word_Break Katakana.
+    pub(crate) const KATAKANA: Properties = Properties(1 << 11);
+    /// One of it between two letters holds them together (MidLetter, MidNumLet, Single_Quote).
+    pub(crate) const MID_LETTER: Properties = Properties(1 << 12);
+    /// One of it between two numbers holds them together (MidNum, MidNumLet, Single_Quote).
+    pub(crate) const MID_NUMBER: Properties = Properties(1 << 13);
+    /// Any number of it between letters and numbers holds them together (ExtendNumLet).
+    pub(crate) const EXTENDER: Properties = Properties(1 << 14);
+    /// One of it between two Hebrew letters holds them together (Double_Quote).
+    pub(crate) const MID_HEBREW: Properties = Properties(1 << 15);
+
+    /// No property.
+    pub(crate) const NONE: Properties = Properties(0);
+    /// What makes a run of characters a token.
+    pub(crate) const TOKEN: Properties = Self::WORD.or(Self::EMOJI);
+    /// Joined by an extender.
+    pub(crate) const EXTENDABLE: Properties = Self::LETTER.or(Self::NUMERIC).or(Self::KATAKANA);
+
+    pub(crate) const fn or(self, other: Properties) -> Properties {
+        Properties(self.0 | other.0)
+    }
+
+    pub(crate) const fn and(self, other: Properties) -> Properties {
+        Properties(self.0 & other.0)
+    }
+
+    /// Whether the two sets share a property.
+    #[inline]
+    pub(crate) const fn any(self, of: Properties) -> bool {
+        self.0 & of.0 != 0
+    }
+}
+
+static PROPERTIES: CharTable<Properties> = CharTable::new();
+
+/// The properties of `c`.
+#[inline]
+pub(crate) fn properties(c: char) -> Properties {
+    PROPERTIES.get(c, compute_properties)
+}
+
+fn compute_properties(c: char) -> Properties {
+    if is_han(c) {
+        return Properties::HAN.or(Properties::WORD);
+    }
+    let mut set = Properties::NONE;
+    let mut put = |property: Properties, holds: bool| {
+        if holds {
+            set = set.or(property);
+        }
+    };
+    let group = c.general_category_group();
+    let emoji = !c.is_ascii() && c.is_emoji_char();
+    put(Properties::WHITE, group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control);
+    put(
+        Properties::PUNCTUATION,
+        matches!(group, GeneralCategoryGroup::Punctuation | GeneralCategoryGroup::Symbol) && !emoji,
+    );
+    put(Properties::WORD, matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number));
+    put(Properties::EMOJI, emoji);
+    put(Properties::MARK, group == GeneralCategoryGroup::Mark);
+    put(Properties::IGNORABLE, is_default_ignorable(c));
+    put(Properties::COMPOSES, composes(c, group));
+    // The word break property is not exported by the segmentation crate; how it cuts a probe shows it.
+    put(Properties::LETTER, is_one_word(&[c, ':', 'a']));
+    put(Properties::HEBREW, is_one_word(&[c, '"', 'א']));
+    put(Properties::NUMERIC, is_one_word(&[c, ',', '1']));
+    put(Properties::KATAKANA, is_one_word(&[c, 'ア']) && is_one_word(&['ア', c]) && !is_one_word(&['a', c]));
+    if !is_one_word(&['a', c]) {
+        put(Properties::MID_LETTER, is_one_word(&['a', c, 'a']));
+        put(Properties::MID_NUMBER, is_one_word(&['1', c, '1']));
+        put(Properties::MID_HEBREW, is_one_word(&['א', c, 'א']) && !is_one_word(&['a', c, 'a']));
+    }
+    put(Properties::EXTENDER, is_one_word(&['a', c]) && is_one_word(&['ア', c]) && group != GeneralCategoryGroup::Mark && is_one_word(&[c, 'a']));
+    set
+}
+
+fn is_one_word(chars: &[char]) -> bool {
+    let probe: String = chars.iter().collect();
+    probe.split_word_bounds().nth(1).is_none()
+}
+
+fn composes(c: char, group: GeneralCategoryGroup) -> bool {
+    group == GeneralCategoryGroup::Mark
+        || canonical_combining_class(c) != 0
+        || is_nfkc_quick(std::iter::once(c)) == IsNormalized::Maybe
+}
+
+/// Default_Ignorable_Code_Point of DerivedCoreProperties.txt.
+fn is_default_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+        | '\u{E0000}'..='\u{E0FFF}')
+}
+
+/// A set of characters that are three bytes long in UTF-8, asked by those bytes.
+pub(crate) struct ThreeByteSet([u64; 1 << 10]);
+
+/// The main block of Han characters, U+4E00 to U+9FFF.
+pub(crate) static MAIN_HAN: LazyLock<ThreeByteSet> = LazyLock::new(|| ThreeByteSet::main_han(|_| true));
+
+impl ThreeByteSet {
+    /// The characters of U+4E00 to U+9FFF that `holds` is true of.
+    pub(crate) fn main_han(holds: impl Fn(char) -> bool) -> Self {
+        let mut set = [0; 1 << 10];
+        for c in ('\u{4E00}'..='\u{9FFF}').filter(|&c| holds(c)) {
+            set[c as usize >> 6] |= 1 << (c as usize & 63);
+        }
+        ThreeByteSet(set)
+    }
+
+    /// The number of bytes of characters of the set that `bytes`, which are UTF-8, start with; `longest`
+    /// characters at most.
+    #[inline]
+    pub(crate) fn run_length(&self, bytes: &[u8], longest: usize) -> usize {
+        // As long as every character is in the set, counting to three finds the next one.
+        let holds = |bytes: &[u8]| {
+            let (first, second, third) = (bytes[0], bytes[1], bytes[2]);
+            let word = usize::from(first & 0xF) << 6 | usize::from(second & 0x3F);
+            first & 0xF0 == 0xE0 && self.0[word] >> (third & 0x3F) & 1 == 1
+        };
+        3 * bytes.chunks_exact(3).take(longest).take_while(|bytes| holds(bytes)).count()
+    }
+}
+
+/// ASCII letters and digits, eight bytes at a time.
+pub(crate) mod ascii {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+
+    /// The high bit of every byte that lies in `from..=to`; every byte must be below 128.
+    #[inline]
+    fn in_range(bytes: u64, from: u8, to: u8) -> u64 {
+        let not_below = bytes + ONES * u64::from(128 - from);
+        let above = bytes + ONES * u64::from(127 - to);
+        not_below & !above & HIGH
+    }
+
+    /// The number of ASCII letters and digits that `bytes` starts with.
+    #[inline]
+    pub(crate) fn alphanumeric_length(bytes: &[u8]) -> usize {
+        let mut length = 0;
+        while let Some(chunk) = bytes.get(length..length + 8) {
+            let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+            let low = chunk & !HIGH;
+            let found = (in_range(low | ONES * 0x20, b'a', b'z') | in_range(low, b'0', b'9')) & !chunk;
+            let other = found & HIGH ^ HIGH;
+            if other != 0 {
+                return length + other.trailing_zeros() as usize / 8;
+            }
+            length += 8;
+        }
+        length + bytes[length..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn finds_the_first_other_byte() {
+            for byte in 0..=255u8 {
+                for length in 0..20 {
+                    let mut bytes = b"abcxyzABCXYZ01234589"[..length].to_vec();
+                    let expected = if byte.is_ascii_alphanumeric() { length + 10 } else { length };
+                    bytes.push(byte);
+                    bytes.extend(b"abcdefghi");
+                    assert_eq!(alphanumeric_length(&bytes), expected, "{byte} after {length}");
+                }
+            }
+        }
+    }
+}
