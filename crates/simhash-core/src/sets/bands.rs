@@ -45,11 +45,12 @@ impl Banding {
     }
 }
 
-/// A key for every band: equal if and only if (but for one in 2^64) the same band of signatures made the same
-/// way, which `origin` stands for, has equal components.
+/// A key for every band: equal if and only if (but for one in 2^64) the same band of signatures of one length, made
+/// the same way, which `origin` stands for, has equal components.
 pub fn keys(origin: u64, components: &[u32], banding: Banding) -> impl Iterator<Item = u64> + '_ {
     components.chunks_exact(banding.rows.max(1)).take(banding.bands).enumerate().map(move |(band, rows)| {
         let mut hasher = Xxh3::with_seed(origin);
+        hasher.update(&(components.len() as u32).to_le_bytes());
         hasher.update(&(band as u32).to_le_bytes());
         rows.iter().for_each(|component| hasher.update(&component.to_le_bytes()));
         hasher.digest()
