@@ -10,6 +10,7 @@ trap 'exit 130' INT TERM
 
 if [ $# -eq 0 ]; then
   cargo bench --locked -p simhash-core
+  cargo build --locked --quiet --release -p simhash-core --examples
   set -- bench/*.sql
 fi
 stage_server bench

@@ -98,9 +98,18 @@ start_cluster() {
 
 # stop_cluster: ends the cluster in $data, if one runs there, and removes its socket directory.
 stop_cluster() {
-  [ -n "${data:-}" ] && [ -f "$data/postmaster.pid" ] || return 0
-  local directory
-  directory=$(sed -n 5p "$data/postmaster.pid")
-  as_server pg_ctl -s -m immediate -D "$data" stop >/dev/null 2>&1 || true
+  local directory=${socket:-}
+  if [ -n "${data:-}" ] && [ -f "$data/postmaster.pid" ]; then
+    directory=$(sed -n 5p "$data/postmaster.pid")
+    stop_server "$data"
+  fi
   case $directory in /tmp/pg_simhash.*) rm -rf "$directory" ;; esac
+  socket=
+}
+
+# stop_server DATA-DIRECTORY: by the pg_ctl beside the program that runs there.
+stop_server() {
+  local bindir
+  bindir=$(sed -E 's|/postgres "-D".*||' "$1/postmaster.opts")
+  as_server pg_ctl -s -m immediate -D "$1" stop >/dev/null
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The demo: a private server with real texts in it, near-duplicates found; `demo.sh stop` ends that server.
+# The demo: a private server with real texts in it, near-duplicates found. The server stays, to try more with psql;
+# `demo.sh stop` ends it, and a second run starts anew.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_workdir
@@ -13,7 +14,32 @@ fi
 use_postgresql
 scripts/build.sh
 stage_server demo
+say "Starting a server of the demo's own (PostgreSQL $pg_major)"
 start_cluster demo "shared_preload_libraries = 'pg_simhash'"
-as_client() { PGOPTIONS='' "$bindir/psql" -X -q -h "$socket" -U postgres -v ON_ERROR_STOP=1 "$@"; }
-as_client -d postgres -c 'CREATE DATABASE demo'
-as_client -d demo -f demo/demo.sql
+trap 'stop_cluster; exit 130' INT TERM
+
+demo_psql() { PGCLIENTENCODING=UTF8 "$bindir/psql" -X -q -h "$socket" -U postgres "$@"; }
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then export DEMO_COLOUR=yes; fi
+demo_psql -d postgres -c 'CREATE DATABASE demo' || { stop_cluster; exit 1; }
+demo_psql -d demo -f demo/demo.sql || { stop_cluster; exit 1; }
+
+psql=psql
+command -v psql >/dev/null 2>&1 || psql=$bindir/psql
+cat <<TEXT
+
+== 6. Try more. The server goes on running until make demo-stop:
+
+  $psql -h $socket -U postgres demo
+
+-- Is this text there already? A verse from memory:
+SELECT hamming(fp, simhash128('And they said every one to his fellow, Come, let us cast lots, that we may know
+  for whose cause this evil is upon us. So they cast lots, and the lot fell upon Jonah')) AS distance, title
+FROM doc ORDER BY 1 LIMIT 5;
+
+-- What a fingerprint is made of: the heaviest features of a text.
+SELECT f.* FROM doc, simhash_features(body) f WHERE title = '国家科学技术奖励条例(2024-05-26)' ORDER BY weight DESC LIMIT 10;
+
+-- Two-word shingles see the order of words, single words do not.
+SELECT hamming(simhash128('能力比学历重要性高'), simhash128('学历比能力重要性高')) AS words,
+       hamming(simhash128('能力比学历重要性高', '{"shingle": 2}'), simhash128('学历比能力重要性高', '{"shingle": 2}')) AS shingles;
+TEXT

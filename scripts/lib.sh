@@ -40,12 +40,14 @@ find_pg_config() {
     has_server_and_headers "$PG_CONFIG" && canonical_pg_config "$PG_CONFIG"
     return 0
   fi
-  while read -r candidate; do
+  local candidates
+  mapfile -t candidates < <(command -v pg_config; find /usr/lib/postgresql -path '*/bin/pg_config' 2>/dev/null | sort -rV)
+  for candidate in "${candidates[@]}"; do
     if has_server_and_headers "$candidate"; then
       canonical_pg_config "$candidate"
       return
     fi
-  done < <(command -v pg_config; find /usr/lib/postgresql -path '*/bin/pg_config' 2>/dev/null | sort -rV)
+  done
 }
 
 has_server_and_headers() {

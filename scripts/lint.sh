@@ -5,7 +5,9 @@ use_postgresql
 for component in fmt clippy; do
   cargo "$component" --version >/dev/null 2>&1 || quietly rustup.log rustup component add rustfmt clippy
 done
-cargo fmt --all -- --check
+unformatted=$(cargo fmt --all -- --check -l || true)
+[ -z "$unformatted" ] || die "cargo fmt would change:
+$unformatted"
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets --no-default-features --features "$pg_feature" -- -D warnings
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run

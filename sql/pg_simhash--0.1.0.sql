@@ -489,22 +489,15 @@ COMMENT ON OPERATOR ~= (fingerprint128, fingerprint128) IS 'near-duplicates: dis
 CREATE FUNCTION hamming_int8_within(bigint, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS 'implementation of <@ operator';
-CREATE FUNCTION hamming_int8_contained(hamming_ball64, bigint) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball64_contains_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_int8_contained(hamming_ball64, bigint) IS 'implementation of @> operator';
 CREATE FUNCTION hamming_int8_near(bigint, bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_int8_near_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'implementation of ~= operator';
+-- Without a commutator: hamming_ball64 @> '...' would no longer say what the literal is.
 CREATE OPERATOR <@ (
   LEFTARG = bigint, RIGHTARG = hamming_ball64, FUNCTION = hamming_int8_within,
-  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+  RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
 );
 COMMENT ON OPERATOR <@ (bigint, hamming_ball64) IS 'is within the radius';
-CREATE OPERATOR @> (
-  LEFTARG = hamming_ball64, RIGHTARG = bigint, FUNCTION = hamming_int8_contained,
-  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR @> (hamming_ball64, bigint) IS 'holds within the radius';
 CREATE OPERATOR ~= (
   LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming_int8_near,
   COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
@@ -565,6 +558,58 @@ COMMENT ON FUNCTION simhash_normalize(body text, config simhash_config) IS 'a te
 CREATE FUNCTION simhash_tokens(body text, config simhash_config DEFAULT '{}') RETURNS text[]
   AS 'MODULE_PATHNAME', 'simhash_tokens_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
 COMMENT ON FUNCTION simhash_tokens(body text, config simhash_config) IS 'the tokens of a text, in order, before shingling';
+
+
+-- The index
+
+CREATE FUNCTION simhash_handler(internal) RETURNS index_am_handler
+  LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_handler_wrapper';
+COMMENT ON FUNCTION simhash_handler(internal) IS 'handler of index access method simhash';
+
+CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
+COMMENT ON ACCESS METHOD simhash IS 'exact search within a Hamming distance: block tables of fingerprints';
+
+CREATE FUNCTION simhash_kind_64(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_64_wrapper';
+COMMENT ON FUNCTION simhash_kind_64(internal) IS 'support function: an index of 64-bit fingerprints';
+CREATE FUNCTION simhash_kind_128(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_128_wrapper';
+COMMENT ON FUNCTION simhash_kind_128(internal) IS 'support function: an index of 128-bit fingerprints';
+CREATE FUNCTION simhash_kind_ball64(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball64_wrapper';
+COMMENT ON FUNCTION simhash_kind_ball64(internal) IS 'support function: an index of 64-bit balls';
+CREATE FUNCTION simhash_kind_ball128(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball128_wrapper';
+COMMENT ON FUNCTION simhash_kind_ball128(internal) IS 'support function: an index of 128-bit balls';
+
+CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING simhash AS
+  OPERATOR 1 = (fingerprint64, fingerprint64),
+  OPERATOR 2 <@ (fingerprint64, hamming_ball64),
+  OPERATOR 3 ~= (fingerprint64, fingerprint64),
+  OPERATOR 4 <~> (fingerprint64, fingerprint64) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_64(internal);
+
+CREATE OPERATOR CLASS fingerprint128_ops DEFAULT FOR TYPE fingerprint128 USING simhash AS
+  OPERATOR 1 = (fingerprint128, fingerprint128),
+  OPERATOR 2 <@ (fingerprint128, hamming_ball128),
+  OPERATOR 3 ~= (fingerprint128, fingerprint128),
+  OPERATOR 4 <~> (fingerprint128, fingerprint128) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_128(internal);
+
+CREATE OPERATOR CLASS hamming_int8_ops FOR TYPE bigint USING simhash AS
+  OPERATOR 1 = (bigint, bigint),
+  OPERATOR 2 <@ (bigint, hamming_ball64),
+  OPERATOR 3 ~= (bigint, bigint),
+  OPERATOR 4 <~> (bigint, bigint) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_64(internal);
+
+CREATE OPERATOR CLASS hamming_ball64_ops DEFAULT FOR TYPE hamming_ball64 USING simhash AS
+  OPERATOR 3 ~= (hamming_ball64, hamming_ball64),
+  FUNCTION 1 simhash_kind_ball64(internal);
+
+CREATE OPERATOR CLASS hamming_ball128_ops DEFAULT FOR TYPE hamming_ball128 USING simhash AS
+  OPERATOR 3 ~= (hamming_ball128, hamming_ball128),
+  FUNCTION 1 simhash_kind_ball128(internal);
 
 --
 -- In bulk: which distance to use, and keys to repartition by

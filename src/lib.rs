@@ -4,10 +4,13 @@
 //! The algorithms are in `simhash-core`, which knows no PostgreSQL. The SQL catalogue is written by
 //! hand in `sql/`; functions here are exported under the C symbols it names (`<name>_wrapper`).
 
+mod am;
+mod compat;
 mod error;
 mod functions;
 mod guc;
 mod planner;
+mod storage;
 mod types;
 
 ::pgrx::pg_module_magic!(name, version);
@@ -17,11 +20,12 @@ mod types;
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     guc::define();
+    am::register_options();
     planner::rewrite::install();
     // SAFETY: reads a flag of the process.
     if unsafe { ::pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
-        // Every backend inherits the dictionary from the postmaster.
-        simhash_core::han::preload();
+        // Every backend inherits the dictionary and the character tables from the postmaster.
+        simhash_core::preload();
     }
 }
 

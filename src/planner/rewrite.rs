@@ -117,19 +117,27 @@ impl Rewriter {
         }
     }
 
-    /// The arms of an OR, or of an AND inside one.
+    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions: an AND gets no
+    /// AND for an arm.
     unsafe fn arms(&self, expression: *mut pg_sys::BoolExpr) {
         // SAFETY: a BoolExpr's arguments are expressions.
         unsafe {
-            if (*expression).boolop == pg_sys::BoolExprType::NOT_EXPR {
-                return;
-            }
+            let conjunction = match (*expression).boolop {
+                pg_sys::BoolExprType::AND_EXPR => true,
+                pg_sys::BoolExprType::OR_EXPR => false,
+                _ => return,
+            };
             let mut arms = PgList::<pg_sys::Node>::from_pg((*expression).args);
             for i in 0..arms.len() {
                 let Some(arm) = arms.get_ptr(i) else { continue };
-                if let Some((rewritten, keep)) = self.clause(arm) {
-                    let arm = if keep { both(rewritten, arm) } else { rewritten };
-                    arms.replace_ptr(i, arm);
+                match self.clause(arm) {
+                    None => {}
+                    Some((rewritten, false)) => arms.replace_ptr(i, rewritten),
+                    Some((rewritten, true)) if conjunction => {
+                        arms.replace_ptr(i, rewritten);
+                        arms.push(arm);
+                    }
+                    Some((rewritten, true)) => arms.replace_ptr(i, both(rewritten, arm)),
                 }
             }
             (*expression).args = arms.into_pg();

@@ -21,7 +21,8 @@ const FEWEST_SLOTS: usize = 256;
 impl<F: Fingerprint> Counter<F> {
     pub(crate) fn new() -> Self {
         let multiplier = RandomState::new().hash_one(0u64) | 1;
-        let mut counter = Counter { hashes: Vec::new(), numbers: Vec::new(), index: Vec::new(), shift: 0, multiplier };
+        let mut counter =
+            Counter { hashes: Vec::new(), numbers: Vec::new(), index: Vec::new(), shift: 0, multiplier };
         counter.set_slots(FEWEST_SLOTS);
         counter
     }
@@ -87,7 +88,9 @@ impl<F: Fingerprint> Counter<F> {
         loop {
             match self.index[slot] {
                 0 => return None,
-                entry if self.hashes[entry as usize - 1] == hash => return Some(self.numbers[entry as usize - 1]),
+                entry if self.hashes[entry as usize - 1] == hash => {
+                    return Some(self.numbers[entry as usize - 1]);
+                }
                 _ => slot = (slot + 1) & mask,
             }
         }

@@ -64,7 +64,8 @@ impl<F: Fingerprint> ExactSums<F> {
         }
         self.powers.values_mut().for_each(Power::flush);
         let positive = |bit: u32| {
-            let digits = self.powers.iter().rev().map(|(&exponent, power)| (exponent, power.sums.component(bit)));
+            let digits =
+                self.powers.iter().rev().map(|(&exponent, power)| (exponent, power.sums.component(bit)));
             sum_is_positive(digits)
         };
         let bits = (0..F::BITS).fold(0, |bits, bit| bits | u128::from(positive(bit)) << bit);
@@ -141,7 +142,9 @@ mod tests {
             let shift = (exponent + 149) as usize;
             let wide = u128::from(mantissa) << (shift % 64);
             let mut carry = 0u128;
-            for (limb, part) in (shift / 64..6).zip([wide as u64, (wide >> 64) as u64].into_iter().chain([0; 6])) {
+            for (limb, part) in
+                (shift / 64..6).zip([wide as u64, (wide >> 64) as u64].into_iter().chain([0; 6]))
+            {
                 let total = u128::from(sum[limb]) + u128::from(part) + carry;
                 sum[limb] = total as u64;
                 carry = total >> 64;

@@ -26,7 +26,9 @@ impl Levels {
     pub(crate) fn new(steps: NormalizeSteps) -> Self {
         let mut han = Counter::new();
         let lines = include_str!("../data/zh_word_levels.txt").lines();
-        for (level, words) in lines.filter(|line| !line.starts_with('#')).zip(1u32..).map(|(line, level)| (level, line)) {
+        for (level, words) in
+            lines.filter(|line| !line.starts_with('#')).zip(1u32..).map(|(line, level)| (level, line))
+        {
             // The first field repeats the level.
             for word in words.split(' ').skip(1) {
                 han.count(feature_hash(word.as_bytes()), Some(level));

@@ -138,8 +138,9 @@ impl Simhasher {
         let mut interrupt = Interrupt::new(interrupt);
         let mut tokens = Vec::new();
         normalize_into(text, self.config.normalize, &mut interrupt, &mut self.normalized);
-        self.featurizer
-            .for_each_token(&self.normalized, &self.config, &mut interrupt, &mut |token| tokens.push(token.to_owned()));
+        self.featurizer.for_each_token(&self.normalized, &self.config, &mut interrupt, &mut |token| {
+            tokens.push(token.to_owned())
+        });
         tokens
     }
 

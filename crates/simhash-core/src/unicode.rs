@@ -51,7 +51,7 @@ impl<T: Copy + Default> CharTable<T> {
 
 /// A set of properties of one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Properties(u16);
+pub(crate) struct Properties(u32);
 
 impl Properties {
     /// Separators and control characters.
@@ -86,6 +86,8 @@ impl Properties {
     pub(crate) const EXTENDER: Properties = Properties(1 << 14);
     /// One of it between two Hebrew letters holds them together (Double_Quote).
     pub(crate) const MID_HEBREW: Properties = Properties(1 << 15);
+    /// Word_Break Extend, Format or ZWJ: treated like the character before it.
+    pub(crate) const EXTENDS: Properties = Properties(1 << 16);
 
     /// No property.
     pub(crate) const NONE: Properties = Properties(0);
@@ -129,7 +131,10 @@ fn compute_properties(c: char) -> Properties {
     };
     let group = c.general_category_group();
     let emoji = !c.is_ascii() && c.is_emoji_char();
-    put(Properties::WHITE, group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control);
+    put(
+        Properties::WHITE,
+        group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control,
+    );
     put(
         Properties::PUNCTUATION,
         matches!(group, GeneralCategoryGroup::Punctuation | GeneralCategoryGroup::Symbol) && !emoji,
@@ -149,7 +154,12 @@ fn compute_properties(c: char) -> Properties {
         put(Properties::MID_NUMBER, is_one_word(&['1', c, '1']));
         put(Properties::MID_HEBREW, is_one_word(&['א', c, 'א']) && !is_one_word(&['a', c, 'a']));
     }
-    put(Properties::EXTENDER, is_one_word(&['a', c]) && is_one_word(&['ア', c]) && group != GeneralCategoryGroup::Mark && is_one_word(&[c, 'a']));
+    let extends = is_one_word(&['!', c]);
+    put(Properties::EXTENDS, extends);
+    put(
+        Properties::EXTENDER,
+        !extends && [['a', c], ['ア', c], [c, 'a']].iter().all(|probe| is_one_word(probe)),
+    );
     set
 }
 
@@ -224,8 +234,8 @@ pub(crate) mod ascii {
         while let Some(chunk) = bytes.get(length..length + 8) {
             let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
             let low = chunk & !HIGH;
-            let found = (in_range(low | ONES * 0x20, b'a', b'z') | in_range(low, b'0', b'9')) & !chunk;
-            let other = found & HIGH ^ HIGH;
+            let found = (in_range(low | (ONES * 0x20), b'a', b'z') | in_range(low, b'0', b'9')) & !chunk;
+            let other = (found & HIGH) ^ HIGH;
             if other != 0 {
                 return length + other.trailing_zeros() as usize / 8;
             }

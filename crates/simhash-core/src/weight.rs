@@ -46,7 +46,8 @@ pub(crate) fn from_units(units: u32) -> f32 {
 #[inline]
 fn log_units(tf: u32) -> u32 {
     const TABLE: usize = 256;
-    static UNITS: LazyLock<[u32; TABLE]> = LazyLock::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
+    static UNITS: LazyLock<[u32; TABLE]> =
+        LazyLock::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
     match UNITS.get(tf as usize) {
         Some(&units) => units,
         None => compute_log_units(tf),

@@ -2,10 +2,15 @@
 //!
 //! Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and `bar` in
 //! `foo/bar`, but not in `don't`, `3.14` or `snake_case`; and never beside a Han character, because Han text
-//! has no spaces. A combining mark on dropped punctuation, on white space or at the start of the text goes too.
+//! has no spaces. A combining mark or an invisible character on dropped punctuation, on white space or at the start
+//! of the text goes too. A dropped symbol that UAX #29 takes for a letter (Ⓐ) and an invisible
+//! character beside punctuation always leave a space.
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::unicode::{Properties, properties};
+
+/// What belongs to the character before it.
+const ATTACHED: Properties = Properties::MARK.or(Properties::IGNORABLE);
 
 /// The punctuation since the last character that was kept.
 #[derive(Clone, Copy)]
@@ -22,12 +27,12 @@ pub(super) struct Cleaner<'a> {
     space: bool,
     /// ASCII letters that were copied as they are must become lower case at the end.
     lower: bool,
-    /// The last kept character, marks aside; `NONE` after white space and at the start.
-    last: Properties,
+    /// The last kept character, marks aside; `None` after white space and at the start.
+    last: Option<Properties>,
     gap: Option<Gap>,
     /// White space was met and not written yet.
     pending_space: bool,
-    /// A mark that comes now has nothing to stand on.
+    /// What comes now and is attached has nothing to stand on.
     orphans: bool,
 }
 
@@ -36,16 +41,7 @@ impl<'a> Cleaner<'a> {
         let [lower, punctuation, space] =
             [NormalizeStep::Lower, NormalizeStep::Punctuation, NormalizeStep::Space]
                 .map(|step| steps.contains(step));
-        Cleaner {
-            out,
-            punctuation,
-            space,
-            lower,
-            last: Properties::NONE,
-            gap: None,
-            pending_space: false,
-            orphans: true,
-        }
+        Cleaner { out, punctuation, space, lower, last: None, gap: None, pending_space: false, orphans: true }
     }
 
     /// Appends a mapped character, or notes what it does to the ones after it.
@@ -58,8 +54,11 @@ impl<'a> Cleaner<'a> {
             let (common, single) = self.gap.map_or((set, true), |gap| (gap.common.and(set), false));
             self.gap = Some(Gap { common, single });
             self.orphans = true;
-        } else if self.punctuation && self.orphans && set.any(Properties::MARK) {
+        } else if self.punctuation && self.orphans && set.any(ATTACHED) {
             // Dropped with what it stood on.
+            if set.any(Properties::IGNORABLE) {
+                self.gap = self.gap.map(|_| Gap::PARTS);
+            }
         } else {
             self.push_kept(c, set);
         }
@@ -71,7 +70,7 @@ impl<'a> Cleaner<'a> {
         } else {
             self.out.push(c);
         }
-        self.last = Properties::NONE;
+        self.last = None;
         self.gap = None;
         self.orphans = true;
     }
@@ -83,8 +82,8 @@ impl<'a> Cleaner<'a> {
         }
         self.out.push(c);
         self.orphans = false;
-        if !set.any(Properties::MARK.or(Properties::IGNORABLE)) {
-            self.last = set;
+        if !set.any(Properties::EXTENDS) {
+            self.last = Some(set);
         }
     }
 
@@ -96,13 +95,15 @@ impl<'a> Cleaner<'a> {
         }
         self.out.push_str(han);
         self.orphans = false;
-        self.last = HAN;
+        self.last = Some(HAN);
     }
 
     /// Writes the space, if any, between the last kept character and one with the properties `next`.
     fn close_gap(&mut self, next: Properties) {
-        let gap = self.gap.take();
-        let held_apart = gap.is_some_and(|gap| self.last != Properties::NONE && !gap.vanishes(self.last, next));
+        let held_apart = match (self.gap.take(), self.last) {
+            (Some(gap), Some(last)) => !gap.vanishes(last, next),
+            _ => false,
+        };
         if std::mem::take(&mut self.pending_space) || held_apart {
             self.push_space();
         }
@@ -139,7 +140,7 @@ impl<'a> Cleaner<'a> {
                 }
                 self.out.push_str(&text[at..at + length]);
                 at += length;
-                self.last = properties(char::from(bytes[at - 1]));
+                self.last = Some(properties(char::from(bytes[at - 1])));
                 self.orphans = false;
             }
             let white = ascii::white_length(&bytes[at..]);
@@ -157,6 +158,9 @@ impl<'a> Cleaner<'a> {
 const ASCII_STRETCH: usize = 16 << 10;
 
 impl Gap {
+    /// Leaves a space whatever stands on its sides, Han excepted.
+    const PARTS: Gap = Gap { common: Properties::NONE, single: false };
+
     /// Whether the text closes up over the gap: no word boundary lies in it, or it lies beside Han.
     fn vanishes(self, last: Properties, next: Properties) -> bool {
         if last.or(next).any(Properties::HAN) {

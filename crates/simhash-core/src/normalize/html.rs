@@ -13,28 +13,30 @@ use crate::interrupt::Interrupt;
 
 /// The elements of phrasing content that a word may run through.
 const FORMATTING: [&str; 29] = [
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
-    "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "u", "wbr",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font",
+    "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "u",
+    "wbr",
 ];
 
 pub(super) fn visible_text(html: &str, interrupt: &mut Interrupt) -> String {
     let mut text = String::new();
     let mut hidden = false;
-    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: html5gum::Span<()>| -> Option<Infallible> {
-        match event {
-            CallbackEvent::OpenStartTag { name } => {
-                hidden = is_hidden(name);
-                separate(name, &mut text);
+    let mut emitter =
+        CallbackEmitter::new(|event: CallbackEvent<'_>, _: html5gum::Span<()>| -> Option<Infallible> {
+            match event {
+                CallbackEvent::OpenStartTag { name } => {
+                    hidden = is_hidden(name);
+                    separate(name, &mut text);
+                }
+                CallbackEvent::EndTag { name } => {
+                    hidden = hidden && !is_hidden(name);
+                    separate(name, &mut text);
+                }
+                CallbackEvent::String { value } if !hidden => text.push_str(&String::from_utf8_lossy(value)),
+                _ => {}
             }
-            CallbackEvent::EndTag { name } => {
-                hidden = hidden && !is_hidden(name);
-                separate(name, &mut text);
-            }
-            CallbackEvent::String { value } if !hidden => text.push_str(&String::from_utf8_lossy(value)),
-            _ => {}
-        }
-        None
-    });
+            None
+        });
     // Raw text elements are recognised by their names alone.
     emitter.naively_switch_states(true);
     let reader = Reader { rest: html.as_bytes(), interrupt };
@@ -84,7 +86,11 @@ impl html5gum::Reader for Reader<'_, '_, '_> {
         Ok(found)
     }
 
-    fn read_until<'b>(&'b mut self, needles: &[u8], _: &'b mut [u8; 4]) -> Result<Option<&'b [u8]>, Infallible> {
+    fn read_until<'b>(
+        &'b mut self,
+        needles: &[u8],
+        _: &'b mut [u8; 4],
+    ) -> Result<Option<&'b [u8]>, Infallible> {
         const PIECE: usize = 4096;
         if self.rest.is_empty() {
             return Ok(None);

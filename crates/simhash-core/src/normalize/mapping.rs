@@ -80,7 +80,8 @@ pub(super) struct Mapping {
 const LONGEST_HAN: usize = 4 << 10;
 
 /// The characters of U+4E00 to U+9FFF that are not traditional.
-static SIMPLIFIED_HAN: LazyLock<ThreeByteSet> = LazyLock::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
+static SIMPLIFIED_HAN: LazyLock<ThreeByteSet> =
+    LazyLock::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
 
 /// One table for every combination of the four flags.
 static TABLES: [CharTable<Entry>; 16] = [const { CharTable::new() }; 16];
@@ -116,7 +117,9 @@ impl Mapping {
         if self.visible && properties(c).any(Properties::IGNORABLE) {
             return Mapped::Nothing;
         }
-        if is_han(c) && !matches!(c, '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}' | '\u{3000}'..='\u{303F}') {
+        if is_han(c)
+            && !matches!(c, '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}' | '\u{3000}'..='\u{303F}')
+        {
             return Mapped::One(if self.simplified { simplify(c) } else { c });
         }
         if self.composes(c) {
@@ -202,12 +205,13 @@ mod tests {
     #[test]
     fn the_table_holds_what_the_steps_give() {
         for mask in 0..16u8 {
-            let steps = [NormalizeStep::Nfkc, NormalizeStep::Lower, NormalizeStep::Simplified, NormalizeStep::Space]
-                .into_iter()
-                .enumerate()
-                .filter(|(bit, _)| mask >> bit & 1 == 1)
-                .map(|(_, step)| step)
-                .collect();
+            let steps =
+                [NormalizeStep::Nfkc, NormalizeStep::Lower, NormalizeStep::Simplified, NormalizeStep::Space]
+                    .into_iter()
+                    .enumerate()
+                    .filter(|(bit, _)| mask >> bit & 1 == 1)
+                    .map(|(_, step)| step)
+                    .collect();
             let mapping = Mapping::new(steps);
             for c in all_chars() {
                 let applied = mapping.apply(c.encode_utf8(&mut [0; 4]));

@@ -58,7 +58,9 @@ impl BitSums {
     /// The low `width` bits of the fingerprint: bit i is 1 when component i is greater than 0.
     pub fn sign(&self, width: u32) -> u128 {
         let half = |ones: &[u64]| {
-            ones.iter().enumerate().fold(0, |bits, (bit, &ones)| bits | u64::from(2 * ones > self.total) << bit)
+            ones.iter()
+                .enumerate()
+                .fold(0, |bits, (bit, &ones)| bits | u64::from(2 * ones > self.total) << bit)
         };
         let (low, high) = self.ones[..width as usize].split_at(width.min(64) as usize);
         u128::from(half(high)) << 64 | u128::from(half(low))
@@ -138,7 +140,8 @@ mod x86 {
             }
         }
         for (group, sum) in sums.into_iter().enumerate() {
-            let lanes: &mut [u32; 16] = (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
+            let lanes: &mut [u32; 16] =
+                (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
             // SAFETY: `lanes` is 64 bytes that nobody else refers to; the instruction needs no alignment.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), sum) };
         }

@@ -1,0 +1,120 @@
+//! Configurations: what is read, what is refused and how it is written.
+
+use proptest::prelude::*;
+use simhash_core::config::{
+    Cap, Config, MAX_CAP, MAX_SHINGLE, NormalizeStep, Position, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
+};
+
+fn canonical(json: &str) -> String {
+    json.parse::<Config>().unwrap_or_else(|error| panic!("{json}: {error}")).to_string()
+}
+
+#[test]
+fn canonical_forms() {
+    for (json, expected) in [
+        ("{}", "{}"),
+        (" { } ", "{}"),
+        (
+            r#"{"tokenizer":"auto","shingle":1,"weight":"log","stopwords":"none","hmm":true,"position":"none"}"#,
+            "{}",
+        ),
+        (r#"{"normalize":["space","punctuation","simplified","lower","nfkc"]}"#, "{}"),
+        (r#"{"normalize":["lower","html","lower"]}"#, r#"{"normalize": ["html", "lower"]}"#),
+        (r#"{"normalize":[]}"#, r#"{"normalize": []}"#),
+        (
+            r#"{"cap":2.5,"shingle":3,"tokenizer":"char"}"#,
+            r#"{"tokenizer": "char", "shingle": 3, "cap": 2.5}"#,
+        ),
+        (r#"{"cap":3.0}"#, r#"{"cap": 3}"#),
+        (
+            r#"{"cap":"90%","model":"新闻 \"a\"","weight":"entropy","position":"paper","hmm":false}"#,
+            r#"{"weight": "entropy", "hmm": false, "model": "新闻 \"a\"", "position": "paper", "cap": "90%"}"#,
+        ),
+    ] {
+        assert_eq!(canonical(json), expected);
+    }
+}
+
+#[test]
+fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
+    for (json, message, hint) in [
+        (r#"{"shingel": 2}"#, r#"unknown key "shingel""#, "tokenizer, shingle, weight, normalize"),
+        (r#"{"tokenizer": "words"}"#, r#"invalid value "words" for "tokenizer""#, "auto, word, jieba, char"),
+        (r#"{"tokenizer": null}"#, r#"invalid value null for "tokenizer""#, "auto, word, jieba, char"),
+        (r#"{"shingle": 0}"#, r#"invalid value 0 for "shingle""#, "from 1 to 1000"),
+        (r#"{"shingle": 2.5}"#, r#"invalid value 2.5 for "shingle""#, "whole number"),
+        (r#"{"shingle": "2"}"#, r#"invalid value "2" for "shingle""#, "whole number"),
+        (r#"{"shingle": 99999999999999999999}"#, "for \"shingle\"", "whole number"),
+        (
+            r#"{"weight": "bm25"}"#,
+            r#"invalid value "bm25" for "weight""#,
+            "uniform, tf, log, level, idf, tfidf, entropy",
+        ),
+        (
+            r#"{"normalize": "lower"}"#,
+            r#"invalid value "lower" for "normalize""#,
+            "html, nfkc, lower, simplified, punctuation, space",
+        ),
+        (r#"{"normalize": ["upper"]}"#, r#"invalid value "upper" for "normalize""#, "html, nfkc"),
+        (r#"{"stopwords": "fr"}"#, r#"invalid value "fr" for "stopwords""#, "none, en, zh, auto"),
+        (r#"{"hmm": 1}"#, r#"invalid value 1 for "hmm""#, "true or false"),
+        (r#"{"position": "first"}"#, r#"invalid value "first" for "position""#, "none, paper, bucket"),
+        (r#"{"cap": 0}"#, r#"invalid value 0 for "cap""#, "a number"),
+        (r#"{"cap": -1}"#, r#"invalid value -1 for "cap""#, "a number"),
+        (r#"{"cap": 1e300}"#, "for \"cap\"", "2097152"),
+        (r#"{"cap": "0%", "model": "m"}"#, r#"invalid value "0%" for "cap""#, "99%"),
+        (r#"{"cap": "90%"}"#, r#"a percentile as "cap" needs a "model""#, "greater than 0"),
+        (r#"{"model": ""}"#, r#"invalid value "" for "model""#, "trained model"),
+        (r#"{"model": "m"}"#, r#""model" "m" is not used"#, "idf, tfidf, entropy"),
+        (r#"{"weight": "idf"}"#, r#""weight" "idf" needs a "model""#, "uniform, tf, log, level"),
+        (r#"[1]"#, "not a JSON object: [1]", "JSON object"),
+        (r#"{"shingle": 2"#, "not valid JSON", "JSON object"),
+        ("", "not valid JSON", "JSON object"),
+    ] {
+        let error = Config::parse(json).unwrap_err();
+        assert!(error.message.contains(message), "{json}: {}", error.message);
+        assert!(error.hint.contains(hint), "{json}: {}", error.hint);
+    }
+    let long = format!(r#"{{"tokenizer": "{}"}}"#, "长".repeat(100_000));
+    assert!(Config::parse(&long).unwrap_err().message.chars().count() < 120);
+    assert!(Config::parse(&"[".repeat(100_000)).is_err());
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    (
+        prop::sample::select(Tokenizer::ALL),
+        1..=MAX_SHINGLE,
+        prop::sample::select(Weight::ALL),
+        prop::sample::subsequence(NormalizeStep::ALL, 0..=6),
+        prop::sample::select(StopWords::ALL),
+        any::<bool>(),
+        prop::sample::select(Position::ALL),
+        prop::option::of(prop_oneof![
+            (1..=MAX_CAP * WEIGHT_UNIT).prop_map(|units| Cap::Absolute((units as f32) as u32)),
+            (1..=99u8).prop_map(Cap::Percentile),
+        ]),
+        "[^\0]{1,20}",
+    )
+        .prop_map(|(tokenizer, shingle, weight, normalize, stopwords, hmm, position, cap, name)| {
+            let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
+            let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
+            let normalize = normalize.into_iter().collect();
+            Config { tokenizer, shingle, weight, normalize, stopwords, hmm, model, position, cap }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_text_form_reads_back(config in config()) {
+        let text = config.to_string();
+        prop_assert_eq!(Config::parse(&text), Ok(config));
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+    }
+
+    #[test]
+    fn no_text_is_too_strange_to_refuse(text in "\\PC{0,40}|[{}\\[\\]\":,a-z0-9 ]{0,40}") {
+        let _ = Config::parse(&text);
+    }
+}

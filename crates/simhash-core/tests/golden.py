@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Checks golden.jsonl without the crate: hashes by PyPI's xxhash, everything else written anew.
+
+From the tokens on, every vector is computed: shingles, distinct features, weights (level weights are taken
+from the vector), positions, sums and signs. For texts of ASCII, and of letters of some scripts and spaces,
+normalisation and tokens are computed too. Prints 'N passed, N failed'; exits 1 when one failed.
+"""
+import json
+import math
+import pathlib
+import re
+import sys
+import unicodedata
+
+import xxhash
+
+HASHES = {
+    64: lambda feature: xxhash.xxh3_64_intdigest(feature, seed=0),
+    128: lambda feature: xxhash.xxh3_128_intdigest(feature, seed=0),
+}
+DEFAULT_STEPS = ["nfkc", "lower", "simplified", "punctuation", "space"]
+
+
+def normalize_ascii(text):
+    text = text.lower()
+    text = re.sub(r"(?<=[a-z])[.:'](?=[a-z])|(?<=[0-9])[.,;'](?=[0-9])|(?<=[a-z0-9])_+(?=[a-z0-9])", "", text)
+    return " ".join(re.findall(r"[a-z0-9]+", text))
+
+
+def normalize_letters(text):
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+
+
+def is_letters(text):
+    """Whether the text is of spaces and letters of scripts that put spaces between words."""
+    scripts = ("LATIN", "GREEK", "CYRILLIC", "HEBREW", "ARABIC", "HANGUL")
+    return all(c == " " or unicodedata.category(c)[0] == "L" and unicodedata.name(c).startswith(scripts) for c in text)
+
+
+def features_of(tokens, k):
+    """Distinct features in order of first occurrence, with their term frequencies."""
+    k = min(k, len(tokens))
+    counts = {}
+    for start in range(len(tokens) - k + 1 if tokens else 0):
+        feature = " ".join(tokens[start : start + k])
+        counts[feature] = counts.get(feature, 0) + 1
+    return counts
+
+
+def weight_of(scheme, count, cap):
+    if scheme == "uniform":
+        weight = 1
+    elif scheme == "tf":
+        weight = count
+    else:
+        weight = round(1024 * (1 + math.log(count))) / 1024
+    return min(weight, cap)
+
+
+def simhash(features, weights, position, width):
+    if not features:
+        return None
+    components = [0] * width
+    for rank, (feature, weight) in enumerate(zip(features, weights)):
+        value = HASHES[width](feature.encode())
+        value ^= {"none": 0, "paper": rank, "bucket": 16 * rank // len(features)}[position]
+        for bit in range(width):
+            components[bit] += weight if value >> bit & 1 else -weight
+    fingerprint = sum(1 << bit for bit in range(width) if components[bit] > 0)
+    return f"{fingerprint:0{width // 4}x}"
+
+
+def problems_of(vector):
+    text, config = vector["text"], vector["config"]
+    tokenizer = config.get("tokenizer", "auto")
+    if config.get("normalize", DEFAULT_STEPS) == DEFAULT_STEPS and config.get("stopwords", "none") == "none":
+        normalized = normalize_ascii(text) if text.isascii() else normalize_letters(text) if is_letters(text) else None
+        if normalized is not None and tokenizer in ("auto", "word"):
+            if vector["normalized"] != normalized:
+                yield f"normalized should be {normalized!r}"
+            if vector["tokens"] != normalized.split():
+                yield f"tokens should be {normalized.split()!r}"
+    counts = features_of(vector["tokens"], config.get("shingle", 1))
+    scheme = config.get("weight", "log")
+    weights = vector["weights"]
+    if scheme != "level":
+        cap = config.get("cap", math.inf)
+        expected = [weight_of(scheme, count, cap) for count in counts.values()]
+        if weights != expected:
+            yield f"weights should be {expected}"
+        weights = expected
+    for key, width in (("simhash", 64), ("simhash128", 128)):
+        expected = simhash(list(counts), weights, config.get("position", "none"), width)
+        if vector[key] != expected:
+            yield f"{key} should be {expected}"
+
+
+def worked_example():
+    """The published example of six bits: 100101 weighs 4, 101011 weighs 5."""
+    components = [sum(w if h >> bit & 1 else -w for h, w in ((0b100101, 4), (0b101011, 5))) for bit in range(5, -1, -1)]
+    return components == [9, -9, 1, -1, 1, 9]
+
+
+def main():
+    passed, failed = int(worked_example()), int(not worked_example())
+    for line in pathlib.Path(__file__).with_name("golden.jsonl").read_text(encoding="utf-8").splitlines():
+        vector = json.loads(line)
+        problems = list(problems_of(vector))
+        passed, failed = passed + (not problems), failed + bool(problems)
+        for problem in problems:
+            print(f"{vector['text'][:40]!r} {vector['config']}: {problem}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

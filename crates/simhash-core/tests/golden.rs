@@ -1,0 +1,34 @@
+//! Golden vectors: stored fingerprints must never change, so these must not either.
+//!
+//! `golden.jsonl` holds a vector a line; `golden.py` checks the same file without this crate. To add one,
+//! write its text and config and take the rest from this test's message once `golden.py` agrees.
+
+use serde_json::{Value, json};
+use simhash_core::fingerprint::to_hex;
+use simhash_core::{Config, Simhasher};
+
+fn vector(text: &str, config: &str) -> Value {
+    let mut simhasher = Simhasher::new(config.parse::<Config>().unwrap()).unwrap();
+    json!({
+        "text": text,
+        "config": serde_json::from_str::<Value>(config).unwrap(),
+        "normalized": simhasher.normalize(text, &mut || ()),
+        "tokens": simhasher.tokens(text, &mut || ()),
+        "weights": simhasher.features::<u64>(text, &mut || ()).iter().map(|feature| feature.weight).collect::<Vec<_>>(),
+        "simhash": simhasher.fingerprint::<u64>(text, &mut || ()).map(to_hex),
+        "simhash128": simhasher.fingerprint::<u128>(text, &mut || ()).map(to_hex),
+    })
+}
+
+#[test]
+fn golden_vectors() {
+    let mut wrong = Vec::new();
+    for line in include_str!("golden.jsonl").lines() {
+        let expected: Value = serde_json::from_str(line).unwrap();
+        let found = vector(expected["text"].as_str().unwrap(), &expected["config"].to_string());
+        if found != expected {
+            wrong.push(found.to_string());
+        }
+    }
+    assert!(wrong.is_empty(), "vectors that differ, as they are now:\n{}", wrong.join("\n"));
+}

@@ -1,0 +1,208 @@
+//! Fingerprints against the definition, and as the pairs of texts they are for.
+
+mod common;
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use simhash_core::{Config, Feature, Fingerprint, Simhasher, SimhasherError, WeightError, from_features};
+
+fn simhasher(config: &str) -> Simhasher {
+    Simhasher::new(config.parse::<Config>().unwrap()).unwrap()
+}
+
+fn simhash(text: &str, config: &str) -> Option<u64> {
+    simhasher(config).fingerprint(text, &mut || ())
+}
+
+fn features(text: &str, config: &str) -> Vec<Feature<u64>> {
+    simhasher(config).features(text, &mut || ())
+}
+
+/// The sign of the features' weighted sum, added in plain floating point: exact for weights of this size.
+fn sign<F: Fingerprint>(features: &[Feature<F>]) -> Option<F> {
+    let bit = |bit: u32| {
+        let signed = |feature: &Feature<F>| match feature.hash.to_u128() >> bit & 1 {
+            1 => f64::from(feature.weight),
+            _ => -f64::from(feature.weight),
+        };
+        features.iter().map(signed).sum::<f64>() > 0.0
+    };
+    let bits = (0..F::BITS).fold(0, |bits, index| bits | u128::from(bit(index)) << index);
+    (!features.is_empty()).then(|| F::from_u128(bits))
+}
+
+const CONFIGS: &[&str] = &[
+    "{}",
+    r#"{"weight": "uniform"}"#,
+    r#"{"weight": "tf", "shingle": 2}"#,
+    r#"{"weight": "level"}"#,
+    r#"{"weight": "level", "shingle": 3}"#,
+    r#"{"weight": "tf", "cap": 1.5}"#,
+    r#"{"position": "paper"}"#,
+    r#"{"position": "bucket", "tokenizer": "char", "shingle": 2}"#,
+    r#"{"stopwords": "auto", "tokenizer": "word"}"#,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_fingerprint_is_the_sign_of_its_features(text in common::text(), config in prop::sample::select(CONFIGS)) {
+        let mut simhasher = simhasher(config);
+        let narrow = simhasher.features::<u64>(&text, &mut || ());
+        prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&narrow));
+        let wide = simhasher.features::<u128>(&text, &mut || ());
+        prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&wide));
+        prop_assert_eq!(narrow.len(), wide.len());
+    }
+
+    #[test]
+    fn buffers_carry_nothing_over(texts in prop::collection::vec(common::text(), 1..6), config in prop::sample::select(CONFIGS)) {
+        let mut reused = simhasher(config);
+        for text in &texts {
+            prop_assert_eq!(reused.fingerprint::<u64>(text, &mut || ()), simhash(text, config));
+        }
+    }
+
+    #[test]
+    fn shingles_are_joined_tokens(text in common::text(), k in 1usize..5) {
+        let mut simhasher = simhasher(&format!(r#"{{"shingle": {k}, "weight": "tf"}}"#));
+        let tokens = simhasher.tokens(&text, &mut || ());
+        let mut expected: HashMap<String, f32> = HashMap::new();
+        for shingle in tokens.windows(k.min(tokens.len()).max(1)) {
+            *expected.entry(shingle.join(" ")).or_default() += 1.0;
+        }
+        let found: HashMap<String, f32> =
+            simhasher.features::<u64>(&text, &mut || ()).into_iter().map(|feature| (feature.text, feature.weight)).collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn own_features_give_the_same_fingerprint(text in common::text()) {
+        let features = features(&text, "{}");
+        let own = features.iter().map(|feature| (feature.text.as_bytes(), feature.weight));
+        prop_assert_eq!(from_features(own.clone()), Ok(simhash(&text, "{}")));
+        prop_assert_eq!(from_features(own.rev()), Ok(simhash(&text, "{}")));
+    }
+}
+
+#[test]
+fn near_sentences_are_nearer_than_unrelated_ones() {
+    let [a, b, other] = [
+        "你妈妈喊你回家吃饭哦，回家罗回家罗",
+        "你妈妈叫你回家吃饭啦，回家罗回家罗",
+        "数据库中的近似重复文本检测",
+    ];
+    for config in ["{}", r#"{"weight": "tf"}"#, r#"{"weight": "uniform"}"#, r#"{"hmm": false}"#] {
+        let [a, b, other] = [a, b, other].map(|text| simhash(text, config).unwrap());
+        assert!(a.hamming(b) < a.hamming(other).min(b.hamming(other)), "{config}");
+    }
+}
+
+#[test]
+fn order_counts_only_in_shingles() {
+    let [a, b] = ["能力比学历重要性高", "学历比能力重要性高"];
+    assert_eq!(simhash(a, "{}"), simhash(b, "{}"));
+    assert_ne!(simhash(a, r#"{"shingle": 2}"#), simhash(b, r#"{"shingle": 2}"#));
+}
+
+#[test]
+fn what_should_not_count_does_not() {
+    for (a, b) in [
+        ("The cat sat on the mat.", "the CAT  sat\non the mat"),
+        ("萬國碼與資料庫", "万国码与资料库"),
+        ("ＡＢＣ　１２３", "abc 123"),
+        ("caf\u{e9}", "cafe\u{301}"),
+    ] {
+        assert_eq!(simhash(a, "{}"), simhash(b, "{}"), "{a} {b}");
+    }
+}
+
+#[test]
+fn no_features_no_fingerprint() {
+    for text in ["", " \n\t", "...", "\u{200B}\u{301}"] {
+        assert_eq!(simhash(text, "{}"), None, "{text:?}");
+        assert!(features(text, "{}").is_empty());
+    }
+    assert_eq!(simhash("the of and", r#"{"stopwords": "en"}"#), None);
+}
+
+#[test]
+fn features_say_what_was_hashed() {
+    let listed = |text, config| {
+        features(text, config)
+            .iter()
+            .map(|f| format!("{}:{}", f.text, f.weight))
+            .collect::<Vec<_>>()
+            .join("|")
+    };
+    assert_eq!(listed("b a b c b", r#"{"weight": "tf"}"#), "b:3|a:1|c:1");
+    assert_eq!(listed("b a b c b", r#"{"weight": "tf", "cap": 2.5}"#), "b:2.5|a:1|c:1");
+    assert_eq!(listed("b a b c b", r#"{"weight": "uniform", "shingle": 2}"#), "b a:1|a b:1|b c:1|c b:1");
+    // 1 + ln 3 = 2.0986 in units of 1/1024.
+    assert_eq!(listed("b a b c b", "{}"), "b:2.0986328|a:1|c:1");
+    assert_eq!(listed("two words", r#"{"shingle": 5}"#), "two words:1");
+    assert_eq!(
+        listed("的大象 the encyclopaedia", r#"{"weight": "level"}"#),
+        "的:1|大象:5|the:1|encyclopaedia:5"
+    );
+    assert_eq!(
+        listed("the cat of encyclopaedia", r#"{"weight": "level", "shingle": 2}"#),
+        "the cat:2|cat of:2|of encyclopaedia:5"
+    );
+    assert_eq!(
+        listed("你好你好", r#"{"tokenizer": "char", "shingle": 2, "weight": "tf"}"#),
+        "你 好:2|好 你:1"
+    );
+}
+
+#[test]
+fn positions_enter_the_low_bits() {
+    let plain: Vec<u64> = features("d c b a d", "{}").iter().map(|feature| feature.hash).collect();
+    let hashes = |config| features("d c b a d", config).iter().map(|f| f.hash).collect::<Vec<_>>();
+    let ranked: Vec<u64> = plain.iter().zip(0..).map(|(hash, rank)| hash ^ rank).collect();
+    assert_eq!(hashes(r#"{"position": "paper"}"#), ranked);
+    // Four distinct features: ranks 0, 1, 2, 3 of 4 are sixteenths 0, 4, 8, 12.
+    let bucketed: Vec<u64> = plain.iter().zip([0, 4, 8, 12]).map(|(hash, bucket)| hash ^ bucket).collect();
+    assert_eq!(hashes(r#"{"position": "bucket"}"#), bucketed);
+}
+
+#[test]
+fn weights_of_a_model_need_it() {
+    let config: Config = r#"{"weight": "idf", "model": "news"}"#.parse().unwrap();
+    assert_eq!(Simhasher::new(config).err(), Some(SimhasherError::NeedsModel("news".into())));
+}
+
+#[test]
+fn own_weights_are_checked() {
+    let check = |weights: [f32; 2]| from_features::<u64>([(&b"a"[..], weights[0]), (&b"b"[..], weights[1])]);
+    assert_eq!(check([1.0, -0.5]), Err(WeightError::Negative { index: 1, weight: -0.5 }));
+    assert!(matches!(check([f32::NAN, 1.0]), Err(WeightError::NotFinite { index: 0, .. })));
+    assert_eq!(check([1.0, f32::INFINITY]), Err(WeightError::NotFinite { index: 1, weight: f32::INFINITY }));
+    assert_eq!(check([0.0, -0.0]), Ok(None));
+    assert_eq!(from_features::<u64>([]), Ok(None));
+    assert_eq!(check([1e30, f32::from_bits(1)]), from_features([(&b"a"[..], 1.0)]));
+}
+
+#[test]
+fn an_interruption_may_unwind_and_leaves_the_simhasher_usable() {
+    let text = "你好，世界 hello ".repeat(20_000);
+    let mut simhasher = simhasher("{}");
+    let expected: Option<u64> = simhasher.fingerprint(&text, &mut || ());
+    let mut total = 0;
+    simhasher.fingerprint::<u64>(&text, &mut || total += 1);
+    for stop in [1, total / 2, total] {
+        let mut checks = 0;
+        let interrupted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            simhasher.fingerprint::<u64>(&text, &mut || {
+                checks += 1;
+                if checks == stop {
+                    std::panic::resume_unwind(Box::new("interrupted"));
+                }
+            })
+        }));
+        assert!(interrupted.is_err(), "{stop} of {total}");
+        assert_eq!(simhasher.fingerprint(&text, &mut || ()), expected);
+    }
+}

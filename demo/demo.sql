@@ -1,0 +1,122 @@
+-- Near-duplicates among real texts, step by step. `make demo` runs this file in a server of its own; it works in any UTF8
+-- database where the extension can be created, with psql started in the root of the checkout.
+
+\set ON_ERROR_STOP on
+\set QUIET on
+\pset footer off
+SET client_min_messages = warning;
+
+\echo
+\echo '== 1. A table whose fingerprints are generated from its texts'
+\set ECHO queries
+
+CREATE EXTENSION IF NOT EXISTS pg_simhash;
+
+CREATE TABLE doc (
+  id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  source text,
+  title  text,
+  body   text NOT NULL,
+  fp     fingerprint128 GENERATED ALWAYS AS (simhash128(body)) STORED
+);
+
+\set ECHO none
+\echo
+\echo '== 2. Chinese statutes, software licences, Bible verses in both languages are loaded'
+\timing on
+
+\echo -n 'zh_laws       '
+\copy doc (source, title, body) FROM 'demo/data/zh_laws.csv' (FORMAT csv, HEADER)
+\echo -n 'en_licenses   '
+\copy doc (source, title, body) FROM 'demo/data/en_licenses.csv' (FORMAT csv, HEADER)
+\echo -n 'zh_verses     '
+\copy doc (source, title, body) FROM 'demo/data/zh_verses.csv' (FORMAT csv, HEADER)
+\echo -n 'en_verses     '
+\copy doc (source, title, body) FROM 'demo/data/en_verses.csv' (FORMAT csv, HEADER)
+
+\timing off
+ANALYZE doc;
+\echo
+SELECT source, count(*) AS texts, pg_size_pretty(sum(octet_length(body))) AS size, round(avg(length(body))) AS characters_each
+FROM doc GROUP BY source ORDER BY source;
+
+\echo '== 3. Near-duplicates: fingerprints that differ in at most 16 of their 128 bits'
+\set ECHO queries
+\timing on
+
+CREATE TABLE pair AS
+  SELECT a.id AS a, b.id AS b, hamming(a.fp, b.fp) AS distance
+  FROM doc a JOIN doc b ON hamming(a.fp, b.fp) <= 16 AND a.id < b.id;
+
+\timing off
+\set ECHO none
+
+-- What pairs connect is a group; its first text stands for it.
+CREATE TABLE duplicate AS
+  WITH RECURSIVE link (a, b) AS (
+    SELECT a, b FROM pair UNION ALL SELECT b, a FROM pair
+  ), reached (id, other) AS (
+    SELECT a, a FROM link
+    UNION
+    SELECT r.id, l.b FROM reached r JOIN link l ON l.a = r.other
+  )
+  SELECT id, min(other) AS first FROM reached GROUP BY id;
+
+\echo
+SELECT source, count(DISTINCT first) AS groups, count(*) AS texts_in_groups, count(*) - count(DISTINCT first) AS could_go
+FROM duplicate JOIN doc USING (id) GROUP BY source ORDER BY source;
+
+\echo '== 4. Some of the groups; in front of a text its distance from the first one'
+\pset tuples_only on
+\pset format unaligned
+
+WITH member AS (
+  SELECT d.source, g.first, d.id, d.title, hamming(d.fp, f.fp) AS distance, regexp_replace(d.body, '\s+', ' ', 'g') AS text
+  FROM duplicate g JOIN doc d ON d.id = g.id JOIN doc f ON f.id = g.first
+), chosen AS (
+  -- For each source the three groups that an equality test would miss by most, among those small enough to read.
+  SELECT first, source, row_number() OVER (PARTITION BY source ORDER BY max(distance) DESC, first) AS place
+  FROM member GROUP BY first, source HAVING count(*) <= 4
+)
+SELECT CASE WHEN id = first THEN E'\n' ELSE '' END || lpad(distance::text, 4) || '  ' || title || E'\n      '
+       || CASE WHEN length(text) > 130 AND source LIKE 'en%' THEN left(text, 130) || ' …'
+               WHEN length(text) > 60 AND source LIKE 'zh%' THEN left(text, 60) || ' …' ELSE text END
+FROM member JOIN chosen USING (first, source) WHERE place <= 3 ORDER BY source, place, id;
+
+\echo
+\echo '== 5. What changed between two of them: [-gone-] {+new+}'
+
+-- The words of a text in their order, and what stands between them; simhash_tokens knows where Chinese words end.
+CREATE FUNCTION pieces(body text) RETURNS TABLE (place integer, piece text) LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  rest text := regexp_replace(body, '\s+', ' ', 'g');
+  word text;
+  start integer;
+BEGIN
+  place := 0;
+  FOREACH word IN ARRAY simhash_tokens(rest, '{"normalize": [], "stopwords": "none"}') LOOP
+    start := strpos(rest, word);
+    IF start > 1 THEN
+      piece := left(rest, start - 1);
+      place := place + 1;
+      RETURN NEXT;
+    END IF;
+    piece := word;
+    place := place + 1;
+    RETURN NEXT;
+    rest := substr(rest, start + length(word));
+  END LOOP;
+  piece := rest;
+  place := place + 1;
+  RETURN NEXT;
+END $$;
+
+\set from '国家科学技术奖励条例(2020-10-07)'
+\set to '国家科学技术奖励条例(2024-05-26)'
+\ir change.sql
+\set from 'BSD-3-Clause'
+\set to 'BSD-3-Clause, variant 1348'
+\ir change.sql
+\set from 'Jonah 1:3 (ASV)'
+\set to 'Jonah 1:3 (KJVPCE)'
+\ir change.sql

@@ -1,0 +1,48 @@
+//! The handler: what PostgreSQL is told about this access method.
+
+use pgrx::{Internal, pg_extern, pg_sys};
+
+use super::kind::Kind;
+use super::{build, cost, insert, options, scan, strategy, vacuum, validate};
+
+/// `simhash_handler(internal) -> index_am_handler`.
+#[pg_extern(sql = false)]
+fn simhash_handler() -> Internal {
+    // SAFETY: makes a node of the type that the tag says; it lives in the caller's memory context.
+    let mut routine =
+        unsafe { pgrx::PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine) };
+    routine.amstrategies = strategy::LAST;
+    routine.amsupport = 1;
+    routine.amcanorderbyop = true;
+    // Scans without a condition return every row, those without a fingerprint last.
+    routine.amoptionalkey = true;
+    routine.amsearchnulls = true;
+    routine.amusemaintenanceworkmem = false;
+    routine.amparallelvacuumoptions =
+        (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_COND_CLEANUP) as u8;
+    routine.amkeytype = pg_sys::InvalidOid;
+
+    routine.ambuild = Some(build::ambuild);
+    routine.ambuildempty = Some(build::ambuildempty);
+    routine.aminsert = Some(insert::aminsert);
+    routine.ambulkdelete = Some(vacuum::ambulkdelete);
+    routine.amvacuumcleanup = Some(vacuum::amvacuumcleanup);
+    routine.amcanreturn = Some(amcanreturn);
+    routine.amcostestimate = Some(cost::amcostestimate);
+    routine.amoptions = Some(options::amoptions);
+    routine.ambuildphasename = Some(build::ambuildphasename);
+    routine.amvalidate = Some(validate::amvalidate);
+    routine.ambeginscan = Some(scan::ambeginscan);
+    routine.amrescan = Some(scan::amrescan);
+    routine.amgettuple = Some(scan::amgettuple);
+    routine.amgetbitmap = Some(scan::amgetbitmap);
+    routine.amendscan = Some(scan::amendscan);
+    Internal::from(Some(pg_sys::Datum::from(routine.into_pg())))
+}
+
+/// amcanreturn: a fingerprint can be had from the index, a ball cannot: only its centre is stored.
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, _column: i32) -> bool {
+    // SAFETY: an open index of this access method; its support function says what it holds.
+    !unsafe { Kind::of_index(rel) }.is_ball()
+}

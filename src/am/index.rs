@@ -1,0 +1,183 @@
+//! An open index: its meta data and the upper levels of its trees as this backend last saw them.
+//!
+//! Copies of inner pages are kept until they prove stale, so that a probe touches shared buffers only
+//! for its leaf. A stale copy is slow, never wrong: every leaf says which table and key range it
+//! holds, and whoever arrives checks. A copy is dropped when a leaf reached through it turned out to
+//! have been split, and everything is when a leaf was no longer where a copy said.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+
+use pgrx::pg_sys;
+use simhash_core::search::{BlockLayout, Key};
+
+use super::kind::Kind;
+use crate::storage::damage::{Damage, raise_damage};
+use crate::storage::meta::Meta;
+use crate::storage::page::{Bounds, Page};
+use crate::storage::{Entry, FIRST_ROOT, IndexRel, META_BLOCK};
+
+/// The most inner pages that a backend keeps copies of, over all indexes: about 48 MB at worst.
+const CACHED_PAGES: usize = 4096;
+/// The most indexes that a backend remembers.
+const CACHED_INDEXES: usize = 256;
+
+/// A private copy of an inner page.
+pub struct Inner<F> {
+    pub level: u8,
+    pub bounds: Bounds<F>,
+    pub separators: Box<[Entry<F>]>,
+    pub children: Box<[u32]>,
+}
+
+impl<F: Key> Inner<F> {
+    fn copy(page: &Page<'_>) -> Self {
+        Self {
+            level: page.level(),
+            bounds: page.bounds(),
+            separators: page.entries().collect(),
+            children: (0..page.len()).map(|i| page.child(i)).collect(),
+        }
+    }
+
+    /// The index of the child that covers `target`, or of the first.
+    pub fn child_covering(&self, target: &Entry<F>) -> usize {
+        self.separators.partition_point(|separator| separator <= target).saturating_sub(1)
+    }
+}
+
+/// Block numbers are small integers; one multiplication spreads them.
+#[derive(Default)]
+struct BlockHasher(u64);
+
+impl Hasher for BlockHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 << 8 | u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+    fn write_u32(&mut self, block: u32) {
+        self.0 = u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// What a backend remembers of one index.
+struct Cache<F> {
+    meta: Meta,
+    inner: RefCell<HashMap<u32, Rc<Inner<F>>, BuildHasherDefault<BlockHasher>>>,
+}
+
+thread_local! {
+    static INDEXES: RefCell<HashMap<(pg_sys::Oid, u32), Rc<dyn Any>>> = RefCell::default();
+    static COPIES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An open index with keys of type `F`.
+#[derive(Clone)]
+pub struct Index<F> {
+    pub rel: IndexRel,
+    pub kind: Kind,
+    pub layout: BlockLayout,
+    cache: Rc<Cache<F>>,
+}
+
+/// The width of an index's keys, by its meta page.
+pub fn bits(rel: IndexRel) -> u32 {
+    let known = INDEXES.with_borrow(|indexes| {
+        let cache = indexes.get(&rel.file())?;
+        cache.downcast_ref::<Cache<u64>>().map(|c| c.meta.bits).or(Some(128))
+    });
+    known.unwrap_or_else(|| Meta::read(rel).bits)
+}
+
+impl<F: Key> Index<F> {
+    /// Opens an index whose keys are `F::BITS` wide.
+    pub fn open(rel: IndexRel) -> Self {
+        let file = rel.file();
+        let known = INDEXES.with_borrow(|indexes| indexes.get(&file).cloned());
+        let cache = known.and_then(|cache| cache.downcast::<Cache<F>>().ok()).unwrap_or_else(|| {
+            let cache = Rc::new(Cache::<F> { meta: Meta::read(rel), inner: RefCell::default() });
+            INDEXES.with_borrow_mut(|indexes| {
+                if indexes.len() >= CACHED_INDEXES {
+                    indexes.clear();
+                }
+                indexes.insert(file, cache.clone());
+            });
+            cache
+        });
+        let kind = Kind::from_code(cache.meta.kind).filter(|kind| kind.bits() == F::BITS);
+        let layout = BlockLayout::new::<F>(cache.meta.blocks);
+        let (Some(kind), Some(layout)) = (kind, layout) else {
+            raise_damage(rel, META_BLOCK, &Damage::Other("its kind of key or number of blocks is impossible"))
+        };
+        Self { rel, kind, layout, cache }
+    }
+
+    /// The table of NULL rows, ordered by TID.
+    pub fn null_table(&self) -> u8 {
+        self.layout.blocks() as u8
+    }
+
+    /// All tables, that of NULLs last.
+    pub fn tables(&self) -> std::ops::RangeInclusive<u8> {
+        0..=self.null_table()
+    }
+
+    /// The leaves of one table, about: the file's pages shared out evenly.
+    pub fn leaves_per_table(&self) -> f64 {
+        let pages = self.rel.blocks();
+        let overhead = FIRST_ROOT + self.layout.blocks();
+        (f64::from(pages.saturating_sub(overhead)) / f64::from(self.layout.blocks())).max(1.0)
+    }
+
+    /// An inner page's cached copy, if there is one.
+    pub fn cached(&self, block: u32) -> Option<Rc<Inner<F>>> {
+        self.cache.inner.borrow().get(&block).cloned()
+    }
+
+    /// Copies an inner page, keeping the copy if there is room.
+    pub fn keep(&self, block: u32, page: &Page<'_>) -> Rc<Inner<F>> {
+        let copy = Rc::new(Inner::copy(page));
+        if COPIES.get() < CACHED_PAGES && self.cache.inner.borrow_mut().insert(block, copy.clone()).is_none()
+        {
+            COPIES.set(COPIES.get() + 1);
+        }
+        copy
+    }
+
+    /// Drops the copy of one page.
+    pub fn forget(&self, block: u32) {
+        if self.cache.inner.borrow_mut().remove(&block).is_some() {
+            COPIES.set(COPIES.get() - 1);
+        }
+    }
+
+    /// Drops all copies of this index's pages.
+    pub fn forget_all(&self) {
+        let mut inner = self.cache.inner.borrow_mut();
+        forget_count(inner.len());
+        inner.clear();
+    }
+}
+
+impl<F> Drop for Cache<F> {
+    fn drop(&mut self) {
+        forget_count(self.inner.get_mut().len());
+    }
+}
+
+fn forget_count(copies: usize) {
+    // The counter may be gone already when the process exits.
+    let _ = COPIES.try_with(|count| count.set(count.get() - copies));
+}
+
+/// The block of a table's root.
+pub fn root(table: u8) -> u32 {
+    FIRST_ROOT + u32::from(table)
+}

@@ -1,0 +1,85 @@
+//! Insertion of one row: an entry in every table, up to four tables a WAL record.
+//!
+//! Leaves are locked in table order and all changed under one record. A full leaf is split with no
+//! lock held, then the group starts over. Every table is written before the call returns, so two
+//! transactions that insert and then search (an exclusion constraint) cannot both miss the other.
+
+use pgrx::pg_sys;
+use simhash_core::search::Key;
+
+use super::index::{Index, bits};
+use super::{check_for_interrupts, pack_tid, with_key_type};
+use crate::storage::page::Addition;
+use crate::storage::{Entry, Exclusive, IndexRel, wal};
+
+/// aminsert.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn aminsert(
+    rel: pg_sys::Relation,
+    values: *mut pg_sys::Datum,
+    is_null: *mut bool,
+    heap_tid: pg_sys::ItemPointer,
+    _heap: pg_sys::Relation,
+    _check_unique: pg_sys::IndexUniqueCheck::Type,
+    _unchanged: bool,
+    _info: *mut pg_sys::IndexInfo,
+) -> bool {
+    // SAFETY: PostgreSQL passes an open index, one value, and the row's TID.
+    unsafe {
+        let rel = IndexRel::new(rel);
+        let tid = pack_tid(&*heap_tid);
+        with_key_type!(bits(rel), F => {
+            let index = Index::<F>::open(rel);
+            let key = (!*is_null).then(|| index.kind.key::<F>(*values));
+            index.insert(key, tid);
+        });
+    }
+    // Uniqueness is not this access method's.
+    false
+}
+
+impl<F: Key> Index<F> {
+    /// Adds a row; without a fingerprint to the table of NULLs.
+    pub fn insert(&self, fingerprint: Option<F>, tid: u64) {
+        let Some(fingerprint) = fingerprint else {
+            return self.insert_into(&[self.null_table()], |_| Entry { key: F::ZERO, tid });
+        };
+        let tables: Vec<u8> = (0..self.null_table()).collect();
+        for group in tables.chunks(wal::MAX_PAGES) {
+            self.insert_into(group, |table| Entry {
+                key: self.layout.rotate(fingerprint, u32::from(table)),
+                tid,
+            });
+        }
+    }
+
+    fn insert_into(&self, tables: &[u8], entry: impl Fn(u8) -> Entry<F>) {
+        loop {
+            check_for_interrupts();
+            match self.lock_leaves(tables, &entry) {
+                Ok(leaves) => return wal::append(self.rel, &leaves),
+                Err(full) => self.make_room(full, &entry(full)),
+            }
+        }
+    }
+
+    /// Locks the leaf of every table; or unlocks all and names the first table whose leaf is full.
+    fn lock_leaves(
+        &self,
+        tables: &[u8],
+        entry: &impl Fn(u8) -> Entry<F>,
+    ) -> Result<Vec<(Exclusive, Addition)>, u8> {
+        let mut leaves = Vec::with_capacity(tables.len());
+        for &table in tables {
+            let entry = entry(table);
+            let (guard, block) = self.cover::<Exclusive>(table, &entry, None);
+            let page = self.checked(block, guard.bytes());
+            if !page.has_room() {
+                return Err(table);
+            }
+            let addition = Addition::new(&page, entry);
+            leaves.push((guard, addition));
+        }
+        Ok(leaves)
+    }
+}

@@ -1,0 +1,1 @@
+//! simhash_index_info and simhash_index_check.

@@ -1,0 +1,156 @@
+//! What an indexed column can hold, and how its datums become keys and search conditions.
+
+use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::search::Key;
+
+use super::strategy;
+use crate::error::raise;
+
+/// The type of an indexed column. The numbers are stored in meta pages and returned by the operator
+/// classes' support function 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// fingerprint64 or bigint: eight bytes by value.
+    Narrow = 1,
+    /// fingerprint128: sixteen bytes, most significant first.
+    Wide = 2,
+    /// hamming_ball64, indexed by its centre.
+    NarrowBall = 3,
+    /// hamming_ball128, indexed by its centre.
+    WideBall = 4,
+}
+
+/// A condition that an index scan evaluates: within `distance` of `center`.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition<F> {
+    pub center: F,
+    pub distance: u32,
+}
+
+/// The published thresholds of near-duplicates, the meaning of `~=` on fingerprints.
+const NEAR_64: u32 = 3;
+const NEAR_128: u32 = 10;
+
+impl Kind {
+    pub fn from_code(code: u32) -> Option<Self> {
+        [Kind::Narrow, Kind::Wide, Kind::NarrowBall, Kind::WideBall].into_iter().find(|k| *k as u32 == code)
+    }
+
+    /// The kind of an index's column, by its operator class.
+    ///
+    /// # Safety
+    /// `rel` is an open index of this access method.
+    pub unsafe fn of_index(rel: pg_sys::Relation) -> Self {
+        // SAFETY: the operator class has support function 1, of no arguments: amvalidate and
+        // index_getprocinfo see to it.
+        let code = unsafe {
+            let function = pg_sys::index_getprocinfo(rel, 1, 1);
+            pg_sys::FunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null())
+        };
+        Self::from_code(code.value() as u32).unwrap_or_else(|| {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION,
+                format!(
+                    "an operator class of access method simhash has the unknown key kind {}",
+                    code.value()
+                ),
+                "Use the operator classes that come with pg_simhash.",
+            )
+        })
+    }
+
+    pub fn bits(self) -> u32 {
+        match self {
+            Kind::Narrow | Kind::NarrowBall => 64,
+            Kind::Wide | Kind::WideBall => 128,
+        }
+    }
+
+    /// The number of blocks when the index does not say: by measurement, see DESIGN.md.
+    pub fn default_blocks(self) -> u32 {
+        if self.bits() == 64 { 4 } else { 8 }
+    }
+
+    /// Whether the stored key alone does not decide a condition.
+    pub fn is_ball(self) -> bool {
+        matches!(self, Kind::NarrowBall | Kind::WideBall)
+    }
+
+    /// The key of an indexed value.
+    ///
+    /// # Safety
+    /// `value` is a datum of the column's type, not NULL.
+    pub unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {
+        // SAFETY: as this function's.
+        unsafe { self.center(value) }
+    }
+
+    /// The condition that a scan key asks for; for balls it is necessary, not sufficient.
+    ///
+    /// # Safety
+    /// `argument` is a datum of the right-hand type of the operator with this strategy, not NULL.
+    pub unsafe fn condition<F: Key>(self, number: u16, argument: pg_sys::Datum) -> Option<Condition<F>> {
+        // SAFETY: as this function's.
+        unsafe {
+            let distance = match number {
+                strategy::EQUAL => 0,
+                strategy::NEAR if self.is_ball() => self.radius(argument),
+                strategy::NEAR => {
+                    if F::BITS == 64 {
+                        NEAR_64 as i32
+                    } else {
+                        NEAR_128 as i32
+                    }
+                }
+                strategy::WITHIN => self.ball().radius(argument),
+                _ => return None,
+            };
+            let center = if number == strategy::WITHIN { self.ball() } else { self }.center(argument);
+            Some(Condition { center, distance: u32::try_from(distance).ok()? })
+        }
+    }
+
+    /// The ball kind of the same width.
+    fn ball(self) -> Self {
+        if self.bits() == 64 { Kind::NarrowBall } else { Kind::WideBall }
+    }
+
+    unsafe fn center<F: Key>(self, value: pg_sys::Datum) -> F {
+        // SAFETY: the caller passes a datum of this kind; by-reference types are fixed-length, so the
+        // pointer is to at least eight or sixteen bytes.
+        unsafe {
+            match self {
+                Kind::Narrow => F::from_u128(value.value() as u64 as u128),
+                Kind::NarrowBall => F::from_u128(u128::from(value.cast_mut_ptr::<u64>().read_unaligned())),
+                Kind::Wide | Kind::WideBall => {
+                    F::from_u128(u128::from_be_bytes(value.cast_mut_ptr::<[u8; 16]>().read()))
+                }
+            }
+        }
+    }
+
+    unsafe fn radius(self, ball: pg_sys::Datum) -> i32 {
+        let center_bytes = self.bits() as usize / 8;
+        // SAFETY: the caller passes a datum of a ball type; the radius follows the centre.
+        unsafe { ball.cast_mut_ptr::<u8>().add(center_bytes).cast::<i32>().read_unaligned() }
+    }
+}
+
+macro_rules! support_functions {
+    ($($name:ident => $kind:expr),+) => {
+        $(
+            /// Support function 1 of an operator class: the kind of its column.
+            #[pg_extern(sql = false, immutable, parallel_safe)]
+            fn $name() -> i32 {
+                $kind as i32
+            }
+        )+
+    };
+}
+support_functions!(
+    simhash_kind_64 => Kind::Narrow,
+    simhash_kind_128 => Kind::Wide,
+    simhash_kind_ball64 => Kind::NarrowBall,
+    simhash_kind_ball128 => Kind::WideBall
+);

@@ -1,0 +1,123 @@
+//! Nearest first: range scans in windows of growing distance, each read and emitted before the next.
+//!
+//! A window (done, reach] is one range scan. Rows at its least distance are emitted as they are found;
+//! the others wait, sorted by distance, until the scan ends. When too many wait, the window shrinks
+//! from above and forgets the farthest, to be found again by a later window. So memory is bounded,
+//! nothing is sorted as a whole, and the order is exact. Windows grow by probing as long as that is
+//! cheaper than reading every leaf; then one sweep keeps the nearest that fit.
+
+use simhash_core::search::{Key, Plan, cost};
+
+use super::index::Index;
+use super::range::{Hit, RangeScan};
+
+/// How many rows may wait at first; each sweep allows four times more.
+const FIRST_WAITING: usize = 1024;
+/// How many rows may wait at most: 24 or 48 MB.
+const MOST_WAITING: usize = 1 << 20;
+/// How much more than the last a window may cost.
+const GROWTH: f64 = 4.0;
+/// A sweep reads neighbouring leaves, and reads them once: worth it before probing costs as much.
+const PROBING_LIMIT: f64 = 0.6;
+
+/// A nearest-first scan in progress.
+pub struct Nearest<F> {
+    query: F,
+    /// Everything at less than this distance has been emitted, or waits in `waiting`.
+    least: u32,
+    /// The window's upper end.
+    reach: u32,
+    scan: Option<RangeScan<F>>,
+    waiting: Vec<Vec<Hit<F>>>,
+    waiting_count: usize,
+    waiting_limit: usize,
+    leaves: f64,
+    found: Vec<Hit<F>>,
+    finished: bool,
+}
+
+impl<F: Key> Nearest<F> {
+    pub fn new(index: &Index<F>, query: F) -> Self {
+        let mut scan = Self {
+            query,
+            least: 0,
+            reach: index.layout.blocks() - 1,
+            scan: None,
+            waiting: (0..=F::BITS).map(|_| Vec::new()).collect(),
+            waiting_count: 0,
+            waiting_limit: FIRST_WAITING,
+            leaves: index.leaves_per_table(),
+            found: Vec::new(),
+            finished: false,
+        };
+        scan.open_window(index);
+        scan
+    }
+
+    /// Appends the next rows in order of distance. False at the end; true may come with no rows.
+    pub fn next_batch(&mut self, index: &Index<F>, batch: &mut Vec<Hit<F>>) -> bool {
+        let Some(scan) = &mut self.scan else {
+            return self.next_window(index);
+        };
+        self.found.clear();
+        if scan.next_leaf(index, self.reach, &mut self.found).is_none() {
+            self.scan = None;
+            self.drain(batch);
+            return true;
+        }
+        for hit in self.found.drain(..) {
+            if hit.distance == self.least {
+                batch.push(hit);
+            } else if hit.distance > self.least && hit.distance <= self.reach {
+                self.waiting[hit.distance as usize].push(hit);
+                self.waiting_count += 1;
+            }
+        }
+        while self.waiting_count > self.waiting_limit && self.reach > self.least {
+            self.waiting_count -= std::mem::take(&mut self.waiting[self.reach as usize]).len();
+            self.reach -= 1;
+        }
+        true
+    }
+
+    fn drain(&mut self, batch: &mut Vec<Hit<F>>) {
+        for distance in self.least..=self.reach {
+            batch.append(&mut self.waiting[distance as usize]);
+        }
+        self.waiting_count = 0;
+        self.finished = self.reach >= F::BITS;
+        self.least = self.reach + 1;
+    }
+
+    fn next_window(&mut self, index: &Index<F>) -> bool {
+        if self.finished {
+            return false;
+        }
+        let cost_of = |distance| {
+            let plan = cost::cheapest::<F>(index.layout, distance, self.leaves);
+            cost::expected_leaves::<F>(&plan, self.leaves)
+        };
+        let limit = (GROWTH * cost_of(self.least - 1)).min(PROBING_LIMIT * self.leaves);
+        let mut reach = self.least;
+        while reach < F::BITS && cost_of(reach + 1) <= limit {
+            reach += 1;
+        }
+        self.reach = reach;
+        if cost_of(reach) > limit {
+            // Even the next distance is better swept: take as many rows along as may wait.
+            self.reach = F::BITS;
+            self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
+        }
+        self.open_window(index);
+        true
+    }
+
+    fn open_window(&mut self, index: &Index<F>) {
+        let plan = if self.reach == F::BITS {
+            Plan::balanced(index.layout, F::BITS, 1)
+        } else {
+            cost::cheapest::<F>(index.layout, self.reach, self.leaves)
+        };
+        self.scan = Some(RangeScan::new(plan, self.query));
+    }
+}

@@ -1,0 +1,81 @@
+//! Removal of empty pages, by vacuum only.
+//!
+//! An empty leaf's key range goes to its left neighbour under the same parent; both and the parent
+//! change in one WAL record. Entries never move left, so a scan that has passed the neighbour misses
+//! nothing; one on its way to the removed page finds it deleted and starts over from its own
+//! position. As every page says which range it holds, the block can be used anew at once. An inner
+//! page left with one child hands it to its left neighbour in the same way.
+
+use pgrx::pg_sys;
+use simhash_core::search::Key;
+
+use super::index::Index;
+use super::split::downlinks;
+use crate::storage::page::{Page, PageMut};
+use crate::storage::wal::Change;
+use crate::storage::{Entry, Exclusive};
+
+impl<F: Key> Index<F> {
+    /// Removes the leaf of `table` that starts at `low`, if it is still empty and has a left
+    /// neighbour under its parent. Returns the number of pages freed.
+    pub fn remove_empty(&self, table: u8, low: &Entry<F>) -> u32 {
+        let mut freed = u32::from(self.merge_left(table, low, 0));
+        // The parent may have become a page of one child; and so on upwards.
+        let mut level = 1;
+        while self.merge_left(table, low, level) {
+            freed += 1;
+            level += 1;
+        }
+        freed
+    }
+
+    /// Merges the page of `level` that covers `entry` into its left neighbour if it is all but empty:
+    /// a leaf without entries, an inner page with one child.
+    fn merge_left(&self, table: u8, entry: &Entry<F>, level: u8) -> bool {
+        let Some((parent, parent_block)) = self.cover_level(table, entry, level + 1) else {
+            return false;
+        };
+        let parent_page = self.checked(parent_block, parent.bytes());
+        let position = parent_page.child_covering(entry);
+        if position == 0 {
+            return false;
+        }
+        let (left_block, block) = (parent_page.child(position - 1), parent_page.child(position));
+        let left = Exclusive::read(self.rel, left_block);
+        let page = Exclusive::read(self.rel, block);
+        let left_page = self.checked(left_block, left.bytes());
+        let page_page = self.checked(block, page.bytes());
+        self.expect_child(&parent_page, position - 1, &left_page);
+        self.expect_child(&parent_page, position, &page_page);
+        if !is_mergeable(&left_page, &page_page) {
+            return false;
+        }
+
+        let mut remaining = downlinks::<F>(&parent_page);
+        remaining.remove(position);
+        let moved = downlinks_if_inner(&page_page);
+        let (high, right) = (page_page.bounds::<F>().high, page_page.right());
+        let change = Change::start(self.rel);
+        let mut survivor = PageMut::existing(change.page(&left));
+        for downlink in moved {
+            survivor.append_downlink::<F>(downlink);
+        }
+        survivor.set_high(high, right);
+        PageMut::existing(change.page(&page)).delete::<F>();
+        PageMut::existing(change.page(&parent)).set_downlinks(&remaining);
+        change.commit();
+        drop((page, left, parent));
+        self.forget_all();
+        // SAFETY: the relation is open. A crash before this leaks the page until the next vacuum.
+        unsafe { pg_sys::RecordFreeIndexPage(self.rel.as_ptr(), block) };
+        true
+    }
+}
+
+fn is_mergeable(left: &Page<'_>, page: &Page<'_>) -> bool {
+    if page.is_leaf() { page.is_empty() } else { page.len() == 1 && left.has_room() }
+}
+
+fn downlinks_if_inner<F: Key>(page: &Page<'_>) -> Vec<crate::storage::page::Downlink<F>> {
+    if page.is_leaf() { Vec::new() } else { downlinks(page) }
+}

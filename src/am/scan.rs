@@ -1,0 +1,439 @@
+//! Index scans as PostgreSQL drives them: begin, rescan, one row or a bitmap at a time, end.
+//!
+//! The state lives in a memory context of its own whose deletion drops it, so a query that fails
+//! leaks nothing. A leaf stays pinned while rows of it are handed out to an index-only scan or under a
+//! snapshot other than MVCC: vacuum then waits before it lets their TIDs be used anew.
+
+use std::mem::ManuallyDrop;
+
+use pgrx::pg_sys;
+use simhash_core::search::{Key, cost};
+
+use super::index::{Index, bits};
+use super::kind::Condition;
+use super::nearest::Nearest;
+use super::range::{Hit, RangeScan};
+use super::{check_for_interrupts, strategy, unpack_tid, with_key_type};
+use crate::storage::{Entry, IndexRel, Pinned, Shared};
+
+/// What the callbacks need of a scan, whatever the key type.
+trait Scan {
+    /// # Safety
+    /// The arrays hold as many keys as the scan was begun with.
+    unsafe fn restart(&mut self, desc: pg_sys::IndexScanDesc);
+    /// Puts the next row into `desc`; false at the end.
+    ///
+    /// # Safety
+    /// `desc` is the scan's own.
+    unsafe fn next_row(&mut self, desc: pg_sys::IndexScanDesc) -> bool;
+    /// Adds all rows to a bitmap and returns their number.
+    ///
+    /// # Safety
+    /// `bitmap` is a TID bitmap.
+    unsafe fn fill(&mut self, bitmap: *mut pg_sys::TIDBitmap) -> i64;
+    /// Gives up the pin: before the scan ends in the normal way.
+    fn release(&mut self);
+}
+
+/// Which rows are still to come.
+enum Source<F> {
+    Range(RangeScan<F>, u32),
+    Nearest(Box<Nearest<F>>),
+    /// The rows without a fingerprint, from this TID on.
+    Nulls(Entry<F>),
+    Done,
+}
+
+struct ScanOf<F> {
+    index: Index<F>,
+    /// Where index tuples are made.
+    context: pg_sys::MemoryContext,
+    source: Source<F>,
+    /// Conditions beside the one that drives the scan.
+    filters: Vec<Condition<F>>,
+    /// Whether rows without a fingerprint follow the others.
+    nulls_follow: bool,
+    /// Whether the order by distance is asked for, and whether distances are NULL.
+    ordered: bool,
+    null_distances: bool,
+    /// Whether a handed-out row's leaf stays pinned.
+    keeps_pin: bool,
+    recheck: bool,
+    batch: Vec<Hit<F>>,
+    emitted: usize,
+    /// Whether the batch holds rows without a fingerprint.
+    batch_is_null: bool,
+    pin: ManuallyDrop<Option<Pinned>>,
+}
+
+/// The scan's state as `opaque` refers to it.
+struct Opaque {
+    context: pg_sys::MemoryContext,
+    scan: Box<dyn Scan>,
+}
+
+unsafe extern "C-unwind" fn drop_opaque(state: *mut std::ffi::c_void) {
+    // SAFETY: the callback's argument is the box that ambeginscan made; contexts call it once.
+    drop(unsafe { Box::from_raw(state.cast::<Opaque>()) });
+}
+
+/// ambeginscan.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn ambeginscan(
+    rel: pg_sys::Relation,
+    keys: i32,
+    order_bys: i32,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: an open index; the context and its callback are set up before anything can fail but the
+    // allocations themselves.
+    unsafe {
+        let desc = pg_sys::RelationGetIndexScan(rel, keys, order_bys);
+        let index = IndexRel::new(rel);
+        let context = pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            c"simhash scan".as_ptr(),
+            pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
+        );
+        let scan: Box<dyn Scan> =
+            with_key_type!(bits(index), F => Box::new(ScanOf::<F>::new(Index::open(index), context)));
+        let callback: *mut pg_sys::MemoryContextCallback =
+            pg_sys::MemoryContextAllocZero(context, size_of::<pg_sys::MemoryContextCallback>()).cast();
+        let opaque = Box::into_raw(Box::new(Opaque { context, scan }));
+        (*callback).func = Some(drop_opaque);
+        (*callback).arg = opaque.cast();
+        pg_sys::MemoryContextRegisterResetCallback(context, callback);
+        (*desc).opaque = opaque.cast();
+        (*desc).xs_itupdesc = (*rel).rd_att;
+        if order_bys > 0 {
+            let count = order_bys as usize;
+            (*desc).xs_orderbyvals = pg_sys::palloc0(count * size_of::<pg_sys::Datum>()).cast();
+            (*desc).xs_orderbynulls = pg_sys::palloc0(count * size_of::<bool>()).cast();
+        }
+        desc
+    }
+}
+
+unsafe fn opaque<'a>(desc: pg_sys::IndexScanDesc) -> &'a mut Opaque {
+    // SAFETY: the caller passes a scan that ambeginscan made and amendscan has not ended.
+    unsafe { &mut *(*desc).opaque.cast::<Opaque>() }
+}
+
+/// amrescan.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amrescan(
+    desc: pg_sys::IndexScanDesc,
+    keys: pg_sys::ScanKey,
+    _n_keys: i32,
+    order_bys: pg_sys::ScanKey,
+    _n_order_bys: i32,
+) {
+    // SAFETY: the descriptor has room for as many keys as it was begun with.
+    unsafe {
+        if !keys.is_null() && (*desc).numberOfKeys > 0 {
+            std::ptr::copy(keys, (*desc).keyData, (*desc).numberOfKeys as usize);
+        }
+        if !order_bys.is_null() && (*desc).numberOfOrderBys > 0 {
+            std::ptr::copy(order_bys, (*desc).orderByData, (*desc).numberOfOrderBys as usize);
+        }
+        opaque(desc).scan.restart(desc);
+    }
+}
+
+/// amgettuple.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amgettuple(
+    desc: pg_sys::IndexScanDesc,
+    _direction: pg_sys::ScanDirection::Type,
+) -> bool {
+    // SAFETY: a scan in progress.
+    unsafe { opaque(desc).scan.next_row(desc) }
+}
+
+/// amgetbitmap.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amgetbitmap(
+    desc: pg_sys::IndexScanDesc,
+    bitmap: *mut pg_sys::TIDBitmap,
+) -> i64 {
+    // SAFETY: a scan in progress.
+    unsafe { opaque(desc).scan.fill(bitmap) }
+}
+
+/// amendscan.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amendscan(desc: pg_sys::IndexScanDesc) {
+    // SAFETY: the context's deletion drops the state.
+    unsafe {
+        let opaque = opaque(desc);
+        opaque.scan.release();
+        (*desc).opaque = std::ptr::null_mut();
+        (*desc).xs_itup = std::ptr::null_mut();
+        pg_sys::MemoryContextDelete(opaque.context);
+    }
+}
+
+impl<F: Key> ScanOf<F> {
+    fn new(index: Index<F>, context: pg_sys::MemoryContext) -> Self {
+        let recheck = index.kind.is_ball();
+        Self {
+            index,
+            context,
+            source: Source::Done,
+            filters: Vec::new(),
+            nulls_follow: false,
+            ordered: false,
+            null_distances: false,
+            keeps_pin: false,
+            recheck,
+            batch: Vec::new(),
+            emitted: 0,
+            batch_is_null: false,
+            pin: ManuallyDrop::new(None),
+        }
+    }
+
+    /// Reads the scan keys and decides what drives the scan.
+    unsafe fn read_keys(&mut self, desc: pg_sys::IndexScanDesc) {
+        // SAFETY: the arrays are as long as the descriptor says.
+        let (keys, order_bys) = unsafe {
+            (
+                slice((*desc).keyData, (*desc).numberOfKeys),
+                slice((*desc).orderByData, (*desc).numberOfOrderBys),
+            )
+        };
+        self.filters.clear();
+        self.nulls_follow = true;
+        self.ordered = !order_bys.is_empty();
+        self.source = Source::Done;
+        let (mut only_nulls, mut not_null) = (false, false);
+        for key in keys {
+            let flags = key.sk_flags as u32;
+            if flags & pg_sys::SK_SEARCHNULL != 0 {
+                only_nulls = true;
+            } else if flags & pg_sys::SK_SEARCHNOTNULL != 0 {
+                not_null = true;
+            } else if flags & pg_sys::SK_ISNULL != 0 {
+                // No operator here is true of a NULL argument.
+                self.nulls_follow = false;
+                return;
+            } else {
+                // SAFETY: the argument is of the operator's right-hand type and not NULL.
+                let condition = unsafe { self.index.kind.condition::<F>(key.sk_strategy, key.sk_argument) };
+                let Some(condition) = condition else {
+                    self.nulls_follow = false;
+                    return;
+                };
+                self.filters.push(condition);
+            }
+        }
+        let strict = not_null || !self.filters.is_empty();
+        self.nulls_follow = !strict;
+        if only_nulls {
+            self.null_distances = true;
+            if !strict {
+                self.source = Source::Nulls(Entry::MIN);
+            }
+            self.nulls_follow = false;
+            return;
+        }
+        self.choose_source(order_bys);
+    }
+
+    fn choose_source(&mut self, order_bys: &[pg_sys::ScanKeyData]) {
+        let order = order_bys.first();
+        self.null_distances = order.is_some_and(|key| key.sk_flags as u32 & pg_sys::SK_ISNULL != 0);
+        if let Some(key) = order
+            && !self.null_distances
+            && key.sk_strategy == strategy::DISTANCE
+        {
+            // SAFETY: the order-by argument is of the column's type and not NULL.
+            let query = unsafe { self.index.kind.key(key.sk_argument) };
+            self.source = Source::Nearest(Box::new(Nearest::new(&self.index, query)));
+            return;
+        }
+        let tightest = (0..self.filters.len()).min_by_key(|&i| self.filters[i].distance);
+        let driver = tightest.map(|i| self.filters.swap_remove(i));
+        let driver = driver.unwrap_or(Condition { center: F::ZERO, distance: F::BITS });
+        let leaves = self.index.leaves_per_table();
+        let distance = driver.distance.min(F::BITS);
+        let plan = cost::cheapest::<F>(self.index.layout, distance, leaves);
+        self.source = Source::Range(RangeScan::new(plan, driver.center), distance);
+    }
+
+    /// Fetches the next rows. False at the end.
+    fn next_batch(&mut self) -> bool {
+        self.release();
+        self.batch.clear();
+        self.emitted = 0;
+        while self.batch.is_empty() {
+            check_for_interrupts();
+            let leaf = match &mut self.source {
+                Source::Done => return false,
+                Source::Range(scan, distance) => scan.next_leaf(&self.index, *distance, &mut self.batch),
+                Source::Nearest(nearest) => {
+                    if nearest.next_batch(&self.index, &mut self.batch) {
+                        self.apply_filters();
+                        continue;
+                    }
+                    None
+                }
+                Source::Nulls(_) => {
+                    self.read_nulls();
+                    continue;
+                }
+            };
+            let Some(leaf) = leaf else {
+                self.source = if self.nulls_follow { Source::Nulls(Entry::MIN) } else { Source::Done };
+                continue;
+            };
+            self.keep(leaf);
+            self.apply_filters();
+        }
+        true
+    }
+
+    fn keep(&mut self, leaf: Shared) {
+        self.release();
+        if self.keeps_pin && !self.batch.is_empty() {
+            *self.pin = Some(leaf.unlock());
+        }
+    }
+
+    fn apply_filters(&mut self) {
+        if !self.filters.is_empty() {
+            let filters = &self.filters;
+            self.batch.retain(|hit| filters.iter().all(|f| hit.fingerprint.hamming(f.center) <= f.distance));
+        }
+    }
+
+    fn read_nulls(&mut self) {
+        let Source::Nulls(from) = self.source else { return };
+        let (leaf, block) = self.index.cover::<Shared>(self.index.null_table(), &from, None);
+        let page = self.index.checked(block, leaf.bytes());
+        self.batch_is_null = true;
+        let rows = page.entries::<F>().filter(|entry| *entry >= from);
+        self.batch.extend(rows.map(|entry| Hit { fingerprint: entry.key, tid: entry.tid, distance: 0 }));
+        self.source = page.bounds().high.map_or(Source::Done, Source::Nulls);
+        self.keep(leaf);
+    }
+
+    /// Pins the leaf that holds a row which has waited since its leaf was read; false if vacuum has
+    /// removed it meanwhile.
+    fn pin_again(&mut self, hit: &Hit<F>) -> bool {
+        self.release();
+        let entry = Entry { key: hit.fingerprint, tid: hit.tid };
+        let (leaf, block) = self.index.cover::<Shared>(0, &entry, None);
+        let page = self.index.checked(block, leaf.bytes());
+        let mut positions = Vec::new();
+        simhash_core::simd::popcount::within(page.keys(), entry.key, 0, &mut positions);
+        let found = positions.iter().any(|&i| page.tid(i as usize) == entry.tid);
+        if found {
+            *self.pin = Some(leaf.unlock());
+        }
+        found
+    }
+
+    unsafe fn emit(&self, desc: pg_sys::IndexScanDesc, hit: &Hit<F>) {
+        // SAFETY: the descriptor's arrays have one element for each order-by; xs_itupdesc is set when
+        // an index tuple is wanted.
+        unsafe {
+            (*desc).xs_heaptid = unpack_tid(hit.tid);
+            (*desc).xs_recheck = self.recheck;
+            (*desc).xs_recheckorderby = false;
+            if self.ordered {
+                let null = self.batch_is_null || self.null_distances;
+                for i in 0..(*desc).numberOfOrderBys as usize {
+                    *(*desc).xs_orderbyvals.add(i) = pg_sys::Datum::from(hit.distance as i32);
+                    *(*desc).xs_orderbynulls.add(i) = null;
+                }
+            }
+            if (*desc).xs_want_itup {
+                if !(*desc).xs_itup.is_null() {
+                    pg_sys::pfree((*desc).xs_itup.cast());
+                }
+                let bytes = hit.fingerprint.to_u128().to_be_bytes();
+                let mut value = if F::BITS == 64 {
+                    pg_sys::Datum::from(hit.fingerprint.to_u128() as u64)
+                } else {
+                    pg_sys::Datum::from(bytes.as_ptr())
+                };
+                let mut is_null = self.batch_is_null;
+                let caller = pg_sys::MemoryContextSwitchTo(self.context);
+                (*desc).xs_itup = pg_sys::index_form_tuple((*desc).xs_itupdesc, &mut value, &mut is_null);
+                pg_sys::MemoryContextSwitchTo(caller);
+            }
+        }
+    }
+}
+
+impl<F: Key> Scan for ScanOf<F> {
+    unsafe fn restart(&mut self, desc: pg_sys::IndexScanDesc) {
+        self.release();
+        self.batch.clear();
+        self.emitted = 0;
+        self.batch_is_null = false;
+        // SAFETY: the descriptor is the scan's own; its snapshot is set, or null for a bitmap scan
+        // that has not begun.
+        unsafe {
+            self.keeps_pin = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
+            self.recheck = self.index.kind.is_ball() || !is_mvcc((*desc).xs_snapshot);
+            self.read_keys(desc);
+        }
+    }
+
+    unsafe fn next_row(&mut self, desc: pg_sys::IndexScanDesc) -> bool {
+        loop {
+            if self.emitted == self.batch.len() && !self.next_batch() {
+                return false;
+            }
+            let hit = self.batch[self.emitted];
+            self.emitted += 1;
+            let waited = matches!(self.source, Source::Nearest(_)) && !self.batch_is_null;
+            // SAFETY: the descriptor is the scan's own.
+            unsafe {
+                if (*desc).xs_want_itup && !self.keeps_pin {
+                    self.keeps_pin = true;
+                }
+                if waited && self.keeps_pin && !self.pin_again(&hit) {
+                    continue;
+                }
+                self.emit(desc, &hit);
+            }
+            return true;
+        }
+    }
+
+    unsafe fn fill(&mut self, bitmap: *mut pg_sys::TIDBitmap) -> i64 {
+        let mut rows = 0;
+        self.keeps_pin = false;
+        while self.next_batch() {
+            let mut tids: Vec<_> = self.batch.iter().map(|hit| unpack_tid(hit.tid)).collect();
+            // SAFETY: the array holds as many TIDs as it says.
+            unsafe { pg_sys::tbm_add_tuples(bitmap, tids.as_mut_ptr(), tids.len() as i32, self.recheck) };
+            rows += tids.len() as i64;
+        }
+        rows
+    }
+
+    fn release(&mut self) {
+        drop(self.pin.take());
+    }
+}
+
+unsafe fn slice<'a>(keys: pg_sys::ScanKey, count: i32) -> &'a [pg_sys::ScanKeyData] {
+    if count <= 0 || keys.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller passes an array of this length.
+    unsafe { std::slice::from_raw_parts(keys, count as usize) }
+}
+
+/// `IsMVCCSnapshot`.
+unsafe fn is_mvcc(snapshot: pg_sys::Snapshot) -> bool {
+    use pg_sys::SnapshotType::{SNAPSHOT_HISTORIC_MVCC, SNAPSHOT_MVCC};
+    // SAFETY: null or a snapshot.
+    unsafe { snapshot.as_ref() }
+        .is_none_or(|s| s.snapshot_type == SNAPSHOT_MVCC || s.snapshot_type == SNAPSHOT_HISTORIC_MVCC)
+}

@@ -1,0 +1,184 @@
+//! Splits: a full page makes room for one more entry.
+//!
+//! A split, its new right page and the parent's new downlink are one WAL record, so no crash and no
+//! reader ever sees a page without its downlink. That takes a parent with room: it is split first,
+//! from the top down. The root of a table keeps its block; when full, it hands its contents to two
+//! new pages and becomes their parent.
+
+use simhash_core::search::Key;
+
+use super::index::{Index, root};
+use crate::storage::allocate::new_page;
+use crate::storage::damage::{Damage, raise_damage};
+use crate::storage::page::{Bounds, Downlink, Page, PageMut};
+use crate::storage::wal::Change;
+use crate::storage::{Entry, Exclusive};
+
+/// The contents of a full page, cut in two.
+struct Halves<T, F> {
+    left: Vec<T>,
+    right: Vec<T>,
+    /// The least entry that belongs on the right.
+    separator: Entry<F>,
+}
+
+/// A page's contents, of either level.
+enum Cut<F> {
+    Leaf(Halves<Entry<F>, F>),
+    Inner(Halves<Downlink<F>, F>),
+}
+
+impl<F: Key> Index<F> {
+    /// Makes room for `target` on its leaf of `table`. No page may be locked by the caller. Others may
+    /// take the room again before the caller comes back to it.
+    pub fn make_room(&self, table: u8, target: &Entry<F>) {
+        self.make_room_at(table, target, 0);
+    }
+
+    fn make_room_at(&self, table: u8, target: &Entry<F>, level: u8) {
+        loop {
+            let Some((parent, parent_block)) = self.cover_level(table, target, level + 1) else {
+                if self.split_root(table, target, level) {
+                    return;
+                }
+                continue;
+            };
+            let parent_page = self.checked(parent_block, parent.bytes());
+            if !parent_page.has_room() {
+                drop(parent);
+                self.make_room_at(table, target, level + 1);
+                continue;
+            }
+            let position = parent_page.child_covering(target);
+            let block = parent_page.child(position);
+            let full = Exclusive::read(self.rel, block);
+            let page = self.checked(block, full.bytes());
+            self.expect_child(&parent_page, position, &page);
+            if !page.has_room() {
+                self.split_child(&parent, parent_block, position, &full, target);
+            }
+            return;
+        }
+    }
+
+    /// Raises XX002 unless `page` is what its parent's downlink says.
+    pub fn expect_child(&self, parent: &Page<'_>, position: usize, page: &Page<'_>) {
+        let block = parent.child(position);
+        if page.is_deleted() || page.table() != parent.table() || page.level() + 1 != parent.level() {
+            raise_damage(self.rel, block, &Damage::Place { table: page.table(), level: page.level() });
+        }
+        if page.bounds::<F>().low != parent.entry(position) {
+            raise_damage(self.rel, block, &Damage::Other("its lower bound is not its parent's separator"));
+        }
+    }
+
+    fn split_child(
+        &self,
+        parent: &Exclusive,
+        parent_block: u32,
+        position: usize,
+        full: &Exclusive,
+        target: &Entry<F>,
+    ) {
+        let new = new_page(self.rel);
+        let new_block = new.block();
+        let page = self.checked(full.block(), full.bytes());
+        let (table, level, bounds, right) = (page.table(), page.level(), page.bounds::<F>(), page.right());
+        let cut = cut(&page, target);
+        let separator = cut.separator();
+        let parent_page = self.checked(parent_block, parent.bytes());
+        let mut downlinks = downlinks(&parent_page);
+        downlinks.insert(position + 1, Downlink { separator, child: new_block });
+
+        let change = Change::start(self.rel);
+        let upper = Bounds { low: separator, high: bounds.high };
+        cut.fill_right(&mut PageMut::format(change.new_page(&new), table, level, &upper, right));
+        let mut left = PageMut::existing(change.page(full));
+        cut.fill_left(&mut left);
+        left.set_high(Some(separator), Some(new_block));
+        PageMut::existing(change.page(parent)).set_downlinks(&downlinks);
+        change.commit();
+        self.forget(parent_block);
+    }
+
+    /// Splits the root if it is at `level` and full. False when it has grown meanwhile.
+    fn split_root(&self, table: u8, target: &Entry<F>, level: u8) -> bool {
+        let block = root(table);
+        let locked = Exclusive::read(self.rel, block);
+        let page = self.checked(block, locked.bytes());
+        if page.level() != level {
+            return false;
+        }
+        if page.has_room() {
+            return true;
+        }
+        let (left, right) = (new_page(self.rel), new_page(self.rel));
+        let cut = cut(&page, target);
+        let separator = cut.separator();
+        let children = [
+            Downlink { separator: Entry::MIN, child: left.block() },
+            Downlink { separator, child: right.block() },
+        ];
+
+        let change = Change::start(self.rel);
+        let lower = Bounds { low: Entry::MIN, high: Some(separator) };
+        let upper = Bounds { low: separator, high: None };
+        let beside = Some(right.block());
+        cut.fill_left(&mut PageMut::format(change.new_page(&left), table, level, &lower, beside));
+        cut.fill_right(&mut PageMut::format(change.new_page(&right), table, level, &upper, None));
+        PageMut::format::<F>(change.new_page(&locked), table, level + 1, &Bounds::ALL, None)
+            .set_downlinks(&children);
+        change.commit();
+        self.forget(block);
+        true
+    }
+}
+
+/// All downlinks of an inner page.
+pub fn downlinks<F: Key>(page: &Page<'_>) -> Vec<Downlink<F>> {
+    (0..page.len()).map(|i| Downlink { separator: page.entry(i), child: page.child(i) }).collect()
+}
+
+/// Cuts a full page's contents. What arrives in ascending order (equal fingerprints by TID, growing
+/// numbers) finds its page full of smaller entries: then they stay together and a page is begun.
+fn cut<F: Key>(page: &Page<'_>, target: &Entry<F>) -> Cut<F> {
+    if page.is_leaf() {
+        let mut entries: Vec<Entry<F>> = page.entries().collect();
+        entries.sort_unstable();
+        let ascending = entries.last().is_none_or(|last| last < target);
+        let at = if ascending { entries.len() } else { entries.len() / 2 };
+        let right = entries.split_off(at);
+        let separator = right.first().copied().unwrap_or(*target);
+        Cut::Leaf(Halves { left: entries, right, separator })
+    } else {
+        let mut links = downlinks(page);
+        let ascending = links.last().is_none_or(|last| last.separator <= *target);
+        let at = if ascending { links.len() - 1 } else { links.len() / 2 };
+        let right = links.split_off(at);
+        let separator = right[0].separator;
+        Cut::Inner(Halves { left: links, right, separator })
+    }
+}
+
+impl<F: Key> Cut<F> {
+    fn separator(&self) -> Entry<F> {
+        match self {
+            Cut::Leaf(halves) => halves.separator,
+            Cut::Inner(halves) => halves.separator,
+        }
+    }
+
+    fn fill_left(&self, page: &mut PageMut<'_>) {
+        match self {
+            Cut::Leaf(halves) => page.set_entries(&halves.left),
+            Cut::Inner(halves) => page.set_downlinks(&halves.left),
+        }
+    }
+
+    fn fill_right(&self, page: &mut PageMut<'_>) {
+        match self {
+            Cut::Leaf(halves) => page.set_entries(&halves.right),
+            Cut::Inner(halves) => page.set_downlinks(&halves.right),
+        }
+    }
+}

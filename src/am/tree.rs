@@ -1,0 +1,222 @@
+//! Descents: from an entry to the locked leaf that covers it.
+//!
+//! A leaf found by cached copies may have been split (the entry is to the right), taken out of the
+//! tree or used anew (start over from the root as it is now). Only what a locked page says of itself
+//! is believed.
+
+use std::rc::Rc;
+
+use simhash_core::search::Key;
+
+use super::check_for_interrupts;
+use super::index::{Index, Inner, root};
+use crate::storage::damage::{Damage, raise_damage};
+use crate::storage::page::Page;
+use crate::storage::{Entry, Exclusive, IndexRel, PageBytes, Shared};
+
+/// A tree that cannot be descended after so many attempts is damaged, not busy.
+const ATTEMPTS: usize = 100;
+
+/// A lock guard that a descent can end with.
+pub trait Guard: Sized {
+    fn lock(rel: IndexRel, block: u32) -> Self;
+    fn bytes(&self) -> &PageBytes;
+}
+
+impl Guard for Shared {
+    fn lock(rel: IndexRel, block: u32) -> Self {
+        Shared::read(rel, block)
+    }
+    fn bytes(&self) -> &PageBytes {
+        Shared::bytes(self)
+    }
+}
+
+impl Guard for Exclusive {
+    fn lock(rel: IndexRel, block: u32) -> Self {
+        Exclusive::read(rel, block)
+    }
+    fn bytes(&self) -> &PageBytes {
+        Exclusive::bytes(self)
+    }
+}
+
+/// Where a leaf should be, and the parent's copy that says so.
+pub struct Place<F> {
+    pub leaf: u32,
+    pub parent: Option<Parent<F>>,
+}
+
+/// A copy of a leaf's parent.
+pub struct Parent<F> {
+    pub block: u32,
+    pub copy: Rc<Inner<F>>,
+    /// Which child the leaf is.
+    pub child: usize,
+}
+
+impl<F> Parent<F> {
+    /// Another handle on the same copy.
+    pub fn share(&self) -> Self {
+        Self { block: self.block, copy: self.copy.clone(), child: self.child }
+    }
+}
+
+/// What a page is to someone who looks for an entry on its table and level.
+enum Arrival {
+    Covers,
+    GoRight(u32),
+    StartOver(Damage),
+}
+
+impl<F: Key> Index<F> {
+    /// Checks a locked page; raises XX002 if it is no tree page.
+    pub fn checked<'a>(&self, block: u32, bytes: &'a PageBytes) -> Page<'a> {
+        Page::check::<F>(bytes).unwrap_or_else(|damage| raise_damage(self.rel, block, &damage))
+    }
+
+    /// The leaf of `table` that covers `target`, by cached copies as far as there are any.
+    pub fn locate(&self, table: u8, target: &Entry<F>) -> Place<F> {
+        let mut block = root(table);
+        let mut above = u8::MAX;
+        loop {
+            let Some(copy) = self.cached(block).or_else(|| self.read_inner(table, block)) else {
+                return Place { leaf: block, parent: None };
+            };
+            if copy.level >= above {
+                raise_damage(self.rel, block, &Damage::Place { table, level: copy.level });
+            }
+            above = copy.level;
+            let child = copy.child_covering(target);
+            let next = copy.children[child];
+            if copy.level == 1 {
+                return Place { leaf: next, parent: Some(Parent { block, copy, child }) };
+            }
+            block = next;
+        }
+    }
+
+    /// Copies an inner page. `None` when it is no inner page of `table` (any more): the caller takes
+    /// it for a leaf, and whoever locks it finds out.
+    fn read_inner(&self, table: u8, block: u32) -> Option<Rc<Inner<F>>> {
+        let guard = Shared::read(self.rel, block);
+        let page = Page::check::<F>(guard.bytes()).ok()?;
+        let usable = page.table() == table && !page.is_leaf() && !page.is_deleted() && !page.is_empty();
+        usable.then(|| self.keep(block, &page))
+    }
+
+    /// The locked leaf of `table` that covers `target`, and its block. `hint` is where to look first.
+    pub fn cover<G: Guard>(&self, table: u8, target: &Entry<F>, hint: Option<Place<F>>) -> (G, u32) {
+        let mut hint = hint;
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let place = hint.take().unwrap_or_else(|| self.locate(table, target));
+            match self.cover_from::<G>(table, target, place.leaf) {
+                Ok((guard, block)) => {
+                    if block != place.leaf
+                        && let Some(parent) = place.parent
+                    {
+                        self.forget(parent.block);
+                    }
+                    return (guard, block);
+                }
+                Err(found) => last = Some(found),
+            }
+            self.forget_all();
+            check_for_interrupts();
+        }
+        let (block, damage) = last.unwrap_or((root(table), Damage::Other("it cannot be reached")));
+        raise_damage(self.rel, block, &damage)
+    }
+
+    fn cover_from<G: Guard>(
+        &self,
+        table: u8,
+        target: &Entry<F>,
+        start: u32,
+    ) -> Result<(G, u32), (u32, Damage)> {
+        let mut block = start;
+        let mut previous = None;
+        loop {
+            let guard = G::lock(self.rel, block);
+            let (arrival, low) = self.arrive(table, block, guard.bytes(), target);
+            match arrival {
+                Arrival::Covers => return Ok((guard, block)),
+                Arrival::GoRight(right) if previous.is_none_or(|left| low > left) => {
+                    previous = Some(low);
+                    block = right;
+                }
+                Arrival::GoRight(_) => return Err((block, Damage::Link(block))),
+                Arrival::StartOver(damage) => return Err((block, damage)),
+            }
+            drop(guard);
+            check_for_interrupts();
+        }
+    }
+
+    fn arrive(&self, table: u8, block: u32, bytes: &PageBytes, target: &Entry<F>) -> (Arrival, Entry<F>) {
+        let page = match Page::check::<F>(bytes) {
+            Ok(page) => page,
+            // A page allocated by a split that a crash undid.
+            Err(Damage::Empty) => return (Arrival::StartOver(Damage::Empty), Entry::MIN),
+            Err(damage) => raise_damage(self.rel, block, &damage),
+        };
+        let bounds = page.bounds();
+        let arrival = if page.is_deleted() || page.table() != table || !page.is_leaf() || *target < bounds.low
+        {
+            Arrival::StartOver(Damage::Place { table: page.table(), level: page.level() })
+        } else if bounds.is_before(target) {
+            page.right().map_or(Arrival::Covers, Arrival::GoRight)
+        } else {
+            Arrival::Covers
+        };
+        (arrival, bounds.low)
+    }
+
+    /// The exclusively locked page of `level` of `table` that covers `target`, found without cached
+    /// copies. `None` when the tree is not that high.
+    pub fn cover_level(&self, table: u8, target: &Entry<F>, level: u8) -> Option<(Exclusive, u32)> {
+        for _ in 0..ATTEMPTS {
+            check_for_interrupts();
+            let root_block = root(table);
+            let guard = Shared::read(self.rel, root_block);
+            let page = self.checked(root_block, guard.bytes());
+            let mut reached = page.level();
+            if reached < level {
+                return None;
+            }
+            let mut block = root_block;
+            let mut next = (reached > level).then(|| page.child(page.child_covering(target)));
+            drop(guard);
+            while let Some(child) = next.take() {
+                block = child;
+                reached -= 1;
+                if reached > level {
+                    let guard = Shared::read(self.rel, block);
+                    let page = self.checked(block, guard.bytes());
+                    if !self.is_on(&page, table, reached, target) {
+                        break;
+                    }
+                    next = Some(page.child(page.child_covering(target)));
+                }
+            }
+            if reached != level {
+                continue;
+            }
+            let guard = Exclusive::read(self.rel, block);
+            let page = self.checked(block, guard.bytes());
+            if self.is_on(&page, table, level, target) {
+                return Some((guard, block));
+            }
+        }
+        raise_damage(self.rel, root(table), &Damage::Other("its tree cannot be descended"))
+    }
+
+    fn is_on(&self, page: &Page<'_>, table: u8, level: u8, target: &Entry<F>) -> bool {
+        !page.is_deleted()
+            && page.table() == table
+            && page.level() == level
+            && page.bounds().contains(target)
+            && (level == 0 || !page.is_empty())
+    }
+}

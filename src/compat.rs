@@ -1,0 +1,61 @@
+//! Every difference between PostgreSQL's major versions that this extension has to know.
+
+use pgrx::pg_sys;
+
+/// The number of a relation's file on disk.
+///
+/// # Safety
+/// `rel` is an open relation.
+pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        return (*rel).rd_node.relNode.to_u32();
+        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        return (*rel).rd_locator.relNumber.to_u32();
+    }
+}
+
+/// Whether the relation, or its present file, came into being in this transaction.
+///
+/// # Safety
+/// `rel` is an open relation.
+pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        let file = (*rel).rd_firstRelfilenodeSubid;
+        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        let file = (*rel).rd_firstRelfilelocatorSubid;
+        (*rel).rd_createSubid != NO_SUBTRANSACTION || file != NO_SUBTRANSACTION
+    }
+}
+
+/// Sleeps as the cost-based vacuum delay asks; handles interrupts.
+pub fn vacuum_delay_point() {
+    // SAFETY: no lock is held (the callers' promise).
+    unsafe {
+        #[cfg(feature = "pg18")]
+        pg_sys::vacuum_delay_point(false);
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::vacuum_delay_point();
+    }
+}
+
+/// The size of the segments that PostgreSQL cuts temporary files into.
+const SEGMENT: u64 = 1 << 30;
+
+/// Moves to a byte of a temporary file; false when that cannot be.
+///
+/// # Safety
+/// `file` is an open BufFile.
+pub unsafe fn seek_temporary_file(file: *mut pg_sys::BufFile, at: u64) -> bool {
+    // SAFETY: as this function's.
+    unsafe {
+        pg_sys::BufFileSeek(file, (at / SEGMENT) as i32, (at % SEGMENT) as pg_sys::off_t, SEEK_SET) == 0
+    }
+}
+
+const SEEK_SET: i32 = 0;
+/// `InvalidSubTransactionId`.
+const NO_SUBTRANSACTION: pg_sys::SubTransactionId = 0;

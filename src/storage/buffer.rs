@@ -1,0 +1,136 @@
+//! Guards for pins and locks on shared buffers.
+//!
+//! Locking order: tables in ascending order; within a table from the root down; within a level from
+//! left to right. A guard that is dropped while an error unwinds does nothing: PostgreSQL's abort
+//! releases every pin and lock, and the state may already be torn down.
+
+use std::mem::ManuallyDrop;
+
+use pgrx::pg_sys;
+
+use super::{IndexRel, PageBytes};
+
+/// A pin: the page stays in memory, and vacuum's cleanup lock has to wait.
+pub struct Pinned(pg_sys::Buffer);
+
+/// A pin and a shared lock: the page does not change.
+pub struct Shared(pg_sys::Buffer);
+
+/// A pin and an exclusive lock. The page is changed through [`super::wal`] only.
+pub struct Exclusive(pg_sys::Buffer);
+
+fn pin(rel: IndexRel, block: u32) -> Pinned {
+    // SAFETY: the relation is open; PostgreSQL raises an ERROR if the block does not exist.
+    Pinned(unsafe { pg_sys::ReadBuffer(rel.as_ptr(), block) })
+}
+
+fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
+    // SAFETY: the callers hold a pin, so the buffer's page stays where it is, and a lock of a kind
+    // that keeps others from changing it; the lifetime is bounded by the guard's borrow.
+    unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() }
+}
+
+impl Pinned {
+    /// Pins a block.
+    pub fn read(rel: IndexRel, block: u32) -> Self {
+        pin(rel, block)
+    }
+
+    pub fn share(self) -> Shared {
+        let buffer = ManuallyDrop::new(self).0;
+        // SAFETY: the buffer is pinned.
+        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32) };
+        Shared(buffer)
+    }
+
+    pub fn exclusive(self) -> Exclusive {
+        let buffer = ManuallyDrop::new(self).0;
+        // SAFETY: the buffer is pinned.
+        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32) };
+        Exclusive(buffer)
+    }
+
+    /// Waits until nobody else has the page pinned.
+    pub fn cleanup(self) -> Exclusive {
+        let buffer = ManuallyDrop::new(self).0;
+        // SAFETY: the buffer is pinned once, by this guard.
+        unsafe { pg_sys::LockBufferForCleanup(buffer) };
+        Exclusive(buffer)
+    }
+
+    /// An exclusive lock if it can be had at once.
+    pub fn try_exclusive(self) -> Option<Exclusive> {
+        // SAFETY: the buffer is pinned.
+        unsafe { pg_sys::ConditionalLockBuffer(self.0) }.then(|| Exclusive(ManuallyDrop::new(self).0))
+    }
+}
+
+impl Shared {
+    pub fn read(rel: IndexRel, block: u32) -> Self {
+        pin(rel, block).share()
+    }
+
+    pub fn bytes(&self) -> &PageBytes {
+        bytes(self.0)
+    }
+
+    /// Gives the lock up, keeps the pin.
+    pub fn unlock(self) -> Pinned {
+        let buffer = ManuallyDrop::new(self).0;
+        // SAFETY: the guard held the lock.
+        unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        Pinned(buffer)
+    }
+}
+
+impl Exclusive {
+    pub fn read(rel: IndexRel, block: u32) -> Self {
+        pin(rel, block).exclusive()
+    }
+
+    /// # Safety
+    /// `buffer` is pinned and exclusively locked, and no other guard will release it.
+    pub unsafe fn from_locked(buffer: pg_sys::Buffer) -> Self {
+        Self(buffer)
+    }
+
+    pub fn bytes(&self) -> &PageBytes {
+        bytes(self.0)
+    }
+
+    pub fn block(&self) -> u32 {
+        // SAFETY: the buffer is pinned.
+        unsafe { pg_sys::BufferGetBlockNumber(self.0) }
+    }
+
+    pub(super) fn buffer(&self) -> pg_sys::Buffer {
+        self.0
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: the guard holds one pin.
+            unsafe { pg_sys::ReleaseBuffer(self.0) }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: the guard holds one pin and the lock.
+            unsafe { pg_sys::UnlockReleaseBuffer(self.0) }
+        }
+    }
+}
+
+impl Drop for Exclusive {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: the guard holds one pin and the lock.
+            unsafe { pg_sys::UnlockReleaseBuffer(self.0) }
+        }
+    }
+}

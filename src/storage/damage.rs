@@ -1,0 +1,52 @@
+//! What can be wrong with a page read from disk, and the ERROR (XX002) that says so.
+
+use std::fmt;
+
+use pgrx::PgSqlErrorCode;
+
+use super::relation::IndexRel;
+use crate::error::raise;
+
+/// A page that cannot be what its place in the index says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// All zeroes where a page was expected.
+    Empty,
+    /// The special area does not carry this index's mark.
+    Magic(u32),
+    /// Header fields that do not fit each other or the page.
+    Header { lower: u16, upper: u16, special: u16 },
+    /// A block of another table or level than its place says.
+    Place { table: u8, level: u8 },
+    /// A right link or a downlink that leads backwards, or nowhere.
+    Link(u32),
+    /// A key outside its page's bounds, or out of order.
+    Order(usize),
+    /// Anything else.
+    Other(&'static str),
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Empty => write!(f, "it is all zeroes"),
+            Damage::Magic(found) => write!(f, "its mark is {found:08x}"),
+            Damage::Header { lower, upper, special } => {
+                write!(f, "its header is inconsistent (lower {lower}, upper {upper}, special {special})")
+            }
+            Damage::Place { table, level } => write!(f, "it claims table {table}, level {level}"),
+            Damage::Link(block) => write!(f, "its link to block {block} leads nowhere"),
+            Damage::Order(index) => write!(f, "entry {index} is out of order or out of bounds"),
+            Damage::Other(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+/// Raises ERRCODE_INDEX_CORRUPTED naming the index and the block.
+pub fn raise_damage(rel: IndexRel, block: u32, damage: &Damage) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+        format!("index \"{}\" is damaged at block {block}: {damage}", rel.name()),
+        "Look for failing storage, then REINDEX it.",
+    )
+}

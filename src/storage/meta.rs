@@ -1,0 +1,66 @@
+//! The meta page, block 0: what the index is, written once when it is created.
+
+use super::damage::{Damage, raise_damage};
+use super::page::HEADER;
+use super::{IndexRel, META_BLOCK, PageBytes, Shared};
+
+/// "SHM1".
+const MAGIC: u32 = 0x5348_4d31;
+/// Raised when the format changes; older versions stay readable.
+const VERSION: u32 = 1;
+const LENGTH: usize = 24;
+
+/// What is fixed for the life of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// What the column holds: a code of the access method's.
+    pub kind: u32,
+    /// Width of the keys.
+    pub bits: u32,
+    /// Number of block tables.
+    pub blocks: u32,
+}
+
+impl Meta {
+    /// The page's image.
+    pub fn to_page(self) -> Box<PageBytes> {
+        let mut page = Box::new([0; size_of::<PageBytes>()]);
+        let size = size_of::<PageBytes>() as u16;
+        let header = [(12, (HEADER + LENGTH) as u16), (14, size), (16, size), (18, size | 4)];
+        for (at, value) in header {
+            page[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        }
+        let fields = [MAGIC, VERSION, self.kind, self.bits, self.blocks, 0];
+        for (i, field) in fields.iter().enumerate() {
+            page[HEADER + i * 4..][..4].copy_from_slice(&field.to_ne_bytes());
+        }
+        page
+    }
+
+    /// Reads the meta page; raises XX002 if it is not one.
+    pub fn read(rel: IndexRel) -> Self {
+        if rel.blocks() == 0 {
+            raise_damage(rel, META_BLOCK, &Damage::Other("the file is empty"));
+        }
+        let page = Shared::read(rel, META_BLOCK);
+        Self::parse(page.bytes()).unwrap_or_else(|damage| raise_damage(rel, META_BLOCK, &damage))
+    }
+
+    fn parse(page: &PageBytes) -> Result<Self, Damage> {
+        let field = |i: usize| {
+            let at = HEADER + i * 4;
+            u32::from_ne_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
+        };
+        if field(0) != MAGIC {
+            return Err(if page.iter().all(|&b| b == 0) { Damage::Empty } else { Damage::Magic(field(0)) });
+        }
+        if field(1) != VERSION {
+            return Err(Damage::Other("its format is of another version of pg_simhash"));
+        }
+        let meta = Self { kind: field(2), bits: field(3), blocks: field(4) };
+        if !matches!(meta.bits, 64 | 128) || !(1..=16).contains(&meta.blocks) {
+            return Err(Damage::Other("its number of bits or blocks is impossible"));
+        }
+        Ok(meta)
+    }
+}

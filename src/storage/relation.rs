@@ -1,0 +1,61 @@
+//! The index relation as storage sees it: an open `Relation`, copied freely, never closed here.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+use crate::compat;
+
+/// An open index. Whoever made it keeps the relation open for as long as it is used.
+#[derive(Clone, Copy)]
+pub struct IndexRel(pg_sys::Relation);
+
+impl IndexRel {
+    /// # Safety
+    /// `rel` is an open index of this access method, and stays open while the result is used.
+    pub unsafe fn new(rel: pg_sys::Relation) -> Self {
+        Self(rel)
+    }
+
+    pub fn as_ptr(self) -> pg_sys::Relation {
+        self.0
+    }
+
+    pub fn name(self) -> String {
+        // SAFETY: an open relation has its pg_class row, whose name is a C string.
+        unsafe { CStr::from_ptr((*(*self.0).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
+    }
+
+    pub fn oid(self) -> pg_sys::Oid {
+        // SAFETY: the relation is open.
+        unsafe { (*self.0).rd_id }
+    }
+
+    /// The number of its file on disk: a rebuilt index gets another.
+    pub fn file(self) -> (pg_sys::Oid, u32) {
+        // SAFETY: the relation is open.
+        unsafe { (self.oid(), compat::file_number(self.0)) }
+    }
+
+    /// The number of blocks of the main fork.
+    pub fn blocks(self) -> u32 {
+        // SAFETY: the relation is open.
+        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.0, pg_sys::ForkNumber::MAIN_FORKNUM) }
+    }
+
+    /// Whether changes have to be WAL-logged: `RelationNeedsWAL`.
+    pub fn needs_wal(self) -> bool {
+        // SAFETY: the relation is open.
+        unsafe {
+            (*(*self.0).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
+                && (pg_sys::wal_level > pg_sys::WalLevel::WAL_LEVEL_MINIMAL as i32
+                    || !compat::created_in_this_transaction(self.0))
+        }
+    }
+
+    /// Whether only this backend can see it: a temporary index.
+    pub fn is_local(self) -> bool {
+        // SAFETY: the relation is open.
+        unsafe { (*(*self.0).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char }
+    }
+}

@@ -1,0 +1,153 @@
+//! Changes of pages and their WAL, all of it in the format of PostgreSQL's Generic WAL.
+//!
+//! - [`Change`] takes up to four pages, lets them be rewritten as private copies, and installs and
+//!   logs them as one atomic record: splits, removals, vacuum.
+//! - [`append`] adds one entry to each of up to four leaves. Generic WAL would find the changed bytes
+//!   by comparing whole pages; here they are known, so the record (the same record, replayed by the
+//!   same code) is put together from them directly.
+//! - [`write_new`] logs a whole page of a build.
+
+use pgrx::pg_sys;
+
+use super::page::Addition;
+use super::{Exclusive, IndexRel, PageBytes};
+
+/// Generic WAL's limit of pages a record.
+pub const MAX_PAGES: usize = 4;
+
+/// A change of up to four pages, atomic in memory, on disk and on a standby.
+///
+/// Nothing is changed unless [`Change::commit`] is called.
+pub struct Change {
+    state: *mut pg_sys::GenericXLogState,
+    done: bool,
+}
+
+impl Change {
+    pub fn start(rel: IndexRel) -> Self {
+        // SAFETY: the relation is open.
+        Self { state: unsafe { pg_sys::GenericXLogStart(rel.as_ptr()) }, done: false }
+    }
+
+    /// The private copy of a page that this change will install. Borrowing the lock keeps it held.
+    pub fn page<'a>(&'a self, locked: &'a Exclusive) -> &'a mut PageBytes {
+        self.register(locked, 0)
+    }
+
+    /// As [`Change::page`] for a page that is rewritten as a whole.
+    pub fn new_page<'a>(&'a self, locked: &'a Exclusive) -> &'a mut PageBytes {
+        self.register(locked, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32)
+    }
+
+    #[allow(clippy::mut_from_ref)]
+    fn register<'a>(&'a self, locked: &'a Exclusive, flags: i32) -> &'a mut PageBytes {
+        // SAFETY: the buffer is exclusively locked. Each registration gives an image of its own, and
+        // callers register a page once; the image lives as long as the state.
+        unsafe { &mut *pg_sys::GenericXLogRegisterBuffer(self.state, locked.buffer(), flags).cast() }
+    }
+
+    /// Installs and logs all pages. The locks must still be held; they are released afterwards.
+    pub fn commit(mut self) {
+        self.done = true;
+        // SAFETY: the state was started and not finished.
+        unsafe { pg_sys::GenericXLogFinish(self.state) };
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        if !self.done && !std::thread::panicking() {
+            // SAFETY: the state was started and not finished.
+            unsafe { pg_sys::GenericXLogAbort(self.state) };
+        }
+    }
+}
+
+/// A critical section: an error inside is a PANIC, since pages and WAL would disagree.
+fn critical<R>(body: impl FnOnce() -> R) -> R {
+    // SAFETY: the counter belongs to this process, which has one thread.
+    unsafe { pg_sys::CritSectionCount += 1 };
+    let result = body();
+    // SAFETY: as above.
+    unsafe { pg_sys::CritSectionCount -= 1 };
+    result
+}
+
+/// The longest delta of one addition: three runs with offset and length each.
+const DELTA_BYTES: usize = 3 * 4 + 4 + 16 + 6;
+
+/// Adds an entry to each leaf, as one record.
+///
+/// # Panics
+/// With more than four leaves.
+pub fn append(rel: IndexRel, leaves: &[(Exclusive, Addition)]) {
+    assert!(leaves.len() <= MAX_PAGES, "{} pages in one record", leaves.len());
+    let mut deltas = [[0u8; DELTA_BYTES]; MAX_PAGES];
+    let mut lengths = [0usize; MAX_PAGES];
+    for (i, (_, addition)) in leaves.iter().enumerate() {
+        for (offset, bytes) in addition.runs() {
+            for part in [&offset.to_ne_bytes()[..], &(bytes.len() as u16).to_ne_bytes(), bytes] {
+                deltas[i][lengths[i]..lengths[i] + part.len()].copy_from_slice(part);
+                lengths[i] += part.len();
+            }
+        }
+    }
+    let log = rel.needs_wal();
+    critical(|| {
+        for (leaf, addition) in leaves {
+            // SAFETY: the page is exclusively locked, and nothing else refers to its bytes now.
+            let page = unsafe { &mut *pg_sys::BufferGetBlock(leaf.buffer()).cast::<PageBytes>() };
+            for (offset, bytes) in addition.runs() {
+                page[usize::from(offset)..][..bytes.len()].copy_from_slice(bytes);
+            }
+            // SAFETY: pinned and exclusively locked.
+            unsafe { pg_sys::MarkBufferDirty(leaf.buffer()) };
+        }
+        if log {
+            log_deltas(leaves, &mut deltas, &lengths);
+        }
+    });
+}
+
+fn log_deltas(
+    leaves: &[(Exclusive, Addition)],
+    deltas: &mut [[u8; DELTA_BYTES]; MAX_PAGES],
+    lengths: &[usize; MAX_PAGES],
+) {
+    // SAFETY: in a critical section, all buffers exclusively locked and marked dirty; the deltas
+    // outlive the insertion. This is the record that GenericXLogFinish writes.
+    unsafe {
+        pg_sys::XLogBeginInsert();
+        for (i, (leaf, _)) in leaves.iter().enumerate() {
+            pg_sys::XLogRegisterBuffer(i as u8, leaf.buffer(), pg_sys::REGBUF_STANDARD as u8);
+            pg_sys::XLogRegisterBufData(i as u8, deltas[i].as_mut_ptr().cast(), lengths[i] as _);
+        }
+        let lsn = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as u8, 0);
+        for (leaf, _) in leaves {
+            set_lsn(leaf, lsn);
+        }
+    }
+}
+
+/// `PageSetLSN`.
+unsafe fn set_lsn(locked: &Exclusive, lsn: pg_sys::XLogRecPtr) {
+    // SAFETY: the caller has the page exclusively locked; pd_lsn is the header's first field.
+    unsafe {
+        let header = pg_sys::BufferGetBlock(locked.buffer()).cast::<pg_sys::PageHeaderData>();
+        (*header).pd_lsn = pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
+    }
+}
+
+/// Fills a page that nobody else can see yet, and logs it whole.
+pub fn write_new(locked: &Exclusive, image: &PageBytes, log: bool) {
+    critical(|| {
+        // SAFETY: the page is exclusively locked, and nothing else refers to its bytes now.
+        unsafe {
+            pg_sys::BufferGetBlock(locked.buffer()).cast::<PageBytes>().write(*image);
+            pg_sys::MarkBufferDirty(locked.buffer());
+            if log {
+                pg_sys::log_newpage_buffer(locked.buffer(), true);
+            }
+        }
+    });
+}

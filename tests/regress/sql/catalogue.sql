@@ -1,0 +1,39 @@
+-- Rules that every object of the extension keeps. Each query lists the exceptions.
+CREATE VIEW member AS
+  SELECT classid, objid FROM pg_depend
+  WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+    AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_simhash');
+CREATE VIEW member_function AS SELECT p.* FROM pg_proc p JOIN member ON classid = 'pg_proc'::regclass AND objid = p.oid;
+
+-- Functions, types and operators have a comment.
+SELECT oid::regprocedure AS without_comment FROM member_function
+  WHERE obj_description(oid, 'pg_proc') IS NULL ORDER BY oid::regprocedure::text COLLATE "C";
+SELECT t.oid::regtype AS without_comment FROM pg_type t JOIN member ON classid = 'pg_type'::regclass AND objid = t.oid
+  WHERE obj_description(t.oid, 'pg_type') IS NULL AND t.typelem = 0 ORDER BY t.typname;
+SELECT o.oid::regoperator AS without_comment FROM pg_operator o JOIN member ON classid = 'pg_operator'::regclass AND objid = o.oid
+  WHERE obj_description(o.oid, 'pg_operator') IS NULL ORDER BY o.oid::regoperator::text COLLATE "C";
+
+-- Functions are immutable, strict and safe in parallel workers, but for these.
+SELECT oid::regprocedure AS function, provolatile, proisstrict, proparallel FROM member_function
+  WHERE (provolatile, proisstrict, proparallel) <> ('i', true, 's')
+  ORDER BY oid::regprocedure::text COLLATE "C";
+
+-- Functions are in this library or PostgreSQL's own, but for these.
+SELECT p.oid::regprocedure AS function, lanname FROM member_function p JOIN pg_language l ON l.oid = prolang
+  WHERE lanname NOT IN ('c', 'internal') OR lanname = 'c' AND probin <> '$libdir/pg_simhash'
+  ORDER BY p.oid::regprocedure::text COLLATE "C";
+
+-- What touches text says what it costs: more than an operator on numbers.
+SELECT oid::regprocedure AS cheap FROM member_function
+  WHERE proname ~ '^(simhash|esimhash|imatch|minhash|ksentence|shingle)' AND proname !~ '_(in|out|recv|send|support)$' AND procost <= 1
+    AND 'text'::regtype = ANY (proargtypes) ORDER BY oid::regprocedure::text COLLATE "C";
+
+-- Equality, hashing and order belong together: an operator that can hash or merge has its operator class.
+SELECT o.oid::regoperator AS no_class FROM pg_operator o JOIN member ON classid = 'pg_operator'::regclass AND objid = o.oid
+  WHERE (oprcanhash OR oprcanmerge) AND NOT EXISTS (SELECT FROM pg_amop WHERE amopopr = o.oid) ORDER BY 1;
+
+-- Every operator class is valid.
+SELECT opcname AS invalid FROM pg_opclass c JOIN member ON classid = 'pg_opclass'::regclass AND objid = c.oid
+  WHERE NOT amvalidate(c.oid) ORDER BY 1;
+
+DROP VIEW member_function, member;

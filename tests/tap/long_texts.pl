@@ -1,0 +1,45 @@
+# Texts of any length: a text repeated has the features of the text once, so uniform weights give the same fingerprint.
+# With `soak` in PG_TEST_EXTRA up to the longest text PostgreSQL can hold.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $soak = ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/;
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_simhash'");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
+
+my %once = (
+	English => 'The quick brown fox jumps over the lazy dog. ',
+	# A run of Han characters is cut into words in stretches; the Latin word ends the run.
+	Chinese => '我们在北京大学的图书馆里学习数据库系统。Linux ',
+	mixed => 'PostgreSQL 是一个开源数据库, ok? 👍🏽 ');
+for my $megabytes ($soak ? (20, 200, 1023) : 20)
+{
+	for my $name (sort keys %once)
+	{
+		for my $call ('simhash(%s, \'{"weight": "uniform"}\')', 'simhash128(%s, \'{"weight": "uniform", "tokenizer": "char"}\')')
+		{
+			my $single = sprintf($call, "'$once{$name}'");
+			my $repeated = sprintf($call, sprintf(q{repeat('%s', %d)}, $once{$name}, $megabytes * 1048576 / length($once{$name}) - 8));
+			is($node->safe_psql('postgres', "SELECT $single = $repeated"), 't', "$name, $megabytes MB: " . sprintf($call, 'body'));
+		}
+	}
+}
+
+my $length = $soak ? 100_000_000 : 1_000_000;
+is( $node->safe_psql('postgres', qq{SELECT cardinality(t), length(t[1]) FROM simhash_tokens(repeat('a', $length), '{"tokenizer": "word"}') t}),
+	"1|$length", "a word of $length characters is one token");
+is($node->safe_psql('postgres', "SELECT simhash(repeat('a', $length)) = simhash(repeat('a', $length + 1))"),
+	'f', 'its last character counts');
+is( $node->safe_psql('postgres', qq{SELECT simhash(repeat('a', $length)) = simhash_from(ARRAY[repeat('a', $length)])}),
+	't', 'it is the same feature as when it is given');
+is($node->safe_psql('postgres', "SELECT simhash(repeat(' .,', $length)) IS NULL"), 't', 'a long text without features has no fingerprint');
+is($node->safe_psql('postgres', "SELECT length(simhash_normalize(repeat('a ', $length)))"), 2 * $length - 1, 'normalising keeps its words');
+
+$node->stop;
+done_testing();
