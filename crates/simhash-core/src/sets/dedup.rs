@@ -186,7 +186,9 @@ impl BuildHasher for ByItself {
     }
 }
 
-struct FirstWord(Option<u64>);
+/// Hashes by the first word it is given.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct FirstWord(Option<u64>);
 
 impl Hasher for FirstWord {
     fn finish(&self) -> u64 {
