@@ -5,13 +5,14 @@ use simhash_core::config::Config;
 use simhash_core::simhash::{Simhasher, SimhasherError};
 
 use crate::error::raise;
+use crate::models::{Schema, find};
 use crate::types::ConfigText;
 
 /// The call site's [`Simhasher`] for `config`: made at the first row, and again only when a row
 /// brings another config.
 pub fn simhasher<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Simhasher {
     keep(fcinfo, |made_for: &String| made_for == config.as_str(), || {
-        (config.as_str().to_owned(), new_simhasher(config))
+        (config.as_str().to_owned(), new_simhasher(config, fcinfo))
     })
 }
 
@@ -42,18 +43,28 @@ pub fn keep<'a, K, T>(
 }
 
 /// A [`Simhasher`] for one call.
-pub fn new_simhasher(config: &ConfigText<'_>) -> Simhasher {
-    simhasher_for(config.config())
+pub fn new_simhasher(config: &ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Simhasher {
+    simhasher_for(config.config(), Schema::of_call(fcinfo))
 }
 
-/// A [`Simhasher`] for a config that is at hand.
-pub fn simhasher_for(config: Config) -> Simhasher {
-    Simhasher::new(config).unwrap_or_else(|error| match error {
-        SimhasherError::NeedsModel(name) => raise(
-            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-            format!("model \"{name}\" does not exist"),
-            "No model has been trained in this database.",
-        ),
+/// A [`Simhasher`] for a config that is at hand; its model, if it names one, is looked for in the extension's schema.
+pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
+    let made = match &config.model {
+        None => Simhasher::new(config),
+        Some(name) => {
+            let model = find(schema, name);
+            Simhasher::with_model(config, model)
+        }
+    };
+    made.unwrap_or_else(|error| {
+        let hint = match &error {
+            SimhasherError::NeedsModel(_) => "Name it as \"model\" in the config.",
+            SimhasherError::OtherFeatures(_) => {
+                "Tokenizer, shingle, normalize, stopwords and hmm must be those that it was trained with."
+            }
+            SimhasherError::NoPercentiles(_) => "Give the cap as a number greater than 0.",
+        };
+        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), hint)
     })
 }
 

@@ -1,7 +1,7 @@
 //! `dedup_texts`: the two-stage pipeline over a query's texts, in one pass.
 
 use pgrx::iter::TableIterator;
-use pgrx::{PgSqlErrorCode, name, pg_extern};
+use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::sets::dedup::{Deduplicator, Duplicate, Exact};
 
 use super::call_site::{interrupts, new_simhasher};
@@ -27,6 +27,7 @@ fn dedup_texts(
     exact: Option<Text<'_>>,
     config: Option<ConfigText<'_>>,
     distance: Option<i32>,
+    fcinfo: pg_sys::FunctionCallInfo,
 ) -> Rows {
     let (Some(query), Some(exact), Some(config)) = (query, exact, config) else {
         raise(
@@ -36,7 +37,7 @@ fn dedup_texts(
         )
     };
     let mut stream = Deduplicator::new(exact_named(exact.as_str()), distance.map(checked_distance));
-    let mut simhasher = new_simhasher(&config);
+    let mut simhasher = new_simhasher(&config, fcinfo);
     let mut interrupt = interrupts();
     let mut duplicates: Vec<(i64, Duplicate)> = Vec::new();
     let mut memory_checked = 0u32;

@@ -12,6 +12,7 @@ use simhash_core::sets::set_config;
 
 use super::call_site::{interrupts, keep, simhasher_for};
 use crate::error::raise;
+use crate::models::Schema;
 use crate::types::minhash::{Signature, origin};
 use crate::types::{ConfigText, Text};
 
@@ -37,7 +38,7 @@ fn minhash(
         let config_of_set = set_config(&config_of_call, config_of_call.shingle);
         let origin = origin(&config_of_set);
         let maker =
-            Maker { simhasher: simhasher_for(config_of_set), minhasher: MinHasher::new(components), origin };
+            Maker { simhasher: simhasher_for(config_of_set, Schema::of_call(fcinfo)), minhasher: MinHasher::new(components), origin };
         ((permutations, config.as_str().to_owned()), maker)
     });
     let components = maker.minhasher.text_signature(&mut maker.simhasher, body.as_str(), &mut interrupts())?;

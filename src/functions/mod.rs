@@ -1,8 +1,8 @@
 //! The SQL functions: arguments in, the core's answer out.
 
 mod bloom;
-mod call_site;
-mod cursor;
+pub mod call_site;
+pub mod cursor;
 mod dedup_texts;
 pub mod distance;
 mod evaluate;

@@ -8,6 +8,7 @@ use simhash_core::sets::shingles::{ShingleSet, distinct};
 
 use super::call_site::{interrupts, keep, simhasher_for};
 use crate::error::raise;
+use crate::models::Schema;
 use crate::types::{ConfigText, Text};
 
 /// The call site's maker of shingles of `k` tokens.
@@ -21,7 +22,7 @@ fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_
                 &format!("Allowed: 1 to {MAX_SHINGLE}."),
             )
         });
-        ((k, config.as_str().to_owned()), simhasher_for(set_config(&config.config(), tokens)))
+        ((k, config.as_str().to_owned()), simhasher_for(set_config(&config.config(), tokens), Schema::of_call(fcinfo)))
     })
 }
 
