@@ -15,12 +15,13 @@ use crate::error::raise;
 use crate::functions::call_site::{interrupts, keep, simhasher_for};
 use crate::types::{Fp64, Fp128, Text, sql_type};
 
-/// E-Simhash's choices: cap at the 90th percentile, features at their places.
+/// E-Simhash's choices: cap at the 90th percentile, features at their places. `paper` as position would carry the order of a
+/// short text in one or two bits that seldom change; `spread` costs as much recall and tells it (docs/methods/esimhash.md).
 fn esimhash_config(model: &Model, name: &str) -> Config {
     Config {
         weight: Weight::Entropy,
         model: Some(name.to_owned()),
-        position: Position::Paper,
+        position: Position::Spread,
         cap: Some(Cap::Percentile(90)),
         ..model.config().clone()
     }

@@ -287,6 +287,7 @@ impl Simhasher {
             Position::None => 0,
             Position::Paper => rank as u128,
             Position::Bucket => BUCKETS * rank as u128 / distinct as u128,
+            Position::Spread => SPREAD[SPREAD.len() * rank / distinct],
         }
     }
 
@@ -299,6 +300,23 @@ impl Simhasher {
         }
     }
 }
+
+/// What [`Position::Spread`] XORs into the hashes of each eighth of a text: unrelated patterns (the fraction of pi, 128 bits
+/// each, from its first hexadecimal digit on) over every fourth bit. A quarter of the bits tells the order of a text, the other three
+/// do not heed it.
+const SPREAD: [u128; 8] = {
+    const EVERY_FOURTH: u128 = 0x1111_1111_1111_1111_1111_1111_1111_1111;
+    [
+        0,
+        0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344 & EVERY_FOURTH,
+        0xa409_3822_299f_31d0_082e_fa98_ec4e_6c89 & EVERY_FOURTH,
+        0x4528_21e6_38d0_1377_be54_66cf_34e9_0c6c & EVERY_FOURTH,
+        0xc0ac_29b7_c97c_50dd_3f84_d5b5_b547_0917 & EVERY_FOURTH,
+        0x9216_d5d9_8979_fb1b_d131_0ba6_98df_b5ac & EVERY_FOURTH,
+        0x2ffd_72db_d01a_dfb7_b8e1_afed_6a26_7e96 & EVERY_FOURTH,
+        0xba7c_9045_f12c_7f99_24a1_9947_b391_6cf7 & EVERY_FOURTH,
+    ]
+};
 
 /// A model, and what it knows of the features of the present text.
 struct Known {
