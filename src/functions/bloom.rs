@@ -24,7 +24,9 @@ fn shape(expected: i64, rate: f32) -> Shape {
         let hint = match error {
             ShapeError::Expected(_) => "Expect 1 text or more.",
             ShapeError::Rate(_) => "A rate is greater than 0 and less than 1, such as 0.01.",
-            ShapeError::TooLarge(_) => "Expect fewer texts, or allow a greater rate: 4294967296 bits are the most.",
+            ShapeError::TooLarge(_) => {
+                "Expect fewer texts, or allow a greater rate: 4294967296 bits are the most."
+            }
         };
         raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), hint)
     })
@@ -51,11 +53,7 @@ fn stored(state: State, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
     let mut context = std::ptr::null_mut();
     // SAFETY: PostgreSQL passes a valid call, and sets the context when it is one of an aggregate.
     if unsafe { pg_sys::AggCheckCallContext(fcinfo, &mut context) } == 0 {
-        raise(
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            "function called outside of an aggregate".into(),
-            "",
-        )
+        raise(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, "function called outside of an aggregate".into(), "")
     }
     let state = PgMemoryContexts::For(context).leak_and_drop_on_delete(state);
     Internal::from(Some(pg_sys::Datum::from(state)))

@@ -11,9 +11,11 @@ use crate::types::ConfigText;
 /// The call site's [`Simhasher`] for `config`: made at the first row, and again only when a row
 /// brings another config.
 pub fn simhasher<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Simhasher {
-    keep(fcinfo, |made_for: &String| made_for == config.as_str(), || {
-        (config.as_str().to_owned(), new_simhasher(config, fcinfo))
-    })
+    keep(
+        fcinfo,
+        |made_for: &String| made_for == config.as_str(),
+        || (config.as_str().to_owned(), new_simhasher(config, fcinfo)),
+    )
 }
 
 /// What the call site keeps: made at the first row, and again when `serves` says that it was made for another
@@ -49,6 +51,7 @@ pub fn new_simhasher(config: &ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) 
 
 /// A [`Simhasher`] for a config that is at hand; its model, if it names one, is looked for in the extension's schema.
 pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
+    let named = config.model.as_ref().map(|name| format!("model \"{name}\": ")).unwrap_or_default();
     let made = match &config.model {
         None => Simhasher::new(config),
         Some(name) => {
@@ -64,7 +67,7 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
             }
             SimhasherError::NoPercentiles(_) => "Give the cap as a number greater than 0.",
         };
-        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), hint)
+        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{named}{error}"), hint)
     })
 }
 

@@ -30,9 +30,8 @@ impl Row<'_> {
     pub fn datum(&self, column: usize) -> Option<pg_sys::Datum> {
         let mut is_null = true;
         // SAFETY: tuple and descriptor are those of the row at hand; columns are counted from 1.
-        let datum = unsafe {
-            pg_sys::SPI_getbinval(self.tuple, self.descriptor, column as i32 + 1, &mut is_null)
-        };
+        let datum =
+            unsafe { pg_sys::SPI_getbinval(self.tuple, self.descriptor, column as i32 + 1, &mut is_null) };
         (!is_null).then_some(datum)
     }
 
@@ -79,7 +78,8 @@ pub fn for_each_row(query: &str, columns: &[Column<'_>], sink: &mut dyn FnMut(&R
         if plan.is_null() || !pg_sys::SPI_is_cursor_plan(plan) {
             raise_unfit(query, "it is not one query that returns rows", columns);
         }
-        let portal = pg_sys::SPI_cursor_open(std::ptr::null(), plan, std::ptr::null_mut(), std::ptr::null(), false);
+        let portal =
+            pg_sys::SPI_cursor_open(std::ptr::null(), plan, std::ptr::null_mut(), std::ptr::null(), false);
         let types = check_columns(query, (*portal).tupDesc, columns);
         // What a row's values are detoasted or converted into, freed with each batch.
         let mut scratch = PgMemoryContexts::new("rows of a pg_simhash query");

@@ -59,7 +59,9 @@ fn simhash_evaluate(pairs: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Rows {
             // SAFETY: the columns' types were checked; a bigint has the representation of a fingerprint64.
             unsafe {
                 if width == 128 {
-                    Fp128::from_datum(a, false).zip(Fp128::from_datum(b, false)).map(|(a, b)| a.0.hamming(b.0))
+                    Fp128::from_datum(a, false)
+                        .zip(Fp128::from_datum(b, false))
+                        .map(|(a, b)| a.0.hamming(b.0))
                 } else {
                     Fp64::from_datum(a, false).zip(Fp64::from_datum(b, false)).map(|(a, b)| a.0.hamming(b.0))
                 }
@@ -84,7 +86,8 @@ impl Counts {
     #[allow(clippy::type_complexity)] // the columns of the function
     fn rows(self) -> impl Iterator<Item = (i32, i64, i64, i64, i64, Option<f64>, Option<f64>, Option<f64>)> {
         let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
-        let (all_duplicates, all_others) = (self.duplicates.iter().sum::<u64>(), self.others.iter().sum::<u64>());
+        let (all_duplicates, all_others) =
+            (self.duplicates.iter().sum::<u64>(), self.others.iter().sum::<u64>());
         let (mut tp, mut fp) = (0, 0);
         (0..self.duplicates.len() - 1).map(move |distance| {
             tp += self.duplicates[distance];
@@ -153,19 +156,13 @@ fn blocks<F: Key>(fp: F, blocks: i32, least: u32) -> Vec<(i16, i64)> {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_blocks_64(
-    fp: Fp64,
-    count: i32,
-) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
+fn simhash_blocks_64(fp: Fp64, count: i32) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
     TableIterator::new(blocks(fp.0, count, 1))
 }
 
 /// At least two blocks, for a key has 64 bits.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_blocks_128(
-    fp: Fp128,
-    count: i32,
-) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
+fn simhash_blocks_128(fp: Fp128, count: i32) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
     TableIterator::new(blocks(fp.0, count, 2))
 }
 
@@ -176,4 +173,3 @@ fn hamming_fingerprint64_array(a: Array<'_, i64>, b: Array<'_, i64>) -> Option<i
     let distance = |(a, b): (Option<i64>, Option<i64>)| Some((a? as u64).hamming(b? as u64) as i32);
     a.iter().zip(b.iter()).filter_map(distance).min()
 }
-

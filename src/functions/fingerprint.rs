@@ -55,7 +55,9 @@ fn simhash_features(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> TableIterator<'static, (name!(feature, Text<'static>), name!(weight, f32), name!(hash, Fp64))> {
     TableIterator::new(
-        features::<u64>(body, config, fcinfo).into_iter().map(|f| (Text::from(f.text), f.weight, Fp64(f.hash))),
+        features::<u64>(body, config, fcinfo)
+            .into_iter()
+            .map(|f| (Text::from(f.text), f.weight, Fp64(f.hash))),
     )
 }
 
@@ -66,7 +68,9 @@ fn simhash128_features(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> TableIterator<'static, (name!(feature, Text<'static>), name!(weight, f32), name!(hash, Fp128))> {
     TableIterator::new(
-        features::<u128>(body, config, fcinfo).into_iter().map(|f| (Text::from(f.text), f.weight, Fp128(f.hash))),
+        features::<u128>(body, config, fcinfo)
+            .into_iter()
+            .map(|f| (Text::from(f.text), f.weight, Fp128(f.hash))),
     )
 }
 

@@ -18,7 +18,8 @@ fn ksentence(body: Text<'_>, k: i32, fcinfo: pg_sys::FunctionCallInfo) -> Option
             "Allowed: 1 or more.",
         )
     });
-    let normalizer = keep(fcinfo, |()| true, || ((), simhasher_for(normalize_config(), Schema::of_call(fcinfo))));
+    let normalizer =
+        keep(fcinfo, |()| true, || ((), simhasher_for(normalize_config(), Schema::of_call(fcinfo))));
     let normalized = normalizer.normalize(body.as_str(), &mut interrupts());
     longest_sentences(&normalized, k).map(|md5| Fp128(u128::from_be_bytes(md5)))
 }

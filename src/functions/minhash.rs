@@ -30,18 +30,21 @@ fn minhash(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Option<Signature> {
-    let serves =
-        |made_for: &(i32, String)| made_for.0 == permutations && made_for.1 == config.as_str();
+    let serves = |made_for: &(i32, String)| made_for.0 == permutations && made_for.1 == config.as_str();
     let maker = keep(fcinfo, serves, || {
         let components = components(permutations);
         let config_of_call = config.config();
         let config_of_set = set_config(&config_of_call, config_of_call.shingle);
         let origin = origin(&config_of_set);
-        let maker =
-            Maker { simhasher: simhasher_for(config_of_set, Schema::of_call(fcinfo)), minhasher: MinHasher::new(components), origin };
+        let maker = Maker {
+            simhasher: simhasher_for(config_of_set, Schema::of_call(fcinfo)),
+            minhasher: MinHasher::new(components),
+            origin,
+        };
         ((permutations, config.as_str().to_owned()), maker)
     });
-    let components = maker.minhasher.text_signature(&mut maker.simhasher, body.as_str(), &mut interrupts())?;
+    let components =
+        maker.minhasher.text_signature(&mut maker.simhasher, body.as_str(), &mut interrupts())?;
     Some(Signature { origin: maker.origin, components })
 }
 
@@ -60,7 +63,11 @@ fn minhash_jaccard(a: Signature, b: Signature) -> f32 {
     if a.components.len() != b.components.len() {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("cannot compare signatures of {} and {} components", a.components.len(), b.components.len()),
+            format!(
+                "cannot compare signatures of {} and {} components",
+                a.components.len(),
+                b.components.len()
+            ),
             "Make both with the same number of permutations.",
         )
     }
@@ -100,7 +107,10 @@ fn checked_keys(signature: &Signature, banding: Banding) -> Vec<i64> {
     if banding.components() > components {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{} bands of {} rows do not fit a signature of {components} components", banding.bands, banding.rows),
+            format!(
+                "{} bands of {} rows do not fit a signature of {components} components",
+                banding.bands, banding.rows
+            ),
             "The signature must have bands times rows components, or more.",
         )
     }

@@ -22,7 +22,10 @@ fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_
                 &format!("Allowed: 1 to {MAX_SHINGLE}."),
             )
         });
-        ((k, config.as_str().to_owned()), simhasher_for(set_config(&config.config(), tokens), Schema::of_call(fcinfo)))
+        (
+            (k, config.as_str().to_owned()),
+            simhasher_for(set_config(&config.config(), tokens), Schema::of_call(fcinfo)),
+        )
     })
 }
 

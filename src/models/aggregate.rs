@@ -3,7 +3,7 @@
 use pgrx::datum::Internal;
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::models::Model;
-use simhash_core::models::train::Trainer;
+use simhash_core::models::train::{TrainError, Trainer};
 
 use super::cache::Schema;
 use super::store;
@@ -13,19 +13,25 @@ use crate::functions::call_site::interrupts;
 use crate::guc::work_mem;
 use crate::types::{ConfigText, Text};
 
+/// What an aggregate has counted, and the config that it was given, as text.
+struct State {
+    trainer: Trainer,
+    config: String,
+}
+
 /// The state that a call was given.
-fn given<'a>(state: Internal) -> Option<&'a mut Trainer> {
+fn given<'a>(state: Internal) -> Option<&'a mut State> {
     // SAFETY: only the functions here make states of this aggregate, and no two references exist at a time.
-    state.unwrap().map(|datum| unsafe { &mut *datum.cast_mut_ptr::<Trainer>() })
+    state.unwrap().map(|datum| unsafe { &mut *datum.cast_mut_ptr::<State>() })
 }
 
 /// The same state, to be passed to the next call.
-fn returned(state: Option<&mut Trainer>) -> Internal {
+fn returned(state: Option<&mut State>) -> Internal {
     Internal::from(state.map(|state| pg_sys::Datum::from(std::ptr::from_mut(state))))
 }
 
 /// Puts a state where it lives as long as the aggregate.
-fn stored<'a>(trainer: Trainer, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Trainer {
+fn stored<'a>(trainer: Trainer, config: String, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
     let mut context = std::ptr::null_mut();
     // SAFETY: PostgreSQL passes a valid call, and sets the context when it is one of an aggregate.
     unsafe {
@@ -36,7 +42,7 @@ fn stored<'a>(trainer: Trainer, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Tra
                 "",
             )
         }
-        &mut *PgMemoryContexts::For(context).leak_and_drop_on_delete(trainer)
+        &mut *PgMemoryContexts::For(context).leak_and_drop_on_delete(State { trainer, config })
     }
 }
 
@@ -58,37 +64,40 @@ fn simhash_train_agg_add(
 ) -> Internal {
     let state = given(state);
     let (Some(body), Some(config)) = (body, config) else { return returned(state) };
-    let trainer = state.unwrap_or_else(|| stored(new_trainer(&config), fcinfo));
-    if let Err(error) = trainer.add(body.as_str(), &mut interrupts()) {
+    let state = state.unwrap_or_else(|| stored(new_trainer(&config), config.as_str().to_owned(), fcinfo));
+    if state.config != config.as_str() {
+        raise_train_error(TrainError::NotATrainer);
+    }
+    if let Err(error) = state.trainer.add(body.as_str(), &mut interrupts()) {
         raise_train_error(error);
     }
-    if trainer.documents().is_multiple_of(256) {
-        check_memory(trainer);
+    if state.trainer.documents().is_multiple_of(256) {
+        check_memory(&state.trainer);
     }
-    returned(Some(trainer))
+    returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn simhash_train_agg_combine(state: Internal, other: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
     let (state, other) = (given(state), given(other));
     let Some(other) = other else { return returned(state) };
-    let trainer = match state {
-        Some(trainer) => trainer,
-        None => match Trainer::new(other.config()) {
-            Ok(trainer) => stored(trainer, fcinfo),
+    let state = match state {
+        Some(state) => state,
+        None => match Trainer::new(other.trainer.config()) {
+            Ok(trainer) => stored(trainer, other.config.clone(), fcinfo),
             Err(error) => raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string(), ""),
         },
     };
-    if let Err(error) = trainer.combine(other) {
+    if let Err(error) = state.trainer.combine(&other.trainer) {
         raise_train_error(error);
     }
-    check_memory(trainer);
-    returned(Some(trainer))
+    check_memory(&state.trainer);
+    returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_train_agg_serialize(state: Internal) -> Vec<u8> {
-    given(state).map_or_else(Vec::new, |trainer| trainer.to_bytes())
+    given(state).map_or_else(Vec::new, |state| state.trainer.to_bytes())
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -98,7 +107,10 @@ fn simhash_train_agg_deserialize(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Internal {
     match Trainer::from_bytes(bytes) {
-        Ok(trainer) => returned(Some(stored(trainer, fcinfo))),
+        Ok(trainer) => {
+            let config = trainer.config().to_string();
+            returned(Some(stored(trainer, config, fcinfo)))
+        }
         Err(_) => {
             raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed state of simhash_train_agg".into(), "")
         }
@@ -108,7 +120,8 @@ fn simhash_train_agg_deserialize(
 /// By a copy, for the state may be asked again.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn simhash_train_agg_final(state: Internal) -> Option<Vec<u8>> {
-    let copy = Trainer::from_bytes(&given(state)?.to_bytes()).unwrap_or_else(|error| raise_train_error(error));
+    let copy = Trainer::from_bytes(&given(state)?.trainer.to_bytes())
+        .unwrap_or_else(|error| raise_train_error(error));
     Some(copy.finish(None).as_bytes().to_vec())
 }
 

@@ -19,7 +19,11 @@ impl Schema {
         // SAFETY: PostgreSQL passes a valid call; the look-up is in a system cache.
         unsafe {
             let flinfo = (*fcinfo).flinfo;
-            Schema(if flinfo.is_null() { pg_sys::InvalidOid } else { pg_sys::get_func_namespace((*flinfo).fn_oid) })
+            Schema(if flinfo.is_null() {
+                pg_sys::InvalidOid
+            } else {
+                pg_sys::get_func_namespace((*flinfo).fn_oid)
+            })
         }
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use pgrx::iter::TableIterator;
 use pgrx::{IntoDatum, PgSqlErrorCode, name, pg_extern, pg_sys};
+use simhash_core::Simhasher;
 use simhash_core::config::{Cap, Config, MAX_SHINGLE, Position, Weight};
 use simhash_core::hash::feature_hash;
 use simhash_core::models::lexicons::fingerprints;
 use simhash_core::models::{Model, imatch as core_imatch};
-use simhash_core::Simhasher;
 
 use super::cache::{Schema, find};
 use crate::error::raise;
@@ -29,11 +29,15 @@ fn esimhash_config(model: &Model, name: &str) -> Config {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn esimhash(body: Text<'_>, model: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
-    let simhasher = keep(fcinfo, |name: &String| name == model.as_str(), || {
-        let schema = Schema::of_call(fcinfo);
-        let config = esimhash_config(&find(schema, model.as_str()), model.as_str());
-        (model.as_str().to_owned(), simhasher_for(config, schema))
-    });
+    let simhasher = keep(
+        fcinfo,
+        |name: &String| name == model.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            let config = esimhash_config(&find(schema, model.as_str()), model.as_str());
+            (model.as_str().to_owned(), simhasher_for(config, schema))
+        },
+    );
     simhasher.fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
 }
 
@@ -44,12 +48,16 @@ struct Lexicon {
 }
 
 fn lexicon<'a>(fcinfo: pg_sys::FunctionCallInfo, name: &Text<'_>) -> &'a mut Lexicon {
-    keep(fcinfo, |kept: &String| kept == name.as_str(), || {
-        let schema = Schema::of_call(fcinfo);
-        let model = find(schema, name.as_str());
-        let simhasher = simhasher_for(model.config().clone(), schema);
-        (name.as_str().to_owned(), Lexicon { model, simhasher })
-    })
+    keep(
+        fcinfo,
+        |kept: &String| kept == name.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            let model = find(schema, name.as_str());
+            let simhasher = simhasher_for(model.config().clone(), schema);
+            (name.as_str().to_owned(), Lexicon { model, simhasher })
+        },
+    )
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -68,24 +76,32 @@ fn simhash_lexicons(
             &format!("Allowed: 0 to {MOST}, beside the whole one."),
         )
     }
-    let shingle = usize::try_from(shingle).ok().filter(|k| (1..=MAX_SHINGLE).contains(k)).unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{shingle} is not a number of tokens for a shingle"),
-            &format!("Allowed: 1 to {MAX_SHINGLE}."),
-        )
-    });
+    let shingle =
+        usize::try_from(shingle).ok().filter(|k| (1..=MAX_SHINGLE).contains(k)).unwrap_or_else(|| {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("{shingle} is not a number of tokens for a shingle"),
+                &format!("Allowed: 1 to {MAX_SHINGLE}."),
+            )
+        });
     let lexicon = lexicon(fcinfo, &model);
     if lexicon.model.config().shingle != 1 {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("model \"{}\" was trained on shingles of {} tokens", model.as_str(), lexicon.model.config().shingle),
+            format!(
+                "model \"{}\" was trained on shingles of {} tokens",
+                model.as_str(),
+                lexicon.model.config().shingle
+            ),
             "A lexicon is one of tokens: train a model with shingle 1.",
         )
     }
     let parts = lexicons as usize;
     let simhasher = &mut lexicon.simhasher;
-    Fingerprints::new(&fingerprints(&lexicon.model, simhasher, body.as_str(), parts, shingle, &mut interrupts()), fcinfo)
+    Fingerprints::new(
+        &fingerprints(&lexicon.model, simhasher, body.as_str(), parts, shingle, &mut interrupts()),
+        fcinfo,
+    )
 }
 
 /// A fingerprint64[], made.
@@ -96,8 +112,10 @@ sql_type!(Fingerprints, "fingerprint64[]");
 impl Fingerprints {
     /// For a function that returns a fingerprint64[].
     fn new(fingerprints: &[Option<u64>], fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        let mut values: Vec<pg_sys::Datum> =
-            fingerprints.iter().map(|fp| Fp64(fp.unwrap_or(0)).into_datum().unwrap_or(pg_sys::Datum::null())).collect();
+        let mut values: Vec<pg_sys::Datum> = fingerprints
+            .iter()
+            .map(|fp| Fp64(fp.unwrap_or(0)).into_datum().unwrap_or(pg_sys::Datum::null()))
+            .collect();
         let mut nulls: Vec<bool> = fingerprints.iter().map(Option::is_none).collect();
         let (mut length, mut lower_bound) = (fingerprints.len() as i32, 1);
         // SAFETY: PostgreSQL passes a valid call; the element's type is that of the array that the function is declared
@@ -144,7 +162,8 @@ fn imatch(
         )
     }
     let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
-    core_imatch::imatch(model, simhasher, body.as_str(), low.into(), high.into(), &mut interrupts()).map(Fp128)
+    core_imatch::imatch(model, simhasher, body.as_str(), low.into(), high.into(), &mut interrupts())
+        .map(Fp128)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -155,5 +174,7 @@ fn simhash_model_term(
 ) -> TableIterator<'static, (name!(documents, i64), name!(idf, f64), name!(entropy, f64))> {
     let model = find(Schema::of_call(fcinfo), model.as_str());
     let known = model.term(feature_hash(term.as_str().as_bytes()));
-    TableIterator::new(known.into_iter().map(|(documents, term)| (i64::from(documents), term.idf, term.entropy)))
+    TableIterator::new(
+        known.into_iter().map(|(documents, term)| (i64::from(documents), term.idf, term.entropy)),
+    )
 }

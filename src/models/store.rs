@@ -89,7 +89,11 @@ impl Scan {
 }
 
 /// The row of that name: which one it is, and the model unless it is the `known` one.
-pub fn read(schema: Schema, name: &str, known: Option<RowIdentity>) -> Option<(RowIdentity, Option<Box<[u8]>>)> {
+pub fn read(
+    schema: Schema,
+    name: &str,
+    known: Option<RowIdentity>,
+) -> Option<(RowIdentity, Option<Box<[u8]>>)> {
     let mut scan = Scan::begin(schema, Some(name));
     let row = scan.next().map(|tuple| {
         // SAFETY: the tuple is valid until the scan goes on.
@@ -124,7 +128,9 @@ pub fn names(schema: Schema, most: usize) -> Vec<String> {
     while let Some(tuple) = scan.next() {
         let name = scan.column(tuple, NAME.into());
         // SAFETY: the column is a text.
-        names.extend(name.and_then(|name| unsafe { Text::from_datum(name, false) }).map(|t| t.as_str().to_owned()));
+        names.extend(
+            name.and_then(|name| unsafe { Text::from_datum(name, false) }).map(|t| t.as_str().to_owned()),
+        );
     }
     scan.end();
     names.sort();
@@ -153,10 +159,15 @@ pub fn check_new_name(schema: Schema, name: &str) {
 /// Stores a model, as the caller, who must be allowed to insert into the table.
 pub fn insert(schema: Schema, name: &str, model: &Model) {
     // SAFETY: the schema exists, for the function that was called is in it; the name is palloc'd.
-    let schema_name = unsafe { std::ffi::CStr::from_ptr(pg_sys::quote_identifier(pg_sys::get_namespace_name(schema.0))) };
+    let schema_name =
+        unsafe { std::ffi::CStr::from_ptr(pg_sys::quote_identifier(pg_sys::get_namespace_name(schema.0))) };
     // Identifiers are in the server's encoding, which SPI expects; pgrx passes bytes on as they are.
     let Ok(schema_name) = schema_name.to_str() else {
-        raise(PgSqlErrorCode::ERRCODE_INVALID_NAME, "the name of the extension's schema is not UTF-8".into(), "")
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            "the name of the extension's schema is not UTF-8".into(),
+            "",
+        )
     };
     let statement = format!(
         "INSERT INTO {schema_name}.simhash_model (name, config, documents, terms, model) \

@@ -19,9 +19,8 @@ const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
 /// Counts by what of `config` decides on features; raises an ERROR if that cannot be.
 pub fn new_trainer(config: &ConfigText<'_>) -> Trainer {
-    Trainer::new(&config.config()).unwrap_or_else(|error| {
-        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), "")
-    })
+    Trainer::new(&config.config())
+        .unwrap_or_else(|error| raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), ""))
 }
 
 pub fn raise_train_error(error: TrainError) -> ! {
@@ -69,7 +68,10 @@ fn simhash_train(
         if trainer.documents().is_multiple_of(256) {
             if trainer.memory() > work_mem() {
                 if trainer.term_memory() > work_mem() / 2 {
-                    raise_out_of_memory("simhash_train", "Raise simhash.work_mem, or train on a sample of the texts.");
+                    raise_out_of_memory(
+                        "simhash_train",
+                        "Raise simhash.work_mem, or train on a sample of the texts.",
+                    );
                 }
                 trainer.spill(&mut spill);
             }

@@ -72,7 +72,11 @@ impl<'a> BloomFilter<'a> {
         let (shape, count) = Self::read_header(header)?;
         let beyond = shape.bytes() as u64 * 8 - shape.bits;
         let clear = bits.last().is_some_and(|last| last.leading_zeros() as u64 >= beyond);
-        (bits.len() == shape.bytes() && clear).then_some(BloomFilter { shape, count, bits: Cow::Borrowed(bits) })
+        (bits.len() == shape.bytes() && clear).then_some(BloomFilter {
+            shape,
+            count,
+            bits: Cow::Borrowed(bits),
+        })
     }
 
     fn read_header(header: &[u8; HEADER]) -> Option<(Shape, u64)> {
@@ -105,8 +109,10 @@ impl<'a> BloomFilter<'a> {
             return None;
         }
         let digit = |d: u8| char::from(d).to_digit(16);
-        let bits: Vec<u8> =
-            digits.iter().map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8)).collect::<Option<_>>()?;
+        let bits: Vec<u8> = digits
+            .iter()
+            .map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8))
+            .collect::<Option<_>>()?;
         let filter = BloomFilter { shape, count, bits: Cow::Owned(bits) };
         BloomFilter::from_bytes(&filter.to_bytes())?;
         Some(filter)
@@ -151,8 +157,8 @@ fn bloom_filter_in(text: &CStr) -> BloomFilter<'static> {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn bloom_filter_out(filter: BloomFilter<'_>) -> CString {
-    let mut text =
-        format!("m={},k={},count={},bits=", filter.shape.bits, filter.shape.hashes, filter.count).into_bytes();
+    let mut text = format!("m={},k={},count={},bits=", filter.shape.bits, filter.shape.hashes, filter.count)
+        .into_bytes();
     let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
     text.extend(filter.bits.iter().flat_map(|&byte| [hex(byte >> 4), hex(byte & 15)]));
     CString::new(text).unwrap_or_default()

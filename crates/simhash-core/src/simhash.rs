@@ -14,8 +14,8 @@ use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
 use crate::models::{Model, Term};
 use crate::normalize::{self, normalize_into};
-use crate::simd::accumulate::BitSums;
 use crate::sets::set_config;
+use crate::simd::accumulate::BitSums;
 use crate::weight::{Weighting, reads_model};
 
 /// Why a [`Simhasher`] cannot be made.
@@ -33,8 +33,10 @@ impl fmt::Display for SimhasherError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SimhasherError::NeedsModel(name) => write!(f, "the statistics of model \"{name}\" are needed"),
-            SimhasherError::OtherFeatures(config) => write!(f, "the model was trained with {config}"),
-            SimhasherError::NoPercentiles(weight) => write!(f, "a model has no percentiles of the weight {weight}"),
+            SimhasherError::OtherFeatures(config) => write!(f, "it was trained with {config}"),
+            SimhasherError::NoPercentiles(weight) => {
+                write!(f, "it has no percentiles of the weight {weight}")
+            }
         }
     }
 }
@@ -261,9 +263,13 @@ impl Simhasher {
             let weights = &mut weights[..batch.len()];
             let numbers = &counter.numbers()[batch.clone()];
             match &self.known {
-                None => weights.iter_mut().zip(numbers).for_each(|(w, &number)| *w = self.weighting.units(number)),
+                None => {
+                    weights.iter_mut().zip(numbers).for_each(|(w, &number)| *w = self.weighting.units(number))
+                }
                 Some(known) => {
-                    for ((weight, &count), &term) in weights.iter_mut().zip(numbers).zip(&known.terms[batch.clone()]) {
+                    for ((weight, &count), &term) in
+                        weights.iter_mut().zip(numbers).zip(&known.terms[batch.clone()])
+                    {
                         *weight = self.weighting.by_model(count, known.occurrences, term);
                     }
                 }
@@ -342,7 +348,8 @@ impl Known {
         self.occurrences += 1;
         if place == self.terms.len() {
             // A model knows terms by their 64-bit hash, which at 64 bits is at hand.
-            let known_by = if F::BITS == 64 { hash.to_u128() as u64 } else { feature_hash(feature.as_bytes()) };
+            let known_by =
+                if F::BITS == 64 { hash.to_u128() as u64 } else { feature_hash(feature.as_bytes()) };
             self.terms.push(self.model.term_or_unseen(known_by));
         }
     }

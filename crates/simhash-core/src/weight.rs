@@ -127,11 +127,17 @@ mod tests {
         for scheme in [Weight::Tf, Weight::Log] {
             for tf in (1..3000).chain([MAX_CAP - 1, MAX_CAP, u32::MAX]) {
                 let units = Weighting::new(scheme, None, None).units(tf);
-                assert_eq!(f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT), f64::from(units));
+                assert_eq!(
+                    f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT),
+                    f64::from(units)
+                );
             }
         }
         for units in [1, 1023, (1 << 24) - 1] {
-            assert_eq!(f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT), f64::from(units));
+            assert_eq!(
+                f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT),
+                f64::from(units)
+            );
         }
     }
 }

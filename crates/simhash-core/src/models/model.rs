@@ -233,11 +233,16 @@ mod tests {
 
     fn model(terms: u64) -> Model {
         let mut entries: Vec<Entry> = (0..terms)
-            .map(|i| Entry { hash: xxh3_64(&i.to_le_bytes()), document_frequency: i as u32 + 1, entropy: 7 * i as u32 })
+            .map(|i| Entry {
+                hash: xxh3_64(&i.to_le_bytes()),
+                document_frequency: i as u32 + 1,
+                entropy: 7 * i as u32,
+            })
             .collect();
         entries.sort_by_key(|entry| entry.hash);
         let config = Config::default();
-        let percentiles = std::array::from_fn(|row| std::array::from_fn(|column| (row * 1000 + column) as u32));
+        let percentiles =
+            std::array::from_fn(|row| std::array::from_fn(|column| (row * 1000 + column) as u32));
         Model::from_parts(&Parts { config: &config, documents: 1 << 20, percentiles, entries: &entries })
     }
 

@@ -291,7 +291,12 @@ impl Trainer {
             })
         });
         let entries: Vec<Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
-        Model::from_parts(&Parts { config: &self.config, documents: self.documents, percentiles, entries: &entries })
+        Model::from_parts(&Parts {
+            config: &self.config,
+            documents: self.documents,
+            percentiles,
+            entries: &entries,
+        })
     }
 
     /// What features weigh by how often they occur, and in how many documents.

@@ -106,7 +106,7 @@ impl Shape {
         let hash = xxh3_128(text);
         let (mut position, mut stride) = (hash as u64, (hash >> 64) as u64);
         (0..u64::from(self.hashes)).map(move |i| {
-            let bit = (u128::from(position) * u128::from(self.bits) >> 64) as u64;
+            let bit = ((u128::from(position) * u128::from(self.bits)) >> 64) as u64;
             position = position.wrapping_add(stride);
             stride = stride.wrapping_add(i + 1);
             ((bit / 8) as usize, 1 << (bit % 8))

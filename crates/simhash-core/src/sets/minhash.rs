@@ -68,8 +68,7 @@ impl MinHasher {
         interrupt: &mut dyn FnMut(),
     ) -> Option<Vec<u32>> {
         self.restart();
-        simhasher
-            .for_each_feature(text, interrupt, |shingle| self.add(feature_hash(shingle.as_bytes())));
+        simhasher.for_each_feature(text, interrupt, |shingle| self.add(feature_hash(shingle.as_bytes())));
         self.finish()
     }
 
@@ -97,7 +96,7 @@ impl MinHasher {
         while step <= self.last_step {
             let random = split_mix(&mut state);
             // The low half picks the component, the high bits are its random number.
-            let pick = step + ((random & 0xffff_ffff) * (components - step) as u64 >> 32) as usize;
+            let pick = step + (((random & 0xffff_ffff) * (components - step) as u64) >> 32) as usize;
             let component = self.exchange(step, pick);
             let value = (step as u64) << STEP_SHIFT | random >> (64 - STEP_SHIFT);
             let least = self.least[component];
@@ -243,7 +242,7 @@ mod tests {
                 let mut permutation: Vec<usize> = (0..components).collect();
                 for step in 0..components {
                     let random = split_mix(&mut state);
-                    let pick = step + ((random & 0xffff_ffff) * (components - step) as u64 >> 32) as usize;
+                    let pick = step + (((random & 0xffff_ffff) * (components - step) as u64) >> 32) as usize;
                     permutation.swap(step, pick);
                     let value = (step as u64) << STEP_SHIFT | random >> (64 - STEP_SHIFT);
                     let component = permutation[step];
