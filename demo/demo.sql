@@ -44,6 +44,8 @@ FROM doc GROUP BY source ORDER BY source;
 \set ECHO queries
 \timing on
 
+CREATE INDEX ON doc USING simhash (fp);
+
 CREATE TABLE pair AS
   SELECT a.id AS a, b.id AS b, hamming(a.fp, b.fp) AS distance
   FROM doc a JOIN doc b ON hamming(a.fp, b.fp) <= 16 AND a.id < b.id;

@@ -3,7 +3,11 @@
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 
-if [ -f "$library" ] && [ -z "$(find Cargo.toml Cargo.lock build.rs src crates sql -newer "$library" -type f -print -quit)" ]; then
+newer_source() {
+  find Cargo.toml Cargo.lock build.rs src crates sql -type d \( -name tests -o -name benches -o -name examples \) -prune -o \
+    -type f -newer "$library" -print -quit
+}
+if [ -f "$library" ] && [ -z "$(newer_source)" ]; then
   exit 0
 fi
 say "Compiling for PostgreSQL $pg_major (the first time takes some minutes)"

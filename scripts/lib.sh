@@ -4,6 +4,8 @@
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$top"
+# With it, errors would carry backtraces, and expected output would depend on who runs the tests.
+unset RUST_BACKTRACE
 
 say() { printf '%s\n' "$*"; }
 die() {

@@ -55,6 +55,9 @@ rust_is_new_enough() {
   [ -n "$version" ] && command -v cargo >/dev/null 2>&1 && version_ge "$version" "$rust_needed"
 }
 
+# The upstream version that apt would install; nothing when it has none.
+packaged_version() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9][0-9.]*\).*/\1/p'; }
+
 # Adds what brings Rust to the packages; stops when Rust is there but too old, or nothing brings a new enough one.
 need_rust() {
   rust_is_new_enough && return
@@ -66,11 +69,11 @@ need_rust() {
   fi
   command -v rustup >/dev/null 2>&1 && return
   refresh_package_lists
-  local candidate
-  candidate=$(apt-cache policy rustc 2>/dev/null | sed -n 's/^  Candidate: \([0-9.]*\).*/\1/p')
-  if [ -n "$candidate" ] && version_ge "$candidate" "$rust_needed"; then
+  local packaged
+  packaged=$(packaged_version rustc)
+  if [ -n "$packaged" ] && version_ge "$packaged" "$rust_needed"; then
     packages+=(rustc cargo)
-  elif apt-cache show rustup >/dev/null 2>&1; then
+  elif [ -n "$(packaged_version rustup)" ]; then
     packages+=(rustup)
   else
     die "Rust $rust_needed or newer is needed and this system's packages have none: install it from https://rustup.rs"

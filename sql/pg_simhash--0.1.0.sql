@@ -611,6 +611,18 @@ CREATE OPERATOR CLASS hamming_ball128_ops DEFAULT FOR TYPE hamming_ball128 USING
   OPERATOR 3 ~= (hamming_ball128, hamming_ball128),
   FUNCTION 1 simhash_kind_ball128(internal);
 
+CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer, OUT pages bigint,
+    OUT bytes_per_row double precision, OUT levels integer, OUT largest_run bigint, OUT mean_run double precision,
+    OUT fill double precision) RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL SAFE ROWS 1 COST 100000 AS 'MODULE_PATHNAME', 'simhash_index_info_wrapper';
+COMMENT ON FUNCTION simhash_index_info(regclass) IS
+  'rows and block tables of a simhash index, its size, height, the runs of rows that share a block, how full its leaves are';
+CREATE FUNCTION simhash_index_check(index regclass, heap boolean DEFAULT true) RETURNS void
+  LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE COST 100000 AS 'MODULE_PATHNAME', 'simhash_index_check_wrapper';
+COMMENT ON FUNCTION simhash_index_check(regclass, boolean) IS
+  'verifies a simhash index and, with heap, that every row is in it; an ERROR names the damaged block';
+REVOKE ALL ON FUNCTION simhash_index_check(regclass, boolean) FROM PUBLIC;
+
 --
 -- In bulk: which distance to use, and keys to repartition by
 --

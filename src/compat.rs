@@ -59,3 +59,24 @@ pub unsafe fn seek_temporary_file(file: *mut pg_sys::BufFile, at: u64) -> bool {
 const SEEK_SET: i32 = 0;
 /// `InvalidSubTransactionId`.
 const NO_SUBTRANSACTION: pg_sys::SubTransactionId = 0;
+
+/// Pins `buffer` if it still holds the block of the relation's main fork.
+///
+/// # Safety
+/// `rel` is an open relation; `buffer` is or was one of its buffers.
+pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: pg_sys::Buffer) -> bool {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        let file = (*rel).rd_node;
+        #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
+        let file = (*rel).rd_locator;
+        #[cfg(feature = "pg13")]
+        return {
+            let _ = (rel, block, buffer);
+            false
+        };
+        #[cfg(not(feature = "pg13"))]
+        pg_sys::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, block, buffer)
+    }
+}

@@ -20,6 +20,7 @@ const UNKNOWN_DISTANCE: u32 = 6;
 const ORDERED_ROWS: f64 = 10.0;
 
 /// amcostestimate.
+#[allow(clippy::too_many_arguments)]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amcostestimate(
     root: *mut pg_sys::PlannerInfo,
@@ -52,6 +53,10 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let rows = generic.numIndexTuples;
         let conditions = pg_sys::list_length((*path).indexclauses).max(1);
         let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
+        // What a standby may not trust (see amcanreturn) is not to be planned there for a bare count(*) either.
+        let untrusted =
+            (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan && pg_sys::RecoveryInProgress();
+        let leaf = if untrusted { pg_sys::disable_cost } else { leaf };
         *startup = if ordered { leaves.first * leaf } else { leaf };
         *total = (*startup).max(leaves.all * leaf) + rows * row;
         *selectivity = generic.indexSelectivity;

@@ -12,7 +12,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::search::{BlockLayout, Key};
+use simhash_core::search::{BlockLayout, Key, key::not_above};
 
 use super::kind::Kind;
 use crate::storage::damage::{Damage, raise_damage};
@@ -29,23 +29,57 @@ const CACHED_INDEXES: usize = 256;
 pub struct Inner<F> {
     pub level: u8,
     pub bounds: Bounds<F>,
-    pub separators: Box<[Entry<F>]>,
-    pub children: Box<[u32]>,
+    /// The separators, keys and TIDs apart: a search runs over the keys.
+    keys: Box<[F]>,
+    tids: Box<[u64]>,
+    pub children: Box<[Child]>,
+}
+
+/// A downlink, and the buffer that last held the child: a hint, checked by whoever pins it.
+pub struct Child {
+    pub block: u32,
+    pub recent: Cell<pg_sys::Buffer>,
 }
 
 impl<F: Key> Inner<F> {
     fn copy(page: &Page<'_>) -> Self {
+        let child = |i| Child { block: page.child(i), recent: Cell::new(pg_sys::InvalidBuffer as i32) };
         Self {
             level: page.level(),
             bounds: page.bounds(),
-            separators: page.entries().collect(),
-            children: (0..page.len()).map(|i| page.child(i)).collect(),
+            keys: (0..page.len()).map(|i| page.key(i)).collect(),
+            tids: (0..page.len()).map(|i| page.tid(i)).collect(),
+            children: (0..page.len()).map(child).collect(),
         }
+    }
+
+    fn separator(&self, child: usize) -> Entry<F> {
+        Entry { key: self.keys[child], tid: self.tids[child] }
     }
 
     /// The index of the child that covers `target`, or of the first.
     pub fn child_covering(&self, target: &Entry<F>) -> usize {
-        self.separators.partition_point(|separator| separator <= target).saturating_sub(1)
+        let mut after = not_above(&self.keys, target.key);
+        while after > 0 && self.separator(after - 1) > *target {
+            after -= 1;
+        }
+        after.saturating_sub(1)
+    }
+
+    /// As [`Inner::child_covering`], for a target that lies a little after child `from`.
+    pub fn child_covering_from(&self, from: usize, target: &Entry<F>) -> usize {
+        const NEAR: usize = 4;
+        let next = from + 1;
+        let ahead = (next..self.keys.len().min(next + NEAR)).take_while(|&i| self.separator(i) <= *target);
+        match ahead.count() {
+            NEAR => self.child_covering(target),
+            ahead => from + ahead,
+        }
+    }
+
+    /// The upper bound of a child, as far as this copy knows.
+    pub fn end_of(&self, child: usize) -> Option<Entry<F>> {
+        if child + 1 < self.keys.len() { Some(self.separator(child + 1)) } else { self.bounds.high }
     }
 }
 
@@ -70,6 +104,8 @@ impl Hasher for BlockHasher {
 /// What a backend remembers of one index.
 struct Cache<F> {
     meta: Meta,
+    /// The file is known to have so many blocks.
+    blocks: Cell<u32>,
     inner: RefCell<HashMap<u32, Rc<Inner<F>>, BuildHasherDefault<BlockHasher>>>,
 }
 
@@ -102,7 +138,11 @@ impl<F: Key> Index<F> {
         let file = rel.file();
         let known = INDEXES.with_borrow(|indexes| indexes.get(&file).cloned());
         let cache = known.and_then(|cache| cache.downcast::<Cache<F>>().ok()).unwrap_or_else(|| {
-            let cache = Rc::new(Cache::<F> { meta: Meta::read(rel), inner: RefCell::default() });
+            let cache = Rc::new(Cache::<F> {
+                meta: Meta::read(rel),
+                blocks: Cell::new(0),
+                inner: RefCell::default(),
+            });
             INDEXES.with_borrow_mut(|indexes| {
                 if indexes.len() >= CACHED_INDEXES {
                     indexes.clear();
@@ -134,6 +174,16 @@ impl<F: Key> Index<F> {
         let pages = self.rel.blocks();
         let overhead = FIRST_ROOT + self.layout.blocks();
         (f64::from(pages.saturating_sub(overhead)) / f64::from(self.layout.blocks())).max(1.0)
+    }
+
+    /// Raises XX002 if a link read from `from` leads beyond the end of the file.
+    pub fn expect_block(&self, block: u32, from: u32) {
+        if block >= self.cache.blocks.get() {
+            self.cache.blocks.set(self.rel.blocks());
+            if block >= self.cache.blocks.get() {
+                raise_damage(self.rel, from, &Damage::Link(block));
+            }
+        }
     }
 
     /// An inner page's cached copy, if there is one.

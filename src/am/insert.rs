@@ -8,11 +8,14 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::index::{Index, bits};
+use super::tree::Place;
 use super::{check_for_interrupts, pack_tid, with_key_type};
+use crate::storage::buffer::prefetch;
 use crate::storage::page::Addition;
 use crate::storage::{Entry, Exclusive, IndexRel, wal};
 
 /// aminsert.
+#[allow(clippy::too_many_arguments)]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn aminsert(
     rel: pg_sys::Relation,
@@ -69,10 +72,19 @@ impl<F: Key> Index<F> {
         tables: &[u8],
         entry: &impl Fn(u8) -> Entry<F>,
     ) -> Result<Vec<(Exclusive, Addition)>, u8> {
+        // Find all leaves before the first is locked, so that memory fetches them side by side.
+        let mut places: [Option<Place<F>>; wal::MAX_PAGES] = Default::default();
+        for (&table, place) in tables.iter().zip(&mut places) {
+            let found = self.locate(table, &entry(table));
+            if let Some(parent) = &found.parent {
+                prefetch(self.rel, found.leaf, parent.recent());
+            }
+            *place = Some(found);
+        }
         let mut leaves = Vec::with_capacity(tables.len());
-        for &table in tables {
+        for (&table, place) in tables.iter().zip(places) {
             let entry = entry(table);
-            let (guard, block) = self.cover::<Exclusive>(table, &entry, None);
+            let (guard, block) = self.cover::<Exclusive>(table, &entry, place);
             let page = self.checked(block, guard.bytes());
             if !page.has_room() {
                 return Err(table);

@@ -1,1 +1,338 @@
-//! simhash_index_info and simhash_index_check.
+//! `simhash_index_info` and `simhash_index_check`: what an index looks like, and whether it is sound.
+
+use std::ffi::CStr;
+
+use pgrx::iter::TableIterator;
+use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+use simhash_core::search::Key;
+
+use super::index::{Index, bits, root};
+use super::kind::Kind;
+use super::{check_for_interrupts, pack_tid, with_key_type};
+use crate::error::raise;
+use crate::storage::damage::{Damage, raise_damage};
+use crate::storage::page::{Bounds, Page, capacity};
+use crate::storage::{Entry, IndexRel, Shared};
+
+/// An index opened for inspection, with its table; closed when dropped.
+struct Opened {
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    lock: pg_sys::LOCKMODE,
+}
+
+impl Opened {
+    /// Opens the index of that OID; raises 42809 if it is not of this access method.
+    fn new(oid: pg_sys::Oid, lock: u32) -> Self {
+        let lock = lock as pg_sys::LOCKMODE;
+        // SAFETY: relations are locked in the usual order, table first.
+        unsafe {
+            let table = pg_sys::IndexGetRelation(oid, true);
+            if table == pg_sys::InvalidOid {
+                wrong_object(oid);
+            }
+            let table = pg_sys::table_open(table, lock);
+            let index = pg_sys::index_open(oid, lock);
+            let handler = (*(*index).rd_indam).ambuild;
+            if !handler
+                .is_some_and(|build| std::ptr::fn_addr_eq(build, super::build::ambuild as BuildFunction))
+            {
+                wrong_object(oid);
+            }
+            Self { table, index, lock }
+        }
+    }
+
+    fn rel(&self) -> IndexRel {
+        // SAFETY: open until the guard is dropped.
+        unsafe { IndexRel::new(self.index) }
+    }
+}
+
+type BuildFunction = unsafe extern "C-unwind" fn(
+    pg_sys::Relation,
+    pg_sys::Relation,
+    *mut pg_sys::IndexInfo,
+) -> *mut pg_sys::IndexBuildResult;
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: opened by `new`.
+            unsafe {
+                pg_sys::index_close(self.index, self.lock);
+                pg_sys::table_close(self.table, self.lock);
+            }
+        }
+    }
+}
+
+fn wrong_object(oid: pg_sys::Oid) -> ! {
+    // SAFETY: a catalogue look-up; the name is a C string if there is one.
+    let name = unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    };
+    raise(
+        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        format!("\"{}\" is not a simhash index", name.unwrap_or_else(|| oid.to_u32().to_string())),
+        "Name an index that was created with USING simhash.",
+    )
+}
+
+/// What a walk over a table's leaves finds.
+#[derive(Default)]
+struct TableFacts {
+    rows: u64,
+    leaves: u64,
+    levels: u32,
+    /// Blocks (in the sense of block tables) with at least one row, and the most rows that share one.
+    distinct: u64,
+    largest_run: u64,
+}
+
+/// One row about an index: see the SQL catalogue for the columns.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity)]
+fn simhash_index_info(
+    index: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(rows, i64),
+        name!(tables, i32),
+        name!(pages, i64),
+        name!(bytes_per_row, Option<f64>),
+        name!(levels, i32),
+        name!(largest_run, i64),
+        name!(mean_run, Option<f64>),
+        name!(fill, Option<f64>),
+    ),
+> {
+    let opened = Opened::new(index, pg_sys::AccessShareLock);
+    let rel = opened.rel();
+    let (tables, facts, nulls, capacity) = with_key_type!(bits(rel), F => {
+        let index = Index::<F>::open(rel);
+        let facts: Vec<TableFacts> = (0..index.null_table()).map(|table| table_facts(&index, table)).collect();
+        let nulls = table_facts(&index, index.null_table()).rows;
+        (index.layout.blocks(), facts, nulls, capacity::<F>(0))
+    });
+    let pages = rel.blocks();
+    let with_key = facts[0].rows;
+    let rows = with_key + nulls;
+    let total = |of: fn(&TableFacts) -> u64| facts.iter().map(of).sum::<u64>() as f64;
+    let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
+    TableIterator::once((
+        rows as i64,
+        tables as i32,
+        i64::from(pages),
+        ratio(f64::from(pages) * f64::from(pg_sys::BLCKSZ), rows as f64),
+        facts.iter().map(|f| f.levels).max().unwrap_or(0) as i32,
+        facts.iter().map(|f| f.largest_run).max().unwrap_or(0) as i64,
+        ratio(total(|f| f.rows), total(|f| f.distinct)),
+        ratio(total(|f| f.rows), total(|f| f.leaves) * capacity as f64),
+    ))
+}
+
+fn table_facts<F: Key>(index: &Index<F>, table: u8) -> TableFacts {
+    let mut facts = TableFacts::default();
+    let mut from = Some(Entry::MIN);
+    let mut run: Option<(F, u64)> = None;
+    let width = if table < index.null_table() { index.layout.width(u32::from(table)) } else { F::BITS };
+    while let Some(low) = from {
+        check_for_interrupts();
+        let (leaf, block) = index.cover::<Shared>(table, &low, None);
+        let page = index.checked(block, leaf.bytes());
+        from = page.bounds().high;
+        let mut blocks: Vec<F> =
+            page.entries::<F>().filter(|e| *e >= low).map(|e| e.key & F::leading_mask(width)).collect();
+        drop(leaf);
+        facts.leaves += 1;
+        facts.rows += blocks.len() as u64;
+        blocks.sort_unstable();
+        for same in blocks.chunk_by(|a, b| a == b) {
+            let before = run.filter(|(key, _)| *key == same[0]).map_or(0, |(_, length)| length);
+            facts.distinct += u64::from(before == 0);
+            let length = before + same.len() as u64;
+            facts.largest_run = facts.largest_run.max(length);
+            run = Some((same[0], length));
+        }
+    }
+    let block = root(table);
+    let guard = Shared::read(index.rel, block);
+    facts.levels = u32::from(index.checked(block, guard.bytes()).level()) + 1;
+    facts
+}
+
+/// Verifies an index; raises XX002 naming the block where something is wrong.
+#[pg_extern(sql = false)]
+fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
+    // SAFETY: asks for a state of the server.
+    if unsafe { pg_sys::RecoveryInProgress() } {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "recovery is in progress".to_owned(),
+            "An index is checked on the primary, or after promotion.",
+        );
+    }
+    // Writers wait: what is compared must not change between the looks at it.
+    let opened = Opened::new(index, pg_sys::ShareLock);
+    with_key_type!(bits(opened.rel()), F => {
+        let index = Index::<F>::open(opened.rel());
+        check_tables(&index);
+        if heap {
+            check_heap(&index, &opened);
+        }
+    });
+}
+
+/// Checks the structure of every table. Tables may differ in dead rows: vacuum empties them one after
+/// the other, and an insertion that failed halfway has reached the first ones only.
+fn check_tables<F: Key>(index: &Index<F>) {
+    let mut seen = vec![false; index.rel.blocks() as usize];
+    for table in index.tables() {
+        check_tree(index, table, &mut seen);
+    }
+}
+
+/// A page to be checked: where it is and what its parent says of it.
+struct Expected<F> {
+    block: u32,
+    bounds: Bounds<F>,
+}
+
+/// Checks a tree level by level against what each level's parents say.
+fn check_tree<F: Key>(index: &Index<F>, table: u8, seen: &mut [bool]) {
+    let block = root(table);
+    let mut level = {
+        let guard = Shared::read(index.rel, block);
+        index.checked(block, guard.bytes()).level()
+    };
+    let mut pages = vec![Expected { block, bounds: Bounds::<F>::ALL }];
+    loop {
+        let mut below = Vec::new();
+        for (i, expected) in pages.iter().enumerate() {
+            check_for_interrupts();
+            let damaged = |damage: Damage| -> ! { raise_damage(index.rel, expected.block, &damage) };
+            match seen.get_mut(expected.block as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => damaged(Damage::Other("two downlinks lead to it, or it is beyond the end")),
+            }
+            let guard = Shared::read(index.rel, expected.block);
+            let page = index.checked(expected.block, guard.bytes());
+            if page.is_deleted() || page.table() != table || page.level() != level {
+                damaged(Damage::Place { table: page.table(), level: page.level() });
+            }
+            if page.bounds() != expected.bounds {
+                damaged(Damage::Other("its bounds are not those that its parent gives it"));
+            }
+            if page.right() != pages.get(i + 1).map(|next| next.block) {
+                damaged(Damage::Other("its right link is not the next page of its level"));
+            }
+            if level == 0 {
+                check_leaf(&page, &expected.bounds).unwrap_or_else(|damage| damaged(damage));
+            } else {
+                check_inner(&page, &expected.bounds, &mut below).unwrap_or_else(|damage| damaged(damage));
+            }
+        }
+        if level == 0 {
+            return;
+        }
+        level -= 1;
+        pages = below;
+    }
+}
+
+fn check_leaf<F: Key>(page: &Page<'_>, bounds: &Bounds<F>) -> Result<(), Damage> {
+    page.entries().position(|entry| !bounds.contains(&entry)).map_or(Ok(()), |i| Err(Damage::Order(i)))
+}
+
+fn check_inner<F: Key>(
+    page: &Page<'_>,
+    bounds: &Bounds<F>,
+    below: &mut Vec<Expected<F>>,
+) -> Result<(), Damage> {
+    if page.is_empty() {
+        return Err(Damage::Other("it has no children"));
+    }
+    for i in 0..page.len() {
+        let low: Entry<F> = page.entry(i);
+        let high = if i + 1 < page.len() { Some(page.entry(i + 1)) } else { bounds.high };
+        let first_is_low = i > 0 || low == bounds.low;
+        if !first_is_low || !bounds.contains(&low) || high.is_some_and(|high| high <= low) {
+            return Err(Damage::Order(i));
+        }
+        below.push(Expected { block: page.child(i), bounds: Bounds { low, high } });
+    }
+    Ok(())
+}
+
+/// What the scan of the heap looks rows up in.
+struct HeapCheck<F> {
+    index: Index<F>,
+    kind: Kind,
+}
+
+fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
+    let mut state = HeapCheck { index: index.clone(), kind: index.kind };
+    // SAFETY: relations are open; the callback gets the state, which outlives the scan.
+    unsafe {
+        let info = pg_sys::BuildIndexInfo(opened.index);
+        // Only rows visible to a new snapshot: a dead row may have left the index already.
+        (*info).ii_Concurrent = true;
+        (*info).ii_ExclusionOps = std::ptr::null_mut();
+        pg_sys::table_index_build_scan(
+            opened.table,
+            opened.index,
+            info,
+            true,
+            false,
+            Some(look_up::<F>),
+            (&raw mut state).cast(),
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn look_up<F: Key>(
+    _rel: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    values: *mut pg_sys::Datum,
+    is_null: *mut bool,
+    _alive: bool,
+    state: *mut std::ffi::c_void,
+) {
+    // SAFETY: PostgreSQL passes one value and the state that `check_heap` gave it.
+    unsafe {
+        let state = &*state.cast::<HeapCheck<F>>();
+        check_for_interrupts();
+        let tid = pack_tid(&*tid);
+        if *is_null {
+            return state.expect_row(state.index.null_table(), Entry { key: F::ZERO, tid });
+        }
+        let fingerprint: F = state.kind.key(*values);
+        for table in 0..state.index.null_table() {
+            let key = state.index.layout.rotate(fingerprint, u32::from(table));
+            state.expect_row(table, Entry { key, tid });
+        }
+    }
+}
+
+impl<F: Key> HeapCheck<F> {
+    fn expect_row(&self, table: u8, entry: Entry<F>) {
+        if self.index.find(table, &entry).is_some() {
+            return;
+        }
+        let (_, block) = self.index.cover::<Shared>(table, &entry, None);
+        let (heap_block, offset) = (entry.tid >> 16, entry.tid & 0xffff);
+        raise(
+            PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+            format!(
+                "index \"{}\" is damaged at block {block}: row ({heap_block},{offset}) is missing in table {table}",
+                self.index.rel.name()
+            ),
+            "REINDEX it.",
+        )
+    }
+}

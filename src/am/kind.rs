@@ -60,6 +60,20 @@ impl Kind {
         })
     }
 
+    /// Whether a type is laid out as this kind's datums are.
+    pub fn fits(self, type_oid: pg_sys::Oid) -> bool {
+        let (mut length, mut by_value) = (0, false);
+        // SAFETY: a catalogue look-up.
+        unsafe { pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value) };
+        let expected = match self {
+            Kind::Narrow => (8, true),
+            Kind::Wide | Kind::NarrowBall => (16, false),
+            Kind::WideBall => (20, false),
+        };
+        (length, by_value) == expected
+    }
+
+    /// The width of its keys.
     pub fn bits(self) -> u32 {
         match self {
             Kind::Narrow | Kind::NarrowBall => 64,

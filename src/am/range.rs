@@ -4,11 +4,15 @@
 //! position is the bound that everything below has been dealt with, so pages that split or vanish
 //! meanwhile can neither hide a row nor show it twice.
 
+use std::collections::VecDeque;
+
 use simhash_core::search::{Ball, Key, Plan};
 use simhash_core::simd::popcount::within;
 
 use super::index::Index;
 use super::tree::{Parent, Place};
+use crate::storage::buffer::prefetch;
+use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::{Entry, Shared};
 
 /// A row found in the index.
@@ -19,19 +23,37 @@ pub struct Hit<F> {
     pub distance: u32,
 }
 
+/// How many leaves are looked ahead, so that memory and disk work while one is scanned.
+const LOOK_AHEAD: usize = 8;
+
+/// A leaf to be read.
+struct Planned<F> {
+    table: u32,
+    /// Everything below this in the table has been dealt with by then.
+    from: Entry<F>,
+    target: Entry<F>,
+    place: Place<F>,
+    /// Where the leaf ends, as far as its parent's copy knows.
+    end: Option<Entry<F>>,
+}
+
+/// How far the look-ahead has come in a table.
+struct Frontier<F> {
+    table: u32,
+    ball: Ball<F>,
+    from: Entry<F>,
+    /// A copy of the parent of the leaf planned last.
+    parent: Option<Parent<F>>,
+}
+
 /// A scan in progress.
 pub struct RangeScan<F> {
     query: F,
     plan: Plan,
-    /// The table being scanned and its ball; `None` before the first and after the last.
-    current: Option<(u32, Ball<F>)>,
     next_table: u32,
-    /// Everything below this in the current table has been dealt with.
-    from: Entry<F>,
-    /// A copy of the parent of the leaf read last.
-    parent: Option<Parent<F>>,
+    frontier: Option<Frontier<F>>,
+    planned: VecDeque<Planned<F>>,
     positions: Vec<u32>,
-    leaves: u64,
 }
 
 impl<F: Key> RangeScan<F> {
@@ -39,54 +61,77 @@ impl<F: Key> RangeScan<F> {
         Self {
             query,
             plan,
-            current: None,
             next_table: 0,
-            from: Entry::MIN,
-            parent: None,
+            frontier: None,
+            planned: VecDeque::with_capacity(LOOK_AHEAD),
             positions: Vec::new(),
-            leaves: 0,
         }
-    }
-
-    /// The number of leaves read so far.
-    pub fn leaves(&self) -> u64 {
-        self.leaves
     }
 
     /// Reads the next leaf and appends its rows within `distance`, which may be less than the plan's.
     /// Returns the leaf, still locked; `None` at the end.
     pub fn next_leaf(&mut self, index: &Index<F>, distance: u32, hits: &mut Vec<Hit<F>>) -> Option<Shared> {
+        while self.planned.len() < LOOK_AHEAD && self.plan_leaf(index).is_some() {}
+        let Planned { table, from, target, place, end } = self.planned.pop_front()?;
+        let (leaf, block) = index.cover::<Shared>(table as u8, &target, Some(place));
+        let page = index.checked(block, leaf.bytes());
+        let layout = self.plan.layout();
+        self.positions.clear();
+        within(page.keys(), layout.rotate(self.query, table), distance, &mut self.positions);
+        for &position in &self.positions {
+            let entry = page.entry::<F>(position as usize);
+            let fingerprint = layout.restore(entry.key, table);
+            let difference = fingerprint ^ self.query;
+            if entry.tid & 0xffff == 0 {
+                raise_damage(index.rel, block, &Damage::Other("it holds a TID without an offset"));
+            }
+            if entry >= from && self.plan.emits(difference, table) {
+                hits.push(Hit { fingerprint, tid: entry.tid, distance: difference.count_ones() });
+            }
+        }
+        let high = page.bounds().high;
+        if high != end {
+            self.go_on_from(table, high);
+        }
+        Some(leaf)
+    }
+
+    /// Drops what was planned by a stale copy, and plans anew from where the leaf really ended.
+    fn go_on_from(&mut self, table: u32, high: Option<Entry<F>>) {
+        self.planned.clear();
+        self.next_table = table + 1;
+        let ball = self.plan.ball(self.query, table);
+        self.frontier = high.zip(ball).map(|(from, ball)| Frontier { table, ball, from, parent: None });
+    }
+
+    /// Plans one leaf more. `None` when all are.
+    fn plan_leaf(&mut self, index: &Index<F>) -> Option<()> {
         loop {
-            let Some((table, ball)) = self.current else {
+            let Some(frontier) = &mut self.frontier else {
                 self.start_table()?;
                 continue;
             };
-            let Some(key) = ball.successor(self.from.key) else {
-                self.current = None;
+            let Some(key) = frontier.ball.successor(frontier.from.key) else {
+                self.frontier = None;
                 continue;
             };
-            let target = if key == self.from.key { self.from } else { Entry::first_with(key) };
-            let hint = self.neighbour(&target).unwrap_or_else(|| index.locate(table as u8, &target));
-            self.parent = hint.parent.as_ref().map(Parent::share);
-            let (leaf, block) = index.cover::<Shared>(table as u8, &target, Some(hint));
-            self.leaves += 1;
-            let page = index.checked(block, leaf.bytes());
-            self.positions.clear();
-            within(page.keys(), ball.center(), distance, &mut self.positions);
-            for &position in &self.positions {
-                let entry = page.entry::<F>(position as usize);
-                let fingerprint = self.plan.layout().restore(entry.key, table);
-                let difference = fingerprint ^ self.query;
-                if entry >= self.from && self.plan.emits(difference, table) {
-                    let distance = difference.count_ones();
-                    hits.push(Hit { fingerprint, tid: entry.tid, distance });
+            let from = frontier.from;
+            let target = if key == from.key { from } else { Entry::first_with(key) };
+            let table = frontier.table;
+            let place = frontier.neighbour(&target).unwrap_or_else(|| index.locate(table as u8, &target));
+            let end = place.parent.as_ref().and_then(|parent| parent.copy.end_of(parent.child));
+            if let Some(parent) = &place.parent {
+                prefetch(index.rel, place.leaf, parent.recent());
+            }
+            match end {
+                Some(end) => {
+                    frontier.from = end;
+                    frontier.parent = place.parent.as_ref().map(Parent::share);
                 }
+                None => self.frontier = None,
             }
-            match page.bounds().high {
-                Some(high) => self.from = high,
-                None => self.current = None,
-            }
-            return Some(leaf);
+            self.planned.push_back(Planned { table, from, target, place, end });
+            return Some(());
         }
     }
 
@@ -95,29 +140,23 @@ impl<F: Key> RangeScan<F> {
             let table = self.next_table;
             self.next_table += 1;
             if let Some(ball) = self.plan.ball(self.query, table) {
-                self.current = Some((table, ball));
-                self.from = Entry::MIN;
-                self.parent = None;
+                self.frontier = Some(Frontier { table, ball, from: Entry::MIN, parent: None });
                 return Some(());
             }
         }
         None
     }
+}
 
-    /// Where `target` is, by the copy of the last leaf's parent: usually the next child or one of its
-    /// neighbours.
+impl<F: Key> Frontier<F> {
+    /// Where `target` is, by the copy of the last leaf's parent: usually one of the next children.
     fn neighbour(&self, target: &Entry<F>) -> Option<Place<F>> {
         let parent = self.parent.as_ref()?;
         if !parent.copy.bounds.contains(target) {
             return None;
         }
-        let rest = &parent.copy.separators[parent.child..];
-        let ahead = rest.iter().take(4).take_while(|separator| *separator <= target).count();
-        let child = if ahead < 4 {
-            parent.child + ahead.saturating_sub(1)
-        } else {
-            parent.copy.child_covering(target)
-        };
-        Some(Place { leaf: parent.copy.children[child], parent: Some(Parent { child, ..parent.share() }) })
+        let child = parent.copy.child_covering_from(parent.child, target);
+        let leaf = parent.copy.children[child].block;
+        Some(Place { leaf, parent: Some(Parent { child, ..parent.share() }) })
     }
 }

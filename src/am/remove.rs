@@ -11,7 +11,7 @@ use simhash_core::search::Key;
 
 use super::index::Index;
 use super::split::downlinks;
-use crate::storage::page::{Page, PageMut};
+use crate::storage::page::{Downlink, Page, PageMut};
 use crate::storage::wal::Change;
 use crate::storage::{Entry, Exclusive};
 
@@ -41,6 +41,7 @@ impl<F: Key> Index<F> {
             return false;
         }
         let (left_block, block) = (parent_page.child(position - 1), parent_page.child(position));
+        self.expect_block(left_block.max(block), parent_block);
         let left = Exclusive::read(self.rel, left_block);
         let page = Exclusive::read(self.rel, block);
         let left_page = self.checked(left_block, left.bytes());
@@ -61,7 +62,7 @@ impl<F: Key> Index<F> {
             survivor.append_downlink::<F>(downlink);
         }
         survivor.set_high(high, right);
-        PageMut::existing(change.page(&page)).delete::<F>();
+        PageMut::existing(change.page(&page)).delete();
         PageMut::existing(change.page(&parent)).set_downlinks(&remaining);
         change.commit();
         drop((page, left, parent));
@@ -76,6 +77,6 @@ fn is_mergeable(left: &Page<'_>, page: &Page<'_>) -> bool {
     if page.is_leaf() { page.is_empty() } else { page.len() == 1 && left.has_room() }
 }
 
-fn downlinks_if_inner<F: Key>(page: &Page<'_>) -> Vec<crate::storage::page::Downlink<F>> {
+fn downlinks_if_inner<F: Key>(page: &Page<'_>) -> Vec<Downlink<F>> {
     if page.is_leaf() { Vec::new() } else { downlinks(page) }
 }

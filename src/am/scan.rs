@@ -324,14 +324,9 @@ impl<F: Key> ScanOf<F> {
     fn pin_again(&mut self, hit: &Hit<F>) -> bool {
         self.release();
         let entry = Entry { key: hit.fingerprint, tid: hit.tid };
-        let (leaf, block) = self.index.cover::<Shared>(0, &entry, None);
-        let page = self.index.checked(block, leaf.bytes());
-        let mut positions = Vec::new();
-        simhash_core::simd::popcount::within(page.keys(), entry.key, 0, &mut positions);
-        let found = positions.iter().any(|&i| page.tid(i as usize) == entry.tid);
-        if found {
-            *self.pin = Some(leaf.unlock());
-        }
+        let leaf = self.index.find(0, &entry);
+        let found = leaf.is_some();
+        *self.pin = leaf.map(Shared::unlock);
         found
     }
 
@@ -359,7 +354,9 @@ impl<F: Key> ScanOf<F> {
                 } else {
                     pg_sys::Datum::from(bytes.as_ptr())
                 };
-                let mut is_null = self.batch_is_null;
+                // count(*) is planned as an index-only scan even where no column can be returned: nobody
+                // reads the value then, and a ball's could not be made.
+                let mut is_null = self.batch_is_null || self.index.kind.is_ball();
                 let caller = pg_sys::MemoryContextSwitchTo(self.context);
                 (*desc).xs_itup = pg_sys::index_form_tuple((*desc).xs_itupdesc, &mut value, &mut is_null);
                 pg_sys::MemoryContextSwitchTo(caller);

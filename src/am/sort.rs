@@ -2,11 +2,12 @@
 //!
 //! Entries are collected once, not rotated. When they fit in maintenance_work_mem they are rotated and
 //! sorted in place for one table after the other. Otherwise every time the memory is full they are
-//! rotated, sorted and written out as one run for each table; the runs of a table are merged when it
-//! is built.
+//! rotated, sorted and written out as one run for each table; when a table is built, its runs are
+//! merged with what is still in memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use pgrx::pg_sys;
 use simhash_core::search::{BlockLayout, Key};
@@ -15,10 +16,9 @@ use super::check_for_interrupts;
 use crate::storage::Entry;
 use crate::storage::page::TID_BYTES;
 
-/// The least that a merge reads of a run at once.
-const LEAST_CHUNK: usize = 8 * 1024;
-/// The most.
-const MOST_CHUNK: usize = 1024 * 1024;
+/// How many bytes a merge reads of a run at once: beside maintenance_work_mem, which makes runs a
+/// hundred times as long.
+const CHUNK: usize = 256 * 1024;
 
 /// All rows of a build.
 pub struct Sorter<F> {
@@ -52,19 +52,11 @@ impl<F: Key> Sorter<F> {
 
     /// Hands all rows, as entries of `table`, to `each` in ascending order. Tables come in order.
     pub fn drain(&mut self, table: u32, mut each: impl FnMut(Entry<F>)) {
-        if self.files.is_empty() {
-            self.lead_with(table);
-            for entry in &self.entries {
-                each(*entry);
-            }
-            return;
-        }
-        if !self.entries.is_empty() {
-            self.spill();
-            self.entries = Vec::new();
-        }
-        let memory = self.limit * size_of::<Entry<F>>();
-        self.files[table as usize].merge(memory, each);
+        self.lead_with(table);
+        let Some(file) = self.files.get_mut(table as usize) else {
+            return self.entries.iter().for_each(|entry| each(*entry));
+        };
+        file.merge(&self.entries, each);
     }
 
     fn lead_with(&mut self, table: u32) {
@@ -73,7 +65,8 @@ impl<F: Key> Sorter<F> {
             entry.key = entry.key.rotate_left(turn % F::BITS);
         }
         self.rotation = table;
-        sort(&mut self.entries);
+        check_for_interrupts();
+        self.entries.sort_unstable();
     }
 
     fn spill(&mut self) {
@@ -88,13 +81,6 @@ impl<F: Key> Sorter<F> {
         self.entries.clear();
         self.rotation = 0;
     }
-}
-
-/// Sorts by radix: entries are dealt into buckets by the leading bits that differ, the buckets small
-/// enough for the cache, and each is sorted by comparison.
-fn sort<F: Key>(entries: &mut [Entry<F>]) {
-    check_for_interrupts();
-    entries.sort_unstable();
 }
 
 /// Sorted runs of entries on one temporary file.
@@ -133,17 +119,26 @@ impl RunFile {
         self.runs.push((start, (entries.len() * stored::<F>()) as u64));
     }
 
-    fn merge<F: Key>(&mut self, memory: usize, mut each: impl FnMut(Entry<F>)) {
-        let chunk = (memory / self.runs.len().max(1)).clamp(LEAST_CHUNK, MOST_CHUNK);
-        let chunk = chunk - chunk % stored::<F>();
+    /// Merges the runs with one more, `memory`.
+    fn merge<F: Key>(&mut self, memory: &[Entry<F>], mut each: impl FnMut(Entry<F>)) {
+        let chunk = CHUNK - CHUNK % stored::<F>();
         let mut runs: Vec<Run<F>> = self.runs.iter().map(|&(at, left)| Run::new(at, left, chunk)).collect();
-        let mut heap = BinaryHeap::new();
-        for (i, run) in runs.iter_mut().enumerate() {
-            heap.extend(run.next(self.file).map(|entry| Reverse((entry, i))));
-        }
-        while let Some(Reverse((entry, i))) = heap.pop() {
+        let mut memory = memory.iter().copied();
+        let file = self.file;
+        let mut next = |run: usize| match runs.get_mut(run) {
+            Some(run) => run.next(file),
+            None => memory.next(),
+        };
+        let sources = 0..=self.runs.len();
+        let mut heap: BinaryHeap<_> =
+            sources.filter_map(|run| next(run).map(|entry| Reverse((entry, run)))).collect();
+        while let Some(mut least) = heap.peek_mut() {
+            let Reverse((entry, run)) = *least;
             each(entry);
-            heap.extend(runs[i].next(self.file).map(|entry| Reverse((entry, i))));
+            match next(run) {
+                Some(entry) => *least = Reverse((entry, run)),
+                None => drop(PeekMut::pop(least)),
+            }
         }
         // SAFETY: the file is open and not used afterwards.
         unsafe { pg_sys::BufFileClose(self.file) };

@@ -51,6 +51,7 @@ impl<F: Key> Index<F> {
             }
             let position = parent_page.child_covering(target);
             let block = parent_page.child(position);
+            self.expect_block(block, parent_block);
             let full = Exclusive::read(self.rel, block);
             let page = self.checked(block, full.bytes());
             self.expect_child(&parent_page, position, &page);

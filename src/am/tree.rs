@@ -4,28 +4,32 @@
 //! tree or used anew (start over from the root as it is now). Only what a locked page says of itself
 //! is believed.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
+use pgrx::pg_sys;
 use simhash_core::search::Key;
+use simhash_core::simd::popcount::within;
 
 use super::check_for_interrupts;
 use super::index::{Index, Inner, root};
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::page::Page;
-use crate::storage::{Entry, Exclusive, IndexRel, PageBytes, Shared};
+use crate::storage::{Entry, Exclusive, IndexRel, PageBytes, Pinned, Shared};
 
 /// A tree that cannot be descended after so many attempts is damaged, not busy.
 const ATTEMPTS: usize = 100;
 
 /// A lock guard that a descent can end with.
 pub trait Guard: Sized {
-    fn lock(rel: IndexRel, block: u32) -> Self;
+    /// Pins and locks a block; `recent` is the buffer that may hold it, and is brought up to date.
+    fn lock(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self;
     fn bytes(&self) -> &PageBytes;
 }
 
 impl Guard for Shared {
-    fn lock(rel: IndexRel, block: u32) -> Self {
-        Shared::read(rel, block)
+    fn lock(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
+        Pinned::read_recent(rel, block, recent).share()
     }
     fn bytes(&self) -> &PageBytes {
         Shared::bytes(self)
@@ -33,8 +37,8 @@ impl Guard for Shared {
 }
 
 impl Guard for Exclusive {
-    fn lock(rel: IndexRel, block: u32) -> Self {
-        Exclusive::read(rel, block)
+    fn lock(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
+        Pinned::read_recent(rel, block, recent).exclusive()
     }
     fn bytes(&self) -> &PageBytes {
         Exclusive::bytes(self)
@@ -56,6 +60,11 @@ pub struct Parent<F> {
 }
 
 impl<F> Parent<F> {
+    /// The hint where the leaf's buffer is.
+    pub fn recent(&self) -> &Cell<pg_sys::Buffer> {
+        &self.copy.children[self.child].recent
+    }
+
     /// Another handle on the same copy.
     pub fn share(&self) -> Self {
         Self { block: self.block, copy: self.copy.clone(), child: self.child }
@@ -88,7 +97,8 @@ impl<F: Key> Index<F> {
             }
             above = copy.level;
             let child = copy.child_covering(target);
-            let next = copy.children[child];
+            let next = copy.children[child].block;
+            self.expect_block(next, block);
             if copy.level == 1 {
                 return Place { leaf: next, parent: Some(Parent { block, copy, child }) };
             }
@@ -111,7 +121,7 @@ impl<F: Key> Index<F> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let place = hint.take().unwrap_or_else(|| self.locate(table, target));
-            match self.cover_from::<G>(table, target, place.leaf) {
+            match self.cover_from::<G>(table, target, &place) {
                 Ok((guard, block)) => {
                     if block != place.leaf
                         && let Some(parent) = place.parent
@@ -129,20 +139,32 @@ impl<F: Key> Index<F> {
         raise_damage(self.rel, block, &damage)
     }
 
+    /// The locked leaf that holds exactly this entry, if there is one.
+    pub fn find(&self, table: u8, entry: &Entry<F>) -> Option<Shared> {
+        let (leaf, block) = self.cover::<Shared>(table, entry, None);
+        let page = self.checked(block, leaf.bytes());
+        let mut positions = Vec::new();
+        within(page.keys(), entry.key, 0, &mut positions);
+        let found = positions.iter().any(|&i| page.tid(i as usize) == entry.tid);
+        found.then_some(leaf)
+    }
+
     fn cover_from<G: Guard>(
         &self,
         table: u8,
         target: &Entry<F>,
-        start: u32,
+        place: &Place<F>,
     ) -> Result<(G, u32), (u32, Damage)> {
-        let mut block = start;
+        let mut block = place.leaf;
+        let mut recent = place.parent.as_ref().map(Parent::recent);
         let mut previous = None;
         loop {
-            let guard = G::lock(self.rel, block);
+            let guard = G::lock(self.rel, block, recent.take());
             let (arrival, low) = self.arrive(table, block, guard.bytes(), target);
             match arrival {
                 Arrival::Covers => return Ok((guard, block)),
                 Arrival::GoRight(right) if previous.is_none_or(|left| low > left) => {
+                    self.expect_block(right, block);
                     previous = Some(low);
                     block = right;
                 }
@@ -189,6 +211,7 @@ impl<F: Key> Index<F> {
             let mut next = (reached > level).then(|| page.child(page.child_covering(target)));
             drop(guard);
             while let Some(child) = next.take() {
+                self.expect_block(child, block);
                 block = child;
                 reached -= 1;
                 if reached > level {

@@ -160,6 +160,9 @@ impl<F: Key> Sweeper<F> {
             }
             previous = Some(low);
             next = page.right();
+            if let Some(right) = next {
+                self.index.expect_block(right, block);
+            }
             visit(&self.index, &page, &locked);
             self.see(block);
         }

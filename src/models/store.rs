@@ -41,7 +41,8 @@ impl Scan {
                     "",
                 )
             }
-            let allowed = pg_sys::pg_class_aclcheck(oid, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
+            let allowed =
+                pg_sys::pg_class_aclcheck(oid, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
             if allowed != pg_sys::AclResult::ACLCHECK_OK {
                 pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_TABLE, TABLE.as_ptr());
             }

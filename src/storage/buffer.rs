@@ -4,11 +4,16 @@
 //! left to right. A guard that is dropped while an error unwinds does nothing: PostgreSQL's abort
 //! releases every pin and lock, and the state may already be torn down.
 
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
 
 use super::{IndexRel, PageBytes};
+use crate::compat;
+
+/// No buffer.
+const NONE: pg_sys::Buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
 
 /// A pin: the page stays in memory, and vacuum's cleanup lock has to wait.
 pub struct Pinned(pg_sys::Buffer);
@@ -24,6 +29,38 @@ fn pin(rel: IndexRel, block: u32) -> Pinned {
     Pinned(unsafe { pg_sys::ReadBuffer(rel.as_ptr(), block) })
 }
 
+/// Gets a block on its way that will soon be pinned: from disk if it is not in memory, else into the
+/// processor's caches.
+pub fn prefetch(rel: IndexRel, block: u32, recent: &Cell<pg_sys::Buffer>) {
+    if recent.get() == NONE {
+        // SAFETY: the relation is open.
+        let result = unsafe { pg_sys::PrefetchBuffer(rel.as_ptr(), pg_sys::ForkNumber::MAIN_FORKNUM, block) };
+        recent.set(result.recent_buffer);
+    }
+    if recent.get() > 0 {
+        prefetch_lines(recent.get());
+    }
+}
+
+/// Asks for a shared buffer's header, first keys and special area.
+fn prefetch_lines(buffer: pg_sys::Buffer) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let size = size_of::<PageBytes>();
+        // SAFETY: the buffer number was one of this server's, so the addresses lie in shared memory; a
+        // prefetch reads nothing.
+        unsafe {
+            let page = pg_sys::BufferBlocks.add((buffer as usize - 1) * size).cast::<i8>();
+            for line in [0, 64, 128, 192, 256, 320, 384, 448, size - 64] {
+                _mm_prefetch::<_MM_HINT_T0>(page.add(line));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = buffer;
+}
+
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
     // SAFETY: the callers hold a pin, so the buffer's page stays where it is, and a lock of a kind
     // that keeps others from changing it; the lifetime is bounded by the guard's borrow.
@@ -34,6 +71,20 @@ impl Pinned {
     /// Pins a block.
     pub fn read(rel: IndexRel, block: u32) -> Self {
         pin(rel, block)
+    }
+
+    /// Pins a block that `recent` may hold: that spares the search of the buffer table.
+    pub fn read_recent(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
+        let Some(recent) = recent else {
+            return pin(rel, block);
+        };
+        // SAFETY: the relation is open; the buffer, if any, was once that of this block.
+        if recent.get() != NONE && unsafe { compat::read_recent_buffer(rel.as_ptr(), block, recent.get()) } {
+            return Self(recent.get());
+        }
+        let pinned = pin(rel, block);
+        recent.set(pinned.0);
+        pinned
     }
 
     pub fn share(self) -> Shared {

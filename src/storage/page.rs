@@ -384,7 +384,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// Takes the page out of its tree.
-    pub fn delete<F: Key>(&mut self) {
+    pub fn delete(&mut self) {
         self.clear();
         self.put_u16(FLAGS, DELETED);
     }

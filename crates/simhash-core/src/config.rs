@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::value::{Error as NameError, StrDeserializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How a text becomes features and their weights.
@@ -51,8 +53,8 @@ pub const MAX_CAP: u32 = 1 << 21;
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident, default $default:ident, { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant,)+ }
 
         impl $name {
             /// Every value, in the order in which the documentation lists them.
@@ -61,10 +63,6 @@ macro_rules! choice {
             /// The value's name in a configuration.
             pub fn name(self) -> &'static str {
                 match self { $($name::$variant => $text,)+ }
-            }
-
-            fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.name() == name)
             }
         }
 
@@ -284,16 +282,16 @@ impl Config {
         let mut config = Config::default();
         for (key, value) in object {
             match key.as_str() {
-                "tokenizer" => config.tokenizer = named(key, value, Tokenizer::ALL, Tokenizer::from_name)?,
+                "tokenizer" => config.tokenizer = named(key, value, Tokenizer::ALL)?,
                 "shingle" => config.shingle = shingle(value)?,
-                "weight" => config.weight = named(key, value, Weight::ALL, Weight::from_name)?,
+                "weight" => config.weight = named(key, value, Weight::ALL)?,
                 "normalize" => config.normalize = steps(value)?,
-                "stopwords" => config.stopwords = named(key, value, StopWords::ALL, StopWords::from_name)?,
+                "stopwords" => config.stopwords = named(key, value, StopWords::ALL)?,
                 "hmm" => {
                     config.hmm = value.as_bool().ok_or_else(|| invalid(key, value, "true or false".into()))?
                 }
                 "model" => config.model = Some(model(value)?),
-                "position" => config.position = named(key, value, Position::ALL, Position::from_name)?,
+                "position" => config.position = named(key, value, Position::ALL)?,
                 "cap" => config.cap = Some(cap(value)?),
                 _ => {
                     return Err(ConfigError {
@@ -345,13 +343,17 @@ fn invalid(key: &str, value: &Value, allowed: String) -> ConfigError {
     }
 }
 
-fn named<T: Copy + fmt::Display>(
+/// The choice that a JSON string names.
+fn choice<'de, T: Deserialize<'de>>(value: &'de Value) -> Option<T> {
+    T::deserialize(StrDeserializer::<NameError>::new(value.as_str()?)).ok()
+}
+
+fn named<'de, T: Deserialize<'de> + fmt::Display>(
     key: &str,
-    value: &Value,
+    value: &'de Value,
     all: &[T],
-    from_name: impl Fn(&str) -> Option<T>,
 ) -> Result<T, ConfigError> {
-    value.as_str().and_then(from_name).ok_or_else(|| invalid(key, value, names(all)))
+    choice(value).ok_or_else(|| invalid(key, value, names(all)))
 }
 
 fn names<T: fmt::Display>(all: &[T]) -> String {
@@ -369,13 +371,7 @@ fn shingle(value: &Value) -> Result<usize, ConfigError> {
 fn steps(value: &Value) -> Result<NormalizeSteps, ConfigError> {
     let allowed = || format!("a list out of {}", names(NormalizeStep::ALL));
     let list = value.as_array().ok_or_else(|| invalid("normalize", value, allowed()))?;
-    list.iter()
-        .map(|step| {
-            step.as_str()
-                .and_then(NormalizeStep::from_name)
-                .ok_or_else(|| invalid("normalize", step, allowed()))
-        })
-        .collect()
+    list.iter().map(|step| choice(step).ok_or_else(|| invalid("normalize", step, allowed()))).collect()
 }
 
 fn model(value: &Value) -> Result<String, ConfigError> {

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use crate::Fingerprint;
+use crate::interrupt::Interrupt;
 
 /// Distinct hashes with a number each, in the order in which they were first added.
 pub(crate) struct Counter<F> {
@@ -23,7 +24,7 @@ impl<F: Fingerprint> Counter<F> {
         let multiplier = RandomState::new().hash_one(0u64) | 1;
         let mut counter =
             Counter { hashes: Vec::new(), numbers: Vec::new(), index: Vec::new(), shift: 0, multiplier };
-        counter.set_slots(FEWEST_SLOTS);
+        counter.set_slots(FEWEST_SLOTS, &Interrupt::new(&mut || ()));
         counter
     }
 
@@ -64,9 +65,7 @@ impl<F: Fingerprint> Counter<F> {
         self.hashes.push(hash);
         self.numbers.push(0);
         self.index[slot] = self.hashes.len() as u32;
-        if self.hashes.len() * 4 > self.index.len() * 3 {
-            self.set_slots(self.index.len() * 2);
-        }
+        self.reserve(0, &Interrupt::new(&mut || ()));
         self.hashes.len() - 1
     }
 
@@ -101,12 +100,24 @@ impl<F: Fingerprint> Counter<F> {
         ((hash.to_u128() as u64).wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
+    /// Makes room for `more` hashes, so that counting them does not have to.
+    #[inline]
+    pub(crate) fn reserve(&mut self, more: usize, interrupt: &Interrupt) {
+        while (self.hashes.len() + more) * 4 > self.index.len() * 3 {
+            self.set_slots(self.index.len() * 2, interrupt);
+        }
+    }
+
     /// Indexes the list anew; `slots` is a power of two greater than the list is long.
     #[cold]
-    fn set_slots(&mut self, slots: usize) {
+    fn set_slots(&mut self, slots: usize, interrupt: &Interrupt) {
         assert!(u32::try_from(slots).is_ok(), "more than 2^31 distinct features");
-        self.index.clear();
-        self.index.resize(slots, 0);
+        self.index = Vec::with_capacity(slots);
+        while self.index.len() < slots {
+            const STRETCH: usize = 4 << 10;
+            self.index.resize(slots.min(self.index.len() + STRETCH), 0);
+            interrupt.spend(STRETCH);
+        }
         self.shift = 64 - slots.ilog2();
         for place in 0..self.hashes.len() {
             let mut slot = self.slot(self.hashes[place]);
@@ -114,6 +125,7 @@ impl<F: Fingerprint> Counter<F> {
                 slot = (slot + 1) & (slots - 1);
             }
             self.index[slot] = place as u32 + 1;
+            interrupt.spend(size_of::<F>());
         }
     }
 }

@@ -35,7 +35,7 @@ impl Featurizer {
         &self,
         text: &str,
         config: &Config,
-        interrupt: &mut Interrupt,
+        interrupt: &Interrupt,
         sink: &mut impl FnMut(&str),
     ) {
         match &self.stop_words {
@@ -53,7 +53,7 @@ impl Featurizer {
         &mut self,
         text: &str,
         config: &Config,
-        interrupt: &mut Interrupt,
+        interrupt: &Interrupt,
         sink: &mut impl FnMut(&str, u32),
     ) {
         let mut window = std::mem::take(&mut self.window);

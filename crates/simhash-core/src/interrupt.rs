@@ -1,9 +1,11 @@
 //! The caller's check for interruption, called often enough and not too often.
 
+use std::cell::{Cell, RefCell};
+
 /// Calls the caller's check once for about every [`Interrupt::BYTES`] of work.
 pub(crate) struct Interrupt<'a> {
-    check: &'a mut dyn FnMut(),
-    left: usize,
+    check: RefCell<&'a mut dyn FnMut()>,
+    left: Cell<usize>,
 }
 
 impl<'a> Interrupt<'a> {
@@ -11,21 +13,21 @@ impl<'a> Interrupt<'a> {
     const BYTES: usize = 16 << 10;
 
     pub(crate) fn new(check: &'a mut dyn FnMut()) -> Self {
-        Interrupt { check, left: Self::BYTES }
+        Interrupt { check: RefCell::new(check), left: Cell::new(Self::BYTES) }
     }
 
     /// Accounts for `bytes` of work done; may unwind.
     #[inline]
-    pub(crate) fn spend(&mut self, bytes: usize) {
-        match self.left.checked_sub(bytes) {
-            Some(left) => self.left = left,
+    pub(crate) fn spend(&self, bytes: usize) {
+        match self.left.get().checked_sub(bytes) {
+            Some(left) => self.left.set(left),
             None => self.call(),
         }
     }
 
     #[cold]
-    fn call(&mut self) {
-        self.left = Self::BYTES;
-        (self.check)();
+    fn call(&self) {
+        self.left.set(Self::BYTES);
+        (self.check.borrow_mut())();
     }
 }

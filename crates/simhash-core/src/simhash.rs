@@ -123,11 +123,11 @@ impl Simhasher {
 
     /// The text's fingerprint; `None` when it has no features, or none that weighs anything.
     pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
-        let mut interrupt = Interrupt::new(interrupt);
-        let counter = self.count::<F>(text, &mut interrupt);
+        let interrupt = Interrupt::new(interrupt);
+        let counter = self.count::<F>(text, &interrupt);
         let mut sums = BitSums::default();
         let mut weighs = false;
-        self.for_each_batch(&counter, &mut interrupt, |hashes, weights| {
+        self.for_each_batch(&counter, &interrupt, |hashes, weights| {
             weighs |= weights.iter().any(|&weight| weight > 0);
             sums.add(hashes, weights);
         });
@@ -139,16 +139,16 @@ impl Simhasher {
     /// The text's distinct features, in the order in which they first occur. The fingerprint is the sign of
     /// their weighted sum, bit by bit: 1 where it is greater than 0.
     pub fn features<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<Feature<F>> {
-        let mut interrupt = Interrupt::new(interrupt);
+        let interrupt = Interrupt::new(interrupt);
         let mut texts: Vec<String> = Vec::new();
-        let counter = self.count_seeing(text, &mut interrupt, |place, feature| {
+        let counter = self.count_seeing(text, &interrupt, |place, feature| {
             if place == texts.len() {
                 texts.push(feature.to_owned());
             }
         });
         let mut features = Vec::with_capacity(texts.len());
         let mut texts = texts.into_iter();
-        self.for_each_batch(&counter, &mut interrupt, |hashes, weights| {
+        self.for_each_batch(&counter, &interrupt, |hashes, weights| {
             for ((&hash, &units), text) in hashes.iter().zip(weights).zip(&mut texts) {
                 features.push(Feature { text, weight: self.weighting.number(units), hash });
             }
@@ -159,7 +159,7 @@ impl Simhasher {
 
     /// Hands every feature of the text to `sink`, in order, as often as it occurs.
     pub fn for_each_feature(&mut self, text: &str, interrupt: &mut dyn FnMut(), mut sink: impl FnMut(&str)) {
-        self.each_feature(text, &mut Interrupt::new(interrupt), |feature, _| sink(feature));
+        self.each_feature(text, &Interrupt::new(interrupt), |feature, _| sink(feature));
     }
 
     /// The text after the configuration's normalisation steps.
@@ -169,19 +169,19 @@ impl Simhasher {
 
     /// The tokens of the normalised text, in order, without the stop words.
     pub fn tokens(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<String> {
-        let mut interrupt = Interrupt::new(interrupt);
+        let interrupt = Interrupt::new(interrupt);
         let mut tokens = Vec::new();
-        normalize_into(text, self.config.normalize, &mut interrupt, &mut self.normalized);
-        self.featurizer.for_each_token(&self.normalized, &self.config, &mut interrupt, &mut |token| {
+        normalize_into(text, self.config.normalize, &interrupt, &mut self.normalized);
+        self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut |token| {
             tokens.push(token.to_owned())
         });
         tokens
     }
 
     /// Counts the text's distinct features, or notes their levels.
-    fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &mut Interrupt) -> Box<Counter<F>> {
+    fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &Interrupt) -> Box<Counter<F>> {
         // Counted some at a time, so that the processor overlaps the look-ups.
-        const BATCH: usize = 128;
+        const BATCH: usize = 64;
         if self.known.is_some() {
             return self.count_seeing(text, interrupt, |_, _| ());
         }
@@ -190,6 +190,7 @@ impl Simhasher {
         let mut batch = [(F::ZERO, 0); BATCH];
         let mut length = 0;
         let count_all = |counter: &mut Counter<F>, batch: &[(F, u32)]| {
+            counter.reserve(batch.len(), interrupt);
             for &(hash, level) in batch {
                 counter.count(hash, by_level.then_some(level));
             }
@@ -210,7 +211,7 @@ impl Simhasher {
     fn count_seeing<F: Fingerprint>(
         &mut self,
         text: &str,
-        interrupt: &mut Interrupt,
+        interrupt: &Interrupt,
         mut see: impl FnMut(usize, &str),
     ) -> Box<Counter<F>> {
         let mut counter = self.take_counter::<F>();
@@ -221,6 +222,7 @@ impl Simhasher {
         }
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut |feature, level| {
+            counter.reserve(1, interrupt);
             let hash = feature_hash(feature.as_bytes());
             let place = counter.count(hash, by_level.then_some(level));
             if let Some(known) = &mut known {
@@ -231,7 +233,7 @@ impl Simhasher {
         counter
     }
 
-    fn each_feature(&mut self, text: &str, interrupt: &mut Interrupt, mut sink: impl FnMut(&str, u32)) {
+    fn each_feature(&mut self, text: &str, interrupt: &Interrupt, mut sink: impl FnMut(&str, u32)) {
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
     }
@@ -251,10 +253,10 @@ impl Simhasher {
     fn for_each_batch<F: Fingerprint>(
         &self,
         counter: &Counter<F>,
-        interrupt: &mut Interrupt,
+        interrupt: &Interrupt,
         mut sink: impl FnMut(&[F], &[u32]),
     ) {
-        const BATCH: usize = 256;
+        const BATCH: usize = 128;
         let mut weights = [0; BATCH];
         let mut placed = Vec::new();
         let distinct = counter.hashes().len();

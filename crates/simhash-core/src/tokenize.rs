@@ -24,7 +24,7 @@ pub(crate) fn for_each_token(
     text: &str,
     tokenizer: Tokenizer,
     hmm: bool,
-    interrupt: &mut Interrupt,
+    interrupt: &Interrupt,
     sink: &mut impl FnMut(&str),
 ) {
     match tokenizer {
@@ -36,14 +36,24 @@ pub(crate) fn for_each_token(
 }
 
 /// Words by UAX #29; with `HAN`, runs of Han characters through jieba.
-fn words<const HAN: bool>(text: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+fn words<const HAN: bool>(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
+        if HAN && bytes[at] >= 0x80 {
+            let run = han_run(&text[at..]);
+            if !run.is_empty() {
+                let runs = han_runs(&text[at..], run.len());
+                at += runs.len();
+                cut_han(runs, hmm, interrupt, sink);
+                continue;
+            }
+        }
         let length = ascii::alphanumeric_length(&bytes[at..bytes.len().min(at + MAX_WORD_RUN)]);
         match bytes.get(at + length) {
-            None | Some(b' ') if length > 0 => {
+            Some(b' ') if length == 0 => at += 1,
+            None | Some(b' ') => {
                 sink(&text[at..at + length]);
                 at += length + 1;
             }
@@ -52,11 +62,7 @@ fn words<const HAN: bool>(text: &str, hmm: bool, interrupt: &mut Interrupt, sink
                 at += run.len();
                 match kind {
                     RunKind::White => {}
-                    RunKind::Han => {
-                        let runs = han_runs(&text[at - run.len()..], run.len());
-                        at += runs.len() - run.len();
-                        cut_han(runs, hmm, interrupt, sink);
-                    }
+                    RunKind::Han => cut_han(run, hmm, interrupt, sink),
                     RunKind::Other => cut_words(run, interrupt, sink),
                 }
             }
@@ -127,7 +133,7 @@ fn char_boundary(text: &str, bytes: usize) -> usize {
 }
 
 /// Words of a run without white space.
-fn cut_words(run: &str, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+fn cut_words(run: &str, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     if is_plain_word(run) {
         return sink(run);
     }
@@ -158,7 +164,7 @@ fn is_token(word: &str) -> bool {
 const JIEBA_COST: usize = 8;
 
 /// Words of runs of Han characters with spaces between, by jieba.
-fn cut_han(run: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+fn cut_han(run: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     for token in han::dictionary().cut(run, hmm) {
         if token.word != " " {
             sink(token.word);
@@ -168,7 +174,7 @@ fn cut_han(run: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMu
 }
 
 /// Words of the whole text, by jieba.
-fn jieba_words(text: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+fn jieba_words(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     let mut rest = text;
     while !rest.is_empty() {
         let (run, kind) = next_run::<false>(rest);
@@ -186,7 +192,7 @@ fn jieba_words(text: &str, hmm: bool, interrupt: &mut Interrupt, sink: &mut impl
 }
 
 /// Extended grapheme clusters; white space is none.
-fn characters(text: &str, interrupt: &mut Interrupt, sink: &mut impl FnMut(&str)) {
+fn characters(text: &str, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     let mut rest = text;
     while !rest.is_empty() {
         let (run, kind) = next_run::<false>(rest);

@@ -191,13 +191,19 @@ pub(crate) struct ThreeByteSet([u64; 1 << 10]);
 pub(crate) static MAIN_HAN: LazyLock<ThreeByteSet> = LazyLock::new(|| ThreeByteSet::main_han(|_| true));
 
 impl ThreeByteSet {
-    /// The characters of U+4E00 to U+9FFF that `holds` is true of.
-    pub(crate) fn main_han(holds: impl Fn(char) -> bool) -> Self {
+    /// The set of `chars`, each of which must be three bytes long.
+    pub(crate) fn new(chars: impl IntoIterator<Item = char>) -> Self {
         let mut set = [0; 1 << 10];
-        for c in ('\u{4E00}'..='\u{9FFF}').filter(|&c| holds(c)) {
+        for c in chars {
+            assert_eq!(c.len_utf8(), 3);
             set[c as usize >> 6] |= 1 << (c as usize & 63);
         }
         ThreeByteSet(set)
+    }
+
+    /// The characters of U+4E00 to U+9FFF that `holds` is true of.
+    pub(crate) fn main_han(holds: impl Fn(char) -> bool) -> Self {
+        Self::new(('\u{4E00}'..='\u{9FFF}').filter(|&c| holds(c)))
     }
 
     /// The number of bytes of characters of the set that `bytes`, which are UTF-8, start with; `longest`

@@ -6,8 +6,10 @@
 //! of the text goes too. A dropped symbol that UAX #29 takes for a letter (Ⓐ) and an invisible
 //! character beside punctuation always leave a space.
 
+use std::sync::LazyLock;
+
 use crate::config::{NormalizeStep, NormalizeSteps};
-use crate::unicode::{Properties, properties};
+use crate::unicode::{Properties, ThreeByteSet, properties};
 
 /// What belongs to the character before it.
 const ATTACHED: Properties = Properties::MARK.or(Properties::IGNORABLE);
@@ -98,6 +100,14 @@ impl<'a> Cleaner<'a> {
         self.last = Some(HAN);
     }
 
+    /// The number of bytes of punctuation `bytes` starts with that vanishes between two Han characters, whatever
+    /// the other steps; 0 when in doubt.
+    #[inline]
+    pub(super) fn dropped_beside_han(&self, bytes: &[u8]) -> usize {
+        const MOST: usize = 4;
+        if self.punctuation { CJK_PUNCTUATION.run_length(bytes, MOST) } else { 0 }
+    }
+
     /// Writes the space, if any, between the last kept character and one with the properties `next`.
     fn close_gap(&mut self, next: Properties) {
         let held_apart = match (self.gap.take(), self.last) {
@@ -132,7 +142,7 @@ impl<'a> Cleaner<'a> {
         }
         let bytes = text.as_bytes();
         let mut at = 0;
-        while at < ASCII_STRETCH {
+        while at < ascii::STRETCH {
             let length = ascii::words_length(&bytes[at..]);
             if length > 0 {
                 if self.pending_space || self.gap.is_some() {
@@ -154,8 +164,9 @@ impl<'a> Cleaner<'a> {
     }
 }
 
-/// About the most that is copied before the caller may check for interruption, in bytes.
-const ASCII_STRETCH: usize = 16 << 10;
+/// Punctuation common in Chinese that is punctuation in every normalisation form too.
+static CJK_PUNCTUATION: LazyLock<ThreeByteSet> =
+    LazyLock::new(|| ThreeByteSet::new("、。，；：？！《》〈〉「」『』【】（）“”‘’—…～".chars()));
 
 impl Gap {
     /// Leaves a space whatever stands on its sides, Han excepted.
@@ -183,10 +194,13 @@ impl Gap {
 mod ascii {
     use crate::unicode::ascii::alphanumeric_length;
 
+    /// About the most that is looked at before the caller may check for interruption, in bytes.
+    pub(super) const STRETCH: usize = 16 << 10;
+
     /// The length of the letters and digits that `bytes` starts with, short of one that is not followed by ASCII.
     #[inline]
     fn word_length(bytes: &[u8]) -> usize {
-        let length = alphanumeric_length(bytes);
+        let length = alphanumeric_length(&bytes[..bytes.len().min(STRETCH)]);
         let may_be_base = length > 0 && bytes.get(length).is_some_and(|&next| next >= 0x80);
         length - usize::from(may_be_base)
     }
@@ -195,7 +209,7 @@ mod ascii {
     #[inline]
     pub(super) fn words_length(bytes: &[u8]) -> usize {
         let mut length = word_length(bytes);
-        while length > 0 && bytes.get(length) == Some(&b' ') {
+        while 0 < length && length < STRETCH && bytes.get(length) == Some(&b' ') {
             match word_length(&bytes[length + 1..]) {
                 0 => break,
                 next => length += 1 + next,
@@ -210,7 +224,7 @@ mod ascii {
         let mark = matches!(bytes.first(), Some(b'.' | b',' | b';' | b':' | b'!' | b'?'));
         let start = usize::from(mark);
         let mut end = start;
-        while matches!(bytes.get(end), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        while end < STRETCH && matches!(bytes.get(end), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             end += 1;
         }
         let followed = bytes.get(end).is_none_or(|&next| next < 0x80);
@@ -220,5 +234,25 @@ mod ascii {
             1 => 0,
             _ => end - 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_normalization::UnicodeNormalization;
+
+    use super::*;
+
+    #[test]
+    fn common_punctuation_is_punctuation_in_every_form() {
+        let all = (0..=0xffff).filter_map(char::from_u32);
+        let mut found = 0;
+        for c in all.filter(|c| CJK_PUNCTUATION.run_length(c.to_string().as_bytes(), 1) > 0) {
+            found += 1;
+            for form in [c.to_string(), c.nfkc().collect()] {
+                assert!(form.chars().all(|c| properties(c).any(Properties::PUNCTUATION)), "{c:?}");
+            }
+        }
+        assert_eq!(found, 26);
     }
 }

@@ -18,7 +18,7 @@ const FORMATTING: [&str; 29] = [
     "wbr",
 ];
 
-pub(super) fn visible_text(html: &str, interrupt: &mut Interrupt) -> String {
+pub(super) fn visible_text(html: &str, interrupt: &Interrupt) -> String {
     let mut text = String::new();
     let mut hidden = false;
     let mut emitter =
@@ -57,7 +57,7 @@ fn separate(name: &[u8], text: &mut String) {
 /// Reads a text in pieces, accounting for each.
 struct Reader<'a, 'b, 'c> {
     rest: &'a [u8],
-    interrupt: &'b mut Interrupt<'c>,
+    interrupt: &'b Interrupt<'c>,
 }
 
 impl<'a> Reader<'a, '_, '_> {

@@ -32,12 +32,12 @@ pub const MAX_COMBINING_RUN: usize = 1024;
 /// ```
 pub fn normalize(text: &str, steps: NormalizeSteps, interrupt: &mut dyn FnMut()) -> String {
     let mut out = String::new();
-    normalize_into(text, steps, &mut Interrupt::new(interrupt), &mut out);
+    normalize_into(text, steps, &Interrupt::new(interrupt), &mut out);
     out
 }
 
 /// Replaces `out` by the text after `steps`.
-pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut String) {
+pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
     out.clear();
     if steps.contains(NormalizeStep::Html) {
         let visible = html::visible_text(text, interrupt);
@@ -47,7 +47,7 @@ pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &mut 
     }
 }
 
-fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut String) {
+fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
     out.reserve(text.len());
     let mapping = Mapping::new(steps);
     let mut cleaner = Cleaner::new(steps, out);
@@ -60,7 +60,7 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut
             _ => 0,
         };
         if at == start {
-            at += push_next(&text[at..], &mapping, &mut cleaner);
+            at += push_next(&text[at..], &mapping, &mut cleaner, interrupt);
         }
         interrupt.spend(at - start);
     }
@@ -68,18 +68,29 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &mut Interrupt, out: &mut
 }
 
 /// Pushes the Han characters that `text` starts with and that map to themselves: they never compose with
-/// another character. The number of bytes read.
+/// another character. Punctuation between them is skipped if it is dropped, for it leaves no space there. The
+/// number of bytes read.
 fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
-    let length = mapping.unchanged_han_length(text.as_bytes());
-    if length > 0 {
-        cleaner.push_han(&text[..length]);
+    const STRETCH: usize = 16 << 10;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut length = mapping.unchanged_han_length(bytes);
+    while length > 0 {
+        cleaner.push_han(&text[at..at + length]);
+        at += length;
+        let punctuation = cleaner.dropped_beside_han(&bytes[at..]);
+        if punctuation == 0 || at > STRETCH {
+            break;
+        }
+        length = mapping.unchanged_han_length(&bytes[at + punctuation..]);
+        at += if length > 0 { punctuation } else { 0 };
     }
-    length
+    at
 }
 
 /// Pushes the next character with what composes with it; the number of bytes read.
 #[inline]
-fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &Interrupt) -> usize {
     let mut chars = text.chars();
     let Some(c) = chars.next() else { return 0 };
     let length = c.len_utf8();
@@ -92,7 +103,7 @@ fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
     match mapped {
         Mapped::One(mapped) if alone => cleaner.push(mapped),
         Mapped::Nothing => {}
-        _ => return push_cluster(text, mapping, cleaner),
+        _ => return push_cluster(text, mapping, cleaner, interrupt),
     }
     length
 }
@@ -100,7 +111,7 @@ fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
 /// Pushes a character together with the characters after it that may compose with it or vanish; the number
 /// of bytes read.
 #[cold]
-fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &Interrupt) -> usize {
     let mut chars = text.char_indices();
     let mut cluster = String::new();
     let mut composing = 0;
@@ -109,6 +120,7 @@ fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
         cluster.push(first);
     }
     for (at, c) in chars {
+        interrupt.spend(c.len_utf8());
         match mapping.map(c) {
             Mapped::Composing if composing < MAX_COMBINING_RUN => {
                 composing += 1;

@@ -83,3 +83,54 @@ macro_rules! key {
 }
 key!(u64);
 key!(u128);
+
+/// The number of sorted `keys` that are not above `key`. Starts where an even spread would put it, so
+/// that uniform keys cost two or three cache misses, not one for every halving.
+pub fn not_above<F: Key>(keys: &[F], key: F) -> usize {
+    let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+        return 0;
+    };
+    if key < first {
+        return 0;
+    }
+    if key >= last {
+        return keys.len();
+    }
+    let share = (key.to_u128() - first.to_u128()) as f64 / (last.to_u128() - first.to_u128()) as f64;
+    let guess = ((share * keys.len() as f64) as usize).min(keys.len() - 1);
+    let (mut low, mut high) = (guess, guess);
+    let mut step = 2;
+    while high < keys.len() && keys[high] <= key {
+        low = high + 1;
+        high = (high + step).min(keys.len());
+        step *= 2;
+    }
+    step = 2;
+    while low > 0 && keys[low - 1] > key {
+        high = low - 1;
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    low + keys[low..high].partition_point(|k| *k <= key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_above;
+
+    #[test]
+    fn interpolation_finds_what_counting_finds() {
+        let spreads: [fn(u64) -> u64; 4] =
+            [|i| i, |i| i * i * i, |i| i / 7, |i| if i < 90 { i } else { u64::MAX - 100 + i }];
+        for spread in spreads {
+            for length in [0, 1, 2, 17, 100] {
+                let keys: Vec<u64> = (0..length).map(spread).collect();
+                let probes = keys.iter().flat_map(|&k| [k.saturating_sub(1), k, k.saturating_add(1)]);
+                for key in probes.chain([0, u64::MAX]) {
+                    let counted = keys.iter().filter(|&&k| k <= key).count();
+                    assert_eq!(not_above(&keys, key), counted, "{key} in {keys:?}");
+                }
+            }
+        }
+    }
+}

@@ -205,6 +205,7 @@ pub fn text() -> impl Strategy<Value = String> {
         1 => any::<char>().prop_map(String::from),
         1 => "[a-zA-Z0-9]{1,12}",
         1 => "[\u{4E00}-\u{9FFF}]{1,6}",
+        1 => "([\u{4E00}-\u{4E20}國]{1,3}[，。“（…、 \u{301}\u{3099}]{0,3}){1,4}",
     ];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }

@@ -1,0 +1,145 @@
+# Damaged index pages: a clear error that names the block, or a correct answer; never a crash, a hang or a wrong row.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use SimhashTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use constant PAGE => 8192;
+# Where a tree page keeps what (src/storage/page.rs): the header's fields and the special area.
+use constant { LOWER => 12, UPPER => 14, SPECIAL => 8136, RIGHT => 8136 + 44, TABLE => 8136 + 48, LEVEL => 8136 + 49, FLAGS => 8136 + 50, MAGIC => 8136 + 52 };
+
+my @checksums = `postgres --version` =~ /PostgreSQL\) (?:1[89]|[2-9]\d)/ ? ('--no-data-checksums') : ();
+my $node = new_node('main', "autovacuum = off\nrestart_after_crash = on\nshared_buffers = 16MB", options => \@checksums);
+seed();
+
+sub random_bytes { return join('', map { chr(roll(256)) } 1 .. shift) }
+
+# Each damages one page, given as bytes.
+my %damages = (
+	'random page' => sub { return random_bytes(PAGE) },
+	'zeroed page' => sub { return "\0" x PAGE },
+	'wrong magic' => sub { my ($page) = @_; substr($page, MAGIC, 4) = 'XXXX'; return $page },
+	'random special area' => sub { my ($page) = @_; substr($page, SPECIAL, 56) = random_bytes(56); return $page },
+	'special area random but for the magic' => sub { my ($page) = @_; substr($page, SPECIAL, 52) = random_bytes(52); return $page },
+	'meta or header random' => sub { my ($page) = @_; substr($page, 24, 64) = random_bytes(64); return $page },
+	'wild lower' => sub { my ($page) = @_; substr($page, LOWER, 2) = pack('S', 24 + 8 * roll(1000)); return $page },
+	'wild lower and upper' => sub { my ($page) = @_; substr($page, LOWER, 4) = pack('SS', 24 + roll(4000), 8136 - roll(4000)); return $page },
+	'link to itself' => sub { my ($page, $block) = @_; substr($page, RIGHT, 4) = pack('L', $block); return $page },
+	'wild link' => sub { my ($page, $block, $blocks) = @_; substr($page, RIGHT, 4) = pack('L', roll($blocks)); return $page },
+	'link beyond the end' => sub { my ($page, $block, $blocks) = @_; substr($page, RIGHT, 4) = pack('L', $blocks + roll(1_000_000)); return $page },
+	'another table' => sub { my ($page) = @_; substr($page, TABLE, 1) = chr(roll(256)); return $page },
+	'another level' => sub { my ($page) = @_; substr($page, LEVEL, 1) = chr(roll(256)); return $page },
+	'deleted' => sub { my ($page) = @_; substr($page, FLAGS, 2) = pack('S', 1); return $page },
+	'random keys' => sub { my ($page) = @_; substr($page, 24 + 8 * roll(300), 64) = random_bytes(64); return $page },
+	'random slots' => sub { my ($page) = @_; substr($page, SPECIAL - 1000 - roll(1000), 60) = random_bytes(60); return $page },
+	'another page' => sub { my ($page, $block, $blocks, $read) = @_; return $read->(roll($blocks)) },
+	'cut off' => sub { return undef },);
+# Only the pages' contents are wrong, not their form: queries cannot tell, but a check can.
+my $plausible = qr/random keys|random slots/;
+
+# What a check must find; the meta page has no special area.
+my $evident = qr/random page|zeroed|magic|random special/;
+my $evident_in_meta = qr/random page|zeroed|header random/;
+
+# Which page: the meta page, a root, any. A tree of 20,000 rows has roots at 1 to 5.
+my %places = (meta => sub { 0 }, root => sub { 1 + roll(4) }, any => sub { 5 + roll($_[0] - 5) });
+
+my @cases;
+for my $round (1 .. soak() ? 10 : 1)
+{
+	for my $damage (sort keys %damages)
+	{
+		push @cases, { damage => $damage, place => $_ } for $damage eq 'cut off' ? 'any' : sort keys %places;
+	}
+}
+
+sub make_tables
+{
+	my $sql = '';
+	for my $number (0 .. $#cases)
+	{
+		my $name = "c$number";
+		$sql .= "CREATE TABLE $name (id integer, fp64 fingerprint64); INSERT INTO $name SELECT i, test.made(i) FROM generate_series(1, 4000) i; CREATE INDEX ${name}_fp64 ON $name USING simhash (fp64); VACUUM ANALYZE $name;\n";
+	}
+	$node->safe_psql('postgres', $sql);
+	for my $number (0 .. $#cases)
+	{
+		$cases[$number]{file} = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('c${number}_fp64')");
+	}
+}
+
+sub damage_file
+{
+	my ($case) = @_;
+	my $bytes = slurp_file($case->{file});
+	my $blocks = length($bytes) / PAGE;
+	my $block = $case->{block} = $places{ $case->{place} }->($blocks);
+	my $read = sub { return substr($bytes, $_[0] * PAGE, PAGE) };
+	my $page = $damages{ $case->{damage} }->($read->($block), $block, $blocks, $read);
+	open(my $file, '+<', $case->{file}) or die $!;
+	binmode $file;
+	if (defined $page)
+	{
+		seek($file, $block * PAGE, 0);
+		print $file $page;
+	}
+	else { truncate($file, $block * PAGE) }
+	close $file;
+}
+
+my $asks = join(' UNION ALL ', map { "SELECT coalesce(sum(test.agree('%s', 'fp64', test.made($_ * 77)::fingerprint64::text, $_)), 0) AS n" } 0, 3, 12, 30, 64);
+my @statements = (
+	[ 'asks', "SELECT count(*) FROM ($asks) a" ],
+	[ 'nearest', q{SET enable_seqscan = off; SELECT count(*) FROM (SELECT id FROM %s ORDER BY fp64 <~> '0123456789abcdef' LIMIT 4500) x} ],
+	[ 'index-only', q{SET enable_seqscan = off; SELECT count(fp64) FROM %s} ],
+	[ 'info', q{SELECT count(*) FROM simhash_index_info('%s_fp64')} ],
+	[ 'check', q{SELECT count(*) FROM simhash_index_check('%s_fp64') c} ],
+	[ 'insert', q{INSERT INTO %s SELECT i, test.made(i) FROM generate_series(5000, 5400) i} ],
+	[ 'vacuum', q{DELETE FROM %1$s WHERE id %% 3 = 0; VACUUM %1$s} ],
+	[ 'asks again', "SELECT count(*) FROM ($asks) a" ],
+	[ 'reindex', q{REINDEX INDEX %1$s_fp64; SELECT simhash_index_check('%1$s_fp64')} ]);
+# The codes of a damaged index or file, with a message that says where; or a row that is not there: what agree raises.
+my $clear = qr/ERROR:  XX00[012]: [^\n]*block[s]? \d+/;
+# A TID far beyond the table's end.
+my $no_such_segment = qr/ERROR:  58P01: could not open file/;
+my $disagreement = qr/ERROR:  P0001: within \d+ of/;
+
+sub try_statements
+{
+	my ($case, $table) = @_;
+	my $name = "$case->{damage}, $case->{place} block $case->{block}";
+	my (@problems, $found);
+	for my $statement (@statements)
+	{
+		my ($what, $sql) = @$statement;
+		$sql =~ s/%1\$s/$table/g;
+		$sql =~ s/%s/$table/g;
+		$sql =~ s/%%/%/g;
+		my ($status, $output, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\nSET statement_timeout = '20s';\n$sql", on_error_stop => 1);
+		my $allowed = $case->{damage} =~ $plausible ? qr/$clear|$disagreement|$no_such_segment/ : $clear;
+		$found = 1 if $what eq 'check' && $status != 0;
+		if ($status == 0) { push @problems, "$what: passes" if $what eq 'check' && $case->{damage} =~ ($case->{place} eq 'meta' ? $evident_in_meta : $evident) }
+		elsif ($status != 3 || $error !~ $allowed) { push @problems, "$what: status $status: $error" }
+		elsif ($what eq 'reindex') { push @problems, "rebuilding does not mend it: $error" }
+	}
+	is(join("\n", @problems), '', $name);
+	return $found;
+}
+
+make_tables();
+$node->stop;
+damage_file($_) for @cases;
+$node->start;
+my $found = 0;
+for my $number (0 .. $#cases)
+{
+	$found++ if try_statements($cases[$number], "c$number");
+}
+cmp_ok($found, '>', @cases / 2, "simhash_index_check found $found of " . scalar(@cases) . ' damages');
+answer_is($node, 'SELECT 1', '1', 'the server is up');
+unlike(slurp_file($node->logfile), qr/terminated by signal|PANIC|panicked/, 'no backend crashed');
+$node->stop;
+done_testing();
