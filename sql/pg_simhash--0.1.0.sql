@@ -622,3 +622,276 @@ CREATE FUNCTION simhash_index_check(index regclass, heap boolean DEFAULT true) R
 COMMENT ON FUNCTION simhash_index_check(regclass, boolean) IS
   'verifies a simhash index and, with heap, that every row is in it; an ERROR names the damaged block';
 REVOKE ALL ON FUNCTION simhash_index_check(regclass, boolean) FROM PUBLIC;
+
+--
+-- In bulk: which distance to use, and keys to repartition by
+--
+
+CREATE FUNCTION hamming(a fingerprint64[], b fingerprint64[]) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a fingerprint64[], b fingerprint64[]) IS 'least distance over equal positions: of two documents under many lexicons';
+CREATE OPERATOR <~> (LEFTARG = fingerprint64[], RIGHTARG = fingerprint64[], FUNCTION = hamming, COMMUTATOR = <~>);
+COMMENT ON OPERATOR <~> (fingerprint64[], fingerprint64[]) IS 'least Hamming distance over equal positions';
+CREATE FUNCTION simhash_blocks(fp fingerprint64, blocks integer DEFAULT 4, OUT block smallint, OUT key bigint) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 4;
+COMMENT ON FUNCTION simhash_blocks(fp fingerprint64, blocks integer) IS 'the blocks of a fingerprint as keys under which near-duplicates meet';
+CREATE FUNCTION simhash_blocks(fp fingerprint128, blocks integer DEFAULT 8, OUT block smallint, OUT key bigint) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 8;
+COMMENT ON FUNCTION simhash_blocks(fp fingerprint128, blocks integer) IS 'the blocks of a fingerprint as keys under which near-duplicates meet';
+CREATE FUNCTION simhash_evaluate(pairs text,
+  OUT distance integer, OUT tp bigint, OUT fp bigint, OUT fn bigint, OUT tn bigint,
+  OUT "precision" double precision, OUT recall double precision, OUT f1 double precision) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_evaluate_wrapper' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 65;
+COMMENT ON FUNCTION simhash_evaluate(pairs text) IS 'what every distance finds of the labelled pairs that a query yields as (a, b, duplicate)';
+
+--
+-- Sets: shingles
+--
+
+CREATE FUNCTION shingles(body text, k integer DEFAULT 5, config simhash_config DEFAULT '{}') RETURNS text[]
+  AS 'MODULE_PATHNAME', 'shingles_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION shingles(body text, k integer, config simhash_config) IS 'the distinct shingles of k tokens of a text';
+CREATE FUNCTION shingle_similarity(a text, b text, k integer DEFAULT 5, config simhash_config DEFAULT '{}') RETURNS real
+  AS 'MODULE_PATHNAME', 'shingle_similarity_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION shingle_similarity(a text, b text, k integer, config simhash_config) IS 'Jaccard similarity of the shingles of two texts, 0 to 1';
+CREATE FUNCTION shingle_containment(a text, b text, k integer DEFAULT 5, config simhash_config DEFAULT '{}') RETURNS real
+  AS 'MODULE_PATHNAME', 'shingle_containment_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION shingle_containment(a text, b text, k integer, config simhash_config) IS 'share of the first texts shingles that the second has, 0 to 1';
+
+--
+-- Sets: MinHash
+--
+
+CREATE TYPE minhash_signature;
+
+CREATE FUNCTION minhash_signature_in(cstring) RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_signature_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_in(cstring) IS 'I/O';
+CREATE FUNCTION minhash_signature_out(minhash_signature) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'minhash_signature_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_out(minhash_signature) IS 'I/O';
+CREATE FUNCTION minhash_signature_recv(internal) RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_signature_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_recv(internal) IS 'I/O';
+CREATE FUNCTION minhash_signature_send(minhash_signature) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'minhash_signature_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_send(minhash_signature) IS 'I/O';
+
+CREATE TYPE minhash_signature (
+  INPUT = minhash_signature_in, OUTPUT = minhash_signature_out, RECEIVE = minhash_signature_recv, SEND = minhash_signature_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE minhash_signature IS 'MinHash signature of a set of shingles: {component,...}/config';
+
+CREATE FUNCTION minhash(body text, permutations integer DEFAULT 128, config simhash_config DEFAULT '{}') RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION minhash(body text, permutations integer, config simhash_config) IS 'MinHash signature of the shingles of a text; NULL for a text without shingles';
+CREATE FUNCTION jaccard(a minhash_signature, b minhash_signature) RETURNS real
+  AS 'MODULE_PATHNAME', 'minhash_jaccard_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION jaccard(a minhash_signature, b minhash_signature) IS 'estimate of the Jaccard similarity: share of equal components';
+CREATE FUNCTION minhash_bands(signature minhash_signature, bands integer, rows integer) RETURNS bigint[]
+  AS 'MODULE_PATHNAME', 'minhash_bands_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_bands(signature minhash_signature, bands integer, rows integer) IS 'a key for every band of a signature: sets of similarity s share one with probability 1 - (1 - s^rows)^bands';
+CREATE FUNCTION minhash_share_band(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'minhash_share_band_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_share_band(minhash_signature, minhash_signature) IS 'implementation of && operator';
+CREATE OPERATOR && (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_share_band,
+  COMMUTATOR = &&, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR && (minhash_signature, minhash_signature) IS 'share a band: candidates for a high similarity';
+
+CREATE FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_gin_extract_value_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) IS 'GIN support';
+CREATE FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal, internal, internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_gin_extract_query_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal, internal, internal, internal) IS 'GIN support';
+CREATE FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer, internal, internal, internal, internal) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'minhash_gin_consistent_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer, internal, internal, internal, internal) IS 'GIN support';
+CREATE FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer, internal, internal, internal) RETURNS "char"
+  AS 'MODULE_PATHNAME', 'minhash_gin_triconsistent_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer, internal, internal, internal) IS 'GIN support';
+CREATE FUNCTION minhash_gin_options(internal) RETURNS void
+  AS 'MODULE_PATHNAME', 'minhash_gin_options_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_options(internal) IS 'GIN support';
+
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING gin AS
+  OPERATOR 1 && (minhash_signature, minhash_signature),
+  FUNCTION 1 (minhash_signature) btint8cmp(bigint, bigint),
+  FUNCTION 2 (minhash_signature) minhash_gin_extract_value(minhash_signature, internal, internal),
+  FUNCTION 3 (minhash_signature) minhash_gin_extract_query(minhash_signature, internal, smallint, internal, internal, internal, internal),
+  FUNCTION 4 (minhash_signature) minhash_gin_consistent(internal, smallint, minhash_signature, integer, internal, internal, internal, internal),
+  FUNCTION 6 (minhash_signature) minhash_gin_triconsistent(internal, smallint, minhash_signature, integer, internal, internal, internal),
+  FUNCTION 7 (minhash_signature) minhash_gin_options(internal),
+  STORAGE bigint;
+COMMENT ON OPERATOR CLASS minhash_ops USING gin IS 'signatures by their bands; options bands and rows';
+
+--
+-- Sets: equal texts
+--
+
+CREATE FUNCTION ksentence(body text, k integer DEFAULT 5) RETURNS uuid
+  AS 'MODULE_PATHNAME', 'ksentence_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION ksentence(body text, k integer) IS 'MD5 of the k longest sentences of a text: equal means duplicate';
+
+CREATE TYPE bloom_filter;
+
+CREATE FUNCTION bloom_filter_in(cstring) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_filter_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_in(cstring) IS 'I/O';
+CREATE FUNCTION bloom_filter_out(bloom_filter) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'bloom_filter_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_out(bloom_filter) IS 'I/O';
+CREATE FUNCTION bloom_filter_recv(internal) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_filter_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_recv(internal) IS 'I/O';
+CREATE FUNCTION bloom_filter_send(bloom_filter) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'bloom_filter_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_send(bloom_filter) IS 'I/O';
+
+CREATE TYPE bloom_filter (
+  INPUT = bloom_filter_in, OUTPUT = bloom_filter_out, RECEIVE = bloom_filter_recv, SEND = bloom_filter_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
+);
+COMMENT ON TYPE bloom_filter IS 'Bloom filter: a set of texts that answers maybe or certainly not';
+
+CREATE FUNCTION bloom_filter_from_bytea(bytea) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_filter_from_bytea_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_from_bytea(bytea) IS 'implementation of the cast from bytea';
+CREATE CAST (bloom_filter AS bytea) WITH FUNCTION bloom_filter_send(bloom_filter) AS ASSIGNMENT;
+CREATE CAST (bytea AS bloom_filter) WITH FUNCTION bloom_filter_from_bytea(bytea) AS ASSIGNMENT;
+COMMENT ON CAST (bloom_filter AS bytea) IS 'the stored form';
+COMMENT ON CAST (bytea AS bloom_filter) IS 'checked as on input';
+
+CREATE FUNCTION bloom_contains(filter bloom_filter, item text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'bloom_contains_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_contains(filter bloom_filter, item text) IS 'false: the text was certainly not added; true: it was, or, at the filters rate, it was not';
+CREATE FUNCTION bloom_or(bloom_filter, bloom_filter) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_or(bloom_filter, bloom_filter) IS 'implementation of | operator';
+CREATE OPERATOR | (LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_or, COMMUTATOR = |);
+COMMENT ON OPERATOR | (bloom_filter, bloom_filter) IS 'union of two filters of one size';
+
+CREATE FUNCTION bloom_agg_add(internal, text) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, text) IS 'transition of bloom_agg';
+CREATE FUNCTION bloom_agg_add(internal, text, bigint) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_add_expected_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint) IS 'transition of bloom_agg';
+CREATE FUNCTION bloom_agg_add(internal, text, bigint, real) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_add_sized_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint, real) IS 'transition of bloom_agg';
+CREATE FUNCTION bloom_union_add(internal, bloom_filter) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_union_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_union_add(internal, bloom_filter) IS 'transition of bloom_union';
+CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS 'combination of partial filters';
+CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'bloom_agg_serialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'partial filter to bytes';
+CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_deserialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'bytes to partial filter';
+CREATE FUNCTION bloom_agg_final(internal) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_final(internal) IS 'the filter';
+CREATE AGGREGATE bloom_agg(text) (
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(text) IS 'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
+CREATE AGGREGATE bloom_agg(text, expected bigint) (
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(text, expected bigint) IS 'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
+CREATE AGGREGATE bloom_agg(text, expected bigint, rate real) (
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(text, expected bigint, rate real) IS 'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
+CREATE AGGREGATE bloom_union(bloom_filter) (
+  SFUNC = bloom_union_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_union(bloom_filter) IS 'union of filters of one size';
+CREATE FUNCTION dedup_texts(query text, exact text DEFAULT 'hash', config simhash_config DEFAULT '{}', distance integer DEFAULT 3,
+  OUT id bigint, OUT duplicate_of bigint, OUT stage text, OUT distance integer) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dedup_texts_wrapper' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION dedup_texts(query text, exact text, config simhash_config, distance integer) IS 'the duplicates among the texts that a query yields as (id bigint, body text): equal ones, then near ones';
+
+--
+-- Models
+--
+
+CREATE TABLE simhash_model (
+  name text COLLATE "C" PRIMARY KEY,
+  config simhash_config NOT NULL,
+  documents bigint NOT NULL,
+  terms bigint NOT NULL,
+  model bytea NOT NULL,
+  trained timestamptz NOT NULL DEFAULT now()
+);
+ALTER TABLE simhash_model ALTER model SET STORAGE EXTERNAL;
+COMMENT ON TABLE simhash_model IS 'trained models: what a corpus says about the weight of a term';
+COMMENT ON COLUMN simhash_model.config IS 'how texts were cut into terms';
+COMMENT ON COLUMN simhash_model.documents IS 'documents counted';
+COMMENT ON COLUMN simhash_model.terms IS 'distinct terms';
+COMMENT ON COLUMN simhash_model.model IS 'the statistics, in a form of their own';
+GRANT SELECT ON simhash_model TO PUBLIC;
+GRANT INSERT, DELETE ON simhash_model TO @extowner@ WITH GRANT OPTION;
+SELECT pg_catalog.pg_extension_config_dump('simhash_model', '');
+
+CREATE FUNCTION simhash_model_unchangeable() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE 'model "%" cannot be changed', OLD.name
+    USING ERRCODE = 'object_not_in_prerequisite_state',
+          HINT = 'Fingerprints made with it would no longer be comparable: train another model under another name.';
+END $$;
+COMMENT ON FUNCTION simhash_model_unchangeable() IS 'refuses to change a trained model';
+CREATE TRIGGER unchangeable BEFORE UPDATE ON simhash_model FOR EACH ROW EXECUTE FUNCTION simhash_model_unchangeable();
+
+CREATE FUNCTION simhash_train(name text, query text, config simhash_config DEFAULT '{}') RETURNS bigint
+  AS 'MODULE_PATHNAME', 'simhash_train_wrapper' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000000;
+COMMENT ON FUNCTION simhash_train(name text, query text, config simhash_config) IS 'trains and stores a model on the texts that a query yields; returns the documents read';
+CREATE FUNCTION simhash_store_model(name text, model bytea) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'simhash_store_model_wrapper' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION simhash_store_model(name text, model bytea) IS 'stores what simhash_train_agg returned; returns its number of documents';
+
+CREATE FUNCTION simhash_train_agg_add(internal, text, simhash_config) RETURNS internal
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION simhash_train_agg_add(internal, text, simhash_config) IS 'transition of simhash_train_agg';
+CREATE FUNCTION simhash_train_agg_combine(internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_combine(internal, internal) IS 'combination of partial models';
+CREATE FUNCTION simhash_train_agg_serialize(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_serialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_serialize(internal) IS 'partial model to bytes';
+CREATE FUNCTION simhash_train_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_deserialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_deserialize(bytea, internal) IS 'bytes to partial model';
+CREATE FUNCTION simhash_train_agg_final(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_final(internal) IS 'the model';
+CREATE AGGREGATE simhash_train_agg(body text, config simhash_config) (
+  SFUNC = simhash_train_agg_add, STYPE = internal, FINALFUNC = simhash_train_agg_final, COMBINEFUNC = simhash_train_agg_combine,
+  SERIALFUNC = simhash_train_agg_serialize, DESERIALFUNC = simhash_train_agg_deserialize, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE simhash_train_agg(body text, config simhash_config) IS 'a model of the texts, for simhash_store_model; NULL for none';
+
+CREATE FUNCTION simhash_model_term(model text, term text, OUT documents bigint, OUT idf double precision, OUT entropy double precision)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_model_term_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1;
+COMMENT ON FUNCTION simhash_model_term(model text, term text) IS 'what a model knows of a term: documents with it, ln(|D| / (df + 1)), mean neighbour entropy in bits';
+CREATE FUNCTION esimhash(body text, model text) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'esimhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2500;
+COMMENT ON FUNCTION esimhash(body text, model text) IS 'E-Simhash: features weighted by tf-idf and neighbour entropy, at their places; NULL for a text without features';
+CREATE FUNCTION simhash_lexicons(body text, model text, lexicons integer, shingle integer DEFAULT 2) RETURNS fingerprint64[]
+  AS 'MODULE_PATHNAME', 'simhash_lexicons_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+COMMENT ON FUNCTION simhash_lexicons(body text, model text, lexicons integer, shingle integer) IS 'a shingle simhash by the whole lexicon of a model and one by each of its random parts';
+CREATE FUNCTION imatch(body text, model text, low real DEFAULT 1, high real DEFAULT 8) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'imatch_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2500;
+COMMENT ON FUNCTION imatch(body text, model text, low real, high real) IS 'I-Match: hash of the terms with an IDF in a band; equal means duplicate';

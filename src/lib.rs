@@ -9,6 +9,7 @@ mod compat;
 mod error;
 mod functions;
 mod guc;
+mod models;
 mod planner;
 mod storage;
 mod types;

@@ -40,17 +40,24 @@ fn simhash_tokens(
 }
 
 /// What a row of `simhash_features` is made of.
-fn features<F: Fingerprint>(body: Text<'_>, config: ConfigText<'_>) -> Vec<Feature<F>> {
-    new_simhasher(&config).features(body.as_str(), &mut interrupts())
+fn features<F: Fingerprint>(
+    body: Text<'_>,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Vec<Feature<F>> {
+    new_simhasher(&config, fcinfo).features(body.as_str(), &mut interrupts())
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_features(
     body: Text<'_>,
     config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
 ) -> TableIterator<'static, (name!(feature, Text<'static>), name!(weight, f32), name!(hash, Fp64))> {
     TableIterator::new(
-        features::<u64>(body, config).into_iter().map(|f| (Text::from(f.text), f.weight, Fp64(f.hash))),
+        features::<u64>(body, config, fcinfo)
+            .into_iter()
+            .map(|f| (Text::from(f.text), f.weight, Fp64(f.hash))),
     )
 }
 
@@ -58,9 +65,12 @@ fn simhash_features(
 fn simhash128_features(
     body: Text<'_>,
     config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
 ) -> TableIterator<'static, (name!(feature, Text<'static>), name!(weight, f32), name!(hash, Fp128))> {
     TableIterator::new(
-        features::<u128>(body, config).into_iter().map(|f| (Text::from(f.text), f.weight, Fp128(f.hash))),
+        features::<u128>(body, config, fcinfo)
+            .into_iter()
+            .map(|f| (Text::from(f.text), f.weight, Fp128(f.hash))),
     )
 }
 

@@ -1,6 +1,13 @@
 //! The SQL functions: arguments in, the core's answer out.
 
-mod call_site;
+mod bloom;
+pub mod call_site;
+pub mod cursor;
+mod dedup_texts;
 pub mod distance;
+mod evaluate;
 mod fingerprint;
+mod ksentence;
+mod minhash;
+mod shingles;
 mod tsvector;

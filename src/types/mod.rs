@@ -2,9 +2,11 @@
 
 pub mod ball;
 pub mod bits;
+pub mod bloom;
 pub mod config;
 pub mod fingerprint128;
 pub mod fingerprint64;
+pub mod minhash;
 pub mod text;
 
 pub use config::ConfigText;
@@ -120,6 +122,30 @@ fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
             place = place.add(part.len());
         }
         pg_sys::Datum::from(start)
+    }
+}
+
+/// The bytes of a variable-length value, without its header; detoasted if need be.
+///
+/// # Safety
+/// `datum` must be one of a variable-length type; the bytes live as long as it or the current memory context.
+unsafe fn varlena_bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
+    // SAFETY: as above; a packed header is one or four bytes, and varsize_any_exhdr reads either.
+    unsafe {
+        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        std::slice::from_raw_parts(
+            pgrx::varlena::vardata_any(varlena).cast::<u8>(),
+            pgrx::varlena::varsize_any_exhdr(varlena),
+        )
+    }
+}
+
+/// What is left of a binary message.
+fn receive_rest<'a>(buffer: pg_sys::StringInfo) -> &'a [u8] {
+    // SAFETY: as in receive; pq_getmsgbytes returns that many bytes of the buffer.
+    unsafe {
+        let left = (*buffer).len - (*buffer).cursor;
+        std::slice::from_raw_parts(pg_sys::pq_getmsgbytes(buffer, left).cast(), left as usize)
     }
 }
 

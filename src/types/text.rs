@@ -64,7 +64,7 @@ pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
 }
 
 /// `text` in the database's encoding.
-fn utf8_to_server(text: &str) -> Cow<'_, [u8]> {
+pub fn utf8_to_server(text: &str) -> Cow<'_, [u8]> {
     // SAFETY: as in server_to_utf8; pg_any_to_server also validates.
     unsafe {
         if pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as i32 {

@@ -133,6 +133,8 @@ choice! {
         Paper = "paper",
         /// The sixteenth of the distinct features that rank lies in, XORed into the low four bits.
         Bucket = "bucket",
+        /// The eighth of the distinct features that rank lies in, XORed as a pattern of its own into every fourth bit.
+        Spread = "spread",
     }
 }
 

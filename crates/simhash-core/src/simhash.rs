@@ -3,29 +3,40 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::Fingerprint;
-use crate::config::{Config, Position, Weight};
+use crate::config::{Cap, Config, Position, Weight};
 use crate::counter::Counter;
 use crate::exact::ExactSums;
 use crate::features::Featurizer;
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
+use crate::models::{Model, Term};
 use crate::normalize::{self, normalize_into};
+use crate::sets::set_config;
 use crate::simd::accumulate::BitSums;
-use crate::weight::{self, Weighting};
+use crate::weight::{Weighting, reads_model};
 
 /// Why a [`Simhasher`] cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimhasherError {
     /// The configuration reads the statistics of this trained model.
     NeedsModel(String),
+    /// The model was trained by this configuration, which cuts texts into other features.
+    OtherFeatures(Box<Config>),
+    /// The model has no percentiles of this weight.
+    NoPercentiles(Weight),
 }
 
 impl fmt::Display for SimhasherError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SimhasherError::NeedsModel(name) => write!(f, "the statistics of model \"{name}\" are needed"),
+            SimhasherError::OtherFeatures(config) => write!(f, "it was trained with {config}"),
+            SimhasherError::NoPercentiles(weight) => {
+                write!(f, "it has no percentiles of the weight {weight}")
+            }
         }
     }
 }
@@ -59,6 +70,7 @@ pub struct Simhasher {
     config: Config,
     weighting: Weighting,
     featurizer: Featurizer,
+    known: Option<Known>,
     normalized: String,
     /// The counter of the width that was last asked for.
     counter: Option<Box<dyn Any + Send>>,
@@ -70,16 +82,38 @@ impl Simhasher {
     /// # Errors
     /// [`SimhasherError::NeedsModel`] when the weights or the cap come from a trained model.
     pub fn new(config: Config) -> Result<Self, SimhasherError> {
-        if let Some(model) = config.model {
-            return Err(SimhasherError::NeedsModel(model));
+        match config.model {
+            Some(model) => Err(SimhasherError::NeedsModel(model)),
+            None => Ok(Self::weighing(config, None)),
         }
-        Ok(Simhasher {
-            weighting: Weighting::new(config.weight, config.cap),
+    }
+
+    /// A simhasher whose weights or cap come from `model`.
+    ///
+    /// # Errors
+    /// [`SimhasherError::OtherFeatures`] when the model knows other features than `config` cuts texts into, and
+    /// [`SimhasherError::NoPercentiles`] when it has none for the cap.
+    pub fn with_model(config: Config, model: Arc<Model>) -> Result<Self, SimhasherError> {
+        if set_config(&config, config.shingle) != *model.config() {
+            return Err(SimhasherError::OtherFeatures(Box::new(model.config().clone())));
+        }
+        if let Some(Cap::Percentile(percent)) = config.cap
+            && model.percentile(config.weight, percent).is_none()
+        {
+            return Err(SimhasherError::NoPercentiles(config.weight));
+        }
+        Ok(Self::weighing(config, Some(model)))
+    }
+
+    fn weighing(config: Config, model: Option<Arc<Model>>) -> Self {
+        Simhasher {
+            weighting: Weighting::new(config.weight, config.cap, model.as_deref()),
             featurizer: Featurizer::new(&config),
+            known: model.filter(|_| reads_model(config.weight)).map(Known::new),
             config,
             normalized: String::new(),
             counter: None,
-        })
+        }
     }
 
     /// The configuration.
@@ -87,15 +121,17 @@ impl Simhasher {
         &self.config
     }
 
-    /// The text's fingerprint; `None` when it has no features.
+    /// The text's fingerprint; `None` when it has no features, or none that weighs anything.
     pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
         let interrupt = Interrupt::new(interrupt);
         let counter = self.count::<F>(text, &interrupt);
-        let fingerprint = (!counter.hashes().is_empty()).then(|| {
-            let mut sums = BitSums::default();
-            self.for_each_batch(&counter, &interrupt, |hashes, weights| sums.add(hashes, weights));
-            F::from_u128(sums.sign(F::BITS))
+        let mut sums = BitSums::default();
+        let mut weighs = false;
+        self.for_each_batch(&counter, &interrupt, |hashes, weights| {
+            weighs |= weights.iter().any(|&weight| weight > 0);
+            sums.add(hashes, weights);
         });
+        let fingerprint = weighs.then(|| F::from_u128(sums.sign(F::BITS)));
         self.keep(counter);
         fingerprint
     }
@@ -105,11 +141,8 @@ impl Simhasher {
     pub fn features<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<Feature<F>> {
         let interrupt = Interrupt::new(interrupt);
         let mut texts: Vec<String> = Vec::new();
-        let mut counter = self.take_counter::<F>();
-        let by_level = self.config.weight == Weight::Level;
-        self.for_each_feature(text, &interrupt, |feature, level| {
-            counter.reserve(1, &interrupt);
-            if counter.count(feature_hash(feature.as_bytes()), by_level.then_some(level)) == texts.len() {
+        let counter = self.count_seeing(text, &interrupt, |place, feature| {
+            if place == texts.len() {
                 texts.push(feature.to_owned());
             }
         });
@@ -117,11 +150,16 @@ impl Simhasher {
         let mut texts = texts.into_iter();
         self.for_each_batch(&counter, &interrupt, |hashes, weights| {
             for ((&hash, &units), text) in hashes.iter().zip(weights).zip(&mut texts) {
-                features.push(Feature { text, weight: weight::from_units(units), hash });
+                features.push(Feature { text, weight: self.weighting.number(units), hash });
             }
         });
         self.keep(counter);
         features
+    }
+
+    /// Hands every feature of the text to `sink`, in order, as often as it occurs.
+    pub fn for_each_feature(&mut self, text: &str, interrupt: &mut dyn FnMut(), mut sink: impl FnMut(&str)) {
+        self.each_feature(text, &Interrupt::new(interrupt), |feature, _| sink(feature));
     }
 
     /// The text after the configuration's normalisation steps.
@@ -144,6 +182,9 @@ impl Simhasher {
     fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &Interrupt) -> Box<Counter<F>> {
         // Counted some at a time, so that the processor overlaps the look-ups.
         const BATCH: usize = 64;
+        if self.known.is_some() {
+            return self.count_seeing(text, interrupt, |_, _| ());
+        }
         let mut counter = self.take_counter::<F>();
         let by_level = self.config.weight == Weight::Level;
         let mut batch = [(F::ZERO, 0); BATCH];
@@ -154,7 +195,7 @@ impl Simhasher {
                 counter.count(hash, by_level.then_some(level));
             }
         };
-        self.for_each_feature(text, interrupt, |feature, level| {
+        self.each_feature(text, interrupt, |feature, level| {
             batch[length] = (feature_hash(feature.as_bytes()), level);
             length += 1;
             if length == BATCH {
@@ -166,7 +207,33 @@ impl Simhasher {
         counter
     }
 
-    fn for_each_feature(&mut self, text: &str, interrupt: &Interrupt, mut sink: impl FnMut(&str, u32)) {
+    /// Counts as [`Simhasher::count`] does; `see` gets every feature with its place among the distinct ones.
+    fn count_seeing<F: Fingerprint>(
+        &mut self,
+        text: &str,
+        interrupt: &Interrupt,
+        mut see: impl FnMut(usize, &str),
+    ) -> Box<Counter<F>> {
+        let mut counter = self.take_counter::<F>();
+        let by_level = self.config.weight == Weight::Level;
+        let mut known = self.known.as_mut();
+        if let Some(known) = &mut known {
+            known.clear();
+        }
+        normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
+        self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut |feature, level| {
+            counter.reserve(1, interrupt);
+            let hash = feature_hash(feature.as_bytes());
+            let place = counter.count(hash, by_level.then_some(level));
+            if let Some(known) = &mut known {
+                known.see(place, hash, feature);
+            }
+            see(place, feature);
+        });
+        counter
+    }
+
+    fn each_feature(&mut self, text: &str, interrupt: &Interrupt, mut sink: impl FnMut(&str, u32)) {
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
     }
@@ -196,8 +263,18 @@ impl Simhasher {
         for start in (0..distinct).step_by(BATCH) {
             let batch = start..distinct.min(start + BATCH);
             let weights = &mut weights[..batch.len()];
-            for (weight, &number) in weights.iter_mut().zip(&counter.numbers()[batch.clone()]) {
-                *weight = self.weighting.units(number);
+            let numbers = &counter.numbers()[batch.clone()];
+            match &self.known {
+                None => {
+                    weights.iter_mut().zip(numbers).for_each(|(w, &number)| *w = self.weighting.units(number))
+                }
+                Some(known) => {
+                    for ((weight, &count), &term) in
+                        weights.iter_mut().zip(numbers).zip(&known.terms[batch.clone()])
+                    {
+                        *weight = self.weighting.by_model(count, known.occurrences, term);
+                    }
+                }
             }
             let mut hashes = &counter.hashes()[batch.clone()];
             if self.config.position != Position::None {
@@ -218,6 +295,7 @@ impl Simhasher {
             Position::None => 0,
             Position::Paper => rank as u128,
             Position::Bucket => BUCKETS * rank as u128 / distinct as u128,
+            Position::Spread => SPREAD[SPREAD.len() * rank / distinct],
         }
     }
 
@@ -227,6 +305,54 @@ impl Simhasher {
         self.counter = Some(counter);
         if self.normalized.capacity() > KEPT {
             self.normalized = String::new();
+        }
+    }
+}
+
+/// What [`Position::Spread`] XORs into the hashes of each eighth of a text: unrelated patterns (the fraction of pi, 128 bits
+/// each, from its first hexadecimal digit on) over every fourth bit. A quarter of the bits tells the order of a text, the other three
+/// do not heed it.
+const SPREAD: [u128; 8] = {
+    const EVERY_FOURTH: u128 = 0x1111_1111_1111_1111_1111_1111_1111_1111;
+    [
+        0,
+        0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344 & EVERY_FOURTH,
+        0xa409_3822_299f_31d0_082e_fa98_ec4e_6c89 & EVERY_FOURTH,
+        0x4528_21e6_38d0_1377_be54_66cf_34e9_0c6c & EVERY_FOURTH,
+        0xc0ac_29b7_c97c_50dd_3f84_d5b5_b547_0917 & EVERY_FOURTH,
+        0x9216_d5d9_8979_fb1b_d131_0ba6_98df_b5ac & EVERY_FOURTH,
+        0x2ffd_72db_d01a_dfb7_b8e1_afed_6a26_7e96 & EVERY_FOURTH,
+        0xba7c_9045_f12c_7f99_24a1_9947_b391_6cf7 & EVERY_FOURTH,
+    ]
+};
+
+/// A model, and what it knows of the features of the present text.
+struct Known {
+    model: Arc<Model>,
+    /// Of every distinct feature, in the order of the counter.
+    terms: Vec<Term>,
+    /// Of features, distinct or not.
+    occurrences: u64,
+}
+
+impl Known {
+    fn new(model: Arc<Model>) -> Self {
+        Known { model, terms: Vec::new(), occurrences: 0 }
+    }
+
+    fn clear(&mut self) {
+        self.terms.clear();
+        self.occurrences = 0;
+    }
+
+    #[inline]
+    fn see<F: Fingerprint>(&mut self, place: usize, hash: F, feature: &str) {
+        self.occurrences += 1;
+        if place == self.terms.len() {
+            // A model knows terms by their 64-bit hash, which at 64 bits is at hand.
+            let known_by =
+                if F::BITS == 64 { hash.to_u128() as u64 } else { feature_hash(feature.as_bytes()) };
+            self.terms.push(self.model.term_or_unseen(known_by));
         }
     }
 }

@@ -6,6 +6,13 @@
 use std::sync::LazyLock;
 
 use crate::config::{Cap, MAX_CAP, WEIGHT_UNIT, Weight};
+use crate::models::{Model, Term};
+
+/// The weights of a model are in units of 1 / `MODEL_UNIT`: a term frequency times an IDF is small.
+pub(crate) const MODEL_UNIT: u32 = 1 << 18;
+
+/// The greatest weight of a model, 64: the last that is exactly an `f32` in these units.
+const MOST_MODEL_UNITS: u32 = 1 << 24;
 
 /// How weights are computed from what was counted.
 #[derive(Debug, Clone, Copy)]
@@ -15,13 +22,30 @@ pub(crate) struct Weighting {
 }
 
 impl Weighting {
-    /// The built-in schemes; those that need a model weigh like `uniform` and must not get here.
-    pub(crate) fn new(scheme: Weight, cap: Option<Cap>) -> Self {
+    /// A cap that is a percentile is the model's; without one there is no cap.
+    pub(crate) fn new(scheme: Weight, cap: Option<Cap>, model: Option<&Model>) -> Self {
         let cap = match cap {
-            Some(Cap::Absolute(units)) => units,
-            Some(Cap::Percentile(_)) | None => u32::MAX,
+            Some(Cap::Absolute(units)) => {
+                let scale = if reads_model(scheme) { MODEL_UNIT / WEIGHT_UNIT } else { 1 };
+                Some(units.saturating_mul(scale))
+            }
+            Some(Cap::Percentile(percent)) => model.and_then(|model| model.percentile(scheme, percent)),
+            None => None,
         };
-        Weighting { scheme, cap }
+        Weighting { scheme, cap: cap.unwrap_or(u32::MAX) }
+    }
+
+    /// The weight of a feature that occurs `count` times among `all` occurrences of features, by what a model knows of
+    /// it, in units of 1 / [`MODEL_UNIT`].
+    #[inline]
+    pub(crate) fn by_model(self, count: u32, all: u64, term: Term) -> u32 {
+        model_units(self.scheme, f64::from(count) / all as f64, term).min(self.cap)
+    }
+
+    /// A weight in this scheme's units as the number it stands for.
+    pub(crate) fn number(self, units: u32) -> f32 {
+        let unit = if reads_model(self.scheme) { MODEL_UNIT } else { WEIGHT_UNIT };
+        (f64::from(units) / f64::from(unit)) as f32
     }
 
     /// The weight of a feature, in units: `number` is its term frequency, or its level for the scheme `level`.
@@ -37,9 +61,28 @@ impl Weighting {
     }
 }
 
-/// A weight in units as the number it stands for.
-pub(crate) fn from_units(units: u32) -> f32 {
-    (f64::from(units) / f64::from(WEIGHT_UNIT)) as f32
+/// Whether the scheme weighs by the statistics of a model.
+pub(crate) fn reads_model(scheme: Weight) -> bool {
+    matches!(scheme, Weight::Idf | Weight::Tfidf | Weight::Entropy)
+}
+
+/// The weight of a term of the given frequency in its document, in units of 1 / [`MODEL_UNIT`]; less than 0 counts as 0.
+///
+/// `entropy` is E-Simhash's (Zhang, Sheng, Zhang and Yang 2020): the quadratic mean of tf-idf and neighbour entropy.
+pub(crate) fn model_units(scheme: Weight, frequency: f64, term: Term) -> u32 {
+    let tfidf = frequency * term.idf;
+    let weight = match scheme {
+        Weight::Idf => term.idf,
+        Weight::Tfidf => tfidf,
+        _ => libm::sqrt((tfidf * tfidf + term.entropy * term.entropy) / 2.0),
+    };
+    // The cast takes what is negative to 0.
+    (libm::round(weight * f64::from(MODEL_UNIT)) as u32).min(MOST_MODEL_UNITS)
+}
+
+/// 1 + ln(tf) as published.
+pub(crate) fn log_weight(tf: u32) -> f32 {
+    (f64::from(log_units(tf)) / f64::from(WEIGHT_UNIT)) as f32
 }
 
 /// 1 + ln(tf), rounded to units.
@@ -65,7 +108,7 @@ mod tests {
 
     #[test]
     fn schemes_weigh_as_documented() {
-        let units = |scheme, number| Weighting::new(scheme, None).units(number);
+        let units = |scheme, number| Weighting::new(scheme, None, None).units(number);
         assert_eq!([1, 2, 7].map(|tf| units(Weight::Uniform, tf)), [1024; 3]);
         assert_eq!([1, 2, 7].map(|tf| units(Weight::Tf, tf)), [1024, 2048, 7168]);
         // 1 + ln 2 = 1.693147..., 1 + ln 10 = 3.302585..., 1 + ln 1000 = 7.907755...
@@ -75,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_cap_clips() {
-        let capped = Weighting::new(Weight::Tf, Some(Cap::Absolute(2560)));
+        let capped = Weighting::new(Weight::Tf, Some(Cap::Absolute(2560)), None);
         assert_eq!([1, 2, 3, 1000].map(|tf| capped.units(tf)), [1024, 2048, 2560, 2560]);
     }
 
@@ -83,12 +126,18 @@ mod tests {
     fn every_weight_is_exactly_a_float() {
         for scheme in [Weight::Tf, Weight::Log] {
             for tf in (1..3000).chain([MAX_CAP - 1, MAX_CAP, u32::MAX]) {
-                let units = Weighting::new(scheme, None).units(tf);
-                assert_eq!(f64::from(from_units(units)) * f64::from(WEIGHT_UNIT), f64::from(units));
+                let units = Weighting::new(scheme, None, None).units(tf);
+                assert_eq!(
+                    f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT),
+                    f64::from(units)
+                );
             }
         }
         for units in [1, 1023, (1 << 24) - 1] {
-            assert_eq!(f64::from(from_units(units)) * f64::from(WEIGHT_UNIT), f64::from(units));
+            assert_eq!(
+                f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT),
+                f64::from(units)
+            );
         }
     }
 }

@@ -58,7 +58,11 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         (r#"{"normalize": ["upper"]}"#, r#"invalid value "upper" for "normalize""#, "html, nfkc"),
         (r#"{"stopwords": "fr"}"#, r#"invalid value "fr" for "stopwords""#, "none, en, zh, auto"),
         (r#"{"hmm": 1}"#, r#"invalid value 1 for "hmm""#, "true or false"),
-        (r#"{"position": "first"}"#, r#"invalid value "first" for "position""#, "none, paper, bucket"),
+        (
+            r#"{"position": "first"}"#,
+            r#"invalid value "first" for "position""#,
+            "none, paper, bucket, spread",
+        ),
         (r#"{"cap": 0}"#, r#"invalid value 0 for "cap""#, "a number"),
         (r#"{"cap": -1}"#, r#"invalid value -1 for "cap""#, "a number"),
         (r#"{"cap": 1e300}"#, "for \"cap\"", "2097152"),

@@ -1,0 +1,73 @@
+//! Lexicon randomisation (Kolcz, Chowdhury and Alspector, KDD 2004) applied to shingle simhash: one fingerprint by
+//! the model's whole lexicon and one by each of its random parts.
+
+use std::collections::VecDeque;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::Model;
+use crate::hash::feature_hash;
+use crate::simhash::from_features;
+use crate::{Fingerprint, Simhasher};
+
+/// The share of the lexicon's terms that each part lacks: three tenths, as 2^64 times that.
+const DROPPED: u64 = (u64::MAX / 10) * 3;
+
+/// Whether part `lexicon` has the term; part 0 is the whole lexicon.
+///
+/// It lacks those whose XXH3-64 with the part's number as seed is below three tenths of 2^64: the same on every machine, and
+/// the parts are independent of each other.
+fn has(lexicon: u64, term: &str) -> bool {
+    lexicon == 0 || xxh3_64_with_seed(term.as_bytes(), lexicon) >= DROPPED
+}
+
+/// The fingerprints of a text by the whole lexicon and by its first `parts` parts: tokens that the lexicon lacks are
+/// left out, then shingles of `shingle` tokens weigh 1 + ln(tf). `None` where no token is left.
+///
+/// `simhasher` must cut texts as the model's configuration does.
+pub fn fingerprints<F: Fingerprint>(
+    model: &Model,
+    simhasher: &mut Simhasher,
+    text: &str,
+    parts: usize,
+    shingle: usize,
+    interrupt: &mut dyn FnMut(),
+) -> Vec<Option<F>> {
+    let mut tokens: Vec<String> = Vec::new();
+    simhasher.for_each_feature(text, interrupt, |token| {
+        if model.term(feature_hash(token.as_bytes())).is_some() {
+            tokens.push(token.to_owned());
+        }
+    });
+    (0..=parts as u64)
+        .map(|lexicon| {
+            interrupt();
+            by_shingles(tokens.iter().map(String::as_str).filter(|token| has(lexicon, token)), shingle)
+        })
+        .collect()
+}
+
+fn by_shingles<'a, F: Fingerprint>(tokens: impl Iterator<Item = &'a str>, shingle: usize) -> Option<F> {
+    let mut counts: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
+    let mut window: VecDeque<&str> = VecDeque::new();
+    let mut count = |window: &VecDeque<&str>| {
+        *counts.entry(window.iter().copied().collect::<Vec<_>>().join(" ")).or_default() += 1;
+    };
+    let mut shingles = 0;
+    for token in tokens {
+        if window.len() == shingle {
+            window.pop_front();
+        }
+        window.push_back(token);
+        if window.len() == shingle {
+            count(&window);
+            shingles += 1;
+        }
+    }
+    // A text of fewer tokens is one shingle of all of them.
+    if shingles == 0 && !window.is_empty() {
+        count(&window);
+    }
+    let weighted = counts.iter().map(|(shingle, &tf)| (shingle.as_bytes(), crate::weight::log_weight(tf)));
+    from_features(weighted).ok().flatten()
+}

@@ -1,0 +1,366 @@
+//! Training: one pass over a corpus that counts terms, the documents they occur in, and their neighbours.
+//!
+//! Every count is a whole number and every sum one of whole numbers, so documents may come in any order and be counted in any number
+//! of parts ([`Trainer::combine`]): the model is the same to the last bit.
+//!
+//! Where the paper is silent: the neighbours of a feature are the features before and after it; the first of a
+//! document has no left neighbour and the last no right one, and probabilities are over the neighbours that there are.
+//! A document without features counts in |D|.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
+
+use super::bytes::{Reader, write_text, write_u32, write_u64};
+use super::model::{
+    Entry, Model, PERCENTILE_WEIGHTS, PERCENTILES, Parts, Term, entropy_from_units, entropy_units,
+    inverse_document_frequency,
+};
+use super::spill::{PairCounts, Spill, pair};
+use crate::config::{Config, Weight};
+use crate::hash::feature_hash;
+use crate::sets::set_config;
+use crate::simhash::SimhasherError;
+use crate::weight;
+use crate::{Simhasher, sets::dedup::FirstWord};
+
+/// Term frequencies are summed in units of 2^-32.
+const FREQUENCY_UNIT: f64 = (1u64 << 32) as f64;
+/// c log2 c is summed in units of 2^-24.
+const LOG_UNIT: f64 = (1u32 << 24) as f64;
+/// The most distinct terms: pairs of their numbers must differ from "no pair".
+const MAX_TERMS: usize = u32::MAX as usize - 1;
+
+/// Why training cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrainError {
+    /// More than 2^32 - 2 distinct terms.
+    TooManyTerms,
+    /// Bytes that are no trainer, or one of another configuration.
+    NotATrainer,
+}
+
+/// Counts documents.
+///
+/// ```
+/// use simhash_core::{Config, models::train::Trainer};
+/// let mut trainer = Trainer::new(&Config::default()).unwrap();
+/// for text in ["the cat", "the dog", "a cow"] {
+///     trainer.add(text, &mut || ()).unwrap();
+/// }
+/// let model = trainer.finish(None);
+/// assert_eq!((model.documents(), model.terms()), (3, 5));
+/// let hash = simhash_core::hash::feature_hash::<u64>(b"the");
+/// let (documents, the) = model.term(hash).unwrap();
+/// assert_eq!((documents, the.idf, the.entropy), (2, 0.0, 0.5));
+/// ```
+pub struct Trainer {
+    config: Config,
+    simhasher: Simhasher,
+    documents: u64,
+    /// The number of every term, by its hash.
+    numbers: HashMap<u64, u32, BuildHasherDefault<FirstWord>>,
+    terms: Vec<TermCounts>,
+    pairs: PairCounts,
+    /// How many features occur how often in how many documents.
+    occurrences: BTreeMap<u32, u64>,
+    /// The numbers of the present document's features, in order.
+    document: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct TermCounts {
+    documents: u32,
+    /// In the present document.
+    here: u32,
+    /// The sum of its term frequencies, in units of [`FREQUENCY_UNIT`].
+    frequencies: u64,
+}
+
+impl Trainer {
+    /// Counts by the part of `config` that decides which features a text has.
+    ///
+    /// # Errors
+    /// None that a configuration of features can have.
+    pub fn new(config: &Config) -> Result<Self, SimhasherError> {
+        let config = set_config(config, config.shingle);
+        Ok(Trainer {
+            simhasher: Simhasher::new(config.clone())?,
+            config,
+            documents: 0,
+            numbers: HashMap::default(),
+            terms: Vec::new(),
+            pairs: PairCounts::default(),
+            occurrences: BTreeMap::new(),
+            document: Vec::new(),
+        })
+    }
+
+    /// The configuration that texts are counted by.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The number of documents counted.
+    pub fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// The number of distinct terms.
+    pub fn terms(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.term_memory() + self.pairs.memory()
+    }
+
+    /// Bytes of memory that spilling does not free.
+    pub fn term_memory(&self) -> usize {
+        // A slot is hash, number, padding and one byte; at most seven of eight are taken.
+        self.numbers.capacity() / 7 * 8 * 17 + self.terms.capacity() * size_of::<TermCounts>()
+    }
+
+    /// Moves the neighbour pairs out of memory, all but the last of them that the present document may need.
+    pub fn spill(&mut self, spill: &mut dyn Spill) {
+        self.pairs.spill(spill);
+    }
+
+    /// Counts one document.
+    ///
+    /// # Errors
+    /// [`TrainError::TooManyTerms`].
+    pub fn add(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Result<(), TrainError> {
+        let mut document = std::mem::take(&mut self.document);
+        document.clear();
+        let (numbers, terms) = (&mut self.numbers, &mut self.terms);
+        self.simhasher.for_each_feature(text, interrupt, |feature| {
+            let number = *numbers.entry(feature_hash(feature.as_bytes())).or_insert_with(|| {
+                terms.push(TermCounts::default());
+                terms.len() as u32 - 1
+            });
+            document.push(number);
+        });
+        if self.terms.len() > MAX_TERMS {
+            return Err(TrainError::TooManyTerms);
+        }
+        self.count(&document);
+        self.document = document;
+        Ok(())
+    }
+
+    fn count(&mut self, document: &[u32]) {
+        self.documents += 1;
+        for neighbours in document.windows(2) {
+            self.pairs.add(pair(neighbours[0], neighbours[1]), 1);
+        }
+        for &number in document {
+            self.terms[number as usize].here += 1;
+        }
+        for &number in document {
+            let term = &mut self.terms[number as usize];
+            let count = std::mem::take(&mut term.here);
+            if count > 0 {
+                term.documents += 1;
+                term.frequencies += (f64::from(count) / document.len() as f64 * FREQUENCY_UNIT) as u64;
+                *self.occurrences.entry(count).or_default() += 1;
+            }
+        }
+    }
+
+    /// Adds what another trainer of the same configuration has counted, and has not spilt.
+    ///
+    /// # Errors
+    /// [`TrainError::NotATrainer`] for another configuration, [`TrainError::TooManyTerms`].
+    pub fn combine(&mut self, other: &Trainer) -> Result<(), TrainError> {
+        if self.config != other.config {
+            return Err(TrainError::NotATrainer);
+        }
+        let mut numbers = vec![0; other.terms.len()];
+        for (&hash, &number) in &other.numbers {
+            let counted = other.terms[number as usize];
+            let own = self.number(hash);
+            numbers[number as usize] = own;
+            let term = &mut self.terms[own as usize];
+            term.documents += counted.documents;
+            term.frequencies += counted.frequencies;
+        }
+        if self.terms.len() > MAX_TERMS {
+            return Err(TrainError::TooManyTerms);
+        }
+        for (key, count) in other.pairs.iter() {
+            let [left, right] = [key >> 32, key & 0xffff_ffff].map(|number| numbers[number as usize]);
+            self.pairs.add(pair(left, right), count);
+        }
+        for (&count, &times) in &other.occurrences {
+            *self.occurrences.entry(count).or_default() += times;
+        }
+        self.documents += other.documents;
+        Ok(())
+    }
+
+    fn number(&mut self, hash: u64) -> u32 {
+        *self.numbers.entry(hash).or_insert_with(|| {
+            self.terms.push(TermCounts::default());
+            self.terms.len() as u32 - 1
+        })
+    }
+
+    /// What was counted and not spilt, to be sent elsewhere.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(64 + self.terms.len() * 20 + self.pairs.len() * 12);
+        write_text(&mut bytes, &self.config.to_string());
+        write_u64(&mut bytes, self.documents);
+        write_u64(&mut bytes, self.terms.len() as u64);
+        let mut hashes = vec![0; self.terms.len()];
+        for (&hash, &number) in &self.numbers {
+            hashes[number as usize] = hash;
+        }
+        for (hash, term) in hashes.into_iter().zip(&self.terms) {
+            write_u64(&mut bytes, hash);
+            write_u32(&mut bytes, term.documents);
+            write_u64(&mut bytes, term.frequencies);
+        }
+        write_u64(&mut bytes, self.pairs.len() as u64);
+        for (pair, count) in self.pairs.iter() {
+            write_u64(&mut bytes, pair);
+            write_u32(&mut bytes, count);
+        }
+        write_u64(&mut bytes, self.occurrences.len() as u64);
+        for (&count, &times) in &self.occurrences {
+            write_u32(&mut bytes, count);
+            write_u64(&mut bytes, times);
+        }
+        bytes
+    }
+
+    /// What [`Trainer::to_bytes`] gave.
+    ///
+    /// # Errors
+    /// [`TrainError::NotATrainer`] for anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, TrainError> {
+        Self::read(&mut Reader(bytes)).ok_or(TrainError::NotATrainer)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut trainer = Trainer::new(&reader.text()?.parse().ok()?).ok()?;
+        trainer.documents = reader.u64()?;
+        for number in 0..u32::try_from(reader.u64()?).ok()? {
+            let (hash, documents, frequencies) = (reader.u64()?, reader.u32()?, reader.u64()?);
+            trainer.numbers.insert(hash, number);
+            trainer.terms.push(TermCounts { documents, here: 0, frequencies });
+        }
+        let terms = trainer.terms.len() as u64;
+        for _ in 0..reader.u64()? {
+            let (pair, count) = (reader.u64()?, reader.u32()?);
+            if pair >> 32 >= terms || pair & 0xffff_ffff >= terms {
+                return None;
+            }
+            trainer.pairs.add(pair, count);
+        }
+        for _ in 0..reader.u64()? {
+            let (count, times) = (reader.u32()?, reader.u64()?);
+            trainer.occurrences.insert(count, times);
+        }
+        (reader.0.is_empty() && trainer.numbers.len() == trainer.terms.len()).then_some(trainer)
+    }
+
+    /// The model of everything counted. `spill` must be the one that was spilt to, if any was.
+    pub fn finish(mut self, spill: Option<&mut (dyn Spill + '_)>) -> Model {
+        let mut neighbours = vec![[Neighbours::default(); 2]; self.terms.len()];
+        self.pairs.for_each(spill, |pair, count| {
+            let (left, right) = ((pair >> 32) as usize, (pair & 0xffff_ffff) as usize);
+            neighbours[left][1].add(count);
+            neighbours[right][0].add(count);
+        });
+        let mut entries: Vec<(Entry, u64)> = self
+            .numbers
+            .iter()
+            .map(|(&hash, &number)| {
+                let counts = &self.terms[number as usize];
+                let [left, right] = neighbours[number as usize].map(Neighbours::entropy);
+                let entropy = entropy_units((left + right) / 2.0);
+                (Entry { hash, document_frequency: counts.documents, entropy }, counts.frequencies)
+            })
+            .collect();
+        entries.sort_unstable_by_key(|(entry, _)| entry.hash);
+        let percentiles = PERCENTILE_WEIGHTS.map(|scheme| {
+            weighted_percentiles(match scheme {
+                Weight::Tf | Weight::Log => self.occurrence_weights(scheme),
+                _ => self.term_weights(scheme, &entries),
+            })
+        });
+        let entries: Vec<Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
+        Model::from_parts(&Parts {
+            config: &self.config,
+            documents: self.documents,
+            percentiles,
+            entries: &entries,
+        })
+    }
+
+    /// What features weigh by how often they occur, and in how many documents.
+    fn occurrence_weights(&self, scheme: Weight) -> Vec<(u32, u64)> {
+        let units = |count| weight::Weighting::new(scheme, None, None).units(count);
+        self.occurrences.iter().map(|(&count, &times)| (units(count), times)).collect()
+    }
+
+    /// What every term weighs at its mean term frequency, and in how many documents.
+    fn term_weights(&self, scheme: Weight, entries: &[(Entry, u64)]) -> Vec<(u32, u64)> {
+        entries
+            .iter()
+            .map(|&(entry, frequencies)| {
+                let documents = entry.document_frequency;
+                let frequency = frequencies as f64 / FREQUENCY_UNIT / f64::from(documents.max(1));
+                let idf = inverse_document_frequency(self.documents, documents);
+                let term = Term { idf, entropy: entropy_from_units(entry.entropy) };
+                (weight::model_units(scheme, frequency, term), u64::from(documents))
+            })
+            .collect()
+    }
+}
+
+/// What follows, or precedes, a term: how many, and the sum of c log2 c over the distinct ones.
+#[derive(Clone, Copy, Default)]
+struct Neighbours {
+    total: u64,
+    logs: u64,
+}
+
+impl Neighbours {
+    fn add(&mut self, count: u64) {
+        self.total += count;
+        self.logs += (count as f64 * libm::log2(count as f64) * LOG_UNIT) as u64;
+    }
+
+    /// - sum of p log2 p with p = c / total, which is log2(total) - sum of c log2 c / total.
+    fn entropy(self) -> f64 {
+        if self.total == 0 {
+            return 0.0;
+        }
+        let total = self.total as f64;
+        (libm::log2(total) - self.logs as f64 / LOG_UNIT / total).max(0.0)
+    }
+}
+
+/// Percentiles 1 to 99 of weights that occur so many times each: the least weight that p per cent do not exceed.
+fn weighted_percentiles(mut weights: Vec<(u32, u64)>) -> [u32; PERCENTILES] {
+    weights.sort_unstable();
+    let all: u128 = weights.iter().map(|&(_, times)| u128::from(times)).sum();
+    let mut percentiles = [0; PERCENTILES];
+    let mut weights = weights.into_iter();
+    let (mut units, mut passed) = (0, 0u128);
+    for (percent, percentile) in (1u128..).zip(&mut percentiles) {
+        while passed * 100 < percent * all {
+            let Some((next, times)) = weights.next() else { break };
+            units = next;
+            passed += u128::from(times);
+        }
+        *percentile = units;
+    }
+    percentiles
+}
+
+#[cfg(test)]
+#[path = "train_tests.rs"]
+mod tests;

@@ -1,0 +1,30 @@
+//! Methods that compare texts as sets: of shingles, of sentences, of whole texts.
+//!
+//! [`shingles`] is the exact answer (Broder 1997), [`minhash`] and [`bands`] estimate it from short
+//! signatures; [`ksentence`] and the sets of [`bloom`] and [`trie`] find equal texts; [`near`] finds near
+//! fingerprints; [`dedup`] is the pipeline of an exact and a near stage.
+
+pub mod bands;
+pub mod bloom;
+pub mod dedup;
+pub mod ksentence;
+pub mod minhash;
+pub mod near;
+pub mod shingles;
+pub mod trie;
+
+use crate::config::{Config, Position, Weight};
+
+/// The part of `config` that decides which shingles a text has, with shingles of `shingle` tokens.
+///
+/// Two configurations with equal results give every text the same set.
+pub fn set_config(config: &Config, shingle: usize) -> Config {
+    Config {
+        shingle,
+        weight: Weight::default(),
+        model: None,
+        position: Position::default(),
+        cap: None,
+        ..config.clone()
+    }
+}

@@ -1,0 +1,124 @@
+//! A text as its set of shingles: resemblance and containment (Broder 1997).
+
+use std::collections::HashSet;
+
+use crate::Simhasher;
+use crate::hash::feature_hash;
+
+/// The text's distinct shingles, in the order in which they first occur.
+///
+/// ```
+/// use simhash_core::{Config, Simhasher, sets::shingles::distinct};
+/// let config: Config = r#"{"shingle": 2, "tokenizer": "word"}"#.parse().unwrap();
+/// let mut simhasher = Simhasher::new(config).unwrap();
+/// assert_eq!(distinct(&mut simhasher, "a b a b c", &mut || ()), ["a b", "b a", "b c"]);
+/// assert_eq!(distinct(&mut simhasher, "a", &mut || ()), ["a"]);
+/// assert!(distinct(&mut simhasher, "", &mut || ()).is_empty());
+/// ```
+pub fn distinct(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut shingles = Vec::new();
+    simhasher.for_each_feature(text, interrupt, |shingle| {
+        if seen.insert(feature_hash::<u128>(shingle.as_bytes())) {
+            shingles.push(shingle.to_owned());
+        }
+    });
+    shingles
+}
+
+/// A set of shingles, by their 128-bit hashes: two shingles of any corpus are as good as never confused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShingleSet(Vec<u128>);
+
+impl ShingleSet {
+    /// The set of the text's shingles.
+    pub fn new(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Self {
+        let mut hashes = Vec::new();
+        simhasher.for_each_feature(text, interrupt, |shingle| {
+            hashes.push(feature_hash::<u128>(shingle.as_bytes()));
+        });
+        hashes.sort_unstable();
+        hashes.dedup();
+        ShingleSet(hashes)
+    }
+
+    /// The number of distinct shingles.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the text had no shingle.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Jaccard similarity |A n B| / |A u B|, 0 to 1; `None` when both are empty.
+    pub fn jaccard(&self, other: &Self) -> Option<f64> {
+        let common = self.common(other);
+        let union = self.len() + other.len() - common;
+        (union > 0).then(|| common as f64 / union as f64)
+    }
+
+    /// How much of this set the other contains, |A n B| / |A|, 0 to 1; `None` when this one is empty.
+    pub fn containment(&self, other: &Self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.common(other) as f64 / self.len() as f64)
+    }
+
+    /// Both are sorted, so one walk over both finds what they share.
+    fn common(&self, other: &Self) -> usize {
+        let (mut a, mut b) = (self.0.as_slice(), other.0.as_slice());
+        let mut common = 0;
+        while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {
+            common += usize::from(x == y);
+            (a, b) = (if x <= y { a_rest } else { a }, if y <= x { b_rest } else { b });
+        }
+        common
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Config;
+    use crate::config::Tokenizer;
+
+    fn simhasher(shingle: usize) -> Simhasher {
+        Simhasher::new(Config { shingle, tokenizer: Tokenizer::Word, ..Config::default() }).unwrap()
+    }
+
+    fn set(words: &[u8], shingle: usize) -> (ShingleSet, HashSet<Vec<u8>>) {
+        let text: Vec<String> = words.iter().map(|w| format!("w{w}")).collect();
+        let k = shingle.min(words.len()).max(1);
+        let expected = words.windows(k).map(<[u8]>::to_vec).collect();
+        (ShingleSet::new(&mut simhasher(shingle), &text.join(" "), &mut || ()), expected)
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_sets_of_the_standard_library(
+            a in prop::collection::vec(0u8..6, 0..30),
+            b in prop::collection::vec(0u8..6, 0..30),
+            k in 1usize..5,
+        ) {
+            let ((a, sa), (b, sb)) = (set(&a, k), set(&b, k));
+            let (common, union) = (sa.intersection(&sb).count(), sa.union(&sb).count());
+            prop_assert_eq!(a.len(), sa.len());
+            prop_assert_eq!(a.jaccard(&b), (union > 0).then(|| common as f64 / union as f64));
+            prop_assert_eq!(a.jaccard(&b), b.jaccard(&a));
+            prop_assert_eq!(a.containment(&b), (!sa.is_empty()).then(|| common as f64 / sa.len() as f64));
+        }
+    }
+
+    #[test]
+    fn a_text_contains_its_parts() {
+        let mut simhasher = simhasher(3);
+        let whole =
+            ShingleSet::new(&mut simhasher, "the quick brown fox jumps over the lazy dog", &mut || ());
+        let part = ShingleSet::new(&mut simhasher, "Brown fox jumps over", &mut || ());
+        assert_eq!(part.containment(&whole), Some(1.0));
+        assert_eq!(whole.containment(&part), Some(2.0 / 7.0));
+        assert_eq!(part.jaccard(&whole), Some(2.0 / 7.0));
+    }
+}

@@ -1,0 +1,25 @@
+//! `ksentence`: the MD5 of a text's longest sentences.
+
+use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::sets::ksentence::{ksentence as longest_sentences, normalize_config};
+
+use super::call_site::{interrupts, keep, simhasher_for};
+use crate::error::raise;
+use crate::models::Schema;
+use crate::types::{Fp128, Text};
+
+/// Returns a uuid, whose 16 bytes are laid out as those of a fingerprint128.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn ksentence(body: Text<'_>, k: i32, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
+    let k = usize::try_from(k).ok().filter(|&k| k > 0).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{k} is not a number of sentences"),
+            "Allowed: 1 or more.",
+        )
+    });
+    let normalizer =
+        keep(fcinfo, |()| true, || ((), simhasher_for(normalize_config(), Schema::of_call(fcinfo))));
+    let normalized = normalizer.normalize(body.as_str(), &mut interrupts());
+    longest_sentences(&normalized, k).map(|md5| Fp128(u128::from_be_bytes(md5)))
+}

@@ -1,0 +1,77 @@
+//! `shingles` and the two measures over sets of them.
+
+use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::Simhasher;
+use simhash_core::config::MAX_SHINGLE;
+use simhash_core::sets::set_config;
+use simhash_core::sets::shingles::{ShingleSet, distinct};
+
+use super::call_site::{interrupts, keep, simhasher_for};
+use crate::error::raise;
+use crate::models::Schema;
+use crate::types::{ConfigText, Text};
+
+/// The call site's maker of shingles of `k` tokens.
+fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_>) -> &'a mut Simhasher {
+    let serves = |made_for: &(i32, String)| made_for.0 == k && made_for.1 == config.as_str();
+    keep(fcinfo, serves, || {
+        let tokens = usize::try_from(k).ok().filter(|k| (1..=MAX_SHINGLE).contains(k)).unwrap_or_else(|| {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("{k} is not a number of tokens for a shingle"),
+                &format!("Allowed: 1 to {MAX_SHINGLE}."),
+            )
+        });
+        (
+            (k, config.as_str().to_owned()),
+            simhasher_for(set_config(&config.config(), tokens), Schema::of_call(fcinfo)),
+        )
+    })
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn shingles(
+    body: Text<'_>,
+    k: i32,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Vec<Text<'static>> {
+    let shingles = distinct(shingler(fcinfo, k, &config), body.as_str(), &mut interrupts());
+    shingles.into_iter().map(Text::from).collect()
+}
+
+fn both_sets(
+    a: &Text<'_>,
+    b: &Text<'_>,
+    k: i32,
+    config: &ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> (ShingleSet, ShingleSet) {
+    let shingler = shingler(fcinfo, k, config);
+    let mut set = |text: &Text<'_>| ShingleSet::new(shingler, text.as_str(), &mut interrupts());
+    (set(a), set(b))
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn shingle_similarity(
+    a: Text<'_>,
+    b: Text<'_>,
+    k: i32,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<f32> {
+    let (a, b) = both_sets(&a, &b, k, &config, fcinfo);
+    a.jaccard(&b).map(|similarity| similarity as f32)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn shingle_containment(
+    a: Text<'_>,
+    b: Text<'_>,
+    k: i32,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<f32> {
+    let (a, b) = both_sets(&a, &b, k, &config, fcinfo);
+    a.containment(&b).map(|containment| containment as f32)
+}

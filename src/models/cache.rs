@@ -1,0 +1,95 @@
+//! The models that this backend has used, each good as long as its row is the one that it was read from.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::models::Model;
+
+use super::store::{self, RowIdentity};
+use crate::error::raise;
+
+/// The schema that the extension is in; its table of models is found there, whatever the search path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schema(pub pg_sys::Oid);
+
+impl Schema {
+    /// The schema of the function that is being called.
+    pub fn of_call(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        // SAFETY: PostgreSQL passes a valid call; the look-up is in a system cache.
+        unsafe {
+            let flinfo = (*fcinfo).flinfo;
+            Schema(if flinfo.is_null() {
+                pg_sys::InvalidOid
+            } else {
+                pg_sys::get_func_namespace((*flinfo).fn_oid)
+            })
+        }
+    }
+}
+
+struct Entry {
+    schema: Schema,
+    name: String,
+    identity: RowIdentity,
+    model: Arc<Model>,
+}
+
+/// How many models stay in memory; the one read first goes first.
+const KEPT: usize = 8;
+
+thread_local! {
+    static CACHE: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The model of that name, or an ERROR that names those there are.
+pub fn find(schema: Schema, name: &str) -> Arc<Model> {
+    let cached = CACHE.with_borrow(|cache| {
+        let entry = cache.iter().find(|entry| entry.schema == schema && entry.name == name)?;
+        Some((entry.identity, entry.model.clone()))
+    });
+    let known = cached.as_ref().map(|(identity, _)| *identity);
+    let row = store::read(schema, name, known);
+    let model = match (row, cached) {
+        (Some((_, None)), Some((_, model))) => return model,
+        (Some((identity, Some(bytes))), _) => Some((identity, parse(name, bytes))),
+        _ => None,
+    };
+    CACHE.with_borrow_mut(|cache| {
+        cache.retain(|entry| entry.schema != schema || entry.name != name);
+        if let Some((identity, model)) = &model {
+            if cache.len() == KEPT {
+                cache.remove(0);
+            }
+            cache.push(Entry { schema, name: name.to_owned(), identity: *identity, model: model.clone() });
+        }
+    });
+    match model {
+        Some((_, model)) => model,
+        None => raise_unknown(schema, name),
+    }
+}
+
+fn parse(name: &str, bytes: Box<[u8]>) -> Arc<Model> {
+    Model::from_bytes(bytes).map(Arc::new).unwrap_or_else(|error| {
+        raise(
+            PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            format!("model \"{name}\" cannot be read: {error}"),
+            "Restore it, or train it anew under another name.",
+        )
+    })
+}
+
+fn raise_unknown(schema: Schema, name: &str) -> ! {
+    const SHOWN: usize = 20;
+    let mut names = store::names(schema, SHOWN + 1);
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    names.truncate(SHOWN);
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    let hint = if quoted.is_empty() {
+        "No model has been trained in this database: SELECT simhash_train(name, query).".to_owned()
+    } else {
+        format!("There are: {}{more}.", quoted.join(", "))
+    };
+    raise(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, format!("model \"{name}\" does not exist"), &hint)
+}

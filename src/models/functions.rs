@@ -1,0 +1,180 @@
+//! The functions that read a model by name: `esimhash`, `simhash_lexicons`, `imatch`, `simhash_model_term`.
+
+use std::sync::Arc;
+
+use pgrx::iter::TableIterator;
+use pgrx::{IntoDatum, PgSqlErrorCode, name, pg_extern, pg_sys};
+use simhash_core::Simhasher;
+use simhash_core::config::{Cap, Config, MAX_SHINGLE, Position, Weight};
+use simhash_core::hash::feature_hash;
+use simhash_core::models::lexicons::fingerprints;
+use simhash_core::models::{Model, imatch as core_imatch};
+
+use super::cache::{Schema, find};
+use crate::error::raise;
+use crate::functions::call_site::{interrupts, keep, simhasher_for};
+use crate::types::{Fp64, Fp128, Text, sql_type};
+
+/// E-Simhash's choices: cap at the 90th percentile, features at their places. `paper` as position would carry the order of a
+/// short text in one or two bits that seldom change; `spread` costs as much recall and tells it (docs/methods/esimhash.md).
+fn esimhash_config(model: &Model, name: &str) -> Config {
+    Config {
+        weight: Weight::Entropy,
+        model: Some(name.to_owned()),
+        position: Position::Spread,
+        cap: Some(Cap::Percentile(90)),
+        ..model.config().clone()
+    }
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn esimhash(body: Text<'_>, model: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
+    let simhasher = keep(
+        fcinfo,
+        |name: &String| name == model.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            let config = esimhash_config(&find(schema, model.as_str()), model.as_str());
+            (model.as_str().to_owned(), simhasher_for(config, schema))
+        },
+    );
+    simhasher.fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
+}
+
+/// A model and what cuts texts into its features.
+struct Lexicon {
+    model: Arc<Model>,
+    simhasher: Simhasher,
+}
+
+fn lexicon<'a>(fcinfo: pg_sys::FunctionCallInfo, name: &Text<'_>) -> &'a mut Lexicon {
+    keep(
+        fcinfo,
+        |kept: &String| kept == name.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            let model = find(schema, name.as_str());
+            let simhasher = simhasher_for(model.config().clone(), schema);
+            (name.as_str().to_owned(), Lexicon { model, simhasher })
+        },
+    )
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_lexicons(
+    body: Text<'_>,
+    model: Text<'_>,
+    lexicons: i32,
+    shingle: i32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Fingerprints {
+    const MOST: i32 = 100;
+    if !(0..=MOST).contains(&lexicons) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{lexicons} is not a number of lexicons"),
+            &format!("Allowed: 0 to {MOST}, beside the whole one."),
+        )
+    }
+    let shingle =
+        usize::try_from(shingle).ok().filter(|k| (1..=MAX_SHINGLE).contains(k)).unwrap_or_else(|| {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("{shingle} is not a number of tokens for a shingle"),
+                &format!("Allowed: 1 to {MAX_SHINGLE}."),
+            )
+        });
+    let lexicon = lexicon(fcinfo, &model);
+    if lexicon.model.config().shingle != 1 {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "model \"{}\" was trained on shingles of {} tokens",
+                model.as_str(),
+                lexicon.model.config().shingle
+            ),
+            "A lexicon is one of tokens: train a model with shingle 1.",
+        )
+    }
+    let parts = lexicons as usize;
+    let simhasher = &mut lexicon.simhasher;
+    Fingerprints::new(
+        &fingerprints(&lexicon.model, simhasher, body.as_str(), parts, shingle, &mut interrupts()),
+        fcinfo,
+    )
+}
+
+/// A fingerprint64[], made.
+struct Fingerprints(pg_sys::Datum);
+
+sql_type!(Fingerprints, "fingerprint64[]");
+
+impl Fingerprints {
+    /// For a function that returns a fingerprint64[].
+    fn new(fingerprints: &[Option<u64>], fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        let mut values: Vec<pg_sys::Datum> = fingerprints
+            .iter()
+            .map(|fp| Fp64(fp.unwrap_or(0)).into_datum().unwrap_or(pg_sys::Datum::null()))
+            .collect();
+        let mut nulls: Vec<bool> = fingerprints.iter().map(Option::is_none).collect();
+        let (mut length, mut lower_bound) = (fingerprints.len() as i32, 1);
+        // SAFETY: PostgreSQL passes a valid call; the element's type is that of the array that the function is declared
+        // to return, and it is passed by value in eight bytes.
+        unsafe {
+            let element = pg_sys::get_element_type(pg_sys::get_func_rettype((*(*fcinfo).flinfo).fn_oid));
+            let array = pg_sys::construct_md_array(
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+                1,
+                &mut length,
+                &mut lower_bound,
+                element,
+                size_of::<u64>() as i32,
+                true,
+                pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
+            );
+            Fingerprints(pg_sys::Datum::from(array))
+        }
+    }
+}
+
+// SAFETY: the datum is the array that the function returns.
+unsafe impl pgrx::callconv::BoxRet for Fingerprints {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut pgrx::callconv::FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
+        // SAFETY: as above.
+        unsafe { fcinfo.return_raw_datum(self.0) }
+    }
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn imatch(
+    body: Text<'_>,
+    model: Text<'_>,
+    low: f32,
+    high: f32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<Fp128> {
+    if low.is_nan() || high.is_nan() || low > high {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{low} to {high} is no band of inverse document frequencies"),
+            "low must not be greater than high; IDF is ln(|D| / (df + 1)).",
+        )
+    }
+    let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
+    core_imatch::imatch(model, simhasher, body.as_str(), low.into(), high.into(), &mut interrupts())
+        .map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_model_term(
+    model: Text<'_>,
+    term: Text<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> TableIterator<'static, (name!(documents, i64), name!(idf, f64), name!(entropy, f64))> {
+    let model = find(Schema::of_call(fcinfo), model.as_str());
+    let known = model.term(feature_hash(term.as_str().as_bytes()));
+    TableIterator::new(
+        known.into_iter().map(|(documents, term)| (i64::from(documents), term.idf, term.entropy)),
+    )
+}

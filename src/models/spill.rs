@@ -1,0 +1,48 @@
+//! What training has no memory for: one of PostgreSQL's temporary files, under temp_file_limit and gone with the query.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::models::spill::Spill;
+
+use crate::error::raise;
+
+/// A temporary file, made when it is first written to.
+#[derive(Default)]
+pub struct TempFile(Option<*mut pg_sys::BufFile>);
+
+impl TempFile {
+    /// Ends the file; one that is not ended goes with the transaction.
+    pub fn close(self) {
+        if let Some(file) = self.0 {
+            // SAFETY: the file is open.
+            unsafe { pg_sys::BufFileClose(file) };
+        }
+    }
+}
+
+impl Spill for TempFile {
+    fn append(&mut self, bytes: &[u8]) {
+        // SAFETY: the file lives until the transaction ends; its struct is in the context that is current at the first write,
+        // which append's callers keep as long. The bytes are only read.
+        unsafe {
+            let file = *self.0.get_or_insert_with(|| {
+                pgrx::PgMemoryContexts::TopTransactionContext.switch_to(|_| pg_sys::BufFileCreateTemp(false))
+            });
+            pg_sys::BufFileWrite(file, bytes.as_ptr().cast_mut().cast(), bytes.len());
+        }
+    }
+
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) {
+        const FROM_START: i32 = 0;
+        let Some(file) = self.0 else { return };
+        // SAFETY: as above; at most as many bytes are written as there is place for.
+        let read = unsafe {
+            match pg_sys::BufFileSeek(file, 0, offset as i64, FROM_START) {
+                0 => pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len()),
+                _ => 0,
+            }
+        };
+        if read != bytes.len() {
+            raise(PgSqlErrorCode::ERRCODE_IO_ERROR, "could not read back a temporary file".into(), "")
+        }
+    }
+}

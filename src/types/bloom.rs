@@ -1,0 +1,191 @@
+//! `bloom_filter`: a set of texts that answers "maybe" or "certainly not".
+//!
+//! On disk: the format's version and k (two bytes each), four zero bytes, m, the number of texts added (eight bytes
+//! each), all little-endian, then the bits. In text: `m=80,k=3,count=2,bits=00ff...`; as bytea the bytes on disk.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, CString};
+
+use pgrx::{FromDatum, Internal, IntoDatum, PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::sets::bloom::Shape;
+
+use super::{by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes};
+use crate::error::{raise, raise_invalid_text};
+
+/// A filter and how many texts were added to it, counting each as often as it was.
+#[derive(Clone, Debug)]
+pub struct BloomFilter<'a> {
+    pub shape: Shape,
+    pub count: u64,
+    pub bits: Cow<'a, [u8]>,
+}
+
+sql_type!(BloomFilter<'_>, "bloom_filter");
+by_datum!(BloomFilter<'_>);
+
+const VERSION: u16 = 1;
+const HEADER: usize = 24;
+
+impl<'a> BloomFilter<'a> {
+    /// An empty filter, or ERROR when there is no memory for it.
+    pub fn empty(shape: Shape) -> BloomFilter<'static> {
+        let mut bits = Vec::new();
+        if bits.try_reserve_exact(shape.bytes()).is_err() {
+            raise(
+                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+                format!("out of memory for a Bloom filter of {} bytes", shape.bytes()),
+                "Expect fewer texts, or allow a greater rate.",
+            )
+        }
+        bits.resize(shape.bytes(), 0);
+        BloomFilter { shape, count: 0, bits: Cow::Owned(bits) }
+    }
+
+    pub fn contains(&self, text: &str) -> bool {
+        self.shape.contains(&self.bits, text.as_bytes())
+    }
+
+    pub fn insert(&mut self, text: &str) {
+        self.shape.insert(self.bits.to_mut(), text.as_bytes());
+        self.count = self.count.saturating_add(1);
+    }
+
+    /// Adds what `other` holds, or raises an ERROR when it is of another size.
+    pub fn unite(&mut self, other: &BloomFilter<'_>) {
+        if self.shape != other.shape {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!(
+                    "cannot unite Bloom filters of {} bits and {} hashes, and of {} and {}",
+                    self.shape.bits, self.shape.hashes, other.shape.bits, other.shape.hashes
+                ),
+                "Make both with the same expected number of texts and the same rate.",
+            )
+        }
+        self.bits.to_mut().iter_mut().zip(other.bits.iter()).for_each(|(a, b)| *a |= b);
+        self.count = self.count.saturating_add(other.count);
+    }
+
+    /// `None` for bytes that are no filter.
+    pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
+        let (header, bits) = bytes.split_first_chunk::<HEADER>()?;
+        let (shape, count) = Self::read_header(header)?;
+        let beyond = shape.bytes() as u64 * 8 - shape.bits;
+        let clear = bits.last().is_some_and(|last| last.leading_zeros() as u64 >= beyond);
+        (bits.len() == shape.bytes() && clear).then_some(BloomFilter {
+            shape,
+            count,
+            bits: Cow::Borrowed(bits),
+        })
+    }
+
+    fn read_header(header: &[u8; HEADER]) -> Option<(Shape, u64)> {
+        let word = |at: usize| header[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let (first, bits, count) = (word(0)?, word(8)?, word(16)?);
+        let shape = Shape { bits, hashes: (first >> 16) as u32 };
+        (first as u16 == VERSION && first >> 32 == 0 && shape.is_valid()).then_some((shape, count))
+    }
+
+    fn header(&self) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[..2].copy_from_slice(&VERSION.to_le_bytes());
+        header[2..4].copy_from_slice(&(self.shape.hashes as u16).to_le_bytes());
+        header[8..16].copy_from_slice(&self.shape.bits.to_le_bytes());
+        header[16..].copy_from_slice(&self.count.to_le_bytes());
+        header
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [&self.header(), &*self.bits].concat()
+    }
+
+    fn parse(text: &str) -> Option<BloomFilter<'static>> {
+        let mut parts = text.trim().splitn(4, ',');
+        let mut part = |name: &str| parts.next()?.trim().strip_prefix(name)?.strip_prefix('=');
+        let shape = Shape { bits: part("m")?.parse().ok()?, hashes: part("k")?.parse().ok()? };
+        let count = part("count")?.parse().ok()?;
+        let (digits, odd) = part("bits")?.as_bytes().as_chunks::<2>();
+        if !shape.is_valid() || digits.len() != shape.bytes() || !odd.is_empty() {
+            return None;
+        }
+        let digit = |d: u8| char::from(d).to_digit(16);
+        let bits: Vec<u8> = digits
+            .iter()
+            .map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8))
+            .collect::<Option<_>>()?;
+        let filter = BloomFilter { shape, count, bits: Cow::Owned(bits) };
+        BloomFilter::from_bytes(&filter.to_bytes())?;
+        Some(filter)
+    }
+}
+
+impl FromDatum for BloomFilter<'_> {
+    unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _: pg_sys::Oid) -> Option<Self> {
+        if is_null {
+            return None;
+        }
+        // SAFETY: the caller passes a bloom_filter, which is of variable length.
+        let bytes = unsafe { varlena_bytes(datum) };
+        Some(BloomFilter::from_bytes(bytes).unwrap_or_else(|| {
+            raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed bloom_filter".into(), "")
+        }))
+    }
+}
+
+impl IntoDatum for BloomFilter<'_> {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        Some(palloc_varlena(&[&self.header(), &self.bits]))
+    }
+    /// Unknown at compile time; nothing here builds arrays of the type through pgrx.
+    fn type_oid() -> pg_sys::Oid {
+        pg_sys::InvalidOid
+    }
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn bloom_filter_in(text: &CStr) -> BloomFilter<'static> {
+    let shown = text.to_string_lossy();
+    BloomFilter::parse(&shown).unwrap_or_else(|| {
+        let shown: String = shown.chars().take(64).collect();
+        raise_invalid_text(
+            "bloom_filter",
+            &shown,
+            "A bloom_filter is written as m=bits,k=hashes,count=texts,bits=hexadecimal digits.",
+        )
+    })
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn bloom_filter_out(filter: BloomFilter<'_>) -> CString {
+    let mut text = format!("m={},k={},count={},bits=", filter.shape.bits, filter.shape.hashes, filter.count)
+        .into_bytes();
+    let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
+    text.extend(filter.bits.iter().flat_map(|&byte| [hex(byte >> 4), hex(byte & 15)]));
+    CString::new(text).unwrap_or_default()
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn bloom_filter_recv(buffer: Internal) -> BloomFilter<'static> {
+    from_bytea(receive_rest(message_buffer(buffer)))
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn bloom_filter_send(filter: BloomFilter<'_>) -> Vec<u8> {
+    filter.to_bytes()
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn bloom_filter_from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
+    from_bytea(bytes)
+}
+
+fn from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
+    match BloomFilter::from_bytes(bytes) {
+        Some(filter) => BloomFilter { bits: Cow::Owned(filter.bits.into_owned()), ..filter },
+        None => raise(
+            PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
+            format!("bytea of {} bytes is no bloom_filter", bytes.len()),
+            "Cast a bloom_filter to bytea to see the form.",
+        ),
+    }
+}
