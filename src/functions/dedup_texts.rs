@@ -10,16 +10,6 @@ use crate::error::raise;
 use crate::guc::work_mem;
 use crate::types::{ConfigText, Text};
 
-type Rows = TableIterator<
-    'static,
-    (
-        name!(id, i64),
-        name!(duplicate_of, Option<i64>),
-        name!(stage, Text<'static>),
-        name!(distance, Option<i32>),
-    ),
->;
-
 /// Not STRICT: a NULL distance leaves the near stage out.
 #[pg_extern(sql = false, volatile, parallel_unsafe)]
 fn dedup_texts(
@@ -28,7 +18,15 @@ fn dedup_texts(
     config: Option<ConfigText<'_>>,
     distance: Option<i32>,
     fcinfo: pg_sys::FunctionCallInfo,
-) -> Rows {
+) -> TableIterator<
+    'static,
+    (
+        name!(id, i64),
+        name!(duplicate_of, Option<i64>),
+        name!(stage, Text<'static>),
+        name!(distance, Option<i32>),
+    ),
+> {
     let (Some(query), Some(exact), Some(config)) = (query, exact, config) else {
         raise(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,

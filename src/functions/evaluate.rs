@@ -16,7 +16,11 @@ struct Counts {
     others: Vec<u64>,
 }
 
-type Rows = TableIterator<
+#[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
+fn simhash_evaluate(
+    pairs: Text<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> TableIterator<
     'static,
     (
         name!(distance, i32),
@@ -28,10 +32,7 @@ type Rows = TableIterator<
         name!(recall, Option<f64>),
         name!(f1, Option<f64>),
     ),
->;
-
-#[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
-fn simhash_evaluate(pairs: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Rows {
+> {
     // SAFETY: PostgreSQL passes a valid call.
     let own_types = unsafe { FingerprintTypes::beside((*(*fcinfo).flinfo).fn_oid) };
     let is_fingerprint = |oid| own_types.width(oid).is_some();
