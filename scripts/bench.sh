@@ -14,7 +14,7 @@ if [ $# -eq 0 ]; then
   set -- bench/*.sql
 fi
 stage_server bench
-start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" "shared_buffers = 1GB" "max_wal_size = 8GB" "jit = off"
+start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" "shared_buffers = 4GB" "max_wal_size = 8GB" "jit = off"
 for file in "$@"; do
   [ -f "$file" ] || continue
   say "== $file"
