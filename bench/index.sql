@@ -32,13 +32,6 @@ SELECT id, h, h::fingerprint64 AS fp, (h::bit(64) || random64()::bit(64))::bit(1
 FROM (SELECT id, CASE WHEN id % 10 = 0 THEN flipped(lag(h) OVER (ORDER BY id), 1 + (id / 10 % 3)::integer) ELSE h END AS h
       FROM source) s;
 DROP TABLE source;
-CREATE TABLE query AS
-SELECT i AS n, CASE WHEN i % 2 = 0 THEN flipped(h, 2) ELSE random64() END AS h
-FROM generate_series(1, 1000) i JOIN doc ON doc.id = i * (:rows / 1000);
-ALTER TABLE query ADD COLUMN fp fingerprint64, ADD COLUMN fp128 fingerprint128;
-UPDATE query SET fp = h::fingerprint64,
-  fp128 = coalesce((SELECT fp128 FROM doc WHERE n % 2 = 0 AND doc.id = n * (:rows / 1000)), (h::bit(64) || random64()::bit(64))::bit(128)::fingerprint128);
-
 -- What a rival does for a distance: the keys of block b (16 bits) within `radius` bits of the query's.
 CREATE FUNCTION block_keys(h bigint, b integer, radius integer) RETURNS integer[] LANGUAGE sql IMMUTABLE AS $$
   SELECT array_agg(((h >> (16 * b)) & 65535)::integer # mask)
@@ -58,6 +51,12 @@ END $$;
 ANALYZE doc;
 \echo '== builds'
 CALL build('primary key', 'ALTER TABLE doc ADD PRIMARY KEY (id)', 'doc_pkey');
+CREATE TABLE query AS
+SELECT i AS n, CASE WHEN i % 2 = 0 THEN flipped(h, 2) ELSE random64() END AS h
+FROM generate_series(1, 1000) i JOIN doc ON doc.id = i * (:rows / 1000);
+ALTER TABLE query ADD COLUMN fp fingerprint64, ADD COLUMN fp128 fingerprint128;
+UPDATE query SET fp = h::fingerprint64,
+  fp128 = coalesce((SELECT fp128 FROM doc WHERE n % 2 = 0 AND doc.id = n * (:rows / 1000)), (h::bit(64) || random64()::bit(64))::bit(128)::fingerprint128);
 CALL build('B-tree on the bigint', 'CREATE INDEX doc_h ON doc (h)', 'doc_h');
 DROP INDEX doc_h;
 CALL build('simhash, 64 bits', 'CREATE INDEX doc_fp ON doc USING simhash (fp)', 'doc_fp');
