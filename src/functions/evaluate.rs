@@ -16,6 +16,8 @@ struct Counts {
     others: Vec<u64>,
 }
 
+// pgrx reads the columns from the signature and does not follow an alias.
+#[allow(clippy::type_complexity)]
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
 fn simhash_evaluate(
     pairs: Text<'_>,
