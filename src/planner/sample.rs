@@ -9,6 +9,8 @@ use simhash_core::Fingerprint;
 /// What is known of a column of fingerprints, 64-bit ones in the low half.
 pub struct Sample {
     pub bits: u32,
+    /// The column is of balls (hamming_ball128, by its length): nothing is known of its centres.
+    pub of_balls: bool,
     /// Rows of the table.
     pub rows: f64,
     /// Fraction of the rows that are NULL.
@@ -27,10 +29,18 @@ impl Sample {
     pub unsafe fn of(variable: *mut pg_sys::VariableStatData) -> Sample {
         // SAFETY: as this function's; statistics are read only if there are some and the user may.
         unsafe {
-            let bits = if pg_sys::get_typlen((*variable).atttype) == 16 { 128 } else { 64 };
+            let length = pg_sys::get_typlen((*variable).atttype);
+            let bits = if length == 16 { 128 } else { 64 };
             let rows = if (*variable).rel.is_null() { 1.0 } else { (*(*variable).rel).tuples.max(1.0) };
-            let mut sample =
-                Sample { bits, rows, nulls: 0.0, common: Vec::new(), others: Vec::new(), copies: 1.0 };
+            let mut sample = Sample {
+                bits,
+                of_balls: length == 20,
+                rows,
+                nulls: 0.0,
+                common: Vec::new(),
+                others: Vec::new(),
+                copies: 1.0,
+            };
             if (*variable).statsTuple.is_null() {
                 return sample;
             }

@@ -136,7 +136,13 @@ unsafe fn ball_target(sample: &Sample, other: *mut pg_sys::Node) -> Target {
     // SAFETY: a constant opposite a fingerprint column of `<@` is a ball of its width: the centre,
     // laid out as the fingerprint is, then the radius as an int4.
     unsafe {
-        let Some((datum, _)) = constant(other) else { return Target { center: None, radius: None } };
+        let unknown = Target { center: None, radius: None };
+        let Some((datum, constant_type)) = constant(other) else { return unknown };
+        // With `ball_column @> fingerprint` the constant is the fingerprint, which may be no pointer at all.
+        let ball_length = if sample.bits == 64 { size_of::<[u64; 2]>() } else { 20 };
+        if sample.of_balls || pg_sys::get_typlen(constant_type) as usize != ball_length {
+            return unknown;
+        }
         let ball = datum.cast_mut_ptr::<u8>();
         let (center, size) = if sample.bits == 64 {
             (ball.cast::<u64>().read_unaligned() as u128, 8)

@@ -109,6 +109,16 @@ EXPLAIN (COSTS OFF) DELETE FROM planner_t a USING planner_t b WHERE b.id = 9 AND
 EXPLAIN (COSTS OFF) MERGE INTO planner_t t USING (SELECT '0123456789abcdef'::fingerprint64 AS fp) s ON hamming(t.fp, s.fp) <= 3
   WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, fp) VALUES (-1, s.fp);
 
+-- columns of balls, with a fingerprint for a constant
+CREATE TABLE planner_balls AS SELECT hamming_ball(fp, 3) AS b64, hamming_ball(fp128, 10) AS b128 FROM planner_t WHERE id BETWEEN 1 AND 100;
+ANALYZE planner_balls;
+SELECT count(*) FROM planner_balls WHERE b64 @> (SELECT fp FROM planner_t WHERE id = 9);
+SELECT count(*) FROM planner_balls WHERE b64 @> '0123456789abcdef'::fingerprint64;
+SELECT count(*) FROM planner_balls WHERE b128 @> '0123456789abcdef0123456789abcdef'::fingerprint128;
+SELECT count(*) FROM planner_balls WHERE '0123456789abcdef'::fingerprint64 <@ b64;
+SELECT count(*) FROM planner_balls WHERE b64 ~= '<0123456789abcdef,3>' OR b128 ~= '<0123456789abcdef0123456789abcdef,3>';
+DROP TABLE planner_balls;
+
 -- a partial index; its predicate may have the form that is rewritten
 CREATE INDEX planner_partial ON planner_t USING simhash (fp) WHERE even;
 DROP INDEX planner_fp;
