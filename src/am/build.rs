@@ -7,7 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::Key;
 
 use super::index::{Index, root};
-use super::kind::Kind;
+use super::kind::{Keys, Kind};
 use super::options::Options;
 use super::sort::Sorter;
 use super::{check_for_interrupts, pack_tid, with_key_type};
@@ -164,10 +164,13 @@ unsafe extern "C-unwind" fn collect<F: Key>(
         let collector = &mut *state.cast::<Collector<F>>();
         let tid = pack_tid(&*tid);
         collector.rows += 1;
-        if *is_null {
+        let keys = (!*is_null).then(|| collector.kind.keys(*values));
+        let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
+        if keys.is_empty() {
             collector.nulls.push(tid);
-        } else {
-            collector.sorter.push(collector.kind.key(*values), tid);
+        }
+        for &key in keys {
+            collector.sorter.push(key, tid);
         }
     }
 }
