@@ -35,15 +35,21 @@ pub struct Inner<F> {
     pub children: Box<[Child]>,
 }
 
-/// A downlink, and the buffer that last held the child: a hint, checked by whoever pins it.
+/// A downlink, and two hints: the buffer that last held the child, checked by whoever pins it, and where
+/// the next key appended to it may go.
 pub struct Child {
     pub block: u32,
     pub recent: Cell<pg_sys::Buffer>,
+    pub next_key: Cell<u16>,
 }
 
 impl<F: Key> Inner<F> {
     fn copy(page: &Page<'_>) -> Self {
-        let child = |i| Child { block: page.child(i), recent: Cell::new(pg_sys::InvalidBuffer as i32) };
+        let child = |i| Child {
+            block: page.child(i),
+            recent: Cell::new(pg_sys::InvalidBuffer as i32),
+            next_key: Cell::new(0),
+        };
         Self {
             level: page.level(),
             bounds: page.bounds(),
@@ -60,7 +66,8 @@ impl<F: Key> Inner<F> {
     /// The index of the child that covers `target`, or of the first.
     pub fn child_covering(&self, target: &Entry<F>) -> usize {
         let mut after = not_above(&self.keys, target.key);
-        while after > 0 && self.separator(after - 1) > *target {
+        // TIDs, which lie elsewhere, count among equal keys only.
+        while after > 0 && self.keys[after - 1] == target.key && self.tids[after - 1] > target.tid {
             after -= 1;
         }
         after.saturating_sub(1)

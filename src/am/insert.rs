@@ -8,10 +8,10 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::index::{Index, bits};
-use super::tree::Place;
+use super::tree::{Parent, Place};
 use super::{check_for_interrupts, pack_tid, with_key_type};
-use crate::storage::buffer::prefetch;
-use crate::storage::page::Addition;
+use crate::storage::buffer::prefetch_for_append;
+use crate::storage::page::{Addition, append_at};
 use crate::storage::{Entry, Exclusive, IndexRel, wal};
 
 /// aminsert.
@@ -72,24 +72,30 @@ impl<F: Key> Index<F> {
         tables: &[u8],
         entry: &impl Fn(u8) -> Entry<F>,
     ) -> Result<Vec<(Exclusive, Addition)>, u8> {
-        // Find all leaves before the first is locked, so that memory fetches them side by side.
+        // Find all leaves before the first is touched, so that memory fetches them side by side.
         let mut places: [Option<Place<F>>; wal::MAX_PAGES] = Default::default();
         for (&table, place) in tables.iter().zip(&mut places) {
-            let found = self.locate(table, &entry(table));
-            if let Some(parent) = &found.parent {
-                prefetch(self.rel, found.leaf, parent.recent());
+            *place = Some(self.locate(table, &entry(table)));
+        }
+        for place in places.iter().flatten() {
+            if let Some(parent) = &place.parent {
+                let parts = append_at::<F>(parent.next_key().get());
+                prefetch_for_append(self.rel, place.leaf, parent.recent(), parts);
             }
-            *place = Some(found);
         }
         let mut leaves = Vec::with_capacity(tables.len());
         for (&table, place) in tables.iter().zip(places) {
             let entry = entry(table);
+            let parent = place.as_ref().and_then(|place| place.parent.as_ref()).map(Parent::share);
             let (guard, block) = self.cover::<Exclusive>(table, &entry, place);
             let page = self.checked(block, guard.bytes());
             if !page.has_room() {
                 return Err(table);
             }
             let addition = Addition::new(&page, entry);
+            if let Some(parent) = parent {
+                parent.next_key().set(addition.next_key());
+            }
             leaves.push((guard, addition));
         }
         Ok(leaves)

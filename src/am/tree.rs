@@ -68,6 +68,11 @@ impl<F> Parent<F> {
         &self.copy.children[self.child].recent
     }
 
+    /// The hint where in the leaf the next key goes.
+    pub fn next_key(&self) -> &Cell<u16> {
+        &self.copy.children[self.child].next_key
+    }
+
     /// Another handle on the same copy.
     pub fn share(&self) -> Self {
         Self { block: self.block, copy: self.copy.clone(), child: self.child }
