@@ -12,9 +12,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::search::{BlockLayout, Key, key::not_above};
+use simhash_core::search::{
+    BlockLayout, Key,
+    key::{Spread, not_above},
+};
 
 use super::kind::Kind;
+use crate::storage::buffer::prefetch_value;
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::meta::Meta;
 use crate::storage::page::{Bounds, Page};
@@ -30,6 +34,7 @@ pub struct Inner<F> {
     pub level: u8,
     pub bounds: Bounds<F>,
     /// The separators, keys and TIDs apart: a search runs over the keys.
+    spread: Spread,
     keys: Box<[F]>,
     tids: Box<[u64]>,
     pub children: Box<[Child]>,
@@ -50,10 +55,12 @@ impl<F: Key> Inner<F> {
             recent: Cell::new(pg_sys::InvalidBuffer as i32),
             next_key: Cell::new(0),
         };
+        let keys: Box<[F]> = (0..page.len()).map(|i| page.key(i)).collect();
         Self {
             level: page.level(),
             bounds: page.bounds(),
-            keys: (0..page.len()).map(|i| page.key(i)).collect(),
+            spread: Spread::of(&keys),
+            keys,
             tids: (0..page.len()).map(|i| page.tid(i)).collect(),
             children: (0..page.len()).map(child).collect(),
         }
@@ -63,9 +70,18 @@ impl<F: Key> Inner<F> {
         Entry { key: self.keys[child], tid: self.tids[child] }
     }
 
+    /// Gets what a search for `target` will read first on its way into the processor's caches.
+    pub fn prefetch(&self, target: &Entry<F>) {
+        let guess = self.spread.guess(target.key);
+        if let (Some(key), Some(child)) = (self.keys.get(guess), self.children.get(guess)) {
+            prefetch_value(key);
+            prefetch_value(child);
+        }
+    }
+
     /// The index of the child that covers `target`, or of the first.
     pub fn child_covering(&self, target: &Entry<F>) -> usize {
-        let mut after = not_above(&self.keys, target.key);
+        let mut after = not_above(&self.keys, self.spread.guess(target.key), target.key);
         // TIDs, which lie elsewhere, count among equal keys only.
         while after > 0 && self.keys[after - 1] == target.key && self.tids[after - 1] > target.tid {
             after -= 1;

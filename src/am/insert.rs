@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::index::{Index, bits};
-use super::tree::{Parent, Place};
+use super::tree::{Descent, Parent, Place};
 use super::{check_for_interrupts, pack_tid, with_key_type};
 use crate::storage::buffer::prefetch_for_append;
 use crate::storage::page::{Addition, append_at};
@@ -73,9 +73,19 @@ impl<F: Key> Index<F> {
         entry: &impl Fn(u8) -> Entry<F>,
     ) -> Result<Vec<(Exclusive, Addition)>, u8> {
         // Find all leaves before the first is touched, so that memory fetches them side by side.
+        let mut descents: [Option<Descent<F>>; wal::MAX_PAGES] = Default::default();
         let mut places: [Option<Place<F>>; wal::MAX_PAGES] = Default::default();
-        for (&table, place) in tables.iter().zip(&mut places) {
-            *place = Some(self.locate(table, &entry(table)));
+        for (&table, descent) in tables.iter().zip(&mut descents) {
+            *descent = Some(self.begin(table, &entry(table)));
+        }
+        while descents.iter().any(Option::is_some) {
+            for (i, &table) in tables.iter().enumerate() {
+                match descents[i].take().map(|descent| self.descend(descent, &entry(table))) {
+                    Some(Ok(place)) => places[i] = Some(place),
+                    Some(Err(deeper)) => descents[i] = Some(deeper),
+                    None => {}
+                }
+            }
         }
         for place in places.iter().flatten() {
             if let Some(parent) = &place.parent {

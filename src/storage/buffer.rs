@@ -73,6 +73,18 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize]) {
     let _ = (buffer, parts);
 }
 
+/// Asks for the cache line in which a value begins.
+pub fn prefetch_value<T>(value: &T) {
+    // SAFETY: a prefetch reads nothing.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>((&raw const *value).cast::<i8>());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
     // SAFETY: the callers hold a pin, so the buffer's page stays where it is, and a lock of a kind
     // that keeps others from changing it; the lifetime is bounded by the guard's borrow.
