@@ -168,6 +168,6 @@ mod tests {
             assert!(Spread::of(&wide).guess(wide[i]).abs_diff(i) <= 1);
         }
         assert_eq!(Spread::of(&keys).guess(u64::MAX), 999);
-        assert_eq!(Spread::of(&[7u64; 9]).guess(7), 0);
+        assert_eq!(Spread::of(&[7u64; 9]).guess(7u64), 0);
     }
 }
