@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::{BlockLayout, Key};
 
 use super::index::{Index, root};
-use super::kind::Kind;
+use super::kind::{Keys, Kind};
 use super::options::Options;
 use super::parallel::{self, Team};
 use super::sort::{Share, Sorter};
@@ -210,10 +210,13 @@ unsafe extern "C-unwind" fn collect<F: Key>(
         let collector = &mut *state.cast::<Collector<F>>();
         let tid = pack_tid(&*tid);
         collector.rows += 1;
-        if *is_null {
+        let keys = (!*is_null).then(|| collector.kind.keys(*values));
+        let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
+        if keys.is_empty() {
             collector.nulls.push(F::ZERO, tid);
-        } else {
-            collector.sorter.push(collector.kind.key(*values), tid);
+        }
+        for &key in keys {
+            collector.sorter.push(key, tid);
         }
     }
 }

@@ -44,7 +44,8 @@ fn simhash_handler() -> Internal {
     Internal::from(Some(pg_sys::Datum::from(routine.into_pg())))
 }
 
-/// amcanreturn: a fingerprint can be had from the index, a ball cannot: only its centre is stored.
+/// amcanreturn: a fingerprint can be had from the index; a ball or an array cannot: only a ball's centre and
+/// an array's elements are stored.
 ///
 /// Nothing can on a standby. An index-only scan keeps a leaf pinned so that vacuum cannot hand a TID of it
 /// to another row; replay of Generic WAL waits for no pin, and the heap page may be all-visible again
@@ -52,5 +53,5 @@ fn simhash_handler() -> Internal {
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, _column: i32) -> bool {
     // SAFETY: an open index of this access method; its support function says what it holds.
-    unsafe { !pg_sys::RecoveryInProgress() && !Kind::of_index(rel).is_ball() }
+    unsafe { !pg_sys::RecoveryInProgress() && !Kind::of_index(rel).is_lossy() }
 }

@@ -33,8 +33,11 @@ pub unsafe extern "C-unwind" fn aminsert(
         let tid = pack_tid(&*heap_tid);
         with_key_type!(bits(rel), F => {
             let index = Index::<F>::open(rel);
-            let key = (!*is_null).then(|| index.kind.key::<F>(*values));
-            index.insert(key, tid);
+            if *is_null {
+                index.insert(&[], tid);
+            } else {
+                index.insert(index.kind.keys::<F>(*values).as_slice(), tid);
+            }
         });
     }
     // Uniqueness is not this access method's.
@@ -42,17 +45,19 @@ pub unsafe extern "C-unwind" fn aminsert(
 }
 
 impl<F: Key> Index<F> {
-    /// Adds a row; without a fingerprint to the table of NULLs.
-    pub fn insert(&self, fingerprint: Option<F>, tid: u64) {
-        let Some(fingerprint) = fingerprint else {
+    /// Adds a row under each of its fingerprints; without one to the table of NULLs.
+    pub fn insert(&self, fingerprints: &[F], tid: u64) {
+        if fingerprints.is_empty() {
             return self.insert_into(&[self.null_table()], |_| Entry { key: F::ZERO, tid });
-        };
+        }
         let tables: Vec<u8> = (0..self.null_table()).collect();
-        for group in tables.chunks(wal::MAX_PAGES) {
-            self.insert_into(group, |table| Entry {
-                key: self.layout.rotate(fingerprint, u32::from(table)),
-                tid,
-            });
+        for &fingerprint in fingerprints {
+            for group in tables.chunks(wal::MAX_PAGES) {
+                self.insert_into(group, |table| Entry {
+                    key: self.layout.rotate(fingerprint, u32::from(table)),
+                    tid,
+                });
+            }
         }
     }
 

@@ -75,7 +75,7 @@ sub forms
 	value('DROP INDEX i');
 	for ([ 't USING simhash (fp128) WITH (blocks = 5, fillfactor = 60)', '128 bits' ], [ 't USING simhash (simhash(body))', 'expression' ],
 		[ 't USING simhash (fp64) WHERE id % 3 = 0', 'partial' ], [ 'long USING simhash (simhash(body))', 'texts out of line' ],
-		[ 't USING simhash (hamming_ball(fp64, 5))', 'balls' ])
+		[ 't USING simhash (hamming_ball(fp64, 5))', 'balls' ], [ 't USING simhash ((ARRAY[fp64, test.made(id)::fingerprint64]))', 'several fingerprints a row' ])
 	{
 		same_file(@$_);
 		value('DROP INDEX i');
