@@ -12,10 +12,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::search::{
-    BlockLayout, Key,
-    key::{Spread, not_above},
-};
+use simhash_core::search::key::{Spread, not_above};
+use simhash_core::search::{BlockLayout, Key, Plan, cost};
 
 use super::kind::Kind;
 use crate::storage::buffer::prefetch_value;
@@ -68,6 +66,12 @@ impl<F: Key> Inner<F> {
 
     fn separator(&self, child: usize) -> Entry<F> {
         Entry { key: self.keys[child], tid: self.tids[child] }
+    }
+
+    /// At most `count` separators, evenly spaced.
+    pub fn some_keys(&self, count: usize) -> impl Iterator<Item = F> {
+        let count = count.min(self.keys.len());
+        (0..count).map(move |i| self.keys[i * self.keys.len() / count])
     }
 
     /// Gets what a search for `target` will read first on its way into the processor's caches.
@@ -129,6 +133,8 @@ struct Cache<F> {
     meta: Meta,
     /// The file is known to have so many blocks.
     blocks: Cell<u32>,
+    /// The tables worth probing, and the size of the file when that was found out.
+    selective: RefCell<(u32, Rc<[u32]>)>,
     inner: RefCell<HashMap<u32, Rc<Inner<F>>, BuildHasherDefault<BlockHasher>>>,
 }
 
@@ -164,6 +170,7 @@ impl<F: Key> Index<F> {
             let cache = Rc::new(Cache::<F> {
                 meta: Meta::read(rel),
                 blocks: Cell::new(0),
+                selective: RefCell::new((0, Rc::new([]))),
                 inner: RefCell::default(),
             });
             INDEXES.with_borrow_mut(|indexes| {
@@ -197,6 +204,23 @@ impl<F: Key> Index<F> {
         let pages = self.rel.blocks();
         let overhead = FIRST_ROOT + self.layout.blocks();
         (f64::from(pages.saturating_sub(overhead)) / f64::from(self.layout.blocks())).max(1.0)
+    }
+
+    /// The plan that finds everything within `distance` with the least expected work.
+    pub fn plan(&self, distance: u32, leaves: f64) -> Plan {
+        cost::cheapest_over::<F>(self.layout, distance, leaves, &self.selective_tables())
+    }
+
+    /// The tables worth probing: by a sample of rows, taken again when the file has doubled.
+    fn selective_tables(&self) -> Rc<[u32]> {
+        let blocks = self.rel.blocks();
+        let (known_for, tables) = self.cache.selective.borrow().clone();
+        if !tables.is_empty() && blocks / 2 <= known_for {
+            return tables;
+        }
+        let tables: Rc<[u32]> = cost::selective_tables(self.layout, &self.sample()).into();
+        *self.cache.selective.borrow_mut() = (blocks, tables.clone());
+        tables
     }
 
     /// Raises XX002 if a link read from `from` leads beyond the end of the file.

@@ -145,6 +145,29 @@ impl<F: Key> Index<F> {
         Err(self.enter(table, next, copy.level, target))
     }
 
+    /// Some rows' fingerprints: separators of the first table, from at most 16 of its inner pages, evenly
+    /// spaced in both. None while the table is a single leaf.
+    pub fn sample(&self) -> Vec<F> {
+        const PAGES: usize = 16;
+        const EACH: usize = 16;
+        let Some(top) = self.read_copy(root(0)) else {
+            return Vec::new();
+        };
+        if top.level == 1 {
+            return top.some_keys(PAGES * EACH).collect();
+        }
+        let pages = PAGES.min(top.children.len());
+        let children = (0..pages).map(|i| top.children[i * top.children.len() / pages].block);
+        children
+            .filter_map(|child| self.read_copy(child))
+            .flat_map(|copy| copy.some_keys(EACH).collect::<Vec<F>>())
+            .collect()
+    }
+
+    fn read_copy(&self, block: u32) -> Option<Rc<Inner<F>>> {
+        self.cached(block).or_else(|| self.read_inner(0, block))
+    }
+
     /// Copies an inner page. `None` when it is no inner page of `table` (any more): the caller takes
     /// it for a leaf, and whoever locks it finds out.
     fn read_inner(&self, table: u8, block: u32) -> Option<Rc<Inner<F>>> {
