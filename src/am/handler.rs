@@ -17,6 +17,10 @@ fn simhash_handler() -> Internal {
     // Scans without a condition return every row, those without a fingerprint last.
     routine.amoptionalkey = true;
     routine.amsearchnulls = true;
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    {
+        routine.amcanbuildparallel = true;
+    }
     routine.amusemaintenanceworkmem = false;
     routine.amparallelvacuumoptions =
         (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_COND_CLEANUP) as u8;

@@ -2,7 +2,8 @@
 //!
 //! Where things are: `handler` (what PostgreSQL asks for), `options`, `kind` (columns and their
 //! datums), `index` (an open index and its cached upper levels), `tree` (descents), `split` and
-//! `remove` (pages come and go), `insert`, `build` with `sort`, `scan` over `range` and `nearest`,
+//! `remove` (pages come and go), `insert`, `build` with `parallel`, `sort` and
+//! `runs`, `scan` over `range` and `nearest`,
 //! `vacuum`, `cost`, `validate`, `inspect`.
 
 mod build;
@@ -14,8 +15,10 @@ mod inspect;
 mod kind;
 mod nearest;
 mod options;
+mod parallel;
 mod range;
 mod remove;
+mod runs;
 mod scan;
 mod sort;
 mod split;

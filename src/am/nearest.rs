@@ -98,7 +98,7 @@ impl<F: Key> Nearest<F> {
             return false;
         }
         let cost_of = |distance| {
-            let plan = cost::cheapest::<F>(index.layout, distance, self.leaves);
+            let plan = index.plan(distance, self.leaves);
             cost::expected_leaves::<F>(&plan, self.leaves)
         };
         let limit = (GROWTH * cost_of(self.least - 1)).min(PROBING_LIMIT * self.leaves);
@@ -120,7 +120,7 @@ impl<F: Key> Nearest<F> {
         let plan = if self.reach == F::BITS {
             Plan::balanced(index.layout, F::BITS, 1)
         } else {
-            cost::cheapest::<F>(index.layout, self.reach, self.leaves)
+            index.plan(self.reach, self.leaves)
         };
         self.scan = Some(RangeScan::new(plan, self.query));
     }

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
-use simhash_core::search::{Key, cost};
+use simhash_core::search::Key;
 
 use super::index::{Index, bits};
 use super::kind::Condition;
@@ -283,7 +283,7 @@ impl<F: Key> ScanOf<F> {
     fn start_range(&mut self, driver: Condition<F>) {
         let leaves = self.index.leaves_per_table();
         let distance = driver.distance.min(F::BITS);
-        let plan = cost::cheapest::<F>(self.index.layout, distance, leaves);
+        let plan = self.index.plan(distance, leaves);
         self.source = Source::Range(RangeScan::new(plan, driver.center), distance);
     }
 
