@@ -111,6 +111,11 @@ impl<F: Key> Join<F> {
         (self.table, share)
     }
 
+    /// Whether what was found are pairs of two runs, not of one with itself.
+    pub fn is_across(&self) -> bool {
+        self.across
+    }
+
     /// The runs that the numbers of [`Found`] refer to; the right one is the left if it is joined with itself.
     pub fn left(&mut self) -> &mut Run<F> {
         &mut self.left

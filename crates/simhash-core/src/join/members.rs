@@ -112,11 +112,13 @@ impl Members {
         self.slots.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<Row>()
     }
 
-    /// The most bytes that one more insertion can bring the memory to, for a moment.
-    pub fn memory_after_growth(&self) -> usize {
-        let rows = if self.rows.len() == self.rows.capacity() { 3 * self.rows.len() } else { self.rows.capacity() };
-        let slots = if (self.rows.len() + 1) * 4 > self.slots.len() * 3 { 2 } else { 1 };
-        rows * size_of::<Row>() + slots * self.slots.len() * size_of::<u32>()
+    /// The most bytes that it holds for a moment when one more row is inserted.
+    pub fn memory_if_grown(&self) -> usize {
+        let rows_full = self.rows.len() == self.rows.capacity();
+        let slots_full = (self.rows.len() + 1) * 4 > self.slots.len() * 3;
+        let rows = self.rows.capacity() * if rows_full { 3 } else { 1 };
+        let slots = self.slots.len() * if slots_full { 2 } else { 1 };
+        rows * size_of::<Row>() + slots * size_of::<u32>()
     }
 
     /// The number of rows.
@@ -136,7 +138,7 @@ impl Members {
 
     /// The clusters of two rows or more as (representative, member, size), visible TIDs all, in ascending
     /// order: the representative is the least of its cluster. `check` is called now and then and may unwind.
-    pub fn into_clusters(mut self, check: &mut dyn FnMut()) -> impl Iterator<Item = (u64, u64, u32)> {
+    pub fn into_clusters(mut self, check: &mut dyn FnMut()) -> std::vec::IntoIter<(u64, u64, u32)> {
         self.slots = Vec::new();
         let mut sizes = vec![0u32; self.rows.len()];
         for number in 0..self.rows.len() as u32 {
