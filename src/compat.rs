@@ -144,3 +144,15 @@ pub unsafe fn index_build_workers(
         (*info).ii_ParallelWorkers
     }
 }
+
+/// What backend number `entry`, from 1, reports of itself; null if there is none.
+pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
+    // SAFETY: reads this backend's copy of the status entries; checks the number.
+    unsafe {
+        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        let local = pg_sys::pgstat_fetch_stat_local_beentry(entry);
+        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        let local = pg_sys::pgstat_get_local_beentry_by_index(entry);
+        if local.is_null() { std::ptr::null() } else { &raw const (*local).backendStatus }
+    }
+}

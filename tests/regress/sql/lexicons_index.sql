@@ -100,6 +100,9 @@ SELECT count(*) FROM lexicons a, lexicons b, lexicons c
 WHERE a.id = 103 AND b.id = 503 AND hamming(c.fps, a.fps) <= 4 AND hamming(c.fps, b.fps) <= 8;
 RESET enable_seqscan; RESET enable_indexscan; RESET enable_bitmapscan; RESET enable_sort; RESET simhash.enable_rewrite;
 
+-- Clusters and pairs are of one fingerprint a row.
+SELECT count(*) FROM simhash_pairs('lexicons_fps', 3);
+
 -- No near-duplicates under any lexicon.
 CREATE TABLE unlike (fps fingerprint64[], EXCLUDE USING simhash (fps WITH ~=));
 INSERT INTO unlike VALUES ('{00000000000000ff,ff00000000000000}');
