@@ -16,6 +16,7 @@ CREATE EXTENSION IF NOT EXISTS pg_simhash;
 CREATE SCHEMA bench;
 SET search_path = bench, public;
 SELECT setseed(0.5) AS seeded \gset
+CREATE TABLE IF NOT EXISTS public.bench_result (section text, data text, rows bigint, contender text, metric text, value float8);
 
 CREATE FUNCTION random64() RETURNS bigint LANGUAGE sql VOLATILE AS
   $$ SELECT (floor(random() * 4294967296)::bigint << 32) | floor(random() * 4294967296)::bigint $$;
@@ -52,25 +53,31 @@ CREATE FUNCTION own_memory() RETURNS text LANGUAGE sql AS
   $$ SELECT substring(pg_read_file('/proc/self/status') FROM 'RssAnon:\s*(\d+ kB)') $$;
 
 \echo '== in bulk'
-CALL measure('clusters, distance 3', $$ SELECT count(*) FROM simhash_clusters('doc_fp', 3) $$);
-CALL measure('pairs, distance 3', $$ SELECT count(*) FROM simhash_pairs('doc_fp', 3) $$);
+CALL measure('clusters ≤ 3', $$ SELECT count(*) FROM simhash_clusters('doc_fp', 3) $$);
+CALL measure('pairs ≤ 3', $$ SELECT count(*) FROM simhash_pairs('doc_fp', 3) $$);
 CALL measure('first pair only', $$ SELECT count(*) FROM (SELECT simhash_pairs('doc_fp', 3) LIMIT 1) s $$);
-CALL measure('clusters, distance 6', $$ SELECT count(*) FROM simhash_clusters('doc_fp', 6) $$, 2);
+CALL measure('clusters ≤ 6', $$ SELECT count(*) FROM simhash_clusters('doc_fp', 6) $$, 2);
 \if :small
-CALL measure('clusters, distance 10', $$ SELECT count(*) FROM simhash_clusters('doc_fp', 10) $$, 2);
-CALL measure('pairs, distance 10', $$ SELECT count(*) FROM simhash_pairs('doc_fp', 10) $$, 2);
+CALL measure('clusters ≤ 10', $$ SELECT count(*) FROM simhash_clusters('doc_fp', 10) $$, 2);
+CALL measure('pairs ≤ 10', $$ SELECT count(*) FROM simhash_pairs('doc_fp', 10) $$, 2);
 
 \echo '== the rival: SQL over a covering block table that is ready'
 CREATE TABLE block AS SELECT b::smallint AS b, (h >> (16 * b) & 65535)::integer AS key, h, id FROM doc, generate_series(0, 3) b;
 CREATE INDEX block_key ON block (b, key) INCLUDE (h, id);
 VACUUM ANALYZE block;
 -- Each pair at the first block that it shares.
-CALL measure('SQL block table, pairs, distance 3', $$
+CALL measure('SQL over a covering block table: pairs ≤ 3', $$
   SELECT count(*) FROM (SELECT DISTINCT a.id, b.id FROM block a JOIN block b ON a.b = b.b AND a.key = b.key AND a.id < b.id
                         WHERE hamming(a.h, b.h) <= 3) s $$, 2);
 \endif
 SELECT what, count(*) AS times, round(percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::numeric, 3) AS seconds, min(answer) AS answer
 FROM run GROUP BY what ORDER BY min(ctid);
+INSERT INTO bench_result
+SELECT 'bulk', 'uniform', :rows, CASE WHEN what LIKE 'SQL%' THEN 'SQL over a covering block table' ELSE 'simhash' END,
+       regexp_replace(what, '.*: ', '') || ', seconds', percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)
+FROM run GROUP BY what ORDER BY min(ctid);
+INSERT INTO bench_result
+SELECT 'bulk', 'uniform', :rows, 'simhash', 'own memory afterwards, MB', replace(own_memory(), ' kB', '')::float8 / 1024;
 -- The peak counts pages of shared_buffers that the backend has touched; the second is its own memory now.
 SELECT peak_memory() AS "peak of this backend", own_memory() AS "its own now", current_setting('shared_buffers') AS "shared_buffers";
 DROP SCHEMA bench CASCADE;

@@ -127,11 +127,14 @@ def core_table(f):
 
 def bulk_table(f):
     lines = []
+    contenders = f.distinct("contender", section="bulk")
     for rows in f.distinct("rows", section="bulk"):
-        for contender in f.distinct("contender", section="bulk", rows=rows):
-            for metric in f.distinct("metric", section="bulk", rows=rows, contender=contender):
-                lines.append([size(rows), contender, metric, shown(f.value(section="bulk", rows=rows, contender=contender, metric=metric))])
-    return table(["rows", "contender", "what", "value"], lines)
+        # Clusters are more work than the pairs that a rival stops at: the comparison is with pairs.
+        for metric in f.distinct("metric", section="bulk", rows=rows, contender=OURS):
+            values = {c: f.value(section="bulk", rows=rows, contender=c, metric=metric) for c in contenders}
+            ratio = lambda c: f"**{times(values[c], values[OURS])}** {shown(values[c])}" if c != OURS and values[c] else shown(values[c])
+            lines.append([size(rows), metric, *map(ratio, contenders)])
+    return table(["rows", "what", *contenders], lines)
 
 
 def plots(f, directory, scales):
