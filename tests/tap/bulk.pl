@@ -169,6 +169,37 @@ $node->safe_psql('postgres', "COMMIT PREPARED 'p'");
 bulk_agrees('when it has committed', 't_fp', 't', 'fp', 3);
 bulk_agrees('serializable', 't_fp', 't', 'fp', 3, settings => 'SET default_transaction_isolation = serializable;');
 
+# Under one snapshot, while others insert, delete, update and vacuum: pairs are those of a sequential scan, and clusters
+# are what they connect.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE busy (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp fingerprint64, note integer) WITH (fillfactor = 70);
+CREATE FUNCTION near(i bigint) RETURNS fingerprint64 LANGUAGE sql AS $$SELECT (test.number('busy' || i % 300) # test.flips('busy' || i, i % 4))::fingerprint64$$;
+INSERT INTO busy (fp) SELECT near(i) FROM generate_series(1, 1200) i;
+CREATE INDEX busy_fp ON busy USING simhash (fp);
+CREATE FUNCTION check_bulk(k integer) RETURNS void LANGUAGE plpgsql AS $f$
+DECLARE expected text; got text; torn bigint;
+BEGIN
+  SELECT count(*) || coalesce(md5(string_agg(a.c || ' ' || b.c || ' ' || hamming(a.fp, b.fp), ',' ORDER BY a.c, b.c)), '') INTO expected
+    FROM (SELECT ctid AS c, fp FROM busy OFFSET 0) a JOIN (SELECT ctid AS c, fp FROM busy OFFSET 0) b ON a.c < b.c AND hamming(a.fp, b.fp) <= k;
+  SELECT count(*) || coalesce(md5(string_agg(a || ' ' || b || ' ' || distance, ',' ORDER BY a, b)), '') INTO got FROM simhash_pairs('busy_fp', k);
+  IF got IS DISTINCT FROM expected THEN RAISE 'pairs within %: %, should be %', k, got, expected; END IF;
+  WITH p AS MATERIALIZED (SELECT * FROM simhash_pairs('busy_fp', k)), c AS MATERIALIZED (SELECT * FROM simhash_clusters('busy_fp', k))
+  SELECT (SELECT count(*) FROM p LEFT JOIN c x ON x.member = a LEFT JOIN c y ON y.member = b WHERE x.representative IS DISTINCT FROM y.representative OR x.member IS NULL)
+    + abs((SELECT count(*) FROM c) - (SELECT count(*) FROM (SELECT a FROM p UNION SELECT b FROM p) m))
+    + (SELECT count(*) FROM c LEFT JOIN busy ON ctid = member WHERE id IS NULL) INTO torn;
+  IF torn > 0 THEN RAISE 'clusters within %: % faults', k, torn; END IF;
+END $f$;
+SQL
+my %busy = (
+	'insert@6' => "\\set a random(1, 1000000)\nINSERT INTO busy (fp) SELECT near(:a + i) FROM generate_series(1, 5) i;\n",
+	'delete@6' => "\\set a random(1, 200)\nDELETE FROM busy WHERE id IN (SELECT id FROM busy WHERE id % 200 = :a LIMIT 5 FOR UPDATE SKIP LOCKED);\n",
+	'hot@4' => "\\set a random(1, 300)\nUPDATE busy SET note = :a WHERE id IN (SELECT id FROM busy WHERE id % 300 = :a LIMIT 5 FOR UPDATE SKIP LOCKED);\n",
+	'move@3' => "\\set a random(1, 300)\nUPDATE busy SET fp = near(:a) WHERE id IN (SELECT id FROM busy WHERE id % 300 = :a LIMIT 3 FOR UPDATE SKIP LOCKED);\n",
+	'vacuum@1' => "VACUUM busy;\n",
+	'check@2' => "\\set k random(0, 8)\nBEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT check_bulk(:k);\nSELECT check_bulk(3);\nCOMMIT;\n");
+$node->pgbench('-n -c 6 -T ' . (soak() ? 60 : 6), 0, [qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], 'it holds while others write and vacuum', \%busy);
+bulk_agrees('after the load', 'busy_fp', 'busy', 'fp', 4);
+
 # What it is for: all but the first of each cluster go, and nothing near is left.
 $node->safe_psql('postgres', "UPDATE t SET note = 3 WHERE id % 2 = 0");
 answer_is($node, "WITH gone AS (DELETE FROM t WHERE ctid IN (SELECT member FROM simhash_clusters('t_fp', 3) WHERE member <> representative) RETURNING 1) SELECT count(*) > 100 FROM gone",

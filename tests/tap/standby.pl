@@ -83,6 +83,8 @@ sub is_sound
 		index_is_clean($node, "t_$col", "$name: t_$col: the structure is sound") unless $recovering;
 		answers_agree($node, 't', $col, "t_$col", "$name: $col: all scans agree", wide => $col eq 'fp128' ? 128 : 64, points => 2);
 	}
+	answer_is($node, "SELECT (SELECT count(*) FROM simhash_clusters('t_fp64', 0)) = (SELECT sum(n) FROM (SELECT count(*) AS n FROM t WHERE fp64 IS NOT NULL GROUP BY fp64 HAVING count(*) > 1) g)",
+		't', "$name: rows with equal fingerprints are the clusters within 0");
 }
 
 # Whether the standby gets so far within five seconds: it may rightly wait for a reader whose rows a record removes.

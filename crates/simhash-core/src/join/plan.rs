@@ -6,8 +6,8 @@ use crate::search::{BlockLayout, Key, Plan};
 
 /// Nanoseconds to read one row of a table, and to compare a row with another leaf, about: their ratio
 /// decides how many tables are read.
-const READ: f64 = 25.0;
-const COMPARE: f64 = 1.6;
+const READ: f64 = 20.0;
+const COMPARE: f64 = 4.0;
 
 /// The plan that is expected to find all pairs within `distance` of so many rows soonest.
 pub fn cheapest<F: Key>(layout: BlockLayout, distance: u32, rows: f64) -> Plan {
