@@ -80,7 +80,12 @@ impl Watch {
         let (arguments, table) = unsafe { (Arguments::parse(relation, trigger, schema), (*relation).rd_id) };
         let family = family_of(table, &arguments);
         warn_once(&family, &arguments);
-        Watch { relation: table, arguments, family, schema, hasher: None, made }
+        let mut watch = Watch { relation: table, arguments, family, schema, hasher: None, made };
+        if watch.arguments.body.is_some() {
+            // A config that cannot be is an error at the first row, whether or not that one needs hashing.
+            watch.hasher(false);
+        }
+        watch
     }
 
     fn is_current(&self) -> bool {
