@@ -632,6 +632,32 @@ CREATE FUNCTION simhash_dedup() RETURNS trigger
 COMMENT ON FUNCTION simhash_dedup() IS 'trigger, BEFORE INSERT OR UPDATE FOR EACH ROW: skips, refuses, links or flags near-duplicates of rows that are there';
 
 --
+-- In bulk: deduplicating a whole table, straight from its index
+--
+
+CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a tid, OUT b tid, OUT distance integer) RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000 AS 'MODULE_PATHNAME', 'simhash_pairs_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
+  'every pair of rows, by ctid, whose fingerprints in a simhash index differ in so many bits at most; each once, a < b';
+CREATE FUNCTION simhash_clusters(index regclass, distance integer, OUT member tid, OUT representative tid, OUT size integer)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000 AS 'MODULE_PATHNAME', 'simhash_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
+  'every row, by ctid, that a chain of such pairs connects with another; the first row of its cluster, and how many they are';
+
+CREATE FUNCTION simhash_get_progress(OUT pid integer, OUT datid oid, OUT relid oid, OUT index_relid oid, OUT command text,
+    OUT phase text, OUT tables_total bigint, OUT tables_done bigint, OUT rows_total bigint, OUT rows_read bigint,
+    OUT compared double precision, OUT pairs bigint) RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 10 AS 'MODULE_PATHNAME', 'simhash_get_progress_wrapper';
+COMMENT ON FUNCTION simhash_get_progress() IS 'implementation of the view simhash_progress';
+CREATE VIEW simhash_progress AS
+  SELECT p.pid, p.datid, d.datname, p.relid, p.index_relid, p.command, p.phase, p.tables_total, p.tables_done,
+    p.rows_total, p.rows_read, p.compared, p.pairs
+  FROM simhash_get_progress() p LEFT JOIN pg_catalog.pg_database d ON d.oid = p.datid;
+COMMENT ON VIEW simhash_progress IS 'sessions that run simhash_pairs or simhash_clusters, and how far they have come';
+GRANT SELECT ON simhash_progress TO PUBLIC;
+
+--
 -- In bulk: which distance to use, and keys to repartition by
 --
 

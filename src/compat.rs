@@ -80,3 +80,15 @@ pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: pg_s
         pg_sys::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, block, buffer)
     }
 }
+
+/// What backend number `entry`, from 1, reports of itself; null if there is none.
+pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
+    // SAFETY: reads this backend's copy of the status entries; checks the number.
+    unsafe {
+        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        let local = pg_sys::pgstat_fetch_stat_local_beentry(entry);
+        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        let local = pg_sys::pgstat_get_local_beentry_by_index(entry);
+        if local.is_null() { std::ptr::null() } else { &raw const (*local).backendStatus }
+    }
+}

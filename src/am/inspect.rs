@@ -1,84 +1,17 @@
 //! `simhash_index_info` and `simhash_index_check`: what an index looks like, and whether it is sound.
 
-use std::ffi::CStr;
-
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::search::Key;
 
 use super::index::{Index, bits, root};
 use super::kind::Kind;
+use super::opened::Opened;
 use super::{check_for_interrupts, pack_tid, with_key_type};
 use crate::error::raise;
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::page::{Bounds, Page, capacity};
-use crate::storage::{Entry, IndexRel, Shared};
-
-/// An index opened for inspection, with its table; closed when dropped.
-struct Opened {
-    table: pg_sys::Relation,
-    index: pg_sys::Relation,
-    lock: pg_sys::LOCKMODE,
-}
-
-impl Opened {
-    /// Opens the index of that OID; raises 42809 if it is not of this access method.
-    fn new(oid: pg_sys::Oid, lock: u32) -> Self {
-        let lock = lock as pg_sys::LOCKMODE;
-        // SAFETY: relations are locked in the usual order, table first.
-        unsafe {
-            let table = pg_sys::IndexGetRelation(oid, true);
-            if table == pg_sys::InvalidOid {
-                wrong_object(oid);
-            }
-            let table = pg_sys::table_open(table, lock);
-            let index = pg_sys::index_open(oid, lock);
-            let handler = (*(*index).rd_indam).ambuild;
-            if !handler
-                .is_some_and(|build| std::ptr::fn_addr_eq(build, super::build::ambuild as BuildFunction))
-            {
-                wrong_object(oid);
-            }
-            Self { table, index, lock }
-        }
-    }
-
-    fn rel(&self) -> IndexRel {
-        // SAFETY: open until the guard is dropped.
-        unsafe { IndexRel::new(self.index) }
-    }
-}
-
-type BuildFunction = unsafe extern "C-unwind" fn(
-    pg_sys::Relation,
-    pg_sys::Relation,
-    *mut pg_sys::IndexInfo,
-) -> *mut pg_sys::IndexBuildResult;
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: opened by `new`.
-            unsafe {
-                pg_sys::index_close(self.index, self.lock);
-                pg_sys::table_close(self.table, self.lock);
-            }
-        }
-    }
-}
-
-fn wrong_object(oid: pg_sys::Oid) -> ! {
-    // SAFETY: a catalogue look-up; the name is a C string if there is one.
-    let name = unsafe {
-        let name = pg_sys::get_rel_name(oid);
-        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
-    };
-    raise(
-        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        format!("\"{}\" is not a simhash index", name.unwrap_or_else(|| oid.to_u32().to_string())),
-        "Name an index that was created with USING simhash.",
-    )
-}
+use crate::storage::{Entry, Shared};
 
 /// What a walk over a table's leaves finds.
 #[derive(Default)]

@@ -3,9 +3,10 @@
 //! Where things are: `handler` (what PostgreSQL asks for), `options`, `kind` (columns and their
 //! datums), `index` (an open index and its cached upper levels), `tree` (descents), `split` and
 //! `remove` (pages come and go), `insert`, `build` with `sort`, `scan` over `range` and `nearest`,
-//! `vacuum`, `cost`, `validate`, `inspect`.
+//! `vacuum`, `cost`, `validate`, `inspect`, and `bulk` (all pairs of a table, its clusters).
 
 mod build;
+pub mod bulk;
 mod cost;
 mod handler;
 mod index;
@@ -13,6 +14,7 @@ mod insert;
 mod inspect;
 mod kind;
 mod nearest;
+mod opened;
 mod options;
 mod range;
 mod remove;
@@ -52,7 +54,7 @@ fn pack_tid(tid: &pg_sys::ItemPointerData) -> u64 {
     block << 16 | u64::from(tid.ip_posid)
 }
 
-fn unpack_tid(tid: u64) -> pg_sys::ItemPointerData {
+pub fn unpack_tid(tid: u64) -> pg_sys::ItemPointerData {
     pg_sys::ItemPointerData {
         ip_blkid: pg_sys::BlockIdData { bi_hi: (tid >> 32) as u16, bi_lo: (tid >> 16) as u16 },
         ip_posid: tid as u16,

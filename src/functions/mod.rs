@@ -1,6 +1,7 @@
 //! The SQL functions: arguments in, the core's answer out.
 
 mod bloom;
+mod bulk;
 pub mod call_site;
 pub mod cursor;
 mod dedup_texts;

@@ -109,7 +109,7 @@ my $before = $coordinator->safe_psql('postgres', 'SELECT count(*) FROM doc');
 run_block($_) for @blocks[ 4, 5 ];
 cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM pair'), '>', $rows / 20, 'there are pairs');
 is($coordinator->safe_psql('postgres', 'SELECT * FROM pair ORDER BY a, b'), $by_force, 'they are those found by force') unless soak();
-is($coordinator->safe_psql('postgres', 'SELECT count(DISTINCT tableoid) FROM pair JOIN doc ON doc.id = pair.a'), '3', 'of every shard');
+is($coordinator->safe_psql('postgres', 'SELECT count(DISTINCT doc.tableoid) FROM pair JOIN doc ON doc.id = pair.a'), '3', 'of every shard');
 $coordinator->safe_psql('postgres', 'DELETE FROM whole WHERE id NOT IN (SELECT id FROM doc)');
 is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM whole a JOIN whole b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3'), '0', 'no near-duplicates are left') unless soak();
 cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM whole'), '>', $rows * 0.75, 'the others are');

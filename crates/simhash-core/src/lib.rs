@@ -13,6 +13,7 @@ pub mod config;
 pub mod fingerprint;
 pub mod han;
 pub mod hash;
+pub mod join;
 pub mod models;
 pub mod normalize;
 pub mod search;

@@ -3,4 +3,5 @@
 //! Every public function here is safe: it picks the widest instructions that the processor has.
 
 pub mod accumulate;
+pub mod pairs;
 pub mod popcount;

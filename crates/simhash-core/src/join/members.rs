@@ -1,0 +1,210 @@
+//! Rows remembered by number: what is known of each, and the clusters that pairs unite them into.
+
+/// Rows by TID. For each: the TID of its visible version, if it has one, and its cluster.
+///
+/// Clusters are a union-find forest (Tarjan, JACM 1975) in which the row with the least visible TID is
+/// the root; paths are halved.
+#[derive(Default)]
+pub struct Members {
+    /// Open addressing: the number of a row plus one, or 0.
+    slots: Vec<u32>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    tid: u64,
+    /// The visible version, or `GONE`.
+    visible: u64,
+    parent: u32,
+}
+
+/// No TID.
+const GONE: u64 = u64::MAX;
+
+impl Members {
+    /// The number of a row, if it is known.
+    #[inline]
+    pub fn find(&self, tid: u64) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mut at = self.place(tid);
+        loop {
+            let number = self.slots[at].checked_sub(1)?;
+            if self.rows[number as usize].tid == tid {
+                return Some(number);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Remembers a row that is not known yet: `visible` is the TID of its visible version. Returns its number.
+    ///
+    /// # Panics
+    /// At 2^32 - 4 rows.
+    pub fn insert(&mut self, tid: u64, visible: Option<u64>) -> u32 {
+        if (self.rows.len() + 1) * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        let number = u32::try_from(self.rows.len()).ok().filter(|&number| number < u32::MAX - 3);
+        let number = number.expect("fewer than 2^32 rows");
+        self.rows.push(Row { tid, visible: visible.unwrap_or(GONE), parent: number });
+        self.occupy(number);
+        number
+    }
+
+    fn place(&self, tid: u64) -> usize {
+        // The high bits of the product are the well mixed ones.
+        let shift = u64::BITS - self.slots.len().trailing_zeros();
+        (tid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
+    }
+
+    fn occupy(&mut self, number: u32) {
+        let mut at = self.place(self.rows[number as usize].tid);
+        while self.slots[at] != 0 {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = number + 1;
+    }
+
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * 2).max(1024);
+        self.slots = Vec::new();
+        self.slots.resize(slots, 0);
+        for number in 0..self.rows.len() as u32 {
+            self.occupy(number);
+        }
+    }
+
+    /// The visible version of a row.
+    #[inline]
+    pub fn visible(&self, number: u32) -> Option<u64> {
+        Some(self.rows[number as usize].visible).filter(|&visible| visible != GONE)
+    }
+
+    /// Puts two visible rows into one cluster.
+    #[inline]
+    pub fn unite(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            let a_first = self.rows[a as usize].visible < self.rows[b as usize].visible;
+            let (first, second) = if a_first { (a, b) } else { (b, a) };
+            self.rows[second as usize].parent = first;
+        }
+    }
+
+    #[inline]
+    fn root(&mut self, mut number: u32) -> u32 {
+        loop {
+            let parent = self.rows[number as usize].parent;
+            if parent == number {
+                return number;
+            }
+            let above = self.rows[parent as usize].parent;
+            self.rows[number as usize].parent = above;
+            number = above;
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<Row>()
+    }
+
+    /// The most bytes that it holds for a moment when one more row is inserted.
+    pub fn memory_if_grown(&self) -> usize {
+        let rows_full = self.rows.len() == self.rows.capacity();
+        let slots_full = (self.rows.len() + 1) * 4 > self.slots.len() * 3;
+        let rows = self.rows.capacity() * if rows_full { 3 } else { 1 };
+        let slots = self.slots.len() * if slots_full { 2 } else { 1 };
+        rows * size_of::<Row>() + slots * size_of::<u32>()
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no row is known.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The clusters of two rows or more as (representative, member, size), visible TIDs all, in ascending
+    /// order: the representative is the least of its cluster. `check` is called now and then and may unwind.
+    pub fn into_clusters(mut self, check: &mut dyn FnMut()) -> std::vec::IntoIter<(u64, u64, u32)> {
+        self.slots = Vec::new();
+        let mut sizes = vec![0u32; self.rows.len()];
+        for number in 0..self.rows.len() as u32 {
+            let root = self.root(number);
+            sizes[root as usize] += 1;
+            if number.is_multiple_of(1 << 16) {
+                check();
+            }
+        }
+        let mut members: Vec<(u64, u64, u32)> = Vec::new();
+        members.reserve_exact(sizes.iter().filter(|&&size| size > 1).map(|&size| size as usize).sum());
+        for number in 0..self.rows.len() as u32 {
+            let root = self.root(number) as usize;
+            if sizes[root] > 1 {
+                members.push((self.rows[root].visible, self.rows[number as usize].visible, sizes[root]));
+            }
+        }
+        drop(self);
+        check();
+        members.sort_unstable();
+        members.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_are_the_connected_components_and_the_least_row_stands_for_each() {
+        let mut members = Members::default();
+        let mut state = 3u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        let count = 3000;
+        // TIDs far apart and not in order; every tenth row has no visible version.
+        let tid = |i: u64| i.wrapping_mul(0x5851_f42d) & 0xffff_ffff_ffff;
+        let numbers: Vec<u32> =
+            (0..count).map(|i| members.insert(tid(i), (i % 10 != 0).then(|| tid(i) + 1))).collect();
+        for i in 0..count {
+            assert_eq!(members.find(tid(i)), Some(numbers[i as usize]));
+        }
+        assert_eq!(members.find(12345), None);
+        let mut label: Vec<u64> = (0..count).collect();
+        for _ in 0..1200 {
+            let (a, b) = (random(count), random(count));
+            if a % 10 == 0 || b % 10 == 0 {
+                continue;
+            }
+            members.unite(numbers[a as usize], numbers[b as usize]);
+            let (from, to) = (label[a as usize], label[b as usize]);
+            label.iter_mut().filter(|l| **l == from).for_each(|l| *l = to);
+        }
+        let mut expected = Vec::new();
+        for i in 0..count as usize {
+            let cluster: Vec<u64> =
+                (0..count).filter(|&j| label[j as usize] == label[i]).map(|j| tid(j) + 1).collect();
+            if cluster.len() > 1 {
+                let least = *cluster.iter().min().unwrap();
+                expected.push((least, tid(i as u64) + 1, cluster.len() as u32));
+            }
+        }
+        expected.sort_unstable();
+        assert!(expected.len() > 1000);
+        assert_eq!(members.into_clusters(&mut || ()).collect::<Vec<_>>(), expected);
+    }
+}

@@ -1,0 +1,191 @@
+//! A stretch of a block table in memory: distinct keys in order, the rows of each, and a trie over them.
+
+use crate::search::Key;
+
+/// The most keys of a trie's leaf. A leaf against a leaf is one call of the comparing kernel.
+pub const LEAF_KEYS: usize = 32;
+
+/// Bytes of memory for each row of a [`Run`]: its key, TID, group, mark and share of the trie.
+pub fn bytes_per_row<F: Key>() -> usize {
+    // A trie of n random keys has about n / 10 nodes.
+    F::BYTES + size_of::<u64>() + 2 * size_of::<u32>() + size_of::<Node<F>>() / 8
+}
+
+/// A node of the trie: the keys `low..high`, which agree in their first `bits` bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<F> {
+    /// One of its keys.
+    pub key: F,
+    pub low: u32,
+    pub high: u32,
+    /// The first of two children, which differ in bit number `bits`; 0 for a leaf.
+    pub child: u32,
+    pub bits: u32,
+}
+
+impl<F> Node<F> {
+    pub fn is_leaf(&self) -> bool {
+        self.child == 0
+    }
+
+    pub fn len(&self) -> usize {
+        (self.high - self.low) as usize
+    }
+
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.low as usize..self.high as usize
+    }
+}
+
+/// Rows in key order, equal keys as one group.
+///
+/// Invariants: keys ascend strictly; `starts[i]` is where the rows of group i begin, and ascends too.
+#[derive(Debug)]
+pub struct Run<F> {
+    keys: Vec<F>,
+    starts: Vec<u32>,
+    tids: Vec<u64>,
+    marks: Vec<u32>,
+    nodes: Vec<Node<F>>,
+}
+
+impl<F> Default for Run<F> {
+    fn default() -> Self {
+        Self { keys: vec![], starts: vec![], tids: vec![], marks: vec![], nodes: vec![] }
+    }
+}
+
+impl<F: Key> Run<F> {
+    /// Empties the run and makes room for so many rows.
+    pub fn restart(&mut self, rows: usize) {
+        self.keys.clear();
+        self.starts.clear();
+        self.tids.clear();
+        self.marks.clear();
+        self.nodes.clear();
+        self.keys.reserve_exact(rows);
+        self.starts.reserve_exact(rows);
+        self.tids.reserve_exact(rows);
+    }
+
+    /// Adds rows (key, TID) in any order, all above those that are there; leaves `rows` empty.
+    ///
+    /// # Panics
+    /// At 2^32 rows.
+    pub fn push(&mut self, rows: &mut Vec<(F, u64)>) {
+        if !rows.is_sorted() {
+            rows.sort_unstable();
+        }
+        u32::try_from(self.tids.len() + rows.len()).expect("fewer than 2^32 rows");
+        for (key, tid) in rows.drain(..) {
+            debug_assert!(self.keys.last().is_none_or(|last| *last <= key));
+            if self.keys.last() != Some(&key) {
+                self.keys.push(key);
+                self.starts.push(self.tids.len() as u32);
+            }
+            self.tids.push(tid);
+        }
+    }
+
+    /// Builds the trie, after the last rows. `check` is called now and then and may unwind.
+    pub fn finish(&mut self, check: &mut dyn FnMut()) {
+        self.nodes.clear();
+        self.marks.clear();
+        self.marks.resize(self.keys.len(), 0);
+        if self.keys.is_empty() {
+            return;
+        }
+        self.nodes.reserve(self.keys.len() / 8);
+        self.nodes.push(self.node(0, self.keys.len()));
+        let mut next = 0;
+        while let Some(&node) = self.nodes.get(next) {
+            if node.len() > LEAF_KEYS {
+                let keys = &self.keys[node.range()];
+                let zeros = keys.partition_point(|key| *key & F::bit(node.bits) == F::ZERO);
+                let middle = node.low as usize + zeros;
+                self.nodes[next].child = self.nodes.len() as u32;
+                self.nodes.push(self.node(node.low as usize, middle));
+                self.nodes.push(self.node(middle, node.high as usize));
+            }
+            next += 1;
+            if next.is_multiple_of(1 << 16) {
+                check();
+            }
+        }
+    }
+
+    /// A leaf over keys `low..high`, of which there is one at least.
+    fn node(&self, low: usize, high: usize) -> Node<F> {
+        let key = self.keys[low];
+        let bits = (key ^ self.keys[high - 1]).leading_zeros();
+        Node { key, low: low as u32, high: high as u32, child: 0, bits }
+    }
+
+    /// The distinct keys, ascending.
+    pub fn keys(&self) -> &[F] {
+        &self.keys
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.tids.len()
+    }
+
+    /// The rows with key number `group`.
+    #[inline]
+    pub fn group(&self, group: u32) -> &[u64] {
+        let group = group as usize;
+        let end = self.starts.get(group + 1).map_or(self.tids.len(), |&start| start as usize);
+        &self.tids[self.starts[group] as usize..end]
+    }
+
+    /// What the user of the run noted about a group: 0 at first.
+    #[inline]
+    pub fn mark(&self, group: u32) -> u32 {
+        self.marks[group as usize]
+    }
+
+    /// Notes something about a group.
+    #[inline]
+    pub fn set_mark(&mut self, group: u32, mark: u32) {
+        self.marks[group as usize] = mark;
+    }
+
+    /// Sets all marks to 0.
+    pub fn clear_marks(&mut self) {
+        self.marks.fill(0);
+    }
+
+    #[inline]
+    pub(super) fn nodes(&self) -> &[Node<F>] {
+        &self.nodes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_hold_the_rows_of_equal_keys_also_across_pushes() {
+        let mut run = Run::<u64>::default();
+        run.push(&mut vec![(5, 2), (3, 9), (5, 1)]);
+        run.push(&mut vec![(5, 7), (6, 3)]);
+        run.finish(&mut || ());
+        assert_eq!(run.keys(), [3, 5, 6]);
+        assert_eq!((run.group(0), run.group(1), run.group(2)), (&[9][..], &[1, 2, 7][..], &[3][..]));
+    }
+
+    #[test]
+    fn leaves_are_small_and_partition_the_keys() {
+        let mut rows: Vec<(u64, u64)> = (0..5000u64).map(|i| (i * i * i, i)).collect();
+        let mut run = Run::default();
+        run.push(&mut rows);
+        run.finish(&mut || ());
+        let mut leaves: Vec<_> = run.nodes().iter().filter(|node| node.is_leaf()).collect();
+        leaves.sort_by_key(|node| node.low);
+        assert!(leaves.iter().all(|node| (1..=LEAF_KEYS).contains(&node.len())));
+        assert!(leaves.windows(2).all(|pair| pair[0].high == pair[1].low));
+        assert!(run.nodes().len() < run.keys().len() / 8 + 2, "{} nodes", run.nodes().len());
+    }
+}

@@ -1,0 +1,251 @@
+//! The join against brute force: random, clustered and degenerate sets, every class of distance, both
+//! widths, chunks from the whole table down to a handful of rows.
+
+use simhash_core::Fingerprint;
+use simhash_core::join::{Found, Join, Members, Position, Rows, Run, Source, Step, cheapest};
+use simhash_core::search::{BlockLayout, Key, Plan};
+
+fn mix(i: u64) -> u64 {
+    let z = i.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(1);
+        mix(self.0)
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    fn key<F: Key>(&mut self) -> F {
+        F::from_u128(u128::from(self.next()) << 64 | u128::from(self.next()))
+    }
+    fn flipped<F: Key>(&mut self, key: F, flips: u64) -> F {
+        (0..flips).fold(key, |key, _| key ^ F::bit(self.below(u64::from(F::BITS)) as u32))
+    }
+}
+
+/// Sorted tables in memory, handed out in leaves of a few rows.
+struct Tables<F> {
+    tables: Vec<Vec<(F, u64)>>,
+    leaf: usize,
+    reads: usize,
+}
+
+impl<F: Key> Tables<F> {
+    fn new(layout: BlockLayout, rows: &[(F, u64)], leaf: usize) -> Self {
+        let tables = (0..layout.blocks()).map(|table| {
+            let mut keys: Vec<_> = rows.iter().map(|&(f, tid)| (layout.rotate(f, table), tid)).collect();
+            keys.sort_unstable();
+            keys
+        });
+        Self { tables: tables.collect(), leaf, reads: 0 }
+    }
+}
+
+impl<F: Key> Source<F> for Tables<F> {
+    fn read(&mut self, rows: Rows<F>, run: &mut Run<F>) -> Option<Position<F>> {
+        self.reads += 1;
+        let table = &self.tables[rows.table as usize];
+        let mut at = table.partition_point(|row| *row < rows.from);
+        while at < table.len() {
+            match rows.to {
+                Some(to) if table[at] >= to => return Some(to),
+                None if run.rows() >= rows.limit => return Some(table[at]),
+                _ => (),
+            }
+            let mut leaf: Vec<_> = table[at..table.len().min(at + self.leaf)].to_vec();
+            at += leaf.len();
+            leaf.retain(|row| rows.to.is_none_or(|to| *row < to));
+            leaf.reverse();
+            run.push(&mut leaf);
+        }
+        None
+    }
+    fn expected_rows(&self) -> usize {
+        self.tables[0].len()
+    }
+    fn check(&mut self) {}
+}
+
+/// All pairs that a join finds, as (lesser TID, greater TID, distance), sorted.
+fn joined<F: Key>(plan: Plan, tables: &mut Tables<F>, limit: usize) -> Vec<(u64, u64, u32)> {
+    let mut join = Join::new(plan, limit);
+    let mut found: Vec<Found> = Vec::new();
+    let mut pairs = Vec::new();
+    loop {
+        let step = join.step(tables, &mut found);
+        for Found { left, right, distance } in found.drain(..) {
+            let a = join.left().group(left).to_vec();
+            let b = join.right().group(right).to_vec();
+            for (i, &x) in a.iter().enumerate() {
+                // A group with itself: each pair of its rows once.
+                let from = if a == b && left == right { i + 1 } else { 0 };
+                pairs.extend(b[from..].iter().map(|&y| (x.min(y), x.max(y), distance)));
+            }
+        }
+        if step == Step::Done {
+            pairs.sort_unstable();
+            return pairs;
+        }
+    }
+}
+
+fn brute<F: Key>(rows: &[(F, u64)], distance: u32) -> Vec<(u64, u64, u32)> {
+    let mut pairs = Vec::new();
+    for (i, (x, a)) in rows.iter().enumerate() {
+        for (y, b) in &rows[i + 1..] {
+            if x.hamming(*y) <= distance {
+                pairs.push((*a.min(b), *a.max(b), x.hamming(*y)));
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+fn agree<F: Key>(rows: &[(F, u64)], blocks: u32, distances: &[u32], what: &str) {
+    let layout = BlockLayout::new::<F>(blocks).unwrap();
+    for &distance in distances {
+        let expected = brute(rows, distance);
+        let mut plans: Vec<Plan> = (1..=blocks).map(|j| Plan::balanced(layout, distance, j)).collect();
+        plans.push(cheapest::<F>(layout, distance, rows.len() as f64));
+        // Radii that no formula gives: one table in the middle takes nearly all.
+        let mut uneven = vec![-1; blocks as usize];
+        uneven[blocks as usize / 2] = distance as i32 / 2;
+        uneven[blocks as usize - 1] += distance as i32 + 1 - (distance as i32 / 2 + 1);
+        plans.extend(Plan::with_radii(layout, distance, &uneven));
+        for plan in plans {
+            for limit in [usize::MAX, rows.len() / 2, rows.len() / 7, 40] {
+                let mut tables = Tables::new(layout, rows, 13);
+                let radii = plan.radii().to_vec();
+                let found = joined(plan.clone(), &mut tables, limit);
+                assert_eq!(found, expected, "{what}, {distance}, {radii:?}, limit {limit}");
+            }
+        }
+    }
+}
+
+fn sets<F: Key>(count: u64) -> Vec<(&'static str, Vec<(F, u64)>)> {
+    let mut random = Random(count ^ u64::from(F::BITS));
+    let number = |keys: Vec<F>| -> Vec<(F, u64)> {
+        keys.into_iter().enumerate().map(|(i, key)| (key, mix(i as u64) & 0xffff_ffff_ffff)).collect()
+    };
+    let centers: Vec<F> = (0..20).map(|_| random.key()).collect();
+    let uniform = (0..count).map(|_| random.key()).collect();
+    let clusters = (0..count)
+        .map(|_| {
+            let (center, flips) = (random.below(20) as usize, random.below(13));
+            random.flipped(centers[center], flips)
+        })
+        .collect();
+    let one = random.key::<F>();
+    // Half of the bits the same in all rows; and all rows within a few bits.
+    let constant =
+        (0..count).map(|_| random.key::<F>() & F::leading_mask(F::BITS / 2 + 3) | (one >> 40)).collect();
+    let dense = (0..count).map(|i| random.flipped(one, i % 5)).collect();
+    let copies = (0..count).map(|i| if i % 3 == 0 { one } else { random.key() }).collect();
+    let numbers = (0..count).map(|i| F::from_u128(u128::from(i))).collect();
+    vec![
+        ("uniform", number(uniform)),
+        ("clusters", number(clusters)),
+        ("constant half", number(constant)),
+        ("dense", number(dense)),
+        ("copies", number(copies)),
+        ("ascending numbers", number(numbers)),
+        ("all equal", number(vec![one; count as usize / 4])),
+        ("complements", number(vec![F::ZERO, F::MAX, F::ZERO, F::MAX, one])),
+        ("one row", number(vec![one])),
+        ("no rows", number(vec![])),
+    ]
+}
+
+#[test]
+fn narrow_joins_equal_brute_force() {
+    for (what, rows) in sets::<u64>(420) {
+        agree(&rows, 4, &[0, 1, 3, 6, 10, 20, 40, 64], what);
+    }
+}
+
+#[test]
+fn wide_joins_equal_brute_force() {
+    for (what, rows) in sets::<u128>(260) {
+        agree(&rows, 8, &[0, 3, 10, 24, 128], what);
+    }
+}
+
+#[test]
+fn odd_numbers_of_blocks_serve_too() {
+    for (what, rows) in sets::<u64>(200) {
+        for blocks in [1, 3, 5, 7, 16] {
+            agree(&rows, blocks, &[2, 7, 12], what);
+        }
+    }
+}
+
+/// Chunks that cannot have a pair are not even read: far fewer than all pairs of 64 chunks.
+#[test]
+fn chunks_that_cannot_meet_are_left_out() {
+    let layout = BlockLayout::new::<u64>(4).unwrap();
+    let mut random = Random(5);
+    let rows: Vec<(u64, u64)> = (0..6400).map(|i| (random.key(), i)).collect();
+    let plan = Plan::balanced(layout, 3, 4);
+    let mut tables = Tables::new(layout, &rows, 10);
+    assert_eq!(joined(plan, &mut tables, 200), brute(&rows, 3));
+    // One pass discovers the chunks of each table; after that only neighbours meet.
+    assert!(tables.reads < 4 * 64 * 4, "{} reads", tables.reads);
+}
+
+/// A million equal rows are one key: the join of a table costs no comparison.
+#[test]
+fn equal_rows_are_compared_once() {
+    let layout = BlockLayout::new::<u64>(4).unwrap();
+    let rows: Vec<(u64, u64)> = (0..1_000_000).map(|i| (77, i)).collect();
+    let mut tables = Tables::new(layout, &rows, 500);
+    let mut join = Join::new(Plan::balanced(layout, 3, 4), usize::MAX);
+    let mut found = Vec::new();
+    let mut steps = 0;
+    while join.step(&mut tables, &mut found) != Step::Done {
+        steps += 1;
+    }
+    assert_eq!(found, [Found { left: 0, right: 0, distance: 0 }]);
+    assert!(steps < 40, "{steps} steps");
+}
+
+/// Clusters of a join are the connected components of brute force's pairs.
+#[test]
+fn clusters_equal_the_components_of_all_pairs() {
+    for (what, rows) in sets::<u64>(400) {
+        let mut label: Vec<usize> = (0..rows.len()).collect();
+        let mut members = Members::default();
+        let numbers: Vec<u32> = rows.iter().map(|row| members.insert(row.1, Some(row.1))).collect();
+        for (i, x) in rows.iter().enumerate() {
+            for (j, y) in rows.iter().enumerate().skip(i + 1) {
+                if x.0.hamming(y.0) <= 6 {
+                    let (from, to) = (label[i], label[j]);
+                    label.iter_mut().filter(|l| **l == from).for_each(|l| *l = to);
+                }
+            }
+        }
+        let layout = BlockLayout::new::<u64>(4).unwrap();
+        for (a, b, _) in joined(Plan::balanced(layout, 6, 4), &mut Tables::new(layout, &rows, 9), 100) {
+            members.unite(members.find(a).unwrap(), members.find(b).unwrap());
+        }
+        assert_eq!(numbers.len(), rows.len());
+        let mut expected = Vec::new();
+        for (i, row) in rows.iter().enumerate() {
+            let cluster: Vec<u64> =
+                (0..rows.len()).filter(|&j| label[j] == label[i]).map(|j| rows[j].1).collect();
+            if cluster.len() > 1 {
+                expected.push((*cluster.iter().min().unwrap(), row.1, cluster.len() as u32));
+            }
+        }
+        expected.sort_unstable();
+        assert_eq!(members.into_clusters(&mut || ()).collect::<Vec<_>>(), expected, "{what}");
+    }
+}

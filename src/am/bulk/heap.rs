@@ -1,0 +1,64 @@
+//! Which of the rows that an index names the query can see, and where their visible versions are.
+//!
+//! An entry of the index is the root of a chain of versions (HOT). It is read before its heap page is
+//! looked at. Vacuum may have taken the row away in between, and a new row may have its TID; neither can
+//! be seen by the snapshot: the old row was dead to every running snapshot, the new one is younger than
+//! this one.
+
+use pgrx::pg_sys;
+
+use crate::am::opened::Opened;
+use crate::am::{check_for_interrupts, pack_tid, unpack_tid};
+
+/// A table being looked into.
+pub struct Heap {
+    fetch: *mut pg_sys::IndexFetchTableData,
+    slot: *mut pg_sys::TupleTableSlot,
+    snapshot: pg_sys::Snapshot,
+}
+
+impl Heap {
+    /// # Safety
+    /// The table must stay open while the result is used.
+    pub unsafe fn new(opened: &Opened) -> Self {
+        // SAFETY: the table is open; a function called by a query has an active snapshot.
+        unsafe {
+            Self {
+                fetch: pg_sys::table_index_fetch_begin(opened.table),
+                slot: pg_sys::table_slot_create(opened.table, std::ptr::null_mut()),
+                snapshot: pg_sys::GetActiveSnapshot(),
+            }
+        }
+    }
+
+    /// The version of a row that the query sees. Neighbours asked for one after the other share the page's pin.
+    pub fn visible(&mut self, tid: u64) -> Option<u64> {
+        check_for_interrupts();
+        let mut item = unpack_tid(tid);
+        let (mut again, mut all_dead) = (false, false);
+        // SAFETY: scan, slot and snapshot are valid; the slot's TID is that of the version found.
+        unsafe {
+            pg_sys::table_index_fetch_tuple(
+                self.fetch,
+                &mut item,
+                self.snapshot,
+                self.slot,
+                &mut again,
+                &mut all_dead,
+            )
+            .then(|| pack_tid(&(*self.slot).tts_tid))
+        }
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: made by `new`.
+            unsafe {
+                pg_sys::ExecDropSingleTupleTableSlot(self.slot);
+                pg_sys::table_index_fetch_end(self.fetch);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A table's rows in key order, leaf by leaf.
+//!
+//! The position is the bound below which everything has been read, so leaves that are split, emptied or
+//! used anew meanwhile neither hide a row nor show it twice.
+
+use simhash_core::join::{Position, Rows, Run, Source};
+use simhash_core::search::Key;
+
+use super::progress;
+use crate::am::check_for_interrupts;
+use crate::am::index::Index;
+use crate::storage::page::capacity;
+use crate::storage::{Entry, Shared};
+
+/// The leaves of an open index.
+pub struct Leaves<'a, F> {
+    index: &'a Index<F>,
+    rows: Vec<(F, u64)>,
+}
+
+impl<'a, F: Key> Leaves<'a, F> {
+    pub fn new(index: &'a Index<F>) -> Self {
+        Self { index, rows: Vec::new() }
+    }
+}
+
+/// The most rows that each table of an index can have.
+pub fn most_rows<F: Key>(index: &Index<F>) -> usize {
+    // A table of one leaf is its root.
+    (index.leaves_per_table() + 1.0) as usize * capacity::<F>(0)
+}
+
+impl<F: Key> Source<F> for Leaves<'_, F> {
+    fn read(&mut self, rows: Rows<F>, run: &mut Run<F>) -> Option<Position<F>> {
+        let entry = |(key, tid)| Entry { key, tid };
+        let to = rows.to.map(entry);
+        let mut from = Some(entry(rows.from));
+        progress::reading();
+        while let Some(low) = from {
+            check_for_interrupts();
+            if to.is_none() && run.rows() >= rows.limit {
+                return Some((low.key, low.tid));
+            }
+            let (leaf, block) = self.index.cover::<Shared>(rows.table as u8, &low, None);
+            let page = self.index.checked(block, leaf.bytes());
+            let end = page.bounds().high;
+            let wanted = page.entries().filter(|entry| *entry >= low && to.is_none_or(|to| *entry < to));
+            self.rows.extend(wanted.map(|entry| (entry.key, entry.tid)));
+            drop(leaf);
+            run.push(&mut self.rows);
+            if rows.to.is_some() && end.is_none_or(|end| to.is_some_and(|to| end >= to)) {
+                progress::read(run.rows());
+                return rows.to;
+            }
+            from = end;
+        }
+        progress::read(run.rows());
+        None
+    }
+
+    fn expected_rows(&self) -> usize {
+        most_rows(self.index)
+    }
+
+    fn check(&mut self) {
+        check_for_interrupts();
+    }
+}
