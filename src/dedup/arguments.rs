@@ -276,7 +276,7 @@ impl<'a> Given<'a> {
         let mut link = self.column("link").map(|(column, _)| column);
         let mut flag = self.column("flag").map(|(column, _)| column);
         if action != Action::Mark {
-            for mark in ["link", "flag"].into_iter().filter(|mark| self.get(mark).is_some()) {
+            if let Some(mark) = ["link", "flag"].into_iter().find(|mark| self.get(mark).is_some()) {
                 let hint = "Use action=link or action=flag, which keep the row, or leave the column out.";
                 self.raise(&self.shown(mark), &format!("serves nothing with action={name}"), hint)
             }

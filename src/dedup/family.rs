@@ -71,6 +71,14 @@ impl Family {
         }
         family
     }
+
+    /// Locks every table until the transaction ends, so that its indexes stay; what changed before becomes known.
+    pub fn lock_members(&self) {
+        for member in &self.members {
+            // SAFETY: a lock on an OID; that the table may be gone is found out when it is opened.
+            unsafe { pg_sys::LockRelationOid(member.table, LOCK) };
+        }
+    }
 }
 
 /// The topmost parent: the last of the table's first parents that has the fingerprint's column.

@@ -291,14 +291,16 @@ impl Judge<'_> {
         }
     }
 
-    /// The family as it is once its lock is held.
+    /// The family as it is once its lock is held, and its tables are locked against losing their indexes.
     fn locked_family(&mut self) -> std::rc::Rc<Family> {
         loop {
-            let root = self.watch.family.root;
-            lock::take(root);
+            let known = self.watch.family.clone();
+            if lock::take(known.root) {
+                known.lock_members();
+            }
             let family = self.watch.current_family();
             // A parent may have come or gone while the lock was waited for.
-            if family.root == root {
+            if family.root == known.root {
                 return family;
             }
         }
@@ -372,7 +374,7 @@ fn may_read(table: pg_sys::Oid, column: &CStr) -> bool {
         let number = pg_sys::get_attnum(table, column.as_ptr());
         let allowed = pg_sys::AclResult::ACLCHECK_OK;
         let hidden = pg_sys::check_enable_rls(table, pg_sys::InvalidOid, true) as u32
-            == pg_sys::CheckEnableRlsResult::RLS_ENABLED as u32;
+            == pg_sys::CheckEnableRlsResult::RLS_ENABLED;
         !hidden
             && (pg_sys::pg_class_aclcheck(table, user, select) == allowed
                 || pg_sys::pg_attribute_aclcheck(table, number, user, select) == allowed)

@@ -74,7 +74,7 @@ unsafe fn has_moved(place: Place) -> bool {
         if relation.is_null() {
             return false;
         }
-        let is_heap = (*(*relation).rd_rel).relam == pg_sys::Oid::from(pg_sys::HEAP_TABLE_AM_OID);
+        let is_heap = (*(*relation).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
         let mut moved = false;
         if is_heap {
             let (block, offset) = pgrx::itemptr::u64_to_item_pointer_parts(place.tid);

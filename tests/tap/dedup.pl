@@ -212,6 +212,38 @@ sub in_bulk
 	index_is_clean($node, 'bulk_fp', 'the structure is sound');
 }
 
+# A partitioned table whose indexes are rebuilt and whose partitions come and go while rows are inserted.
+sub with_ddl
+{
+	my $name = 'DDL meanwhile';
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE parted (n bigint, part int, fp fingerprint64) PARTITION BY LIST (part);
+CREATE TABLE parted0 PARTITION OF parted FOR VALUES IN (0);
+CREATE TABLE parted1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted2 (LIKE parted);
+CREATE INDEX ON parted USING simhash (fp);
+CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON parted FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+SQL
+	my $rounds = soak() ? 200 : 15;
+	my $ddl = start_psql("SET deadlock_timeout = '10s';\n" . "REINDEX INDEX CONCURRENTLY parted0_fp_idx; ALTER TABLE parted ATTACH PARTITION parted2 FOR VALUES IN (2);
+REINDEX TABLE CONCURRENTLY parted1; DROP INDEX IF EXISTS extra; ALTER TABLE parted DETACH PARTITION parted2; CREATE INDEX CONCURRENTLY extra ON parted0 USING simhash (fp);\n" x $rounds, \my $output);
+	my $turns = soak() ? 5000 : 400;
+	$node->pgbench("-n -c 4 -j 2 -t $turns --max-tries=1000", 0, [qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], "$name: four clients",
+		{ ddl => qq{
+\\set base random(1, $turns)
+\\set variant random(1, 1000000)
+\\set part random(0, 1)
+BEGIN;
+INSERT INTO parted SELECT :base, :part, (test.number('ddl ' || :base) # test.flips(:variant::text, :variant % 2))::fingerprint64;
+INSERT INTO parted SELECT :base, 1 - :part, (test.number('ddl ' || :base + 1) # test.flips(:variant::text, :variant % 2))::fingerprint64;
+COMMIT;
+} });
+	ok($ddl->finish, "$name: the DDL ends well") or diag $output;
+	answer_is($node, 'SELECT count(*) FROM parted a JOIN parted b ON (a.tableoid, a.ctid) < (b.tableoid, b.ctid) AND (a.fp <~> b.fp) + 0 <= 3', '0', "$name: no near-duplicate pair");
+	answer_is($node, 'SELECT count(*) > 100 FROM parted', 't', "$name: rows are there");
+	index_is_clean($node, 'parted0_fp_idx', "$name: the structure is sound");
+}
+
 # A subscriber whose trigger fires always keeps one of each; an ordinary trigger does not fire for replicated rows.
 sub by_logical_replication
 {
@@ -250,6 +282,7 @@ for my $level (@levels)
 }
 with_rollbacks();
 with_updates();
+with_ddl();
 in_bulk();
 by_logical_replication();
 is(session_errors(slurp_file($node->logfile), qr/could not serialize access|terminating connection due to administrator command/), '', 'nothing unexpected in the log');
