@@ -95,7 +95,7 @@ prepare_server() {
   run=$work/test
   rm -rf "$run"
   mkdir -p "$run"
-  cp -R tests docs "$run/"
+  cp -R tests docs README.md "$run/"
   chmod -R a+rX "$run"
   chown "$server_user" "$run"
 }

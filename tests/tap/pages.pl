@@ -1,5 +1,6 @@
 # The documentation's SQL, run as it stands: every recipe of docs/recipes.md on texts whose groups are found by force, with
-# what it must leave; every example of docs/methods, compared with its output where the page shows one.
+# what it must leave; every example of docs/methods and the
+# README's trigger, compared with the output where the page shows one.
 use strict;
 use warnings;
 use FindBin;
@@ -200,6 +201,12 @@ for my $page (sort glob "$docs/methods/*.md")
 	my $database = fresh("page_$name");
 	runs($database, $_, $name) for @blocks;
 }
+
+# The README's trigger, with its output.
+my ($section) = slurp_file("$docs/../README.md") =~ /^### Deduplicating on insert\n(.*?)^### /ms;
+my @insert = blocks($section // '');
+is(scalar @insert, 1, 'the README shows the trigger');
+runs(fresh('readme'), $_, 'README, deduplicating on insert') for @insert;
 
 $node->stop;
 done_testing();
