@@ -8,6 +8,7 @@ use pgrx::{FromDatum, IntoDatum, pg_sys};
 
 use super::column::Column;
 use super::family::{Family, Member};
+use crate::compat::begin_index_scan;
 use crate::types::ball::Ball;
 use crate::types::{Fp64, Fp128};
 
@@ -125,7 +126,7 @@ impl Search<'_> {
                 sk_argument: self.ball(),
                 ..Default::default()
             };
-            let scan = pg_sys::index_beginscan(table, index, snapshot, 1, 0);
+            let scan = begin_index_scan(table, index, snapshot, 1);
             pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
             while !self.is_over()
                 && pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot)
