@@ -35,4 +35,7 @@ CREATE TEMP TABLE result (texts text, number bigint, megabytes numeric, core num
 SELECT texts, number, megabytes AS "MB", round(megabytes / core) AS "core, MB/s", round(megabytes / sql) AS "SQL, MB/s",
        round(sql / core, 2) AS "SQL / core"
 FROM result;
+CREATE TABLE IF NOT EXISTS bench_result (section text, data text, rows bigint, contender text, metric text, value float8);
+INSERT INTO bench_result
+SELECT 'SQL and core', texts, number, contender, 'MB/s', megabytes / seconds FROM result, LATERAL (VALUES ('core', core), ('SQL', sql)) v (contender, seconds);
 DROP FUNCTION median_seconds;

@@ -559,6 +559,47 @@ CREATE FUNCTION simhash_tokens(body text, config simhash_config DEFAULT '{}') RE
   AS 'MODULE_PATHNAME', 'simhash_tokens_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
 COMMENT ON FUNCTION simhash_tokens(body text, config simhash_config) IS 'the tokens of a text, in order, before shingling';
 
+-- One fingerprint a lexicon: the least distance over equal positions. The operator <@ (fingerprint64[], hamming_ball64[]) is
+-- the indexable form of hamming(fps, $1) <= k.
+CREATE FUNCTION hamming(a fingerprint64[], b fingerprint64[]) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_array_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
+COMMENT ON FUNCTION hamming(a fingerprint64[], b fingerprint64[]) IS 'least distance over equal positions: of two documents under many lexicons';
+CREATE FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_fingerprint64_array_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint) IS 'whether the two differ in at most so many bits at some position: hamming(a, b) <= distance';
+CREATE FUNCTION hamming_ball(centers fingerprint64[], radius integer) RETURNS hamming_ball64[]
+  AS 'MODULE_PATHNAME', 'hamming_ball_64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(centers fingerprint64[], radius integer) IS 'for every fingerprint of an array its ball';
+CREATE FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) RETURNS hamming_ball64[]
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) IS 'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+CREATE FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_array_within_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) IS 'implementation of <@ operator';
+CREATE FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_array_contains_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) IS 'implementation of @> operator';
+CREATE FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_array_near_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) IS 'implementation of ~= operator';
+CREATE OPERATOR <~> (LEFTARG = fingerprint64[], RIGHTARG = fingerprint64[], FUNCTION = hamming, COMMUTATOR = <~>);
+COMMENT ON OPERATOR <~> (fingerprint64[], fingerprint64[]) IS 'least Hamming distance over equal positions';
+CREATE OPERATOR <@ (
+  LEFTARG = fingerprint64[], RIGHTARG = hamming_ball64[], FUNCTION = fingerprint64_array_within,
+  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (fingerprint64[], hamming_ball64[]) IS 'is within the radius at some position';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball64[], RIGHTARG = fingerprint64[], FUNCTION = fingerprint64_array_contained,
+  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball64[], fingerprint64[]) IS 'holds within the radius at some position';
+CREATE OPERATOR ~= (
+  LEFTARG = fingerprint64[], RIGHTARG = fingerprint64[], FUNCTION = fingerprint64_array_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (fingerprint64[], fingerprint64[]) IS 'near-duplicates at some position: distance of at most 3 of 64 bits';
+
 
 -- The index
 
@@ -581,6 +622,9 @@ COMMENT ON FUNCTION simhash_kind_ball64(internal) IS 'support function: an index
 CREATE FUNCTION simhash_kind_ball128(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball128_wrapper';
 COMMENT ON FUNCTION simhash_kind_ball128(internal) IS 'support function: an index of 128-bit balls';
+CREATE FUNCTION simhash_kind_lexicons(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_lexicons_wrapper';
+COMMENT ON FUNCTION simhash_kind_lexicons(internal) IS 'support function: an index of arrays of 64-bit fingerprints';
 
 CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING simhash AS
   OPERATOR 1 = (fingerprint64, fingerprint64),
@@ -610,6 +654,12 @@ CREATE OPERATOR CLASS hamming_ball64_ops DEFAULT FOR TYPE hamming_ball64 USING s
 CREATE OPERATOR CLASS hamming_ball128_ops DEFAULT FOR TYPE hamming_ball128 USING simhash AS
   OPERATOR 3 ~= (hamming_ball128, hamming_ball128),
   FUNCTION 1 simhash_kind_ball128(internal);
+
+CREATE OPERATOR CLASS fingerprint64_array_ops DEFAULT FOR TYPE fingerprint64[] USING simhash AS
+  OPERATOR 2 <@ (fingerprint64[], hamming_ball64[]),
+  OPERATOR 3 ~= (fingerprint64[], fingerprint64[]),
+  OPERATOR 4 <~> (fingerprint64[], fingerprint64[]) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_lexicons(internal);
 
 CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer, OUT pages bigint,
     OUT bytes_per_row double precision, OUT levels integer, OUT largest_run bigint, OUT mean_run double precision,
@@ -661,11 +711,6 @@ GRANT SELECT ON simhash_progress TO PUBLIC;
 -- In bulk: which distance to use, and keys to repartition by
 --
 
-CREATE FUNCTION hamming(a fingerprint64[], b fingerprint64[]) RETURNS integer
-  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming(a fingerprint64[], b fingerprint64[]) IS 'least distance over equal positions: of two documents under many lexicons';
-CREATE OPERATOR <~> (LEFTARG = fingerprint64[], RIGHTARG = fingerprint64[], FUNCTION = hamming, COMMUTATOR = <~>);
-COMMENT ON OPERATOR <~> (fingerprint64[], fingerprint64[]) IS 'least Hamming distance over equal positions';
 CREATE FUNCTION simhash_blocks(fp fingerprint64, blocks integer DEFAULT 4, OUT block smallint, OUT key bigint) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'simhash_blocks_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 4;
 COMMENT ON FUNCTION simhash_blocks(fp fingerprint64, blocks integer) IS 'the blocks of a fingerprint as keys under which near-duplicates meet';

@@ -1,5 +1,7 @@
 //! Every difference between PostgreSQL's major versions that this extension has to know.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys;
 
 /// The number of a relation's file on disk.
@@ -78,6 +80,68 @@ pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: pg_s
         };
         #[cfg(not(feature = "pg13"))]
         pg_sys::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, block, buffer)
+    }
+}
+
+/// A set of files that the processes of a parallel operation share, as file functions want it.
+#[cfg(any(feature = "pg13", feature = "pg14"))]
+type FileSet = pg_sys::SharedFileSet;
+#[cfg(not(any(feature = "pg13", feature = "pg14")))]
+type FileSet = pg_sys::FileSet;
+
+fn file_set(set: *mut pg_sys::SharedFileSet) -> *mut FileSet {
+    // From 15 a shared set begins with a set.
+    set.cast()
+}
+
+/// Creates a temporary file that other processes can open by its name.
+///
+/// # Safety
+/// This process is attached to the set.
+pub unsafe fn create_shared_file(set: *mut pg_sys::SharedFileSet, name: &CStr) -> *mut pg_sys::BufFile {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg13", feature = "pg14"))]
+        return pg_sys::BufFileCreateShared(file_set(set), name.as_ptr());
+        #[cfg(not(any(feature = "pg13", feature = "pg14")))]
+        pg_sys::BufFileCreateFileSet(file_set(set), name.as_ptr())
+    }
+}
+
+/// Opens a file of [`create_shared_file`] for reading.
+///
+/// # Safety
+/// This process is attached to the set.
+pub unsafe fn open_shared_file(set: *mut pg_sys::SharedFileSet, name: &CStr) -> *mut pg_sys::BufFile {
+    // SAFETY: as this function's. The mode is O_RDONLY.
+    unsafe {
+        #[cfg(feature = "pg13")]
+        return pg_sys::BufFileOpenShared(file_set(set), name.as_ptr());
+        #[cfg(feature = "pg14")]
+        return pg_sys::BufFileOpenShared(file_set(set), name.as_ptr(), 0);
+        #[cfg(not(any(feature = "pg13", feature = "pg14")))]
+        pg_sys::BufFileOpenFileSet(file_set(set), name.as_ptr(), 0, false)
+    }
+}
+
+/// How many workers an index build may ask for.
+///
+/// # Safety
+/// The relations are open, and `info` describes the index that is being built.
+pub unsafe fn index_build_workers(
+    heap: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+) -> i32 {
+    // SAFETY: as this function's.
+    unsafe {
+        // From 17 the access method says that it can, and PostgreSQL asks.
+        #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+        {
+            (*info).ii_ParallelWorkers = pg_sys::plan_create_index_workers((*heap).rd_id, (*index).rd_id);
+        }
+        let _ = (heap, index);
+        (*info).ii_ParallelWorkers
     }
 }
 

@@ -1,15 +1,17 @@
-//! CREATE INDEX: one heap scan, then each table sorted and written from its leaves up.
+//! CREATE INDEX: one heap scan, then each table sorted and written from its leaves up. Workers may
+//! share the scan and the sorting (see `parallel`).
 //!
 //! Every page is written once, in shared buffers, and WAL-logged whole. The leaves of a table lie in
 //! key order on consecutive blocks. The roots' blocks are reserved first and filled last.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::search::Key;
+use simhash_core::search::{BlockLayout, Key};
 
 use super::index::{Index, root};
-use super::kind::Kind;
+use super::kind::{Keys, Kind};
 use super::options::Options;
-use super::sort::Sorter;
+use super::parallel::{self, Team};
+use super::sort::{Share, Sorter};
 use super::{check_for_interrupts, pack_tid, with_key_type};
 use crate::error::raise;
 use crate::storage::allocate::extend;
@@ -106,48 +108,92 @@ fn progress(phase: i64) {
 }
 
 /// What the heap scan's callback collects.
-struct Collector<F> {
+pub struct Collector<F> {
     kind: Kind,
-    sorter: Sorter<F>,
-    nulls: Vec<u64>,
-    rows: u64,
+    pub sorter: Sorter<F>,
+    pub nulls: Sorter<F>,
+    pub rows: u64,
+}
+
+impl<F: Key> Collector<F> {
+    /// A collector that keeps about `memory` bytes; `share` says whether it is a worker's.
+    pub fn new(index: &Index<F>, memory: usize, share: impl Fn(char) -> Option<Share>) -> Self {
+        let one = BlockLayout::new::<F>(1).expect("every width can be one block");
+        Self {
+            kind: index.kind,
+            sorter: Sorter::new(index.layout, Self::row_memory(memory), share(parallel::ROWS)),
+            nulls: Sorter::new(one, Self::null_memory(memory), share(parallel::NULLS)),
+            rows: 0,
+        }
+    }
+
+    pub fn row_memory(memory: usize) -> usize {
+        memory - Self::null_memory(memory)
+    }
+
+    pub fn null_memory(memory: usize) -> usize {
+        memory / 16
+    }
+
+    /// Scans the table, or as much of it as `scan` gives this process. Returns the number of tuples.
+    ///
+    /// # Safety
+    /// The relations are open, `info` describes the index, `scan` is NULL or a scan of the table.
+    pub unsafe fn scan(
+        &mut self,
+        heap: pg_sys::Relation,
+        rel: IndexRel,
+        info: *mut pg_sys::IndexInfo,
+        scan: pg_sys::TableScanDesc,
+        progress: bool,
+    ) -> f64 {
+        // SAFETY: as this function's; the callback gets this collector, which outlives the scan.
+        unsafe {
+            pg_sys::table_index_build_scan(
+                heap,
+                rel.as_ptr(),
+                info,
+                true,
+                progress,
+                Some(collect::<F>),
+                (&raw mut *self).cast(),
+                scan,
+            )
+        }
+    }
 }
 
 unsafe fn build<F: Key>(heap: pg_sys::Relation, rel: IndexRel, info: *mut pg_sys::IndexInfo) -> (f64, f64) {
     let index = Index::<F>::open(rel);
     // SAFETY: a setting, in kB.
     let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
-    let sorter = Sorter::new(index.layout, memory);
-    let mut collector = Collector::<F> { kind: index.kind, sorter, nulls: Vec::new(), rows: 0 };
+    // SAFETY: the relations are open, the meta page is written.
+    let team = unsafe { Team::launch(heap, rel, info, memory) };
+    let mut collector = Collector::<F>::new(&index, team.as_ref().map_or(memory, Team::memory), |_| None);
     progress(PHASE_SCAN);
-    // SAFETY: the callback gets the collector, which outlives the scan.
+    // SAFETY: the relations are open.
     let heap_tuples = unsafe {
-        pg_sys::table_index_build_scan(
-            heap,
-            rel.as_ptr(),
-            info,
-            true,
-            true,
-            Some(collect::<F>),
-            (&raw mut collector).cast(),
-            std::ptr::null_mut(),
-        )
+        let scan = team.as_ref().map_or(std::ptr::null_mut(), |team| team.scan(heap));
+        collector.scan(heap, rel, info, scan, true)
     };
     progress(PHASE_SORT);
+    if let Some(team) = &team {
+        team.expect_all();
+    }
+    let workers_runs = |table| team.as_ref().map_or(Vec::new(), |team| team.runs(&index, table));
     // SAFETY: an open index.
     let fill = unsafe { Options::fillfactor(rel.as_ptr()) };
     for table in 0..index.null_table() {
         let mut writer = Writer::new(rel, table, fill);
-        collector.sorter.drain(u32::from(table), |entry| writer.push(entry));
+        collector.sorter.drain(u32::from(table), || workers_runs(table), |entry| writer.push(entry));
         writer.finish();
     }
     let mut writer = Writer::new(rel, index.null_table(), fill);
-    collector.nulls.sort_unstable();
-    for &tid in &collector.nulls {
-        writer.push(Entry { key: F::ZERO, tid });
-    }
+    collector.nulls.drain(0, || workers_runs(index.null_table()), |entry| writer.push(entry));
     writer.finish();
-    (heap_tuples, collector.rows as f64)
+    // SAFETY: all tables are written.
+    let (workers_tuples, workers_rows) = team.map_or((0.0, 0.0), |team| unsafe { team.finish(info) });
+    (heap_tuples + workers_tuples, collector.rows as f64 + workers_rows)
 }
 
 #[pgrx::pg_guard]
@@ -164,10 +210,13 @@ unsafe extern "C-unwind" fn collect<F: Key>(
         let collector = &mut *state.cast::<Collector<F>>();
         let tid = pack_tid(&*tid);
         collector.rows += 1;
-        if *is_null {
-            collector.nulls.push(tid);
-        } else {
-            collector.sorter.push(collector.kind.key(*values), tid);
+        let keys = (!*is_null).then(|| collector.kind.keys(*values));
+        let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
+        if keys.is_empty() {
+            collector.nulls.push(F::ZERO, tid);
+        }
+        for &key in keys {
+            collector.sorter.push(key, tid);
         }
     }
 }

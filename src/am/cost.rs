@@ -16,6 +16,8 @@ const OPERATORS_PER_LEAF: f64 = 30.0;
 const UNCACHED: f64 = 0.05;
 /// The distance assumed where the query does not tell it at planning time.
 const UNKNOWN_DISTANCE: u32 = 6;
+/// The fingerprints of an array where the query does not tell.
+const USUAL_LEXICONS: f64 = 4.0;
 /// Rows that an ordered scan is reckoned to be asked for before its reader stops.
 const ORDERED_ROWS: f64 = 10.0;
 
@@ -40,12 +42,12 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let rel = pg_sys::index_open((*info).indexoid, pg_sys::NoLock as pg_sys::LOCKMODE);
         let index = IndexRel::new(rel);
         let ordered = !(*path).indexorderbys.is_null();
-        let leaves = with_key_type!(bits(index), F => {
+        let (leaves, many_keys) = with_key_type!(bits(index), F => {
             let index = Index::<F>::open(index);
             let per_table = table_leaves(info, index.layout);
-            let distance = least_distance(path, index.kind);
+            let Reach { distance, probes } = least_reach(path, index.kind);
             let (first, all) = leaves_read::<F>(index.layout, distance, per_table, (*info).tuples, ordered);
-            Leaves { first, all }
+            (Leaves { first: first * probes, all: all * probes }, index.kind.has_many_keys())
         });
         pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
 
@@ -54,8 +56,9 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let conditions = pg_sys::list_length((*path).indexclauses).max(1);
         let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
         // What a standby may not trust (see amcanreturn) is not to be planned there for a bare count(*) either.
-        let untrusted =
-            (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan && pg_sys::RecoveryInProgress();
+        // Nor one over an array's elements, each row being remembered so that it is counted once.
+        let untrusted = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
+            && (pg_sys::RecoveryInProgress() || many_keys);
         let leaf = if untrusted { pg_sys::disable_cost } else { leaf };
         *startup = if ordered { leaves.first * leaf } else { leaf };
         *total = (*startup).max(leaves.all * leaf) + rows * row;
@@ -100,27 +103,42 @@ fn leaves_read<F: Key>(
     }
 }
 
-/// The least distance that a condition of the path allows. `None`: no condition.
-unsafe fn least_distance(path: *mut pg_sys::IndexPath, kind: Kind) -> Option<u32> {
+/// How far a scan has to look, and from how many fingerprints.
+struct Reach {
+    /// `None`: without bound.
+    distance: Option<u32>,
+    probes: f64,
+}
+
+/// The least reach that a condition of the path allows.
+unsafe fn least_reach(path: *mut pg_sys::IndexPath, kind: Kind) -> Reach {
+    let usual = if kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
+    let ordered = Reach { distance: None, probes: usual };
     // SAFETY: the path's clauses are the planner's.
     unsafe {
         let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
+        if clauses.is_empty() && (*path).indexorderbys.is_null() {
+            return Reach { distance: None, probes: 1.0 };
+        }
         clauses
             .iter_ptr()
             .flat_map(|clause| {
                 let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
                 quals.iter_ptr().map(|qual| (*qual).clause.cast::<pg_sys::Node>()).collect::<Vec<_>>()
             })
-            .filter_map(|clause| clause_distance(path, kind, clause))
-            .min()
+            .filter_map(|clause| clause_reach(path, kind, clause))
+            .map(|(distance, probes)| Reach { distance: Some(distance), probes: probes.unwrap_or(usual) })
+            .min_by_key(|reach| reach.distance)
+            .unwrap_or(ordered)
     }
 }
 
-unsafe fn clause_distance(
+/// A condition's distance, and the number of fingerprints to look from if that is known.
+unsafe fn clause_reach(
     path: *mut pg_sys::IndexPath,
     kind: Kind,
     clause: *mut pg_sys::Node,
-) -> Option<u32> {
+) -> Option<(u32, Option<f64>)> {
     // SAFETY: an index qual; operator clauses have the indexed column on the left.
     unsafe {
         if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
@@ -130,22 +148,19 @@ unsafe fn clause_distance(
         let family = *(*(*path).indexinfo).opfamily;
         let number = pg_sys::get_op_opfamily_strategy((*operator).opno, family) as u16;
         if number == strategy::EQUAL {
-            return Some(0);
+            return Some((0, None));
         }
         let argument = PgList::<pg_sys::Node>::from_pg((*operator).args).get_ptr(1);
         let constant = argument.filter(|node| pgrx::is_a(*node, pg_sys::NodeTag::T_Const));
         let value = constant.map(|node| node.cast::<pg_sys::Const>()).filter(|c| !(**c).constisnull);
         let Some(value) = value else {
-            let fixed = number == strategy::NEAR && !kind.is_ball();
-            return Some(if fixed { near(kind) } else { UNKNOWN_DISTANCE * kind.bits() / 64 });
+            let fixed = if number == strategy::NEAR { kind.near() } else { None };
+            return Some((fixed.unwrap_or(UNKNOWN_DISTANCE * kind.bits() / 64), None));
         };
         with_key_type!(kind.bits(), F => {
-            kind.condition::<F>(number, (*value).constvalue).map(|condition| condition.distance)
+            let conditions = kind.conditions::<F>(number, (*value).constvalue);
+            let distance = conditions.iter().map(|condition| condition.distance).max().unwrap_or(0);
+            Some((distance, Some(conditions.len() as f64)))
         })
     }
-}
-
-/// The distance of `~=`, whatever its argument.
-fn near(kind: Kind) -> u32 {
-    if kind.bits() == 64 { 3 } else { 10 }
 }

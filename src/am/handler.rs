@@ -17,6 +17,10 @@ fn simhash_handler() -> Internal {
     // Scans without a condition return every row, those without a fingerprint last.
     routine.amoptionalkey = true;
     routine.amsearchnulls = true;
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    {
+        routine.amcanbuildparallel = true;
+    }
     routine.amusemaintenanceworkmem = false;
     routine.amparallelvacuumoptions =
         (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_COND_CLEANUP) as u8;
@@ -40,7 +44,8 @@ fn simhash_handler() -> Internal {
     Internal::from(Some(pg_sys::Datum::from(routine.into_pg())))
 }
 
-/// amcanreturn: a fingerprint can be had from the index, a ball cannot: only its centre is stored.
+/// amcanreturn: a fingerprint can be had from the index; a ball or an array cannot: only a ball's centre and
+/// an array's elements are stored.
 ///
 /// Nothing can on a standby. An index-only scan keeps a leaf pinned so that vacuum cannot hand a TID of it
 /// to another row; replay of Generic WAL waits for no pin, and the heap page may be all-visible again
@@ -48,5 +53,5 @@ fn simhash_handler() -> Internal {
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, _column: i32) -> bool {
     // SAFETY: an open index of this access method; its support function says what it holds.
-    unsafe { !pg_sys::RecoveryInProgress() && !Kind::of_index(rel).is_ball() }
+    unsafe { !pg_sys::RecoveryInProgress() && !Kind::of_index(rel).is_lossy() }
 }

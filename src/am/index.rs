@@ -12,9 +12,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::search::{BlockLayout, Key, key::not_above};
+use simhash_core::search::key::{Spread, not_above};
+use simhash_core::search::{BlockLayout, Key, Plan, cost};
 
 use super::kind::Kind;
+use crate::storage::buffer::prefetch_value;
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::meta::Meta;
 use crate::storage::page::{Bounds, Page};
@@ -30,24 +32,33 @@ pub struct Inner<F> {
     pub level: u8,
     pub bounds: Bounds<F>,
     /// The separators, keys and TIDs apart: a search runs over the keys.
+    spread: Spread,
     keys: Box<[F]>,
     tids: Box<[u64]>,
     pub children: Box<[Child]>,
 }
 
-/// A downlink, and the buffer that last held the child: a hint, checked by whoever pins it.
+/// A downlink, and two hints: the buffer that last held the child, checked by whoever pins it, and where
+/// the next key appended to it may go.
 pub struct Child {
     pub block: u32,
     pub recent: Cell<pg_sys::Buffer>,
+    pub next_key: Cell<u16>,
 }
 
 impl<F: Key> Inner<F> {
     fn copy(page: &Page<'_>) -> Self {
-        let child = |i| Child { block: page.child(i), recent: Cell::new(pg_sys::InvalidBuffer as i32) };
+        let child = |i| Child {
+            block: page.child(i),
+            recent: Cell::new(pg_sys::InvalidBuffer as i32),
+            next_key: Cell::new(0),
+        };
+        let keys: Box<[F]> = (0..page.len()).map(|i| page.key(i)).collect();
         Self {
             level: page.level(),
             bounds: page.bounds(),
-            keys: (0..page.len()).map(|i| page.key(i)).collect(),
+            spread: Spread::of(&keys),
+            keys,
             tids: (0..page.len()).map(|i| page.tid(i)).collect(),
             children: (0..page.len()).map(child).collect(),
         }
@@ -57,10 +68,26 @@ impl<F: Key> Inner<F> {
         Entry { key: self.keys[child], tid: self.tids[child] }
     }
 
+    /// At most `count` separators, evenly spaced.
+    pub fn some_keys(&self, count: usize) -> impl Iterator<Item = F> {
+        let count = count.min(self.keys.len());
+        (0..count).map(move |i| self.keys[i * self.keys.len() / count])
+    }
+
+    /// Gets what a search for `target` will read first on its way into the processor's caches.
+    pub fn prefetch(&self, target: &Entry<F>) {
+        let guess = self.spread.guess(target.key);
+        if let (Some(key), Some(child)) = (self.keys.get(guess), self.children.get(guess)) {
+            prefetch_value(key);
+            prefetch_value(child);
+        }
+    }
+
     /// The index of the child that covers `target`, or of the first.
     pub fn child_covering(&self, target: &Entry<F>) -> usize {
-        let mut after = not_above(&self.keys, target.key);
-        while after > 0 && self.separator(after - 1) > *target {
+        let mut after = not_above(&self.keys, self.spread.guess(target.key), target.key);
+        // TIDs, which lie elsewhere, count among equal keys only.
+        while after > 0 && self.keys[after - 1] == target.key && self.tids[after - 1] > target.tid {
             after -= 1;
         }
         after.saturating_sub(1)
@@ -106,6 +133,8 @@ struct Cache<F> {
     meta: Meta,
     /// The file is known to have so many blocks.
     blocks: Cell<u32>,
+    /// The tables worth probing, and the size of the file when that was found out.
+    selective: RefCell<(u32, Rc<[u32]>)>,
     inner: RefCell<HashMap<u32, Rc<Inner<F>>, BuildHasherDefault<BlockHasher>>>,
 }
 
@@ -141,6 +170,7 @@ impl<F: Key> Index<F> {
             let cache = Rc::new(Cache::<F> {
                 meta: Meta::read(rel),
                 blocks: Cell::new(0),
+                selective: RefCell::new((0, Rc::new([]))),
                 inner: RefCell::default(),
             });
             INDEXES.with_borrow_mut(|indexes| {
@@ -174,6 +204,23 @@ impl<F: Key> Index<F> {
         let pages = self.rel.blocks();
         let overhead = FIRST_ROOT + self.layout.blocks();
         (f64::from(pages.saturating_sub(overhead)) / f64::from(self.layout.blocks())).max(1.0)
+    }
+
+    /// The plan that finds everything within `distance` with the least expected work.
+    pub fn plan(&self, distance: u32, leaves: f64) -> Plan {
+        cost::cheapest_over::<F>(self.layout, distance, leaves, &self.selective_tables())
+    }
+
+    /// The tables worth probing: by a sample of rows, taken again when the file has doubled.
+    fn selective_tables(&self) -> Rc<[u32]> {
+        let blocks = self.rel.blocks();
+        let (known_for, tables) = self.cache.selective.borrow().clone();
+        if !tables.is_empty() && blocks / 2 <= known_for {
+            return tables;
+        }
+        let tables: Rc<[u32]> = cost::selective_tables(self.layout, &self.sample()).into();
+        *self.cache.selective.borrow_mut() = (blocks, tables.clone());
+        tables
     }
 
     /// Raises XX002 if a link read from `from` leads beyond the end of the file.

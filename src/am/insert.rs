@@ -8,10 +8,10 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::index::{Index, bits};
-use super::tree::Place;
+use super::tree::{Descent, Parent, Place};
 use super::{check_for_interrupts, pack_tid, with_key_type};
-use crate::storage::buffer::prefetch;
-use crate::storage::page::Addition;
+use crate::storage::buffer::prefetch_for_append;
+use crate::storage::page::{Addition, append_at};
 use crate::storage::{Entry, Exclusive, IndexRel, wal};
 
 /// aminsert.
@@ -33,8 +33,11 @@ pub unsafe extern "C-unwind" fn aminsert(
         let tid = pack_tid(&*heap_tid);
         with_key_type!(bits(rel), F => {
             let index = Index::<F>::open(rel);
-            let key = (!*is_null).then(|| index.kind.key::<F>(*values));
-            index.insert(key, tid);
+            if *is_null {
+                index.insert(&[], tid);
+            } else {
+                index.insert(index.kind.keys::<F>(*values).as_slice(), tid);
+            }
         });
     }
     // Uniqueness is not this access method's.
@@ -42,17 +45,19 @@ pub unsafe extern "C-unwind" fn aminsert(
 }
 
 impl<F: Key> Index<F> {
-    /// Adds a row; without a fingerprint to the table of NULLs.
-    pub fn insert(&self, fingerprint: Option<F>, tid: u64) {
-        let Some(fingerprint) = fingerprint else {
+    /// Adds a row under each of its fingerprints; without one to the table of NULLs.
+    pub fn insert(&self, fingerprints: &[F], tid: u64) {
+        if fingerprints.is_empty() {
             return self.insert_into(&[self.null_table()], |_| Entry { key: F::ZERO, tid });
-        };
+        }
         let tables: Vec<u8> = (0..self.null_table()).collect();
-        for group in tables.chunks(wal::MAX_PAGES) {
-            self.insert_into(group, |table| Entry {
-                key: self.layout.rotate(fingerprint, u32::from(table)),
-                tid,
-            });
+        for &fingerprint in fingerprints {
+            for group in tables.chunks(wal::MAX_PAGES) {
+                self.insert_into(group, |table| Entry {
+                    key: self.layout.rotate(fingerprint, u32::from(table)),
+                    tid,
+                });
+            }
         }
     }
 
@@ -72,24 +77,40 @@ impl<F: Key> Index<F> {
         tables: &[u8],
         entry: &impl Fn(u8) -> Entry<F>,
     ) -> Result<Vec<(Exclusive, Addition)>, u8> {
-        // Find all leaves before the first is locked, so that memory fetches them side by side.
+        // Find all leaves before the first is touched, so that memory fetches them side by side.
+        let mut descents: [Option<Descent<F>>; wal::MAX_PAGES] = Default::default();
         let mut places: [Option<Place<F>>; wal::MAX_PAGES] = Default::default();
-        for (&table, place) in tables.iter().zip(&mut places) {
-            let found = self.locate(table, &entry(table));
-            if let Some(parent) = &found.parent {
-                prefetch(self.rel, found.leaf, parent.recent());
+        for (&table, descent) in tables.iter().zip(&mut descents) {
+            *descent = Some(self.begin(table, &entry(table)));
+        }
+        while descents.iter().any(Option::is_some) {
+            for (i, &table) in tables.iter().enumerate() {
+                match descents[i].take().map(|descent| self.descend(descent, &entry(table))) {
+                    Some(Ok(place)) => places[i] = Some(place),
+                    Some(Err(deeper)) => descents[i] = Some(deeper),
+                    None => {}
+                }
             }
-            *place = Some(found);
+        }
+        for place in places.iter().flatten() {
+            if let Some(parent) = &place.parent {
+                let parts = append_at::<F>(parent.next_key().get());
+                prefetch_for_append(self.rel, place.leaf, parent.recent(), parts);
+            }
         }
         let mut leaves = Vec::with_capacity(tables.len());
         for (&table, place) in tables.iter().zip(places) {
             let entry = entry(table);
+            let parent = place.as_ref().and_then(|place| place.parent.as_ref()).map(Parent::share);
             let (guard, block) = self.cover::<Exclusive>(table, &entry, place);
             let page = self.checked(block, guard.bytes());
             if !page.has_room() {
                 return Err(table);
             }
             let addition = Addition::new(&page, entry);
+            if let Some(parent) = parent {
+                parent.next_key().set(addition.next_key());
+            }
             leaves.push((guard, addition));
         }
         Ok(leaves)

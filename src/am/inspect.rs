@@ -5,7 +5,7 @@ use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::search::Key;
 
 use super::index::{Index, bits, root};
-use super::kind::Kind;
+use super::kind::{Keys, Kind};
 use super::opened::Opened;
 use super::{check_for_interrupts, pack_tid, with_key_type};
 use crate::error::raise;
@@ -241,13 +241,16 @@ unsafe extern "C-unwind" fn look_up<F: Key>(
         let state = &*state.cast::<HeapCheck<F>>();
         check_for_interrupts();
         let tid = pack_tid(&*tid);
-        if *is_null {
+        let keys = (!*is_null).then(|| state.kind.keys::<F>(*values));
+        let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
+        if keys.is_empty() {
             return state.expect_row(state.index.null_table(), Entry { key: F::ZERO, tid });
         }
-        let fingerprint: F = state.kind.key(*values);
-        for table in 0..state.index.null_table() {
-            let key = state.index.layout.rotate(fingerprint, u32::from(table));
-            state.expect_row(table, Entry { key, tid });
+        for &fingerprint in keys {
+            for table in 0..state.index.null_table() {
+                let key = state.index.layout.rotate(fingerprint, u32::from(table));
+                state.expect_row(table, Entry { key, tid });
+            }
         }
     }
 }

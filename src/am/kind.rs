@@ -5,6 +5,8 @@ use simhash_core::search::Key;
 
 use super::strategy;
 use crate::error::raise;
+use crate::functions::distance::{NEAR_64, NEAR_128};
+use crate::types::array::for_each_element;
 
 /// The type of an indexed column. The numbers are stored in meta pages and returned by the operator
 /// classes' support function 1.
@@ -19,22 +21,23 @@ pub enum Kind {
     NarrowBall = 3,
     /// hamming_ball128, indexed by its centre.
     WideBall = 4,
+    /// fingerprint64[], indexed by each distinct element: several keys a row, none for an array without
+    /// one. Positions are not stored.
+    Lexicons = 5,
 }
 
-/// A condition that an index scan evaluates: within `distance` of `center`.
+/// A condition on one key: within `distance` of `center`.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition<F> {
     pub center: F,
     pub distance: u32,
 }
 
-/// The published thresholds of near-duplicates, the meaning of `~=` on fingerprints.
-const NEAR_64: u32 = 3;
-const NEAR_128: u32 = 10;
-
 impl Kind {
     pub fn from_code(code: u32) -> Option<Self> {
-        [Kind::Narrow, Kind::Wide, Kind::NarrowBall, Kind::WideBall].into_iter().find(|k| *k as u32 == code)
+        [Kind::Narrow, Kind::Wide, Kind::NarrowBall, Kind::WideBall, Kind::Lexicons]
+            .into_iter()
+            .find(|k| *k as u32 == code)
     }
 
     /// The kind of an index's column, by its operator class.
@@ -63,10 +66,16 @@ impl Kind {
     /// Whether a type is laid out as this kind's datums are.
     pub fn fits(self, type_oid: pg_sys::Oid) -> bool {
         let (mut length, mut by_value) = (0, false);
-        // SAFETY: a catalogue look-up.
-        unsafe { pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value) };
+        // SAFETY: catalogue look-ups.
+        unsafe {
+            let single = if self == Kind::Lexicons { pg_sys::get_element_type(type_oid) } else { type_oid };
+            if single == pg_sys::InvalidOid {
+                return false;
+            }
+            pg_sys::get_typlenbyval(single, &mut length, &mut by_value);
+        }
         let expected = match self {
-            Kind::Narrow => (8, true),
+            Kind::Narrow | Kind::Lexicons => (8, true),
             Kind::Wide | Kind::NarrowBall => (16, false),
             Kind::WideBall => (20, false),
         };
@@ -76,7 +85,7 @@ impl Kind {
     /// The width of its keys.
     pub fn bits(self) -> u32 {
         match self {
-            Kind::Narrow | Kind::NarrowBall => 64,
+            Kind::Narrow | Kind::NarrowBall | Kind::Lexicons => 64,
             Kind::Wide | Kind::WideBall => 128,
         }
     }
@@ -86,42 +95,79 @@ impl Kind {
         if self.bits() == 64 { 4 } else { 8 }
     }
 
-    /// Whether the stored key alone does not decide a condition.
-    pub fn is_ball(self) -> bool {
+    /// Whether the stored keys do not decide a condition, nor tell the value: the executor looks again.
+    pub fn is_lossy(self) -> bool {
+        self.is_ball() || self.has_many_keys()
+    }
+
+    fn is_ball(self) -> bool {
         matches!(self, Kind::NarrowBall | Kind::WideBall)
     }
 
-    /// The key of an indexed value.
+    /// Whether a row may have several keys, or none although its column is not NULL.
+    pub fn has_many_keys(self) -> bool {
+        self == Kind::Lexicons
+    }
+
+    /// The distance of `~=` when its argument does not say.
+    pub fn near(self) -> Option<u32> {
+        (!self.is_ball()).then_some(if self.bits() == 64 { NEAR_64 } else { NEAR_128 })
+    }
+
+    /// The distinct keys of a value: those under which a row is stored, and from which distances to a
+    /// query are reckoned.
     ///
     /// # Safety
     /// `value` is a datum of the column's type, not NULL.
-    pub unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {
-        // SAFETY: as this function's.
-        unsafe { self.center(value) }
+    pub unsafe fn keys<F: Key>(self, value: pg_sys::Datum) -> Keys<F> {
+        // SAFETY: as this function's; elements of a fingerprint64[] are laid out as fingerprint64.
+        unsafe {
+            if !self.has_many_keys() {
+                return Keys::One(self.center(value));
+            }
+            let mut keys = Vec::new();
+            for_each_element(value, |element| keys.extend(element.map(|fp| Kind::Narrow.center::<F>(fp))));
+            keys.sort_unstable();
+            keys.dedup();
+            Keys::Many(keys)
+        }
     }
 
-    /// The condition that a scan key asks for; for balls it is necessary, not sufficient.
+    /// What a scan key asks for: one of these conditions, on one of the row's keys. For lossy kinds that is
+    /// necessary, not sufficient.
     ///
     /// # Safety
     /// `argument` is a datum of the right-hand type of the operator with this strategy, not NULL.
-    pub unsafe fn condition<F: Key>(self, number: u16, argument: pg_sys::Datum) -> Option<Condition<F>> {
-        // SAFETY: as this function's.
+    pub unsafe fn conditions<F: Key>(self, number: u16, argument: pg_sys::Datum) -> Vec<Condition<F>> {
+        // SAFETY: as this function's; the elements of an array are laid out as the single type.
+        unsafe {
+            if !self.has_many_keys() {
+                return self.condition(number, argument).into_iter().collect();
+            }
+            let mut conditions = Vec::new();
+            for_each_element(argument, |element| {
+                conditions.extend(element.and_then(|one| Kind::Narrow.condition::<F>(number, one)));
+            });
+            conditions.sort_unstable_by_key(|condition| (condition.center, condition.distance));
+            conditions.dedup_by_key(|condition| (condition.center, condition.distance));
+            conditions
+        }
+    }
+
+    unsafe fn condition<F: Key>(self, number: u16, argument: pg_sys::Datum) -> Option<Condition<F>> {
+        // SAFETY: as `conditions`.
         unsafe {
             let distance = match number {
                 strategy::EQUAL => 0,
-                strategy::NEAR if self.is_ball() => self.radius(argument),
-                strategy::NEAR => {
-                    if F::BITS == 64 {
-                        NEAR_64 as i32
-                    } else {
-                        NEAR_128 as i32
-                    }
-                }
-                strategy::WITHIN => self.ball().radius(argument),
+                strategy::NEAR => match self.near() {
+                    Some(distance) => distance,
+                    None => u32::try_from(self.radius(argument)).ok()?,
+                },
+                strategy::WITHIN => u32::try_from(self.ball().radius(argument)).ok()?,
                 _ => return None,
             };
             let center = if number == strategy::WITHIN { self.ball() } else { self }.center(argument);
-            Some(Condition { center, distance: u32::try_from(distance).ok()? })
+            Some(Condition { center, distance })
         }
     }
 
@@ -135,7 +181,7 @@ impl Kind {
         // pointer is to at least eight or sixteen bytes.
         unsafe {
             match self {
-                Kind::Narrow => F::from_u128(value.value() as u64 as u128),
+                Kind::Narrow | Kind::Lexicons => F::from_u128(value.value() as u64 as u128),
                 Kind::NarrowBall => F::from_u128(u128::from(value.cast_mut_ptr::<u64>().read_unaligned())),
                 Kind::Wide | Kind::WideBall => {
                     F::from_u128(u128::from_be_bytes(value.cast_mut_ptr::<[u8; 16]>().read()))
@@ -148,6 +194,21 @@ impl Kind {
         let center_bytes = self.bits() as usize / 8;
         // SAFETY: the caller passes a datum of a ball type; the radius follows the centre.
         unsafe { ball.cast_mut_ptr::<u8>().add(center_bytes).cast::<i32>().read_unaligned() }
+    }
+}
+
+/// The keys of one row.
+pub enum Keys<F> {
+    One(F),
+    Many(Vec<F>),
+}
+
+impl<F> Keys<F> {
+    pub fn as_slice(&self) -> &[F] {
+        match self {
+            Keys::One(key) => std::slice::from_ref(key),
+            Keys::Many(keys) => keys,
+        }
     }
 }
 
@@ -166,5 +227,6 @@ support_functions!(
     simhash_kind_64 => Kind::Narrow,
     simhash_kind_128 => Kind::Wide,
     simhash_kind_ball64 => Kind::NarrowBall,
-    simhash_kind_ball128 => Kind::WideBall
+    simhash_kind_ball128 => Kind::WideBall,
+    simhash_kind_lexicons => Kind::Lexicons
 );

@@ -2,8 +2,8 @@
 //!
 //! Where things are: `handler` (what PostgreSQL asks for), `options`, `kind` (columns and their
 //! datums), `index` (an open index and its cached upper levels), `tree` (descents), `split` and
-//! `remove` (pages come and go), `insert`, `build` with `sort`, `scan` over `range` and `nearest`,
-//! `vacuum`, `cost`, `validate`, `inspect`, and `bulk` (all pairs of a table, its clusters).
+//! `remove` (pages come and go), `insert`, `build` with `parallel`, `sort` and `runs`, `scan` over `range`
+//! and `nearest`, `vacuum`, `cost`, `validate`, `inspect`, and `bulk` (all pairs of a table, its clusters).
 
 mod build;
 pub mod bulk;
@@ -16,8 +16,10 @@ mod kind;
 mod nearest;
 mod opened;
 mod options;
+mod parallel;
 mod range;
 mod remove;
+mod runs;
 mod scan;
 mod sort;
 mod split;

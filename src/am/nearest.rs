@@ -5,6 +5,10 @@
 //! from above and forgets the farthest, to be found again by a later window. So memory is bounded,
 //! nothing is sorted as a whole, and the order is exact. Windows grow by probing as long as that is
 //! cheaper than reading every leaf; then one sweep keeps the nearest that fit.
+//!
+//! For a query of several fingerprints such scans are merged by distance.
+
+use std::collections::VecDeque;
 
 use simhash_core::search::{Key, Plan, cost};
 
@@ -94,7 +98,7 @@ impl<F: Key> Nearest<F> {
             return false;
         }
         let cost_of = |distance| {
-            let plan = cost::cheapest::<F>(index.layout, distance, self.leaves);
+            let plan = index.plan(distance, self.leaves);
             cost::expected_leaves::<F>(&plan, self.leaves)
         };
         let limit = (GROWTH * cost_of(self.least - 1)).min(PROBING_LIMIT * self.leaves);
@@ -116,8 +120,59 @@ impl<F: Key> Nearest<F> {
         let plan = if self.reach == F::BITS {
             Plan::balanced(index.layout, F::BITS, 1)
         } else {
-            cost::cheapest::<F>(index.layout, self.reach, self.leaves)
+            index.plan(self.reach, self.leaves)
         };
         self.scan = Some(RangeScan::new(plan, self.query));
+    }
+}
+
+/// The rows near any of several queries, in order of the least distance. A row comes once for each of its
+/// keys and each query.
+pub struct NearestOfAny<F> {
+    scans: Vec<Merged<F>>,
+}
+
+/// One of the merged scans.
+struct Merged<F> {
+    scan: Nearest<F>,
+    /// Rows found and not yet handed out, in order of distance.
+    ahead: VecDeque<Hit<F>>,
+    ended: bool,
+}
+
+impl<F: Key> Merged<F> {
+    /// No row still to come is nearer. `None` when none is to come.
+    fn bound(&self) -> Option<u32> {
+        match self.ahead.front() {
+            Some(hit) => Some(hit.distance),
+            None => (!self.ended).then_some(self.scan.least),
+        }
+    }
+}
+
+impl<F: Key> NearestOfAny<F> {
+    pub fn new(index: &Index<F>, queries: &[F]) -> Self {
+        let start =
+            |&query| Merged { scan: Nearest::new(index, query), ahead: VecDeque::new(), ended: false };
+        Self { scans: queries.iter().map(start).collect() }
+    }
+
+    /// As [`Nearest::next_batch`].
+    pub fn next_batch(&mut self, index: &Index<F>, batch: &mut Vec<Hit<F>>) -> bool {
+        if let [only] = &mut self.scans[..] {
+            return only.scan.next_batch(index, batch);
+        }
+        let nearest =
+            self.scans.iter_mut().filter(|scan| scan.bound().is_some()).min_by_key(|scan| scan.bound());
+        let Some(nearest) = nearest else { return false };
+        let Some(distance) = nearest.ahead.front().map(|hit| hit.distance) else {
+            let mut found = Vec::new();
+            nearest.ended = !nearest.scan.next_batch(index, &mut found);
+            nearest.ahead.extend(found);
+            return true;
+        };
+        let end = nearest.ahead.partition_point(|hit| hit.distance <= distance);
+        batch.extend(nearest.ahead.drain(..end));
+        true
     }
 }

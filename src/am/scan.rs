@@ -3,15 +3,21 @@
 //! The state lives in a memory context of its own whose deletion drops it, so a query that fails
 //! leaks nothing. A leaf stays pinned while rows of it are handed out to an index-only scan or under a
 //! snapshot other than MVCC: vacuum then waits before it lets their TIDs be used anew.
+//!
+//! Where a row may have several keys, the scan remembers which rows it has handed out. A row that takes a
+//! remembered row's TID meanwhile is passed over: rightly under an MVCC snapshot, which cannot see it; and
+//! under another (an exclusion constraint's check) because that row was inserted after the one that is
+//! being checked, so its own check finds that one.
 
+use std::collections::HashSet;
 use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
-use simhash_core::search::{Key, cost};
+use simhash_core::search::Key;
 
 use super::index::{Index, bits};
 use super::kind::Condition;
-use super::nearest::Nearest;
+use super::nearest::NearestOfAny;
 use super::range::{Hit, RangeScan};
 use super::{check_for_interrupts, strategy, unpack_tid, with_key_type};
 use crate::storage::{Entry, IndexRel, Pinned, Shared};
@@ -38,7 +44,7 @@ trait Scan {
 /// Which rows are still to come.
 enum Source<F> {
     Range(RangeScan<F>, u32),
-    Nearest(Box<Nearest<F>>),
+    Nearest(Box<NearestOfAny<F>>),
     /// The rows without a fingerprint, from this TID on.
     Nulls(Entry<F>),
     Done,
@@ -49,8 +55,12 @@ struct ScanOf<F> {
     /// Where index tuples are made.
     context: pg_sys::MemoryContext,
     source: Source<F>,
-    /// Conditions beside the one that drives the scan.
+    /// Conditions beside the one that drives the scan. Empty for lossy kinds with several keys a row.
     filters: Vec<Condition<F>>,
+    /// Range scans still to be made after this one: a row with any of these keys is looked for.
+    drivers: Vec<Condition<F>>,
+    /// Rows handed out, where a row may have several keys.
+    seen: Option<HashSet<u64>>,
     /// Whether rows without a fingerprint follow the others.
     nulls_follow: bool,
     /// Whether the order by distance is asked for, and whether distances are NULL.
@@ -176,12 +186,14 @@ pub unsafe extern "C-unwind" fn amendscan(desc: pg_sys::IndexScanDesc) {
 
 impl<F: Key> ScanOf<F> {
     fn new(index: Index<F>, context: pg_sys::MemoryContext) -> Self {
-        let recheck = index.kind.is_ball();
+        let recheck = index.kind.is_lossy();
         Self {
             index,
             context,
             source: Source::Done,
             filters: Vec::new(),
+            drivers: Vec::new(),
+            seen: None,
             nulls_follow: false,
             ordered: false,
             null_distances: false,
@@ -204,9 +216,11 @@ impl<F: Key> ScanOf<F> {
             )
         };
         self.filters.clear();
+        self.drivers.clear();
         self.nulls_follow = true;
         self.ordered = !order_bys.is_empty();
         self.source = Source::Done;
+        let many_keys = self.index.kind.has_many_keys();
         let (mut only_nulls, mut not_null) = (false, false);
         for key in keys {
             let flags = key.sk_flags as u32;
@@ -220,15 +234,20 @@ impl<F: Key> ScanOf<F> {
                 return;
             } else {
                 // SAFETY: the argument is of the operator's right-hand type and not NULL.
-                let condition = unsafe { self.index.kind.condition::<F>(key.sk_strategy, key.sk_argument) };
-                let Some(condition) = condition else {
+                let conditions = unsafe { self.index.kind.conditions(key.sk_strategy, key.sk_argument) };
+                if conditions.is_empty() {
                     self.nulls_follow = false;
                     return;
-                };
-                self.filters.push(condition);
+                }
+                if !many_keys {
+                    self.filters.extend(conditions);
+                } else if self.drivers.is_empty() || reach(&conditions) < reach(&self.drivers) {
+                    self.drivers = conditions;
+                }
             }
         }
-        let strict = not_null || !self.filters.is_empty();
+        // A row without a key is in the table of NULLs, though its array need not be NULL.
+        let strict = not_null && !many_keys || !self.filters.is_empty() || !self.drivers.is_empty();
         self.nulls_follow = !strict;
         if only_nulls {
             self.null_distances = true;
@@ -249,16 +268,22 @@ impl<F: Key> ScanOf<F> {
             && key.sk_strategy == strategy::DISTANCE
         {
             // SAFETY: the order-by argument is of the column's type and not NULL.
-            let query = unsafe { self.index.kind.key(key.sk_argument) };
-            self.source = Source::Nearest(Box::new(Nearest::new(&self.index, query)));
-            return;
+            let queries = unsafe { self.index.kind.keys(key.sk_argument) };
+            if !queries.as_slice().is_empty() {
+                self.source = Source::Nearest(Box::new(NearestOfAny::new(&self.index, queries.as_slice())));
+                return;
+            }
+            self.null_distances = true;
         }
         let tightest = (0..self.filters.len()).min_by_key(|&i| self.filters[i].distance);
-        let driver = tightest.map(|i| self.filters.swap_remove(i));
-        let driver = driver.unwrap_or(Condition { center: F::ZERO, distance: F::BITS });
+        let driver = tightest.map(|i| self.filters.swap_remove(i)).or_else(|| self.drivers.pop());
+        self.start_range(driver.unwrap_or(Condition { center: F::ZERO, distance: F::BITS }));
+    }
+
+    fn start_range(&mut self, driver: Condition<F>) {
         let leaves = self.index.leaves_per_table();
         let distance = driver.distance.min(F::BITS);
-        let plan = cost::cheapest::<F>(self.index.layout, distance, leaves);
+        let plan = self.index.plan(distance, leaves);
         self.source = Source::Range(RangeScan::new(plan, driver.center), distance);
     }
 
@@ -275,6 +300,7 @@ impl<F: Key> ScanOf<F> {
                 Source::Nearest(nearest) => {
                     if nearest.next_batch(&self.index, &mut self.batch) {
                         self.apply_filters();
+                        self.drop_seen();
                         continue;
                     }
                     None
@@ -285,13 +311,24 @@ impl<F: Key> ScanOf<F> {
                 }
             };
             let Some(leaf) = leaf else {
+                if let Some(driver) = self.drivers.pop() {
+                    self.start_range(driver);
+                    continue;
+                }
                 self.source = if self.nulls_follow { Source::Nulls(Entry::MIN) } else { Source::Done };
                 continue;
             };
             self.keep(leaf);
             self.apply_filters();
+            self.drop_seen();
         }
         true
+    }
+
+    fn drop_seen(&mut self) {
+        if let Some(seen) = &mut self.seen {
+            self.batch.retain(|hit| seen.insert(hit.tid));
+        }
     }
 
     fn keep(&mut self, leaf: Shared) {
@@ -336,7 +373,8 @@ impl<F: Key> ScanOf<F> {
         unsafe {
             (*desc).xs_heaptid = unpack_tid(hit.tid);
             (*desc).xs_recheck = self.recheck;
-            (*desc).xs_recheckorderby = false;
+            // Another position's key is no farther than the row.
+            (*desc).xs_recheckorderby = self.index.kind.has_many_keys();
             if self.ordered {
                 let null = self.batch_is_null || self.null_distances;
                 for i in 0..(*desc).numberOfOrderBys as usize {
@@ -355,8 +393,8 @@ impl<F: Key> ScanOf<F> {
                     pg_sys::Datum::from(bytes.as_ptr())
                 };
                 // count(*) is planned as an index-only scan even where no column can be returned: nobody
-                // reads the value then, and a ball's could not be made.
-                let mut is_null = self.batch_is_null || self.index.kind.is_ball();
+                // reads the value then, and it could not be made.
+                let mut is_null = self.batch_is_null || self.index.kind.is_lossy();
                 let caller = pg_sys::MemoryContextSwitchTo(self.context);
                 (*desc).xs_itup = pg_sys::index_form_tuple((*desc).xs_itupdesc, &mut value, &mut is_null);
                 pg_sys::MemoryContextSwitchTo(caller);
@@ -377,7 +415,8 @@ impl<F: Key> Scan for ScanOf<F> {
         // that has not begun.
         unsafe {
             self.keeps_pin = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
-            self.recheck = self.index.kind.is_ball() || !is_mvcc((*desc).xs_snapshot);
+            self.recheck = self.index.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
+            self.seen = self.index.kind.has_many_keys().then(HashSet::new);
             self.read_keys(desc);
         }
     }
@@ -407,6 +446,8 @@ impl<F: Key> Scan for ScanOf<F> {
     unsafe fn fill(&mut self, bitmap: *mut pg_sys::TIDBitmap) -> i64 {
         let mut rows = 0;
         self.keeps_pin = false;
+        // The bitmap holds each row once.
+        self.seen = None;
         while self.next_batch() {
             let mut tids: Vec<_> = self.batch.iter().map(|hit| unpack_tid(hit.tid)).collect();
             // SAFETY: the array holds as many TIDs as it says.
@@ -419,6 +460,11 @@ impl<F: Key> Scan for ScanOf<F> {
     fn release(&mut self) {
         drop(self.pin.take());
     }
+}
+
+/// The greatest distance that one of the conditions allows.
+fn reach<F>(conditions: &[Condition<F>]) -> u32 {
+    conditions.iter().map(|condition| condition.distance).max().unwrap_or(0)
 }
 
 unsafe fn slice<'a>(keys: pg_sys::ScanKey, count: i32) -> &'a [pg_sys::ScanKeyData] {

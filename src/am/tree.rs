@@ -68,10 +68,25 @@ impl<F> Parent<F> {
         &self.copy.children[self.child].recent
     }
 
+    /// The hint where in the leaf the next key goes.
+    pub fn next_key(&self) -> &Cell<u16> {
+        &self.copy.children[self.child].next_key
+    }
+
     /// Another handle on the same copy.
     pub fn share(&self) -> Self {
         Self { block: self.block, copy: self.copy.clone(), child: self.child }
     }
+}
+
+/// A descent that has not reached a leaf's parent yet.
+pub struct Descent<F> {
+    table: u8,
+    block: u32,
+    /// The level of the page above.
+    above: u8,
+    /// The page's copy, if it is an inner page.
+    copy: Option<Rc<Inner<F>>>,
 }
 
 /// What a page is to someone who looks for an entry on its table and level.
@@ -89,24 +104,68 @@ impl<F: Key> Index<F> {
 
     /// The leaf of `table` that covers `target`, by cached copies as far as there are any.
     pub fn locate(&self, table: u8, target: &Entry<F>) -> Place<F> {
-        let mut block = root(table);
-        let mut above = u8::MAX;
+        let mut descent = self.begin(table, target);
         loop {
-            let Some(copy) = self.cached(block).or_else(|| self.read_inner(table, block)) else {
-                return Place { leaf: block, parent: None };
-            };
-            if copy.level >= above {
-                raise_damage(self.rel, block, &Damage::Place { table, level: copy.level });
+            match self.descend(descent, target) {
+                Ok(place) => return place,
+                Err(deeper) => descent = deeper,
             }
-            above = copy.level;
-            let child = copy.child_covering(target);
-            let next = copy.children[child].block;
-            self.expect_block(next, block);
-            if copy.level == 1 {
-                return Place { leaf: next, parent: Some(Parent { block, copy, child }) };
-            }
-            block = next;
         }
+    }
+
+    /// Begins a descent at the root. Several may go down side by side: what the next step of each will
+    /// read is on its way while the others take theirs.
+    pub fn begin(&self, table: u8, target: &Entry<F>) -> Descent<F> {
+        self.enter(table, root(table), u8::MAX, target)
+    }
+
+    fn enter(&self, table: u8, block: u32, above: u8, target: &Entry<F>) -> Descent<F> {
+        let copy = self.cached(block).or_else(|| self.read_inner(table, block));
+        if let Some(copy) = &copy {
+            copy.prefetch(target);
+        }
+        Descent { table, block, above, copy }
+    }
+
+    /// One step down: the leaf, or the descent from the next level.
+    pub fn descend(&self, descent: Descent<F>, target: &Entry<F>) -> Result<Place<F>, Descent<F>> {
+        let Descent { table, block, above, copy } = descent;
+        let Some(copy) = copy else {
+            return Ok(Place { leaf: block, parent: None });
+        };
+        if copy.level >= above {
+            raise_damage(self.rel, block, &Damage::Place { table, level: copy.level });
+        }
+        let child = copy.child_covering(target);
+        let next = copy.children[child].block;
+        self.expect_block(next, block);
+        if copy.level == 1 {
+            return Ok(Place { leaf: next, parent: Some(Parent { block, copy, child }) });
+        }
+        Err(self.enter(table, next, copy.level, target))
+    }
+
+    /// Some rows' fingerprints: separators of the first table, from at most 16 of its inner pages, evenly
+    /// spaced in both. None while the table is a single leaf.
+    pub fn sample(&self) -> Vec<F> {
+        const PAGES: usize = 16;
+        const EACH: usize = 16;
+        let Some(top) = self.read_copy(root(0)) else {
+            return Vec::new();
+        };
+        if top.level == 1 {
+            return top.some_keys(PAGES * EACH).collect();
+        }
+        let pages = PAGES.min(top.children.len());
+        let children = (0..pages).map(|i| top.children[i * top.children.len() / pages].block);
+        children
+            .filter_map(|child| self.read_copy(child))
+            .flat_map(|copy| copy.some_keys(EACH).collect::<Vec<F>>())
+            .collect()
+    }
+
+    fn read_copy(&self, block: u32) -> Option<Rc<Inner<F>>> {
+        self.cached(block).or_else(|| self.read_inner(0, block))
     }
 
     /// Copies an inner page. `None` when it is no inner page of `table` (any more): the caller takes

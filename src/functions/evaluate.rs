@@ -1,8 +1,7 @@
-//! `simhash_evaluate`: what every distance would find of labelled pairs; `simhash_blocks`: the keys to repartition by;
-//! `hamming` of two arrays.
+//! `simhash_evaluate`: what every distance would find of labelled pairs; `simhash_blocks`: the keys to repartition by.
 
 use pgrx::iter::TableIterator;
-use pgrx::{Array, FromDatum, PgSqlErrorCode, name, pg_extern, pg_sys};
+use pgrx::{FromDatum, PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
 use simhash_core::search::{BlockLayout, Key};
 
@@ -167,12 +166,4 @@ fn simhash_blocks_64(fp: Fp64, count: i32) -> TableIterator<'static, (name!(bloc
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_blocks_128(fp: Fp128, count: i32) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
     TableIterator::new(blocks(fp.0, count, 2))
-}
-
-/// The least distance over equal positions: of two documents under many lexicons. Positions where either has no
-/// fingerprint, or that only one array has, do not count; NULL when none does.
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn hamming_fingerprint64_array(a: Array<'_, i64>, b: Array<'_, i64>) -> Option<i32> {
-    let distance = |(a, b): (Option<i64>, Option<i64>)| Some((a? as u64).hamming(b? as u64) as i32);
-    a.iter().zip(b.iter()).filter_map(distance).min()
 }

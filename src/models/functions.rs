@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pgrx::iter::TableIterator;
-use pgrx::{IntoDatum, PgSqlErrorCode, name, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::{Cap, Config, MAX_SHINGLE, Position, Weight};
 use simhash_core::hash::feature_hash;
@@ -13,7 +13,9 @@ use simhash_core::models::{Model, imatch as core_imatch};
 use super::cache::{Schema, find};
 use crate::error::raise;
 use crate::functions::call_site::{interrupts, keep, simhasher_for};
-use crate::types::{Fp64, Fp128, Text, sql_type};
+use crate::types::array::ReturnedArray;
+use crate::types::lexicons::returned;
+use crate::types::{Fp128, Text};
 
 /// E-Simhash's choices: cap at the 90th percentile, features at their places. `paper` as position would carry the order of a
 /// short text in one or two bits that seldom change; `spread` costs as much recall and tells it (docs/methods/esimhash.md).
@@ -67,7 +69,7 @@ fn simhash_lexicons(
     lexicons: i32,
     shingle: i32,
     fcinfo: pg_sys::FunctionCallInfo,
-) -> Fingerprints {
+) -> ReturnedArray {
     const MOST: i32 = 100;
     if !(0..=MOST).contains(&lexicons) {
         raise(
@@ -98,52 +100,10 @@ fn simhash_lexicons(
     }
     let parts = lexicons as usize;
     let simhasher = &mut lexicon.simhasher;
-    Fingerprints::new(
+    returned(
         &fingerprints(&lexicon.model, simhasher, body.as_str(), parts, shingle, &mut interrupts()),
         fcinfo,
     )
-}
-
-/// A fingerprint64[], made.
-struct Fingerprints(pg_sys::Datum);
-
-sql_type!(Fingerprints, "fingerprint64[]");
-
-impl Fingerprints {
-    /// For a function that returns a fingerprint64[].
-    fn new(fingerprints: &[Option<u64>], fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        let mut values: Vec<pg_sys::Datum> = fingerprints
-            .iter()
-            .map(|fp| Fp64(fp.unwrap_or(0)).into_datum().unwrap_or(pg_sys::Datum::null()))
-            .collect();
-        let mut nulls: Vec<bool> = fingerprints.iter().map(Option::is_none).collect();
-        let (mut length, mut lower_bound) = (fingerprints.len() as i32, 1);
-        // SAFETY: PostgreSQL passes a valid call; the element's type is that of the array that the function is declared
-        // to return, and it is passed by value in eight bytes.
-        unsafe {
-            let element = pg_sys::get_element_type(pg_sys::get_func_rettype((*(*fcinfo).flinfo).fn_oid));
-            let array = pg_sys::construct_md_array(
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-                1,
-                &mut length,
-                &mut lower_bound,
-                element,
-                size_of::<u64>() as i32,
-                true,
-                pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
-            );
-            Fingerprints(pg_sys::Datum::from(array))
-        }
-    }
-}
-
-// SAFETY: the datum is the array that the function returns.
-unsafe impl pgrx::callconv::BoxRet for Fingerprints {
-    unsafe fn box_into<'fcx>(self, fcinfo: &mut pgrx::callconv::FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
-        // SAFETY: as above.
-        unsafe { fcinfo.return_raw_datum(self.0) }
-    }
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

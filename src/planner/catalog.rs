@@ -11,19 +11,22 @@ pub enum Width {
     Bits64,
     /// fingerprint128.
     Bits128,
+    /// fingerprint64[], the least distance over equal positions.
+    Lexicons,
 }
 
 impl Width {
     pub fn bits(self) -> i64 {
         match self {
-            Width::Bits64 => 64,
+            Width::Bits64 | Width::Lexicons => 64,
             Width::Bits128 => 128,
         }
     }
 
+    /// The ball type; for arrays that of the elements.
     fn ball_type(self) -> &'static CStr {
         match self {
-            Width::Bits64 => c"hamming_ball64",
+            Width::Bits64 | Width::Lexicons => c"hamming_ball64",
             Width::Bits128 => c"hamming_ball128",
         }
     }
@@ -76,7 +79,7 @@ impl Measure {
         }
     }
 
-    /// The ball type of this width.
+    /// The type of what `<@` has on its right.
     pub fn ball_type(self) -> Option<pg_sys::Oid> {
         // SAFETY: a catalogue look-up by name and schema.
         let oid = unsafe {
@@ -89,6 +92,10 @@ impl Measure {
                 pg_sys::Datum::null(),
             )
         };
+        if self.width == Width::Lexicons {
+            // SAFETY: a catalogue look-up; no type has no array type.
+            return valid(unsafe { pg_sys::get_array_type(oid) });
+        }
         valid(oid)
     }
 
@@ -108,6 +115,8 @@ fn measure_of_symbol(symbol: &str) -> Option<(Distance, Width)> {
     Some(match symbol {
         "hamming_fingerprint64_wrapper" | "hamming_int8_wrapper" => (Distance::Hamming, Width::Bits64),
         "hamming_fingerprint128_wrapper" => (Distance::Hamming, Width::Bits128),
+        "hamming_fingerprint64_array_wrapper" => (Distance::Hamming, Width::Lexicons),
+        "hamming_within_fingerprint64_array_wrapper" => (Distance::Within, Width::Lexicons),
         "hamming_within_fingerprint64_wrapper" | "hamming_within_int8_wrapper" => {
             (Distance::Within, Width::Bits64)
         }

@@ -1,16 +1,21 @@
 //! A column's statistics, read as a sample of its fingerprints.
 //!
 //! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a hundred
-//! quantiles in sorting order, which for fingerprints is as good as a random sample.
+//! quantiles in sorting order, which for fingerprints is as good as a random sample. An array of fingerprints, one a
+//! lexicon, is taken for its first.
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
+
+use crate::types::array::for_each_element;
 
 /// What is known of a column of fingerprints, 64-bit ones in the low half.
 pub struct Sample {
     pub bits: u32,
     /// The column is of balls (hamming_ball128, by its length): nothing is known of its centres.
     pub of_balls: bool,
+    /// The column is of arrays.
+    pub of_arrays: bool,
     /// Rows of the table.
     pub rows: f64,
     /// Fraction of the rows that are NULL.
@@ -35,6 +40,7 @@ impl Sample {
             let mut sample = Sample {
                 bits,
                 of_balls: length == 20,
+                of_arrays: length < 0,
                 rows,
                 nulls: 0.0,
                 common: Vec::new(),
@@ -67,12 +73,25 @@ impl Sample {
             if !pg_sys::get_attstatsslot(&mut slot, tuple, kind as i32, pg_sys::InvalidOid, flags) {
                 return Slot { values: Vec::new(), numbers: Vec::new() };
             }
-            let values = (0..slot.nvalues as usize)
-                .map(|i| fingerprint_bits(*slot.values.add(i), self.bits))
-                .collect();
+            let values = (0..slot.nvalues as usize).map(|i| self.fingerprint(*slot.values.add(i))).collect();
             let numbers = (0..slot.nnumbers as usize).map(|i| f64::from(*slot.numbers.add(i))).collect();
             pg_sys::free_attstatsslot(&mut slot);
             Slot { values, numbers }
+        }
+    }
+
+    /// A value of the column, or of its type.
+    ///
+    /// # Safety
+    /// `datum` is of the column's type.
+    pub unsafe fn fingerprint(&self, datum: pg_sys::Datum) -> u128 {
+        // SAFETY: as this function's; elements of an array are laid out as the single type.
+        unsafe {
+            if !self.of_arrays {
+                return fingerprint_bits(datum, self.bits);
+            }
+            let first = first_element(datum, |element| fingerprint_bits(element, self.bits));
+            first.unwrap_or(0)
         }
     }
 
@@ -114,6 +133,17 @@ impl Sample {
 struct Slot {
     values: Vec<u128>,
     numbers: Vec<f64>,
+}
+
+/// What `read` makes of an array's first element that is not NULL.
+///
+/// # Safety
+/// `array` is a datum of an array type.
+pub unsafe fn first_element<T>(array: pg_sys::Datum, read: impl Fn(pg_sys::Datum) -> T) -> Option<T> {
+    let mut first = None;
+    // SAFETY: as this function's.
+    unsafe { for_each_element(array, |element| first = first.take().or_else(|| element.map(&read))) };
+    first
 }
 
 /// A fingerprint or bigint datum's bits.

@@ -2,7 +2,7 @@
 
 use pgrx::{Internal, PgList, pg_extern, pg_sys};
 
-use super::sample::{Sample, fingerprint_bits};
+use super::sample::{Sample, fingerprint_bits, first_element};
 
 /// Without a column to look at: as rare as an exact match.
 const UNKNOWN: f64 = 0.0001;
@@ -47,7 +47,7 @@ pub unsafe fn within_selectivity(clause: &Clause) -> f64 {
         }
         let clause = Clause { arguments: operands.into_pg(), ..*clause };
         estimate(&clause, |sample, other| Target {
-            center: constant(other).map(|(datum, _)| fingerprint_bits(datum, sample.bits)),
+            center: constant(other).map(|(datum, _)| sample.fingerprint(datum)),
             radius,
         })
     }
@@ -133,18 +133,31 @@ unsafe fn release(variable: &pg_sys::VariableStatData) {
 
 /// The ball that `<@` compares with, if it is a constant.
 unsafe fn ball_target(sample: &Sample, other: *mut pg_sys::Node) -> Target {
-    // SAFETY: a constant opposite a fingerprint column of `<@` is a ball of its width: the centre,
-    // laid out as the fingerprint is, then the radius as an int4.
+    // SAFETY: a constant opposite a fingerprint column of `<@` is a ball of its width; the length says so.
     unsafe {
         let unknown = Target { center: None, radius: None };
         let Some((datum, constant_type)) = constant(other) else { return unknown };
         // With `ball_column @> fingerprint` the constant is the fingerprint, which may be no pointer at all.
         let ball_length = if sample.bits == 64 { size_of::<[u64; 2]>() } else { 20 };
-        if sample.of_balls || pg_sys::get_typlen(constant_type) as usize != ball_length {
+        let element = pg_sys::get_element_type(constant_type);
+        let single = if sample.of_arrays { element } else { constant_type };
+        if sample.of_balls || pg_sys::get_typlen(single) as usize != ball_length {
             return unknown;
         }
-        let ball = datum.cast_mut_ptr::<u8>();
-        let (center, size) = if sample.bits == 64 {
+        if sample.of_arrays {
+            return first_element(datum, |ball| stored_ball(ball, sample.bits)).unwrap_or(unknown);
+        }
+        stored_ball(datum, sample.bits)
+    }
+}
+
+/// # Safety
+/// `datum` is a ball of that width.
+unsafe fn stored_ball(datum: pg_sys::Datum, bits: u32) -> Target {
+    let ball = datum.cast_mut_ptr::<u8>();
+    // SAFETY: as this function's: the centre, laid out as the fingerprint is, then the radius as an int4.
+    unsafe {
+        let (center, size) = if bits == 64 {
             (ball.cast::<u64>().read_unaligned() as u128, 8)
         } else {
             (fingerprint_bits(datum, 128), 16)
@@ -157,7 +170,7 @@ unsafe fn ball_target(sample: &Sample, other: *mut pg_sys::Node) -> Target {
 unsafe fn near_target(sample: &Sample, other: *mut pg_sys::Node) -> Target {
     use crate::functions::distance::{NEAR_64, NEAR_128};
     // SAFETY: a constant opposite a fingerprint column of `~=` is of the same type.
-    let center = unsafe { constant(other).map(|(datum, _)| fingerprint_bits(datum, sample.bits)) };
+    let center = unsafe { constant(other).map(|(datum, _)| sample.fingerprint(datum)) };
     Target { center, radius: Some(if sample.bits == 64 { NEAR_64 } else { NEAR_128 }) }
 }
 

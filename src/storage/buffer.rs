@@ -29,36 +29,60 @@ fn pin(rel: IndexRel, block: u32) -> Pinned {
     Pinned(unsafe { pg_sys::ReadBuffer(rel.as_ptr(), block) })
 }
 
-/// Gets a block on its way that will soon be pinned: from disk if it is not in memory, else into the
-/// processor's caches.
+/// Gets a block on its way that will soon be pinned and read: from disk if it is not in memory, else
+/// its header, first keys and special area into the processor's caches.
 pub fn prefetch(rel: IndexRel, block: u32, recent: &Cell<pg_sys::Buffer>) {
+    prefetch_parts(rel, block, recent, &[0, 64, 128, 192, 256, 320, 384, 448, LAST_LINE]);
+}
+
+/// As [`prefetch`] for a page of which the header, the special area and the bytes at `parts` are used.
+pub fn prefetch_for_append(rel: IndexRel, block: u32, recent: &Cell<pg_sys::Buffer>, parts: [usize; 2]) {
+    prefetch_parts(rel, block, recent, &[0, LAST_LINE, parts[0], parts[1]]);
+}
+
+const LAST_LINE: usize = size_of::<PageBytes>() - 64;
+
+fn prefetch_parts(rel: IndexRel, block: u32, recent: &Cell<pg_sys::Buffer>, parts: &[usize]) {
     if recent.get() == NONE {
         // SAFETY: the relation is open.
         let result = unsafe { pg_sys::PrefetchBuffer(rel.as_ptr(), pg_sys::ForkNumber::MAIN_FORKNUM, block) };
         recent.set(result.recent_buffer);
     }
     if recent.get() > 0 {
-        prefetch_lines(recent.get());
+        prefetch_lines(recent.get(), parts);
     }
 }
 
-/// Asks for a shared buffer's header, first keys and special area.
-fn prefetch_lines(buffer: pg_sys::Buffer) {
+/// Asks for parts of a shared buffer, and for its descriptor, which a pin and a lock change.
+fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let size = size_of::<PageBytes>();
+        let number = buffer as usize - 1;
         // SAFETY: the buffer number was one of this server's, so the addresses lie in shared memory; a
         // prefetch reads nothing.
         unsafe {
-            let page = pg_sys::BufferBlocks.add((buffer as usize - 1) * size).cast::<i8>();
-            for line in [0, 64, 128, 192, 256, 320, 384, 448, size - 64] {
-                _mm_prefetch::<_MM_HINT_T0>(page.add(line));
+            _mm_prefetch::<_MM_HINT_T0>(pg_sys::BufferDescriptors.add(number).cast::<i8>());
+            let page = pg_sys::BufferBlocks.add(number * size_of::<PageBytes>()).cast::<i8>();
+            for &part in parts {
+                _mm_prefetch::<_MM_HINT_T0>(page.add(part));
             }
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = buffer;
+    let _ = (buffer, parts);
+}
+
+/// Asks for the cache line in which a value begins.
+pub fn prefetch_value<T>(value: &T) {
+    // SAFETY: a prefetch reads nothing.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>((&raw const *value).cast::<i8>());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }
 
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {

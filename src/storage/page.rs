@@ -406,6 +406,14 @@ impl<'a> PageMut<'a> {
     }
 }
 
+/// What an append at `key` in a leaf touches: the offsets of the key and of its TID. `key` may be any
+/// number: a hint.
+pub fn append_at<F: Key>(key: u16) -> [usize; 2] {
+    let key = usize::from(key).clamp(HEADER, SPECIAL - F::BYTES);
+    let entries = (key - HEADER) / F::BYTES;
+    [key, SPECIAL.saturating_sub((entries + 1) * TID_BYTES)]
+}
+
 /// Where one more entry of a leaf goes, as the runs of bytes that change: `(offset, bytes)`.
 pub struct Addition {
     runs: [(u16, [u8; 16], u8); 3],
@@ -427,6 +435,12 @@ impl Addition {
         Self {
             runs: [(LOWER as u16, extent, 4), (lower, key, F::BYTES as u8), (upper, tid, TID_BYTES as u8)],
         }
+    }
+
+    /// Where the key after this one will be.
+    pub fn next_key(&self) -> u16 {
+        let (key, _, length) = self.runs[1];
+        key + u16::from(length)
     }
 
     /// The changed runs in ascending order of offset.

@@ -1,11 +1,13 @@
 //! The SQL types: how each is passed, its text and binary form, its operators and casts.
 
+pub mod array;
 pub mod ball;
 pub mod bits;
 pub mod bloom;
 pub mod config;
 pub mod fingerprint128;
 pub mod fingerprint64;
+pub mod lexicons;
 pub mod minhash;
 pub mod text;
 

@@ -15,6 +15,8 @@ my $primary = new_node('primary', <<'CONF', allows_streaming => 1);
 shared_buffers = 16MB
 wal_consistency_checking = 'generic'
 max_wal_size = 2GB
+# However far the standby falls behind, what it still needs is kept.
+wal_keep_size = 64GB
 autovacuum_naptime = 1
 autovacuum_vacuum_threshold = 50
 autovacuum_vacuum_scale_factor = 0

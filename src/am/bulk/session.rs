@@ -7,7 +7,7 @@
 //! a near-duplicate.
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::join::{Found, Join, Members, Run, Step, bytes_per_row, cheapest};
+use simhash_core::join::{Found, Join, Members, Run, Step, bytes_per_row, cheapest, sort_checked};
 use simhash_core::search::Key;
 
 use super::heap::Heap;
@@ -115,7 +115,7 @@ impl<F: Key> Session<F> {
                 if run.mark(group) == UNSEEN {
                     run.set_mark(group, SEEN);
                     let members = &self.members;
-                    let unknown = run.group(group).iter().filter(|&&tid| members.find(tid).is_none());
+                    let unknown = interruptible(run.group(group)).filter(|&&tid| members.find(tid).is_none());
                     self.unknown.extend(unknown);
                 }
             }
@@ -127,7 +127,7 @@ impl<F: Key> Session<F> {
             return;
         }
         progress::looking_up();
-        self.unknown.sort_unstable();
+        sort_checked(&mut self.unknown, &mut || check_for_interrupts());
         self.unknown.dedup();
         // SAFETY: the table stays open until the end of the batch.
         let mut heap = unsafe { Heap::new(opened) };
@@ -166,7 +166,7 @@ impl<F: Key> Session<F> {
     pub fn visible(&mut self, side: Side, group: u32, rows: &mut Vec<u64>) {
         rows.clear();
         let (run, members) = self.run_and_members(side);
-        let known = run.group(group).iter().filter_map(|&tid| members.visible(members.find(tid)?));
+        let known = interruptible(run.group(group)).filter_map(|&tid| members.visible(members.find(tid)?));
         rows.extend(known);
     }
 
@@ -174,7 +174,7 @@ impl<F: Key> Session<F> {
     pub fn unite_group(&mut self, side: Side, group: u32) -> Option<u32> {
         let (run, members) = self.run_and_members(side);
         let mut first = None;
-        for &tid in run.group(group) {
+        for &tid in interruptible(run.group(group)) {
             let Some(row) = members.find(tid).filter(|&row| members.visible(row).is_some()) else { continue };
             match first {
                 None => first = Some(row),
@@ -201,6 +201,11 @@ impl<F: Key> Session<F> {
         let (table, share) = self.join.progress();
         progress::advance(self.join.plan(), table, share, self.pairs + self.found.len());
     }
+}
+
+/// The rows of a group, of which there may be millions.
+fn interruptible(rows: &[u64]) -> impl Iterator<Item = &u64> {
+    rows.iter().inspect(|_| check_for_interrupts())
 }
 
 fn raise_memory(rows: usize) -> ! {

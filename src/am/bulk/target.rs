@@ -2,6 +2,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use crate::am::kind::Kind;
 use crate::am::opened::{Opened, name, table_of};
 use crate::error::raise;
 
@@ -113,6 +114,13 @@ impl Target {
             }
             if !form.indisvalid || !form.indislive {
                 refuse("is not valid", "REINDEX it, or wait until CREATE INDEX CONCURRENTLY is done.");
+            }
+            if Kind::of_index(opened.index).has_many_keys() {
+                raise(
+                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    format!("index \"{}\" is on an array of fingerprints", name(self.index)),
+                    "Join the table with itself ON hamming(a.fps, b.fps) <= distance, or give the index of one fingerprint a row.",
+                );
             }
             if form.indcheckxmin
                 && !pg_sys::TransactionIdPrecedes(created_by(index.rd_indextuple), pg_sys::TransactionXmin)

@@ -157,10 +157,21 @@ impl Members {
             }
         }
         drop(self);
-        check();
-        members.sort_unstable();
+        sort_checked(&mut members, check);
         members.into_iter()
     }
+}
+
+/// Sorts; `check` is called now and then and may unwind.
+pub fn sort_checked<T: Ord>(values: &mut [T], check: &mut dyn FnMut()) {
+    let mut comparisons = 0u32;
+    values.sort_unstable_by(|a, b| {
+        comparisons = comparisons.wrapping_add(1);
+        if comparisons.is_multiple_of(1 << 16) {
+            check();
+        }
+        a.cmp(b)
+    });
 }
 
 #[cfg(test)]

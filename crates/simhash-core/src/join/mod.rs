@@ -12,14 +12,14 @@
 //! rows: they are compared once. [`Members`] remembers rows by number and unites them into clusters.
 
 mod chunks;
-mod members;
 mod meet;
+mod members;
 mod plan;
 mod run;
 mod walk;
 
 pub use chunks::{Join, Position, Rows, Source, Step};
-pub use members::Members;
+pub use members::{Members, sort_checked};
 pub use plan::cheapest;
 pub use run::{Run, bytes_per_row};
 pub use walk::{Found, Walk};

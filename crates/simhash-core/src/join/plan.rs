@@ -25,13 +25,22 @@ pub fn cheapest<F: Key>(layout: BlockLayout, distance: u32, rows: f64) -> Plan {
 mod tests {
     use super::*;
 
-    #[test]
-    fn small_distances_read_every_table_and_large_ones_or_small_sets_one() {
+    fn tables(distance: u32, rows: f64) -> usize {
         let layout = BlockLayout::new::<u64>(4).unwrap();
-        assert_eq!(cheapest::<u64>(layout, 3, 1e6).radii(), [0, 0, 0, 0]);
-        assert_eq!(cheapest::<u64>(layout, 10, 1e6).radii(), [2, 2, 2, 1]);
-        assert_eq!(cheapest::<u64>(layout, 40, 1e6).radii(), [40, -1, -1, -1]);
-        assert_eq!(cheapest::<u64>(layout, 3, 100.0).radii(), [3, -1, -1, -1]);
-        assert_eq!(cheapest::<u64>(layout, 0, 1e6).radii(), [0, -1, -1, -1]);
+        cheapest::<u64>(layout, distance, rows).radii().iter().filter(|&&radius| radius >= 0).count()
+    }
+
+    #[test]
+    fn one_table_serves_small_sets_copies_and_large_distances() {
+        assert_eq!(tables(3, 100.0), 1);
+        assert_eq!(tables(0, 1e9), 1);
+        assert_eq!(tables(40, 1e6), 1);
+    }
+
+    #[test]
+    fn more_tables_are_read_the_more_that_spares() {
+        assert!(tables(3, 1e6) >= 2);
+        assert_eq!(tables(3, 1e8), 4);
+        assert_eq!(tables(10, 1e6), 4);
     }
 }

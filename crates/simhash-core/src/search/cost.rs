@@ -17,16 +17,43 @@ pub fn expected_leaves<F: Key>(plan: &Plan, leaves: f64) -> f64 {
 
 /// The plan for `distance` that is expected to cost least when every table has `leaves` leaves.
 pub fn cheapest<F: Key>(layout: BlockLayout, distance: u32, leaves: f64) -> Plan {
+    let all: Vec<u32> = (0..layout.blocks()).collect();
+    cheapest_over::<F>(layout, distance, leaves, &all)
+}
+
+/// As [`cheapest`], but probing only some of the tables.
+pub fn cheapest_over<F: Key>(layout: BlockLayout, distance: u32, leaves: f64, tables: &[u32]) -> Plan {
     let mut best = Plan::balanced(layout, distance, 1);
     let mut least = leaves;
-    for tables in 2..=layout.blocks() {
-        let plan = Plan::balanced(layout, distance, tables);
+    for count in 2..=tables.len() {
+        let plan = Plan::balanced_over(layout, distance, &tables[..count]);
         let cost = PROBED_LEAF * expected_leaves::<F>(&plan, leaves);
         if cost < least {
             (best, least) = (plan, cost);
         }
     }
     best
+}
+
+/// Two rows in so many share a block's value by chance or by near-duplicates; where more do, its table
+/// tells rows apart too badly to be probed.
+const SHARED: f64 = 1.0 / 16.0;
+
+/// The tables whose blocks tell the rows of a sample apart; all of them if none does, or if the sample is
+/// too small to say.
+pub fn selective_tables<F: Key>(layout: BlockLayout, sample: &[F]) -> Vec<u32> {
+    let all = 0..layout.blocks();
+    let selective: Vec<u32> = all.clone().filter(|&table| shared(layout, sample, table) < SHARED).collect();
+    if selective.len() < 2 || sample.len() < 32 { all.collect() } else { selective }
+}
+
+/// The share of pairs of keys that are equal in a block.
+fn shared<F: Key>(layout: BlockLayout, sample: &[F], table: u32) -> f64 {
+    let mask = F::leading_mask(layout.width(table));
+    let mut values: Vec<F> = sample.iter().map(|&key| layout.rotate(key, table) & mask).collect();
+    values.sort_unstable();
+    let pairs: usize = values.chunk_by(|a, b| a == b).map(|run| run.len() * (run.len() - 1)).sum();
+    pairs as f64 / (sample.len().max(2) * (sample.len().max(2) - 1)) as f64
 }
 
 /// The expected number of rows within `distance` of a query among `rows` uniformly random ones.
@@ -87,6 +114,21 @@ mod tests {
         assert_eq!(cheapest::<u64>(cut, 3, 17_000.0).radii(), [0, 0, 0, 0]);
         assert_eq!(cheapest::<u64>(cut, 40, 17_000.0).radii(), [40, -1, -1, -1]);
         assert_eq!(cheapest::<u64>(cut, 3, 1.0).radii(), [3, -1, -1, -1]);
+    }
+
+    #[test]
+    fn tables_of_constant_blocks_are_left_out() {
+        let cut = BlockLayout::new::<u64>(4).unwrap();
+        let spread: Vec<u64> = (1..=256u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        assert_eq!(selective_tables(cut, &spread), [0, 1, 2, 3]);
+        let first: Vec<u64> = spread.iter().map(|key| key >> 16 | 0x1234 << 48).collect();
+        assert_eq!(selective_tables(cut, &first), [1, 2, 3]);
+        let last: Vec<u64> = spread.iter().map(|key| key & !0xfffc).collect();
+        assert_eq!(selective_tables(cut, &last), [0, 1, 2]);
+        assert_eq!(selective_tables(cut, &[7u64; 256]), [0, 1, 2, 3]);
+        assert_eq!(selective_tables(cut, &first[..9]), [0, 1, 2, 3]);
+        assert_eq!(cheapest_over::<u64>(cut, 3, 17_000.0, &[1, 2, 3]).radii(), [-1, 1, 0, 0]);
+        assert_eq!(cheapest_over::<u64>(cut, 40, 17_000.0, &[1, 2, 3]).radii(), [40, -1, -1, -1]);
     }
 
     #[test]

@@ -84,20 +84,43 @@ macro_rules! key {
 key!(u64);
 key!(u128);
 
-/// The number of sorted `keys` that are not above `key`. Starts where an even spread would put it, so
-/// that uniform keys cost two or three cache misses, not one for every halving.
-pub fn not_above<F: Key>(keys: &[F], key: F) -> usize {
-    let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
-        return 0;
-    };
-    if key < first {
-        return 0;
+/// Where in an array of sorted keys a key is, were they spread evenly between the first and the last:
+/// known without touching the array.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// The first key's most significant 64 bits.
+    first: u64,
+    /// Positions for one step of those bits.
+    slope: f64,
+    last: usize,
+}
+
+impl Spread {
+    /// How sorted `keys` are spread.
+    pub fn of<F: Key>(keys: &[F]) -> Self {
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+            return Self { first: 0, slope: 0.0, last: 0 };
+        };
+        let width = top(last).saturating_sub(top(first));
+        let slope = if width == 0 { 0.0 } else { (keys.len() - 1) as f64 / width as f64 };
+        Self { first: top(first), slope, last: keys.len() - 1 }
     }
-    if key >= last {
-        return keys.len();
+
+    /// About where `key` is.
+    #[inline]
+    pub fn guess<F: Key>(&self, key: F) -> usize {
+        ((top(key).saturating_sub(self.first) as f64 * self.slope) as usize).min(self.last)
     }
-    let share = (key.to_u128() - first.to_u128()) as f64 / (last.to_u128() - first.to_u128()) as f64;
-    let guess = ((share * keys.len() as f64) as usize).min(keys.len() - 1);
+}
+
+fn top<F: Key>(key: F) -> u64 {
+    (key.to_u128() >> (F::BITS - 64)) as u64
+}
+
+/// The number of sorted `keys` that are not above `key`. Starts from a guess and doubles its steps, so
+/// that uniform keys cost one or two cache misses, not one for every halving.
+pub fn not_above<F: Key>(keys: &[F], guess: usize, key: F) -> usize {
+    let guess = guess.min(keys.len());
     let (mut low, mut high) = (guess, guess);
     let mut step = 2;
     while high < keys.len() && keys[high] <= key {
@@ -116,7 +139,7 @@ pub fn not_above<F: Key>(keys: &[F], key: F) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::not_above;
+    use super::{Spread, not_above};
 
     #[test]
     fn interpolation_finds_what_counting_finds() {
@@ -128,9 +151,23 @@ mod tests {
                 let probes = keys.iter().flat_map(|&k| [k.saturating_sub(1), k, k.saturating_add(1)]);
                 for key in probes.chain([0, u64::MAX]) {
                     let counted = keys.iter().filter(|&&k| k <= key).count();
-                    assert_eq!(not_above(&keys, key), counted, "{key} in {keys:?}");
+                    for guess in [Spread::of(&keys).guess(key), 0, keys.len(), 1000] {
+                        assert_eq!(not_above(&keys, guess, key), counted, "{key} in {keys:?}");
+                    }
                 }
             }
         }
+    }
+
+    #[test]
+    fn evenly_spread_keys_are_where_they_are_expected() {
+        let keys: Vec<u64> = (0..1000).map(|i| i << 50).collect();
+        let wide: Vec<u128> = keys.iter().map(|&key| u128::from(key) << 64).collect();
+        for i in [0, 1, 500, 999] {
+            assert!(Spread::of(&keys).guess(keys[i]).abs_diff(i) <= 1);
+            assert!(Spread::of(&wide).guess(wide[i]).abs_diff(i) <= 1);
+        }
+        assert_eq!(Spread::of(&keys).guess(u64::MAX), 999);
+        assert_eq!(Spread::of(&[7u64; 9]).guess(7u64), 0);
     }
 }

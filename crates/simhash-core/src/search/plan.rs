@@ -40,6 +40,20 @@ impl Plan {
         Self { layout, distance, radii }
     }
 
+    /// Spreads `distance` evenly over the given tables, as [`Plan::balanced`] does over the first.
+    ///
+    /// # Panics
+    /// When `tables` is empty or names no table of the layout.
+    pub fn balanced_over(layout: BlockLayout, distance: u32, tables: &[u32]) -> Self {
+        let even = Self::balanced(layout, distance, tables.len() as u32);
+        let mut radii = [-1; MAX_BLOCKS];
+        for (&table, &radius) in tables.iter().zip(&even.radii) {
+            assert!(table < layout.blocks(), "table {table} of {}", layout.blocks());
+            radii[table as usize] = radius;
+        }
+        Self { layout, distance, radii }
+    }
+
     /// A plan with the given radii; `None` unless they cover `distance` exactly.
     pub fn with_radii(layout: BlockLayout, distance: u32, radii: &[i32]) -> Option<Self> {
         if radii.len() != layout.blocks() as usize || radii.iter().any(|&r| r < -1) {

@@ -77,13 +77,7 @@ fn available() -> impl Iterator<Item = Kernels> {
 }
 
 #[inline(always)]
-fn all_pairs<F: Key>(
-    left: &[F],
-    right: &[F],
-    triangular: bool,
-    distance: u32,
-    pairs: &mut Vec<(u32, u32)>,
-) {
+fn all_pairs<F: Key>(left: &[F], right: &[F], triangular: bool, distance: u32, pairs: &mut Vec<(u32, u32)>) {
     for (i, x) in left.iter().enumerate() {
         let from = if triangular { i + 1 } else { 0 };
         for (j, y) in right.iter().enumerate().skip(from) {

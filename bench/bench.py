@@ -1,0 +1,154 @@
+"""Runs the benchmarks in a private server and beside it, and writes docs/benchmarks: the figures, then the page.
+
+usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
+
+From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables; BIG=1 adds one of 50 million rows (BIG_ROWS says
+otherwise), without rivals. Figures of parts that do not run this time stay as they were.
+"""
+
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+
+import report
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = TOP / "docs/benchmarks/results.json"
+SKEWED_ROWS = 1_000_000
+
+
+class Server:
+    def __init__(self, bindir, socket):
+        self.bindir, self.socket = bindir, socket
+
+    def command(self, program, *arguments):
+        return [f"{self.bindir}/{program}", "-h", self.socket, "-U", "postgres", *arguments]
+
+    def run(self, file, **environment):
+        """Runs a file of bench/, its output shown."""
+        print(f"== {file} {environment or ''}", flush=True)
+        command = self.command("psql", "-X", "-q", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-f", f"bench/{file}")
+        subprocess.run(command, cwd=TOP, env={**os.environ, **environment}, check=True)
+
+    def ask(self, query):
+        command = self.command("psql", "-X", "-q", "-A", "-t", "-d", "postgres", "-c", query)
+        return subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout.strip()
+
+    def save(self, query, path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.ask(query) + "\n")
+
+    def figures(self):
+        """What the SQL files noted, and forgets it."""
+        rows = self.ask("SELECT json_agg(r) FROM bench_result r")
+        self.ask("TRUNCATE bench_result")
+        return [{**row, "metric": row["metric"].strip()} for row in json.loads(rows or "null") or []]
+
+    def throughput(self, rows):
+        """Look-ups within 3 bits a second by pgbench, prepared, for 1 to 8 clients."""
+        scripts = {
+            "simhash": "SELECT id FROM bench.doc WHERE hamming(fp, (SELECT fp FROM bench.query WHERE n = :n)) <= 3;",
+            "primary key look-up": "SELECT id FROM bench.doc WHERE id = :n;",
+        }
+        self.ask("CREATE INDEX IF NOT EXISTS query_n ON bench.query (n); ANALYZE bench.query")
+        for contender, query in scripts.items():
+            with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
+                script.write("\\set n random(1, 1000)\n" + query + "\n")
+                script.flush()
+                for clients in (1, 2, 4, 8):
+                    command = self.command("pgbench", "-n", "-M", "prepared", "-T", "5", "-c", str(clients), "-j", "2", "-f", script.name, "postgres")
+                    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                    rate = float(re.search(r"tps = ([0-9.]+)", output)[1])
+                    yield {"section": "throughput", "data": "uniform", "rows": rows, "contender": contender, "metric": f"{clients} clients", "value": rate}
+
+
+def rivals(*arguments, path=None):
+    """The figures of rivals.py; a rival that cannot be had is a line of its own."""
+    environment = {**os.environ, **({"PYTHONPATH": str(path)} if path else {})}
+    command = [sys.executable, str(TOP / "bench/rivals.py"), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    figures = []
+    for line in done.stdout.splitlines():
+        figure = json.loads(line)
+        if "skipped" in figure:
+            print(f"{figure['skipped']}: skipped, {figure['why']}", flush=True)
+        else:
+            figures.append(figure)
+    if done.returncode != 0:
+        print(f"rivals {arguments[0]}: skipped, {(done.stderr.strip().splitlines() or ['no reason'])[-1]}", flush=True)
+    for figure in figures:
+        print(f"  {figure['contender']}: {figure['metric']} {figure['value']:.3f}", flush=True)
+    return figures
+
+
+def beside_the_index(server, rows, data, directory):
+    """Libraries in memory, on the rows and queries that index.sql left."""
+    server.save("SELECT h FROM bench.doc WHERE id > 0 ORDER BY id", f"{directory}/rows")
+    server.save("SELECT h FROM bench.query ORDER BY n", f"{directory}/queries")
+    figures = rivals("fingerprints", f"{directory}/rows", f"{directory}/queries", data)
+    if data == "uniform" and rows <= 1_000_000:
+        figures += rivals("pairs", f"{directory}/rows", path=os.environ.get("FIND_ALL"))
+    return figures
+
+
+def core_figures():
+    """Megabytes a second out of what criterion measured, if it ran."""
+    for estimates in sorted((TOP / "target/criterion").glob("**/new/estimates.json")):
+        benchmark = json.loads((estimates.parent / "benchmark.json").read_text())
+        size = (benchmark.get("throughput") or {}).get("Bytes")
+        if size:
+            nanoseconds = json.loads(estimates.read_text())["median"]["point_estimate"]
+            yield {"section": "core", "data": benchmark["group_id"], "rows": 0, "contender": benchmark["function_id"] or "", "metric": "MB/s", "value": size / nanoseconds * 1000}
+
+
+def machine(server):
+    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    memory = int(re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
+    version = lambda command: subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    packages = json.loads(version([sys.executable, "-m", "pip", "list", "--format", "json"]) or "[]")
+    return {
+        "processor": cpu[1] if cpu else platform.machine(),
+        "cores": os.cpu_count(),
+        "memory, GiB": round(memory / 2**20),
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
+        "PostgreSQL": server.ask("SHOW server_version"),
+        "Rust": version(["rustc", "--version"]),
+        **{p["name"]: p["version"] for p in packages if p["name"] in ("faiss-cpu", "datasketch", "simhash", "jieba")},
+    }
+
+
+def main():
+    server = Server(*sys.argv[1:3])
+    scales = [int(rows) for rows in os.environ.get("SCALES", "1000000 10000000").split()]
+    figures = list(core_figures())
+    server.run("fingerprints.sql")
+    server.run("texts.sql")
+    with tempfile.TemporaryDirectory() as directory:
+        server.save("SELECT to_json(body) FROM bench_texts ORDER BY md5(body)", f"{directory}/texts")
+        figures += rivals("texts", f"{directory}/texts")
+        for rows in scales:
+            server.run("index.sql", ROWS=str(rows), DATA="uniform", RIVALS="all")
+            figures += server.throughput(rows)
+            figures += beside_the_index(server, rows, "uniform", directory)
+            if (TOP / "bench/bulk.sql").exists():
+                server.run("bulk.sql", ROWS=str(rows))
+        for data in ("clusters", "zipf"):
+            rows = min(SKEWED_ROWS, max(scales))
+            server.run("index.sql", ROWS=str(rows), DATA=data, RIVALS="all")
+            figures += beside_the_index(server, rows, data, directory)
+        if os.environ.get("BIG"):
+            server.run("index.sql", ROWS=os.environ.get("BIG_ROWS", "50000000"), DATA="uniform", RIVALS="none")
+    figures += server.figures()
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    report.keep(RESULTS, machine(server), figures)
+    report.write(RESULTS, TOP / "docs/benchmarks.md")
+    print("docs/benchmarks.md and docs/benchmarks/ are written")
+
+
+if __name__ == "__main__":
+    main()

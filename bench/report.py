@@ -1,0 +1,244 @@
+"""docs/benchmarks.md and its plots, from docs/benchmarks/results.json."""
+
+import json
+
+KEY = ("section", "data", "rows", "contender", "metric")
+OURS = "simhash"
+SLOWER = {"expression B-trees": "four expression B-trees", "covering block table": "covering SQL block table"}
+
+
+def keep(path, machine, figures):
+    """Replaces what was measured before where it was measured again."""
+    old = json.loads(path.read_text()) if path.exists() else {"figures": []}
+    merged = {tuple(f[k] for k in KEY): f for f in old["figures"] + figures}
+    lines = ",\n  ".join(json.dumps({**f, "value": float(f"{f['value']:.5g}")}, ensure_ascii=False) for f in merged.values())
+    path.write_text(f'{{"machine": {json.dumps(machine, ensure_ascii=False)},\n "figures": [\n  {lines}\n]}}\n', encoding="utf-8")
+
+
+class Figures:
+    def __init__(self, figures):
+        self.figures = figures
+
+    def value(self, **wanted):
+        found = [f["value"] for f in self.figures if all(f[k] == v for k, v in wanted.items())]
+        return found[0] if found else None
+
+    def distinct(self, key, **wanted):
+        seen = {}
+        for figure in self.figures:
+            if all(figure[k] == v for k, v in wanted.items()):
+                seen[figure[key]] = None
+        return list(seen)
+
+
+def shown(value):
+    if value is None:
+        return ""
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def times(rival, ours):
+    return "" if rival is None or not ours else f"{rival / ours:.3g} ×"
+
+
+def size(rows):
+    return f"{rows / 1e6:g} M"
+
+
+def table(header, rows):
+    line = lambda cells: "| " + " | ".join(str(cell) for cell in cells) + " |"
+    return "\n".join([line(header), line(["---"] * len(header)), *map(line, rows)])
+
+
+def latency_table(f, data, rows):
+    at = {"section": "latency", "data": data, "rows": rows}
+    distances = ["≤ 3", "≤ 6", "nearest 10"]
+    lines = []
+    for contender in f.distinct("contender", **at):
+        if "128" in contender or contender == "primary key look-up":
+            continue
+        cells = [f"**{contender}**" if contender == OURS else SLOWER.get(contender, contender)]
+        for distance in distances:
+            p50 = f.value(**at, contender=contender, metric=f"{distance} p50")
+            p99 = f.value(**at, contender=contender, metric=f"{distance} p99")
+            ours = f.value(**at, contender=OURS, metric=f"{distance} p50")
+            recall = f.value(**at, contender=contender, metric=f"{distance} recall")
+            cell = "" if p50 is None else f"{shown(p50)} / {shown(p99)}"
+            if p50 is not None and contender != OURS:
+                cell = f"**{times(p50, ours)}** {cell}"
+            cells.append(cell + (f", recall {recall:.2f}" if recall is not None else ""))
+        if any(cells[1:]):
+            lines.append(cells)
+    return table(["contender", *[f"{d}: times ours, p50 / p99 ms" for d in distances]], lines)
+
+
+def own_table(f, scales):
+    lines = []
+    for contender, distances in ((OURS, ["≤ 3", "≤ 6", "≤ 8", "≤ 10", "≤ 12", "nearest 10"]), ("simhash, 128 bits", ["≤ 3", "≤ 10", "≤ 16", "≤ 20", "≤ 24"])):
+        for distance in distances:
+            values = [[f.value(section="latency", data="uniform", rows=rows, contender=contender, metric=f"{distance} {p}") for p in ("p50", "p99")] for rows in scales]
+            cells = [f"{shown(p50)} / {shown(p99)}" if p50 is not None else "" for p50, p99 in values]
+            if any(cells):
+                lines.append(["128 bits" if "128" in contender else "64 bits", distance, *cells])
+    return table(["width", "distance", *[f"{size(rows)} rows, p50 / p99 ms" for rows in scales]], lines)
+
+
+def growth_line(f, scales):
+    values = [f.value(section="latency", data="uniform", rows=rows, contender=OURS, metric="≤ 3 p50") for rows in scales]
+    return "; ".join(f"{size(a)} to {size(b)} rows {v / u:.2f} ×" for a, b, u, v in zip(scales, scales[1:], values, values[1:]) if u and v)
+
+
+def building_table(f, rows):
+    ours = {m: f.value(section=s, data="uniform", rows=rows, contender=OURS, metric=m) for s, m in (("build", "seconds"), ("build", "bytes a row"), ("insert", "rows a second"))}
+    wal = {c: f.value(section="wal", data="uniform", rows=rows, contender=c, metric="bytes a row") for c in ("no index", OURS, "expression B-trees")}
+    lines = []
+    contenders = f.distinct("contender", section="build", data="uniform", rows=rows)
+    for contender in ["no index", *contenders]:
+        seconds = f.value(section="build", data="uniform", rows=rows, contender=contender, metric="seconds")
+        bytes_a_row = f.value(section="build", data="uniform", rows=rows, contender=contender, metric="bytes a row")
+        rate = f.value(section="insert", data="uniform", rows=rows, contender=contender, metric="rows a second")
+        at_first = f.value(section="insert", data="uniform", rows=rows, contender=contender, metric="rows a second, first 100,000 after a checkpoint")
+        logged = wal.get(contender)
+        of_index = logged - wal["no index"] if logged and contender != "no index" else None
+        name = f"**{contender}**" if contender == OURS else SLOWER.get(contender, contender)
+        lines.append([name, shown(seconds), shown(bytes_a_row), shown(of_index), shown(at_first), shown(rate), times(ours["rows a second"], rate) if rate and contender != OURS else ""])
+    return table(["index", "build, s", "bytes a row", "WAL bytes a row", "inserts: first 100,000 after a checkpoint, rows/s", "the next 400,000", "ours is faster by"], lines)
+
+
+def throughput_table(f, rows):
+    clients = f.distinct("metric", section="throughput", rows=rows)
+    lines = [[c, *[shown(f.value(section="throughput", rows=rows, contender=c, metric=m)) for m in clients]] for c in f.distinct("contender", section="throughput", rows=rows)]
+    return table(["look-ups a second", *clients], lines)
+
+
+def texts_table(f):
+    lines = []
+    for contender in f.distinct("contender", section="texts"):
+        lines.append([contender, *[shown(f.value(section="texts", contender=contender, metric=f"{language}, MB/s")) for language in ("zh", "en")]])
+    return table(["method", "Chinese, MB/s", "English, MB/s"], lines)
+
+
+def core_table(f):
+    lines = [[group, name, shown(f.value(section="core", data=group, contender=name, metric="MB/s"))] for group in f.distinct("data", section="core") for name in f.distinct("contender", section="core", data=group)]
+    return table(["texts", "what", "MB/s"], lines)
+
+
+def bulk_table(f):
+    lines = []
+    contenders = f.distinct("contender", section="bulk")
+    for rows in f.distinct("rows", section="bulk"):
+        # Clusters are more work than the pairs that a rival stops at: the comparison is with pairs.
+        for metric in f.distinct("metric", section="bulk", rows=rows, contender=OURS):
+            values = {c: f.value(section="bulk", rows=rows, contender=c, metric=metric) for c in contenders}
+            ratio = lambda c: f"**{times(values[c], values[OURS])}** {shown(values[c])}" if c != OURS and values[c] else shown(values[c])
+            lines.append([size(rows), metric, *map(ratio, contenders)])
+    return table(["rows", "what", *contenders], lines)
+
+
+def plots(f, directory, scales):
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "pg_simhash", "font.size": 10, "figure.figsize": (7, 4)})
+    from matplotlib import pyplot
+
+    def save(name):
+        pyplot.grid(True, which="major", alpha=0.3)
+        pyplot.legend(fontsize=8)
+        pyplot.tight_layout()
+        pyplot.savefig(directory / name, metadata={"Date": None})
+        pyplot.close()
+
+    rows = 10_000_000 if 10_000_000 in scales else scales[-1]
+    at = {"section": "latency", "data": "uniform", "rows": rows}
+    for contender in f.distinct("contender", **at):
+        points = [(int(m.split()[1]), f.value(**at, contender=contender, metric=m)) for m in f.distinct("metric", **at, contender=contender) if m.startswith("≤") and m.endswith("p50")]
+        if points and "128" not in contender:
+            pyplot.plot(*zip(*sorted(points)), marker="o", label=SLOWER.get(contender, contender), linewidth=3 if contender == OURS else 1.5)
+    pyplot.yscale("log")
+    pyplot.xlabel("Hamming distance, of 64 bits")
+    pyplot.ylabel("median, ms")
+    pyplot.title(f"A query over {size(rows)} rows")
+    save("distance.svg")
+
+    for contender in f.distinct("contender", section="latency", data="uniform", metric="≤ 3 p50"):
+        points = [(n, f.value(section="latency", data="uniform", rows=n, contender=contender, metric="≤ 3 p50")) for n in scales]
+        points = [point for point in points if point[1] is not None]
+        if len(points) > 1:
+            pyplot.plot(*zip(*points), marker="o", label=SLOWER.get(contender, contender), linewidth=3 if contender == OURS else 1.5)
+    pyplot.xscale("log")
+    pyplot.yscale("log")
+    pyplot.xlabel("rows")
+    pyplot.ylabel("median, ms")
+    pyplot.title("Within 3 of 64 bits")
+    save("growth.svg")
+
+
+def write(results, page):
+    data = json.loads(results.read_text())
+    f = Figures(data["figures"])
+    scales = sorted(f.distinct("rows", section="latency", data="uniform", contender=OURS))
+    with_rivals = [rows for rows in scales if f.value(section="latency", data="uniform", rows=rows, contender="covering block table", metric="≤ 3 p50")]
+    plots(f, results.parent, scales)
+    parts = [
+        "# Benchmarks",
+        "Written by `make bench`; do not edit. Every ratio is between medians of the same run: how many times longer a rival takes. One connection, "
+        "prepared, warm; 1000 queries each (fewer where slow), half of which are rows with up to two bits flipped. All exact contenders found the same rows.",
+        "![latency by distance](benchmarks/distance.svg)\n![growth](benchmarks/growth.svg)",
+        "## Uniform fingerprints, a tenth of them planted near-duplicates",
+    ]
+    for rows in with_rivals:
+        parts += [f"### {size(rows)} rows, 64 bits", latency_table(f, "uniform", rows)]
+    parts += ["### All distances", own_table(f, scales), f"Growth of the median within 3 bits: {growth_line(f, scales)}."]
+    for name, title in (("clusters", "20,000 equal clusters, members 1 to 12 flips from the centre"), ("zipf", "the same with cluster sizes by Zipf's law")):
+        for rows in f.distinct("rows", section="latency", data=name):
+            parts += [f"## Skewed, {size(rows)} rows: {title}", latency_table(f, name, rows)]
+    for rows in with_rivals[-1:]:
+        parts += [f"## Build, size, WAL, inserts: {size(rows)} rows", building_table(f, rows),
+                  "WAL without full-page images, splits included. Inserts in batches of 1000, each a transaction, right after a checkpoint full-page images of every page touched; GIN without its pending list."]
+        parts += ["## Concurrency", f"pgbench, prepared, look-ups within 3 bits of {size(rows)} rows (the query's fingerprint is read from a table first).", throughput_table(f, rows)]
+    if f.distinct("rows", section="bulk"):
+        parts += ["## Whole tables", bulk_table(f)]
+    parts += ["## Texts", "In SQL, one process; and libraries for Python on the same texts (5-word shingles for datasketch).", texts_table(f)]
+    ratio = [(lang, f.value(section="texts", contender="minhash, 128", metric=f"{lang}, MB/s"), f.value(section="texts", contender="datasketch MinHash(128)", metric=f"{lang}, MB/s")) for lang in ("zh", "en")]
+    if all(ours and theirs for _, ours, theirs in ratio):
+        parts += ["minhash of 128 is " + " and ".join(f"{ours / theirs:.0f} times as fast as datasketch ({'Chinese' if lang == 'zh' else 'English'})" for lang, ours, theirs in ratio) + "."]
+    for rows in f.distinct("rows", section="short texts"):
+        values = {c: f.value(section="short texts", contender=c, metric="p50") for c in f.distinct("contender", section="short texts")}
+        parts += [f"A short text against {rows:,} of 120 characters, median: " + ", ".join(f"{c} {shown(v)} ms" for c, v in values.items()) + ". They do not find the same: trigram similarity finds more of what is short and heavily edited."]
+    if f.distinct("data", section="core"):
+        parts += ["<details><summary>The core, without PostgreSQL</summary>\n", core_table(f), "\n</details>"]
+    parts += ["## Where we lose", LOSSES.format(**losses(f, with_rivals))]
+    parts += ["## Machine and versions", ", ".join(f"{k} {v}" for k, v in data["machine"].items()) + "."]
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+LOSSES = """\
+- **A primary-key look-up** is {pk} times as fast as a look-up within 3 bits.
+- **Building** takes {build} times a B-tree's time, and the index {bytes} bytes a row where four expression B-trees take {expression_bytes}.
+- **Nearest 10** of {rows} rows: faiss BinaryFlat in memory takes {flat} ms, exact as well, ours {nearest} ms; but faiss has no transactions, no durability and
+  no deletes, and its time grows with the table.
+- **Inserts** are {insert} times as fast as into four expression B-trees (we aim at 3); into no index at all they are {bare} times as fast as into ours.
+- Texts shorter than some ten words: trigram similarity (pg_trgm) or `minhash` finds more; see [evaluation.md](evaluation.md)."""
+
+
+def losses(f, with_rivals):
+    rows = with_rivals[-1] if with_rivals else 0
+    at = {"data": "uniform", "rows": rows}
+    latency = lambda c, m: f.value(section="latency", **at, contender=c, metric=m)
+    ratio = lambda a, b: f"{a / b:.2g}" if a and b else "?"
+    build = lambda c, m: f.value(section="build", **at, contender=c, metric=m)
+    insert = lambda c: f.value(section="insert", **at, contender=c, metric="rows a second")
+    return {
+        "rows": size(rows),
+        "pk": ratio(latency(OURS, "≤ 3 p50"), latency("primary key look-up", "p50")),
+        "build": ratio(build(OURS, "seconds"), build("B-tree on the bigint", "seconds")),
+        "bytes": shown(build(OURS, "bytes a row")),
+        "expression_bytes": shown(build("expression B-trees", "bytes a row")),
+        "flat": shown(latency("faiss BinaryFlat, in memory", "nearest 10 p50")),
+        "nearest": shown(latency(OURS, "nearest 10 p50")),
+        "insert": ratio(insert(OURS), insert("expression B-trees")),
+        "bare": ratio(insert("no index"), insert(OURS)),
+    }

@@ -1,0 +1,151 @@
+"""What others measure outside the database, on the data that bench.py hands over: libraries in memory, one thread.
+
+usage: rivals.py fingerprints FILE QUERIES DATA    faiss, over 64-bit fingerprints (one signed integer a line)
+       rivals.py pairs FILE                        the C++ simhash library's find_all
+       rivals.py texts FILE                        Python libraries, over texts (one JSON string a line)
+
+Prints a JSON object a line: a figure, or what was skipped and why.
+"""
+
+import json
+import sys
+import time
+
+
+def note(section, contender, metric, value, **more):
+    print(json.dumps({"section": section, "contender": contender, "metric": metric, "value": value, **more}), flush=True)
+
+
+def skipped(contender, why):
+    print(json.dumps({"skipped": contender, "why": str(why)}), flush=True)
+
+
+def latency(contender, distance, queries, ask, **more):
+    """Every query once to warm up, once to measure; `ask` returns how many rows it found."""
+    import numpy
+
+    took, found = [], 0
+    for measured in (False, True):
+        for query in queries:
+            started = time.perf_counter()
+            hits = ask(query)
+            if measured:
+                took.append(1000 * (time.perf_counter() - started))
+                found += hits
+    note("latency", contender, f"{distance} p50", float(numpy.percentile(took, 50)), **more)
+    note("latency", contender, f"{distance} p99", float(numpy.percentile(took, 99)), **more)
+    note("latency", contender, f"{distance} found a query", found / len(queries), **more)
+
+
+def fingerprints(path, queries_path, data):
+    import faiss
+    import numpy
+
+    faiss.omp_set_num_threads(1)
+    read = lambda name: numpy.loadtxt(name, dtype=numpy.int64).view(numpy.uint8).reshape(-1, 8)
+    rows, queries = read(path), read(queries_path)
+    more = {"data": data, "rows": len(rows)}
+    within = lambda index, distance: lambda query: int(index.range_search(query[None], distance + 1)[0][-1])
+
+    flat = faiss.IndexBinaryFlat(64)
+    flat.add(rows)
+    latency("faiss BinaryFlat, in memory", "≤ 3", queries[-20:], within(flat, 3), **more)
+    latency("faiss BinaryFlat, in memory", "nearest 10", queries[-20:], lambda q: flat.search(q[None], 10)[0].size, **more)
+
+    started = time.perf_counter()
+    hashed = faiss.IndexBinaryMultiHash(64, 4, 16)
+    hashed.add(rows)
+    note("build", "faiss MultiHash, in memory", "seconds", time.perf_counter() - started, **more)
+    for distance, flips, count in ((3, 0, 1000), (6, 1, 100)):
+        hashed.nflip = flips
+        latency("faiss MultiHash, in memory", f"≤ {distance}", queries[-count:], within(hashed, distance), **more)
+    del hashed
+
+    if len(rows) > 1_000_000 or data != "uniform":
+        return
+    started = time.perf_counter()
+    graph = faiss.IndexBinaryHNSW(64, 16)
+    graph.add(rows)
+    note("build", "faiss HNSW, in memory", "seconds", time.perf_counter() - started, **more)
+    asked = queries[-100:]
+    truth = flat.search(asked, 10)[0][:, -1]
+    for effort in (40, 1000):
+        graph.hnsw.efSearch = effort
+        name = f"faiss HNSW, ef {effort}, in memory"
+        latency(name, "nearest 10", asked, lambda q: graph.search(q[None], 10)[0].size, **more)
+        # A neighbour counts when it is as near as the tenth.
+        recall = (graph.search(asked, 10)[0] <= truth[:, None]).mean()
+        note("latency", name, "nearest 10 recall", float(recall), **more)
+
+
+def pairs(path):
+    import simhash
+
+    with open(path) as lines:
+        values = [int(line) % 2**64 for line in lines]
+    started = time.perf_counter()
+    found = simhash.find_all(values, 4, 3)
+    note("bulk", "C++ simhash, find_all", "pairs ≤ 3, seconds", time.perf_counter() - started, data="uniform", rows=len(values))
+    note("bulk", "C++ simhash, find_all", "pairs ≤ 3, found", len(found), data="uniform", rows=len(values))
+
+
+def megabytes_a_second(contender, language, texts, work, enough=2.0):
+    """Works through the texts for two seconds, after a first one has loaded what is loaded once."""
+    work(texts[0])
+    started, done, count = time.perf_counter(), 0, 0
+    for text in texts:
+        work(text)
+        done += len(text.encode())
+        count += 1
+        if time.perf_counter() - started > enough:
+            break
+    seconds = time.perf_counter() - started
+    note("texts", contender, f"{language}, MB/s", done / seconds / 1e6, data=language, rows=count)
+
+
+def texts(path):
+    with open(path, encoding="utf-8") as lines:
+        bodies = [json.loads(line) for line in lines]
+    by_language = {"zh": [b for b in bodies if "一" <= max(b) <= "龥"], "en": [b for b in bodies if max(b) < "一"]}
+    for language, of_language in by_language.items():
+        for name, make in (("Python simhash", python_simhash), ("datasketch MinHash(128)", datasketch_minhash),
+                           ("jieba (Python), words alone", python_jieba)):
+            if name.startswith("jieba") and language != "zh":
+                continue
+            try:
+                work = make()
+            except ImportError as why:
+                skipped(name, why)
+                continue
+            megabytes_a_second(name, language, of_language, work)
+
+
+def python_simhash():
+    from simhash import Simhash
+
+    return Simhash
+
+
+def datasketch_minhash():
+    from datasketch import MinHash
+
+    def work(text):
+        signature = MinHash(num_perm=128)
+        words = text.split()
+        signature.update_batch([" ".join(words[i:i + 5]).encode() for i in range(max(1, len(words) - 4))])
+        return signature
+
+    return work
+
+
+def python_jieba():
+    import logging
+
+    import jieba
+
+    jieba.setLogLevel(logging.ERROR)
+    return jieba.lcut
+
+
+if __name__ == "__main__":
+    {"fingerprints": fingerprints, "pairs": pairs, "texts": texts}[sys.argv[1]](*sys.argv[2:])

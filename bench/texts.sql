@@ -1,0 +1,72 @@
+-- Megabytes a second of every method in SQL on the same texts, and a look-up of short texts beside pg_trgm. Medians of three passes.
+
+\set ON_ERROR_STOP on
+\pset footer off
+SET client_min_messages = warning;
+SET max_parallel_workers_per_gather = 0;
+CREATE EXTENSION IF NOT EXISTS pg_simhash;
+CREATE TABLE IF NOT EXISTS bench_result (section text, data text, rows bigint, contender text, metric text, value float8);
+
+CREATE TEMP TABLE shipped (source text, title text, body text);
+\copy shipped FROM 'demo/data/zh_laws.csv' (FORMAT csv, HEADER)
+\copy shipped FROM 'demo/data/zh_verses.csv' (FORMAT csv, HEADER)
+\copy shipped FROM 'demo/data/en_licenses.csv' (FORMAT csv, HEADER)
+\copy shipped FROM 'demo/data/en_verses.csv' (FORMAT csv, HEADER)
+CREATE TEMP TABLE of_language AS SELECT left(source, 2) AS language, body FROM shipped;
+DROP TABLE IF EXISTS bench_texts;
+CREATE TABLE bench_texts AS SELECT body FROM shipped;
+SELECT simhash_train('bench', 'SELECT body FROM of_language') AS trained_on;
+
+CREATE FUNCTION pg_temp.measure(method text, call text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE took float8[]; started timestamptz; lang text;
+BEGIN
+  FOREACH lang IN ARRAY '{zh,en}'::text[] LOOP
+    took := '{}';
+    FOR pass IN 1..4 LOOP
+      started := clock_timestamp();
+      EXECUTE format('SELECT count(%s) FROM of_language WHERE language = %L', call, lang);
+      IF pass > 1 THEN took := took || extract(epoch FROM clock_timestamp() - started)::float8; END IF;
+    END LOOP;
+    INSERT INTO bench_result
+    SELECT 'texts', lang, count(*), method, lang || ', MB/s', sum(octet_length(body)) / 1e6 / (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t) FROM unnest(took) t)
+    FROM of_language WHERE language = lang;
+  END LOOP;
+END $$;
+SELECT pg_temp.measure(method, call)
+FROM (VALUES (1, 'simhash', 'simhash(body)'), (2, 'simhash128', 'simhash128(body)'),
+  (3, 'esimhash', $$esimhash(body, 'bench')$$), (4, 'simhash_lexicons, 4', $$simhash_lexicons(body, 'bench', 4)$$),
+  (5, 'minhash, 128', 'minhash(body, 128)'), (6, 'imatch', $$imatch(body, 'bench')$$), (7, 'ksentence', 'ksentence(body)'),
+  (8, 'shingles, 5', 'shingles(body, 5)')) m (place, method, call) ORDER BY place \g /dev/null
+DELETE FROM simhash_model WHERE name = 'bench';
+SELECT contender, round((max(value) FILTER (WHERE data = 'zh'))::numeric, 1) AS "Chinese, MB/s", round((max(value) FILTER (WHERE data = 'en'))::numeric, 1) AS "English, MB/s"
+FROM bench_result WHERE section = 'texts' GROUP BY contender ORDER BY min(ctid);
+
+-- Short texts, one by one, against all: what a trigram index needs for similarity >= 0.5.
+SELECT count(*) > 0 AS has_trgm FROM pg_available_extensions WHERE name = 'pg_trgm' \gset
+\if :has_trgm
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+CREATE TEMP TABLE short AS
+SELECT row_number() OVER () AS id, substr(body, 1 + 120 * part, 120) AS body, NULL::fingerprint64 AS fp
+FROM shipped, generate_series(0, length(body) / 120) part WHERE source LIKE 'en%';
+UPDATE short SET fp = simhash(body);
+CREATE INDEX short_fp ON short USING simhash (fp);
+CREATE INDEX short_trgm ON short USING gin (body gin_trgm_ops);
+ANALYZE short;
+SET enable_seqscan = off;
+SET pg_trgm.similarity_threshold = 0.5;
+CREATE FUNCTION pg_temp.look_up(contender text, condition text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE took float8[] := '{}'; started timestamptz; q record;
+BEGIN
+  FOR q IN SELECT body, fp FROM short WHERE id % 101 = 0 AND fp IS NOT NULL LOOP
+    started := clock_timestamp();
+    EXECUTE 'SELECT count(*) FROM short WHERE ' || condition USING q.body, q.fp;
+    took := took || 1000 * extract(epoch FROM clock_timestamp() - started)::float8;
+  END LOOP;
+  INSERT INTO bench_result
+  SELECT 'short texts', 'en', (SELECT count(*) FROM short), contender, 'p50', percentile_cont(0.5) WITHIN GROUP (ORDER BY t) FROM unnest(took) t;
+END $$;
+SELECT pg_temp.look_up('simhash ≤ 10', 'hamming(fp, $2) <= 10'), pg_temp.look_up('pg_trgm, similarity ≥ 0.5', 'body % $1') \g /dev/null
+SELECT rows, contender, round(value::numeric, 3) AS "p50, ms" FROM bench_result WHERE section = 'short texts';
+\else
+\echo 'pg_trgm: skipped, it is not installed'
+\endif

@@ -1,0 +1,81 @@
+//! Arrays of a fixed-length type: read element by element, and returned from functions.
+
+use pgrx::pg_sys;
+
+use super::sql_type;
+
+/// Hands every element of an array to `each`, in storage order; `None` for NULL.
+///
+/// # Safety
+/// `array` is a datum of an array type, not NULL.
+pub unsafe fn for_each_element(array: pg_sys::Datum, mut each: impl FnMut(Option<pg_sys::Datum>)) {
+    // SAFETY: the element type's layout is the catalogue's; elements point into the detoasted array,
+    // which is freed after the last was handed out.
+    unsafe {
+        let stored = array.cast_mut_ptr::<pg_sys::varlena>();
+        let detoasted = pg_sys::pg_detoast_datum(stored);
+        let element = (*detoasted.cast::<pg_sys::ArrayType>()).elemtype;
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element, &mut length, &mut by_value, &mut align);
+        let (mut values, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            detoasted.cast(),
+            element,
+            length.into(),
+            by_value,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut count,
+        );
+        for i in 0..count as usize {
+            each((!*nulls.add(i)).then(|| *values.add(i)));
+        }
+        pg_sys::pfree(values.cast());
+        pg_sys::pfree(nulls.cast());
+        if detoasted != stored {
+            pg_sys::pfree(detoasted.cast());
+        }
+    }
+}
+
+/// A one-dimensional array that a function returns.
+pub struct ReturnedArray(pg_sys::Datum);
+
+sql_type!(ReturnedArray, "anyarray");
+
+impl ReturnedArray {
+    /// The array type is the one that the function is declared to return.
+    pub fn new(values: &[Option<pg_sys::Datum>], fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        let mut nulls: Vec<bool> = values.iter().map(Option::is_none).collect();
+        let mut values: Vec<pg_sys::Datum> =
+            values.iter().map(|value| value.unwrap_or(pg_sys::Datum::null())).collect();
+        let (mut dimension, mut lower_bound) = (values.len() as i32, 1);
+        // SAFETY: PostgreSQL passes a valid call; the element's layout is the catalogue's.
+        unsafe {
+            let element = pg_sys::get_element_type(pg_sys::get_func_rettype((*(*fcinfo).flinfo).fn_oid));
+            let (mut length, mut by_value, mut align) = (0, false, 0);
+            pg_sys::get_typlenbyvalalign(element, &mut length, &mut by_value, &mut align);
+            let array = pg_sys::construct_md_array(
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+                1,
+                &mut dimension,
+                &mut lower_bound,
+                element,
+                length.into(),
+                by_value,
+                align,
+            );
+            ReturnedArray(pg_sys::Datum::from(array))
+        }
+    }
+}
+
+// SAFETY: the datum is the array that the function returns.
+unsafe impl pgrx::callconv::BoxRet for ReturnedArray {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut pgrx::callconv::FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
+        // SAFETY: as above.
+        unsafe { fcinfo.return_raw_datum(self.0) }
+    }
+}

@@ -1,0 +1,121 @@
+-- An index on fingerprint64[], one fingerprint a lexicon: the distance is the least over equal positions.
+CREATE TABLE lexicons (id integer PRIMARY KEY, fps fingerprint64[]);
+
+-- 400 documents in up to 50 variants; NULLs, empty arrays, arrays of NULLs, equal elements, arrays of unequal lengths.
+INSERT INTO lexicons
+SELECT i, CASE i % 50
+    WHEN 0 THEN NULL
+    WHEN 1 THEN '{}'::fingerprint64[]
+    WHEN 2 THEN '{NULL,NULL}'
+    ELSE (SELECT array_agg(CASE WHEN (i + p) % 11 > 0 THEN
+              (hashint8extended(i % 400 * 10 + CASE WHEN i % 7 = 0 THEN 0 ELSE p END, 0)
+               # (1::bigint << i % 60) # (1::bigint << i % 13))::fingerprint64 END ORDER BY p)
+          FROM generate_series(1, 1 + i % 5) p)
+  END
+FROM generate_series(1, 12000) i;
+CREATE INDEX lexicons_fps ON lexicons USING simhash (fps);
+ANALYZE lexicons;
+SELECT simhash_index_check('lexicons_fps');
+-- The index holds every distinct element of a row, and a row without one once.
+SELECT rows = (SELECT sum(greatest(1, n)) FROM (
+         SELECT (SELECT count(DISTINCT fp) FROM unnest(fps) fp) AS n FROM lexicons) _) AS every_element
+FROM simhash_index_info('lexicons_fps');
+
+EXPLAIN (COSTS OFF) SELECT id FROM lexicons WHERE hamming(fps, '{00ff00ff00ff00ff,0123456789abcdef}') <= 3;
+EXPLAIN (COSTS OFF) SELECT id FROM lexicons WHERE fps ~= '{00ff00ff00ff00ff,0123456789abcdef}';
+EXPLAIN (COSTS OFF) SELECT id FROM lexicons ORDER BY fps <~> '{00ff00ff00ff00ff,0123456789abcdef}' LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM lexicons a JOIN lexicons b ON hamming(a.fps, b.fps) <= 4;
+
+-- What each kind of scan finds must be what looking at every row finds.
+CREATE FUNCTION scan_settings(kind text) RETURNS void LANGUAGE sql AS $$
+  SELECT set_config('enable_seqscan', (kind = 'seq')::text, false),
+         set_config('enable_indexscan', (kind = 'index')::text, false),
+         set_config('enable_bitmapscan', (kind = 'bitmap')::text, false),
+         set_config('enable_sort', (kind <> 'order')::text, false),
+         set_config('simhash.enable_rewrite', (kind <> 'seq')::text, false) $$;
+CREATE FUNCTION answers(kind text) RETURNS TABLE (query integer, k integer, hits bigint, ids bigint)
+LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
+DECLARE q record;
+BEGIN
+  PERFORM scan_settings(kind);
+  FOR q IN SELECT id, fps FROM lexicons WHERE id % 1201 < 3 ORDER BY id LOOP
+    FOREACH k IN ARRAY '{0,1,3,6,10,20,31,64}'::integer[] LOOP
+      query := q.id;
+      SELECT count(*), sum(hashint8(id)) INTO hits, ids FROM lexicons WHERE hamming(fps, q.fps) <= k;
+      RETURN NEXT;
+    END LOOP;
+  END LOOP;
+END $$;
+CREATE TABLE truth AS SELECT * FROM answers('seq');
+SELECT count(*), count(*) FILTER (WHERE hits > 1) > 20 AS found_some, bool_or(hits > 10000) AS found_nearly_all FROM truth;
+SELECT count(*) FROM (SELECT * FROM answers('index') EXCEPT SELECT * FROM truth) _;
+SELECT count(*) FROM (SELECT * FROM answers('bitmap') EXCEPT SELECT * FROM truth) _;
+
+-- In order of distance: every row once, the distances those of a sort, rows without one last.
+CREATE FUNCTION ordered(kind text, lim bigint) RETURNS TABLE (query integer, distances integer[], different bigint)
+LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
+DECLARE q record;
+BEGIN
+  PERFORM set_config('enable_seqscan', (kind = 'seq')::text, true), set_config('enable_indexscan', (kind <> 'seq')::text, true);
+  FOR q IN SELECT id, fps FROM lexicons WHERE id % 2003 < 3 ORDER BY id LOOP
+    query := q.id;
+    SELECT array_agg(d), count(DISTINCT id) INTO distances, different
+    FROM (SELECT id, fps <~> q.fps AS d FROM lexicons ORDER BY fps <~> q.fps LIMIT lim) _;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+SELECT count(*) FROM (SELECT * FROM ordered('index', 20) EXCEPT SELECT * FROM ordered('seq', 20)) _;
+SELECT count(*) FROM (SELECT * FROM ordered('index', NULL) EXCEPT SELECT * FROM ordered('seq', NULL)) _;
+SELECT DISTINCT different FROM ordered('index', NULL);
+
+SELECT scan_settings('index');
+EXPLAIN (COSTS OFF) SELECT id FROM lexicons WHERE fps IS NULL;
+SELECT count(*), min(id), max(id) FROM lexicons WHERE fps IS NULL;
+SELECT count(*) FROM lexicons WHERE fps IS NOT NULL;
+SELECT count(*) FROM lexicons WHERE fps ~= '{}' OR fps ~= '{NULL}';
+SELECT count(*) FROM lexicons WHERE hamming(fps, NULL) <= 3;
+-- The same fingerprint at another position is no match, though the index finds it.
+INSERT INTO lexicons VALUES (20001, '{aaaaaaaaaaaaaaaa,5555555555555555}'), (20002, '{5555555555555555,aaaaaaaaaaaaaaaa}');
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM lexicons WHERE hamming(fps, '{NULL,5555555555555555}') <= 0;
+SELECT id, fps <~> '{NULL,5555555555555555}' AS distance FROM lexicons WHERE id > 20000 ORDER BY fps <~> '{NULL,5555555555555555}', id;
+SELECT id FROM lexicons ORDER BY fps <~> '{NULL,5555555555555555}' LIMIT 1;
+DELETE FROM lexicons WHERE id > 20000;
+RESET enable_seqscan; RESET enable_indexscan; RESET enable_bitmapscan; RESET enable_sort; RESET simhash.enable_rewrite;
+
+-- Changes: what is deleted leaves every table of the index.
+DELETE FROM lexicons WHERE id % 3 = 0;
+UPDATE lexicons SET fps = fps || fps[1] WHERE id % 3 = 1;
+VACUUM lexicons;
+SELECT simhash_index_check('lexicons_fps');
+DROP TABLE truth;
+CREATE TABLE truth AS SELECT * FROM answers('seq');
+SELECT count(*) FROM (SELECT * FROM answers('index') EXCEPT SELECT * FROM truth) _;
+
+-- Conditions of two arrays at once, and one that is no array's.
+SELECT scan_settings('index');
+SELECT count(*) FROM lexicons a, lexicons b, lexicons c
+WHERE a.id = 103 AND b.id = 503 AND hamming(c.fps, a.fps) <= 4 AND hamming(c.fps, b.fps) <= 8;
+SELECT scan_settings('seq');
+SELECT count(*) FROM lexicons a, lexicons b, lexicons c
+WHERE a.id = 103 AND b.id = 503 AND hamming(c.fps, a.fps) <= 4 AND hamming(c.fps, b.fps) <= 8;
+RESET enable_seqscan; RESET enable_indexscan; RESET enable_bitmapscan; RESET enable_sort; RESET simhash.enable_rewrite;
+
+-- Clusters and pairs are of one fingerprint a row.
+SELECT count(*) FROM simhash_pairs('lexicons_fps', 3);
+
+-- No near-duplicates under any lexicon.
+CREATE TABLE unlike (fps fingerprint64[], EXCLUDE USING simhash (fps WITH ~=));
+INSERT INTO unlike VALUES ('{00000000000000ff,ff00000000000000}');
+INSERT INTO unlike VALUES ('{ffffffff00000000,ff00000000000001}');
+INSERT INTO unlike VALUES ('{ffffffff00000000,ff00000000000001}') ON CONFLICT DO NOTHING;
+-- Equal elements, and an element that another row has elsewhere, do not conflict.
+INSERT INTO unlike VALUES ('{ff00000000000000,ff000000000fffff,ff000000000fffff}');
+SELECT count(*) FROM unlike;
+
+SELECT hamming_ball('{0000000000000000,NULL}'::fingerprint64[], 3), '{00000000000000ff}'::fingerprint64[] <@ hamming_ball('{0000000000000000}'::fingerprint64[], 8) AS within,
+       hamming_ball('{0000000000000000}'::fingerprint64[], 7) @> '{00000000000000ff}'::fingerprint64[] AS not_within,
+       '{00000000000000ff}'::fingerprint64[] <@ hamming_ball('{}'::fingerprint64[], 8) IS NULL AS no_position;
+SELECT hamming_ball('{0000000000000000}'::fingerprint64[], 65);
+SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'fingerprint64_array_ops';
+DROP TABLE lexicons, truth, unlike;
+DROP FUNCTION scan_settings, answers, ordered;
