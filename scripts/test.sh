@@ -91,11 +91,11 @@ prepare_server() {
   scripts/build.sh
   use_workdir
   stage_server test
-  # A copy, so that the server's user can read the tests and write results wherever the checkout is.
+  # A copy, so that the server's user can read the tests and the pages they run, and write results wherever the checkout is.
   run=$work/test
   rm -rf "$run"
   mkdir -p "$run"
-  cp -R tests "$run/"
+  cp -R tests docs README.md "$run/"
   chmod -R a+rX "$run"
   chown "$server_user" "$run"
 }

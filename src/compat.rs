@@ -156,3 +156,22 @@ pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
         if local.is_null() { std::ptr::null() } else { &raw const (*local).backendStatus }
     }
 }
+
+/// Begins a scan of an index with so many conditions and no order.
+///
+/// # Safety
+/// The table and its index are open, the snapshot is registered.
+pub unsafe fn begin_index_scan(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    conditions: i32,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg18")]
+        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), conditions, 0);
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::index_beginscan(table, index, snapshot, conditions, 0)
+    }
+}

@@ -6,6 +6,7 @@
 
 mod am;
 mod compat;
+mod dedup;
 mod error;
 mod functions;
 mod guc;

@@ -1,6 +1,7 @@
 //! The models that this backend has used, each good as long as its row is the one that it was read from.
 
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -25,6 +26,22 @@ impl Schema {
                 pg_sys::get_func_namespace((*flinfo).fn_oid)
             })
         }
+    }
+
+    /// The type of that name in it.
+    pub fn type_named(self, name: &CStr) -> Option<pg_sys::Oid> {
+        // SAFETY: a catalogue look-up by name and schema.
+        let oid = unsafe {
+            pg_sys::GetSysCacheOid(
+                pg_sys::SysCacheIdentifier::TYPENAMENSP as i32,
+                pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber,
+                pg_sys::Datum::from(name.as_ptr()),
+                pg_sys::Datum::from(self.0),
+                pg_sys::Datum::null(),
+                pg_sys::Datum::null(),
+            )
+        };
+        (oid != pg_sys::InvalidOid).then_some(oid)
     }
 }
 

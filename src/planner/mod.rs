@@ -19,3 +19,5 @@ pub mod rewrite;
 mod sample;
 mod selectivity;
 mod support;
+
+pub use catalog::access_method;

@@ -90,11 +90,18 @@ sub with_errors
 			# What is offered is known to be kept, or to have something kept near, only once its own transaction is over.
 			$script .= "BEGIN;\n" . join('', map { "INSERT INTO kept (fp) VALUES ($_);\n" } @values[ 0 .. $round % 2 ]) . "COMMIT;\n";
 		}
-		my ($in, $out) = ($script, '');
+		# From a file: IPC::Run feeds a process only while it waits for it, so that sessions fed from memory would run one
+		# after the other.
+		my $file = $node->basedir . "/client$client.sql";
+		unlink $file;
+		append_to_file($file, $script);
+		my $out = '';
 		$errors[$client] = '';
-		push @clients, IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-f', '-' ], '<', \$in, '>', \$out, '2>', \$errors[$client]);
+		my $errors_file = "$file.errors";
+		push @clients, [ IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-f', $file ], '>', \$out, '2>', $errors_file), $client, $errors_file ];
 	}
-	my $ended = grep { $_->finish } @clients;
+	my $ended = grep { $_->[0]->finish } @clients;
+	$errors[ $_->[1] ] = slurp_file($_->[2]) for @clients;
 	is($ended, 8, "$name: eight clients");
 	my $all = join("\n", grep { defined } @errors);
 	my $expected = qr/conflicting key value violates exclusion constraint "no_near"|deadlock detected|could not serialize access|current transaction is aborted/;

@@ -1,0 +1,131 @@
+//! A column of the trigger's table: what is needed to read, copy and compare its values.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    pub number: pg_sys::AttrNumber,
+    /// The declared type, which may be a domain.
+    pub declared: pg_sys::Oid,
+    /// The type below any domain.
+    pub base: pg_sys::Oid,
+    pub collation: pg_sys::Oid,
+    pub generated: Generated,
+    length: i16,
+    by_value: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generated {
+    No,
+    Stored,
+    Virtual,
+}
+
+unsafe extern "C-unwind" {
+    // utils/datum.h, which pgrx does not bind.
+    fn datum_image_eq(a: pg_sys::Datum, b: pg_sys::Datum, by_value: bool, length: i32) -> bool;
+    fn datumCopy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum;
+}
+
+impl Column {
+    /// The column of that name, in the server's encoding; `None` for a dropped, a system or no column.
+    pub fn named(relation: pg_sys::Oid, name: &CStr) -> Option<Self> {
+        // SAFETY: a syscache tuple is valid until it is released, and its fixed part is a FormData_pg_attribute.
+        unsafe {
+            let tuple = pg_sys::SearchSysCacheAttName(relation, name.as_ptr());
+            if tuple.is_null() {
+                return None;
+            }
+            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_attribute>(tuple);
+            let column = Column {
+                number: (*form).attnum,
+                declared: (*form).atttypid,
+                base: pg_sys::getBaseType((*form).atttypid),
+                collation: (*form).attcollation,
+                generated: match (*form).attgenerated as u8 {
+                    0 => Generated::No,
+                    b's' => Generated::Stored,
+                    _ => Generated::Virtual,
+                },
+                length: (*form).attlen,
+                by_value: (*form).attbyval,
+            };
+            pg_sys::ReleaseSysCache(tuple);
+            (column.number > 0).then_some(column)
+        }
+    }
+
+    /// The value in a row of the column's table; `None` for NULL.
+    ///
+    /// # Safety
+    /// `tuple` is a row with that descriptor, which has this column.
+    pub unsafe fn read(
+        &self,
+        tuple: pg_sys::HeapTuple,
+        descriptor: pg_sys::TupleDesc,
+    ) -> Option<pg_sys::Datum> {
+        let mut is_null = true;
+        // SAFETY: as this function's.
+        let value = unsafe { pg_sys::heap_getattr(tuple, i32::from(self.number), descriptor, &mut is_null) };
+        (!is_null).then_some(value)
+    }
+
+    /// Whether two values are the same bytes, toasted or not. Equal values may have different bytes, never the
+    /// other way round.
+    ///
+    /// # Safety
+    /// Both are values of this column.
+    pub unsafe fn same(&self, a: Option<pg_sys::Datum>, b: Option<pg_sys::Datum>) -> bool {
+        match (a, b) {
+            (None, None) => true,
+            // SAFETY: as this function's.
+            (Some(a), Some(b)) => unsafe {
+                let (by_value, length) = (self.by_value, i32::from(self.length));
+                pg_sys::ffi::pg_guard_ffi_boundary(|| datum_image_eq(a, b, by_value, length))
+            },
+            _ => false,
+        }
+    }
+
+    /// A copy in the current memory context.
+    ///
+    /// # Safety
+    /// It is a value of this column.
+    pub unsafe fn copy(&self, value: pg_sys::Datum) -> pg_sys::Datum {
+        let (by_value, length) = (self.by_value, i32::from(self.length));
+        // SAFETY: as this function's.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| datumCopy(value, by_value, length)) }
+    }
+
+    /// How two values are ordered; `Equal` for a type without an order.
+    ///
+    /// # Safety
+    /// Both are values of this column.
+    pub unsafe fn compare(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> std::cmp::Ordering {
+        // SAFETY: a type cache entry lives as long as the backend.
+        unsafe {
+            let entry = pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_CMP_PROC_FINFO as i32);
+            if (*entry).cmp_proc == pg_sys::InvalidOid {
+                return std::cmp::Ordering::Equal;
+            }
+            let order = pg_sys::FunctionCall2Coll(&raw mut (*entry).cmp_proc_finfo, self.collation, a, b);
+            (order.value() as i32).cmp(&0)
+        }
+    }
+
+    /// The text form of a value, in the server's encoding, palloc'd.
+    ///
+    /// # Safety
+    /// It is a value of this column.
+    pub unsafe fn show<'a>(&self, value: pg_sys::Datum) -> &'a CStr {
+        let (mut function, mut is_varlena) = (pg_sys::InvalidOid, false);
+        // SAFETY: the type's own output function.
+        unsafe {
+            pg_sys::getTypeOutputInfo(self.declared, &mut function, &mut is_varlena);
+            CStr::from_ptr(pg_sys::OidOutputFunctionCall(function, value))
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The nearest row of a family, read straight from its indexes: no plan, no privileges, no search path.
+//!
+//! As a constraint does, the search sees every row, whoever inserts and whatever row-level security hides from them.
+
+use std::cmp::Ordering;
+
+use pgrx::{FromDatum, IntoDatum, pg_sys};
+
+use super::column::Column;
+use super::family::{Family, Member};
+use crate::compat::begin_index_scan;
+use crate::types::ball::Ball;
+use crate::types::{Fp64, Fp128};
+
+/// Strategy number of `<@` in the operator classes.
+const WITHIN_STRATEGY: u16 = 2;
+const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
+
+/// What to look for.
+pub struct Wanted {
+    pub fp: u128,
+    pub bits: u32,
+    pub distance: u32,
+    /// The row that is being updated.
+    pub updated: Option<Place>,
+    /// The table that is inserted into, and the new row's key if it is unique there: a row that has it is no duplicate
+    /// but the same row, which ON CONFLICT or the unique index is to deal with.
+    pub same_row: Option<(pg_sys::Oid, pg_sys::Datum)>,
+    /// One duplicate is as good as the nearest.
+    pub any: bool,
+}
+
+/// Where a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub table: pg_sys::Oid,
+    pub tid: u64,
+}
+
+/// A row within the distance; its key is a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub distance: u32,
+    pub place: Place,
+    pub key: Option<pg_sys::Datum>,
+}
+
+/// A fingerprint's bits.
+///
+/// # Safety
+/// `datum` is a value of a column of fingerprints of that width.
+pub unsafe fn fingerprint_bits(datum: pg_sys::Datum, bits: u32) -> u128 {
+    if bits == 64 {
+        return datum.value() as u64 as u128;
+    }
+    // SAFETY: as this function's.
+    unsafe { Fp128::from_datum(datum, false) }.map_or(0, |fp| fp.0)
+}
+
+/// A fingerprint as a column of that width stores it.
+pub fn fingerprint_datum(fp: u128, bits: u32) -> pg_sys::Datum {
+    let datum = if bits == 64 { Fp64(fp as u64).into_datum() } else { Fp128(fp).into_datum() };
+    datum.unwrap_or(pg_sys::Datum::null())
+}
+
+/// The nearest row that `snapshot` sees, of those the one with the least key, of those the first in its
+/// table. A row without a key comes after those with one.
+///
+/// # Safety
+/// The snapshot is registered.
+pub unsafe fn nearest(family: &Family, wanted: &Wanted, snapshot: pg_sys::Snapshot) -> Option<Found> {
+    let mut search = Search { wanted, found: None };
+    for member in &family.members {
+        // SAFETY: as this function's.
+        unsafe { search.member(member, snapshot) };
+        if search.is_over() {
+            break;
+        }
+    }
+    search.found
+}
+
+struct Search<'a> {
+    wanted: &'a Wanted,
+    found: Option<Found>,
+}
+
+impl Search<'_> {
+    fn is_over(&self) -> bool {
+        self.wanted.any && self.found.is_some()
+    }
+
+    unsafe fn member(&mut self, member: &Member, snapshot: pg_sys::Snapshot) {
+        // SAFETY: relations are locked before they are read, and closed in reverse order; an ERROR on the way ends
+        // the scan and releases the relations with the transaction's resources.
+        unsafe {
+            let table = pg_sys::try_relation_open(member.table, LOCK);
+            if table.is_null() {
+                return;
+            }
+            let slot = pg_sys::table_slot_create(table, std::ptr::null_mut());
+            match member.index {
+                Some(index) => self.by_index(member, table, index, slot, snapshot),
+                None => self.by_table(member, table, slot, snapshot),
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            pg_sys::relation_close(table, NO_LOCK);
+        }
+    }
+
+    unsafe fn by_index(
+        &mut self,
+        member: &Member,
+        table: pg_sys::Relation,
+        index: pg_sys::Oid,
+        slot: *mut pg_sys::TupleTableSlot,
+        snapshot: pg_sys::Snapshot,
+    ) {
+        // SAFETY: as in member; the access method reads nothing of a scan key but strategy and argument.
+        unsafe {
+            let index = pg_sys::index_open(index, LOCK);
+            let mut key = pg_sys::ScanKeyData {
+                sk_attno: 1,
+                sk_strategy: WITHIN_STRATEGY,
+                sk_argument: self.ball(),
+                ..Default::default()
+            };
+            let scan = begin_index_scan(table, index, snapshot, 1);
+            pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
+            while !self.is_over()
+                && pg_sys::index_getnext_slot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot)
+            {
+                self.row(member, slot);
+                pgrx::check_for_interrupts!();
+            }
+            pg_sys::index_endscan(scan);
+            pg_sys::index_close(index, NO_LOCK);
+        }
+    }
+
+    unsafe fn by_table(
+        &mut self,
+        member: &Member,
+        table: pg_sys::Relation,
+        slot: *mut pg_sys::TupleTableSlot,
+        snapshot: pg_sys::Snapshot,
+    ) {
+        // SAFETY: as in member.
+        unsafe {
+            let scan = pg_sys::table_beginscan(table, snapshot, 0, std::ptr::null_mut());
+            while !self.is_over()
+                && pg_sys::table_scan_getnextslot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot)
+            {
+                self.row(member, slot);
+                pgrx::check_for_interrupts!();
+            }
+            pg_sys::table_endscan(scan);
+        }
+    }
+
+    fn ball(&self) -> pg_sys::Datum {
+        let radius = self.wanted.distance;
+        let ball = if self.wanted.bits == 64 {
+            Ball { center: self.wanted.fp as u64, radius }.into_datum()
+        } else {
+            Ball { center: self.wanted.fp, radius }.into_datum()
+        };
+        ball.unwrap_or(pg_sys::Datum::null())
+    }
+
+    /// Takes the row in the slot if it is better than what was found.
+    unsafe fn row(&mut self, member: &Member, slot: *mut pg_sys::TupleTableSlot) {
+        // SAFETY: the slot holds a row of the member's table.
+        unsafe {
+            let Some(fp) = value(slot, &member.fp) else { return };
+            let distance = (fingerprint_bits(fp, self.wanted.bits) ^ self.wanted.fp).count_ones();
+            let limit = self.found.map_or(self.wanted.distance, |found| found.distance);
+            if distance > limit {
+                return;
+            }
+            let place =
+                Place { table: member.table, tid: pgrx::itemptr::item_pointer_to_u64((*slot).tts_tid) };
+            let key = member.key.and_then(|column| value(slot, &column));
+            if self.wanted.updated == Some(place) || self.is_same_row(member, key) {
+                return;
+            }
+            let better = self.found.is_none_or(|found| {
+                let keys = match (member.key, key, found.key) {
+                    (Some(column), Some(key), Some(other)) => column.compare(key, other),
+                    _ => found.key.is_some().cmp(&key.is_some()),
+                };
+                let places =
+                    (place.table.to_u32(), place.tid).cmp(&(found.place.table.to_u32(), found.place.tid));
+                distance.cmp(&found.distance).then(keys).then(places) == Ordering::Less
+            });
+            if better {
+                let key = member.key.zip(key).map(|(column, key)| column.copy(key));
+                self.found = Some(Found { distance, place, key });
+            }
+        }
+    }
+
+    unsafe fn is_same_row(&self, member: &Member, key: Option<pg_sys::Datum>) -> bool {
+        match (self.wanted.same_row, member.key) {
+            // SAFETY: both are values of the key's column.
+            (Some((table, own)), Some(column)) => unsafe {
+                member.table == table && column.same(key, Some(own))
+            },
+            _ => false,
+        }
+    }
+}
+
+unsafe fn value(slot: *mut pg_sys::TupleTableSlot, column: &Column) -> Option<pg_sys::Datum> {
+    let mut is_null = true;
+    // SAFETY: the caller's slot holds a row of the column's table.
+    let value = unsafe { pg_sys::slot_getattr(slot, i32::from(column.number), &mut is_null) };
+    (!is_null).then_some(value)
+}

@@ -1,0 +1,185 @@
+//! What a trigger is set up to do, kept from statement to statement until its table or a relative changes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, CString};
+use std::rc::Rc;
+
+use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
+use simhash_core::simhash::Simhasher;
+
+use super::arguments::Arguments;
+use super::family::{Family, Names, topmost};
+use crate::functions::call_site::simhasher_for;
+use crate::models::Schema;
+use crate::types::text::server_to_utf8;
+
+/// A trigger on one table: its arguments, the tables to look at, the hasher.
+pub struct Watch {
+    pub relation: pg_sys::Oid,
+    pub arguments: Arguments,
+    pub family: Rc<Family>,
+    schema: Schema,
+    hasher: Option<Simhasher>,
+    made: u64,
+}
+
+type FamilyKey = (pg_sys::Oid, CString, Option<CString>);
+
+/// How many triggers are remembered.
+const KEPT: usize = 1024;
+
+thread_local! {
+    static WATCHES: RefCell<HashMap<pg_sys::Oid, Watch>> = RefCell::new(HashMap::new());
+    /// What is below a parent, by its OID and the columns' names: shared by the triggers of its partitions.
+    static FAMILIES: RefCell<HashMap<FamilyKey, (u64, Rc<Family>)>> = RefCell::new(HashMap::new());
+    /// Counts changes of any relation.
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+    /// Families that a warning was given for, in this session.
+    static WARNED: RefCell<HashSet<pg_sys::Oid>> = RefCell::new(HashSet::new());
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, _relation: pg_sys::Oid) {
+    CHANGES.set(CHANGES.get().wrapping_add(1));
+}
+
+/// The trigger's set-up, made if need be. Belongs to the caller until it is given back: an ERROR drops it.
+///
+/// # Safety
+/// `relation` is the open table that the trigger is on.
+pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Watch {
+    if !LISTENING.replace(true) {
+        // SAFETY: once in a backend.
+        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null()) };
+    }
+    // SAFETY: as this function's.
+    let table = unsafe { (*relation).rd_id };
+    let kept = WATCHES.with_borrow_mut(|watches| watches.remove(&trigger.tgoid));
+    match kept {
+        Some(watch) if watch.is_current() && watch.relation == table => watch,
+        // SAFETY: as this function's.
+        _ => unsafe { Watch::new(relation, trigger, schema) },
+    }
+}
+
+pub fn give_back(trigger: pg_sys::Oid, watch: Watch) {
+    WATCHES.with_borrow_mut(|watches| {
+        if watches.len() >= KEPT {
+            watches.clear();
+        }
+        watches.insert(trigger, watch);
+    });
+}
+
+impl Watch {
+    unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
+        let made = CHANGES.get();
+        // SAFETY: as take's.
+        let (arguments, table) = unsafe { (Arguments::parse(relation, trigger, schema), (*relation).rd_id) };
+        let family = family_of(table, &arguments);
+        warn_once(&family, &arguments);
+        let mut watch = Watch { relation: table, arguments, family, schema, hasher: None, made };
+        if watch.arguments.body.is_some() {
+            // A config that cannot be is an error at the first row, whether or not that one needs hashing.
+            watch.hasher(false);
+        }
+        watch
+    }
+
+    fn is_current(&self) -> bool {
+        self.made == CHANGES.get()
+    }
+
+    /// The family, looked up anew if a relation changed since.
+    pub fn current_family(&mut self) -> Rc<Family> {
+        if !self.is_current() {
+            self.made = CHANGES.get();
+            self.family = family_of(self.relation, &self.arguments);
+        }
+        self.family.clone()
+    }
+
+    /// The hasher of the trigger's config. A model is looked up once a statement.
+    pub fn hasher(&mut self, statement_begins: bool) -> &mut Simhasher {
+        if statement_begins && self.arguments.config.model.is_some() {
+            self.hasher = None;
+        }
+        self.hasher.get_or_insert_with(|| simhasher_for(self.arguments.config.clone(), self.schema))
+    }
+}
+
+fn family_of(table: pg_sys::Oid, arguments: &Arguments) -> Rc<Family> {
+    let names = names(arguments);
+    let made = CHANGES.get();
+    let root = topmost(table, names);
+    let key = (root, arguments.fp_name.clone(), arguments.key_name.clone());
+    let kept = FAMILIES.with_borrow(|families| families.get(&key).filter(|(when, _)| *when == made).cloned());
+    if let Some((_, family)) = kept {
+        return family;
+    }
+    let family = Rc::new(Family::below(root, names));
+    FAMILIES.with_borrow_mut(|families| {
+        families.retain(|_, (when, _)| *when == made);
+        families.insert(key, (made, family.clone()));
+    });
+    family
+}
+
+fn names(arguments: &Arguments) -> Names<'_> {
+    Names { fp: &arguments.fp_name, fp_type: arguments.fp.declared, key: arguments.key_name.as_deref() }
+}
+
+/// Says once a session what makes the search slow or incomplete.
+fn warn_once(family: &Family, arguments: &Arguments) {
+    let without_index = family.members.iter().find(|member| member.index.is_none());
+    if (without_index.is_none() && family.foreign == 0)
+        || !WARNED.with_borrow_mut(|warned| warned.insert(family.root))
+    {
+        return;
+    }
+    let warn = |message: String, hint: String| {
+        pgrx::pg_sys::panic::ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "simhash_dedup")
+            .set_hint(hint)
+            .report(pgrx::PgLogLevel::WARNING);
+    };
+    // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
+    let column = unsafe {
+        server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(arguments.fp_name.as_ptr())).to_bytes())
+    };
+    if let Some(member) = without_index {
+        let table = table_name(member.table);
+        warn(
+            format!(
+                "table {table} has no simhash index on column {column}: simhash_dedup reads the whole table for every row"
+            ),
+            format!(
+                "CREATE INDEX ON {} USING simhash ({column}{});",
+                table_name(family.root),
+                operator_class(arguments)
+            ),
+        );
+    }
+    if family.foreign > 0 {
+        warn(
+            format!("simhash_dedup does not look at the foreign tables below {}", table_name(family.root)),
+            "Near-duplicates across servers are found in bulk: see docs/scale-out.md.".into(),
+        );
+    }
+}
+
+fn operator_class(arguments: &Arguments) -> &'static str {
+    if arguments.fp.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
+}
+
+fn table_name(table: pg_sys::Oid) -> String {
+    // SAFETY: a name of a locked table, palloc'd, in the server's encoding.
+    unsafe {
+        let name = pg_sys::get_rel_name(table);
+        if name.is_null() {
+            return format!("with OID {}", table.to_u32());
+        }
+        server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(name)).to_bytes()).to_owned()
+    }
+}
