@@ -151,7 +151,7 @@ choice! {
         Simplified = "simplified",
         /// Punctuation and symbols other than emoji dropped.
         Punctuation = "punctuation",
-        /// Invisible format characters dropped, runs of white space become one space, none at the ends.
+        /// Invisible format characters dropped, runs of white space become one space, none at the ends and between Han characters.
         Space = "space",
     }
 }

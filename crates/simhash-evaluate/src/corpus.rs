@@ -123,7 +123,8 @@ pub fn read(path: &Path) -> Result<Vec<Document>, Box<dyn Error>> {
     for line in lines(path)? {
         let value: Value = serde_json::from_str(&line?)?;
         let text = value["text"].as_str().ok_or("a line without \"text\"")?;
-        let origin = value["group"].as_str().or_else(|| value["source"].as_str()).ok_or("a line without \"group\"")?;
+        let origin =
+            value["group"].as_str().or_else(|| value["source"].as_str()).ok_or("a line without \"group\"")?;
         let next = groups.len() as u32;
         let group = *groups.entry(origin.to_owned()).or_insert(next);
         documents.push(Document { group, text: text.to_owned() });
@@ -139,7 +140,8 @@ fn lines(path: &Path) -> Result<impl Iterator<Item = std::io::Result<String>>, B
 /// Numbers of documents: groups of several documents first, then the others, each in random order. Prefixes that
 /// end with a group are samples.
 fn by_group(groups: &[u32], random: &mut Random) -> Vec<Vec<usize>> {
-    let mut members: Vec<Vec<usize>> = vec![Vec::new(); groups.iter().map(|&group| group as usize + 1).max().unwrap_or(0)];
+    let mut members: Vec<Vec<usize>> =
+        vec![Vec::new(); groups.iter().map(|&group| group as usize + 1).max().unwrap_or(0)];
     groups.iter().enumerate().for_each(|(document, &group)| members[group as usize].push(document));
     members.retain(|members| !members.is_empty());
     random.shuffle(&mut members);
@@ -243,7 +245,10 @@ mod tests {
         }
         let tested: HashSet<String> = origins(&split.tested).into_iter().collect();
         assert!(origins(&split.training).iter().all(|origin| !tested.contains(origin)));
-        assert!(split.tested.iter().all(|d| size(d.text.split(' ').next().unwrap()) > 1), "groups of several first");
+        assert!(
+            split.tested.iter().all(|d| size(d.text.split(' ').next().unwrap()) > 1),
+            "groups of several first"
+        );
     }
 
     #[test]

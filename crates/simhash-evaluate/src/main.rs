@@ -39,11 +39,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn run(root: &Path, corpora: Option<&Path>) -> Result<(), Box<dyn Error>> {
     simhash_core::preload();
     for source in &SOURCES {
-        let Some(path) = find(source, root, corpora) else {
-            println!("{}: not here, so its results stay", source.name);
-            continue;
-        };
-        evaluate(source, &path, &root.join("docs/evaluation"))?;
+        match find(source, root, corpora) {
+            Some(path) => evaluate(source, &path, &root.join("docs/evaluation"))?,
+            None => println!("{}: not here, so its results stay", source.name),
+        }
     }
     report::render(root)
 }
@@ -87,7 +86,11 @@ struct Keep<'a> {
 }
 
 impl Keep<'_> {
-    fn rows<Row: Serialize + DeserializeOwned>(&self, experiment: &str, rows: Vec<Row>) -> Result<(), Box<dyn Error>> {
+    fn rows<Row: Serialize + DeserializeOwned>(
+        &self,
+        experiment: &str,
+        rows: Vec<Row>,
+    ) -> Result<(), Box<dyn Error>> {
         println!("  {experiment}: {} rows, {} s", rows.len(), self.start.elapsed().as_secs());
         Results { sample: self.sample.clone(), rows }.write(self.results, experiment)
     }

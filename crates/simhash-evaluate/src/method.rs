@@ -101,7 +101,9 @@ impl Method {
             ..self.features.config()
         };
         match model {
-            Some(model) => Simhasher::with_model(config, Arc::clone(model)).expect("a model of these features"),
+            Some(model) => {
+                Simhasher::with_model(config, Arc::clone(model)).expect("a model of these features")
+            }
             None => Simhasher::new(config).expect("no model is needed"),
         }
     }

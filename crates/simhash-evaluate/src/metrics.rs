@@ -141,7 +141,10 @@ pub fn confusions(truth: &Truth, distances: &Distances, wanted: Wanted) -> Vec<C
 
 /// The distance of the greatest F1, the smallest of equals.
 pub fn best(confusions: &[Confusion]) -> usize {
-    (0..confusions.len()).rev().max_by(|&a, &b| confusions[a].f1().total_cmp(&confusions[b].f1())).unwrap_or(0)
+    (0..confusions.len())
+        .rev()
+        .max_by(|&a, &b| confusions[a].f1().total_cmp(&confusions[b].f1()))
+        .unwrap_or(0)
 }
 
 /// The greatest distance at which at most `rate` of all other pairs are taken; `None` when 0 takes more, or when there are not
@@ -173,7 +176,13 @@ impl Resamples {
     }
 
     /// The decision at `distance` in every resample. Others beyond those told apart count once each.
-    pub fn confusions(&self, truth: &Truth, distances: &Distances, distance: usize, wanted: Wanted) -> Vec<Confusion> {
+    pub fn confusions(
+        &self,
+        truth: &Truth,
+        distances: &Distances,
+        distance: usize,
+        wanted: Wanted,
+    ) -> Vec<Confusion> {
         let known = distances.near_to.is_some_and(|to| distance as u32 <= to);
         let plain: u64 = distances.others[..=distance].iter().sum();
         let one = |times: &Vec<f64>| {
@@ -181,7 +190,8 @@ impl Resamples {
             for (pair, &apart) in truth.pairs.iter().zip(&distances.duplicates) {
                 if wanted(pair.similarity) {
                     let times = times[truth.groups[pair.a] as usize];
-                    *(if apart as usize <= distance { &mut confusion.tp } else { &mut confusion.fn_ }) += times;
+                    *(if apart as usize <= distance { &mut confusion.tp } else { &mut confusion.fn_ }) +=
+                        times;
                 }
             }
             confusion.fp = if known { 0.0 } else { plain as f64 };
@@ -210,7 +220,8 @@ pub fn mean_and_interval(values: &[f64]) -> (f64, f64) {
 
 /// The 97.5th percentile of Student's t.
 fn student(freedom: usize) -> f64 {
-    const SMALL: [f64; 12] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
+    const SMALL: [f64; 12] =
+        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
     SMALL.get(freedom - 1).copied().unwrap_or(if freedom < 30 { 2.1 } else { 1.96 })
 }
 

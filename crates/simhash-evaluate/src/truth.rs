@@ -69,14 +69,18 @@ impl Truth {
         let later = |a: usize| a + 1..documents.len();
         let unlabelled = (0..documents.len()).into_par_iter().map(|a| {
             later(a)
-                .filter(|&b| documents[a].group != documents[b].group && likely(a, b) && similarity(a, b) >= ambiguous)
+                .filter(|&b| {
+                    documents[a].group != documents[b].group && likely(a, b) && similarity(a, b) >= ambiguous
+                })
                 .map(|b| b as u32)
                 .collect()
         });
         let pairs = (0..documents.len()).into_par_iter().flat_map_iter(|a| {
-            later(a)
-                .filter(move |&b| documents[a].group == documents[b].group)
-                .map(move |b| Pair { a, b, similarity: similarity(a, b) })
+            later(a).filter(move |&b| documents[a].group == documents[b].group).map(move |b| Pair {
+                a,
+                b,
+                similarity: similarity(a, b),
+            })
         });
         Truth {
             groups: documents.iter().map(|document| document.group).collect(),
@@ -125,12 +129,8 @@ mod tests {
 
     #[test]
     fn pairs_have_their_similarity_and_twins_of_other_groups_do_not_count() {
-        let documents = [
-            document(0, "a b c d"),
-            document(0, "a b c e"),
-            document(1, "a b c d"),
-            document(2, "x y z"),
-        ];
+        let documents =
+            [document(0, "a b c d"), document(0, "a b c e"), document(1, "a b c d"), document(2, "x y z")];
         let config = Config { tokenizer: Tokenizer::Word, shingle: 2, ..Config::default() };
         let truth = Truth::of(&documents, &config, 0.5);
         // {ab, bc, cd} and {ab, bc, ce}: 2 of 4.

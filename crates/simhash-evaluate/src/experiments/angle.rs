@@ -38,8 +38,14 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
                 Row {
                     similarity: rounded(pair.similarity, 4),
                     cosine: rounded(cosine(simhasher, a, b), 4),
-                    distance64: apart(simhasher.fingerprint::<u64>(a, &mut || ()), simhasher.fingerprint(b, &mut || ())),
-                    distance128: apart(simhasher.fingerprint::<u128>(a, &mut || ()), simhasher.fingerprint(b, &mut || ())),
+                    distance64: apart(
+                        simhasher.fingerprint::<u64>(a, &mut || ()),
+                        simhasher.fingerprint(b, &mut || ()),
+                    ),
+                    distance128: apart(
+                        simhasher.fingerprint::<u128>(a, &mut || ()),
+                        simhasher.fingerprint(b, &mut || ()),
+                    ),
                 }
             },
         )

@@ -85,7 +85,9 @@ impl<'a> Texts<'a> {
         });
         let (numbers, texts): (Vec<usize>, Vec<&str>) =
             enough.map(|(number, document)| (number, document.text.as_str())).unzip();
-        let copies = |percent: u32, name: &'static str, edit: &(dyn Fn(&str, &str, &mut Random) -> String + Sync)| {
+        let copies = |percent: u32,
+                      name: &'static str,
+                      edit: &(dyn Fn(&str, &str, &mut Random) -> String + Sync)| {
             let round = |round: u64| -> Vec<String> {
                 let one = |number: usize| {
                     let mut random = Random::new(SEED, &format!("edit {percent} {name} {round} {number}"));

@@ -40,7 +40,12 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     rows
 }
 
-fn by_lexicons<F: Fingerprint>(prepared: &Prepared, resamples: &Resamples, model: &Model, shingle: usize) -> Vec<Row> {
+fn by_lexicons<F: Fingerprint>(
+    prepared: &Prepared,
+    resamples: &Resamples,
+    model: &Model,
+    shingle: usize,
+) -> Vec<Row> {
     let most = PARTS[PARTS.len() - 1];
     let simhasher = || Method::new(Features::words(1), Weight::Log).simhasher(None);
     let fingerprints: Vec<Vec<Option<F>>> = prepared

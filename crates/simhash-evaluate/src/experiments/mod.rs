@@ -27,7 +27,11 @@ pub struct Prepared {
 impl Prepared {
     pub fn new(source: &'static Source, documents: &[Document]) -> Self {
         let split = split(documents, source.tested, source.trained, SEED);
-        let truth = Truth::of(&split.tested, &similarity_config(source.language, source.length), ambiguous(source.length));
+        let truth = Truth::of(
+            &split.tested,
+            &similarity_config(source.language, source.length),
+            ambiguous(source.length),
+        );
         Prepared { source, tested: split.tested, training: split.training, truth }
     }
 
@@ -38,7 +42,8 @@ impl Prepared {
     pub fn sample(&self) -> Sample {
         let mut pairs = [0; 4];
         self.truth.pairs.iter().for_each(|pair| pairs[band(pair.similarity)] += 1);
-        let mut lengths: Vec<usize> = self.tested.iter().map(|document| document.text.chars().count()).collect();
+        let mut lengths: Vec<usize> =
+            self.tested.iter().map(|document| document.text.chars().count()).collect();
         lengths.sort_unstable();
         Sample {
             corpus: self.source.name.into(),

@@ -50,7 +50,13 @@ pub fn published(width: u32) -> usize {
 }
 
 impl Summary {
-    pub fn new(prepared: &Prepared, distances: &Distances, resamples: &Resamples, wanted: Wanted, published: usize) -> Self {
+    pub fn new(
+        prepared: &Prepared,
+        distances: &Distances,
+        resamples: &Resamples,
+        wanted: Wanted,
+        published: usize,
+    ) -> Self {
         let truth = &prepared.truth;
         let curve = confusions(truth, distances, wanted);
         let best = best(&curve);
@@ -70,7 +76,8 @@ impl Summary {
             distance_1e5,
             recall_1e5: recall_at(1e-5),
             recall_1e6: recall_at(1e-6),
-            recall_1e5_resampled: distance_1e5.map_or(Vec::new(), |distance| resampled(distance, Confusion::recall)),
+            recall_1e5_resampled: distance_1e5
+                .map_or(Vec::new(), |distance| resampled(distance, Confusion::recall)),
         }
     }
 }
@@ -83,7 +90,9 @@ pub fn grid() -> Vec<(Features, Vec<Method>)> {
     let (words, characters) = (Features::words, Features::characters);
     let all = [words(1), words(2), words(3), characters(2), characters(3), characters(4)];
     let fewer = [words(1).without_stop_words(), words(2).without_stop_words()];
-    let of = |features: Features, weights: &[Weight]| weights.iter().map(|&weight| Method::new(features, weight)).collect();
+    let of = |features: Features, weights: &[Weight]| {
+        weights.iter().map(|&weight| Method::new(features, weight)).collect()
+    };
     let mut grid: Vec<(Features, Vec<Method>)> = Vec::new();
     for features in all {
         let mut methods: Vec<Method> = of(features, &WEIGHTS);
@@ -105,7 +114,8 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     let resamples = Resamples::new(&prepared.truth, SEED);
     let mut rows = Vec::new();
     for (features, methods) in grid() {
-        let model = methods.iter().any(|method| method.needs_model()).then(|| features.train(&prepared.training));
+        let model =
+            methods.iter().any(|method| method.needs_model()).then(|| features.train(&prepared.training));
         for method in methods {
             rows.push(row::<u64>(prepared, method, model.as_ref(), &resamples));
             rows.push(row::<u128>(prepared, method, model.as_ref(), &resamples));
@@ -114,7 +124,12 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     rows
 }
 
-fn row<F: Fingerprint>(prepared: &Prepared, method: Method, model: Option<&Arc<Model>>, resamples: &Resamples) -> Row {
+fn row<F: Fingerprint>(
+    prepared: &Prepared,
+    method: Method,
+    model: Option<&Arc<Model>>,
+    resamples: &Resamples,
+) -> Row {
     let distances = prepared.distances(&method.fingerprints::<F>(&prepared.texts(), model));
     // Of the default everything is kept, for histograms.
     let whole = method == Method::default_of_simhash();

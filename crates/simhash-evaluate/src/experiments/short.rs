@@ -37,7 +37,8 @@ const HUNDREDTHS: u32 = 100;
 
 fn simhashes() -> [(Method, u32); 6] {
     let of = |features| Method::new(features, Weight::Log);
-    let [words, pairs, characters] = [Features::words(1), Features::words(2), Features::characters(2)].map(of);
+    let [words, pairs, characters] =
+        [Features::words(1), Features::words(2), Features::characters(2)].map(of);
     [(words, 64), (words, 128), (pairs, 64), (pairs, 128), (characters, 64), (characters, 128)]
 }
 
@@ -62,13 +63,22 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     };
     let mut rows = Vec::new();
     for (method, width) in simhashes() {
-        let distances = if width == 64 { simhash::<u64>(prepared, method) } else { simhash::<u128>(prepared, method) };
-        rows.push(row(format!("simhash, {width} bits, {}", method.label()), "bits", published(width), &distances));
+        let distances =
+            if width == 64 { simhash::<u64>(prepared, method) } else { simhash::<u128>(prepared, method) };
+        rows.push(row(
+            format!("simhash, {width} bits, {}", method.label()),
+            "bits",
+            published(width),
+            &distances,
+        ));
     }
     for features in sets() {
         let sets: Vec<ShingleSet> = texts
             .par_iter()
-            .map_init(|| simhasher(features.config()), |simhasher, text| ShingleSet::new(simhasher, text, &mut || ()))
+            .map_init(
+                || simhasher(features.config()),
+                |simhasher, text| ShingleSet::new(simhasher, text, &mut || ()),
+            )
             .collect();
         let distances = Distances::measure(&prepared.truth, HUNDREDTHS, |a, b| {
             HUNDREDTHS - (f64::from(HUNDREDTHS) * sets[a].jaccard(&sets[b]).unwrap_or(0.0)) as u32
@@ -79,17 +89,28 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
         let new = || (simhasher(features.config()), MinHasher::new(COMPONENTS));
         let signatures: Vec<Option<Vec<u32>>> = texts
             .par_iter()
-            .map_init(new, |(simhasher, minhasher), text| minhasher.text_signature(simhasher, text, &mut || ()))
+            .map_init(new, |(simhasher, minhasher), text| {
+                minhasher.text_signature(simhasher, text, &mut || ())
+            })
             .collect();
-        let distances = Distances::measure(&prepared.truth, COMPONENTS as u32, |a, b| differing(&signatures[a], &signatures[b]));
-        rows.push(row(format!("MinHash, {COMPONENTS} components, {}", features.label()), "components", COMPONENTS / 2, &distances));
+        let distances = Distances::measure(&prepared.truth, COMPONENTS as u32, |a, b| {
+            differing(&signatures[a], &signatures[b])
+        });
+        rows.push(row(
+            format!("MinHash, {COMPONENTS} components, {}", features.label()),
+            "components",
+            COMPONENTS / 2,
+            &distances,
+        ));
     }
     for k in [1, 2, 5] {
-        let keys = texts
-            .par_iter()
-            .map_init(|| simhasher(normalize_config()), |simhasher, text| ksentence(&simhasher.normalize(text, &mut || ()), k));
+        let keys = texts.par_iter().map_init(
+            || simhasher(normalize_config()),
+            |simhasher, text| ksentence(&simhasher.normalize(text, &mut || ()), k),
+        );
         let keys: Vec<Option<[u8; 16]>> = keys.collect();
-        let distances = Distances::measure(&prepared.truth, 1, |a, b| u32::from(keys[a].is_none() || keys[a] != keys[b]));
+        let distances =
+            Distances::measure(&prepared.truth, 1, |a, b| u32::from(keys[a].is_none() || keys[a] != keys[b]));
         rows.push(row(format!("KSentence, K = {k}"), "equality", 0, &only_equality(distances)));
     }
     rows
@@ -127,31 +148,43 @@ pub fn speeds(prepared: &Prepared) -> Vec<Speed> {
     for (method, width) in simhashes() {
         let mut simhasher = method.simhasher(None);
         let label = format!("simhash, {width} bits, {}", method.label());
-        time(label, Box::new(move |text| {
-            if width == 64 {
-                std::hint::black_box(simhasher.fingerprint::<u64>(text, &mut || ()));
-            } else {
-                std::hint::black_box(simhasher.fingerprint::<u128>(text, &mut || ()));
-            }
-        }));
+        time(
+            label,
+            Box::new(move |text| {
+                if width == 64 {
+                    std::hint::black_box(simhasher.fingerprint::<u64>(text, &mut || ()));
+                } else {
+                    std::hint::black_box(simhasher.fingerprint::<u128>(text, &mut || ()));
+                }
+            }),
+        );
     }
     for features in sets() {
         let mut simhasher = simhasher(features.config());
-        time(format!("Jaccard, {}", features.label()), Box::new(move |text| {
-            std::hint::black_box(ShingleSet::new(&mut simhasher, text, &mut || ()).len());
-        }));
+        time(
+            format!("Jaccard, {}", features.label()),
+            Box::new(move |text| {
+                std::hint::black_box(ShingleSet::new(&mut simhasher, text, &mut || ()).len());
+            }),
+        );
     }
     for features in [Features::words(1), Features::characters(2)] {
         let (mut simhasher, mut minhasher) = (simhasher(features.config()), MinHasher::new(COMPONENTS));
-        time(format!("MinHash, {COMPONENTS} components, {}", features.label()), Box::new(move |text| {
-            std::hint::black_box(minhasher.text_signature(&mut simhasher, text, &mut || ()));
-        }));
+        time(
+            format!("MinHash, {COMPONENTS} components, {}", features.label()),
+            Box::new(move |text| {
+                std::hint::black_box(minhasher.text_signature(&mut simhasher, text, &mut || ()));
+            }),
+        );
     }
     for k in [1, 2, 5] {
         let mut simhasher = simhasher(normalize_config());
-        time(format!("KSentence, K = {k}"), Box::new(move |text| {
-            std::hint::black_box(ksentence(&simhasher.normalize(text, &mut || ()), k));
-        }));
+        time(
+            format!("KSentence, K = {k}"),
+            Box::new(move |text| {
+                std::hint::black_box(ksentence(&simhasher.normalize(text, &mut || ()), k));
+            }),
+        );
     }
     speeds
 }

@@ -3,8 +3,9 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use simhash_core::Fingerprint;
+use simhash_core::config::{Config, NormalizeStep};
 use simhash_core::han::is_han;
+use simhash_core::{Fingerprint, Simhasher};
 
 use super::Prepared;
 use super::settings::{Summary, published};
@@ -48,15 +49,20 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     let resamples = Resamples::new(&prepared.truth, SEED);
     VARIANTS
         .iter()
-        .flat_map(|&variant| [row::<u64>(prepared, variant, &resamples), row::<u128>(prepared, variant, &resamples)])
+        .flat_map(|&variant| {
+            [row::<u64>(prepared, variant, &resamples), row::<u128>(prepared, variant, &resamples)]
+        })
         .collect()
 }
 
 fn row<F: Fingerprint>(prepared: &Prepared, variant: Variant, resamples: &Resamples) -> Row {
     let fingerprints = |change: fn(&str) -> String| -> Vec<Option<F>> {
-        let changed: Vec<String> = prepared.tested.par_iter().map(|d| variant.apply(&change(&d.text))).collect();
-        let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
-        Method::default_of_simhash().fingerprints(&changed, None)
+        let changed: Vec<String> =
+            prepared.tested.par_iter().map(|d| variant.apply(&change(&d.text))).collect();
+        changed
+            .par_iter()
+            .map_init(simhasher, |simhasher, text| simhasher.fingerprint(text, &mut || ()))
+            .collect()
     };
     let plain = fingerprints(str::to_owned);
     let distances_to = |others: &[Option<F>]| -> Vec<f64> {
@@ -78,6 +84,13 @@ fn row<F: Fingerprint>(prepared: &Prepared, variant: Variant, resamples: &Resamp
         unpunctuated: rounded_interval(&unpunctuated),
         summary,
     }
+}
+
+/// The default, but for the step that decides about white space.
+fn simhasher() -> Simhasher {
+    let config = Method::default_of_simhash().simhasher(None).config().clone();
+    let normalize = config.normalize.without(NormalizeStep::Space);
+    Simhasher::new(Config { normalize, ..config }).expect("no model is needed")
 }
 
 /// Line breaks where a page would have them.

@@ -46,7 +46,8 @@ pub fn panels(path: &Path, panels: &[Panel], across: usize) -> Result<(), Box<dy
     let down = panels.len().div_ceil(across);
     let mut svg = String::new();
     {
-        let root = SVGBackend::with_string(&mut svg, (480 * across as u32, 330 * down as u32)).into_drawing_area();
+        let root =
+            SVGBackend::with_string(&mut svg, (480 * across as u32, 330 * down as u32)).into_drawing_area();
         root.fill(&WHITE)?;
         for (panel, area) in panels.iter().zip(root.split_evenly((down, across))) {
             draw(panel, &area)?;
@@ -77,7 +78,10 @@ where
     for (line, colour) in panel.lines.iter().zip(COLOURS.iter().cycle()) {
         let style = colour.stroke_width(if line.published { 1 } else { 2 });
         let key = move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], style);
-        chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?.label(&line.label).legend(key);
+        chart
+            .draw_series(LineSeries::new(line.points.iter().copied(), style))?
+            .label(&line.label)
+            .legend(key);
         if line.published {
             chart.draw_series(line.points.iter().map(|&point| Circle::new(point, 3, colour.filled())))?;
         }
@@ -93,7 +97,13 @@ where
 }
 
 /// Horizontal bars from the top down, by group.
-pub fn bars(path: &Path, title: &str, groups: &[String], bars: &[(String, Vec<f64>)], from: f64) -> Result<(), Box<dyn Error>> {
+pub fn bars(
+    path: &Path,
+    title: &str,
+    groups: &[String],
+    bars: &[(String, Vec<f64>)],
+    from: f64,
+) -> Result<(), Box<dyn Error>> {
     let thickness = 12 * groups.len() as u32 + 8;
     let mut svg = String::new();
     {

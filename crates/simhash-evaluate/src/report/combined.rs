@@ -88,7 +88,8 @@ impl<'a> Combined<'a> {
     /// By how much `other` has the greater mean F1, and half of the 95 % confidence interval of that: both on the
     /// same resamples.
     pub fn behind(&self, other: &Self) -> (f64, f64) {
-        let differences: Vec<f64> = other.resampled().iter().zip(self.resampled()).map(|(a, b)| a - b).collect();
+        let differences: Vec<f64> =
+            other.resampled().iter().zip(self.resampled()).map(|(a, b)| a - b).collect();
         (other.f1() - self.f1(), 1.96 * deviation(&differences))
     }
 
@@ -129,7 +130,13 @@ mod tests {
             recall_1e5_resampled: vec![],
         };
         let duplicates = [vec![5, 1, 0], vec![2, 2, 0], vec![0, 1, 0], vec![9, 9, 9]];
-        let row = Row { method: Method::default_of_simhash(), width: 64, duplicates, others: vec![0, 3, 5], summary };
+        let row = Row {
+            method: Method::default_of_simhash(),
+            width: 64,
+            duplicates,
+            others: vec![0, 3, 5],
+            summary,
+        };
         let sample = Sample {
             corpus: String::new(),
             language: crate::corpus::Language::Chinese,

@@ -11,8 +11,10 @@ use crate::results::Results;
 /// The distance of near-duplicates that the paper takes of 128 bits.
 pub const PUBLISHED_DISTANCE: usize = 10;
 /// Share of edited articles found there, by share of edits (experiment 2).
-pub const PUBLISHED_FOUND: [(&str, [f64; 4]); 2] =
-    [("E-Simhash, published", [0.833, 0.751, 0.687, 0.661]), ("simhash, published", [0.679, 0.529, 0.476, 0.451])];
+pub const PUBLISHED_FOUND: [(&str, [f64; 4]); 2] = [
+    ("E-Simhash, published", [0.833, 0.751, 0.687, 0.661]),
+    ("simhash, published", [0.679, 0.529, 0.476, 0.451]),
+];
 /// Precision, recall and F1 at 90 % similarity (experiment 3).
 const PUBLISHED_AT_90: [(&str, [f64; 3]); 2] =
     [("E-Simhash, published", [0.963, 0.867, 0.912]), ("simhash, published", [0.818, 0.621, 0.706])];
@@ -77,7 +79,8 @@ fn ordered() -> Vec<Method> {
 }
 
 fn found_table(results: &Results<Row>, edits: &str) -> String {
-    let mut table = Table::new(&["share found at distance <= 10 of 128", "5 %", "10 %", "15 %", "20 % edited"]);
+    let mut table =
+        Table::new(&["share found at distance <= 10 of 128", "5 %", "10 %", "15 %", "20 % edited"]);
     for (name, found) in PUBLISHED_FOUND {
         let [a, b, c, d] = found.map(share);
         table.line(&[format!("*{name}*"), a, b, c, d]);
@@ -87,7 +90,8 @@ fn found_table(results: &Results<Row>, edits: &str) -> String {
             continue;
         }
         let cells = PERCENTS.map(|percent| {
-            row(results, method, edits, percent).map_or("–".into(), |row| with_interval(&found(row, PUBLISHED_DISTANCE)))
+            row(results, method, edits, percent)
+                .map_or("–".into(), |row| with_interval(&found(row, PUBLISHED_DISTANCE)))
         });
         let [a, b, c, d] = cells;
         table.line(&[method.label(), a, b, c, d]);
@@ -105,7 +109,8 @@ fn at_90_table(results: &Results<Row>, edits: &str) -> String {
         let Some(row) = row(results, method, edits, 10) else { continue };
         let decisions = decisions(row, PUBLISHED_DISTANCE);
         let measures = [Confusion::precision, Confusion::recall, Confusion::f1];
-        let [a, b, c] = measures.map(|measure| with_interval(&decisions.iter().map(|&d| measure(d)).collect::<Vec<_>>()));
+        let [a, b, c] =
+            measures.map(|measure| with_interval(&decisions.iter().map(|&d| measure(d)).collect::<Vec<_>>()));
         table.line(&[method.label(), a, b, c]);
     }
     table.finish()
@@ -118,12 +123,24 @@ fn best_distance(row: &Row) -> (usize, f64) {
 }
 
 fn sweep_table(results: &Results<Row>) -> String {
-    let mut table = Table::new(&["15 % edited", "best distance of 1 to 19", "precision", "recall", "F1", "F1 at 5", "at 10", "at 15", "at 19"]);
+    let mut table = Table::new(&[
+        "15 % edited",
+        "best distance of 1 to 19",
+        "precision",
+        "recall",
+        "F1",
+        "F1 at 5",
+        "at 10",
+        "at 15",
+        "at 19",
+    ]);
     for method in ordered() {
         let Some(row) = row(results, method, "all", 15) else { continue };
         let (distance, f1) = best_distance(row);
         let decisions = decisions(row, distance);
-        let mean = |measure: fn(Confusion) -> f64| mean_and_interval(&decisions.iter().map(|&d| measure(d)).collect::<Vec<_>>()).0;
+        let mean = |measure: fn(Confusion) -> f64| {
+            mean_and_interval(&decisions.iter().map(|&d| measure(d)).collect::<Vec<_>>()).0
+        };
         let [a, b, c, d] = [5, 10, 15, 19].map(|distance| share(mean_f1(row, distance)));
         table.line(&[
             method.label(),
@@ -141,13 +158,15 @@ fn sweep_table(results: &Results<Row>) -> String {
 }
 
 fn kinds_table(results: &Results<Row>) -> String {
-    let mut table = Table::new(&["share found at <= 10, 15 % edited by", "modify", "delete", "move", "replace"]);
+    let mut table =
+        Table::new(&["share found at <= 10, 15 % edited by", "modify", "delete", "move", "replace"]);
     for method in ordered() {
         let rows = ["modify", "delete", "move", "replace"].map(|kind| row(results, method, kind, 15));
         if rows.iter().any(Option::is_none) {
             continue;
         }
-        let [a, b, c, d] = rows.map(|row| row.map_or("–".into(), |row| with_interval(&found(row, PUBLISHED_DISTANCE))));
+        let [a, b, c, d] =
+            rows.map(|row| row.map_or("–".into(), |row| with_interval(&found(row, PUBLISHED_DISTANCE))));
         table.line(&[method.label(), a, b, c, d]);
     }
     table.finish()
@@ -169,9 +188,12 @@ fn margins(results: &Results<Row>, facts: &mut Facts) {
         ("tfidf", plain(Weight::Tfidf)),
     ];
     for (name, method) in methods {
-        for (percent, edits) in PERCENTS.into_iter().flat_map(|percent| [(percent, "all"), (percent, "passage")]) {
+        for (percent, edits) in
+            PERCENTS.into_iter().flat_map(|percent| [(percent, "all"), (percent, "passage")])
+        {
             let Some(row) = row(results, method, edits, percent) else { continue };
-            let mut fact = |what: &str, value| facts.insert(format!("{what}-{edits}-{name}-{percent}-{corpus}"), value);
+            let mut fact =
+                |what: &str, value| facts.insert(format!("{what}-{edits}-{name}-{percent}-{corpus}"), value);
             fact("found", share(mean_and_interval(&found(row, PUBLISHED_DISTANCE)).0));
             fact("f1", share(mean_f1(row, PUBLISHED_DISTANCE)));
             let (distance, f1) = best_distance(row);

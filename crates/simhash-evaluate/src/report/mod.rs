@@ -52,7 +52,10 @@ impl All {
     }
 }
 
-fn read<Row: Serialize + DeserializeOwned>(directory: &Path, experiment: &str) -> Result<Vec<Results<Row>>, Box<dyn Error>> {
+fn read<Row: Serialize + DeserializeOwned>(
+    directory: &Path,
+    experiment: &str,
+) -> Result<Vec<Results<Row>>, Box<dyn Error>> {
     let mut all = Vec::new();
     for source in &SOURCES {
         all.extend(Results::read(directory, experiment, source.name)?);
@@ -104,7 +107,8 @@ fn filled(template: &str, facts: &Facts) -> Result<String, Box<dyn Error>> {
     Ok(page)
 }
 
-const SECTION: [&str; 2] = ["<!-- written by make evaluate -->\n", "<!-- end of what make evaluate writes -->\n"];
+const SECTION: [&str; 2] =
+    ["<!-- written by make evaluate -->\n", "<!-- end of what make evaluate writes -->\n"];
 
 /// The text with what is between the two lines replaced.
 fn with_section(text: &str, section: &str) -> Result<String, Box<dyn Error>> {

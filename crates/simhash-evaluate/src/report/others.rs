@@ -26,7 +26,8 @@ fn joined<Row>(all: &[Results<Row>], table: impl Fn(&Results<Row>) -> String) ->
 }
 
 fn lexicon_label(row: &lexicons::Row) -> String {
-    let features = if row.shingle == 1 { "words".to_owned() } else { format!("word {}-shingles", row.shingle) };
+    let features =
+        if row.shingle == 1 { "words".to_owned() } else { format!("word {}-shingles", row.shingle) };
     let lexicons = match row.parts {
         None => String::new(),
         Some(0) => ", lexicon".into(),
@@ -36,7 +37,16 @@ fn lexicon_label(row: &lexicons::Row) -> String {
 }
 
 fn lexicon_table(results: &Results<lexicons::Row>) -> String {
-    let mut table = Table::new(&["64 bits", "fingerprints", "F1 at distance 3", "best distance", "precision", "recall", "F1", "recall at 1e-5 false"]);
+    let mut table = Table::new(&[
+        "64 bits",
+        "fingerprints",
+        "F1 at distance 3",
+        "best distance",
+        "precision",
+        "recall",
+        "F1",
+        "recall at 1e-5 false",
+    ]);
     for row in &results.rows {
         let summary = &row.summary;
         table.line(&[
@@ -63,7 +73,15 @@ fn lexicon_facts(results: &Results<lexicons::Row>, facts: &mut Facts) {
 }
 
 fn short_table(results: &Results<short::Row>, speed: Option<&Results<short::Speed>>) -> String {
-    let mut table = Table::new(&["method", "threshold", "precision", "recall", "F1", "recall at 1e-5 false", "documents a second"]);
+    let mut table = Table::new(&[
+        "method",
+        "threshold",
+        "precision",
+        "recall",
+        "F1",
+        "recall at 1e-5 false",
+        "documents a second",
+    ]);
     for row in &results.rows {
         let summary = &row.summary;
         let threshold = match row.unit.as_str() {
@@ -93,18 +111,30 @@ pub fn predicted(row: &angle::Row, width: u32) -> f64 {
 
 fn angle_table(all: &[Results<angle::Row>]) -> String {
     let mut table = Table::new(&[
-        "corpus", "similarity J", "pairs", "cosine", "64 bits: predicted", "measured", "nine in ten within", "128 bits: predicted", "measured",
+        "corpus",
+        "similarity J",
+        "pairs",
+        "cosine",
+        "64 bits: predicted",
+        "measured",
+        "nine in ten within",
+        "128 bits: predicted",
+        "measured",
         "nine in ten within",
     ]);
     for results in all {
         let mut first = true;
-        for (most, least) in [(1.01, 0.95), (0.95, 0.9), (0.9, 0.8), (0.8, 0.7), (0.7, 0.6), (0.6, 0.5), (0.5, 0.3)] {
+        for (most, least) in
+            [(1.01, 0.95), (0.95, 0.9), (0.9, 0.8), (0.8, 0.7), (0.7, 0.6), (0.6, 0.5), (0.5, 0.3)]
+        {
             let rows: Vec<&angle::Row> =
                 results.rows.iter().filter(|row| row.similarity >= least && row.similarity < most).collect();
             if rows.len() < 5 {
                 continue;
             }
-            let one = |value: &dyn Fn(&angle::Row) -> f64| format!("{:.1}", mean(rows.iter().map(|row| value(row))));
+            let one = |value: &dyn Fn(&angle::Row) -> f64| {
+                format!("{:.1}", mean(rows.iter().map(|row| value(row))))
+            };
             let nine_tenths = |value: &dyn Fn(&angle::Row) -> u32| {
                 let mut values: Vec<u32> = rows.iter().map(|row| value(row)).collect();
                 values.sort_unstable();
@@ -129,8 +159,15 @@ fn angle_table(all: &[Results<angle::Row>]) -> String {
 
 fn wrapping_table(all: &[Results<wrapping::Row>]) -> String {
     let mut table = Table::new(&[
-        "corpus", "bits", "punctuation", "white space between Han", "F1 at the best distance", "ahead of dropped and parts by", "recall at 1e-5 false",
-        "distance to the text with line breaks", "distance to the text without punctuation",
+        "corpus",
+        "bits",
+        "punctuation",
+        "white space between Han",
+        "F1 at the best distance",
+        "more than in the first row by",
+        "recall at 1e-5 false",
+        "distance to the text with line breaks",
+        "distance to the text without punctuation",
     ]);
     for results in all {
         let mut first = true;
@@ -139,17 +176,30 @@ fn wrapping_table(all: &[Results<wrapping::Row>]) -> String {
             let plain = rows.iter().find(|row| row.variant == wrapping::VARIANTS[0]);
             for row in &rows {
                 let ahead: Vec<f64> = plain.map_or(Vec::new(), |plain| {
-                    row.summary.f1_resampled.iter().zip(&plain.summary.f1_resampled).map(|(a, b)| a - b).collect()
+                    row.summary
+                        .f1_resampled
+                        .iter()
+                        .zip(&plain.summary.f1_resampled)
+                        .map(|(a, b)| a - b)
+                        .collect()
                 });
                 let interval = |(mean, half): (f64, f64)| format!("{mean:.2} ± {half:.2}");
                 table.line(&[
-                    if std::mem::take(&mut first) { source(&results.sample).title.into() } else { String::new() },
+                    if std::mem::take(&mut first) {
+                        source(&results.sample).title.into()
+                    } else {
+                        String::new()
+                    },
                     width.to_string(),
                     if row.variant.punctuation_parts { "parts words" } else { "dropped" }.into(),
                     if row.variant.space_joins { "dropped" } else { "parts words" }.into(),
                     share(row.summary.f1),
                     plain.map_or(String::new(), |plain| {
-                        format!("{:+.3} ± {}", row.summary.f1 - plain.summary.f1, share(1.96 * deviation(&ahead)))
+                        format!(
+                            "{:+.3} ± {}",
+                            row.summary.f1 - plain.summary.f1,
+                            share(1.96 * deviation(&ahead))
+                        )
                     }),
                     maybe(row.summary.recall_1e5),
                     interval(row.wrapped),

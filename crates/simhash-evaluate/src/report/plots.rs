@@ -35,7 +35,10 @@ fn default_row(results: &Results<settings::Row>, width: u32) -> Option<&settings
 fn by_distance(all: &All, width: u32) -> Vec<Panel> {
     let most = width as usize * 3 / 8;
     let lines = |measure: fn(crate::metrics::Confusion) -> f64| -> Vec<Line> {
-        let corpora = all.settings.iter().filter_map(|results| default_row(results, width).map(|row| (&results.sample, row)));
+        let corpora = all
+            .settings
+            .iter()
+            .filter_map(|results| default_row(results, width).map(|row| (&results.sample, row)));
         let line = |(sample, row)| {
             let points = (0..=most).map(|d| (d as f64, measure(decision(sample, row, d)))).collect();
             Line::new(source(sample).title, points)
@@ -56,12 +59,16 @@ fn by_distance(all: &All, width: u32) -> Vec<Panel> {
 
 /// Distances of duplicates by similarity, and of others, as shares.
 fn histograms(all: &All, width: u32) -> Vec<Panel> {
-    let corpora = all.settings.iter().filter_map(|results| default_row(results, width).map(|row| (&results.sample, row)));
+    let corpora = all
+        .settings
+        .iter()
+        .filter_map(|results| default_row(results, width).map(|row| (&results.sample, row)));
     corpora
         .map(|(sample, row)| {
             let line = |label: &str, counts: &[u64]| {
                 let all: u64 = counts.iter().sum();
-                let points = counts.iter().enumerate().map(|(d, &count)| (d as f64, count as f64 / all.max(1) as f64));
+                let points =
+                    counts.iter().enumerate().map(|(d, &count)| (d as f64, count as f64 / all.max(1) as f64));
                 Line::new(label, points.take(width as usize * 3 / 4).collect())
             };
             let bands = ["J >= 0.9", "0.7 to 0.9", "0.5 to 0.7"];
@@ -106,7 +113,9 @@ fn methods(all: &All, path: &Path) -> Result<(), Box<dyn Error>> {
     let lines: Vec<(String, Vec<f64>)> = chosen
         .iter()
         .map(|&method| {
-            let f1 = |(length, width)| Combined::of(&all.of(length), method, width).map_or(0.0, |combined| combined.f1());
+            let f1 = |(length, width)| {
+                Combined::of(&all.of(length), method, width).map_or(0.0, |combined| combined.f1())
+            };
             (method.label(), groups.map(f1).into())
         })
         .collect();
@@ -134,7 +143,8 @@ fn esimhash_panels(all: &All) -> Vec<Panel> {
         let found = |method| {
             let points = PERCENTS.iter().filter_map(|&percent| {
                 let row = row(results, method, "passage", percent)?;
-                let recalls: Vec<f64> = decisions(row, PUBLISHED_DISTANCE).iter().map(|d| d.recall()).collect();
+                let recalls: Vec<f64> =
+                    decisions(row, PUBLISHED_DISTANCE).iter().map(|d| d.recall()).collect();
                 Some((f64::from(percent), mean_and_interval(&recalls).0))
             });
             points.collect()
@@ -148,7 +158,8 @@ fn esimhash_panels(all: &All) -> Vec<Panel> {
             lines,
         });
         let sweep = |method| {
-            let points = row(results, method, "all", 15).map(|row| (1..=MOST).map(|d| (d as f64, mean_f1(row, d))).collect());
+            let points = row(results, method, "all", 15)
+                .map(|row| (1..=MOST).map(|d| (d as f64, mean_f1(row, d))).collect());
             points.unwrap_or_default()
         };
         all_panels.push(Panel {
@@ -169,8 +180,9 @@ fn angles(all: &All) -> Vec<Panel> {
             let step = f64::from(width) / 64.0;
             let points = (0..26).filter_map(|bin| {
                 let inside = results.rows.iter().filter(|row| (predicted(row, width) / step) as u32 == bin);
-                let measured: Vec<f64> =
-                    inside.map(|row| f64::from(if width == 64 { row.distance64 } else { row.distance128 })).collect();
+                let measured: Vec<f64> = inside
+                    .map(|row| f64::from(if width == 64 { row.distance64 } else { row.distance128 }))
+                    .collect();
                 (measured.len() >= 5).then(|| ((f64::from(bin) + 0.5) * step, mean_and_interval(&measured).0))
             });
             Line::new(source(&results.sample).title, points.collect())

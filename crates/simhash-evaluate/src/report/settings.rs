@@ -35,8 +35,16 @@ pub fn facts(all: &All, facts: &mut Facts) {
 
 fn samples(all: &All) -> String {
     let mut table = Table::new(&[
-        "corpus", "documents", "median, characters", "pairs of one group: J >= 0.9", "0.7 to 0.9", "0.5 to 0.7", "below 0.5",
-        "other pairs", "left out", "others, to train on",
+        "corpus",
+        "documents",
+        "median, characters",
+        "pairs of one group: J >= 0.9",
+        "0.7 to 0.9",
+        "0.5 to 0.7",
+        "below 0.5",
+        "other pairs",
+        "left out",
+        "others, to train on",
     ]);
     for sample in all.settings.iter().map(|results| &results.sample) {
         let [a, b, c, d] = sample.pairs.map(|pairs| thousands(pairs as u64));
@@ -63,8 +71,16 @@ fn default_row(results: &Results<Row>, width: u32) -> Option<&Row> {
 /// The default at several distances, corpus by corpus.
 fn tradeoff(all: &All) -> String {
     let mut table = Table::new(&[
-        "corpus", "bits", "distance", "recall: J >= 0.9", "0.7 to 0.9", "0.5 to 0.7", "below 0.5", "other pairs taken, a million",
-        "precision", "F1",
+        "corpus",
+        "bits",
+        "distance",
+        "recall: J >= 0.9",
+        "0.7 to 0.9",
+        "0.5 to 0.7",
+        "below 0.5",
+        "other pairs taken, a million",
+        "precision",
+        "F1",
     ]);
     for results in &all.settings {
         for width in WIDTHS {
@@ -96,11 +112,19 @@ fn tradeoff(all: &All) -> String {
 /// The twelve best of all corpora, and what is simplest.
 fn ranking(ranked: &[Combined<'_>]) -> String {
     let mut table = Table::new(&[
-        "settings", "F1, mean of best distances", "behind the first by", "F1 at the published distance", "recall at 1e-5 false", "one distance for all", "F1 there",
+        "settings",
+        "F1, mean of best distances",
+        "behind the first by",
+        "F1 at the published distance",
+        "recall at 1e-5 false",
+        "one distance for all",
+        "F1 there",
     ]);
     let Some(first) = ranked.first() else { return table.finish() };
     let simple = |method: Method| method == Method::default_of_simhash() || is_plain(method);
-    for (place, combined) in ranked.iter().enumerate().filter(|(place, combined)| *place < 10 || simple(combined.method)) {
+    for (place, combined) in
+        ranked.iter().enumerate().filter(|(place, combined)| *place < 10 || simple(combined.method))
+    {
         let (behind, interval) = combined.behind(first);
         let (distance, f1) = combined.common();
         let mark = if combined.method == Method::default_of_simhash() { "**" } else { "" };
@@ -145,7 +169,8 @@ fn of_the_default(ranked: &[Combined<'_>], name: &str, facts: &mut Facts) {
 /// Mean F1 at the best distances: features by weights.
 fn matrix(corpora: &[&Results<Row>]) -> String {
     by_features_and_weights(corpora, "64 / 128 bits", |features, method| {
-        let value = |width| Combined::of(corpora, Method { features, ..method }, width).map(|combined| combined.f1());
+        let value =
+            |width| Combined::of(corpora, Method { features, ..method }, width).map(|combined| combined.f1());
         match WIDTHS.map(value) {
             [Some(narrow), Some(wide)] => format!("{} / {}", share(narrow), share(wide)),
             _ => "–".into(),
@@ -157,7 +182,9 @@ fn matrix(corpora: &[&Results<Row>]) -> String {
 fn recall_matrix(corpora: &[&Results<Row>], width: u32) -> String {
     by_features_and_weights(corpora, "1e-5 / 1e-6", |features, method| {
         let combined = Combined::of(corpora, Method { features, ..method }, width);
-        combined.map_or("–".into(), |combined| format!("{} / {}", share(combined.recall_1e5()), maybe(combined.recall_1e6())))
+        combined.map_or("–".into(), |combined| {
+            format!("{} / {}", share(combined.recall_1e5()), maybe(combined.recall_1e6()))
+        })
     })
 }
 
@@ -177,13 +204,14 @@ fn by_features_and_weights(
             columns.push((method.weight, method.capped));
         }
     }
-    let names = columns.iter().map(|(weight, capped)| format!("{weight}{}", if *capped { ", capped" } else { "" }));
+    let names =
+        columns.iter().map(|(weight, capped)| format!("{weight}{}", if *capped { ", capped" } else { "" }));
     let head: Vec<String> = std::iter::once(corner.to_owned()).chain(names).collect();
     let mut table = Table::new(&head);
     for features in kinds {
-        let cells = columns.iter().map(|&(weight, capped)| {
-            cell(features, Method { capped, ..Method::new(features, weight) })
-        });
+        let cells = columns
+            .iter()
+            .map(|&(weight, capped)| cell(features, Method { capped, ..Method::new(features, weight) }));
         let line: Vec<String> = std::iter::once(features.label()).chain(cells).collect();
         table.line(&line);
     }
@@ -194,7 +222,10 @@ fn by_features_and_weights(
 /// the same, if they have fifty such pairs.
 fn recommended(all: &All, length: Length) -> String {
     let mut table = Table::new(&[
-        "pairs with a similarity of at least", "64 bits: distance", "other pairs taken, a million", "128 bits: distance",
+        "pairs with a similarity of at least",
+        "64 bits: distance",
+        "other pairs taken, a million",
+        "128 bits: distance",
         "other pairs taken, a million",
     ]);
     for least in SIMILARITIES {
@@ -215,7 +246,11 @@ fn recommendation(all: &All, length: Length, least: f64, width: u32) -> (String,
         .filter(|distances: &Vec<usize>| distances.len() >= 50)
         .collect();
     let found = |distance: usize| {
-        mean(distances.iter().map(|all| all.iter().filter(|&&d| d <= distance).count() as f64 / all.len() as f64))
+        mean(
+            distances
+                .iter()
+                .map(|all| all.iter().filter(|&&d| d <= distance).count() as f64 / all.len() as f64),
+        )
     };
     let Some(distance) = (0..width as usize / 2).find(|&distance| found(distance) >= FOUND) else {
         return ("–".into(), "–".into());
