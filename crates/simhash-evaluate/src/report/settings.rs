@@ -18,6 +18,13 @@ const SIMILARITIES: [f64; 6] = [0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
 const FOUND: f64 = 0.95;
 
 pub fn facts(all: &All, facts: &mut Facts) {
+    let corpora: Vec<&Results<Row>> = all.settings.iter().collect();
+    for width in WIDTHS {
+        // What a default may be: nothing that has to be trained.
+        let mut ranked = Combined::ranked(&corpora, width);
+        ranked.retain(|combined| !combined.method.needs_model());
+        of_the_default(&ranked, &format!("all-{width}"), facts);
+    }
     facts.insert("samples".into(), samples(all));
     facts.insert("tradeoff".into(), tradeoff(all));
     for (length, name) in LENGTHS {
@@ -146,6 +153,7 @@ fn is_plain(method: Method) -> bool {
     method.features == Features::words(1) && !method.needs_model() && method.weight != Weight::Level
 }
 
+/// What the prose quotes.
 fn of_the_default(ranked: &[Combined<'_>], name: &str, facts: &mut Facts) {
     let default = ranked.iter().position(|combined| combined.method == Method::default_of_simhash());
     let (Some(first), Some(place)) = (ranked.first(), default) else { return };
@@ -164,6 +172,19 @@ fn of_the_default(ranked: &[Combined<'_>], name: &str, facts: &mut Facts) {
     fact("winner", first.method.label());
     fact("winner-f1", share(first.f1()));
     fact("settings-compared", ranked.len().to_string());
+    let others = [
+        ("pairs", Method::new(Features::words(2), Weight::Uniform)),
+        ("tf", Method::new(Features::words(1), Weight::Tf)),
+        ("log", Method::new(Features::words(1), Weight::Log)),
+        ("model", Method::new(Features::characters(3), Weight::Tfidf)),
+    ];
+    for (what, method) in others {
+        let Some(combined) = ranked.iter().find(|combined| combined.method == method) else { continue };
+        fact(&format!("f1-{what}"), share(combined.f1()));
+        fact(&format!("distance-{what}"), combined.common().0.to_string());
+        let (ahead, interval) = combined.behind(default);
+        fact(&format!("default-ahead-of-{what}"), format!("{} ± {}", share(ahead), share(interval)));
+    }
 }
 
 /// Mean F1 at the best distances: features by weights.
