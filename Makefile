@@ -1,7 +1,7 @@
 # Every target sets up what it needs and says one line a step; the work is in scripts/.
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
-.PHONY: help build install uninstall demo demo-stop test soak bench lint clean
+.PHONY: help build install uninstall demo demo-stop test soak bench evaluate lint clean
 
 help:
 	@echo 'make build      compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names'
@@ -10,6 +10,7 @@ help:
 	@echo 'make test       unit, property, doc, regression, isolation and cluster tests'
 	@echo 'make soak       the cluster tests at full length: an hour or more'
 	@echo 'make bench      speed of the core and of SQL'
+	@echo 'make evaluate   which settings find what: docs/evaluation.md; CORPORA=DIR measures the corpora there too'
 	@echo 'make lint       formatting, clippy, shellcheck'
 	@echo 'make clean      remove everything that was built, and the demo server'
 
@@ -41,6 +42,10 @@ soak:
 bench:
 	@scripts/setup.sh build
 	@scripts/bench.sh
+
+evaluate:
+	@scripts/setup.sh build
+	@scripts/evaluate.sh
 
 lint:
 	@scripts/setup.sh build

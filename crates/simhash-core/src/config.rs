@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 ///
 /// ```
 /// use simhash_core::config::{Config, Tokenizer};
-/// let config: Config = r#"{"shingle": 2, "tokenizer": "char", "weight": "log"}"#.parse().unwrap();
+/// let config: Config = r#"{"shingle": 2, "tokenizer": "char", "weight": "uniform"}"#.parse().unwrap();
 /// assert_eq!(config.tokenizer, Tokenizer::Char);
 /// assert_eq!(config.to_string(), r#"{"tokenizer": "char", "shingle": 2}"#);
 /// assert_eq!(Config::default().to_string(), "{}");
@@ -92,7 +92,7 @@ choice! {
 
 choice! {
     /// What a distinct feature weighs.
-    Weight, default Log, {
+    Weight, default Uniform, {
         /// 1.
         Uniform = "uniform",
         /// Its number of occurrences.
@@ -151,7 +151,7 @@ choice! {
         Simplified = "simplified",
         /// Punctuation and symbols other than emoji dropped.
         Punctuation = "punctuation",
-        /// Invisible format characters dropped, runs of white space become one space, none at the ends.
+        /// Invisible format characters dropped, runs of white space become one space, none at the ends and between Han characters.
         Space = "space",
     }
 }

@@ -15,7 +15,7 @@ fn canonical_forms() {
         ("{}", "{}"),
         (" { } ", "{}"),
         (
-            r#"{"tokenizer":"auto","shingle":1,"weight":"log","stopwords":"none","hmm":true,"position":"none"}"#,
+            r#"{"tokenizer":"auto","shingle":1,"weight":"uniform","stopwords":"none","hmm":true,"position":"none"}"#,
             "{}",
         ),
         (r#"{"normalize":["space","punctuation","simplified","lower","nfkc"]}"#, "{}"),

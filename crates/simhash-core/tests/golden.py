@@ -81,7 +81,7 @@ def problems_of(vector):
             if vector["tokens"] != normalized.split():
                 yield f"tokens should be {normalized.split()!r}"
     counts = features_of(vector["tokens"], config.get("shingle", 1))
-    scheme = config.get("weight", "log")
+    scheme = config.get("weight", "uniform")
     weights = vector["weights"]
     if scheme != "level":
         cap = config.get("cap", math.inf)

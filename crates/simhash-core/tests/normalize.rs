@@ -133,6 +133,23 @@ fn drop_punctuation(stretch: &str) -> String {
     out
 }
 
+/// One space between words, but none between Han characters.
+fn join_words<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let mut out = String::new();
+    let mut before: Option<&str> = None;
+    for word in words {
+        if let Some(before) = before {
+            let last = before.chars().rev().find(|&c| !is_attached(c));
+            if !(last.is_some_and(is_han) && word.starts_with(is_han)) {
+                out.push(' ');
+            }
+        }
+        out.push_str(word);
+        before = Some(word);
+    }
+    out
+}
+
 fn reference(text: &str, steps: NormalizeSteps) -> String {
     let mut text = map_characters(text, steps);
     if steps.contains(NormalizeStep::Punctuation) {
@@ -146,7 +163,7 @@ fn reference(text: &str, steps: NormalizeSteps) -> String {
         text = out;
     }
     if steps.contains(NormalizeStep::Space) {
-        text = text.split(is_white).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        text = join_words(text.split(is_white).filter(|word| !word.is_empty()));
     }
     text
 }
@@ -187,7 +204,8 @@ fn examples() {
         ("ＦＵＬＬ　ｗｉｄｔｈ １２３", "full width 123"),
         ("Straße ΣΊΣΥΦΟΣ", "strasse σίσυφοσ"),
         ("Cafe\u{301} café", "café café"),
-        ("萬國碼 資訊 臺灣", "万国码 资讯 台湾"),
+        ("萬國碼 資訊 臺灣", "万国码资讯台湾"),
+        ("总 则\r\n　第一条 the law，\n法 1 条", "总则第一条 the law 法 1 条"),
         ("a\u{200B}b c\u{AD}d \u{FEFF}e\u{202E}", "ab cd e"),
         ("👍🏽 ok 👨\u{200D}👩 !", "👍🏽 ok 👨👩"),
         ("a\u{0}b\u{1F}c", "a b c"),

@@ -141,7 +141,8 @@ fn features_say_what_was_hashed() {
     assert_eq!(listed("b a b c b", r#"{"weight": "tf", "cap": 2.5}"#), "b:2.5|a:1|c:1");
     assert_eq!(listed("b a b c b", r#"{"weight": "uniform", "shingle": 2}"#), "b a:1|a b:1|b c:1|c b:1");
     // 1 + ln 3 = 2.0986 in units of 1/1024.
-    assert_eq!(listed("b a b c b", "{}"), "b:2.0986328|a:1|c:1");
+    assert_eq!(listed("b a b c b", r#"{"weight": "log"}"#), "b:2.0986328|a:1|c:1");
+    assert_eq!(listed("b a b c b", "{}"), "b:1|a:1|c:1");
     assert_eq!(listed("two words", r#"{"shingle": 5}"#), "two words:1");
     assert_eq!(
         listed("的大象 the encyclopaedia", r#"{"weight": "level"}"#),

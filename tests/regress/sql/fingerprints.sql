@@ -61,7 +61,7 @@ SELECT count(*) AS wrong FROM (
   (SELECT id, t, count(*) FROM fingerprints_t, unnest(simhash_tokens(body)) t GROUP BY id, t
    EXCEPT ALL SELECT id, feature, weight::bigint FROM fingerprints_t, simhash_features(body, '{"weight": "tf"}'))
 ) s;
-SELECT feature, weight FROM simhash_features('the cat sat on the mat the end');
+SELECT feature, weight FROM simhash_features('the cat sat on the mat the end', '{"weight": "log"}');
 SELECT feature, weight FROM simhash_features('the cat sat on the mat', '{"shingle": 3, "weight": "uniform"}');
 SELECT feature FROM simhash_features('two words', '{"shingle": 5}');
 SELECT simhash_tokens('能力比学历重要性高'), simhash_tokens('能力abc高', '{"tokenizer": "char"}');

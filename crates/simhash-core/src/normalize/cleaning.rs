@@ -2,7 +2,8 @@
 //!
 //! Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and `bar` in
 //! `foo/bar`, but not in `don't`, `3.14` or `snake_case`; and never beside a Han character, because Han text
-//! has no spaces. A combining mark or an invisible character on dropped punctuation, on white space or at the start
+//! has no spaces. For the same reason white space between two Han characters is dropped: a line break there, or the
+//! spaces of a justified or wrapped text, part no words. A combining mark or an invisible character on dropped punctuation, on white space or at the start
 //! of the text goes too. A dropped symbol that UAX #29 takes for a letter (Ⓐ) and an invisible
 //! character beside punctuation always leave a space.
 
@@ -31,6 +32,8 @@ pub(super) struct Cleaner<'a> {
     lower: bool,
     /// The last kept character, marks aside; `None` after white space and at the start.
     last: Option<Properties>,
+    /// Whether the last character written, marks aside, is Han.
+    after_han: bool,
     gap: Option<Gap>,
     /// White space was met and not written yet.
     pending_space: bool,
@@ -43,7 +46,17 @@ impl<'a> Cleaner<'a> {
         let [lower, punctuation, space] =
             [NormalizeStep::Lower, NormalizeStep::Punctuation, NormalizeStep::Space]
                 .map(|step| steps.contains(step));
-        Cleaner { out, punctuation, space, lower, last: None, gap: None, pending_space: false, orphans: true }
+        Cleaner {
+            out,
+            punctuation,
+            space,
+            lower,
+            last: None,
+            after_han: false,
+            gap: None,
+            pending_space: false,
+            orphans: true,
+        }
     }
 
     /// Appends a mapped character, or notes what it does to the ones after it.
@@ -86,6 +99,7 @@ impl<'a> Cleaner<'a> {
         self.orphans = false;
         if !set.any(Properties::EXTENDS) {
             self.last = Some(set);
+            self.after_han = set.any(Properties::HAN);
         }
     }
 
@@ -98,6 +112,7 @@ impl<'a> Cleaner<'a> {
         self.out.push_str(han);
         self.orphans = false;
         self.last = Some(HAN);
+        self.after_han = true;
     }
 
     /// The number of bytes of punctuation `bytes` starts with that vanishes between two Han characters, whatever
@@ -114,7 +129,9 @@ impl<'a> Cleaner<'a> {
             (Some(gap), Some(last)) => !gap.vanishes(last, next),
             _ => false,
         };
-        if std::mem::take(&mut self.pending_space) || held_apart {
+        let between_han = self.after_han && next.any(Properties::HAN);
+        if std::mem::take(&mut self.pending_space) && !between_han || held_apart {
+            self.after_han = false;
             self.push_space();
         }
     }
@@ -151,6 +168,7 @@ impl<'a> Cleaner<'a> {
                 self.out.push_str(&text[at..at + length]);
                 at += length;
                 self.last = Some(properties(char::from(bytes[at - 1])));
+                self.after_han = false;
                 self.orphans = false;
             }
             let white = ascii::white_length(&bytes[at..]);

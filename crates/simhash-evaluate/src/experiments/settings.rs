@@ -1,0 +1,148 @@
+//! Every sensible setting of simhash over all pairs of a corpus: what it finds at which distance.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use simhash_core::Fingerprint;
+use simhash_core::config::{Position, Weight};
+use simhash_core::models::Model;
+
+use super::Prepared;
+use crate::corpus::SEED;
+use crate::method::{Features, Method};
+use crate::metrics::{Confusion, Distances, Resamples, Wanted, at_rate, best, confusions, similar};
+use crate::results::rounded;
+
+/// One setting on one corpus.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Row {
+    pub method: Method,
+    pub width: u32,
+    /// Of pairs of one group, by band of similarity, the number at distances 0, 1, 2, ... up to three eighths of the width.
+    pub duplicates: [Vec<u64>; 4],
+    /// Of pairs of different groups.
+    pub others: Vec<u64>,
+    pub summary: Summary,
+}
+
+/// What one looks at first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summary {
+    /// At the published distance, 3 of 64 or 10 of 128.
+    pub f1_published: f64,
+    /// The distance with the greatest F1.
+    pub best: usize,
+    pub f1: f64,
+    pub precision: f64,
+    pub recall: f64,
+    /// F1 at that distance in resamples of the groups.
+    pub f1_resampled: Vec<f64>,
+    /// The greatest distance that takes at most 1e-5 of the other pairs, and the recall there.
+    pub distance_1e5: Option<usize>,
+    pub recall_1e5: Option<f64>,
+    pub recall_1e6: Option<f64>,
+    pub recall_1e5_resampled: Vec<f64>,
+}
+
+/// The published distance of near-duplicates.
+pub fn published(width: u32) -> usize {
+    if width == 64 { 3 } else { 10 }
+}
+
+impl Summary {
+    pub fn new(
+        prepared: &Prepared,
+        distances: &Distances,
+        resamples: &Resamples,
+        wanted: Wanted,
+        published: usize,
+    ) -> Self {
+        let truth = &prepared.truth;
+        let curve = confusions(truth, distances, wanted);
+        let best = best(&curve);
+        let resampled = |distance, measure: fn(Confusion) -> f64| -> Vec<f64> {
+            let found = resamples.confusions(truth, distances, distance, wanted);
+            found.into_iter().map(|confusion| rounded(measure(confusion), 4)).collect()
+        };
+        let recall_at = |rate| at_rate(&curve, rate).map(|distance| rounded(curve[distance].recall(), 4));
+        let distance_1e5 = at_rate(&curve, 1e-5);
+        Summary {
+            f1_published: rounded(curve[published].f1(), 4),
+            best,
+            f1: rounded(curve[best].f1(), 4),
+            precision: rounded(curve[best].precision(), 4),
+            recall: rounded(curve[best].recall(), 4),
+            f1_resampled: resampled(best, Confusion::f1),
+            distance_1e5,
+            recall_1e5: recall_at(1e-5),
+            recall_1e6: recall_at(1e-6),
+            recall_1e5_resampled: distance_1e5
+                .map_or(Vec::new(), |distance| resampled(distance, Confusion::recall)),
+        }
+    }
+}
+
+const WEIGHTS: [Weight; 6] =
+    [Weight::Uniform, Weight::Tf, Weight::Log, Weight::Level, Weight::Idf, Weight::Tfidf];
+
+/// What is compared: features of one kind together, for they share a model.
+pub fn grid() -> Vec<(Features, Vec<Method>)> {
+    let (words, characters) = (Features::words, Features::characters);
+    let all = [words(1), words(2), words(3), characters(2), characters(3), characters(4)];
+    let fewer = [words(1).without_stop_words(), words(2).without_stop_words()];
+    let of = |features: Features, weights: &[Weight]| {
+        weights.iter().map(|&weight| Method::new(features, weight)).collect()
+    };
+    let mut grid: Vec<(Features, Vec<Method>)> = Vec::new();
+    for features in all {
+        let mut methods: Vec<Method> = of(features, &WEIGHTS);
+        for capped in [false, true] {
+            methods.push(Method { capped, ..Method::new(features, Weight::Entropy) });
+        }
+        if features == words(1) {
+            for position in [Position::Paper, Position::Bucket, Position::Spread] {
+                methods.push(Method { capped: true, position, ..Method::new(features, Weight::Entropy) });
+            }
+        }
+        grid.push((features, methods));
+    }
+    grid.extend(fewer.map(|features| (features, of(features, &[Weight::Uniform, Weight::Tf, Weight::Log]))));
+    grid
+}
+
+pub fn run(prepared: &Prepared) -> Vec<Row> {
+    let resamples = Resamples::new(&prepared.truth, SEED);
+    let mut rows = Vec::new();
+    for (features, methods) in grid() {
+        let model =
+            methods.iter().any(|method| method.needs_model()).then(|| features.train(&prepared.training));
+        for method in methods {
+            rows.push(row::<u64>(prepared, method, model.as_ref(), &resamples));
+            rows.push(row::<u128>(prepared, method, model.as_ref(), &resamples));
+        }
+    }
+    rows
+}
+
+fn row<F: Fingerprint>(
+    prepared: &Prepared,
+    method: Method,
+    model: Option<&Arc<Model>>,
+    resamples: &Resamples,
+) -> Row {
+    let distances = prepared.distances(&method.fingerprints::<F>(&prepared.texts(), model));
+    // Of the default everything is kept, for histograms.
+    let whole = method == Method::default_of_simhash();
+    let kept = if whole { F::BITS as usize } else { F::BITS as usize * 3 / 8 } + 1;
+    let summary = Summary::new(prepared, &distances, resamples, similar, published(F::BITS));
+    Row {
+        method,
+        width: F::BITS,
+        duplicates: distances.by_band(&prepared.truth).map(|mut counts| {
+            counts.truncate(kept);
+            counts
+        }),
+        others: distances.others[..kept].to_vec(),
+        summary,
+    }
+}

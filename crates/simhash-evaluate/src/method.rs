@@ -1,0 +1,125 @@
+//! The settings that are compared, and the fingerprints by them.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use simhash_core::config::{Cap, Config, Position, StopWords, Tokenizer, Weight};
+use simhash_core::models::{Model, train::Trainer};
+use simhash_core::{Fingerprint, Simhasher};
+
+use crate::corpus::Document;
+
+/// What a text is cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Features {
+    pub tokenizer: Tokenizer,
+    pub shingle: usize,
+    pub stopwords: StopWords,
+}
+
+impl Features {
+    pub const fn words(shingle: usize) -> Self {
+        Features { tokenizer: Tokenizer::Auto, shingle, stopwords: StopWords::None }
+    }
+
+    pub const fn characters(shingle: usize) -> Self {
+        Features { tokenizer: Tokenizer::Char, ..Features::words(shingle) }
+    }
+
+    pub const fn without_stop_words(self) -> Self {
+        Features { stopwords: StopWords::Auto, ..self }
+    }
+
+    pub fn config(self) -> Config {
+        let Features { tokenizer, shingle, stopwords } = self;
+        Config { tokenizer, shingle, stopwords, ..Config::default() }
+    }
+
+    pub fn label(self) -> String {
+        let of = if self.tokenizer == Tokenizer::Char { "character" } else { "word" };
+        let what = match self.shingle {
+            1 => format!("{of}s"),
+            k => format!("{of} {k}-shingles"),
+        };
+        let stop = if self.stopwords == StopWords::None { "" } else { " without stop words" };
+        what + stop
+    }
+
+    /// The statistics of texts cut this way.
+    pub fn train(self, documents: &[Document]) -> Arc<Model> {
+        let mut trainer = Trainer::new(&self.config()).expect("no model is needed to train one");
+        for document in documents {
+            trainer.add(&document.text, &mut || ()).expect("fewer than 2^32 terms");
+        }
+        Arc::new(trainer.finish(None))
+    }
+}
+
+/// One way to make fingerprints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Method {
+    pub features: Features,
+    pub weight: Weight,
+    pub position: Position,
+    /// Whether weights are cut at the 90th percentile of the model's.
+    pub capped: bool,
+}
+
+impl Method {
+    pub const fn new(features: Features, weight: Weight) -> Self {
+        Method { features, weight, position: Position::None, capped: false }
+    }
+
+    /// `simhash` as it is when nothing is configured.
+    pub fn default_of_simhash() -> Self {
+        let config = Config::default();
+        let Config { tokenizer, shingle, stopwords, weight, position, .. } = config;
+        Method { features: Features { tokenizer, shingle, stopwords }, weight, position, capped: false }
+    }
+
+    pub fn needs_model(self) -> bool {
+        self.capped || matches!(self.weight, Weight::Idf | Weight::Tfidf | Weight::Entropy)
+    }
+
+    pub fn label(self) -> String {
+        let cap = if self.capped { ", capped" } else { "" };
+        let position = match self.position {
+            Position::None => String::new(),
+            position => format!(", position {position}"),
+        };
+        format!("{}, {}{cap}{position}", self.features.label(), self.weight)
+    }
+
+    pub fn simhasher(self, model: Option<&Arc<Model>>) -> Simhasher {
+        let model = model.filter(|_| self.needs_model());
+        let config = Config {
+            weight: self.weight,
+            position: self.position,
+            cap: self.capped.then_some(Cap::Percentile(90)),
+            model: model.map(|_| "evaluation".to_owned()),
+            ..self.features.config()
+        };
+        match model {
+            Some(model) => {
+                Simhasher::with_model(config, Arc::clone(model)).expect("a model of these features")
+            }
+            None => Simhasher::new(config).expect("no model is needed"),
+        }
+    }
+
+    pub fn fingerprints<F: Fingerprint>(self, texts: &[&str], model: Option<&Arc<Model>>) -> Vec<Option<F>> {
+        texts
+            .par_iter()
+            .map_init(|| self.simhasher(model), |simhasher, text| simhasher.fingerprint(text, &mut || ()))
+            .collect()
+    }
+}
+
+/// The Hamming distance; a text without fingerprint is as far as can be from everything.
+pub fn apart<F: Fingerprint>(a: Option<F>, b: Option<F>) -> u32 {
+    match (a, b) {
+        (Some(a), Some(b)) => a.hamming(b),
+        _ => F::BITS,
+    }
+}

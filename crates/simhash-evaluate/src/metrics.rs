@@ -1,0 +1,307 @@
+//! Precision, recall and F1 of "a pair within the distance is a duplicate", and how sure they are.
+
+use rayon::prelude::*;
+
+use crate::random::Random;
+use crate::truth::{Truth, band};
+
+/// How a decision fared: pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Confusion {
+    /// Duplicates found.
+    pub tp: f64,
+    /// Others taken for duplicates.
+    pub fp: f64,
+    /// Duplicates missed.
+    pub fn_: f64,
+}
+
+impl Confusion {
+    /// tp / (tp + fp); 1 when nothing is found.
+    pub fn precision(self) -> f64 {
+        if self.tp + self.fp > 0.0 { self.tp / (self.tp + self.fp) } else { 1.0 }
+    }
+
+    /// tp / (tp + fn); 0 when there is nothing to find.
+    pub fn recall(self) -> f64 {
+        if self.tp + self.fn_ > 0.0 { self.tp / (self.tp + self.fn_) } else { 0.0 }
+    }
+
+    /// The harmonic mean of both, 2 tp / (2 tp + fp + fn).
+    pub fn f1(self) -> f64 {
+        if self.tp > 0.0 { 2.0 * self.tp / (2.0 * self.tp + self.fp + self.fn_) } else { 0.0 }
+    }
+}
+
+/// The distances of all pairs that count.
+#[derive(Debug, Default, Clone)]
+pub struct Distances {
+    /// Of the truth's pairs, in their order.
+    pub duplicates: Vec<u32>,
+    /// The number of other pairs at every distance.
+    pub others: Vec<u64>,
+    /// The nearest others: documents and distance; complete up to `near_to`.
+    near: Vec<(u32, u32, u32)>,
+    near_to: Option<u32>,
+}
+
+/// More others than this are not told apart: whoever takes so many is not interesting.
+const MOST_NEAR: usize = 20_000;
+
+impl Distances {
+    /// Measures all pairs; `distance` is at most `width`.
+    pub fn measure(truth: &Truth, width: u32, distance: impl Fn(usize, usize) -> u32 + Sync) -> Self {
+        let documents = truth.groups.len();
+        let near_limit = width / 4;
+        let (others, mut near) = (0..documents)
+            .into_par_iter()
+            .fold(
+                || (vec![0u64; width as usize + 1], Vec::new()),
+                |(mut others, mut near), a| {
+                    let unlabelled = &truth.unlabelled[a];
+                    for b in a + 1..documents {
+                        if truth.groups[a] == truth.groups[b]
+                            || !unlabelled.is_empty() && unlabelled.binary_search(&(b as u32)).is_ok()
+                        {
+                            continue;
+                        }
+                        let apart = distance(a, b);
+                        others[apart as usize] += 1;
+                        if apart <= near_limit {
+                            near.push((a as u32, b as u32, apart));
+                        }
+                    }
+                    (others, near)
+                },
+            )
+            .reduce(
+                || (vec![0; width as usize + 1], Vec::new()),
+                |(mut others, mut near), (more_others, more_near)| {
+                    others.iter_mut().zip(more_others).for_each(|(sum, more)| *sum += more);
+                    near.extend(more_near);
+                    (others, near)
+                },
+            );
+        let mut sum = 0;
+        let near_to = (0..=near_limit).take_while(|&d| {
+            sum += others[d as usize] as usize;
+            sum <= MOST_NEAR
+        });
+        let near_to = near_to.last();
+        near.retain(|&(_, _, d)| near_to.is_some_and(|to| d <= to));
+        let duplicates = truth.pairs.iter().map(|pair| distance(pair.a, pair.b)).collect();
+        Distances { duplicates, others, near, near_to }
+    }
+
+    /// At every distance, the number of duplicates of every band.
+    pub fn by_band(&self, truth: &Truth) -> [Vec<u64>; 4] {
+        let mut counts: [Vec<u64>; 4] = std::array::from_fn(|_| vec![0; self.others.len()]);
+        for (pair, &distance) in truth.pairs.iter().zip(&self.duplicates) {
+            counts[band(pair.similarity)][distance as usize] += 1;
+        }
+        counts
+    }
+}
+
+/// Which of the truth's pairs are to be found.
+pub type Wanted = fn(f64) -> bool;
+
+/// Pairs of one group with a similarity of 0.5 and more: what a reader would call near-duplicates.
+pub fn similar(similarity: f64) -> bool {
+    band(similarity) < 3
+}
+
+/// Pairs of one group.
+pub fn all(_: f64) -> bool {
+    true
+}
+
+/// The decision at every distance from 0 to the width.
+pub fn confusions(truth: &Truth, distances: &Distances, wanted: Wanted) -> Vec<Confusion> {
+    let mut found = vec![0.0; distances.others.len()];
+    let mut duplicates = 0.0;
+    for (pair, &distance) in truth.pairs.iter().zip(&distances.duplicates) {
+        if wanted(pair.similarity) {
+            found[distance as usize] += 1.0;
+            duplicates += 1.0;
+        }
+    }
+    let (mut tp, mut fp) = (0.0, 0.0);
+    let others = distances.others.iter();
+    found
+        .iter()
+        .zip(others)
+        .map(|(&found, &others)| {
+            tp += found;
+            fp += others as f64;
+            Confusion { tp, fp, fn_: duplicates - tp }
+        })
+        .collect()
+}
+
+/// The distance of the greatest F1, the smallest of equals.
+pub fn best(confusions: &[Confusion]) -> usize {
+    (0..confusions.len())
+        .rev()
+        .max_by(|&a, &b| confusions[a].f1().total_cmp(&confusions[b].f1()))
+        .unwrap_or(0)
+}
+
+/// The greatest distance at which at most `rate` of all other pairs are taken; `None` when 0 takes more, or when there are not
+/// 1 / `rate` of them to tell.
+pub fn at_rate(confusions: &[Confusion], rate: f64) -> Option<usize> {
+    let others = confusions.last()?.fp;
+    if others * rate < 1.0 {
+        return None;
+    }
+    (0..confusions.len()).rev().find(|&distance| confusions[distance].fp <= rate * others)
+}
+
+/// How often every group is in each of the samples drawn from the groups with replacement (the bootstrap).
+#[derive(Debug)]
+pub struct Resamples(Vec<Vec<f64>>);
+
+pub const RESAMPLES: usize = 40;
+
+impl Resamples {
+    pub fn new(truth: &Truth, seed: u64) -> Self {
+        let groups = truth.groups.iter().map(|&group| group as usize + 1).max().unwrap_or(0);
+        let mut random = Random::new(seed, "resample");
+        let sample = || {
+            let mut times = vec![0.0; groups];
+            (0..groups).for_each(|_| times[random.below(groups)] += 1.0);
+            times
+        };
+        Resamples(std::iter::repeat_with(sample).take(RESAMPLES).collect())
+    }
+
+    /// The decision at `distance` in every resample. Others beyond those told apart count once each.
+    pub fn confusions(
+        &self,
+        truth: &Truth,
+        distances: &Distances,
+        distance: usize,
+        wanted: Wanted,
+    ) -> Vec<Confusion> {
+        let known = distances.near_to.is_some_and(|to| distance as u32 <= to);
+        let plain: u64 = distances.others[..=distance].iter().sum();
+        let one = |times: &Vec<f64>| {
+            let mut confusion = Confusion::default();
+            for (pair, &apart) in truth.pairs.iter().zip(&distances.duplicates) {
+                if wanted(pair.similarity) {
+                    let times = times[truth.groups[pair.a] as usize];
+                    *(if apart as usize <= distance { &mut confusion.tp } else { &mut confusion.fn_ }) +=
+                        times;
+                }
+            }
+            confusion.fp = if known { 0.0 } else { plain as f64 };
+            for &(a, b, apart) in distances.near.iter().filter(|_| known) {
+                if apart as usize <= distance {
+                    confusion.fp +=
+                        times[truth.groups[a as usize] as usize] * times[truth.groups[b as usize] as usize];
+                }
+            }
+            confusion
+        };
+        self.0.iter().map(one).collect()
+    }
+}
+
+/// Mean and half the width of the 95 % confidence interval of a mean of independent observations (Student's t).
+pub fn mean_and_interval(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    if values.len() < 2 {
+        return (mean, 0.0);
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, student(values.len() - 1) * (variance / n).sqrt())
+}
+
+/// The 97.5th percentile of Student's t.
+fn student(freedom: usize) -> f64 {
+    const SMALL: [f64; 12] =
+        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
+    SMALL.get(freedom - 1).copied().unwrap_or(if freedom < 30 { 2.1 } else { 1.96 })
+}
+
+/// The standard deviation of resampled values: the standard error of what they are of.
+pub fn deviation(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1).max(1) as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::truth::Pair;
+
+    /// Five documents on a line; 0, 1, 2 are one group, 3 and 4 are others; 3 is an unlabelled twin of 1.
+    fn example() -> (Truth, Distances) {
+        let place = [0u32, 1, 4, 2, 9];
+        let pair = |a, b, similarity| Pair { a, b, similarity };
+        let truth = Truth {
+            groups: vec![0, 0, 0, 1, 2],
+            pairs: vec![pair(0, 1, 0.95), pair(0, 2, 0.6), pair(1, 2, 0.2)],
+            unlabelled: vec![vec![], vec![3], vec![], vec![], vec![]],
+        };
+        let distances = Distances::measure(&truth, 10, |a, b| place[a].abs_diff(place[b]));
+        (truth, distances)
+    }
+
+    #[test]
+    fn counts_by_hand() {
+        let confusion = Confusion { tp: 6.0, fp: 2.0, fn_: 4.0 };
+        assert_eq!((confusion.precision(), confusion.recall()), (0.75, 0.6));
+        assert!((confusion.f1() - 2.0 * 0.75 * 0.6 / 1.35).abs() < 1e-12);
+        let nothing = Confusion { fn_: 3.0, ..Confusion::default() };
+        assert_eq!((nothing.precision(), nothing.recall(), nothing.f1()), (1.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn all_pairs_by_hand() {
+        let (truth, distances) = example();
+        assert_eq!(distances.duplicates, [1, 4, 3]);
+        // Others: 0-3: 2, 0-4: 9, 1-4: 8, 2-3: 2, 2-4: 5, 3-4: 7; 1-3 does not count.
+        assert_eq!(distances.others, [0, 0, 2, 0, 0, 1, 0, 1, 1, 1, 0]);
+        assert_eq!(truth.others(), distances.others.iter().sum::<u64>());
+        let all = confusions(&truth, &distances, all);
+        assert_eq!(all[0], Confusion { tp: 0.0, fp: 0.0, fn_: 3.0 });
+        assert_eq!(all[4], Confusion { tp: 3.0, fp: 2.0, fn_: 0.0 });
+        // F1 at 1: 2 / (2 + 2) = 0.5, at 3: 4 / (4 + 2 + 1), at 4: 6 / (6 + 2).
+        assert_eq!(best(&all), 4);
+        let similar = confusions(&truth, &distances, similar);
+        assert_eq!(similar[4], Confusion { tp: 2.0, fp: 2.0, fn_: 0.0 });
+        // At 1: 2 / 3; at 4: 4 / 6: the smaller of equals.
+        assert_eq!(best(&similar), 1);
+        assert_eq!(distances.by_band(&truth)[2], [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_distance_of_a_rate() {
+        let (truth, distances) = example();
+        let all = confusions(&truth, &distances, all);
+        assert_eq!(at_rate(&all, 0.3), Some(1));
+        assert_eq!(at_rate(&all, 0.4), Some(4));
+        assert_eq!(at_rate(&all, 0.1), None, "six others cannot tell one in ten");
+    }
+
+    #[test]
+    fn resamples_weigh_groups() {
+        let (truth, distances) = example();
+        let resamples = Resamples(vec![vec![1.0, 1.0, 1.0], vec![2.0, 3.0, 0.0], vec![0.0, 3.0, 0.0]]);
+        let found = resamples.confusions(&truth, &distances, 2, all);
+        assert_eq!(found[0], confusions(&truth, &distances, all)[2]);
+        assert_eq!(found[1], Confusion { tp: 2.0, fp: 12.0, fn_: 4.0 });
+        assert_eq!(found[2], Confusion::default());
+    }
+
+    #[test]
+    fn intervals_by_hand() {
+        let (mean, half) = mean_and_interval(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(mean, 2.5);
+        // s = 1.2910, t(3) = 3.182: 3.182 * 1.2910 / 2.
+        assert!((half - 2.054).abs() < 1e-3);
+        assert!((deviation(&[1.0, 2.0, 3.0, 4.0]) - 1.2910).abs() < 1e-4);
+    }
+}
