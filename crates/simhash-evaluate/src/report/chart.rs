@@ -25,6 +25,8 @@ pub struct Panel {
     pub x: (String, f64, f64),
     pub y: (String, f64, f64),
     pub lines: Vec<Line>,
+    /// Where the labels hide least.
+    pub labels: SeriesLabelPosition,
 }
 
 const COLOURS: [RGBColor; 8] = [
@@ -88,8 +90,8 @@ where
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.8))
+        .position(panel.labels.clone())
+        .background_style(WHITE.mix(0.7))
         .border_style(BLACK.mix(0.2))
         .label_font((FONT, 11))
         .draw()?;

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
+use plotters::chart::SeriesLabelPosition;
 use simhash_core::config::{Position, Weight};
 
 use super::chart::{Line, Panel, bars, panels};
@@ -45,15 +46,16 @@ fn by_distance(all: &All, width: u32) -> Vec<Panel> {
         };
         corpora.map(line).collect()
     };
-    let panel = |name: &str, lines| Panel {
+    let panel = |name: &str, lines, labels| Panel {
+        labels,
         title: format!("{name}, simhash{} by default", if width == 64 { "" } else { "128" }),
         x: (format!("distance, of {width} bits"), 0.0, most as f64),
         y: (name.to_lowercase(), 0.0, 1.02),
         lines,
     };
     vec![
-        panel("Recall", lines(crate::metrics::Confusion::recall)),
-        panel("Precision", lines(crate::metrics::Confusion::precision)),
+        panel("Recall", lines(crate::metrics::Confusion::recall), SeriesLabelPosition::LowerRight),
+        panel("Precision", lines(crate::metrics::Confusion::precision), SeriesLabelPosition::LowerLeft),
     ]
 }
 
@@ -81,6 +83,7 @@ fn histograms(all: &All, width: u32) -> Vec<Panel> {
             lines.push(line("others", &row.others));
             let highest = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(0.0, f64::max);
             Panel {
+                labels: SeriesLabelPosition::UpperRight,
                 title: source(sample).title.into(),
                 x: (format!("distance, of {width} bits"), 0.0, f64::from(width) * 0.72),
                 y: ("share of pairs".into(), 0.0, highest.min(0.3) * 1.05),
@@ -152,6 +155,7 @@ fn esimhash_panels(all: &All) -> Vec<Panel> {
         lines.extend(shown.iter().map(|&(name, method)| Line::new(name, found(method))));
         let corpus = source(&results.sample).title;
         all_panels.push(Panel {
+            labels: SeriesLabelPosition::LowerLeft,
             title: format!("Found within 10: {corpus}"),
             x: ("one passage edited, at most %".into(), 5.0, 20.0),
             y: ("share found".into(), 0.0, 1.02),
@@ -163,6 +167,7 @@ fn esimhash_panels(all: &All) -> Vec<Panel> {
             points.unwrap_or_default()
         };
         all_panels.push(Panel {
+            labels: SeriesLabelPosition::LowerRight,
             title: format!("F1, 15 % in spans: {corpus}"),
             x: ("distance, of 128 bits".into(), 1.0, MOST as f64),
             y: ("F1".into(), 0.0, 1.02),
@@ -190,6 +195,7 @@ fn angles(all: &All) -> Vec<Panel> {
         let mut lines: Vec<Line> = all.angle.iter().map(line).collect();
         lines.push(Line { published: true, ..Line::new("f · angle / π", vec![(0.0, 0.0), (most, most)]) });
         Panel {
+            labels: SeriesLabelPosition::LowerRight,
             title: format!("Measured against predicted distance, {width} bits"),
             x: ("predicted from the cosine".into(), 0.0, most),
             y: ("measured, mean".into(), 0.0, most),
