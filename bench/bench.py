@@ -2,8 +2,8 @@
 
 usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 
-From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables; BIG=1 adds one of 50 million rows (BIG_ROWS says
-otherwise), without rivals. Figures of parts that do not run this time stay as they were.
+From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables, none for "" (then BIG alone runs); BIG=1 adds one of
+50 million rows (BIG_ROWS says otherwise), without rivals. Figures of parts that do not run this time stay as they were.
 """
 
 import json
@@ -126,18 +126,18 @@ def main():
     server = Server(*sys.argv[1:3])
     scales = [int(rows) for rows in os.environ.get("SCALES", "1000000 10000000").split()]
     figures = list(core_figures())
-    server.run("fingerprints.sql")
-    server.run("texts.sql")
     with tempfile.TemporaryDirectory() as directory:
-        server.save("SELECT to_json(body) FROM bench_texts ORDER BY md5(body)", f"{directory}/texts")
-        figures += rivals("texts", f"{directory}/texts")
+        if scales:
+            server.run("fingerprints.sql")
+            server.run("texts.sql")
+            server.save("SELECT to_json(body) FROM bench_texts ORDER BY md5(body)", f"{directory}/texts")
+            figures += rivals("texts", f"{directory}/texts")
         for rows in scales:
             server.run("index.sql", ROWS=str(rows), DATA="uniform", RIVALS="all")
             figures += server.throughput(rows)
             figures += beside_the_index(server, rows, "uniform", directory)
-            if (TOP / "bench/bulk.sql").exists():
-                server.run("bulk.sql", ROWS=str(rows))
-        for data in ("clusters", "zipf"):
+            server.run("bulk.sql", ROWS=str(rows))
+        for data in ("clusters", "zipf") if scales else ():
             rows = min(SKEWED_ROWS, max(scales))
             server.run("index.sql", ROWS=str(rows), DATA=data, RIVALS="all")
             figures += beside_the_index(server, rows, data, directory)
