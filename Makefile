@@ -9,7 +9,7 @@ help:
 	@echo 'make demo       near-duplicates in real texts, in a server of its own; make demo-stop ends it'
 	@echo 'make test       unit, property, doc, regression, isolation and cluster tests'
 	@echo 'make soak       the cluster tests at full length: an hour or more'
-	@echo 'make bench      speed of the core and of SQL'
+	@echo 'make bench      speed beside every rival; writes docs/benchmarks.md (BIG=1: also 50 million rows)'
 	@echo 'make evaluate   which settings find what: docs/evaluation.md; CORPORA=DIR measures the corpora there too'
 	@echo 'make lint       formatting, clippy, shellcheck'
 	@echo 'make clean      remove everything that was built, and the demo server'

@@ -101,13 +101,15 @@ impl<F: Key> Nearest<F> {
             let plan = index.plan(distance, self.leaves);
             cost::expected_leaves::<F>(&plan, self.leaves)
         };
-        let limit = (GROWTH * cost_of(self.least - 1)).min(PROBING_LIMIT * self.leaves);
+        let worth_probing = PROBING_LIMIT * self.leaves;
+        let limit = (GROWTH * cost_of(self.least - 1)).min(worth_probing);
         let mut reach = self.least;
         while reach < F::BITS && cost_of(reach + 1) <= limit {
             reach += 1;
         }
         self.reach = reach;
-        if cost_of(reach) > limit {
+        // One distance more may cost more than GROWTH times the last, and still be probed.
+        if cost_of(reach) > worth_probing {
             // Even the next distance is better swept: take as many rows along as may wait.
             self.reach = F::BITS;
             self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
