@@ -108,8 +108,8 @@ def texts(path):
         pairs = [json.loads(line) for line in lines]
     for kind in ("zh", "zh, short", "en", "en, short"):
         bodies = [body for text_kind, body in pairs if text_kind == kind]
-        for name, make in (("Python simhash", python_simhash), ("datasketch MinHash(128)", datasketch_minhash),
-                           ("jieba (Python), words alone", python_jieba)):
+        for name, make in (("Python simhash", python_simhash), ("datasketch MinHash(128), update", datasketch_update),
+                           ("datasketch MinHash(128), update_batch", datasketch_batch), ("jieba (Python), words alone", python_jieba)):
             if name.startswith("jieba") and kind.startswith("en"):
                 continue
             try:
@@ -126,16 +126,27 @@ def python_simhash():
     return Simhash
 
 
-def datasketch_minhash():
+def five_shingles(text):
+    """Of words, or of characters where there are no spaces between words."""
+    parts, glue = (list(text), "") if "一" <= max(text) <= "龥" else (text.split(), " ")
+    return [glue.join(parts[i:i + 5]).encode() for i in range(max(1, len(parts) - 4))]
+
+
+def datasketch_update():
     from datasketch import MinHash
 
     def work(text):
         signature = MinHash(num_perm=128)
-        words = text.split()
-        signature.update_batch([" ".join(words[i:i + 5]).encode() for i in range(max(1, len(words) - 4))])
-        return signature
+        for shingle in five_shingles(text):
+            signature.update(shingle)
 
     return work
+
+
+def datasketch_batch():
+    from datasketch import MinHash
+
+    return lambda text: MinHash(num_perm=128).update_batch(five_shingles(text))
 
 
 def python_jieba():
