@@ -178,8 +178,7 @@ SELECT count(*) FROM plans WHERE fp <@ hamming_ball('0000000000000000', 30) AND 
 SELECT force('seq');
 SELECT count(*) FROM plans WHERE fp <@ hamming_ball('0000000000000000', 30) AND id BETWEEN 1 AND 1500;
 
--- Nearest first probes for as long as that is cheaper than a sweep, however much dearer one distance more is: with two
--- blocks distance 2 costs five times distance 1 here, and a sweep reads 190 leaves.
+-- The nearest row, at distance 2 of two blocks, is found by probing: a sweep reads 190 leaves.
 CREATE TABLE deep AS SELECT i AS id, random64(i::text) AS fp FROM generate_series(1, 100000) i;
 CREATE INDEX deep_fp ON deep USING simhash (fp) WITH (blocks = 2);
 CREATE FUNCTION buffers(query text) RETURNS bigint LANGUAGE plpgsql AS $$
