@@ -19,10 +19,6 @@ use super::range::{Hit, RangeScan};
 const FIRST_WAITING: usize = 1024;
 /// How many rows may wait at most: 24 or 48 MB.
 const MOST_WAITING: usize = 1 << 20;
-/// How much more than the last a window may cost.
-const GROWTH: f64 = 4.0;
-/// A sweep reads neighbouring leaves, and reads them once: worth it before probing costs as much.
-const PROBING_LIMIT: f64 = 0.6;
 
 /// A nearest-first scan in progress.
 pub struct Nearest<F> {
@@ -101,19 +97,11 @@ impl<F: Key> Nearest<F> {
             let plan = index.plan(distance, self.leaves);
             cost::expected_leaves::<F>(&plan, self.leaves)
         };
-        let worth_probing = PROBING_LIMIT * self.leaves;
-        let limit = (GROWTH * cost_of(self.least - 1)).min(worth_probing);
-        let mut reach = self.least;
-        while reach < F::BITS && cost_of(reach + 1) <= limit {
-            reach += 1;
-        }
-        self.reach = reach;
-        // One distance more may cost more than GROWTH times the last, and still be probed.
-        if cost_of(reach) > worth_probing {
+        self.reach = cost::next_window(self.least, F::BITS, self.leaves, cost_of).unwrap_or_else(|| {
             // Even the next distance is better swept: take as many rows along as may wait.
-            self.reach = F::BITS;
             self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
-        }
+            F::BITS
+        });
         self.open_window(index);
         true
     }

@@ -61,6 +61,25 @@ pub fn expected_matches(bits: u32, distance: u32, rows: f64) -> f64 {
     rows * ball_size(f64::from(bits), distance.min(bits)) / (f64::from(bits)).exp2()
 }
 
+/// How much more than the last a window of a nearest-first scan may cost.
+const GROWTH: f64 = 4.0;
+/// A sweep reads neighbouring leaves, and reads them once: worth it before probing costs as much.
+const PROBING_LIMIT: f64 = 0.6;
+
+/// How far a nearest-first scan looks next, by probing, when everything nearer than `least`, which is not 0, is
+/// done; `None` when a sweep of all `leaves` is the better way. `cost` gives the leaves that a distance of 0 to
+/// `bits` touches.
+pub fn next_window(least: u32, bits: u32, leaves: f64, cost: impl Fn(u32) -> f64) -> Option<u32> {
+    let worth_probing = PROBING_LIMIT * leaves;
+    let limit = (GROWTH * cost(least - 1)).min(worth_probing);
+    let mut reach = least;
+    while reach < bits && cost(reach + 1) <= limit {
+        reach += 1;
+    }
+    // One distance more may cost more than GROWTH times the last, and still be worth probing.
+    (cost(reach) <= worth_probing).then_some(reach)
+}
+
 fn expected_in_table<F: Key>(plan: &Plan, table: u32, leaves: f64) -> f64 {
     let Some(ball) = plan.ball(F::ZERO, table) else {
         return 0.0;
@@ -129,6 +148,25 @@ mod tests {
         assert_eq!(selective_tables(cut, &first[..9]), [0, 1, 2, 3]);
         assert_eq!(cheapest_over::<u64>(cut, 3, 17_000.0, &[1, 2, 3]).radii(), [-1, 1, 0, 0]);
         assert_eq!(cheapest_over::<u64>(cut, 40, 17_000.0, &[1, 2, 3]).radii(), [40, -1, -1, -1]);
+    }
+
+    #[test]
+    fn nearest_first_probes_until_a_sweep_costs_as_much() {
+        let cut = BlockLayout::new::<u64>(4).unwrap();
+        for leaves in [2_000.0, 20_000.0, 96_000.0, 400_000.0] {
+            let cost = |distance| expected_leaves::<u64>(&cheapest::<u64>(cut, distance, leaves), leaves);
+            let mut least = 4;
+            while let Some(reach) = next_window(least, 64, leaves, cost) {
+                assert!(reach >= least && cost(reach) <= 0.6 * leaves, "{leaves} leaves: {least} to {reach}");
+                least = reach + 1;
+            }
+            assert!(cost(least) > 0.6 * leaves, "{leaves} leaves: swept from {least} on");
+        }
+        // The step from 3 to 4 costs more than four times as much at a depth of 16 bits, and is probed.
+        let step = |distance| if distance < 4 { 5.0 } else { 21.0 };
+        assert_eq!(next_window(4, 64, 96_000.0, step), Some(4));
+        assert_eq!(next_window(4, 64, 30.0, step), None);
+        assert_eq!(next_window(64, 64, 30.0, |_| 1.0), Some(64));
     }
 
     #[test]
