@@ -4,18 +4,13 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::progress::{self, Command};
-use super::session::{SEEN, Session, Side, checked_distance};
+use super::session::{Session, Side, checked_distance};
 use super::target::Target;
 use crate::am::index::bits;
 use crate::am::{check_for_interrupts, with_key_type};
 
 /// A member, the representative of its cluster, and the cluster's size.
 pub type Member = (u64, u64, u32);
-
-/// The notes about a group of equal fingerprints beyond [`SEEN`]: no row of it is visible; the number of a
-/// visible row in it, plus `FIRST`.
-const GONE: u32 = SEEN + 1;
-const FIRST: u32 = GONE + 1;
 
 /// All clusters of two rows or more, ordered by representative and member.
 pub fn clusters(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Member>> {
@@ -39,27 +34,13 @@ pub fn clusters(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Me
 fn unite<F: Key>(session: &mut Session<F>) {
     for i in 0..session.found.len() {
         let found = session.found[i];
-        let left = visible_row(session, Side::Left, found.left);
-        let right = visible_row(session, Side::Right, found.right);
+        let left = session.united(Side::Left, found.left);
+        let right = session.united(Side::Right, found.right);
         if let (Some(a), Some(b)) = (left, right) {
             session.members.unite(a, b);
         }
         if i.is_multiple_of(1 << 12) {
             check_for_interrupts();
-        }
-    }
-}
-
-/// A visible row of a group, all of which are in one cluster then.
-#[inline]
-fn visible_row<F: Key>(session: &mut Session<F>, side: Side, group: u32) -> Option<u32> {
-    match session.run(side).mark(group) {
-        GONE => None,
-        mark if mark >= FIRST => Some(mark - FIRST),
-        _ => {
-            let row = session.unite_group(side, group);
-            session.run(side).set_mark(group, row.map_or(GONE, |row| row + FIRST));
-            row
         }
     }
 }

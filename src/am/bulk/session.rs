@@ -20,13 +20,16 @@ use crate::am::opened::Opened;
 use crate::error::raise;
 use crate::guc::work_mem;
 
-/// How many pairs the first batch looks for, so that a LIMIT is served soon.
+/// How many pairs the first batch of `simhash_pairs` looks for, so that a LIMIT is served soon.
 const FIRST_BATCH: usize = 1024;
 const LARGEST_BATCH: usize = 1 << 20;
 
-/// The notes about a group of equal fingerprints: its rows are not looked up yet, or they are.
+/// The notes about a group of equal fingerprints: its rows are not remembered yet; they are; they are, and none is
+/// visible; the number of a row that stands for them, plus `FIRST`: the only one, or a visible one of one cluster.
 const UNSEEN: u32 = 0;
-pub const SEEN: u32 = 1;
+const SEEN: u32 = 1;
+const GONE: u32 = 2;
+const FIRST: u32 = 3;
 
 /// Which of two runs a number refers to.
 #[derive(Clone, Copy)]
@@ -40,7 +43,8 @@ pub struct Session<F> {
     join: Join<F>,
     pub members: Members,
     pub found: Vec<Found>,
-    unknown: Vec<u64>,
+    /// How many of the members have been looked up: those with the least numbers.
+    looked_up: usize,
     batch: usize,
     done: bool,
     pairs: usize,
@@ -62,8 +66,8 @@ impl<F: Key> Session<F> {
             join: Join::new(plan, memory / bytes_per_row::<F>()),
             members: Members::default(),
             found: Vec::new(),
-            unknown: Vec::new(),
-            batch: FIRST_BATCH,
+            looked_up: 0,
+            batch: if command == Command::Pairs { FIRST_BATCH } else { LARGEST_BATCH },
             done: false,
             pairs: 0,
             command,
@@ -88,23 +92,24 @@ impl<F: Key> Session<F> {
         progress::comparing();
         loop {
             let step = self.join.step(&mut leaves, &mut self.found);
-            self.collect_unknown(seen);
+            self.remember(seen);
             seen = self.found.len();
             self.report();
             self.done = step == Step::Done;
-            let full = self.found.len().max(self.unknown.len()) >= self.batch;
+            let batch = self.batch.min(work_mem() / 256);
+            let full = self.found.len().max(self.members.len() - self.looked_up) >= batch;
             if self.done || full || (step == Step::Flush && seen > 0) {
                 break;
             }
         }
-        self.batch = (self.batch * 4).min((work_mem() / 256).min(LARGEST_BATCH));
+        self.batch = (self.batch * 4).min(LARGEST_BATCH);
         self.pairs += self.found.len();
         self.look_up(&opened);
         true
     }
 
-    /// Notes which rows of the pairs from number `from` on have not been looked up.
-    fn collect_unknown(&mut self, from: usize) {
+    /// Remembers the rows of the pairs from number `from` on.
+    fn remember(&mut self, from: usize) {
         for i in from..self.found.len() {
             let Found { left, right, .. } = self.found[i];
             for (side, group) in [(Side::Left, left), (Side::Right, right)] {
@@ -113,48 +118,43 @@ impl<F: Key> Session<F> {
                     Side::Right => self.join.right(),
                 };
                 if run.mark(group) == UNSEEN {
-                    run.set_mark(group, SEEN);
-                    let members = &self.members;
-                    let unknown = interruptible(run.group(group)).filter(|&&tid| members.find(tid).is_none());
-                    self.unknown.extend(unknown);
+                    let mut number = 0;
+                    for &tid in interruptible(run.group(group)) {
+                        number = self.members.remember(tid);
+                        if self.command == Command::Clusters && self.members.memory_if_grown() > self.memory {
+                            raise_memory(self.members.len());
+                        }
+                    }
+                    let alone = run.group(group).len() == 1;
+                    run.set_mark(group, if alone { FIRST + number } else { SEEN });
                 }
             }
         }
     }
 
     fn look_up(&mut self, opened: &Opened) {
-        if self.unknown.is_empty() {
-            return;
-        }
-        progress::looking_up();
-        sort_checked(&mut self.unknown, &mut || check_for_interrupts());
-        self.unknown.dedup();
-        // SAFETY: the table stays open until the end of the batch.
-        let mut heap = unsafe { Heap::new(opened) };
-        for tid in self.unknown.drain(..) {
-            self.members.insert(tid, heap.visible(tid));
-            if self.command == Command::Clusters && self.members.memory_if_grown() > self.memory {
-                raise_memory(self.members.len());
+        let mut unknown = Vec::new();
+        while self.looked_up < self.members.len() {
+            progress::looking_up();
+            let upto = self.members.len().min(self.looked_up + LARGEST_BATCH);
+            unknown.extend((self.looked_up..upto).map(|i| (self.members.tid(i as u32), i as u32)));
+            sort_checked(&mut unknown, &mut || check_for_interrupts());
+            // SAFETY: the table stays open until the end of the batch.
+            let mut heap = unsafe { Heap::new(opened) };
+            for (tid, number) in unknown.drain(..) {
+                self.members.set_visible(number, heap.visible(tid));
             }
+            self.looked_up = upto;
         }
-        // A group of a million rows need not leave its room behind.
-        self.unknown.shrink_to(LARGEST_BATCH);
         check_for_interrupts();
     }
 
     /// What is known of rows is only remembered, for pairs: it can be looked up again.
     fn forget_members(&mut self) {
         self.members.clear();
+        self.looked_up = 0;
         self.join.left().clear_marks();
         self.join.right().clear_marks();
-    }
-
-    /// The run that the numbers of one side refer to.
-    pub fn run(&mut self, side: Side) -> &mut Run<F> {
-        match side {
-            Side::Left => self.join.left(),
-            Side::Right => self.join.right(),
-        }
     }
 
     /// Whether both sides are the same run.
@@ -162,29 +162,35 @@ impl<F: Key> Session<F> {
         !self.join.is_across()
     }
 
-    /// Puts the visible versions of a group's rows, all looked up, into `rows`.
+    /// Puts the visible versions of a group's rows into `rows`.
     pub fn visible(&mut self, side: Side, group: u32, rows: &mut Vec<u64>) {
         rows.clear();
         let (run, members) = self.run_and_members(side);
-        let known = interruptible(run.group(group)).filter_map(|&tid| members.visible(members.find(tid)?));
-        rows.extend(known);
-    }
-
-    /// Puts the visible rows of a group into one cluster; returns one of them.
-    pub fn unite_group(&mut self, side: Side, group: u32) -> Option<u32> {
-        let (run, members) = self.run_and_members(side);
-        let mut first = None;
-        for &tid in interruptible(run.group(group)) {
-            let Some(row) = members.find(tid).filter(|&row| members.visible(row).is_some()) else { continue };
-            match first {
-                None => first = Some(row),
-                Some(first) => members.unite(first, row),
+        match run.mark(group).checked_sub(FIRST) {
+            Some(alone) => rows.extend(members.visible(alone)),
+            None => {
+                let tids = interruptible(run.group(group));
+                rows.extend(tids.filter_map(|&tid| members.visible(members.find(tid)?)));
             }
         }
-        first
     }
 
-    fn run_and_members(&mut self, side: Side) -> (&Run<F>, &mut Members) {
+    /// A visible row of a group, all of which are in one cluster then.
+    #[inline]
+    pub fn united(&mut self, side: Side, group: u32) -> Option<u32> {
+        let (run, members) = self.run_and_members(side);
+        match run.mark(group) {
+            GONE => None,
+            SEEN => {
+                let row = unite_all(run.group(group), members);
+                run.set_mark(group, row.map_or(GONE, |row| FIRST + row));
+                row
+            }
+            mark => Some(mark - FIRST).filter(|&row| members.visible(row).is_some()),
+        }
+    }
+
+    fn run_and_members(&mut self, side: Side) -> (&mut Run<F>, &mut Members) {
         let run = match side {
             Side::Left => self.join.left(),
             Side::Right => self.join.right(),
@@ -201,6 +207,19 @@ impl<F: Key> Session<F> {
         let (table, share) = self.join.progress();
         progress::advance(self.join.plan(), table, share, self.pairs + self.found.len());
     }
+}
+
+/// Puts the visible ones of a group's rows into one cluster; returns one of them.
+fn unite_all(tids: &[u64], members: &mut Members) -> Option<u32> {
+    let mut first = None;
+    for &tid in interruptible(tids) {
+        let Some(row) = members.find(tid).filter(|&row| members.visible(row).is_some()) else { continue };
+        match first {
+            None => first = Some(row),
+            Some(first) => members.unite(first, row),
+        }
+    }
+    first
 }
 
 /// The rows of a group, of which there may be millions.

@@ -39,19 +39,39 @@ impl Members {
         }
     }
 
-    /// Remembers a row that is not known yet: `visible` is the TID of its visible version. Returns its number.
+    /// The number of a row. New ones get the next number, and no visible version until one is set.
     ///
     /// # Panics
     /// At 2^32 - 4 rows.
-    pub fn insert(&mut self, tid: u64, visible: Option<u64>) -> u32 {
+    #[inline]
+    pub fn remember(&mut self, tid: u64) -> u32 {
         if (self.rows.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
+        let mut at = self.place(tid);
+        while let Some(number) = self.slots[at].checked_sub(1) {
+            if self.rows[number as usize].tid == tid {
+                return number;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
         let number = u32::try_from(self.rows.len()).ok().filter(|&number| number < u32::MAX - 3);
         let number = number.expect("fewer than 2^32 rows");
-        self.rows.push(Row { tid, visible: visible.unwrap_or(GONE), parent: number });
-        self.occupy(number);
+        self.rows.push(Row { tid, visible: GONE, parent: number });
+        self.slots[at] = number + 1;
         number
+    }
+
+    /// The TID that a row was remembered by.
+    #[inline]
+    pub fn tid(&self, number: u32) -> u64 {
+        self.rows[number as usize].tid
+    }
+
+    /// Notes where a row's visible version is.
+    #[inline]
+    pub fn set_visible(&mut self, number: u32, visible: Option<u64>) {
+        self.rows[number as usize].visible = visible.unwrap_or(GONE);
     }
 
     fn place(&self, tid: u64) -> usize {
@@ -60,20 +80,16 @@ impl Members {
         (tid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
     }
 
-    fn occupy(&mut self, number: u32) {
-        let mut at = self.place(self.rows[number as usize].tid);
-        while self.slots[at] != 0 {
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-        self.slots[at] = number + 1;
-    }
-
     fn grow(&mut self) {
         let slots = (self.slots.len() * 2).max(1024);
         self.slots = Vec::new();
         self.slots.resize(slots, 0);
-        for number in 0..self.rows.len() as u32 {
-            self.occupy(number);
+        for number in 0..self.rows.len() {
+            let mut at = self.place(self.rows[number].tid);
+            while self.slots[at] != 0 {
+                at = (at + 1) & (slots - 1);
+            }
+            self.slots[at] = number as u32 + 1;
         }
     }
 
@@ -189,10 +205,11 @@ mod tests {
         let count = 3000;
         // TIDs far apart and not in order; every tenth row has no visible version.
         let tid = |i: u64| i.wrapping_mul(0x5851_f42d) & 0xffff_ffff_ffff;
-        let numbers: Vec<u32> =
-            (0..count).map(|i| members.insert(tid(i), (i % 10 != 0).then(|| tid(i) + 1))).collect();
+        let numbers: Vec<u32> = (0..count).map(|i| members.remember(tid(i))).collect();
         for i in 0..count {
             assert_eq!(members.find(tid(i)), Some(numbers[i as usize]));
+            assert_eq!(members.remember(tid(i)), numbers[i as usize]);
+            members.set_visible(numbers[i as usize], (i % 10 != 0).then(|| tid(i) + 1));
         }
         assert_eq!(members.find(12345), None);
         let mut label: Vec<u64> = (0..count).collect();

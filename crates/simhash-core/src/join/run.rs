@@ -97,18 +97,22 @@ impl<F: Key> Run<F> {
         }
         self.nodes.reserve(self.keys.len() / 8);
         self.nodes.push(self.node(0, self.keys.len()));
-        let mut next = 0;
-        while let Some(&node) = self.nodes.get(next) {
-            if node.len() > LEAF_KEYS {
-                let keys = &self.keys[node.range()];
-                let zeros = keys.partition_point(|key| *key & F::bit(node.bits) == F::ZERO);
-                let middle = node.low as usize + zeros;
-                self.nodes[next].child = self.nodes.len() as u32;
-                self.nodes.push(self.node(node.low as usize, middle));
-                self.nodes.push(self.node(middle, node.high as usize));
+        // Depth first: the keys of a node are still in the processor's cache when its children are split.
+        let mut inner = vec![0];
+        let mut splits = 0u32;
+        while let Some(number) = inner.pop() {
+            let node = self.nodes[number];
+            if node.len() <= LEAF_KEYS {
+                continue;
             }
-            next += 1;
-            if next.is_multiple_of(1 << 16) {
+            let middle = node.low as usize + zeros(&self.keys[node.range()], F::bit(node.bits));
+            let child = self.nodes.len();
+            self.nodes[number].child = child as u32;
+            self.nodes.push(self.node(node.low as usize, middle));
+            self.nodes.push(self.node(middle, node.high as usize));
+            inner.extend([child + 1, child]);
+            splits += 1;
+            if splits.is_multiple_of(1 << 16) {
                 check();
             }
         }
@@ -162,6 +166,32 @@ impl<F: Key> Run<F> {
     }
 }
 
+/// How many of the keys, which ascend and agree above `bit`, do not have it. Looked for from the middle
+/// outwards: fingerprints are spread evenly, mostly.
+fn zeros<F: Key>(keys: &[F], bit: F) -> usize {
+    let is_zero = |key: &F| *key & bit == F::ZERO;
+    let middle = keys.len() / 2;
+    let (mut low, mut high);
+    let mut step = 4;
+    // Invariant: keys below `low` do not have the bit, those from `high` on have it.
+    if keys.get(middle).is_some_and(is_zero) {
+        low = middle + 1;
+        while low + step < keys.len() && is_zero(&keys[low + step]) {
+            low += step + 1;
+            step *= 2;
+        }
+        high = keys.len().min(low + step);
+    } else {
+        high = middle;
+        while high > step && !is_zero(&keys[high - step]) {
+            high -= step;
+            step *= 2;
+        }
+        low = high.saturating_sub(step);
+    }
+    low + keys[low..high].partition_point(is_zero)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +204,17 @@ mod tests {
         run.finish(&mut || ());
         assert_eq!(run.keys(), [3, 5, 6]);
         assert_eq!((run.group(0), run.group(1), run.group(2)), (&[9][..], &[1, 2, 7][..], &[3][..]));
+    }
+
+    #[test]
+    fn keys_without_a_bit_are_counted_wherever_they_end() {
+        for count in 0..300usize {
+            for without in 0..=count {
+                let keys: Vec<u64> =
+                    (0..count as u64).map(|i| i | u64::from(i >= without as u64) << 32).collect();
+                assert_eq!(zeros(&keys, 1 << 32), without, "{count} keys");
+            }
+        }
     }
 
     #[test]
