@@ -264,7 +264,8 @@ RESET ROLE;
 SELECT count(*) FROM strict;
 
 -- wrong arguments: at the first row, by name
-CREATE TABLE wrong (id int, body text, doc tsvector, fp fingerprint64, near boolean, same_as int, made fingerprint64 GENERATED ALWAYS AS (simhash(body)) STORED);
+CREATE TABLE wrong (id int, body text, doc tsvector, fp fingerprint64, near boolean, same_as int, made fingerprint64 GENERATED ALWAYS AS (simhash(body)) STORED,
+  loud text GENERATED ALWAYS AS (upper(body)) STORED);
 CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE state text; message text; hint text;
 BEGIN
@@ -289,6 +290,7 @@ SELECT try('fp=id');
 SELECT try('fp=ctid');
 SELECT try('fp=fp', 'body=bdoy');
 SELECT try('fp=fp', 'body=doc');
+SELECT try('fp=fp', 'body=loud');
 SELECT try('fp=fp', 'distance=65');
 SELECT try('fp=fp', 'distance=-1');
 SELECT try('fp=fp', 'distance=three');
