@@ -175,3 +175,19 @@ pub unsafe fn begin_index_scan(
         pg_sys::index_beginscan(table, index, snapshot, conditions, 0)
     }
 }
+
+/// Counts a search of the index for EXPLAIN ANALYZE, which shows it from 18 on.
+///
+/// # Safety
+/// `desc` is a scan that was begun.
+pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
+    #[cfg(feature = "pg18")]
+    // SAFETY: as this function's; the counters are null or the executor's.
+    unsafe {
+        if let Some(counters) = (*desc).instrument.as_mut() {
+            counters.nsearches += 1;
+        }
+    }
+    #[cfg(not(feature = "pg18"))]
+    let _ = desc;
+}

@@ -20,6 +20,7 @@ use super::kind::Condition;
 use super::nearest::NearestOfAny;
 use super::range::{Hit, RangeScan};
 use super::{check_for_interrupts, strategy, unpack_tid, with_key_type};
+use crate::compat;
 use crate::storage::{Entry, IndexRel, Pinned, Shared};
 
 /// What the callbacks need of a scan, whatever the key type.
@@ -406,7 +407,10 @@ impl<F: Key> ScanOf<F> {
 impl<F: Key> Scan for ScanOf<F> {
     unsafe fn restart(&mut self, desc: pg_sys::IndexScanDesc) {
         // SAFETY: the scan's index is open.
-        unsafe { pgrx::PgRelation::from_pg((*desc).indexRelation) }.count_index_scan();
+        unsafe {
+            pgrx::PgRelation::from_pg((*desc).indexRelation).count_index_scan();
+            compat::count_search(desc);
+        }
         self.release();
         self.batch.clear();
         self.emitted = 0;

@@ -196,8 +196,18 @@ impl<'a> Given<'a> {
                 "A body's column is of type text or varchar. For anything else let fp be a generated column, or compute it before.",
             )
         }
-        // A generated column computes itself.
-        (fp.generated == Generated::No).then_some(body)
+        if fp.generated != Generated::No {
+            // It computes itself.
+            return None;
+        }
+        if body.generated != Generated::No {
+            self.raise(
+                &self.shown("body"),
+                "names a generated column, which PostgreSQL computes after the trigger",
+                "Name the column that the text comes from, or make the fingerprint a generated column too.",
+            )
+        }
+        Some(body)
     }
 
     fn config(&self, has_body: bool, fp: &Column) -> Config {

@@ -29,6 +29,8 @@ BEGIN
     set_config('enable_indexonlyscan', (kind = 'only')::text, true),
     set_config('simhash.enable_rewrite', (kind <> 'sequential')::text, true),
     set_config('max_parallel_workers_per_gather', '0', true);
+  -- From 16 on string_agg(id ... ORDER BY id) would read the rows by the index on id.
+  PERFORM set_config(name, 'off', true) FROM pg_settings WHERE name = 'enable_presorted_aggregate';
 END $$;
 
 CREATE FUNCTION test.plan(query text) RETURNS text LANGUAGE plpgsql AS $$

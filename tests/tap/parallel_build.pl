@@ -18,11 +18,12 @@ INSERT INTO t SELECT i, 'text number ' || i / 3 || ' about the cat on mat ' || i
 CREATE UNLOGGED TABLE long AS SELECT i AS id, (SELECT string_agg(md5((i * j)::text), ' ') FROM generate_series(1, 300) j) AS body FROM generate_series(1, 400) i;
 VACUUM ANALYZE t, long;
 CREATE FUNCTION in_worker() RETURNS boolean LANGUAGE sql PARALLEL SAFE AS \$\$ SELECT backend_type = 'parallel worker' FROM pg_stat_activity WHERE pid = pg_backend_pid() \$\$;
--- As slow as one likes, in workers only if wanted; raises an error in workers or in the leader, if wanted.
+-- As slow as one likes, in workers only if wanted; raises an error in workers or in the leader, if wanted. From 17 on an index
+-- is built with a search_path of pg_catalog alone.
 CREATE FUNCTION slow(fp fingerprint64, seconds float8, failing text DEFAULT '') RETURNS fingerprint64 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS \$\$
 BEGIN
-  IF failing <> 'only worker' OR in_worker() THEN PERFORM pg_sleep(seconds); END IF;
-  IF failing = (CASE WHEN in_worker() THEN 'worker' ELSE 'leader' END) THEN RAISE division_by_zero; END IF;
+  IF failing <> 'only worker' OR public.in_worker() THEN PERFORM pg_sleep(seconds); END IF;
+  IF failing = (CASE WHEN public.in_worker() THEN 'worker' ELSE 'leader' END) THEN RAISE division_by_zero; END IF;
   RETURN fp;
 END \$\$;
 CREATE FUNCTION unsafe(fp fingerprint64) RETURNS fingerprint64 LANGUAGE plpgsql IMMUTABLE AS \$\$ BEGIN RETURN fp; END \$\$;

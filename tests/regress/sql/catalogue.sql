@@ -9,7 +9,7 @@ CREATE VIEW member_function AS SELECT p.* FROM pg_proc p JOIN member ON classid 
 SELECT oid::regprocedure AS without_comment FROM member_function
   WHERE obj_description(oid, 'pg_proc') IS NULL ORDER BY oid::regprocedure::text COLLATE "C";
 SELECT t.oid::regtype AS without_comment FROM pg_type t JOIN member ON classid = 'pg_type'::regclass AND objid = t.oid
-  WHERE obj_description(t.oid, 'pg_type') IS NULL AND t.typelem = 0 ORDER BY t.typname;
+  WHERE obj_description(t.oid, 'pg_type') IS NULL AND t.typelem = 0 AND t.typrelid = 0 ORDER BY t.typname;
 SELECT o.oid::regoperator AS without_comment FROM pg_operator o JOIN member ON classid = 'pg_operator'::regclass AND objid = o.oid
   WHERE obj_description(o.oid, 'pg_operator') IS NULL ORDER BY o.oid::regoperator::text COLLATE "C";
 

@@ -78,8 +78,9 @@ END $$;
 CREATE FUNCTION random64(seed text) RETURNS fingerprint64 IMMUTABLE LANGUAGE sql
   AS $$ SELECT left(md5(seed), 16)::fingerprint64 $$;
 -- Flips some bits.
+CREATE AGGREGATE toggled(bigint) (SFUNC = int8xor, STYPE = bigint);
 CREATE FUNCTION flipped(fp fingerprint64, seed integer, flips integer) RETURNS fingerprint64 IMMUTABLE LANGUAGE sql AS $$
-  SELECT (fp::bigint # bit_xor(1::bigint << (('x' || left(md5(seed || ' ' || i), 4))::bit(16)::integer % 64)))::fingerprint64
+  SELECT (fp::bigint # toggled(1::bigint << (('x' || left(md5(seed || ' ' || i), 4))::bit(16)::integer % 64)))::fingerprint64
   FROM generate_series(1, flips) i $$;
 
 -- The plans that the answers below come from.

@@ -59,8 +59,9 @@ BEGIN
   PERFORM set_config('enable_seqscan', (kind = 'seq')::text, true), set_config('enable_indexscan', (kind <> 'seq')::text, true);
   FOR q IN SELECT id, fps FROM lexicons WHERE id % 2003 < 3 ORDER BY id LOOP
     query := q.id;
-    SELECT array_agg(d), count(DISTINCT id) INTO distances, different
-    FROM (SELECT id, fps <~> q.fps AS d FROM lexicons ORDER BY fps <~> q.fps LIMIT lim) _;
+    SELECT array_agg(d ORDER BY place), count(DISTINCT id) INTO distances, different
+    FROM (SELECT *, row_number() OVER () AS place
+          FROM (SELECT id, fps <~> q.fps AS d FROM lexicons ORDER BY fps <~> q.fps LIMIT lim) nearest) _;
     RETURN NEXT;
   END LOOP;
 END $$;
@@ -76,7 +77,14 @@ SELECT count(*) FROM lexicons WHERE fps ~= '{}' OR fps ~= '{NULL}';
 SELECT count(*) FROM lexicons WHERE hamming(fps, NULL) <= 3;
 -- The same fingerprint at another position is no match, though the index finds it.
 INSERT INTO lexicons VALUES (20001, '{aaaaaaaaaaaaaaaa,5555555555555555}'), (20002, '{5555555555555555,aaaaaaaaaaaaaaaa}');
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM lexicons WHERE hamming(fps, '{NULL,5555555555555555}') <= 0;
+CREATE FUNCTION rows_of_scan(query text) RETURNS TABLE (index text, found integer, rechecked_away integer) LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+  plan := plan->0->'Plan';
+  RETURN QUERY SELECT plan->>'Index Name', (plan->>'Actual Rows')::numeric::integer, (plan->>'Rows Removed by Index Recheck')::integer;
+END $$;
+SELECT * FROM rows_of_scan($$SELECT id FROM lexicons WHERE hamming(fps, '{NULL,5555555555555555}') <= 0$$);
 SELECT id, fps <~> '{NULL,5555555555555555}' AS distance FROM lexicons WHERE id > 20000 ORDER BY fps <~> '{NULL,5555555555555555}', id;
 SELECT id FROM lexicons ORDER BY fps <~> '{NULL,5555555555555555}' LIMIT 1;
 DELETE FROM lexicons WHERE id > 20000;
@@ -118,4 +126,4 @@ SELECT hamming_ball('{0000000000000000,NULL}'::fingerprint64[], 3), '{0000000000
 SELECT hamming_ball('{0000000000000000}'::fingerprint64[], 65);
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'fingerprint64_array_ops';
 DROP TABLE lexicons, truth, unlike;
-DROP FUNCTION scan_settings, answers, ordered;
+DROP FUNCTION scan_settings, answers, ordered, rows_of_scan;

@@ -34,11 +34,11 @@ CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
   FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    CONTINUE WHEN line ~ '^ *Disabled: true$';
     RETURN NEXT replace(replace(line, '(InitPlan 1).col1', '$0'), 'InitPlan 1 (returns $0)', 'InitPlan 1');
   END LOOP;
 END $$;
 SELECT plan_of('SELECT id FROM planner_t WHERE hamming(fp, (SELECT fp FROM planner_t WHERE id = 9)) <= 3');
-DROP FUNCTION plan_of;
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t ORDER BY fp <~> '0123456789abcdef' LIMIT 3;
 
 -- left alone: other comparisons, limits that hold for nothing or for all, volatile operands, no index, switched off
@@ -72,7 +72,8 @@ DEALLOCATE near;
 SET enable_seqscan = off; SET enable_material = off; SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM planner_t a JOIN planner_t b ON hamming(a.fp, b.fp) <= 3 WHERE a.id = 9;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM planner_t a JOIN planner_t b ON hamming(a.fp, b.fp) <= 3 WHERE b.id = 9;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM planner_t a LEFT JOIN planner_t b ON hamming(a.fp, b.fp) <= b.k WHERE a.id < 10;
+SELECT plan_of('SELECT count(*) FROM planner_t a LEFT JOIN planner_t b ON hamming(a.fp, b.fp) <= b.k WHERE a.id < 10');
+DROP FUNCTION plan_of;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM planner_t a LEFT JOIN planner_t b ON hamming(a.fp, b.fp) <= a.k WHERE a.id < 10;
 RESET enable_seqscan; RESET enable_material; RESET enable_bitmapscan;
 
@@ -103,11 +104,9 @@ EXPLAIN (COSTS OFF) WITH c AS (SELECT * FROM planner_t) SELECT id FROM c WHERE h
 EXPLAIN (COSTS OFF) SELECT id FROM (SELECT DISTINCT id, fp FROM planner_t) s WHERE hamming(fp, '0123456789abcdef') <= 3;
 SELECT * FROM both_ways($$SELECT v.id FROM planner_u v, planner_t t WHERE t.id = 9 AND hamming(v.fp, t.fp) <= 3$$);
 
--- UPDATE, DELETE, MERGE
+-- UPDATE, DELETE (MERGE: merge.sql)
 EXPLAIN (COSTS OFF) UPDATE planner_t SET k = 0 WHERE hamming(fp, '0123456789abcdef') <= 3;
 EXPLAIN (COSTS OFF) DELETE FROM planner_t a USING planner_t b WHERE b.id = 9 AND hamming(a.fp, b.fp) <= 3 AND a.id > b.id;
-EXPLAIN (COSTS OFF) MERGE INTO planner_t t USING (SELECT '0123456789abcdef'::fingerprint64 AS fp) s ON hamming(t.fp, s.fp) <= 3
-  WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, fp) VALUES (-1, s.fp);
 
 -- columns of balls, with a fingerprint for a constant
 CREATE TABLE planner_balls AS SELECT hamming_ball(fp, 3) AS b64, hamming_ball(fp128, 10) AS b128 FROM planner_t WHERE id BETWEEN 1 AND 100;

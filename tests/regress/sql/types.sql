@@ -117,10 +117,10 @@ INSERT INTO types_c
 SELECT id, f64, f128, hamming_ball(f64, id % 65), hamming_ball(f128, id % 129),
        '{"shingle": 2}' FROM types_t;
 CREATE TABLE types_d (LIKE types_c);
-\getenv build PG_ABS_BUILDDIR
-\set text_file :build '/results/types.text'
-\set csv_file :build '/results/types.csv'
-\set binary_file :build '/results/types.binary'
+SELECT current_setting('data_directory') AS directory \gset
+\set text_file :directory '/types.text'
+\set csv_file :directory '/types.csv'
+\set binary_file :directory '/types.binary'
 COPY types_c TO :'text_file';
 COPY types_c TO :'csv_file' (FORMAT csv);
 COPY types_c TO :'binary_file' (FORMAT binary);
