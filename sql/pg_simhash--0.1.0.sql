@@ -670,8 +670,7 @@ COMMENT ON FUNCTION simhash_index_info(regclass) IS
 CREATE FUNCTION simhash_index_check(index regclass, heap boolean DEFAULT true) RETURNS void
   LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE COST 100000 AS 'MODULE_PATHNAME', 'simhash_index_check_wrapper';
 COMMENT ON FUNCTION simhash_index_check(regclass, boolean) IS
-  'verifies a simhash index and, with heap, that every row is in it; an ERROR names the damaged block';
-REVOKE ALL ON FUNCTION simhash_index_check(regclass, boolean) FROM PUBLIC;
+  'verifies a simhash index and, with heap, that every row is in it, for its owner; an ERROR names the damaged block';
 
 --
 -- On insert
@@ -717,6 +716,13 @@ COMMENT ON FUNCTION simhash_blocks(fp fingerprint64, blocks integer) IS 'the blo
 CREATE FUNCTION simhash_blocks(fp fingerprint128, blocks integer DEFAULT 8, OUT block smallint, OUT key bigint) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'simhash_blocks_128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 8;
 COMMENT ON FUNCTION simhash_blocks(fp fingerprint128, blocks integer) IS 'the blocks of a fingerprint as keys under which near-duplicates meet';
+-- A quoted literal, which says nothing of its type: the width is told by its length.
+CREATE FUNCTION simhash_blocks(fp text, OUT block smallint, OUT key bigint) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 4;
+COMMENT ON FUNCTION simhash_blocks(fp text) IS 'the blocks of a fingerprint in text form: 4 of 64 bits, 8 of 128';
+CREATE FUNCTION simhash_blocks(fp text, blocks integer, OUT block smallint, OUT key bigint) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_text_count_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 4;
+COMMENT ON FUNCTION simhash_blocks(fp text, blocks integer) IS 'so many blocks of a fingerprint in text form';
 CREATE FUNCTION simhash_evaluate(pairs text,
   OUT distance integer, OUT tp bigint, OUT fp bigint, OUT fn bigint, OUT tn bigint,
   OUT "precision" double precision, OUT recall double precision, OUT f1 double precision) RETURNS SETOF record

@@ -33,6 +33,20 @@ pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
     }
 }
 
+/// Whether a role owns a relation; a superuser owns all.
+///
+/// # Safety
+/// In a transaction: a catalogue look-up.
+pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        return pg_sys::pg_class_ownercheck(relation, role);
+        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, role)
+    }
+}
+
 /// Sleeps as the cost-based vacuum delay asks; handles interrupts.
 pub fn vacuum_delay_point() {
     // SAFETY: no lock is held (the callers' promise).

@@ -1,14 +1,28 @@
 //! Errors as PostgreSQL reports them: a SQLSTATE, the offending value, a hint that helps.
 
+use std::borrow::Cow;
+use std::ffi::CStr;
+
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{PgLogLevel, PgSqlErrorCode, function_name};
+use pgrx::{PgLogLevel, PgSqlErrorCode, function_name, pg_sys};
+
+use crate::types::text::{encoding_is, server_to_utf8};
 
 /// Raises an ERROR. The message quotes the value that was wrong; an empty hint is left out.
 pub fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
-    let report = ErrorReport::new(code, message, function_name!());
-    let report = if hint.is_empty() { report } else { report.set_hint(hint) };
-    report.report(PgLogLevel::ERROR);
+    report(PgLogLevel::ERROR, code, &message, hint);
     unreachable!("report(ERROR) does not return")
+}
+
+/// Gives a WARNING.
+pub fn warn(message: &str, hint: &str) {
+    report(PgLogLevel::WARNING, PgSqlErrorCode::ERRCODE_WARNING, message, hint);
+}
+
+fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
+    let report = ErrorReport::new(code, sendable(message), function_name!());
+    let report = if hint.is_empty() { report } else { report.set_hint(sendable(hint)) };
+    report.report(level);
 }
 
 /// Raises "invalid input syntax for type ..." (22P02), as PostgreSQL's own types do.
@@ -18,4 +32,38 @@ pub fn raise_invalid_text(type_name: &str, value: &str, hint: &str) -> ! {
         format!("invalid input syntax for type {type_name}: \"{value}\""),
         hint,
     )
+}
+
+/// A name or value from PostgreSQL, in the database's encoding, for a message.
+pub fn shown(text: &CStr) -> Cow<'_, str> {
+    if encoding_is(pg_sys::pg_enc::PG_UTF8) || encoding_is(pg_sys::pg_enc::PG_SQL_ASCII) {
+        return text.to_string_lossy();
+    }
+    // SAFETY: what is converted outlives the message that quotes it.
+    Cow::Borrowed(unsafe { server_to_utf8(text.to_bytes()) })
+}
+
+/// A number as PostgreSQL writes it.
+pub fn shown_number(number: f32) -> String {
+    match number {
+        f32::INFINITY => "Infinity".to_owned(),
+        f32::NEG_INFINITY => "-Infinity".to_owned(),
+        _ if number != 0.0 && !(1e-5..1e15).contains(&number.abs()) => format!("{number:e}"),
+        _ => number.to_string(),
+    }
+}
+
+/// pgrx hands a message over in UTF-8, but PostgreSQL takes it to be in the database's encoding, and fails to send what is
+/// not: so in a database of another one, characters beyond ASCII are written as in E'...' strings.
+fn sendable(text: &str) -> String {
+    if text.is_ascii() || encoding_is(pg_sys::pg_enc::PG_UTF8) || encoding_is(pg_sys::pg_enc::PG_SQL_ASCII) {
+        return text.to_owned();
+    }
+    text.chars()
+        .map(|c| match u32::from(c) {
+            0..0x80 => c.to_string(),
+            code @ 0x80..0x1_0000 => format!("\\u{code:04x}"),
+            code => format!("\\U{code:08x}"),
+        })
+        .collect()
 }

@@ -6,8 +6,9 @@ use simhash_core::search::Key;
 
 use super::index::{Index, bits, root};
 use super::kind::{Keys, Kind};
-use super::opened::Opened;
+use super::opened::{Opened, name, table_of};
 use super::{check_for_interrupts, pack_tid, with_key_type};
+use crate::compat::owns_relation;
 use crate::error::raise;
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::page::{Bounds, Page, capacity};
@@ -108,6 +109,8 @@ fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
             "An index is checked on the primary, or after promotion.",
         );
     }
+    // Before the lock: whoever does not own the index cannot hold up writers.
+    check_owner(index);
     // Writers wait: what is compared must not change between the looks at it.
     let opened = Opened::new(index, pg_sys::ShareLock);
     with_key_type!(bits(opened.rel()), F => {
@@ -117,6 +120,19 @@ fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
             check_heap(&index, &opened);
         }
     });
+}
+
+/// Raises 42501 unless the caller owns the index, or is a superuser.
+fn check_owner(index: pg_sys::Oid) {
+    table_of(index);
+    // SAFETY: a catalogue look-up.
+    if unsafe { !owns_relation(index, pg_sys::GetUserId()) } {
+        raise(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of index {}", name(index)),
+            "An index is checked by its owner or by a superuser.",
+        );
+    }
 }
 
 /// Checks the structure of every table. Tables may differ in dead rows: vacuum empties them one after
@@ -214,6 +230,13 @@ fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
         // Only rows visible to a new snapshot: a dead row may have left the index already.
         (*info).ii_Concurrent = true;
         (*info).ii_ExclusionOps = std::ptr::null_mut();
+        // The functions of an expression or a predicate are the owner's, and run with no more than the owner's rights, as
+        // REINDEX runs them. An ERROR restores both in aborting the transaction.
+        let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        pg_sys::SetUserIdAndSecContext((*(*opened.table).rd_rel).relowner, restricted);
+        let settings = pg_sys::NewGUCNestLevel();
         pg_sys::table_index_build_scan(
             opened.table,
             opened.index,
@@ -224,6 +247,8 @@ fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
             (&raw mut state).cast(),
             std::ptr::null_mut(),
         );
+        pg_sys::AtEOXact_GUC(false, settings);
+        pg_sys::SetUserIdAndSecContext(user, context);
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use crate::error::raise;
+use crate::error::{raise, shown};
 use crate::storage::IndexRel;
 
 /// An index and its table; closed when dropped.
@@ -79,7 +79,7 @@ pub fn name(oid: pg_sys::Oid) -> String {
     // SAFETY: a catalogue look-up; the name is a C string if there is one.
     let name = unsafe {
         let name = pg_sys::get_rel_name(oid);
-        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+        (!name.is_null()).then(|| shown(CStr::from_ptr(name)).into_owned())
     };
     name.unwrap_or_else(|| oid.to_u32().to_string())
 }

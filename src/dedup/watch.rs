@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::rc::Rc;
 
-use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
+use pgrx::{pg_guard, pg_sys};
 use simhash_core::simhash::Simhasher;
 
 use super::arguments::Arguments;
 use super::family::{Family, Names, topmost};
+use crate::error::warn;
 use crate::functions::call_site::simhasher_for;
 use crate::models::Schema;
 use crate::types::text::server_to_utf8;
@@ -139,11 +140,6 @@ fn warn_once(family: &Family, arguments: &Arguments) {
     {
         return;
     }
-    let warn = |message: String, hint: String| {
-        pgrx::pg_sys::panic::ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message, "simhash_dedup")
-            .set_hint(hint)
-            .report(pgrx::PgLogLevel::WARNING);
-    };
     // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
     let column = unsafe {
         server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(arguments.fp_name.as_ptr())).to_bytes())
@@ -151,10 +147,10 @@ fn warn_once(family: &Family, arguments: &Arguments) {
     if let Some(member) = without_index {
         let table = table_name(member.table);
         warn(
-            format!(
+            &format!(
                 "table {table} has no simhash index on column {column}: simhash_dedup reads the whole table for every row"
             ),
-            format!(
+            &format!(
                 "CREATE INDEX ON {} USING simhash ({column}{});",
                 table_name(family.root),
                 operator_class(arguments)
@@ -163,8 +159,8 @@ fn warn_once(family: &Family, arguments: &Arguments) {
     }
     if family.foreign > 0 {
         warn(
-            format!("simhash_dedup does not look at the foreign tables below {}", table_name(family.root)),
-            "Near-duplicates across servers are found in bulk: see docs/scale-out.md.".into(),
+            &format!("simhash_dedup does not look at the foreign tables below {}", table_name(family.root)),
+            "Near-duplicates across servers are found in bulk: see docs/scale-out.md.",
         );
     }
 }

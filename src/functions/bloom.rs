@@ -9,7 +9,7 @@ use pgrx::datum::Internal;
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sets::bloom::{Shape, ShapeError};
 
-use crate::error::raise;
+use crate::error::{raise, shown_number};
 use crate::types::Text;
 use crate::types::bloom::BloomFilter;
 
@@ -28,7 +28,11 @@ fn shape(expected: i64, rate: f32) -> Shape {
                 "Expect fewer texts, or allow a greater rate: 4294967296 bits are the most."
             }
         };
-        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), hint)
+        let message = match error {
+            ShapeError::Rate(_) => format!("{} is not a false-positive rate", shown_number(rate)),
+            _ => error.to_string(),
+        };
+        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, hint)
     })
 }
 

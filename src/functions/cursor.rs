@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{FromDatum, PgMemoryContexts, PgSqlErrorCode, pg_sys};
 
-use crate::error::raise;
+use crate::error::{raise, shown};
 use crate::types::Text;
 use crate::types::text::utf8_to_server;
 
@@ -64,8 +64,8 @@ pub fn is_integer(oid: pg_sys::Oid) -> bool {
     matches!(oid, pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID)
 }
 
-/// Runs `query` and hands every row to `sink`. Raises an ERROR unless it yields `columns`.
-pub fn for_each_row(query: &str, columns: &[Column<'_>], sink: &mut dyn FnMut(&Row<'_>)) {
+/// Runs `query` and hands every row to `sink`. Raises an ERROR unless it yields `columns`. Returns the columns' types.
+pub fn for_each_row(query: &str, columns: &[Column<'_>], sink: &mut dyn FnMut(&Row<'_>)) -> Vec<pg_sys::Oid> {
     const BATCH: std::ffi::c_long = 1000;
     let source = CString::new(&*utf8_to_server(query)).unwrap_or_default();
     // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way unwinds, and
@@ -103,6 +103,7 @@ pub fn for_each_row(query: &str, columns: &[Column<'_>], sink: &mut dyn FnMut(&R
         drop(scratch);
         pg_sys::SPI_cursor_close(portal);
         pg_sys::SPI_finish();
+        types
     }
 }
 
@@ -125,7 +126,7 @@ unsafe fn check_columns(
             let oid = unsafe { pg_sys::SPI_gettypeid(descriptor, i as i32 + 1) };
             if !(column.accepts)(oid) {
                 // SAFETY: a type's name, palloc'd.
-                let found = unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)) }.to_string_lossy();
+                let found = shown(unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)) });
                 raise_unfit(query, &format!("its column {} is of type {found}", i + 1), columns);
             }
             oid

@@ -3,10 +3,11 @@
 use pgrx::iter::TableIterator;
 use pgrx::{FromDatum, PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
+use simhash_core::fingerprint::parse_hex;
 use simhash_core::search::{BlockLayout, Key};
 
 use super::cursor::{Column, for_each_row};
-use crate::error::raise;
+use crate::error::{raise, raise_invalid_text};
 use crate::types::{Fp64, Fp128, Text};
 
 /// How many labelled pairs are how far apart; the last place is for pairs of which one has no fingerprint.
@@ -38,21 +39,25 @@ fn simhash_evaluate(
     let own_types = unsafe { FingerprintTypes::beside((*(*fcinfo).flinfo).fn_oid) };
     let is_fingerprint = |oid| own_types.width(oid).is_some();
     let mut counts: Option<Counts> = None;
-    let types = "fingerprint64, fingerprint128 or bigint";
-    let columns = [
-        Column { name: "a", types, accepts: &is_fingerprint },
-        Column { name: "b", types, accepts: &is_fingerprint },
-        Column { name: "duplicate", types: "boolean", accepts: &|oid| oid == pg_sys::BOOLOID },
-    ];
-    for_each_row(pairs.as_str(), &columns, &mut |row| {
-        let width = own_types.width(row.type_of(0)).unwrap_or(64);
-        if own_types.width(row.type_of(1)) != Some(width) {
+    let width_of = |a, b| {
+        let width = own_types.width(a).unwrap_or(64);
+        if own_types.width(b) != Some(width) {
             raise(
                 PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 "a and b are fingerprints of different widths".into(),
                 "Give both in 64 or both in 128 bits.",
             )
         }
+        width
+    };
+    let types = "fingerprint64, fingerprint128 or bigint";
+    let columns = [
+        Column { name: "a", types, accepts: &is_fingerprint },
+        Column { name: "b", types, accepts: &is_fingerprint },
+        Column { name: "duplicate", types: "boolean", accepts: &|oid| oid == pg_sys::BOOLOID },
+    ];
+    let found = for_each_row(pairs.as_str(), &columns, &mut |row| {
+        let width = width_of(row.type_of(0), row.type_of(1));
         let counts = counts.get_or_insert_with(|| Counts::new(width));
         let duplicate = row.datum(2).unwrap_or_else(|| {
             raise(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, "duplicate is NULL for a pair".into(), "")
@@ -71,7 +76,7 @@ fn simhash_evaluate(
         });
         counts.add(distance.flatten(), duplicate.value() != 0);
     });
-    TableIterator::new(counts.unwrap_or_else(|| Counts::new(64)).rows())
+    TableIterator::new(counts.unwrap_or_else(|| Counts::new(width_of(found[0], found[1]))).rows())
 }
 
 impl Counts {
@@ -160,6 +165,28 @@ fn blocks<F: Key>(fp: F, blocks: i32, least: u32) -> Vec<(i16, i64)> {
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_blocks_64(fp: Fp64, count: i32) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
     TableIterator::new(blocks(fp.0, count, 1))
+}
+
+/// A quoted literal says nothing of its width: it is told by its length.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_blocks_text(fp: Text<'_>) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
+    TableIterator::new(blocks_of_text(fp.as_str(), None))
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_blocks_text_count(
+    fp: Text<'_>,
+    count: i32,
+) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
+    TableIterator::new(blocks_of_text(fp.as_str(), Some(count)))
+}
+
+fn blocks_of_text(fp: &str, count: Option<i32>) -> Vec<(i16, i64)> {
+    match (parse_hex::<u64>(fp), parse_hex::<u128>(fp)) {
+        (Some(narrow), _) => blocks(narrow, count.unwrap_or(4), 1),
+        (_, Some(wide)) => blocks(wide, count.unwrap_or(8), 2),
+        _ => raise_invalid_text("fingerprint64", fp, "Give a fingerprint of 16 or of 32 hexadecimal digits."),
+    }
 }
 
 /// At least two blocks, for a key has 64 bits.

@@ -6,7 +6,7 @@ use simhash_core::Fingerprint;
 use simhash_core::simhash::{Feature, WeightError, from_features};
 
 use super::call_site::{interrupts, new_simhasher, simhasher};
-use crate::error::raise;
+use crate::error::{raise, shown_number};
 use crate::types::{ConfigText, Fp64, Fp128, Text};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -118,7 +118,7 @@ fn fingerprint_from<F: Fingerprint>(
         };
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("weight {weight} of feature {} is not allowed", index + 1),
+            format!("weight {} of feature {} is not allowed", shown_number(weight), index + 1),
             "A weight is a finite number, 0 or greater.",
         )
     })

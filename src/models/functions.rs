@@ -11,7 +11,7 @@ use simhash_core::models::lexicons::fingerprints;
 use simhash_core::models::{Model, imatch as core_imatch};
 
 use super::cache::{Schema, find};
-use crate::error::raise;
+use crate::error::{raise, shown_number};
 use crate::functions::call_site::{interrupts, keep, simhasher_for};
 use crate::types::array::ReturnedArray;
 use crate::types::lexicons::returned;
@@ -117,7 +117,11 @@ fn imatch(
     if low.is_nan() || high.is_nan() || low > high {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{low} to {high} is no band of inverse document frequencies"),
+            format!(
+                "{} to {} is no band of inverse document frequencies",
+                shown_number(low),
+                shown_number(high)
+            ),
             "low must not be greater than high; IDF is ln(|D| / (df + 1)).",
         )
     }

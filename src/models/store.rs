@@ -20,6 +20,20 @@ pub struct RowIdentity {
     offset: u16,
 }
 
+/// The table's OID; an ERROR if there is none.
+fn table(schema: Schema) -> pg_sys::Oid {
+    // SAFETY: a catalogue look-up by name and schema.
+    let oid = unsafe { pg_sys::get_relname_relid(TABLE.as_ptr(), schema.0) };
+    if oid == pg_sys::InvalidOid {
+        raise(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+            "the table simhash_model is not in the schema of the extension's functions".into(),
+            "",
+        )
+    }
+    oid
+}
+
 /// A scan of the table; ended, with what it holds, by [`Scan::end`], or by the transaction's abort.
 struct Scan {
     relation: pg_sys::Relation,
@@ -33,14 +47,7 @@ impl Scan {
         // SAFETY: the sequence that PostgreSQL documents for scans of a table; a table of another shape is not
         // the extension's, and its columns are checked by nothing but their names being ours.
         unsafe {
-            let oid = pg_sys::get_relname_relid(TABLE.as_ptr(), schema.0);
-            if oid == pg_sys::InvalidOid {
-                raise(
-                    PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-                    "the table simhash_model is not in the schema of the extension's functions".into(),
-                    "",
-                )
-            }
+            let oid = table(schema);
             let allowed =
                 pg_sys::pg_class_aclcheck(oid, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
             if allowed != pg_sys::AclResult::ACLCHECK_OK {
@@ -154,6 +161,21 @@ pub fn check_new_name(schema: Schema, name: &str) {
             format!("model \"{name}\" already exists"),
             "A model never changes: choose another name, or delete the row from simhash_model first.",
         )
+    }
+}
+
+/// Raises an ERROR if the caller may not insert into the table: before the work of training. Rights to columns suffice.
+pub fn check_may_insert(schema: Schema) {
+    // SAFETY: catalogue look-ups.
+    unsafe {
+        let oid = table(schema);
+        let (user, insert) = (pg_sys::GetUserId(), pg_sys::ACL_INSERT as pg_sys::AclMode);
+        let allowed = pg_sys::AclResult::ACLCHECK_OK;
+        let any = pg_sys::AclMaskHow::ACLMASK_ANY;
+        let found = pg_sys::pg_class_aclcheck(oid, user, insert);
+        if found != allowed && pg_sys::pg_attribute_aclcheck_all(oid, user, insert, any) != allowed {
+            pg_sys::aclcheck_error(found, pg_sys::ObjectType::OBJECT_TABLE, TABLE.as_ptr());
+        }
     }
 }
 

@@ -54,6 +54,9 @@ fn simhash_train(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> i64 {
     let schema = Schema::of_call(fcinfo);
+    // SAFETY: reads the transaction's state; raises an ERROR in a read-only one.
+    unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_train()".as_ptr()) };
+    store::check_may_insert(schema);
     store::check_new_name(schema, name.as_str());
     let mut trainer = new_trainer(&config);
     let mut spill = TempFile::default();

@@ -31,6 +31,7 @@ pub unsafe fn indexed_by(
 ) -> Option<IndexedBy> {
     // SAFETY: as this function's.
     unsafe {
+        let expression = without_domain(expression);
         let mut relid = 0;
         if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, expression), &mut relid)
             || relid >= (*root).simple_rel_array_size
@@ -50,6 +51,24 @@ pub unsafe fn indexed_by(
                 union_index(root, relid, expression, access_method)
             }
             _ => None,
+        }
+    }
+}
+
+/// What is under the relabelling of a domain as the type that it is over; PostgreSQL looks there, too, when it matches
+/// clauses with indexes.
+unsafe fn without_domain(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: an expression; it is cast only to the type its tag says.
+    unsafe {
+        if !pgrx::is_a(expression, pg_sys::NodeTag::T_RelabelType) {
+            return expression;
+        }
+        let relabelled = expression.cast::<pg_sys::RelabelType>();
+        let under: *mut pg_sys::Node = (*relabelled).arg.cast();
+        if pg_sys::getBaseType(pg_sys::exprType(under)) == (*relabelled).resulttype {
+            under
+        } else {
+            expression
         }
     }
 }
@@ -87,6 +106,7 @@ unsafe fn is_first_column(index: pg_sys::Relation, relid: i32, expression: *mut 
         let expressions = pg_sys::RelationGetIndexExpressions(index);
         PgList::<pg_sys::Node>::from_pg(expressions).get_ptr(0).is_some_and(|indexed| {
             pg_sys::ChangeVarNodes(indexed, 1, relid, 0);
+            let indexed = without_domain(indexed);
             pg_sys::equal(indexed.cast(), expression.cast())
         })
     }

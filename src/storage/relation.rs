@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 
 use crate::compat;
+use crate::error::shown;
 
 /// An open index. Whoever made it keeps the relation open for as long as it is used.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ impl IndexRel {
 
     pub fn name(self) -> String {
         // SAFETY: an open relation has its pg_class row, whose name is a C string.
-        unsafe { CStr::from_ptr((*(*self.0).rd_rel).relname.data.as_ptr()) }.to_string_lossy().into_owned()
+        shown(unsafe { CStr::from_ptr((*(*self.0).rd_rel).relname.data.as_ptr()) }).into_owned()
     }
 
     pub fn oid(self) -> pg_sys::Oid {

@@ -10,7 +10,7 @@ use simhash_core::Fingerprint;
 use simhash_core::fingerprint::{parse_hex, to_hex};
 
 use super::{Fp64, Fp128, Text, by_datum, message_buffer, palloc_bytes, receive, sql_type};
-use crate::error::{raise, raise_invalid_text};
+use crate::error::{raise, raise_invalid_text, shown};
 
 /// The fingerprints within `radius` of `center`; the radius is 0 to `F::BITS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl<F: Fingerprint> Ball<F> {
 
     /// Reads `<center,radius>`; white space is allowed around each part.
     fn parse(type_name: &str, text: &CStr) -> Self {
-        let shown = text.to_string_lossy();
+        let shown = shown(text);
         let parts = shown
             .trim()
             .strip_prefix('<')

@@ -10,7 +10,7 @@ use pgrx::{FromDatum, Internal, IntoDatum, PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sets::bloom::Shape;
 
 use super::{by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes};
-use crate::error::{raise, raise_invalid_text};
+use crate::error::{raise, raise_invalid_text, shown};
 
 /// A filter and how many texts were added to it, counting each as often as it was.
 #[derive(Clone, Debug)]
@@ -144,7 +144,7 @@ impl IntoDatum for BloomFilter<'_> {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn bloom_filter_in(text: &CStr) -> BloomFilter<'static> {
-    let shown = text.to_string_lossy();
+    let shown = shown(text);
     BloomFilter::parse(&shown).unwrap_or_else(|| {
         let shown: String = shown.chars().take(64).collect();
         raise_invalid_text(

@@ -12,7 +12,7 @@ use simhash_core::hash::feature_hash;
 use simhash_core::sets::minhash::MAX_COMPONENTS;
 
 use super::{by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes};
-use crate::error::{raise, raise_invalid_text};
+use crate::error::{raise, raise_invalid_text, shown};
 
 /// A signature of 1 to [`MAX_COMPONENTS`] components.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl IntoDatum for Signature {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn minhash_signature_in(text: &CStr) -> Signature {
-    let shown = text.to_string_lossy();
+    let shown = shown(text);
     Signature::parse(&shown).unwrap_or_else(|| {
         let shown: String = shown.chars().take(64).collect();
         raise_invalid_text(

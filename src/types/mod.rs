@@ -22,7 +22,7 @@ use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::fingerprint::parse_hex;
 
-use crate::error::raise_invalid_text;
+use crate::error::{raise_invalid_text, shown};
 
 /// Declares a type of this extension to pgrx. The catalogue in sql/ names the argument types itself,
 /// so the name is only what pgrx would print.
@@ -89,7 +89,7 @@ pub(crate) use {by_datum, by_datum_argument, sql_type};
 
 /// Reads a fingerprint's text form or raises 22P02.
 fn parse_fingerprint<F: Fingerprint>(type_name: &str, text: &CStr) -> F {
-    let shown = text.to_string_lossy();
+    let shown = shown(text);
     parse_hex(&shown).unwrap_or_else(|| {
         let digits = F::BITS / 4;
         raise_invalid_text(

@@ -29,14 +29,18 @@ impl From<String> for Text<'_> {
     }
 }
 
+/// Whether that is the database's encoding.
+pub fn encoding_is(encoding: pg_sys::pg_enc::Type) -> bool {
+    // SAFETY: reads a setting of the backend.
+    unsafe { pg_sys::GetDatabaseEncoding() == encoding as i32 }
+}
+
 /// `bytes`, in the database's encoding, as UTF-8; valid as long as `bytes` or the current memory context.
 ///
 /// # Safety
 /// The result's lifetime must not exceed that of the memory context that is current now.
 pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
-    // SAFETY: reads a setting of the backend.
-    let same = unsafe { pg_sys::GetDatabaseEncoding() } == pg_sys::pg_enc::PG_UTF8 as i32;
-    let utf8 = if same {
+    let utf8 = if encoding_is(pg_sys::pg_enc::PG_UTF8) {
         bytes
     } else {
         // SAFETY: converts `len` bytes into a NUL-terminated palloc'd copy, or returns its argument
@@ -67,7 +71,7 @@ pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
 pub fn utf8_to_server(text: &str) -> Cow<'_, [u8]> {
     // SAFETY: as in server_to_utf8; pg_any_to_server also validates.
     unsafe {
-        if pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_UTF8 as i32 {
+        if encoding_is(pg_sys::pg_enc::PG_UTF8) {
             return Cow::Borrowed(text.as_bytes());
         }
         let converted =

@@ -38,6 +38,23 @@ for my $encoding (sort keys %text)
 	}
 }
 
+# Messages quote names and values in a form that can be sent: what is not ASCII as in E'...' strings.
+for my $message (
+	[ 'LATIN1', q{SELECT U&'caf\00E9'::fingerprint64}, qr/type fingerprint64: "caf\\u00e9"/ ],
+	[ 'LATIN1', q{SELECT U&'{"\00E9": 1}'::simhash_config}, qr/unknown key "\\u00e9"/ ],
+	[ 'EUC_CN', q{SELECT U&'\5B66'::fingerprint128}, qr/type fingerprint128: "\\u5b66"/ ],
+	[ 'EUC_CN', q{SELECT hamming(U&'\5B66', 'x')}, qr/type fingerprint64: "\\u5b66"/ ],
+	[ 'EUC_CN', q{SELECT U&'<\5B66,3>'::hamming_ball64}, qr/type hamming_ball64: "<\\u5b66,3>"/ ],
+	[ 'EUC_CN', q{SELECT esimhash('a', U&'\5B66')}, qr/model "\\u5b66" does not exist/ ],
+	[ 'EUC_CN', q{CREATE TABLE U&"\5B66" (i integer PRIMARY KEY); SELECT simhash_index_info((SELECT indexrelid::regclass FROM pg_index WHERE indrelid = U&'\5B66'::regclass))},
+		qr/"\\u5b66_pkey" is not a simhash index/ ],
+	[ 'SQL_ASCII', "SELECT 'caf\xc3\xa9'::fingerprint64", qr/type fingerprint64: "caf\xc3\xa9"/ ])
+{
+	my ($encoding, $query, $expected) = @$message;
+	my ($status, $output, $error) = $node->psql("x_\L$encoding\E", $query);
+	like($error, $expected, "$encoding: $query names what is wrong");
+}
+
 # SQL_ASCII promises nothing about its bytes: those that are no text must not reach the core, nor end the backend.
 my ($status, $output, $error) = $node->psql('x_sql_ascii', q{SELECT simhash(convert_from('\xe4bd00ff41'::bytea, 'SQL_ASCII'))});
 isnt($status, 2, 'bytes that are no text do not end the backend');

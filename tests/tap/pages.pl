@@ -1,6 +1,6 @@
 # The documentation's SQL, run as it stands: every recipe of docs/recipes.md on texts whose groups are found by force, with
-# what it must leave; every example of docs/methods and the
-# README's trigger, compared with the output where the page shows one.
+# what it must leave; every example of docs/methods and
+# of the README, compared with the output where the page shows one.
 use strict;
 use warnings;
 use FindBin;
@@ -202,11 +202,25 @@ for my $page (sort glob "$docs/methods/*.md")
 	runs($database, $_, $name) for @blocks;
 }
 
-# The README's trigger, with its output.
-my ($section) = slurp_file("$docs/../README.md") =~ /^### Deduplicating on insert\n(.*?)^### /ms;
-my @insert = blocks($section // '');
-is(scalar @insert, 1, 'the README shows the trigger');
-runs(fresh('readme'), $_, 'README, deduplicating on insert') for @insert;
+# The README, from its first block to its last in one database, with the tables that it takes for granted.
+$node->safe_psql('postgres', 'CREATE DATABASE readme TEMPLATE template0');
+my @readme = blocks(slurp_file("$docs/../README.md"));
+cmp_ok(scalar @readme, '>', 12, 'the README has examples');
+for my $i (0 .. $#readme)
+{
+	my $block = $readme[$i];
+	# What is shown beside these is a plan, and the figures of a larger index.
+	delete $block->{output} if $block->{sql} =~ /ORDER BY fp <~> \$1|simhash_index_info/;
+	$block->{sql} =~ s/\$1/simhash('the quick brown fox')/g;
+	runs('readme', $block, 'README, block ' . ($i + 1));
+	next unless $block->{sql} =~ /^CREATE TABLE doc /m;
+	$node->safe_psql('readme', <<'SQL');
+ALTER TABLE doc ADD title text;
+CREATE TABLE image (phash bigint, phash_a bigint, phash_b bigint);
+CREATE TABLE labelled (a_fp fingerprint64, b_fp fingerprint64, duplicate boolean);
+SQL
+}
+is($node->safe_psql('readme', 'SELECT body FROM note'), 'Remember the milk', 'README: a near-duplicate is kept out');
 
 $node->stop;
 done_testing();

@@ -332,7 +332,7 @@ fn quote(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(LONGEST) {
         None => text,
-        Some((end, _)) => format!("{}…", &text[..end]),
+        Some((end, _)) => format!("{}...", &text[..end]),
     }
 }
 

@@ -101,6 +101,29 @@ SELECT * FROM deferred;
 SELECT simhash_index_check('pg_class_oid_index');
 SELECT * FROM simhash_index_info('pg_class');
 
+-- An index is checked by its owner, without the rights of whoever asks: an index's functions are its owner's.
+CREATE ROLE regress_simhash_owner;
+CREATE ROLE regress_simhash_other;
+CREATE FUNCTION who(fp fingerprint64) RETURNS fingerprint64 IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE WARNING 'runs with the rights of %', current_user;
+  RETURN fp;
+END $$;
+CREATE TABLE owned (fp fingerprint64);
+CREATE INDEX owned_who ON owned USING simhash (who(fp));
+ALTER TABLE owned OWNER TO regress_simhash_owner;
+INSERT INTO owned VALUES ('0123456789abcdef');
+SELECT simhash_index_check('owned_who');
+SELECT current_user = session_user AS back;
+SET ROLE regress_simhash_owner;
+SELECT simhash_index_check('owned_who', false);
+SET ROLE regress_simhash_other;
+SELECT simhash_index_check('owned_who');
+RESET ROLE;
+DROP TABLE owned;
+DROP FUNCTION who;
+DROP ROLE regress_simhash_owner, regress_simhash_other;
+
 -- A tree of several levels: spilled builds are the same as others.
 CREATE TABLE many (fp fingerprint64);
 INSERT INTO many SELECT random64(i::text) FROM generate_series(1, 100000) i;

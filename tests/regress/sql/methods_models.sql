@@ -58,6 +58,8 @@ CREATE ROLE methods_reader;
 SET ROLE methods_reader;
 SELECT esimhash('the cat', 'ten') IS NOT NULL AS reads;
 SELECT simhash_train('mine', 'SELECT ''a''');
+-- found out before the query is run
+SELECT simhash_train('mine', 'SELECT (1 / 0)::text');
 RESET ROLE;
 REVOKE SELECT ON simhash_model FROM PUBLIC;
 SET ROLE methods_reader;
@@ -65,6 +67,9 @@ SELECT esimhash('the cat', 'ten');
 RESET ROLE;
 GRANT SELECT ON simhash_model TO PUBLIC;
 DROP ROLE methods_reader;
+BEGIN READ ONLY;
+SELECT simhash_train('mine', 'SELECT (1 / 0)::text');
+ROLLBACK;
 
 -- an index over a model's fingerprints
 CREATE INDEX ON ten (esimhash(body, 'ten'));

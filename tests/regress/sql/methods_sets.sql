@@ -84,11 +84,19 @@ SELECT * FROM simhash_blocks('0123456789abcdef'::fingerprint64);
 SELECT * FROM simhash_blocks('0123456789abcdef0123456789abcdef'::fingerprint128, 2);
 SELECT * FROM simhash_blocks('0123456789abcdef'::fingerprint64, 0);
 SELECT * FROM simhash_blocks('0123456789abcdef0123456789abcdef'::fingerprint128, 1);
+-- A plain literal is as wide as it is long.
+SELECT * FROM simhash_blocks('0123456789abcdef');
+SELECT * FROM simhash_blocks('0123456789abcdef0123456789abcdef', 2);
+SELECT count(*) FROM simhash_blocks('0123456789abcdef0123456789abcdef');
+SELECT * FROM simhash_blocks('0123456789abcde');
 SELECT hamming('{0000000000000000,00000000000000ff}'::fingerprint64[], '{0000000000000007,00000000000000fe}') AS least,
        hamming('{0000000000000000,NULL}'::fingerprint64[], '{NULL,0000000000000007}') AS none,
        '{0000000000000000}'::fingerprint64[] <~> '{0000000000000003,0000000000000000}' AS shorter;
 SELECT * FROM simhash_evaluate('SELECT a::bigint, b::bigint, d FROM (VALUES (0, 0, true), (0, 1, true), (0, 3, false), (0, 7, true), (NULL, 7, true)) v (a, b, d)') WHERE distance < 5;
 SELECT count(*) FROM simhash_evaluate('SELECT simhash128(''a''), simhash128(''b''), true');
 SELECT * FROM simhash_evaluate('SELECT simhash128(''a''), simhash(''b''), true');
+-- The columns' types decide on the distances, also without a row.
+SELECT count(*) FROM simhash_evaluate('SELECT simhash128(''a''), simhash128(''b''), true WHERE false');
+SELECT * FROM simhash_evaluate('SELECT simhash128(''a''), simhash(''b''), true WHERE false');
 SELECT * FROM simhash_evaluate('SELECT 1, 2, true');
 SELECT * FROM simhash_evaluate('SELECT 1::bigint, 2::bigint, NULL::boolean');

@@ -29,6 +29,19 @@ EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming_ball('0123456789abcde
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE fp ~= '0123456789abcdef';
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE fp = '0123456789abcdef';
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming(fp, '0123456789abcdef') <= 2 OR hamming(fp, 'fedcba9876543210') <= 2;
+-- a column of a domain
+CREATE DOMAIN planner_d AS fingerprint64;
+CREATE TABLE planner_domain AS SELECT id, fp::planner_d FROM planner_t;
+CREATE INDEX planner_domain_fp ON planner_domain USING simhash (fp);
+VACUUM ANALYZE planner_domain;
+EXPLAIN (COSTS OFF) SELECT id FROM planner_domain WHERE hamming(fp, '0123456789abcdef') <= 3;
+EXPLAIN (COSTS OFF) SELECT a.id FROM planner_domain a JOIN planner_t b ON hamming(a.fp, b.fp) <= 3 WHERE b.id = 9;
+SELECT id FROM planner_domain WHERE hamming(fp, (SELECT fp FROM planner_t WHERE id = 9)) <= 3 ORDER BY id;
+SELECT id FROM planner_t WHERE hamming(fp, (SELECT fp FROM planner_t WHERE id = 9)) <= 3 ORDER BY id;
+-- not one of another type with the same bits: this index is on fingerprints
+EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming(fp::bigint, 5) <= 3;
+DROP TABLE planner_domain;
+DROP DOMAIN planner_d;
 -- EXPLAIN without what major versions name differently.
 CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
