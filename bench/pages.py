@@ -57,7 +57,7 @@ def bulk(f):
     text = f"The pairs of {million(least)} rows take {shown(pairs(least, 3))} s at distance 3 and {shown(pairs(least, 10))} s at distance 10"
     rivals = [f"{name} {ratio(pairs(least, 3, contender), pairs(least, 3))} times as long" for contender, name in (("C++ simhash, find_all", "the C++ simhash library takes"), ("SQL over a covering block table", "SQL over a ready block table")) if pairs(least, 3, contender)]
     text += f"; at distance 3 {', '.join(rivals)}." if rivals else "."
-    return text + "".join(f" {million(rows).capitalize()} take {shown(pairs(rows, 3))} s." for rows in scales[1:])
+    return text + "".join(f" At {million(rows)} rows it is {shown(pairs(rows, 3))} s at distance 3." for rows in scales[1:])
 
 
 def dedup(f):

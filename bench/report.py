@@ -136,7 +136,7 @@ def core_table(f):
 
 def dedup_table(f):
     lines = []
-    for contender in f.distinct("contender", section="dedup"):
+    for contender in f.distinct("contender", section="dedup", metric="COPY, microseconds a row"):
         value = lambda metric: shown(f.value(section="dedup", contender=contender, metric=metric))
         lines.append([contender, value("COPY, microseconds a row"), *[value(f"{clients} clients, fsync {fsync}") for fsync in ("off", "on") for clients in DEDUP_CLIENTS]])
     return table(["", "COPY, microseconds a row", "single rows a second: 1 client", "8 clients", "fsync on: 1 client", "8 clients"], lines)
@@ -144,7 +144,7 @@ def dedup_table(f):
 
 def bloom_line(f):
     rates = f.distinct("contender", section="bloom")
-    return "Share of false answers, a million asked for of 100,000 texts: " + ", ".join(f"{f.value(section='bloom', contender=rate):.2g} where {rate} was asked for" for rate in rates) + "."
+    return "Share of false answers, a million asked for of 100,000 texts: " + ", ".join(f"{f.value(section='bloom', contender=rate):.3g} where {rate} was asked for" for rate in rates) + "."
 
 
 def minhash_table(f):
@@ -285,7 +285,7 @@ LOSSES = """\
   no deletes, and its time grows with the table.
 - **Inserts** are {insert} times as fast as into four expression B-trees; into no index at all they are {bare} times as fast as into ours.
 - **Single rows through `simhash_dedup`** commit one after the other: eight clients insert {triggered} rows a second with fsync on, {excluded} into a table with an exclusion constraint.
-- Texts shorter than some ten words: trigram similarity (pg_trgm) or `minhash` finds more; see [evaluation.md](evaluation.md)."""
+- Short and heavily edited texts: the similarity of sets of character shingles (pg_trgm's is of that kind) and `minhash` find more; see [evaluation.md](evaluation.md#short-texts)."""
 
 
 def losses(f, with_rivals):
