@@ -12,7 +12,7 @@ import sys
 import textwrap
 
 import report
-from report import KINDS, OURS, SLOWER, shown
+from report import KINDS, OURS, SLOWER, ratio, shown, told
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "docs/benchmarks/results.json"
@@ -26,42 +26,37 @@ def and_then(parts):
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def ratio(a, b):
-    return f"{a / b:.2g}" if a / b < 99.5 else f"{a / b:.0f}"
-
-
 def index(f):
     rows = f.scales_with_rivals()[-1]
     at = {"data": "uniform", "rows": rows}
     p50 = lambda distance, contender=OURS: f.value(section="latency", **at, contender=contender, metric=f"{distance} p50")
-    text = (f"At {million(rows)} rows, warm, a query takes {shown(p50('≤ 3'))} ms within 3 bits, {shown(p50('≤ 6'))} ms within 6 and {shown(p50('≤ 10'))} ms within 10 "
-            f"(128 bits: {shown(p50('≤ 10', 'simhash, 128 bits'))} ms within 10, {shown(p50('≤ 20', 'simhash, 128 bits'))} ms within 20)")
+    text = (f"At {million(rows)} rows, warm, a query takes {told(p50('≤ 3'))} ms within 3 bits, {told(p50('≤ 6'))} ms within 6 and {told(p50('≤ 10'))} ms within 10 "
+            f"(128 bits: {told(p50('≤ 10', 'simhash, 128 bits'))} ms within 10, {told(p50('≤ 20', 'simhash, 128 bits'))} ms within 20)")
     rivals = []
     for contender, name in (("covering block table", "a covering SQL block table"), ("expression B-trees", SLOWER["expression B-trees"]), ("GIN on block keys", "GIN"), ("faiss MultiHash, in memory", "faiss's MultiHash in memory")):
         if p50("≤ 3", contender):
             rivals.append(f"{name} {ratio(p50('≤ 3', contender), p50('≤ 3'))} and {ratio(p50('≤ 6', contender), p50('≤ 6'))}")
-    text += f"; times as long for the first two: {', '.join(rivals)}. The ten nearest take {shown(p50('nearest 10'))} ms."
+    text += f"; times as long for the first two: {', '.join(rivals)}. The ten nearest take {told(p50('nearest 10'))} ms."
     build = lambda contender: f.value(section="build", **at, contender=contender, metric="seconds")
     insert = lambda contender, when="": f.value(section="insert", **at, contender=contender, metric="rows a second" + when)
     first = ", first 100,000 after a checkpoint"
-    text += (f" It is {shown(f.value(section='build', **at, contender=OURS, metric='bytes a row'))} bytes a row at 64 bits, builds in {ratio(build(OURS), build('B-tree on the bigint'))} times a B-tree's time "
+    text += (f" It is {told(f.value(section='build', **at, contender=OURS, metric='bytes a row'))} bytes a row at 64 bits, builds in {ratio(build(OURS), build('B-tree on the bigint'))} times a B-tree's time "
              f"and takes inserts {ratio(insert(OURS), insert('expression B-trees'))} times as fast as the four B-trees ({ratio(insert(OURS, first), insert('expression B-trees', first))} times right after a checkpoint).")
     others = and_then([f"{n / 1e6:g}" for n in f.scales() if n != rows])
     return text + f" All of it, also at {others} million rows, on skewed data, and where we lose: [docs/benchmarks.md](docs/benchmarks.md), written by `make bench`."
 
 
 def bulk(f):
-    scales = sorted(f.distinct("rows", section="bulk"))
+    least, *larger = sorted(f.distinct("rows", section="bulk")) or [0]
     pairs = lambda rows, distance, contender=OURS: f.value(section="bulk", rows=rows, contender=contender, metric=f"pairs ≤ {distance}, seconds")
-    least = scales[0]
-    text = f"The pairs of {million(least)} rows take {shown(pairs(least, 3))} s at distance 3 and {shown(pairs(least, 10))} s at distance 10"
+    text = f"The pairs of {million(least)} rows take {told(pairs(least, 3))} s at distance 3 and {told(pairs(least, 10))} s at distance 10"
     rivals = [f"{name} {ratio(pairs(least, 3, contender), pairs(least, 3))} times as long" for contender, name in (("C++ simhash, find_all", "the C++ simhash library takes"), ("SQL over a covering block table", "SQL over a ready block table")) if pairs(least, 3, contender)]
     text += f"; at distance 3 {', '.join(rivals)}." if rivals else "."
-    return text + "".join(f" At {million(rows)} rows it is {shown(pairs(rows, 3))} s at distance 3." for rows in scales[1:])
+    return text + "".join(f" At {million(rows)} rows it is {told(pairs(rows, 3))} s at distance 3." for rows in larger)
 
 
 def dedup(f):
-    value = lambda contender, metric: shown(f.value(section="dedup", contender=contender, metric=metric))
+    value = lambda contender, metric: told(f.value(section="dedup", contender=contender, metric=metric))
     triggered, excluded = "index and simhash_dedup, distance 3", "exclusion constraint, distance 3"
     load = "COPY, microseconds a row"
     return (f"A load of 100,000 rows takes {value('index alone', load)} microseconds a row with an index and no trigger, {value(triggered, load)} with the trigger at distance 3, "
@@ -71,12 +66,12 @@ def dedup(f):
 
 
 def dictionary(f):
-    value = lambda metric: shown(f.value(section="dictionary", metric=metric))
+    value = lambda metric: told(f.value(section="dictionary", metric=metric))
     return f"The dictionary takes {value('MB')} MB, and {value('seconds')} s to load."
 
 
 def speed(f):
-    core = lambda data, contender, metric: shown(f.value(section="core", data=data, contender=contender, metric=metric))
+    core = lambda data, contender, metric: told(f.value(section="core", data=data, contender=contender, metric=metric))
     lines = []
     for contender in f.distinct("contender", section="texts"):
         speeds = [f.value(section="texts", contender=contender, data=kind) for kind in KINDS]
@@ -89,7 +84,7 @@ def speed(f):
 
 
 def batch(f):
-    stages = [f"`{contender}` {shown(f.value(section='batch', contender=contender, metric='seconds'))} s" for contender in f.distinct("contender", section="batch")]
+    stages = [f"`{contender}` {told(f.value(section='batch', contender=contender, metric='seconds'))} s" for contender in f.distinct("contender", section="batch")]
     return f"2.5 million texts of ten words, in one backend: {', '.join(stages)} (Gao and Li report 3.5 s for their Bloom filter and 14.4 s for their trie)."
 
 

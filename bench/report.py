@@ -52,6 +52,17 @@ def times(rival, ours):
     return "" if rival is None or not ours else f"{rival / ours:.3g} ×"
 
 
+def ratio(a, b):
+    if not a or not b:
+        return "?"
+    return f"{a / b:.2g}" if a / b < 99.5 else f"{a / b:.0f}"
+
+
+def told(value):
+    """In a sentence, where nothing is not an answer."""
+    return shown(value) or "?"
+
+
 def size(rows):
     return f"{rows / 1e6:g} M"
 
@@ -162,7 +173,7 @@ def texts_line(f):
         if core and sql:
             parts.append(f"{name} {core / sql:.2f}")
     return (f"`SELECT simhash(body)` over 100,000 texts takes, times as long as the core on the same: {', '.join(parts)}. Loading jieba's dictionary takes "
-            f"{shown(f.value(section='dictionary', metric='seconds'))} s and {shown(f.value(section='dictionary', metric='MB'))} MB.")
+            f"{told(f.value(section='dictionary', metric='seconds'))} s and {told(f.value(section='dictionary', metric='MB'))} MB.")
 
 
 def bulk_table(f):
@@ -172,8 +183,8 @@ def bulk_table(f):
         # Clusters are more work than the pairs that a rival stops at: the comparison is with pairs.
         for metric in f.distinct("metric", section="bulk", rows=rows, contender=OURS):
             values = {c: f.value(section="bulk", rows=rows, contender=c, metric=metric) for c in contenders}
-            ratio = lambda c: f"**{times(values[c], values[OURS])}** {shown(values[c])}" if c != OURS and values[c] else shown(values[c])
-            lines.append([size(rows), metric, *map(ratio, contenders)])
+            cell = lambda c: f"**{times(values[c], values[OURS])}** {shown(values[c])}" if c != OURS and values[c] else shown(values[c])
+            lines.append([size(rows), metric, *map(cell, contenders)])
     return table(["rows", "what", *contenders], lines)
 
 
@@ -292,20 +303,19 @@ def losses(f, with_rivals):
     rows = with_rivals[-1] if with_rivals else 0
     at = {"data": "uniform", "rows": rows}
     latency = lambda c, m: f.value(section="latency", **at, contender=c, metric=m)
-    ratio = lambda a, b: f"{a / b:.2g}" if a and b else "?"
     build = lambda c, m: f.value(section="build", **at, contender=c, metric=m)
     insert = lambda c: f.value(section="insert", **at, contender=c, metric="rows a second")
     single_rows = lambda c: f.value(section="dedup", contender=c, metric="8 clients, fsync on")
     return {
         "rows": size(rows),
-        "triggered": shown(single_rows("index and simhash_dedup, distance 3")),
-        "excluded": shown(single_rows("exclusion constraint, distance 3")),
+        "triggered": told(single_rows("index and simhash_dedup, distance 3")),
+        "excluded": told(single_rows("exclusion constraint, distance 3")),
         "pk": ratio(latency(OURS, "≤ 3 p50"), latency("primary key look-up", "p50")),
         "build": ratio(build(OURS, "seconds"), build("B-tree on the bigint", "seconds")),
-        "bytes": shown(build(OURS, "bytes a row")),
-        "expression_bytes": shown(build("expression B-trees", "bytes a row")),
-        "flat": shown(latency("faiss BinaryFlat, in memory", "nearest 10 p50")),
-        "nearest": shown(latency(OURS, "nearest 10 p50")),
+        "bytes": told(build(OURS, "bytes a row")),
+        "expression_bytes": told(build("expression B-trees", "bytes a row")),
+        "flat": told(latency("faiss BinaryFlat, in memory", "nearest 10 p50")),
+        "nearest": told(latency(OURS, "nearest 10 p50")),
         "insert": ratio(insert(OURS), insert("expression B-trees")),
         "bare": ratio(insert("no index"), insert(OURS)),
     }

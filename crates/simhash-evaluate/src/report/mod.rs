@@ -82,8 +82,7 @@ fn pages(root: &Path, all: &All) -> Result<Vec<(PathBuf, String)>, Box<dyn Error
     edits::facts(all, &mut facts);
     others::facts(all, &mut facts);
     facts.insert("answer".into(), filled(include_str!("answer.md"), &facts)?.trim_end().into());
-    let mut pages =
-        vec![(root.join("docs/evaluation.md"), filled(include_str!("evaluation.md"), &facts)?)];
+    let mut pages = vec![(root.join("docs/evaluation.md"), filled(include_str!("evaluation.md"), &facts)?)];
     let sections =
         [("README.md", include_str!("readme.md")), ("docs/methods/esimhash.md", include_str!("esimhash.md"))];
     for (page, template) in sections {
