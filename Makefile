@@ -11,7 +11,7 @@ help:
 	@echo 'make soak       the cluster tests at full length: an hour or more'
 	@echo 'make bench      speed beside every rival; writes docs/benchmarks.md (BIG=1: also 50 million rows)'
 	@echo 'make evaluate   which settings find what: docs/evaluation.md; CORPORA=DIR measures the corpora there too'
-	@echo 'make lint       formatting, clippy, shellcheck'
+	@echo 'make lint       formatting, clippy, shellcheck, figures that nobody typed'
 	@echo 'make clean      remove everything that was built, and the demo server'
 
 build:

@@ -1,8 +1,8 @@
-"""Runs the benchmarks in a private server and beside it, and writes docs/benchmarks: the figures, then the page.
+"""Runs the benchmarks in a private server and beside it, and writes docs/benchmarks: the figures, then the pages that show them.
 
 usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 
-From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables, none for "" (then only texts and BIG run); BIG=1 adds one of
+From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables, none for "" (then only texts, methods, deduplication and BIG run); BIG=1 adds one of
 50 million rows (BIG_ROWS says otherwise), without rivals. Figures of parts that do not run this time stay as they were.
 """
 
@@ -11,10 +11,12 @@ import os
 import pathlib
 import platform
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 
+import pages
 import report
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -49,23 +51,45 @@ class Server:
         self.ask("TRUNCATE bench_result")
         return [{**row, "metric": row["metric"].strip()} for row in json.loads(rows or "null") or []]
 
+    def pgbench(self, query, clients):
+        """Transactions a second, prepared; :n in the query is 1 to 1000."""
+        with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
+            script.write(f"\\set n random(1, 1000)\n{query};\n")
+            script.flush()
+            command = self.command("pgbench", "-n", "-M", "prepared", "-T", "5", "-c", str(clients), "-j", "2", "-f", script.name, "postgres")
+            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return float(re.search(r"tps = ([0-9.]+)", output)[1])
+
     def throughput(self, rows):
-        """Look-ups within 3 bits a second by pgbench, prepared, for 1 to 8 clients."""
-        scripts = {
-            "simhash": "SELECT id FROM bench.doc WHERE hamming(fp, (SELECT fp FROM bench.query WHERE n = :n)) <= 3;",
-            "primary key look-up": "SELECT id FROM bench.doc WHERE id = :n;",
+        """Look-ups within 3 bits a second for 1 to 8 clients."""
+        queries = {
+            "simhash": "SELECT id FROM bench.doc WHERE hamming(fp, (SELECT fp FROM bench.query WHERE n = :n)) <= 3",
+            "primary key look-up": "SELECT id FROM bench.doc WHERE id = :n",
         }
         self.ask("CREATE INDEX IF NOT EXISTS query_n ON bench.query (n); ANALYZE bench.query")
-        for contender, query in scripts.items():
-            with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
-                script.write("\\set n random(1, 1000)\n" + query + "\n")
-                script.flush()
-                for clients in (1, 2, 4, 8):
-                    command = self.command("pgbench", "-n", "-M", "prepared", "-T", "5", "-c", str(clients), "-j", "2", "-f", script.name, "postgres")
-                    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                    rate = float(re.search(r"tps = ([0-9.]+)", output)[1])
-                    yield {"section": "throughput", "data": "uniform", "rows": rows, "contender": contender, "metric": f"{clients} clients", "value": rate}
+        for contender, query in queries.items():
+            for clients in (1, 2, 4, 8):
+                rate = self.pgbench(query, clients)
+                yield {"section": "throughput", "data": "uniform", "rows": rows, "contender": contender, "metric": f"{clients} clients", "value": rate}
 
+    def single_rows(self):
+        """Rows inserted a second, each a transaction, into the tables that dedup.sql left, by 1 and 8 clients, with fsync off and on."""
+        insert = "INSERT INTO bench.{} (fp) VALUES (bench.random64()::fingerprint64)"
+        queries = {
+            "index alone": insert.format("plain"),
+            "index and simhash_dedup, distance 3": insert.format("triggered"),
+            "exclusion constraint, distance 3": insert.format("excluded") + " ON CONFLICT DO NOTHING",
+        }
+        for fsync in ("off", "on"):
+            self.ask(f"ALTER SYSTEM SET fsync = {fsync}")
+            self.ask("SELECT pg_reload_conf(), pg_sleep(1)")
+            for contender, query in queries.items():
+                for clients in report.DEDUP_CLIENTS:
+                    rate = self.pgbench(query, clients)
+                    print(f"  {contender}: {rate:.0f} a second, {clients} clients, fsync {fsync}", flush=True)
+                    yield {"section": "dedup", "data": "uniform", "rows": 100_000, "contender": contender, "metric": f"{clients} clients, fsync {fsync}", "value": rate}
+        self.ask("ALTER SYSTEM RESET fsync")
+        self.ask("SELECT pg_reload_conf()")
 
 def rivals(*arguments, path=None):
     """The figures of rivals.py; a rival that cannot be had is a line of its own."""
@@ -97,13 +121,26 @@ def beside_the_index(server, rows, data, directory):
 
 
 def core_figures():
-    """Megabytes a second out of what criterion measured, if it ran."""
+    """What criterion measured, if it ran: a speed where it was told how much there is to do, a time elsewhere."""
     for estimates in sorted((TOP / "target/criterion").glob("**/new/estimates.json")):
         benchmark = json.loads((estimates.parent / "benchmark.json").read_text())
-        size = (benchmark.get("throughput") or {}).get("Bytes")
-        if size:
-            nanoseconds = json.loads(estimates.read_text())["median"]["point_estimate"]
-            yield {"section": "core", "data": benchmark["group_id"], "rows": 0, "contender": benchmark["function_id"] or "", "metric": "MB/s", "value": size / nanoseconds * 1000}
+        work = benchmark.get("throughput") or {}
+        nanoseconds = json.loads(estimates.read_text())["median"]["point_estimate"]
+        if "Bytes" in work:
+            metric, value = "MB/s", work["Bytes"] / nanoseconds * 1000
+        elif "Elements" in work:
+            metric, value = "million a second", work["Elements"] / nanoseconds * 1000
+        else:
+            metric, value = "ms", nanoseconds / 1e6
+        yield {"section": "core", "data": benchmark["group_id"], "rows": 0, "contender": benchmark["function_id"] or "", "metric": metric, "value": value}
+
+
+def dictionary_figures():
+    """What a process pays for jieba's dictionary: medians of five."""
+    program = TOP / "target/release/examples/load_dictionary"
+    runs = [subprocess.run([program], check=True, capture_output=True, text=True).stdout.split() for _ in range(5)]
+    for metric, values in zip(("seconds", "MB"), zip(*runs)):
+        yield {"section": "dictionary", "data": "zh", "rows": 0, "contender": "simhash", "metric": metric, "value": statistics.median(map(float, values))}
 
 
 def machine(server):
@@ -125,9 +162,12 @@ def machine(server):
 def main():
     server = Server(*sys.argv[1:3])
     scales = [int(rows) for rows in os.environ.get("SCALES", "1000000 10000000").split()]
-    figures = list(core_figures())
+    figures = [*core_figures(), *dictionary_figures()]
     with tempfile.TemporaryDirectory() as directory:
         server.run("fingerprints.sql")
+        server.run("methods.sql")
+        server.run("dedup.sql")
+        figures += server.single_rows()
         server.run("texts.sql")
         server.save("SELECT json_build_array(texts, body) FROM bench_texts ORDER BY md5(body)", f"{directory}/texts")
         figures += rivals("texts", f"{directory}/texts")
@@ -145,8 +185,9 @@ def main():
     figures += server.figures()
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     report.keep(RESULTS, machine(server), figures)
-    report.write(RESULTS, TOP / "docs/benchmarks.md")
-    print("docs/benchmarks.md and docs/benchmarks/ are written")
+    report.plots(RESULTS)
+    pages.write()
+    print("docs/benchmarks/, docs/benchmarks.md and the sections that other pages repeat are written")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""docs/benchmarks.md and its plots, from docs/benchmarks/results.json."""
+"""docs/benchmarks.md as text, and its plots, from docs/benchmarks/results.json; pages.py writes it."""
 
 import json
 
 KEY = ("section", "data", "rows", "contender", "metric")
 OURS = "simhash"
 KINDS = {"zh": "Chinese statutes", "zh, short": "Chinese verses", "en": "English licences", "en, short": "English verses"}
+DEDUP_CLIENTS = (1, 8)
 SLOWER = {"expression B-trees": "four expression B-trees", "covering block table": "covering SQL block table"}
 
 
@@ -17,8 +18,15 @@ def keep(path, machine, figures):
 
 
 class Figures:
-    def __init__(self, figures):
-        self.figures = figures
+    def __init__(self, results):
+        data = json.loads(results.read_text(encoding="utf-8"))
+        self.figures, self.machine = data["figures"], data["machine"]
+
+    def scales(self):
+        return sorted(self.distinct("rows", section="latency", data="uniform", contender=OURS))
+
+    def scales_with_rivals(self):
+        return sorted(self.distinct("rows", section="latency", data="uniform", contender="covering block table"))
 
     def value(self, **wanted):
         found = [f["value"] for f in self.figures if all(f[k] == v for k, v in wanted.items())]
@@ -42,6 +50,17 @@ def shown(value):
 
 def times(rival, ours):
     return "" if rival is None or not ours else f"{rival / ours:.3g} ×"
+
+
+def ratio(a, b):
+    if not a or not b:
+        return "?"
+    return f"{a / b:.2g}" if a / b < 99.5 else f"{a / b:.0f}"
+
+
+def told(value):
+    """In a sentence, where nothing is not an answer."""
+    return shown(value) or "?"
 
 
 def size(rows):
@@ -122,8 +141,39 @@ def texts_table(f):
 
 
 def core_table(f):
-    lines = [[group, name, shown(f.value(section="core", data=group, contender=name, metric="MB/s"))] for group in f.distinct("data", section="core") for name in f.distinct("contender", section="core", data=group)]
-    return table(["texts", "what", "MB/s"], lines)
+    lines = [[figure["data"], figure["contender"], f"{shown(figure['value'])} {figure['metric']}"] for figure in f.figures if figure["section"] == "core"]
+    return table(["group", "what", "result"], lines)
+
+
+def dedup_table(f):
+    lines = []
+    for contender in f.distinct("contender", section="dedup", metric="COPY, microseconds a row"):
+        value = lambda metric: shown(f.value(section="dedup", contender=contender, metric=metric))
+        lines.append([contender, value("COPY, microseconds a row"), *[value(f"{clients} clients, fsync {fsync}") for fsync in ("off", "on") for clients in DEDUP_CLIENTS]])
+    return table(["", "COPY, microseconds a row", "single rows a second: 1 client", "8 clients", "fsync on: 1 client", "8 clients"], lines)
+
+
+def bloom_line(f):
+    rates = f.distinct("contender", section="bloom")
+    return "Share of false answers, a million asked for of 100,000 texts: " + ", ".join(f"{f.value(section='bloom', contender=rate):.3g} where {rate} was asked for" for rate in rates) + "."
+
+
+def minhash_table(f):
+    sets = [(rows, f.distinct("contender", section="minhash", rows=rows)[0]) for rows in f.distinct("rows", section="minhash")]
+    error = lambda metric: [f"{f.value(section='minhash', rows=rows, metric=metric):.3f}" for rows, _ in sets]
+    return table(["set size, J", *[f"{rows:,}, {similarity}" for rows, similarity in sets]],
+                 [["measured", *error("error")], ["independent permutations", *error("error of independent permutations")]])
+
+
+def texts_line(f):
+    """What the database adds, and what the dictionary costs."""
+    parts = []
+    for data, name in (("en", "English"), ("zh", "Chinese")):
+        core, sql = (f.value(section="SQL and core", data=data, contender=c) for c in ("core", "SQL"))
+        if core and sql:
+            parts.append(f"{name} {core / sql:.2f}")
+    return (f"`SELECT simhash(body)` over 100,000 texts takes, times as long as the core on the same: {', '.join(parts)}. Loading jieba's dictionary takes "
+            f"{told(f.value(section='dictionary', metric='seconds'))} s and {told(f.value(section='dictionary', metric='MB'))} MB.")
 
 
 def bulk_table(f):
@@ -133,13 +183,16 @@ def bulk_table(f):
         # Clusters are more work than the pairs that a rival stops at: the comparison is with pairs.
         for metric in f.distinct("metric", section="bulk", rows=rows, contender=OURS):
             values = {c: f.value(section="bulk", rows=rows, contender=c, metric=metric) for c in contenders}
-            ratio = lambda c: f"**{times(values[c], values[OURS])}** {shown(values[c])}" if c != OURS and values[c] else shown(values[c])
-            lines.append([size(rows), metric, *map(ratio, contenders)])
+            cell = lambda c: f"**{times(values[c], values[OURS])}** {shown(values[c])}" if c != OURS and values[c] else shown(values[c])
+            lines.append([size(rows), metric, *map(cell, contenders)])
     return table(["rows", "what", *contenders], lines)
 
 
-def plots(f, directory, scales):
+def plots(results):
     import matplotlib
+
+    f = Figures(results)
+    directory, scales = results.parent, f.scales()
 
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "pg_simhash", "font.size": 10, "figure.figsize": (7, 4)})
@@ -177,16 +230,23 @@ def plots(f, directory, scales):
     save("growth.svg")
 
 
-def write(results, page):
-    data = json.loads(results.read_text())
-    f = Figures(data["figures"])
-    scales = sorted(f.distinct("rows", section="latency", data="uniform", contender=OURS))
-    with_rivals = [rows for rows in scales if f.value(section="latency", data="uniform", rows=rows, contender="covering block table", metric="≤ 3 p50")]
-    plots(f, results.parent, scales)
+def same_rows(f):
+    """Within 3 bits every contender answers the same thousand queries; those named are exact."""
+    exact = ("expression B-trees", "GIN on block keys", "covering block table", "faiss MultiHash, in memory")
+    found = lambda data, rows, c: f.value(section="latency", data=data, rows=rows, contender=c, metric="≤ 3 found a query")
+    tables = [(data, rows) for data in f.distinct("data", section="latency") for rows in f.distinct("rows", section="latency", data=data)]
+    differ = [f"{SLOWER.get(c, c)} ({data}, {size(rows)})" for data, rows in tables for c in exact if found(data, rows, c) not in (None, found(data, rows, OURS))]
+    return "NOT ALL FOUND THE SAME ROWS: " + ", ".join(differ) if differ else "Within 3 bits all exact contenders found the same number of rows"
+
+
+def page(results):
+    f = Figures(results)
+    scales = f.scales()
+    with_rivals = f.scales_with_rivals()
     parts = [
         "# Benchmarks",
         "Written by `make bench`; do not edit. Every ratio is between medians of the same run: how many times longer a rival takes. One connection, "
-        "prepared, warm; 1000 queries each (fewer where slow), half of which are rows with up to two bits flipped. All exact contenders found the same rows.",
+        "prepared, warm; 1000 queries each (fewer where slow), half of which are rows with up to two bits flipped. " + same_rows(f) + ".",
         "![latency by distance](benchmarks/distance.svg)\n![growth](benchmarks/growth.svg)",
         "## Uniform fingerprints, a tenth of them planted near-duplicates",
     ]
@@ -202,6 +262,10 @@ def write(results, page):
         parts += ["## Concurrency", f"pgbench, prepared, look-ups within 3 bits of {size(rows)} rows (the query's fingerprint is read from a table first).", throughput_table(f, rows)]
     if f.distinct("rows", section="bulk"):
         parts += ["## Whole tables", bulk_table(f)]
+    if f.distinct("contender", section="dedup"):
+        parts += ["## Deduplicating on insert",
+                  "100,000 random fingerprints, a table with a primary key. COPY into the empty table; then single rows into the filled one, each a transaction, by pgbench, "
+                  "prepared (with ON CONFLICT DO NOTHING where there is a constraint). With fsync on a commit waits for the disk.", dedup_table(f)]
     parts += ["## Texts", "In SQL, one process; and libraries for Python on the same texts (datasketch on shingles of 5 words, of 5 characters for Chinese, where ours are of words that jieba cuts).", texts_table(f)]
     for how in ("update", "update_batch"):
         speed = {k: (f.value(section="texts", contender="minhash, 128 of 5-shingles", data=k), f.value(section="texts", contender=f"datasketch MinHash(128), {how}", data=k)) for k in KINDS}
@@ -211,14 +275,18 @@ def write(results, page):
         stages = [[c, shown(f.value(section="batch", contender=c, metric="seconds"))] for c in f.distinct("contender", section="batch")]
         parts += ["`dedup_texts` over 2.5 million texts of ten words, every fifth of them seen before, one pass in one process; Gao and Li (2014) report 3.5 s for their Bloom filter and 14.4 s for their trie, on a machine of theirs.",
                   table(["exact stage", "seconds"], stages)]
+    parts += [texts_line(f)]
     for rows in f.distinct("rows", section="short texts"):
         values = {c: f.value(section="short texts", contender=c, metric="p50") for c in f.distinct("contender", section="short texts")}
         parts += [f"A short text against {rows:,} of 120 characters, median: " + ", ".join(f"{c} {shown(v)} ms" for c, v in values.items()) + ". They do not find the same: trigram similarity finds more of what is short and heavily edited."]
     if f.distinct("data", section="core"):
         parts += ["<details><summary>The core, without PostgreSQL</summary>\n", core_table(f), "\n</details>"]
+    if f.distinct("contender", section="bloom"):
+        parts += ["## How near to what is promised", bloom_line(f),
+                  "MinHash of 128 components: root mean square error, beside sqrt(J (1 - J) / 128), that of independent permutations.", minhash_table(f)]
     parts += ["## Where we lose", LOSSES.format(**losses(f, with_rivals))]
-    parts += ["## Machine and versions", ", ".join(f"{k} {v}" for k, v in data["machine"].items()) + "."]
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    parts += ["## Machine and versions", ", ".join(f"{k} {v}" for k, v in f.machine.items()) + "."]
+    return "\n\n".join(parts) + "\n"
 
 
 LOSSES = """\
@@ -226,26 +294,28 @@ LOSSES = """\
 - **Building** takes {build} times a B-tree's time, and the index {bytes} bytes a row where four expression B-trees take {expression_bytes}.
 - **Nearest 10** of {rows} rows: faiss BinaryFlat in memory takes {flat} ms, exact as well, ours {nearest} ms; but faiss has no transactions, no durability and
   no deletes, and its time grows with the table.
-- **Inserts** are {insert} times as fast as into four expression B-trees (we aim at 3); into no index at all they are {bare} times as fast as into ours.
-- **minhash** is ahead of datasketch's `update` by one to two orders of magnitude, of its `update_batch`, which is numpy underneath, by less than one on short texts.
-- Texts shorter than some ten words: trigram similarity (pg_trgm) or `minhash` finds more; see [evaluation.md](evaluation.md)."""
+- **Inserts** are {insert} times as fast as into four expression B-trees; into no index at all they are {bare} times as fast as into ours.
+- **Single rows through `simhash_dedup`** commit one after the other: eight clients insert {triggered} rows a second with fsync on, {excluded} into a table with an exclusion constraint.
+- Short and heavily edited texts: the similarity of sets of character shingles (pg_trgm's is of that kind) and `minhash` find more; see [evaluation.md](evaluation.md#short-texts)."""
 
 
 def losses(f, with_rivals):
     rows = with_rivals[-1] if with_rivals else 0
     at = {"data": "uniform", "rows": rows}
     latency = lambda c, m: f.value(section="latency", **at, contender=c, metric=m)
-    ratio = lambda a, b: f"{a / b:.2g}" if a and b else "?"
     build = lambda c, m: f.value(section="build", **at, contender=c, metric=m)
     insert = lambda c: f.value(section="insert", **at, contender=c, metric="rows a second")
+    single_rows = lambda c: f.value(section="dedup", contender=c, metric="8 clients, fsync on")
     return {
         "rows": size(rows),
+        "triggered": told(single_rows("index and simhash_dedup, distance 3")),
+        "excluded": told(single_rows("exclusion constraint, distance 3")),
         "pk": ratio(latency(OURS, "≤ 3 p50"), latency("primary key look-up", "p50")),
         "build": ratio(build(OURS, "seconds"), build("B-tree on the bigint", "seconds")),
-        "bytes": shown(build(OURS, "bytes a row")),
-        "expression_bytes": shown(build("expression B-trees", "bytes a row")),
-        "flat": shown(latency("faiss BinaryFlat, in memory", "nearest 10 p50")),
-        "nearest": shown(latency(OURS, "nearest 10 p50")),
+        "bytes": told(build(OURS, "bytes a row")),
+        "expression_bytes": told(build("expression B-trees", "bytes a row")),
+        "flat": told(latency("faiss BinaryFlat, in memory", "nearest 10 p50")),
+        "nearest": told(latency(OURS, "nearest 10 p50")),
         "insert": ratio(insert(OURS), insert("expression B-trees")),
         "bare": ratio(insert("no index"), insert(OURS)),
     }

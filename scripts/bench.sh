@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Speed: the core by criterion, then SQL beside its rivals in a private server; writes docs/benchmarks.md. Files of bench/
-# named on the command line run alone, and write nothing.
+# Speed: the core by criterion, then SQL beside its rivals in a private server; writes docs/benchmarks.md and what other pages
+# repeat of it. Files of bench/ named on the command line run alone, and write nothing.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql

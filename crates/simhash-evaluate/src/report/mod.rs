@@ -12,7 +12,7 @@ mod settings;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -67,19 +67,31 @@ fn read<Row: Serialize + DeserializeOwned>(
 pub type Facts = BTreeMap<String, String>;
 
 pub fn render(root: &Path) -> Result<(), Box<dyn Error>> {
-    let directory = root.join("docs/evaluation");
-    let all = All::read(&directory)?;
-    let mut facts = constants();
-    settings::facts(&all, &mut facts);
-    edits::facts(&all, &mut facts);
-    others::facts(&all, &mut facts);
-    facts.insert("answer".into(), filled(include_str!("answer.md"), &facts)?.trim_end().into());
-    plots::draw(&all, &directory)?;
-    fs::write(root.join("docs/evaluation.md"), filled(include_str!("evaluation.md"), &facts)?)?;
-    let readme = root.join("README.md");
-    let section = filled(include_str!("readme.md"), &facts)?;
-    fs::write(&readme, with_section(&fs::read_to_string(&readme)?, &section)?)?;
+    let all = All::read(&root.join("docs/evaluation"))?;
+    plots::draw(&all, &root.join("docs/evaluation"))?;
+    for (path, text) in pages(root, &all)? {
+        fs::write(path, text)?;
+    }
     Ok(())
+}
+
+/// Every page that holds results, as it is to be.
+fn pages(root: &Path, all: &All) -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
+    let mut facts = constants();
+    settings::facts(all, &mut facts);
+    edits::facts(all, &mut facts);
+    others::facts(all, &mut facts);
+    facts.insert("answer".into(), filled(include_str!("answer.md"), &facts)?.trim_end().into());
+    let mut pages = vec![(root.join("docs/evaluation.md"), filled(include_str!("evaluation.md"), &facts)?)];
+    let sections =
+        [("README.md", include_str!("readme.md")), ("docs/methods/esimhash.md", include_str!("esimhash.md"))];
+    for (page, template) in sections {
+        let path = root.join(page);
+        let text = with_section(&fs::read_to_string(&path)?, &filled(template, &facts)?)
+            .ok_or_else(|| format!("{page} without {SECTION:?}"))?;
+        pages.push((path, text));
+    }
+    Ok(pages)
 }
 
 fn constants() -> Facts {
@@ -111,11 +123,10 @@ const SECTION: [&str; 2] =
     ["<!-- written by make evaluate -->\n", "<!-- end of what make evaluate writes -->\n"];
 
 /// The text with what is between the two lines replaced.
-fn with_section(text: &str, section: &str) -> Result<String, Box<dyn Error>> {
-    let missing = || format!("README.md without {:?}", SECTION);
-    let (before, rest) = text.split_once(SECTION[0]).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(SECTION[1]).ok_or_else(missing)?;
-    Ok([before, SECTION[0], section, SECTION[1], after].concat())
+fn with_section(text: &str, section: &str) -> Option<String> {
+    let (before, rest) = text.split_once(SECTION[0])?;
+    let (_, after) = rest.split_once(SECTION[1])?;
+    Some([before, SECTION[0], section, SECTION[1], after].concat())
 }
 
 /// A table in Markdown.
@@ -200,7 +211,20 @@ mod tests {
         let text = format!("before\n{}old\n{}after\n", SECTION[0], SECTION[1]);
         let expected = format!("before\n{}new\n{}after\n", SECTION[0], SECTION[1]);
         assert_eq!(with_section(&text, "new\n").unwrap(), expected);
-        assert!(with_section("none", "new").is_err());
+        assert_eq!(with_section("none", "new"), None);
+    }
+
+    /// Nobody types a figure into these pages, nor changes what is around it there and not in its template.
+    #[test]
+    fn committed_pages_are_what_the_committed_results_give() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let all = All::read(&root.join("docs/evaluation")).unwrap();
+        assert!(!all.settings.is_empty());
+        for (path, text) in pages(root, &all).unwrap() {
+            let committed = fs::read_to_string(&path).unwrap();
+            let differing = committed.lines().zip(text.lines()).find(|(old, new)| old != new);
+            assert!(committed == text, "{} is not what results give: {differing:?}", path.display());
+        }
     }
 
     #[test]
