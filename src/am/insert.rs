@@ -24,7 +24,7 @@ pub unsafe extern "C-unwind" fn aminsert(
     heap_tid: pg_sys::ItemPointer,
     _heap: pg_sys::Relation,
     _check_unique: pg_sys::IndexUniqueCheck::Type,
-    _unchanged: bool,
+    #[cfg(not(feature = "pg13"))] _unchanged: bool,
     _info: *mut pg_sys::IndexInfo,
 ) -> bool {
     // SAFETY: PostgreSQL passes an open index, one value, and the row's TID.

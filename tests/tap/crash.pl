@@ -71,7 +71,7 @@ sub crash_under
 	$node->kill9;
 	kill 'KILL', @children;
 	$bench->finish;
-	my $expected = qr/unexpected postmaster exit|server closed the connection|connection to server|terminated abnormally|deadlock detected|Run was aborted|aborted in command \d+ .* of script|failed: |while processing/;
+	my $expected = qr/unexpected postmaster exit|postmaster exited during a parallel transaction|server closed the connection|connection to server|terminated abnormally|deadlock detected|Run was aborted|aborted in command \d+ .* of script|failed: |while processing/;
 	is(session_errors($output, qr/$expected/), '', 'no error before the crash');
 	return $output;
 }
