@@ -50,6 +50,8 @@ sub run_block
 		is($status, 0, "$block->{where}: " . substr($sql, 0, 60) =~ s/\n.*//sr) or diag $error;
 		$answer = $output;
 	}
+	# Before 15 postgres_fdw writes the type of every constant.
+	$answer =~ s/'::public\.fingerprint64/'/g if defined $answer;
 	is($answer, $block->{output} =~ s/^ //mgr =~ s/\n$//r, 'its output is the one shown') if defined $block->{output};
 }
 
