@@ -49,8 +49,9 @@ stage_server() {
     say "$stamp" >"$root/stamp"
   fi
   bindir=$root$source_bindir
-  case $("$bindir/pg_config" --pkglibdir) in
-    "$root"/*) install_tree "$root" "$pkglibdir" "$sharedir" ;;
+  # Not asked of pg_config: Debian's does not look beside itself before 15, though its server does.
+  case $(as_server initdb --show -D "$work/none" 2>&1 || true) in
+    *"share_path=$root/"*) install_tree "$root" "$pkglibdir" "$sharedir" ;;
     *)
       bindir=$source_bindir
       scripts/install.sh

@@ -81,18 +81,18 @@ const NO_SUBTRANSACTION: pg_sys::SubTransactionId = 0;
 /// # Safety
 /// `rel` is an open relation; `buffer` is or was one of its buffers.
 pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: pg_sys::Buffer) -> bool {
+    #[cfg(feature = "pg13")]
+    {
+        let _ = (rel, block, buffer);
+        false
+    }
+    #[cfg(not(feature = "pg13"))]
     // SAFETY: as this function's.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
         let file = (*rel).rd_node;
-        #[cfg(any(feature = "pg16", feature = "pg17", feature = "pg18"))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         let file = (*rel).rd_locator;
-        #[cfg(feature = "pg13")]
-        return {
-            let _ = (rel, block, buffer);
-            false
-        };
-        #[cfg(not(feature = "pg13"))]
         pg_sys::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, block, buffer)
     }
 }
@@ -204,4 +204,34 @@ pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
     }
     #[cfg(not(feature = "pg18"))]
     let _ = desc;
+}
+
+/// The relations of the query that an expression refers to.
+///
+/// # Safety
+/// `root` is the planner's, the expression belongs to its query.
+pub unsafe fn pull_varnos(
+    root: *mut pg_sys::PlannerInfo,
+    expression: *mut pg_sys::Node,
+) -> *mut pg_sys::Bitmapset {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg13")]
+        return {
+            let _ = root;
+            pg_sys::pull_varnos(expression)
+        };
+        #[cfg(not(feature = "pg13"))]
+        pg_sys::pull_varnos(root, expression)
+    }
+}
+
+/// Adds to the pages that vacuum reports as newly deleted, from 14 on.
+pub fn count_newly_deleted(stats: &mut pg_sys::IndexBulkDeleteResult, pages: u32) {
+    #[cfg(not(feature = "pg13"))]
+    {
+        stats.pages_newly_deleted += pages;
+    }
+    #[cfg(feature = "pg13")]
+    let _ = (stats, pages);
 }

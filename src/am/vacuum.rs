@@ -10,7 +10,7 @@ use simhash_core::search::Key;
 
 use super::index::{Index, bits, root};
 use super::{unpack_tid, with_key_type};
-use crate::compat::vacuum_delay_point;
+use crate::compat::{self, vacuum_delay_point};
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::page::{Page, PageMut, is_free};
 use crate::storage::wal::Change;
@@ -41,7 +41,7 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
         });
         (*stats).num_index_tuples = counts.remaining as f64;
         (*stats).tuples_removed += counts.removed as f64;
-        (*stats).pages_newly_deleted += counts.newly_free;
+        compat::count_newly_deleted(&mut *stats, counts.newly_free);
         (*stats).pages_deleted = counts.free;
         (*stats).pages_free = counts.free;
         (*stats).estimated_count = false;

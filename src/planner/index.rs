@@ -3,6 +3,7 @@
 use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::catalog::valid;
+use crate::compat;
 
 /// What an index stores of an expression: enough to name its operators.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub unsafe fn indexed_by(
     unsafe {
         let expression = without_domain(expression);
         let mut relid = 0;
-        if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, expression), &mut relid)
+        if !pg_sys::bms_get_singleton_member(compat::pull_varnos(root, expression), &mut relid)
             || relid >= (*root).simple_rel_array_size
         {
             return None;

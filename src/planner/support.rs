@@ -6,6 +6,7 @@ use super::catalog::{Distance, Measure, valid};
 use super::index::IndexedBy;
 use super::pattern::within_ball;
 use super::selectivity::{Clause, within_selectivity};
+use crate::compat;
 
 /// No answer: a null *pointer*, not SQL NULL.
 fn no_answer() -> Internal {
@@ -66,7 +67,7 @@ unsafe fn index_condition(request: *mut pg_sys::SupportRequestIndexCondition) ->
         let radius = arguments.get_ptr(2)?;
         let own = (*(*(*request).index).rel).relid as i32;
         let usable = [other, radius].into_iter().all(|node| {
-            !pg_sys::bms_is_member(own, pg_sys::pull_varnos((*request).root, node))
+            !pg_sys::bms_is_member(own, compat::pull_varnos((*request).root, node))
                 && !pg_sys::contain_volatile_functions(node)
         });
         if !usable {

@@ -9,7 +9,7 @@ use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(soak seed roll new_node answer_is error_like index_is_clean answers_agree session_errors start_again);
+our @EXPORT = qw(soak seed roll new_node answer_is error_like index_is_clean answers_agree session_errors start_again pgbench_tries_again);
 
 # The long form of the tests: `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
@@ -87,6 +87,15 @@ sub session_errors
 {
 	my ($text, $expected) = @_;
 	return join("\n", grep { /\b(?:ERROR|FATAL|PANIC)\b|terminated by signal/ && !/$expected/ } split /\n/, $text);
+}
+
+# Whether pgbench tries a transaction again that failed to serialize, as it does from 15 on; else the named test is not run.
+sub pgbench_tries_again
+{
+	my ($name) = @_;
+	return 1 if `pgbench --version` =~ /\) (?:1[5-9]|[2-9]\d)/;
+	note "$name: not run, for this pgbench does not try again";
+	return 0;
 }
 
 # Starts a cluster again after kill -9 of its postmaster: the children must have noticed and ended before.

@@ -57,6 +57,7 @@ sub by_single_inserts
 {
 	my ($level) = @_;
 	my $name = "single inserts, \L$level";
+	return unless pgbench_tries_again($name);
 	$node->safe_psql('postgres', 'TRUNCATE kept');
 	$node->pgbench("-n -c $clients -j 2 -t $texts --max-tries=100000 -D i=0", 0, [qr/actually processed: @{[$texts * $clients]}/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], "$name: $clients clients",
 		{ "single_\L$level" =~ s/ /_/gr => qq{
@@ -154,6 +155,7 @@ sub with_rollbacks
 sub with_updates
 {
 	my $name = 'updates';
+	return unless pgbench_tries_again($name);
 	$node->safe_psql('postgres', "TRUNCATE kept; INSERT INTO kept (fp) SELECT test.number('update ' || i)::fingerprint64 FROM generate_series(1, 200) i");
 	$node->pgbench("-n -c $clients -j 2 -t 200 --max-tries=1000", 0, [qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], "$name: $clients clients",
 		{ updates => q{
@@ -201,10 +203,11 @@ sub in_bulk
 	my $output = '';
 	my $loader = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-f', '-' ], '<', \$input, '>&', \$output);
 	$loader->pump while length $input;
-	ok($node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_progress_copy WHERE tuples_processed > 1000'), 'a load is under way');
+	my $load = q{pg_stat_activity WHERE query LIKE 'COPY bulk%' AND state = 'active'};
+	ok($node->poll_query_until('postgres', qq{SELECT count(*) = 1 FROM $load AND wait_event = 'ClientRead'}), 'a load is under way');
 	my $waiter = start_psql("INSERT INTO bulk VALUES (1, test.number('$salt 1')::fingerprint64)", \my $waited);
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}), 'an insert of one of its rows waits');
-	$node->safe_psql('postgres', 'SELECT pg_terminate_backend(pid) FROM pg_stat_progress_copy');
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM $load");
 	# psql may be gone before it is told that there is no more input.
 	eval { $loader->finish; 1 } or $loader->kill_kill;
 	like(slurp_file($node->logfile), qr/terminating connection due to administrator command\n.*CONTEXT:  COPY bulk/, 'the load is ended midway');
@@ -218,6 +221,7 @@ sub in_bulk
 sub with_ddl
 {
 	my $name = 'DDL meanwhile';
+	return unless pgbench_tries_again($name);
 	$node->safe_psql('postgres', <<'SQL');
 CREATE TABLE parted (n bigint, part int, fp fingerprint64) PARTITION BY LIST (part);
 CREATE TABLE parted0 PARTITION OF parted FOR VALUES IN (0);

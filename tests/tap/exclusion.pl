@@ -53,6 +53,7 @@ sub with_do_nothing
 	my ($kind, $level) = @_;
 	my ($excluded, $type, $distance, $value, $deferrable) = @{ $constraints{$kind} };
 	my $name = "$kind, DO NOTHING, \L$level";
+	return unless pgbench_tries_again($name);
 	create_table($excluded, $type, $deferrable);
 	my $salt = roll(1_000_000);
 	$node->pgbench("-n -c 8 -j 2 -t $transactions --max-tries=1000", 0, [qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], "$name: eight clients",
@@ -115,6 +116,7 @@ sub with_errors
 sub with_texts
 {
 	my $name = 'texts';
+	return unless pgbench_tries_again($name);
 	$node->safe_psql('postgres', <<'SQL');
 DROP TABLE IF EXISTS kept, offered;
 CREATE TABLE kept (id bigint GENERATED ALWAYS AS IDENTITY, body text, fp fingerprint64 GENERATED ALWAYS AS (simhash(body)) STORED,

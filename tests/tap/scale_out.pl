@@ -50,7 +50,11 @@ sub run_block
 		is($status, 0, "$block->{where}: " . substr($sql, 0, 60) =~ s/\n.*//sr) or diag $error;
 		$answer = $output;
 	}
-	is($answer, $block->{output} =~ s/^ //mgr =~ s/\n$//r, 'its output is the one shown') if defined $block->{output};
+	return unless defined $block->{output};
+	my $shown = $block->{output} =~ s/^ //mgr =~ s/\n$//r;
+	# Before 15 postgres_fdw writes the type of every constant.
+	s/'::public\.fingerprint64/'/g for $answer, $shown;
+	is($answer, $shown, 'its output is the one shown');
 }
 
 # What a shard ran for one remote query, by auto_explain.
