@@ -18,11 +18,11 @@ pub use text::Text;
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
 use simhash_core::fingerprint::parse_hex;
 
-use crate::error::{raise_invalid_text, shown};
+use crate::error::{raise, raise_invalid_text, shown};
 
 /// Declares a type of this extension to pgrx. The catalogue in sql/ names the argument types itself,
 /// so the name is only what pgrx would print.
@@ -112,9 +112,16 @@ fn palloc_bytes(bytes: &[u8]) -> pg_sys::Datum {
 
 /// A variable-length datum of `parts` one after the other, in the current memory context.
 fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
+    const LARGEST: usize = 0x3fff_ffff;
     let size = pg_sys::VARHDRSZ + parts.iter().map(|part| part.len()).sum::<usize>();
-    // SAFETY: palloc raises an error for a size over 1 GB, so `size` fits the header; the
-    // allocation holds the header and all parts.
+    if size > LARGEST {
+        raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!("a result of {size} bytes is too large"),
+            &format!("A value has {LARGEST} bytes at most."),
+        )
+    }
+    // SAFETY: `size` is within what palloc gives and fits the header; the allocation holds the header and all parts.
     unsafe {
         let start = pg_sys::palloc(size) as *mut u8;
         pgrx::varlena::set_varsize_4b(start.cast(), size as i32);

@@ -31,6 +31,13 @@ for my $megabytes ($soak ? (20, 200, 1023) : 20)
 	}
 }
 
+# A result that no value can hold: NFKC makes 33 bytes of these 3.
+if ($soak)
+{
+	my ($status, $output, $error) = $node->psql('postgres', qq{\\set VERBOSITY sqlstate\nSELECT simhash_normalize(repeat(U&'\\FDFA', 36000000), '{"normalize": ["nfkc"]}')});
+	like($error, qr/54000/, 'a result of more than 1 GB is an error that says so');
+}
+
 # A run without white space is cut after 4 MiB.
 my $length = $soak ? 4_194_304 : 1_000_000;
 is( $node->safe_psql('postgres', qq{SELECT cardinality(t), length(t[1]) FROM simhash_tokens(repeat('a', $length), '{"tokenizer": "word"}') t}),
