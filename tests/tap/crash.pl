@@ -52,6 +52,25 @@ my %loads = (
 		'insert@9' => "\\set a random(1, 1000000000)\nINSERT INTO t (h, fp64, fp128) " . sprintf($rows, ':a', ':a + 9') . ";\n",
 		'reindex@1' => "SELECT pg_try_advisory_lock(1) AS mine \\gset\n\\if :mine\nREINDEX INDEX CONCURRENTLY t_h;\nSELECT pg_advisory_unlock(1);\n\\endif\n" },);
 
+# Kills the server with every child. The postmaster is stopped first, so that none is born after they were listed: it would wait
+# for ever for a lock that a killed one held, and no server could start.
+sub kill_all_processes
+{
+	my $postmaster = $node->{_pid};
+	kill 'STOP', $postmaster;
+	my @children = map { m{/proc/(\d+)/} && parent_of($1) == $postmaster ? $1 : () } glob '/proc/[0-9]*/stat';
+	$node->kill9;
+	kill 'KILL', @children;
+}
+
+# 0 for a process that has ended meanwhile.
+sub parent_of
+{
+	my ($process) = @_;
+	open my $file, '<', "/proc/$process/stat" or return 0;
+	return (<$file> // '') =~ /\) \S (\d+) / ? $1 : 0;
+}
+
 # Runs a load, and kills the server at some moment of it.
 sub crash_under
 {
@@ -67,9 +86,7 @@ sub crash_under
 	my $output = '';
 	my $bench = IPC::Run::start([ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', 60, @files, $node->connstr('postgres') ], '>&', \$output);
 	usleep($microseconds);
-	my @children = split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()});
-	$node->kill9;
-	kill 'KILL', @children;
+	kill_all_processes();
 	$bench->finish;
 	my $expected = qr/unexpected postmaster exit|postmaster exited during a parallel transaction|server closed the connection|connection to server|terminated abnormally|deadlock detected|Run was aborted|aborted in command \d+ .* of script|failed: |while processing/;
 	is(session_errors($output, qr/$expected/), '', 'no error before the crash');
