@@ -407,8 +407,9 @@ CREATE OPERATOR <~> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, CO
 COMMENT ON OPERATOR <~> (bigint, bigint) IS 'Hamming distance';
 DO $$
 BEGIN
-  -- pgvector declares <~> for bit as well, with the same meaning: leave the operator to it.
-  IF to_regoperator('<~>(bit, bit)') IS NULL THEN
+  -- pgvector declares <~> for bit as well, with the same meaning. Leave the operator to it wherever it can be installed, be it later:
+  -- a dump is restored in the order of names, and it comes after this extension.
+  IF to_regoperator('<~>(bit, bit)') IS NULL AND NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN
     CREATE OPERATOR <~> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = hamming, COMMUTATOR = <~>);
     COMMENT ON OPERATOR <~> (bit, bit) IS 'Hamming distance';
   END IF;
@@ -427,13 +428,13 @@ CREATE FUNCTION hamming_ball(center text, radius integer) RETURNS hamming_ball64
   AS 'MODULE_PATHNAME', 'hamming_ball_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball(center text, radius integer) IS 'every fingerprint within a radius of a centre given in text form';
 CREATE FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) RETURNS hamming_ball64
-  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) IS 'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 CREATE FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) RETURNS hamming_ball128
-  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_128_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) IS 'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 CREATE FUNCTION hamming_ball_or_null(center bigint, radius bigint) RETURNS hamming_ball64
-  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center bigint, radius bigint) IS 'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 
 CREATE FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) RETURNS boolean
@@ -562,7 +563,7 @@ COMMENT ON FUNCTION simhash_tokens(body text, config simhash_config) IS 'the tok
 -- One fingerprint a lexicon: the least distance over equal positions. The operator <@ (fingerprint64[], hamming_ball64[]) is
 -- the indexable form of hamming(fps, $1) <= k.
 CREATE FUNCTION hamming(a fingerprint64[], b fingerprint64[]) RETURNS integer
-  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_array_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_array_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support COST 5;
 COMMENT ON FUNCTION hamming(a fingerprint64[], b fingerprint64[]) IS 'least distance over equal positions: of two documents under many lexicons';
 CREATE FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_within_fingerprint64_array_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
@@ -571,7 +572,7 @@ CREATE FUNCTION hamming_ball(centers fingerprint64[], radius integer) RETURNS ha
   AS 'MODULE_PATHNAME', 'hamming_ball_64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball(centers fingerprint64[], radius integer) IS 'for every fingerprint of an array its ball';
 CREATE FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) RETURNS hamming_ball64[]
-  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_array_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) IS 'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 CREATE FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_array_within_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
@@ -772,13 +773,13 @@ CREATE FUNCTION minhash(body text, permutations integer DEFAULT 128, config simh
   AS 'MODULE_PATHNAME', 'minhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
 COMMENT ON FUNCTION minhash(body text, permutations integer, config simhash_config) IS 'MinHash signature of the shingles of a text; NULL for a text without shingles';
 CREATE FUNCTION jaccard(a minhash_signature, b minhash_signature) RETURNS real
-  AS 'MODULE_PATHNAME', 'minhash_jaccard_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'minhash_jaccard_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION jaccard(a minhash_signature, b minhash_signature) IS 'estimate of the Jaccard similarity: share of equal components';
 CREATE FUNCTION minhash_bands(signature minhash_signature, bands integer, rows integer) RETURNS bigint[]
-  AS 'MODULE_PATHNAME', 'minhash_bands_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'minhash_bands_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_bands(signature minhash_signature, bands integer, rows integer) IS 'a key for every band of a signature: sets of similarity s share one with probability 1 - (1 - s^rows)^bands';
 CREATE FUNCTION minhash_share_band(minhash_signature, minhash_signature) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'minhash_share_band_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'minhash_share_band_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_share_band(minhash_signature, minhash_signature) IS 'implementation of && operator';
 CREATE OPERATOR && (
   LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_share_band,
@@ -851,10 +852,10 @@ COMMENT ON CAST (bloom_filter AS bytea) IS 'the stored form';
 COMMENT ON CAST (bytea AS bloom_filter) IS 'checked as on input';
 
 CREATE FUNCTION bloom_contains(filter bloom_filter, item text) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'bloom_contains_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'bloom_contains_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_contains(filter bloom_filter, item text) IS 'false: the text was certainly not added; true: it was, or, at the filters rate, it was not';
 CREATE FUNCTION bloom_or(bloom_filter, bloom_filter) RETURNS bloom_filter
-  AS 'MODULE_PATHNAME', 'bloom_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'bloom_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
 COMMENT ON FUNCTION bloom_or(bloom_filter, bloom_filter) IS 'implementation of | operator';
 CREATE OPERATOR | (LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_or, COMMUTATOR = |);
 COMMENT ON OPERATOR | (bloom_filter, bloom_filter) IS 'union of two filters of one size';
@@ -884,22 +885,22 @@ CREATE FUNCTION bloom_agg_final(internal) RETURNS bloom_filter
   AS 'MODULE_PATHNAME', 'bloom_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_agg_final(internal) IS 'the filter';
 CREATE AGGREGATE bloom_agg(text) (
-  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine, SSPACE = 120000,
   SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(text) IS 'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
 CREATE AGGREGATE bloom_agg(text, expected bigint) (
-  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine, SSPACE = 120000,
   SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(text, expected bigint) IS 'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
 CREATE AGGREGATE bloom_agg(text, expected bigint, rate real) (
-  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine, SSPACE = 120000,
   SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(text, expected bigint, rate real) IS 'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
 CREATE AGGREGATE bloom_union(bloom_filter) (
-  SFUNC = bloom_union_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = bloom_union_add, STYPE = internal, FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine, SSPACE = 120000,
   SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_union(bloom_filter) IS 'union of filters of one size';
@@ -962,7 +963,7 @@ CREATE FUNCTION simhash_train_agg_final(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'simhash_train_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_train_agg_final(internal) IS 'the model';
 CREATE AGGREGATE simhash_train_agg(body text, config simhash_config) (
-  SFUNC = simhash_train_agg_add, STYPE = internal, FINALFUNC = simhash_train_agg_final, COMBINEFUNC = simhash_train_agg_combine,
+  SFUNC = simhash_train_agg_add, STYPE = internal, FINALFUNC = simhash_train_agg_final, COMBINEFUNC = simhash_train_agg_combine, SSPACE = 10000000,
   SERIALFUNC = simhash_train_agg_serialize, DESERIALFUNC = simhash_train_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE simhash_train_agg(body text, config simhash_config) IS 'a model of the texts, for simhash_store_model; NULL for none';

@@ -51,7 +51,8 @@ unsafe extern "C-unwind" fn relation_info_hook(
     }
 }
 
-/// Rewrites clauses of one query level. Idempotent: what it writes is no pattern.
+/// Rewrites clauses of one query level. Idempotent, for it runs once for every table of the query: what it writes is no pattern,
+/// and a pattern that stays beside what was made of it is left alone.
 struct Rewriter {
     root: *mut pg_sys::PlannerInfo,
 }
@@ -87,16 +88,26 @@ impl Rewriter {
                 return;
             }
             let mut clauses = PgList::<pg_sys::Node>::from_pg(quals.cast());
+            self.conjuncts(&mut clauses);
+            *quals = clauses.into_pg().cast();
+        }
+    }
+
+    unsafe fn conjuncts(&self, clauses: &mut PgList<pg_sys::Node>) {
+        // SAFETY: the members are expressions of this query level.
+        unsafe {
             for i in 0..clauses.len() {
                 let Some(clause) = clauses.get_ptr(i) else { continue };
-                if let Some((rewritten, keep)) = self.clause(clause) {
-                    clauses.replace_ptr(i, rewritten);
-                    if keep {
+                match self.clause(clause) {
+                    None => {}
+                    Some((rewritten, false)) => clauses.replace_ptr(i, rewritten),
+                    Some((rewritten, true)) if pg_sys::list_member(clauses.as_ptr(), rewritten.cast()) => {}
+                    Some((rewritten, true)) => {
+                        clauses.replace_ptr(i, rewritten);
                         clauses.push(clause);
                     }
                 }
             }
-            *quals = clauses.into_pg().cast();
         }
     }
 
@@ -122,23 +133,20 @@ impl Rewriter {
     unsafe fn arms(&self, expression: *mut pg_sys::BoolExpr) {
         // SAFETY: a BoolExpr's arguments are expressions.
         unsafe {
-            let conjunction = match (*expression).boolop {
-                pg_sys::BoolExprType::AND_EXPR => true,
-                pg_sys::BoolExprType::OR_EXPR => false,
-                _ => return,
-            };
             let mut arms = PgList::<pg_sys::Node>::from_pg((*expression).args);
-            for i in 0..arms.len() {
-                let Some(arm) = arms.get_ptr(i) else { continue };
-                match self.clause(arm) {
-                    None => {}
-                    Some((rewritten, false)) => arms.replace_ptr(i, rewritten),
-                    Some((rewritten, true)) if conjunction => {
-                        arms.replace_ptr(i, rewritten);
-                        arms.push(arm);
+            match (*expression).boolop {
+                pg_sys::BoolExprType::AND_EXPR => self.conjuncts(&mut arms),
+                pg_sys::BoolExprType::OR_EXPR => {
+                    for i in 0..arms.len() {
+                        let Some(arm) = arms.get_ptr(i) else { continue };
+                        match self.clause(arm) {
+                            None => {}
+                            Some((rewritten, false)) => arms.replace_ptr(i, rewritten),
+                            Some((rewritten, true)) => arms.replace_ptr(i, both(rewritten, arm)),
+                        }
                     }
-                    Some((rewritten, true)) => arms.replace_ptr(i, both(rewritten, arm)),
                 }
+                _ => {}
             }
             (*expression).args = arms.into_pg();
         }

@@ -23,6 +23,10 @@ EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming('0123456789abcdef', f
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE 3 >= hamming(fp, '0123456789abcdef');
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming(fp, '0123456789abcdef') = 3;
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming(fp, '0123456789abcdef') BETWEEN 1 AND 3;
+-- a query of several tables is looked at once for each: the conditions stay what they are
+EXPLAIN (COSTS OFF) SELECT t.id FROM planner_t t, planner_t a
+WHERE hamming(t.fp, '0123456789abcdef') = 3 AND (hamming(t.fp, '0123456789abcdee') = 2 OR hamming(t.fp, '0123456789abcdef') = 1 AND t.even)
+  AND a.id = 7;
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE fp <~> '0123456789abcdef' <= 3::bigint;
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE fp <@ hamming_ball('0123456789abcdef', 3);
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming_ball('0123456789abcdef', 3) @> fp;
@@ -169,12 +173,15 @@ SELECT * FROM both_ways($$SELECT a.id, b.id FROM planner_p a JOIN planner_p b ON
 
 -- row-level security: the condition cannot leak, so the index serves it
 CREATE ROLE planner_tenant;
-GRANT SELECT ON planner_t TO planner_tenant;
+CREATE TABLE planner_probe AS SELECT id, fp FROM planner_t WHERE id <= 3;
+ANALYZE planner_probe;
+GRANT SELECT ON planner_t, planner_probe TO planner_tenant;
 CREATE INDEX planner_fp ON planner_t USING simhash (fp);
 ALTER TABLE planner_t ENABLE ROW LEVEL SECURITY;
 CREATE POLICY even_rows ON planner_t USING (even);
 SET ROLE planner_tenant;
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming(fp, '0123456789abcdef') <= 3;
+EXPLAIN (COSTS OFF) SELECT t.id FROM planner_probe o JOIN planner_t t ON hamming(t.fp, o.fp) <= 3;
 RESET ROLE;
 
 -- tiny tables and huge distances are scanned
@@ -184,6 +191,6 @@ ANALYZE planner_tiny;
 EXPLAIN (COSTS OFF) SELECT id FROM planner_tiny WHERE hamming(fp, '0123456789abcdef') <= 3;
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming(fp, '0123456789abcdef') <= 40;
 
-DROP TABLE planner_t, planner_p, planner_tiny CASCADE;
+DROP TABLE planner_t, planner_p, planner_tiny, planner_probe CASCADE;
 DROP FUNCTION both_ways;
 DROP ROLE planner_tenant;
