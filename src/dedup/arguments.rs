@@ -329,11 +329,12 @@ impl<'a> Given<'a> {
                 "Name the column whose value the link shall hold: 'key=column'.",
             )
         };
-        if link.base != key.column.base && widen(key.column.base, link.base, pg_sys::Datum::null()).is_none()
-        {
+        let Column { base, modifier, .. } = key.column;
+        let holds = link.base == base && (link.modifier == modifier || link.modifier < 0);
+        if !holds && widen(base, link.base, pg_sys::Datum::null()).is_none() {
             // SAFETY: as in raise_type.
             let wanted = unsafe {
-                server_to_utf8(CStr::from_ptr(pg_sys::format_type_be(key.column.declared)).to_bytes())
+                server_to_utf8(CStr::from_ptr(pg_sys::format_type_with_typemod(base, modifier)).to_bytes())
             };
             self.raise_type("link", link, &format!("A link is of the key's type, {wanted}."))
         }

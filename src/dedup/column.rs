@@ -9,8 +9,9 @@ pub struct Column {
     pub number: pg_sys::AttrNumber,
     /// The declared type, which may be a domain.
     pub declared: pg_sys::Oid,
-    /// The type below any domain.
+    /// The type below any domain, and its modifier, such as a length.
     pub base: pg_sys::Oid,
+    pub modifier: i32,
     pub collation: pg_sys::Oid,
     pub generated: Generated,
     length: i16,
@@ -40,10 +41,13 @@ impl Column {
                 return None;
             }
             let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_attribute>(tuple);
+            let mut modifier = (*form).atttypmod;
+            let base = pg_sys::getBaseTypeAndTypmod((*form).atttypid, &mut modifier);
             let column = Column {
                 number: (*form).attnum,
                 declared: (*form).atttypid,
-                base: pg_sys::getBaseType((*form).atttypid),
+                base,
+                modifier,
                 collation: (*form).attcollation,
                 generated: match (*form).attgenerated as u8 {
                     0 => Generated::No,

@@ -42,6 +42,7 @@ const PARENT: i32 = 2;
 // catalog/pg_class.h
 const RELATION_KIND_TABLE: u8 = b'r';
 const RELATION_KIND_FOREIGN: u8 = b'f';
+const RELATION_TEMPORARY: u8 = b't';
 const EQUAL_STRATEGY: i16 = 1;
 
 unsafe extern "C-unwind" {
@@ -126,6 +127,12 @@ unsafe fn member(table: pg_sys::Oid, names: Names<'_>) -> Option<Member> {
     // SAFETY: the table is locked, its indexes are while they are looked at.
     let index = unsafe {
         let relation = PgRelation::open(table);
+        // Another session's temporary table holds its rows in that session's memory.
+        if (*(*relation.as_ptr()).rd_rel).relpersistence as u8 == RELATION_TEMPORARY
+            && !(*relation.as_ptr()).rd_islocaltemp
+        {
+            return None;
+        }
         let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
         indexes.iter_oid().find(|&oid| serves(&PgRelation::with_lock(oid, LOCK), &fp))
     };

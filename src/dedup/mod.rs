@@ -141,7 +141,21 @@ struct Changes {
 }
 
 impl Changes {
+    /// Raises an ERROR if the column is of a domain that does not allow the value.
     fn set(&mut self, column: &Column, value: Option<pg_sys::Datum>) {
+        if column.declared != column.base {
+            let (datum, extra) = (value.unwrap_or(pg_sys::Datum::null()), std::ptr::null_mut());
+            // SAFETY: a value of the domain's base type; nothing is cached between calls.
+            unsafe {
+                pg_sys::domain_check(
+                    datum,
+                    value.is_none(),
+                    column.declared,
+                    extra,
+                    pg_sys::CurrentMemoryContext,
+                )
+            };
+        }
         self.columns.push(i32::from(column.number));
         self.values.push(value.unwrap_or(pg_sys::Datum::null()));
         self.nulls.push(value.is_none());
@@ -379,6 +393,6 @@ fn may_read(table: pg_sys::Oid, column: &CStr) -> bool {
             == pg_sys::CheckEnableRlsResult::RLS_ENABLED;
         !hidden
             && (pg_sys::pg_class_aclcheck(table, user, select) == allowed
-                || pg_sys::pg_attribute_aclcheck(table, number, user, select) == allowed)
+                || number > 0 && pg_sys::pg_attribute_aclcheck(table, number, user, select) == allowed)
     }
 }

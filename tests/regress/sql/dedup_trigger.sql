@@ -263,6 +263,31 @@ INSERT INTO dedup.strict VALUES (100, '0000000000000001');
 RESET ROLE;
 SELECT count(*) FROM strict;
 
+-- whose topmost parent lacks the key's column
+CREATE TABLE keyless (fp fingerprint64);
+CREATE TABLE keyed (id int PRIMARY KEY) INHERITS (keyless);
+CREATE INDEX ON keyless USING simhash (fp);
+CREATE INDEX ON keyed USING simhash (fp);
+CREATE TRIGGER no_near BEFORE INSERT ON keyed FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error');
+INSERT INTO keyed VALUES ('0000000000000000', 1);
+GRANT INSERT ON keyed TO dedup_writer;
+SET ROLE dedup_writer;
+INSERT INTO dedup.keyed VALUES ('0000000000000001', 2);
+RESET ROLE;
+
+-- what the trigger writes obeys the column's domain and length
+CREATE DOMAIN large AS bigint CHECK (VALUE > 100);
+CREATE TABLE checked (id bigint PRIMARY KEY, fp fingerprint64, same_as large);
+CREATE INDEX ON checked USING simhash (fp);
+CREATE TRIGGER mark BEFORE INSERT ON checked FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
+INSERT INTO checked VALUES (1, '0000000000000000');
+INSERT INTO checked VALUES (2, '0000000000000001');
+INSERT INTO checked VALUES (101, 'ff00000000000000'), (102, 'ff00000000000001') RETURNING *;
+CREATE TABLE short (id varchar(10) PRIMARY KEY, fp fingerprint64, same_as varchar(3));
+CREATE INDEX ON short USING simhash (fp);
+CREATE TRIGGER mark BEFORE INSERT ON short FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
+INSERT INTO short VALUES ('a long id', '0000000000000000');
+
 -- wrong arguments: at the first row, by name
 CREATE TABLE wrong (id int, body text, doc tsvector, fp fingerprint64, near boolean, same_as int, made fingerprint64 GENERATED ALWAYS AS (simhash(body)) STORED,
   loud text GENERATED ALWAYS AS (upper(body)) STORED);
