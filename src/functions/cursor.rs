@@ -18,7 +18,8 @@ pub struct Column<'a> {
     pub accepts: &'a dyn Fn(pg_sys::Oid) -> bool,
 }
 
-/// A row; what is read of it lives until the next one.
+/// A row; what is read of it lives until the next one, also where a batch of them is held: values stay compressed, or in their
+/// TOAST table, until they are asked for.
 pub struct Row<'a> {
     tuple: pg_sys::HeapTuple,
     descriptor: pg_sys::TupleDesc,
@@ -66,7 +67,7 @@ pub fn is_integer(oid: pg_sys::Oid) -> bool {
 
 /// Runs `query` and hands every row to `sink`. Raises an ERROR unless it yields `columns`. Returns the columns' types.
 pub fn for_each_row(query: &str, columns: &[Column<'_>], sink: &mut dyn FnMut(&Row<'_>)) -> Vec<pg_sys::Oid> {
-    const BATCH: std::ffi::c_long = 1000;
+    const BATCH: std::ffi::c_long = 100;
     let source = CString::new(&*utf8_to_server(query)).unwrap_or_default();
     // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way unwinds, and
     // aborting the (sub)transaction then closes the portal and SPI.
@@ -81,7 +82,7 @@ pub fn for_each_row(query: &str, columns: &[Column<'_>], sink: &mut dyn FnMut(&R
         let portal =
             pg_sys::SPI_cursor_open(std::ptr::null(), plan, std::ptr::null_mut(), std::ptr::null(), false);
         let types = check_columns(query, (*portal).tupDesc, columns);
-        // What a row's values are detoasted or converted into, freed with each batch.
+        // What a row's values are detoasted or converted into, freed with each row.
         let mut scratch = PgMemoryContexts::new("rows of a pg_simhash query");
         loop {
             pg_sys::SPI_cursor_fetch(portal, true, BATCH);
@@ -90,14 +91,13 @@ pub fn for_each_row(query: &str, columns: &[Column<'_>], sink: &mut dyn FnMut(&R
             if count == 0 || table.is_null() {
                 break;
             }
-            scratch.switch_to(|_| {
-                for &tuple in std::slice::from_raw_parts((*table).vals, count) {
-                    sink(&Row { tuple, descriptor: (*table).tupdesc, types: &types });
-                }
-            });
+            for &tuple in std::slice::from_raw_parts((*table).vals, count) {
+                let row = Row { tuple, descriptor: (*table).tupdesc, types: &types };
+                scratch.switch_to(|_| sink(&row));
+                scratch.reset();
+                pgrx::check_for_interrupts!();
+            }
             pg_sys::SPI_freetuptable(table);
-            scratch.reset();
-            pgrx::check_for_interrupts!();
         }
         // A child of SPI's context, which SPI_finish deletes.
         drop(scratch);

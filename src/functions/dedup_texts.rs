@@ -38,7 +38,6 @@ fn dedup_texts(
     let mut simhasher = new_simhasher(&config, fcinfo);
     let mut interrupt = interrupts();
     let mut duplicates: Vec<(i64, Duplicate)> = Vec::new();
-    let mut memory_checked = 0u32;
     let columns = [
         Column { name: "id", types: "bigint", accepts: &is_integer },
         Column { name: "body", types: "text", accepts: &is_text },
@@ -59,10 +58,7 @@ fn dedup_texts(
         if let Some(duplicate) = found {
             duplicates.push((id, duplicate));
         }
-        memory_checked = memory_checked.wrapping_add(1);
-        if memory_checked.is_multiple_of(1024) {
-            limit_memory(stream.memory() + duplicates.capacity() * size_of::<(i64, Duplicate)>());
-        }
+        limit_memory(stream.memory() + duplicates.capacity() * size_of::<(i64, Duplicate)>());
     });
     TableIterator::new(duplicates.into_iter().map(|(id, duplicate)| {
         let distance = duplicate.distance.map(|distance| distance as i32);

@@ -7,7 +7,7 @@ use simhash_core::simhash::{Feature, WeightError, from_features};
 
 use super::call_site::{interrupts, new_simhasher, simhasher};
 use crate::error::{raise, shown_number};
-use crate::types::{ConfigText, Fp64, Fp128, Text};
+use crate::types::{ConfigText, Fp64, Fp128, LARGEST_VALUE, Text, raise_too_large};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp64> {
@@ -45,7 +45,9 @@ fn features<F: Fingerprint>(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Vec<Feature<F>> {
-    new_simhasher(&config, fcinfo).features(body.as_str(), &mut interrupts())
+    new_simhasher(&config, fcinfo)
+        .features(body.as_str(), LARGEST_VALUE, &mut interrupts())
+        .unwrap_or_else(|| raise_too_large("the features of this text are too long together"))
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -9,7 +9,7 @@ use simhash_core::sets::shingles::{ShingleSet, distinct};
 use super::call_site::{interrupts, keep, simhasher_for};
 use crate::error::raise;
 use crate::models::Schema;
-use crate::types::{ConfigText, Text};
+use crate::types::{ConfigText, LARGEST_VALUE, Text, raise_too_large};
 
 /// The call site's maker of shingles of `k` tokens.
 fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_>) -> &'a mut Simhasher {
@@ -36,7 +36,8 @@ fn shingles(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Vec<Text<'static>> {
-    let shingles = distinct(shingler(fcinfo, k, &config), body.as_str(), &mut interrupts());
+    let shingles = distinct(shingler(fcinfo, k, &config), body.as_str(), LARGEST_VALUE, &mut interrupts())
+        .unwrap_or_else(|| raise_too_large("the shingles of this text are too long together"));
     shingles.into_iter().map(Text::from).collect()
 }
 

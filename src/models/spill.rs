@@ -21,6 +21,7 @@ impl TempFile {
 
 impl Spill for TempFile {
     fn append(&mut self, bytes: &[u8]) {
+        pgrx::check_for_interrupts!();
         // SAFETY: the file lives until the transaction ends; its struct is in the context that is current at the first write,
         // which append's callers keep as long. The bytes are only read.
         unsafe {
@@ -34,6 +35,7 @@ impl Spill for TempFile {
     fn read(&mut self, offset: u64, bytes: &mut [u8]) {
         const FROM_START: i32 = 0;
         let Some(file) = self.0 else { return };
+        pgrx::check_for_interrupts!();
         // SAFETY: as above; at most as many bytes are written as there is place for.
         let read = unsafe {
             match pg_sys::BufFileSeek(file, 0, offset as i64, FROM_START) {

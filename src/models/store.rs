@@ -159,7 +159,7 @@ pub fn check_new_name(schema: Schema, name: &str) {
         raise(
             PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
             format!("model \"{name}\" already exists"),
-            "A model never changes: choose another name, or delete the row from simhash_model first.",
+            "A model never changes: choose another name.",
         )
     }
 }

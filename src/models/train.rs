@@ -68,20 +68,18 @@ fn simhash_train(
         if let Err(error) = trainer.add(body.as_str(), &mut interrupt) {
             raise_train_error(error);
         }
-        if trainer.documents().is_multiple_of(256) {
-            if trainer.memory() > work_mem() {
-                if trainer.term_memory() > work_mem() / 2 {
-                    raise_out_of_memory(
-                        "simhash_train",
-                        "Raise simhash.work_mem, or train on a sample of the texts.",
-                    );
-                }
-                trainer.spill(&mut spill);
+        if trainer.memory_at_most() > work_mem() {
+            if trainer.term_memory() > work_mem() / 2 {
+                raise_out_of_memory(
+                    "simhash_train",
+                    "Raise simhash.work_mem, or train on a sample of the texts.",
+                );
             }
-            if noticed.elapsed() >= NOTICE_EVERY {
-                noticed = Instant::now();
-                pgrx::notice!("{} documents, {} distinct terms", trainer.documents(), trainer.terms());
-            }
+            trainer.spill(&mut spill);
+        }
+        if trainer.documents().is_multiple_of(256) && noticed.elapsed() >= NOTICE_EVERY {
+            noticed = Instant::now();
+            pgrx::notice!("{} documents, {} distinct terms", trainer.documents(), trainer.terms());
         }
     });
     let model = trainer.finish(Some(&mut spill));

@@ -110,16 +110,22 @@ fn palloc_bytes(bytes: &[u8]) -> pg_sys::Datum {
     }
 }
 
+/// The bytes that PostgreSQL allows a value.
+pub const LARGEST_VALUE: usize = 0x3fff_ffff;
+
+pub fn raise_too_large(message: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        message.into(),
+        &format!("A value has {LARGEST_VALUE} bytes at most."),
+    )
+}
+
 /// A variable-length datum of `parts` one after the other, in the current memory context.
 fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
-    const LARGEST: usize = 0x3fff_ffff;
     let size = pg_sys::VARHDRSZ + parts.iter().map(|part| part.len()).sum::<usize>();
-    if size > LARGEST {
-        raise(
-            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-            format!("a result of {size} bytes is too large"),
-            &format!("A value has {LARGEST} bytes at most."),
-        )
+    if size > LARGEST_VALUE {
+        raise_too_large(&format!("a result of {size} bytes is too large"))
     }
     // SAFETY: `size` is within what palloc gives and fits the header; the allocation holds the header and all parts.
     unsafe {

@@ -177,6 +177,17 @@ value(q{SELECT simhash_train('much', 'SELECT body FROM wide')});
 is(value(q{SELECT count(DISTINCT model) FROM simhash_model WHERE name IN ('little', 'much')}), '1', 'memory does not change a model');
 my ($status, $out, $error) = $node->psql('postgres', q{SET simhash.work_mem = '16MB'; SET max_parallel_workers_per_gather = 0; SELECT simhash_train_agg(body, '{}') FROM wide});
 like($error, qr/simhash.work_mem/, 'the aggregate says when it needs more memory');
+# Texts are held one at a time: forty of 10 MB, small where they are stored.
+SKIP:
+{
+	skip 'memory is read from /proc', 1 unless -r '/proc/self/status';
+	$node->safe_psql('postgres', q{CREATE TABLE large AS SELECT i AS id, repeat('w' || i || ' ', 3000000) AS body FROM generate_series(1, 40) i});
+	my $peak = value(q{SET simhash.work_mem = '16MB'; SELECT simhash_train('large', 'SELECT body FROM large') \g /dev/null
+SELECT count(*) FROM dedup_texts('SELECT id, body FROM large', 'bloom', '{}', NULL) \g /dev/null
+SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s*(\d+) kB')::integer / 1024});
+	cmp_ok($peak, '<', 250, 'megabytes at the most, of 400 that the texts are');
+	value(q{DELETE FROM simhash_model WHERE name = 'large'});
+}
 
 # Dropped models, other schemas, dump and restore
 ($status, $out, $error) = $node->psql('postgres', q{SELECT esimhash('w1 w2', 'much'); DELETE FROM simhash_model WHERE name = 'much'; SELECT esimhash('w1 w2', 'much')});

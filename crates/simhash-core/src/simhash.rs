@@ -137,15 +137,25 @@ impl Simhasher {
     }
 
     /// The text's distinct features, in the order in which they first occur. The fingerprint is the sign of
-    /// their weighted sum, bit by bit: 1 where it is greater than 0.
-    pub fn features<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<Feature<F>> {
+    /// their weighted sum, bit by bit: 1 where it is greater than 0. `None` when together they are longer than `limit` bytes.
+    pub fn features<F: Fingerprint>(
+        &mut self,
+        text: &str,
+        limit: usize,
+        interrupt: &mut dyn FnMut(),
+    ) -> Option<Vec<Feature<F>>> {
         let interrupt = Interrupt::new(interrupt);
         let mut texts: Vec<String> = Vec::new();
+        let mut bytes = 0;
         let counter = self.count_seeing(text, &interrupt, |place, feature| {
-            if place == texts.len() {
+            if place == texts.len() && bytes <= limit {
+                bytes += feature.len();
                 texts.push(feature.to_owned());
             }
         });
+        if bytes > limit {
+            return None;
+        }
         let mut features = Vec::with_capacity(texts.len());
         let mut texts = texts.into_iter();
         self.for_each_batch(&counter, &interrupt, |hashes, weights| {
@@ -154,7 +164,7 @@ impl Simhasher {
             }
         });
         self.keep(counter);
-        features
+        Some(features)
     }
 
     /// Hands every feature of the text to `sink`, in order, as often as it occurs.
@@ -411,4 +421,11 @@ pub fn from_features<'a, F: Fingerprint>(
         sums.add(feature_hash::<F>(feature), weight);
     }
     Ok(sums.sign())
+}
+
+/// As [`from_features`], of features by their hashes; weights must be finite and not negative.
+pub(crate) fn from_hashes<F: Fingerprint>(features: impl Iterator<Item = (F, f32)>) -> Option<F> {
+    let mut sums = ExactSums::default();
+    features.for_each(|(hash, weight)| sums.add(hash, weight));
+    sums.sign()
 }

@@ -14,7 +14,7 @@ fn vector(text: &str, config: &str) -> Value {
         "config": serde_json::from_str::<Value>(config).unwrap(),
         "normalized": simhasher.normalize(text, &mut || ()),
         "tokens": simhasher.tokens(text, &mut || ()),
-        "weights": simhasher.features::<u64>(text, &mut || ()).iter().map(|feature| feature.weight).collect::<Vec<_>>(),
+        "weights": simhasher.features::<u64>(text, usize::MAX, &mut || ()).unwrap().iter().map(|feature| feature.weight).collect::<Vec<_>>(),
         "simhash": simhasher.fingerprint::<u64>(text, &mut || ()).map(to_hex),
         "simhash128": simhasher.fingerprint::<u128>(text, &mut || ()).map(to_hex),
     })

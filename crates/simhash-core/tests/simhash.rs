@@ -16,7 +16,7 @@ fn simhash(text: &str, config: &str) -> Option<u64> {
 }
 
 fn features(text: &str, config: &str) -> Vec<Feature<u64>> {
-    simhasher(config).features(text, &mut || ())
+    simhasher(config).features(text, usize::MAX, &mut || ()).unwrap()
 }
 
 /// The sign of the features' weighted sum, added in plain floating point: exact for weights of this size.
@@ -50,9 +50,9 @@ proptest! {
     #[test]
     fn a_fingerprint_is_the_sign_of_its_features(text in common::text(), config in prop::sample::select(CONFIGS)) {
         let mut simhasher = simhasher(config);
-        let narrow = simhasher.features::<u64>(&text, &mut || ());
+        let narrow = simhasher.features::<u64>(&text, usize::MAX, &mut || ()).unwrap();
         prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&narrow));
-        let wide = simhasher.features::<u128>(&text, &mut || ());
+        let wide = simhasher.features::<u128>(&text, usize::MAX, &mut || ()).unwrap();
         prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&wide));
         prop_assert_eq!(narrow.len(), wide.len());
     }
@@ -74,7 +74,7 @@ proptest! {
             *expected.entry(shingle.join(" ")).or_default() += 1.0;
         }
         let found: HashMap<String, f32> =
-            simhasher.features::<u64>(&text, &mut || ()).into_iter().map(|feature| (feature.text, feature.weight)).collect();
+            simhasher.features::<u64>(&text, usize::MAX, &mut || ()).unwrap().into_iter().map(|feature| (feature.text, feature.weight)).collect();
         prop_assert_eq!(found, expected);
     }
 

@@ -101,7 +101,8 @@ impl Truth {
 pub fn cosine(simhasher: &mut Simhasher, a: &str, b: &str) -> f64 {
     let vector = |simhasher: &mut Simhasher, text| -> Vec<(u64, f64)> {
         let mut vector: Vec<(u64, f64)> = simhasher
-            .features::<u64>(text, &mut || ())
+            .features::<u64>(text, usize::MAX, &mut || ())
+            .unwrap_or_default()
             .into_iter()
             .map(|feature| (feature_hash::<u64>(feature.text.as_bytes()), f64::from(feature.weight)))
             .collect();

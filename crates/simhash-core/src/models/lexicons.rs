@@ -1,13 +1,15 @@
 //! Lexicon randomisation (Kolcz, Chowdhury and Alspector, KDD 2004) applied to shingle simhash: one fingerprint by
 //! the model's whole lexicon and one by each of its random parts.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Model;
 use crate::hash::feature_hash;
-use crate::simhash::from_features;
+use crate::interrupt::Interrupt;
+use crate::simhash::from_hashes;
+use crate::weight::log_weight;
 use crate::{Fingerprint, Simhasher};
 
 /// The share of the lexicon's terms that each part lacks: three tenths, as 2^64 times that.
@@ -42,16 +44,32 @@ pub fn fingerprints<F: Fingerprint>(
     (0..=parts as u64)
         .map(|lexicon| {
             interrupt();
-            by_shingles(tokens.iter().map(String::as_str).filter(|token| has(lexicon, token)), shingle)
+            let tokens = tokens.iter().map(String::as_str).filter(|token| has(lexicon, token));
+            by_shingles(tokens, shingle, interrupt)
         })
         .collect()
 }
 
-fn by_shingles<'a, F: Fingerprint>(tokens: impl Iterator<Item = &'a str>, shingle: usize) -> Option<F> {
-    let mut counts: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
+fn by_shingles<'a, F: Fingerprint>(
+    tokens: impl Iterator<Item = &'a str>,
+    shingle: usize,
+    interrupt: &mut dyn FnMut(),
+) -> Option<F> {
+    // By hash: long shingles of a long text would take the length of the text many times.
+    let mut counts: HashMap<F, u32> = HashMap::new();
     let mut window: VecDeque<&str> = VecDeque::new();
+    let mut joined = String::new();
+    let interrupt = Interrupt::new(interrupt);
     let mut count = |window: &VecDeque<&str>| {
-        *counts.entry(window.iter().copied().collect::<Vec<_>>().join(" ")).or_default() += 1;
+        joined.clear();
+        for (place, token) in window.iter().enumerate() {
+            if place > 0 {
+                joined.push(' ');
+            }
+            joined.push_str(token);
+        }
+        *counts.entry(feature_hash(joined.as_bytes())).or_default() += 1;
+        interrupt.spend(joined.len());
     };
     let mut shingles = 0;
     for token in tokens {
@@ -68,6 +86,5 @@ fn by_shingles<'a, F: Fingerprint>(tokens: impl Iterator<Item = &'a str>, shingl
     if shingles == 0 && !window.is_empty() {
         count(&window);
     }
-    let weighted = counts.iter().map(|(shingle, &tf)| (shingle.as_bytes(), crate::weight::log_weight(tf)));
-    from_features(weighted).ok().flatten()
+    from_hashes(counts.into_iter().map(|(hash, tf)| (hash, log_weight(tf))))
 }

@@ -81,9 +81,16 @@ impl PairCounts {
         self.used
     }
 
-    /// Bytes of memory, and what growing once more would take.
+    /// Bytes of memory.
     pub(crate) fn memory(&self) -> usize {
         self.pairs.capacity() * RECORD
+    }
+
+    /// Bytes of memory at the worst moment of what may come next: of spilling, which sorts a copy, or, when the table is nearly full,
+    /// of growing.
+    pub(crate) fn memory_at_most(&self) -> usize {
+        let nearly_full = self.used * 16 >= self.pairs.len() * 11;
+        self.memory() * if nearly_full { 3 } else { 2 }
     }
 
     /// Moves the pairs in memory out, sorted.
@@ -99,9 +106,7 @@ impl PairCounts {
             spill.append(&bytes);
         }
         self.runs.push((start, start + (sorted.len() * RECORD) as u64));
-        self.pairs.fill(EMPTY);
-        self.counts.fill(0);
-        self.used = 0;
+        (self.pairs, self.counts, self.used) = (Vec::new(), Vec::new(), 0);
     }
 
     /// Hands every pair with its count to `sink`, each once, in no particular order.

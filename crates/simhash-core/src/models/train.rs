@@ -115,6 +115,11 @@ impl Trainer {
         self.term_memory() + self.pairs.memory()
     }
 
+    /// Bytes of memory at the worst moment of what may come next; when that is too much it is time to [`Trainer::spill`].
+    pub fn memory_at_most(&self) -> usize {
+        self.term_memory() + self.pairs.memory_at_most()
+    }
+
     /// Bytes of memory that spilling does not free.
     pub fn term_memory(&self) -> usize {
         // A slot is hash, number, padding and one byte; at most seven of eight are taken.

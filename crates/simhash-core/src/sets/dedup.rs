@@ -20,9 +20,9 @@ pub enum Exact {
     None,
     /// By 128-bit hashes, 29 to 57 bytes a text: 25 a slot, 7 of 16 to 7 of 8 of which are taken.
     Hash,
-    /// By a Bloom filter of [`BLOOM_RATE`], about 5 bytes a text: which earlier text it was is not known.
+    /// By a Bloom filter of [`BLOOM_RATE`], 4 to 20 bytes a text: which earlier text it was is not known.
     Bloom,
-    /// By the texts themselves, about 40 bytes and its own a text.
+    /// By the texts themselves, about 32 bytes and its own a text.
     Trie,
 }
 

@@ -5,25 +5,33 @@ use std::collections::HashSet;
 use crate::Simhasher;
 use crate::hash::feature_hash;
 
-/// The text's distinct shingles, in the order in which they first occur.
+/// The text's distinct shingles, in the order in which they first occur; `None` when together they are longer than `limit` bytes.
 ///
 /// ```
 /// use simhash_core::{Config, Simhasher, sets::shingles::distinct};
 /// let config: Config = r#"{"shingle": 2, "tokenizer": "word"}"#.parse().unwrap();
 /// let mut simhasher = Simhasher::new(config).unwrap();
-/// assert_eq!(distinct(&mut simhasher, "a b a b c", &mut || ()), ["a b", "b a", "b c"]);
-/// assert_eq!(distinct(&mut simhasher, "a", &mut || ()), ["a"]);
-/// assert!(distinct(&mut simhasher, "", &mut || ()).is_empty());
+/// assert_eq!(distinct(&mut simhasher, "a b a b c", 9, &mut || ()).unwrap(), ["a b", "b a", "b c"]);
+/// assert_eq!(distinct(&mut simhasher, "a b a b c", 8, &mut || ()), None);
+/// assert_eq!(distinct(&mut simhasher, "a", 9, &mut || ()).unwrap(), ["a"]);
+/// assert!(distinct(&mut simhasher, "", 9, &mut || ()).unwrap().is_empty());
 /// ```
-pub fn distinct(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Vec<String> {
+pub fn distinct(
+    simhasher: &mut Simhasher,
+    text: &str,
+    limit: usize,
+    interrupt: &mut dyn FnMut(),
+) -> Option<Vec<String>> {
     let mut seen = HashSet::new();
     let mut shingles = Vec::new();
+    let mut bytes = 0;
     simhasher.for_each_feature(text, interrupt, |shingle| {
-        if seen.insert(feature_hash::<u128>(shingle.as_bytes())) {
+        if bytes <= limit && seen.insert(feature_hash::<u128>(shingle.as_bytes())) {
+            bytes += shingle.len();
             shingles.push(shingle.to_owned());
         }
     });
-    shingles
+    (bytes <= limit).then_some(shingles)
 }
 
 /// A set of shingles, by their 128-bit hashes: two shingles of any corpus are as good as never confused.

@@ -1,0 +1,93 @@
+//! Fills one structure and prints the least and the most bytes of memory an element that it takes on the way from a million
+//! elements to four million: tables double, so it is not one figure. Texts are counted without their own bytes.
+//!
+//! `cargo run --release --example memory -- hash|bloom|trie|near|terms|pairs|model` (on Linux: memory is read from /proc)
+
+use simhash_core::Config;
+use simhash_core::hash::feature_hash;
+use simhash_core::models::train::Trainer;
+use simhash_core::sets::dedup::{Deduplicator, Exact};
+
+const FIRST: usize = 1_000_000;
+const LAST: usize = 4_000_000;
+/// Memory is read after every so many elements.
+const EVERY: usize = 20_000;
+/// Pairs of neighbours are those of so many terms.
+const TERMS: usize = 2_000;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn resident() -> Outcome<usize> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).ok_or("no RssAnon")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<usize>()? * 1024)
+}
+
+/// Adds element after element; `add` says how many of its bytes do not count.
+fn fill(mut add: impl FnMut(usize) -> Outcome<usize>) -> Outcome<(f64, f64)> {
+    let before = resident()?;
+    let (mut least, mut most, mut own) = (f64::INFINITY, 0f64, 0);
+    for number in 1..=LAST {
+        own += add(number)?;
+        if number >= FIRST && number.is_multiple_of(EVERY) {
+            let each = resident()?.saturating_sub(before + own) as f64 / number as f64;
+            (least, most) = (least.min(each), most.max(each));
+        }
+    }
+    Ok((least, most))
+}
+
+fn exact(stage: Exact) -> Outcome<(f64, f64)> {
+    let mut texts = Deduplicator::new(stage, None);
+    let kept = |text: &str| if stage == Exact::Trie { text.len() } else { 0 };
+    fill(|number| {
+        let text = format!("text {:x}", feature_hash::<u64>(&number.to_le_bytes()));
+        texts.check(number as i64, &text, || None)?;
+        Ok(kept(&text))
+    })
+}
+
+/// Random fingerprints, hardly two of them within 3 of each other.
+fn near() -> Outcome<(f64, f64)> {
+    let mut texts = Deduplicator::new(Exact::None, Some(3));
+    fill(|number| {
+        texts.check(number as i64, "", || Some(feature_hash(&number.to_le_bytes())))?;
+        Ok(0)
+    })
+}
+
+fn training(text: impl Fn(usize) -> String) -> Outcome<(f64, f64)> {
+    let mut trainer = Trainer::new(&Config::default())?;
+    fill(|number| {
+        trainer.add(&text(number), &mut || ()).map_err(|error| format!("{error:?}"))?;
+        Ok(0)
+    })
+}
+
+/// The stored form of models of a million terms and of four.
+fn model() -> Outcome<(f64, f64)> {
+    let bytes_a_term = |terms: usize| -> Outcome<f64> {
+        let mut trainer = Trainer::new(&Config::default())?;
+        for number in 0..terms {
+            trainer.add(&format!("w{number}"), &mut || ()).map_err(|error| format!("{error:?}"))?;
+        }
+        Ok(trainer.finish(None).as_bytes().len() as f64 / terms as f64)
+    };
+    let (a, b) = (bytes_a_term(FIRST)?, bytes_a_term(LAST)?);
+    Ok((a.min(b), a.max(b)))
+}
+
+fn main() -> Outcome<()> {
+    let (least, most) = match std::env::args().nth(1).as_deref() {
+        Some("hash") => exact(Exact::Hash)?,
+        Some("bloom") => exact(Exact::Bloom)?,
+        Some("trie") => exact(Exact::Trie)?,
+        Some("near") => near()?,
+        Some("terms") => training(|number| format!("w{number}"))?,
+        Some("pairs") => training(|number| format!("w{} w{}", number / TERMS, number % TERMS))?,
+        Some("model") => model()?,
+        _ => return Err("usage: memory hash|bloom|trie|near|terms|pairs|model".into()),
+    };
+    println!("{least:.1} {most:.1}");
+    Ok(())
+}
