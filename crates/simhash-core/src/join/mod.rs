@@ -14,12 +14,14 @@
 mod chunks;
 mod meet;
 mod members;
+mod memory;
 mod plan;
 mod run;
 mod walk;
 
 pub use chunks::{Join, Position, Rows, Source, Step};
 pub use members::{Members, sort_checked};
+pub use memory::NoMemory;
 pub use plan::cheapest;
 pub use run::{Run, bytes_per_row};
 pub use walk::{Found, Walk};
