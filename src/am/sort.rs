@@ -9,6 +9,7 @@
 use std::ffi::CString;
 
 use pgrx::pg_sys;
+use simhash_core::join::sort_in_pieces;
 use simhash_core::search::{BlockLayout, Key};
 
 use super::check_for_interrupts;
@@ -140,7 +141,7 @@ impl<F: Key> Sorter<F> {
         }
         self.rotation = table;
         check_for_interrupts();
-        self.entries.sort_unstable();
+        sort_in_pieces(&mut self.entries, &mut || check_for_interrupts());
     }
 
     fn spill(&mut self) {

@@ -1,6 +1,7 @@
 //! Rows remembered by number: what is known of each, and the clusters that pairs unite them into.
 
 use super::memory::{NoMemory, reserve};
+use super::sort::sort_checked;
 
 /// Rows by TID. For each: the TID of its visible version, if it has one, and its cluster.
 ///
@@ -195,18 +196,6 @@ impl Members {
         sort_checked(&mut members, check);
         Ok(members.into_iter())
     }
-}
-
-/// Sorts; `check` is called now and then and may unwind.
-pub fn sort_checked<T: Ord>(values: &mut [T], check: &mut dyn FnMut()) {
-    let mut comparisons = 0u32;
-    values.sort_unstable_by(|a, b| {
-        comparisons = comparisons.wrapping_add(1);
-        if comparisons.is_multiple_of(1 << 16) {
-            check();
-        }
-        a.cmp(b)
-    });
 }
 
 #[cfg(test)]
