@@ -46,8 +46,7 @@ fn partition<T: Ord + Copy>(values: &mut [T], pivot: T) -> usize {
     let mut less = 0;
     for i in 0..values.len() {
         let value = values[i];
-        values[i] = values[less];
-        values[less] = value;
+        values.swap(i, less);
         less += usize::from(value < pivot);
     }
     less
