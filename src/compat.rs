@@ -206,6 +206,20 @@ pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
     let _ = desc;
 }
 
+/// Makes a path one of the last that the planner takes: from 18 on costs do not do that alone.
+///
+/// # Safety
+/// `path` is the planner's, and its costs are being estimated.
+pub unsafe fn disable(path: *mut pg_sys::IndexPath) {
+    #[cfg(feature = "pg18")]
+    // SAFETY: as this function's.
+    unsafe {
+        (*path).path.disabled_nodes += 100;
+    }
+    #[cfg(not(feature = "pg18"))]
+    let _ = path;
+}
+
 /// The relations of the query that an expression refers to.
 ///
 /// # Safety

@@ -14,6 +14,19 @@ pub fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
     unreachable!("report(ERROR) does not return")
 }
 
+/// Makes room for so many values more; raises 53200 where there is no memory.
+pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
+    if values.capacity() - values.len() < more && values.try_reserve(more).is_err() {
+        raise_no_memory((values.len() + more).saturating_mul(size_of::<T>()), "");
+    }
+}
+
+/// Raises 53200.
+pub fn raise_no_memory(bytes: usize, hint: &str) -> ! {
+    let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+    raise(code, format!("out of memory: {bytes} bytes at once are not to be had"), hint)
+}
+
 /// Gives a WARNING.
 pub fn warn(message: &str, hint: &str) {
     report(PgLogLevel::WARNING, PgSqlErrorCode::ERRCODE_WARNING, message, hint);

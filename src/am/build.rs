@@ -7,7 +7,7 @@
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::{BlockLayout, Key};
 
-use super::index::{Index, root};
+use super::index::{Index, forget_file, root};
 use super::kind::{Keys, Kind};
 use super::options::Options;
 use super::parallel::{self, Team};
@@ -46,6 +46,8 @@ pub unsafe extern "C-unwind" fn ambuild(
     // SAFETY: PostgreSQL passes open relations that nobody else changes.
     unsafe {
         let index = IndexRel::new(rel);
+        // TRUNCATE, and ON COMMIT DELETE ROWS, may have emptied the file that this backend knows.
+        forget_file(index);
         let meta = new_meta(rel);
         if index.blocks() != 0 {
             raise(

@@ -3,10 +3,11 @@
 use pgrx::{PgList, pg_sys};
 use simhash_core::search::{BlockLayout, Key, cost};
 
-use super::index::{Index, bits};
+use super::index::{Index, bits, leaves_per_table};
 use super::kind::Kind;
 use super::{strategy, with_key_type};
-use crate::storage::{FIRST_ROOT, IndexRel};
+use crate::compat;
+use crate::storage::IndexRel;
 
 /// Processing one leaf (some 500 popcounts), in units of cpu_operator_cost; 0.7 microseconds measured,
 /// where an operator call is reckoned at about 0.02.
@@ -20,6 +21,10 @@ const UNKNOWN_DISTANCE: u32 = 6;
 const USUAL_LEXICONS: f64 = 4.0;
 /// Rows that an ordered scan is reckoned to be asked for before its reader stops.
 const ORDERED_ROWS: f64 = 10.0;
+
+/// How many times costlier than other disabled plans one is that would end in an ERROR: an array's order by several
+/// distances.
+const REFUSED: f64 = 1000.0;
 
 /// amcostestimate.
 #[allow(clippy::too_many_arguments)]
@@ -44,7 +49,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let ordered = !(*path).indexorderbys.is_null();
         let (leaves, many_keys) = with_key_type!(bits(index), F => {
             let index = Index::<F>::open(index);
-            let per_table = table_leaves(info, index.layout);
+            let per_table = leaves_per_table(index.layout, (*info).pages);
             let Reach { distance, probes } = least_reach(path, index.kind);
             let (first, all) = leaves_read::<F>(index.layout, distance, per_table, (*info).tuples, ordered);
             (Leaves { first: first * probes, all: all * probes }, index.kind.has_many_keys())
@@ -59,7 +64,14 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         // Nor one over an array's elements, each row being remembered so that it is counted once.
         let untrusted = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
             && (pg_sys::RecoveryInProgress() || many_keys);
-        let leaf = if untrusted { pg_sys::disable_cost } else { leaf };
+        let leaf = if many_keys && pg_sys::list_length((*path).indexorderbys) > 1 {
+            compat::disable(path);
+            pg_sys::disable_cost * REFUSED
+        } else if untrusted {
+            pg_sys::disable_cost
+        } else {
+            leaf
+        };
         *startup = if ordered { leaves.first * leaf } else { leaf };
         *total = (*startup).max(leaves.all * leaf) + rows * row;
         *selectivity = generic.indexSelectivity;
@@ -73,12 +85,6 @@ pub unsafe extern "C-unwind" fn amcostestimate(
 struct Leaves {
     first: f64,
     all: f64,
-}
-
-unsafe fn table_leaves(info: *mut pg_sys::IndexOptInfo, layout: BlockLayout) -> f64 {
-    // SAFETY: the planner's index information.
-    let pages = f64::from(unsafe { (*info).pages });
-    ((pages - f64::from(FIRST_ROOT + layout.blocks() + 1)) / f64::from(layout.blocks())).max(1.0)
 }
 
 fn leaves_read<F: Key>(

@@ -4,6 +4,9 @@
 //! for its leaf. A stale copy is slow, never wrong: every leaf says which table and key range it
 //! holds, and whoever arrives checks. A copy is dropped when a leaf reached through it turned out to
 //! have been split, and everything is when a leaf was no longer where a copy said.
+//!
+//! That holds of a file that never shrinks and whose meta page never changes. PostgreSQL empties a file
+//! in place only where no other backend can have seen it, and calls ambuild then: that forgets the file.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -139,6 +142,7 @@ struct Cache<F> {
 }
 
 thread_local! {
+    /// By index and file number; one file an index, the one opened last.
     static INDEXES: RefCell<HashMap<(pg_sys::Oid, u32), Rc<dyn Any>>> = RefCell::default();
     static COPIES: Cell<usize> = const { Cell::new(0) };
 }
@@ -174,6 +178,8 @@ impl<F: Key> Index<F> {
                 inner: RefCell::default(),
             });
             INDEXES.with_borrow_mut(|indexes| {
+                // Its other files are gone, or come back when a subtransaction is undone.
+                indexes.retain(|&(oid, _), _| oid != file.0);
                 if indexes.len() >= CACHED_INDEXES {
                     indexes.clear();
                 }
@@ -199,11 +205,9 @@ impl<F: Key> Index<F> {
         0..=self.null_table()
     }
 
-    /// The leaves of one table, about: the file's pages shared out evenly.
+    /// The leaves of one table, about.
     pub fn leaves_per_table(&self) -> f64 {
-        let pages = self.rel.blocks();
-        let overhead = FIRST_ROOT + self.layout.blocks();
-        (f64::from(pages.saturating_sub(overhead)) / f64::from(self.layout.blocks())).max(1.0)
+        leaves_per_table(self.layout, self.rel.blocks())
     }
 
     /// The plan that finds everything within `distance` with the least expected work.
@@ -238,9 +242,13 @@ impl<F: Key> Index<F> {
         self.cache.inner.borrow().get(&block).cloned()
     }
 
-    /// Copies an inner page, keeping the copy if there is room.
+    /// Copies an inner page, keeping the copy if there is room. What is known of other indexes makes room.
     pub fn keep(&self, block: u32, page: &Page<'_>) -> Rc<Inner<F>> {
         let copy = Rc::new(Inner::copy(page));
+        if COPIES.get() >= CACHED_PAGES {
+            let own = self.rel.file();
+            INDEXES.with_borrow_mut(|indexes| indexes.retain(|file, _| *file == own));
+        }
         if COPIES.get() < CACHED_PAGES && self.cache.inner.borrow_mut().insert(block, copy.clone()).is_none()
         {
             COPIES.set(COPIES.get() + 1);
@@ -272,6 +280,17 @@ impl<F> Drop for Cache<F> {
 fn forget_count(copies: usize) {
     // The counter may be gone already when the process exits.
     let _ = COPIES.try_with(|count| count.set(count.get() - copies));
+}
+
+/// Forgets what this backend knows of an index's file: it is being written anew.
+pub fn forget_file(rel: IndexRel) {
+    INDEXES.with_borrow_mut(|indexes| indexes.remove(&rel.file()));
+}
+
+/// The leaves of one table, about: the file's pages but for the meta page and the roots, shared out evenly.
+pub fn leaves_per_table(layout: BlockLayout, pages: u32) -> f64 {
+    let overhead = FIRST_ROOT + layout.blocks() + 1;
+    (f64::from(pages.saturating_sub(overhead)) / f64::from(layout.blocks())).max(1.0)
 }
 
 /// The block of a table's root.

@@ -6,7 +6,7 @@ use simhash_core::search::Key;
 
 use super::index::{Index, bits, root};
 use super::kind::{Keys, Kind};
-use super::opened::{Opened, name, table_of};
+use super::opened::{Opened, check_rows_are_all, is_readable, name, raise_unreadable, table_of};
 use super::{check_for_interrupts, pack_tid, with_key_type};
 use crate::compat::owns_relation;
 use crate::error::raise;
@@ -43,6 +43,7 @@ fn simhash_index_info(
         name!(fill, Option<f64>),
     ),
 > {
+    check_may_know(index);
     let opened = Opened::new(index, pg_sys::AccessShareLock);
     let rel = opened.rel();
     let (tables, facts, nulls, capacity) = with_key_type!(bits(rel), F => {
@@ -66,6 +67,20 @@ fn simhash_index_info(
         ratio(total(|f| f.rows), total(|f| f.distinct)),
         ratio(total(|f| f.rows), total(|f| f.leaves) * capacity as f64),
     ))
+}
+
+/// Raises an ERROR unless the caller may know how many rows there are: before the lock, so that whoever may not
+/// cannot hold up others.
+fn check_may_know(index: pg_sys::Oid) {
+    let table = table_of(index);
+    // SAFETY: a catalogue look-up.
+    if unsafe { owns_relation(index, pg_sys::GetUserId()) } {
+        return;
+    }
+    if !is_readable(table, index) {
+        raise_unreadable(table);
+    }
+    check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
 }
 
 fn table_facts<F: Key>(index: &Index<F>, table: u8) -> TableFacts {
@@ -117,6 +132,7 @@ fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
         let index = Index::<F>::open(opened.rel());
         check_tables(&index);
         if heap {
+            check_covered(&opened);
             check_heap(&index, &opened);
         }
     });
@@ -131,6 +147,23 @@ fn check_owner(index: pg_sys::Oid) {
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("must be owner of index {}", name(index)),
             "An index is checked by its owner or by a superuser.",
+        );
+    }
+}
+
+/// Raises 55000 if the scan of the table might see row versions that the index does not have: those that were out of date
+/// when it was built, by a snapshot that is older. Below REPEATABLE READ the scan takes a new one.
+fn check_covered(opened: &Opened) {
+    // SAFETY: a setting of the transaction.
+    let keeps_snapshot = unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32;
+    if keeps_snapshot && !opened.covers_snapshot() {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "index \"{}\" cannot be checked against its table by this transaction yet",
+                opened.rel().name()
+            ),
+            "It was built while rows had versions that it does not cover: start a new transaction.",
         );
     }
 }

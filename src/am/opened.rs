@@ -33,6 +33,16 @@ impl Opened {
         }
     }
 
+    /// Whether the index has every row version that this transaction's snapshot can see: what the planner asks.
+    pub fn covers_snapshot(&self) -> bool {
+        // SAFETY: an open index has its catalogue row.
+        unsafe {
+            let index = &*self.index;
+            !(*index.rd_index).indcheckxmin
+                || pg_sys::TransactionIdPrecedes(created_by(index.rd_indextuple), pg_sys::TransactionXmin)
+        }
+    }
+
     pub fn rel(&self) -> IndexRel {
         // SAFETY: open until the guard is dropped.
         unsafe { IndexRel::new(self.index) }
@@ -82,6 +92,73 @@ pub fn name(oid: pg_sys::Oid) -> String {
         (!name.is_null()).then(|| shown(CStr::from_ptr(name)).into_owned())
     };
     name.unwrap_or_else(|| oid.to_u32().to_string())
+}
+
+/// The transaction that wrote a catalogue row.
+unsafe fn created_by(tuple: pg_sys::HeapTuple) -> pg_sys::TransactionId {
+    // SAFETY: the caller passes a tuple of the heap.
+    unsafe {
+        let header = &*(*tuple).t_data;
+        let frozen = (pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMIN_INVALID) as u16;
+        if header.t_infomask & frozen == frozen {
+            pg_sys::FrozenTransactionId
+        } else {
+            header.t_choice.t_heap.t_xmin
+        }
+    }
+}
+
+/// Whether the caller has SELECT on the table, or on the indexed column.
+pub fn is_readable(table: pg_sys::Oid, index: pg_sys::Oid) -> bool {
+    let allowed = pg_sys::AclResult::ACLCHECK_OK;
+    let select = pg_sys::ACL_SELECT as pg_sys::AclMode;
+    // SAFETY: catalogue look-ups.
+    unsafe {
+        let user = pg_sys::GetUserId();
+        pg_sys::pg_class_aclcheck(table, user, select) == allowed
+            || indexed_column(index)
+                .is_some_and(|column| pg_sys::pg_attribute_aclcheck(table, column, user, select) == allowed)
+    }
+}
+
+/// Raises 42501: neither table nor column may be read.
+pub fn raise_unreadable(table: pg_sys::Oid) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("permission denied for table {}", name(table)),
+        "SELECT on the table is needed, or on the indexed column.",
+    )
+}
+
+/// The table's column that an index is on; none if it is on an expression.
+fn indexed_column(index: pg_sys::Oid) -> Option<pg_sys::AttrNumber> {
+    // SAFETY: a catalogue look-up; the tuple is released.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(
+            pg_sys::SysCacheIdentifier::INDEXRELID as i32,
+            pg_sys::Datum::from(index),
+        );
+        if tuple.is_null() {
+            return None;
+        }
+        let form: pg_sys::Form_pg_index = pg_sys::GETSTRUCT(tuple).cast();
+        let column = (*form).indkey.values.as_slice(1).first().copied();
+        pg_sys::ReleaseSysCache(tuple);
+        column.filter(|&column| column > 0)
+    }
+}
+
+/// With row-level security active, some rows would have to stay hidden: policies are for queries. Raises 0A000.
+pub fn check_rows_are_all(table: pg_sys::Oid, hint: &str) {
+    // SAFETY: a catalogue look-up; raises an ERROR itself where row_security is off.
+    let enabled = unsafe { pg_sys::check_enable_rls(table, pg_sys::InvalidOid, false) };
+    if enabled == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32 {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("row-level security hides rows of table \"{}\" from you", name(table)),
+            hint,
+        );
+    }
 }
 
 fn wrong_object(oid: pg_sys::Oid) -> ! {

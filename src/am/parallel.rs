@@ -7,7 +7,7 @@
 //! Order: a worker stores its counts, then writes a table's file, closes it, and raises `published`;
 //! who has seen `published` may read all that came before. Only a worker writes its slot.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use pgrx::pg_sys;
@@ -342,7 +342,7 @@ unsafe fn work<F: Key>(
         let mut collector = Collector::new(&index, (*task).memory, share);
         let info = pg_sys::BuildIndexInfo(rel.as_ptr());
         (*info).ii_Concurrent = (*task).concurrent;
-        let heap_tuples = collector.scan(heap, rel, info, scan.cast::<c_void>().cast(), false);
+        let heap_tuples = collector.scan(heap, rel, info, scan, false);
         slot.heap_tuples.store(heap_tuples.to_bits(), Ordering::Relaxed);
         slot.broken_hot_chain.store((*info).ii_BrokenHotChain, Ordering::Relaxed);
         slot.rows.store(collector.rows, Ordering::Relaxed);

@@ -118,7 +118,8 @@ impl<F: Key> RangeScan<F> {
             let from = frontier.from;
             let target = if key == from.key { from } else { Entry::first_with(key) };
             let table = frontier.table;
-            let place = frontier.neighbour(&target).unwrap_or_else(|| index.locate(table as u8, &target));
+            let place =
+                frontier.neighbour(index, &target).unwrap_or_else(|| index.locate(table as u8, &target));
             let end = place.parent.as_ref().and_then(|parent| parent.copy.end_of(parent.child));
             if let Some(parent) = &place.parent {
                 prefetch(index.rel, place.leaf, parent.recent());
@@ -150,13 +151,14 @@ impl<F: Key> RangeScan<F> {
 
 impl<F: Key> Frontier<F> {
     /// Where `target` is, by the copy of the last leaf's parent: usually one of the next children.
-    fn neighbour(&self, target: &Entry<F>) -> Option<Place<F>> {
+    fn neighbour(&self, index: &Index<F>, target: &Entry<F>) -> Option<Place<F>> {
         let parent = self.parent.as_ref()?;
         if !parent.copy.bounds.contains(target) {
             return None;
         }
         let child = parent.copy.child_covering_from(parent.child, target);
         let leaf = parent.copy.children[child].block;
+        index.expect_block(leaf, parent.block);
         Some(Place { leaf, parent: Some(Parent { child, ..parent.share() }) })
     }
 }

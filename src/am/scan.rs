@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 use std::mem::ManuallyDrop;
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::Key;
 
 use super::index::{Index, bits};
@@ -21,6 +21,7 @@ use super::nearest::NearestOfAny;
 use super::range::{Hit, RangeScan};
 use super::{check_for_interrupts, strategy, unpack_tid, with_key_type};
 use crate::compat;
+use crate::error::{raise, reserve};
 use crate::storage::{Entry, IndexRel, Pinned, Shared};
 
 /// What the callbacks need of a scan, whatever the key type.
@@ -64,9 +65,12 @@ struct ScanOf<F> {
     seen: Option<HashSet<u64>>,
     /// Whether rows without a fingerprint follow the others.
     nulls_follow: bool,
-    /// Whether the order by distance is asked for, and whether distances are NULL.
-    ordered: bool,
-    null_distances: bool,
+    /// The query of each order-by; none where it is NULL, as all distances to it are.
+    orders: Vec<Option<F>>,
+    /// Those after the one that the scan goes by.
+    later: Vec<F>,
+    /// Rows at the distance found last, kept back while there may be more: they are ordered by `later`.
+    ties: Vec<Hit<F>>,
     /// Whether a handed-out row's leaf stays pinned.
     keeps_pin: bool,
     recheck: bool,
@@ -196,8 +200,9 @@ impl<F: Key> ScanOf<F> {
             drivers: Vec::new(),
             seen: None,
             nulls_follow: false,
-            ordered: false,
-            null_distances: false,
+            orders: Vec::new(),
+            later: Vec::new(),
+            ties: Vec::new(),
             keeps_pin: false,
             recheck,
             batch: Vec::new(),
@@ -219,7 +224,8 @@ impl<F: Key> ScanOf<F> {
         self.filters.clear();
         self.drivers.clear();
         self.nulls_follow = true;
-        self.ordered = !order_bys.is_empty();
+        self.orders.clear();
+        self.later.clear();
         self.source = Source::Done;
         let many_keys = self.index.kind.has_many_keys();
         let (mut only_nulls, mut not_null) = (false, false);
@@ -251,7 +257,6 @@ impl<F: Key> ScanOf<F> {
         let strict = not_null && !many_keys || !self.filters.is_empty() || !self.drivers.is_empty();
         self.nulls_follow = !strict;
         if only_nulls {
-            self.null_distances = true;
             if !strict {
                 self.source = Source::Nulls(Entry::MIN);
             }
@@ -262,19 +267,32 @@ impl<F: Key> ScanOf<F> {
     }
 
     fn choose_source(&mut self, order_bys: &[pg_sys::ScanKeyData]) {
-        let order = order_bys.first();
-        self.null_distances = order.is_some_and(|key| key.sk_flags as u32 & pg_sys::SK_ISNULL != 0);
-        if let Some(key) = order
-            && !self.null_distances
-            && key.sk_strategy == strategy::DISTANCE
-        {
+        if order_bys.len() > 1 && self.index.kind.is_lossy() {
+            // amcostestimate leaves no reason to plan it. The executor, which knows the distances, takes rows
+            // whose first one is NULL for equal, whatever the second.
+            raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("index \"{}\" cannot order by several distances", self.index.rel.name()),
+                "Let the planner sort: SET enable_seqscan = on; SET enable_sort = on.",
+            );
+        }
+        for key in order_bys {
+            let given = key.sk_flags as u32 & pg_sys::SK_ISNULL == 0 && key.sk_strategy == strategy::DISTANCE;
             // SAFETY: the order-by argument is of the column's type and not NULL.
-            let queries = unsafe { self.index.kind.keys(key.sk_argument) };
-            if !queries.as_slice().is_empty() {
-                self.source = Source::Nearest(Box::new(NearestOfAny::new(&self.index, queries.as_slice())));
-                return;
+            let queries = given.then(|| unsafe { self.index.kind.keys::<F>(key.sk_argument) });
+            let query = queries.as_ref().and_then(|queries| queries.as_slice().first().copied());
+            self.orders.push(query);
+            match (&queries, query, &self.source) {
+                (_, Some(query), Source::Nearest(_)) => self.later.push(query),
+                (Some(queries), Some(_), _) => {
+                    let nearest = NearestOfAny::new(&self.index, queries.as_slice());
+                    self.source = Source::Nearest(Box::new(nearest));
+                }
+                _ => {}
             }
-            self.null_distances = true;
+        }
+        if matches!(self.source, Source::Nearest(_)) {
+            return;
         }
         let tightest = (0..self.filters.len()).min_by_key(|&i| self.filters[i].distance);
         let driver = tightest.map(|i| self.filters.swap_remove(i)).or_else(|| self.drivers.pop());
@@ -299,9 +317,11 @@ impl<F: Key> ScanOf<F> {
                 Source::Done => return false,
                 Source::Range(scan, distance) => scan.next_leaf(&self.index, *distance, &mut self.batch),
                 Source::Nearest(nearest) => {
-                    if nearest.next_batch(&self.index, &mut self.batch) {
-                        self.apply_filters();
-                        self.drop_seen();
+                    let more = nearest.next_batch(&self.index, &mut self.batch);
+                    self.apply_filters();
+                    self.drop_seen();
+                    self.order_ties(more);
+                    if more || !self.batch.is_empty() {
                         continue;
                     }
                     None
@@ -324,6 +344,27 @@ impl<F: Key> ScanOf<F> {
             self.drop_seen();
         }
         true
+    }
+
+    /// Keeps rows back until all at their distance are there, then orders them by their later distances.
+    fn order_ties(&mut self, more: bool) {
+        if self.later.is_empty() {
+            return;
+        }
+        reserve(&mut self.ties, self.batch.len());
+        self.ties.append(&mut self.batch);
+        let Some(farthest) = self.ties.last().map(|hit| hit.distance) else { return };
+        let complete =
+            if more { self.ties.partition_point(|hit| hit.distance < farthest) } else { self.ties.len() };
+        self.batch.extend(self.ties.drain(..complete));
+        let later = |hit: &Hit<F>| {
+            let fingerprint = hit.fingerprint;
+            self.later.iter().map(move |&query| fingerprint.hamming(query))
+        };
+        self.batch.sort_unstable_by(|a, b| {
+            check_for_interrupts();
+            a.distance.cmp(&b.distance).then_with(|| later(a).cmp(later(b)))
+        });
     }
 
     fn drop_seen(&mut self) {
@@ -376,12 +417,13 @@ impl<F: Key> ScanOf<F> {
             (*desc).xs_recheck = self.recheck;
             // Another position's key is no farther than the row.
             (*desc).xs_recheckorderby = self.index.kind.has_many_keys();
-            if self.ordered {
-                let null = self.batch_is_null || self.null_distances;
-                for i in 0..(*desc).numberOfOrderBys as usize {
-                    *(*desc).xs_orderbyvals.add(i) = pg_sys::Datum::from(hit.distance as i32);
-                    *(*desc).xs_orderbynulls.add(i) = null;
-                }
+            for i in 0..(*desc).numberOfOrderBys.max(0) as usize {
+                let query = if self.batch_is_null { None } else { self.orders[i] };
+                // An array's least distance is to any of several queries.
+                let alone = self.orders.len() == 1;
+                let distance = query.map(|q| if alone { hit.distance } else { hit.fingerprint.hamming(q) });
+                *(*desc).xs_orderbyvals.add(i) = pg_sys::Datum::from(distance.unwrap_or(0) as i32);
+                *(*desc).xs_orderbynulls.add(i) = distance.is_none();
             }
             if (*desc).xs_want_itup {
                 if !(*desc).xs_itup.is_null() {
@@ -415,6 +457,7 @@ impl<F: Key> Scan for ScanOf<F> {
         self.batch.clear();
         self.emitted = 0;
         self.batch_is_null = false;
+        self.ties.clear();
         // SAFETY: the descriptor is the scan's own; its snapshot is set, or null for a bitmap scan
         // that has not begun.
         unsafe {
@@ -435,9 +478,6 @@ impl<F: Key> Scan for ScanOf<F> {
             let waited = matches!(self.source, Source::Nearest(_)) && !self.batch_is_null;
             // SAFETY: the descriptor is the scan's own.
             unsafe {
-                if (*desc).xs_want_itup && !self.keeps_pin {
-                    self.keeps_pin = true;
-                }
                 if waited && self.keeps_pin && !self.pin_again(&hit) {
                     continue;
                 }

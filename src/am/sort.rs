@@ -9,10 +9,12 @@
 use std::ffi::CString;
 
 use pgrx::pg_sys;
+use simhash_core::join::sort_in_pieces;
 use simhash_core::search::{BlockLayout, Key};
 
 use super::check_for_interrupts;
 use super::runs::{RunFile, merge};
+use crate::error::raise_no_memory;
 use crate::storage::Entry;
 
 /// All rows of a build, or one worker's part of them.
@@ -73,10 +75,18 @@ impl<F: Key> Sorter<F> {
             self.spill();
         }
         if self.entries.len() == self.entries.capacity() {
-            let more = self.entries.len().clamp(1024, self.limit - self.entries.len());
-            self.entries.reserve_exact(more);
+            self.grow();
         }
         self.entries.push(Entry { key: fingerprint, tid });
+    }
+
+    /// Doubles the room, up to the limit, which has not been reached.
+    fn grow(&mut self) {
+        let more = self.entries.len().max(1024).min(self.limit - self.entries.len());
+        if self.entries.try_reserve_exact(more).is_err() {
+            let bytes = (self.entries.len() + more).saturating_mul(size_of::<Entry<F>>());
+            raise_no_memory(bytes, "Lower maintenance_work_mem.");
+        }
     }
 
     /// How many entries each table has.
@@ -131,7 +141,7 @@ impl<F: Key> Sorter<F> {
         }
         self.rotation = table;
         check_for_interrupts();
-        self.entries.sort_unstable();
+        sort_in_pieces(&mut self.entries, &mut || check_for_interrupts());
     }
 
     fn spill(&mut self) {

@@ -134,7 +134,8 @@ impl<F: Key> Index<F> {
             return Ok(Place { leaf: block, parent: None });
         };
         if copy.level >= above {
-            raise_damage(self.rel, block, &Damage::Place { table, level: copy.level });
+            // Its block is used anew, or the copy above it is old. Whoever locks the page finds no leaf there and starts over.
+            return Ok(Place { leaf: block, parent: None });
         }
         let child = copy.child_covering(target);
         let next = copy.children[child].block;
@@ -159,6 +160,7 @@ impl<F: Key> Index<F> {
         let pages = PAGES.min(top.children.len());
         let children = (0..pages).map(|i| top.children[i * top.children.len() / pages].block);
         children
+            .inspect(|&child| self.expect_block(child, root(0)))
             .filter_map(|child| self.read_copy(child))
             .flat_map(|copy| copy.some_keys(EACH).collect::<Vec<F>>())
             .collect()

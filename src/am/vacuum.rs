@@ -31,7 +31,7 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
         let is_dead = |tid: u64| {
             let mut tid = unpack_tid(tid);
             callback.is_some_and(|callback| {
-                // The callback looks the TID up in an array and raises nothing.
+                // VACUUM's looks the TID up; that of CREATE INDEX CONCURRENTLY feeds a sort and may raise.
                 pg_sys::ffi::pg_guard_ffi_boundary(|| callback(&mut tid, callback_state))
             })
         };
@@ -42,8 +42,8 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
         (*stats).num_index_tuples = counts.remaining as f64;
         (*stats).tuples_removed += counts.removed as f64;
         compat::count_newly_deleted(&mut *stats, counts.newly_free);
-        (*stats).pages_deleted = counts.free;
-        (*stats).pages_free = counts.free;
+        (*stats).pages_deleted = counts.free + counts.newly_free;
+        (*stats).pages_free = counts.free + counts.newly_free;
         (*stats).estimated_count = false;
         stats
     }
@@ -85,7 +85,7 @@ struct Counts {
     /// Rows: entries of the first table and of the table of NULLs.
     remaining: u64,
     removed: u64,
-    /// Pages taken out of the trees now, and all pages that are free.
+    /// Pages taken out of the trees now, and pages that were free before.
     newly_free: u32,
     free: u32,
 }

@@ -32,7 +32,7 @@ impl IndexRel {
         unsafe { (*self.0).rd_id }
     }
 
-    /// The number of its file on disk: a rebuilt index gets another.
+    /// The number of its file on disk: a rebuilt index gets another, unless it is emptied in place (see `am/index.rs`).
     pub fn file(self) -> (pg_sys::Oid, u32) {
         // SAFETY: the relation is open.
         unsafe { (self.oid(), compat::file_number(self.0)) }

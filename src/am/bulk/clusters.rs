@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::progress::{self, Command};
-use super::session::{Session, Side, checked_distance};
+use super::session::{Session, Side, checked_distance, no_memory};
 use super::target::Target;
 use crate::am::index::bits;
 use crate::am::{check_for_interrupts, with_key_type};
@@ -26,7 +26,7 @@ pub fn clusters(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Me
         }
         progress::finishing();
         let (members, _progress) = session.into_members();
-        let clusters = members.into_clusters(&mut || check_for_interrupts());
+        let clusters = members.into_clusters(&mut || check_for_interrupts()).unwrap_or_else(|refused| no_memory(refused));
         Box::new(clusters.map(|(representative, member, size)| (member, representative, size)))
     })
 }

@@ -3,10 +3,11 @@
 //! The position is the bound below which everything has been read, so leaves that are split, emptied or
 //! used anew meanwhile neither hide a row nor show it twice.
 
-use simhash_core::join::{Position, Rows, Run, Source};
+use simhash_core::join::{NoMemory, Position, Rows, Run, Source};
 use simhash_core::search::Key;
 
 use super::progress;
+use super::session::no_memory;
 use crate::am::check_for_interrupts;
 use crate::am::index::Index;
 use crate::storage::page::capacity;
@@ -64,5 +65,9 @@ impl<F: Key> Source<F> for Leaves<'_, F> {
 
     fn check(&mut self) {
         check_for_interrupts();
+    }
+
+    fn refused(&mut self, refused: NoMemory) -> ! {
+        no_memory(refused)
     }
 }

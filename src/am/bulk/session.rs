@@ -7,7 +7,7 @@
 //! a near-duplicate.
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::join::{Found, Join, Members, Run, Step, bytes_per_row, cheapest, sort_checked};
+use simhash_core::join::{Found, Join, Members, NoMemory, Run, Step, bytes_per_row, cheapest, sort_checked};
 use simhash_core::search::Key;
 
 use super::heap::Heap;
@@ -17,7 +17,7 @@ use super::target::Target;
 use crate::am::check_for_interrupts;
 use crate::am::index::Index;
 use crate::am::opened::Opened;
-use crate::error::raise;
+use crate::error::{raise, raise_no_memory};
 use crate::guc::work_mem;
 
 /// How many pairs the first batch of `simhash_pairs` looks for, so that a LIMIT is served soon.
@@ -120,7 +120,7 @@ impl<F: Key> Session<F> {
                 if run.mark(group) == UNSEEN {
                     let mut number = 0;
                     for &tid in interruptible(run.group(group)) {
-                        number = self.members.remember(tid);
+                        number = self.members.remember(tid).unwrap_or_else(|refused| no_memory(refused));
                         if self.command == Command::Clusters && self.members.memory_if_grown() > self.memory {
                             raise_memory(self.members.len());
                         }
@@ -225,6 +225,11 @@ fn unite_all(tids: &[u64], members: &mut Members) -> Option<u32> {
 /// The rows of a group, of which there may be millions.
 fn interruptible(rows: &[u64]) -> impl Iterator<Item = &u64> {
     rows.iter().inspect(|_| check_for_interrupts())
+}
+
+/// Raises 53200.
+pub fn no_memory(refused: NoMemory) -> ! {
+    raise_no_memory(refused.bytes, "Lower simhash.work_mem.")
 }
 
 fn raise_memory(rows: usize) -> ! {

@@ -5,6 +5,7 @@
 //! joined with all others, and kept for the table.
 
 use super::meet::can_meet;
+use super::memory::NoMemory;
 use super::run::Run;
 use super::walk::{Found, Walk};
 use crate::search::{Key, Plan};
@@ -33,6 +34,9 @@ pub trait Source<F> {
 
     /// Called between pieces of work; may unwind.
     fn check(&mut self);
+
+    /// Called when memory is refused; unwinds.
+    fn refused(&mut self, refused: NoMemory) -> !;
 }
 
 /// What a step did.
@@ -198,7 +202,8 @@ impl<F: Key> Join<F> {
         };
         // Leaves are read whole, so a run goes a little beyond its limit.
         let expected = source.expected_rows();
-        run.restart(limit.min(expected + expected / 16 + 1024));
+        let room = (limit + 1024).min(expected + expected / 16 + 1024);
+        run.restart(room).unwrap_or_else(|refused| source.refused(refused));
         let next = source.read(rows, run);
         run.finish(&mut || source.check());
         if chunk + 1 == self.starts.len() && !self.complete {

@@ -1,5 +1,8 @@
 //! Rows remembered by number: what is known of each, and the clusters that pairs unite them into.
 
+use super::memory::{NoMemory, reserve};
+use super::sort::sort_checked;
+
 /// Rows by TID. For each: the TID of its visible version, if it has one, and its cluster.
 ///
 /// Clusters are a union-find forest (Tarjan, JACM 1975) in which the row with the least visible TID is
@@ -18,6 +21,9 @@ struct Row {
     visible: u64,
     parent: u32,
 }
+
+/// Clusters as [`Members::into_clusters`] gives them.
+pub type Clusters = std::vec::IntoIter<(u64, u64, u32)>;
 
 /// No TID.
 const GONE: u64 = u64::MAX;
@@ -43,23 +49,30 @@ impl Members {
     ///
     /// # Panics
     /// At 2^32 - 4 rows.
+    ///
+    /// # Errors
+    /// When memory is refused: the members must not be used any more.
     #[inline]
-    pub fn remember(&mut self, tid: u64) -> u32 {
+    pub fn remember(&mut self, tid: u64) -> Result<u32, NoMemory> {
         if (self.rows.len() + 1) * 4 > self.slots.len() * 3 {
-            self.grow();
+            self.grow()?;
         }
         let mut at = self.place(tid);
         while let Some(number) = self.slots[at].checked_sub(1) {
             if self.rows[number as usize].tid == tid {
-                return number;
+                return Ok(number);
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
         let number = u32::try_from(self.rows.len()).ok().filter(|&number| number < u32::MAX - 3);
         let number = number.expect("fewer than 2^32 rows");
+        if self.rows.len() == self.rows.capacity() {
+            let more = self.rows.len().max(64);
+            reserve(&mut self.rows, more)?;
+        }
         self.rows.push(Row { tid, visible: GONE, parent: number });
         self.slots[at] = number + 1;
-        number
+        Ok(number)
     }
 
     /// The TID that a row was remembered by.
@@ -80,9 +93,10 @@ impl Members {
         (tid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
     }
 
-    fn grow(&mut self) {
+    fn grow(&mut self) -> Result<(), NoMemory> {
         let slots = (self.slots.len() * 2).max(1024);
         self.slots = Vec::new();
+        reserve(&mut self.slots, slots)?;
         self.slots.resize(slots, 0);
         for number in 0..self.rows.len() {
             let mut at = self.place(self.rows[number].tid);
@@ -91,6 +105,7 @@ impl Members {
             }
             self.slots[at] = number as u32 + 1;
         }
+        Ok(())
     }
 
     /// The visible version of a row.
@@ -154,9 +169,14 @@ impl Members {
 
     /// The clusters of two rows or more as (representative, member, size), visible TIDs all, in ascending
     /// order: the representative is the least of its cluster. `check` is called now and then and may unwind.
-    pub fn into_clusters(mut self, check: &mut dyn FnMut()) -> std::vec::IntoIter<(u64, u64, u32)> {
+    ///
+    /// # Errors
+    /// When memory is refused.
+    pub fn into_clusters(mut self, check: &mut dyn FnMut()) -> Result<Clusters, NoMemory> {
         self.slots = Vec::new();
-        let mut sizes = vec![0u32; self.rows.len()];
+        let mut sizes: Vec<u32> = Vec::new();
+        reserve(&mut sizes, self.rows.len())?;
+        sizes.resize(self.rows.len(), 0);
         for number in 0..self.rows.len() as u32 {
             let root = self.root(number);
             sizes[root as usize] += 1;
@@ -165,7 +185,7 @@ impl Members {
             }
         }
         let mut members: Vec<(u64, u64, u32)> = Vec::new();
-        members.reserve_exact(sizes.iter().filter(|&&size| size > 1).map(|&size| size as usize).sum());
+        reserve(&mut members, sizes.iter().filter(|&&size| size > 1).map(|&size| size as usize).sum())?;
         for number in 0..self.rows.len() as u32 {
             let root = self.root(number) as usize;
             if sizes[root] > 1 {
@@ -174,20 +194,8 @@ impl Members {
         }
         drop(self);
         sort_checked(&mut members, check);
-        members.into_iter()
+        Ok(members.into_iter())
     }
-}
-
-/// Sorts; `check` is called now and then and may unwind.
-pub fn sort_checked<T: Ord>(values: &mut [T], check: &mut dyn FnMut()) {
-    let mut comparisons = 0u32;
-    values.sort_unstable_by(|a, b| {
-        comparisons = comparisons.wrapping_add(1);
-        if comparisons.is_multiple_of(1 << 16) {
-            check();
-        }
-        a.cmp(b)
-    });
 }
 
 #[cfg(test)]
@@ -205,10 +213,10 @@ mod tests {
         let count = 3000;
         // TIDs far apart and not in order; every tenth row has no visible version.
         let tid = |i: u64| i.wrapping_mul(0x5851_f42d) & 0xffff_ffff_ffff;
-        let numbers: Vec<u32> = (0..count).map(|i| members.remember(tid(i))).collect();
+        let numbers: Vec<u32> = (0..count).map(|i| members.remember(tid(i)).unwrap()).collect();
         for i in 0..count {
             assert_eq!(members.find(tid(i)), Some(numbers[i as usize]));
-            assert_eq!(members.remember(tid(i)), numbers[i as usize]);
+            assert_eq!(members.remember(tid(i)), Ok(numbers[i as usize]));
             members.set_visible(numbers[i as usize], (i % 10 != 0).then(|| tid(i) + 1));
         }
         assert_eq!(members.find(12345), None);
@@ -233,6 +241,6 @@ mod tests {
         }
         expected.sort_unstable();
         assert!(expected.len() > 1000);
-        assert_eq!(members.into_clusters(&mut || ()).collect::<Vec<_>>(), expected);
+        assert_eq!(members.into_clusters(&mut || ()).unwrap().collect::<Vec<_>>(), expected);
     }
 }

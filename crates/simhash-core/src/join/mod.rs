@@ -14,12 +14,16 @@
 mod chunks;
 mod meet;
 mod members;
+mod memory;
 mod plan;
 mod run;
+mod sort;
 mod walk;
 
 pub use chunks::{Join, Position, Rows, Source, Step};
-pub use members::{Members, sort_checked};
+pub use members::Members;
+pub use memory::NoMemory;
 pub use plan::cheapest;
 pub use run::{Run, bytes_per_row};
+pub use sort::{sort_checked, sort_in_pieces};
 pub use walk::{Found, Walk};

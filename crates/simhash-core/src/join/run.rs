@@ -1,5 +1,6 @@
 //! A stretch of a block table in memory: distinct keys in order, the rows of each, and a trie over them.
 
+use super::memory::{NoMemory, reserve};
 use crate::search::Key;
 
 /// The most keys of a trie's leaf. A leaf against a leaf is one call of the comparing kernel.
@@ -57,15 +58,17 @@ impl<F> Default for Run<F> {
 
 impl<F: Key> Run<F> {
     /// Empties the run and makes room for so many rows.
-    pub fn restart(&mut self, rows: usize) {
+    pub fn restart(&mut self, rows: usize) -> Result<(), NoMemory> {
         self.keys.clear();
         self.starts.clear();
         self.tids.clear();
         self.marks.clear();
         self.nodes.clear();
-        self.keys.reserve_exact(rows);
-        self.starts.reserve_exact(rows);
-        self.tids.reserve_exact(rows);
+        reserve(&mut self.keys, rows)?;
+        reserve(&mut self.starts, rows)?;
+        reserve(&mut self.tids, rows)?;
+        reserve(&mut self.marks, rows)?;
+        reserve(&mut self.nodes, rows / 8)
     }
 
     /// Adds rows (key, TID) in any order, all above those that are there; leaves `rows` empty.
@@ -204,6 +207,13 @@ mod tests {
         run.finish(&mut || ());
         assert_eq!(run.keys(), [3, 5, 6]);
         assert_eq!((run.group(0), run.group(1), run.group(2)), (&[9][..], &[1, 2, 7][..], &[3][..]));
+    }
+
+    #[test]
+    fn room_that_is_not_to_be_had_is_refused() {
+        let mut run = Run::<u64>::default();
+        assert_eq!(run.restart(usize::MAX / 32), Err(NoMemory { bytes: usize::MAX / 32 * 8 }));
+        assert_eq!(run.restart(10), Ok(()));
     }
 
     #[test]
