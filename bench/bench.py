@@ -91,6 +91,7 @@ class Server:
         self.ask("ALTER SYSTEM RESET fsync")
         self.ask("SELECT pg_reload_conf()")
 
+
 def rivals(*arguments, path=None):
     """The figures of rivals.py; a rival that cannot be had is a line of its own."""
     environment = {**os.environ, **({"PYTHONPATH": str(path)} if path else {})}
@@ -135,12 +136,24 @@ def core_figures():
         yield {"section": "core", "data": benchmark["group_id"], "rows": 0, "contender": benchmark["function_id"] or "", "metric": metric, "value": value}
 
 
+def example(name, *arguments):
+    """The figures that an example of the core prints."""
+    command = [TOP / "target/release/examples" / name, *arguments]
+    return [float(word) for word in subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()]
+
+
 def dictionary_figures():
     """What a process pays for jieba's dictionary: medians of five."""
-    program = TOP / "target/release/examples/load_dictionary"
-    runs = [subprocess.run([program], check=True, capture_output=True, text=True).stdout.split() for _ in range(5)]
+    runs = [example("load_dictionary") for _ in range(5)]
     for metric, values in zip(("seconds", "MB"), zip(*runs)):
-        yield {"section": "dictionary", "data": "zh", "rows": 0, "contender": "simhash", "metric": metric, "value": statistics.median(map(float, values))}
+        yield {"section": "dictionary", "data": "zh", "rows": 0, "contender": "simhash", "metric": metric, "value": statistics.median(values)}
+
+
+def memory_figures():
+    """Bytes an element of what is held in memory while batches are deduplicated and models trained."""
+    for structure in ("hash", "bloom", "trie", "near", "terms", "pairs", "model"):
+        for metric, value in zip(("least bytes each", "most bytes each"), example("memory", structure)):
+            yield {"section": "memory", "data": "random", "rows": 4_000_000, "contender": structure, "metric": metric, "value": value}
 
 
 def machine(server):
@@ -162,7 +175,7 @@ def machine(server):
 def main():
     server = Server(*sys.argv[1:3])
     scales = [int(rows) for rows in os.environ.get("SCALES", "1000000 10000000").split()]
-    figures = [*core_figures(), *dictionary_figures()]
+    figures = [*core_figures(), *dictionary_figures(), *memory_figures()]
     with tempfile.TemporaryDirectory() as directory:
         server.run("fingerprints.sql")
         server.run("methods.sql")

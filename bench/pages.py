@@ -83,9 +83,32 @@ def speed(f):
             f"a model of 300,000 terms is ready in {core('methods', 'loading a model of 300,000 terms', 'ms')} ms.")
 
 
+def info(f):
+    """As psql's expanded display has it, figures rounded."""
+    rows = f.scales_with_rivals()[-1]
+    figures = {metric: f"{f.value(section='index info', data='uniform', rows=rows, metric=metric):.10g}" for metric in f.distinct("metric", section="index info", data="uniform", rows=rows)}
+    name, value = (max(map(len, words), default=0) for words in (figures, figures.values()))
+    lines = [f"{metric:{name}} | {figure}" for metric, figure in figures.items()]
+    record = f"{'-[ RECORD 1 ]'.ljust(name + 1, '-')}+{'-' * (value + 1)}"
+    return "\n".join(["```", record, *lines, "```"])
+
+
+def each(f, structure):
+    """Bytes an element, at their least and at their most."""
+    figures = [f.value(section="memory", contender=structure, metric=f"{which} bytes each") for which in ("least", "most")]
+    return " to ".join(dict.fromkeys("?" if figure is None else f"{figure:.0f}" for figure in figures))
+
+
+def training(f):
+    return (f"Counted on the way from one to four million: {each(f, 'terms')} bytes a distinct term and {each(f, 'pairs')} a distinct pair of neighbours "
+            f"(tables double). The stored model of as many terms: {each(f, 'model')} bytes a term.")
+
+
 def batch(f):
     stages = [f"`{contender}` {told(f.value(section='batch', contender=contender, metric='seconds'))} s" for contender in f.distinct("contender", section="batch")]
-    return f"2.5 million texts of ten words, in one backend: {', '.join(stages)} (Gao and Li report 3.5 s for their Bloom filter and 14.4 s for their trie)."
+    return (f"2.5 million texts of ten words, in one backend: {', '.join(stages)} (Gao and Li report 3.5 s for their Bloom filter and 14.4 s for their trie). "
+            f"Memory a text, counted on the way from one to four million: `hash` {each(f, 'hash')} bytes, `trie` {each(f, 'trie')} and the text itself, `bloom` {each(f, 'bloom')}; "
+            f"the near stage {each(f, 'near')} a text that is kept. Tables double, hence the ranges.")
 
 
 def million(rows):
@@ -97,7 +120,7 @@ def paragraph(text):
 
 
 # Each is made of the figures; a name is used once.
-SECTIONS = {"index": index, "bulk": bulk, "dedup": dedup, "dictionary": dictionary, "speed": speed, "batch": batch, "bloom": report.bloom_line, "minhash": report.minhash_table}
+SECTIONS = {"index": index, "bulk": bulk, "dedup": dedup, "dictionary": dictionary, "speed": speed, "batch": batch, "training": training, "index-info": info, "bloom": report.bloom_line, "minhash": report.minhash_table}
 
 
 def pages():

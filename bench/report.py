@@ -10,9 +10,11 @@ SLOWER = {"expression B-trees": "four expression B-trees", "covering block table
 
 
 def keep(path, machine, figures):
-    """Replaces what was measured before where it was measured again."""
+    """Replaces whole tables of what was measured before by what was measured again: a contender that is not there now leaves no figure behind."""
     old = json.loads(path.read_text()) if path.exists() else {"figures": []}
-    merged = {tuple(f[k] for k in KEY): f for f in old["figures"] + figures}
+    tables = {(f["section"], f["data"], f["rows"]) for f in figures}
+    before = [f for f in old["figures"] if (f["section"], f["data"], f["rows"]) not in tables]
+    merged = {tuple(f[k] for k in KEY): f for f in before + figures}
     lines = ",\n  ".join(json.dumps({**f, "value": float(f"{f['value']:.5g}")}, ensure_ascii=False) for f in merged.values())
     path.write_text(f'{{"machine": {json.dumps(machine, ensure_ascii=False)},\n "figures": [\n  {lines}\n]}}\n', encoding="utf-8")
 

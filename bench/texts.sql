@@ -56,13 +56,10 @@ DECLARE started timestamptz := clock_timestamp(); found bigint;
 BEGIN
   SELECT count(*) INTO found FROM dedup_texts('SELECT id::bigint, body FROM bench_batch', stage, '{}', near);
   INSERT INTO bench_result
-  VALUES ('batch', 'en', 2500000, stage || CASE WHEN near IS NULL THEN '' ELSE ', then within ' || near END, 'seconds', extract(epoch FROM clock_timestamp() - started)),
-         ('batch', 'en', 2500000, stage || CASE WHEN near IS NULL THEN '' ELSE ', then within ' || near END, 'own memory, MB',
-          substring(pg_read_file('/proc/self/status') FROM 'RssAnon:\s*(\d+) kB')::float8 / 1024);
+  VALUES ('batch', 'en', 2500000, stage || CASE WHEN near IS NULL THEN '' ELSE ', then within ' || near END, 'seconds', extract(epoch FROM clock_timestamp() - started));
 END $$;
 SELECT pg_temp.batch('bloom', NULL), pg_temp.batch('hash', NULL), pg_temp.batch('trie', NULL), pg_temp.batch('hash', 3) \g /dev/null
-SELECT contender, max(value) FILTER (WHERE metric = 'seconds') AS seconds, max(value) FILTER (WHERE metric LIKE 'own%') AS "own memory afterwards, MB"
-FROM bench_result WHERE section = 'batch' GROUP BY 1;
+SELECT contender, value AS seconds FROM bench_result WHERE section = 'batch';
 DROP TABLE bench_batch;
 
 -- Short texts, one by one, against all: what a trigram index needs for similarity >= 0.5.
