@@ -11,5 +11,5 @@ if [ -f "$library" ] && [ -z "$(newer_source)" ]; then
   exit 0
 fi
 say "Compiling for PostgreSQL $pg_major (the first time takes some minutes)"
-PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --release --locked --lib --no-default-features --features "$pg_feature"
+PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --release --locked --lib --no-default-features --features "$pg_feature${build_features:+,$build_features}"
 install -D -m 755 "${CARGO_TARGET_DIR:-target}/release/libpg_simhash.so" "$library"

@@ -65,7 +65,8 @@ canonical_pg_config() {
   if [ -x "$bindir/pg_config" ]; then say "$bindir/pg_config"; else say "$1"; fi
 }
 
-# use_postgresql: sets PG_CONFIG, pg_major (15, say) and pg_feature (pg15), or stops.
+# use_postgresql: sets PG_CONFIG, pg_major (15, say), pg_feature (pg15) and library, or stops. build_features names what else
+# of Cargo.toml's features the library is compiled with.
 use_postgresql() {
   local found
   found=$(find_pg_config)
@@ -75,7 +76,7 @@ use_postgresql() {
   pg_feature=pg$pg_major
   grep -q "^$pg_feature = " Cargo.toml || die "PostgreSQL $pg_major ($PG_CONFIG) is not supported; these are: $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml | paste -sd' ')"
   export PG_CONFIG pg_major pg_feature
-  library=target/$pg_feature/pg_simhash.so
+  library=target/$pg_feature${build_features:+-$build_features}/pg_simhash.so
 }
 
 # install_tree ROOT PKGLIBDIR SHAREDIR: the three kinds of file an extension is made of.

@@ -3,6 +3,8 @@
 # Logs stay in target/logs; what the server tests leave behind, in target/ or the working directory named there.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
+# What is shipped goes through the soak; everyday tests run a library that checks the order of its locks as well.
+case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
 suites=${*:-core golden regress isolation tap}
 logs=$top/target/logs

@@ -190,6 +190,27 @@ pub unsafe fn begin_index_scan(
     }
 }
 
+/// Raises "snapshot too old" if rows that the snapshot sees may have left the page: to 16 that is what
+/// `old_snapshot_threshold` allows.
+///
+/// # Safety
+/// The snapshot is null or valid, `rel` is an open relation, `page` one of its pages, locked.
+pub unsafe fn expect_recent_snapshot(
+    snapshot: pg_sys::Snapshot,
+    rel: pg_sys::Relation,
+    page: &[u8; pg_sys::BLCKSZ as usize],
+) {
+    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    // SAFETY: as this function's.
+    unsafe {
+        if pg_sys::old_snapshot_threshold >= 0 {
+            pg_sys::TestForOldSnapshot(snapshot, rel, page.as_ptr().cast_mut().cast());
+        }
+    }
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    let _ = (snapshot, rel, page);
+}
+
 /// Counts a search of the index for EXPLAIN ANALYZE, which shows it from 18 on.
 ///
 /// # Safety

@@ -50,21 +50,31 @@ pub struct Child {
 }
 
 impl<F: Key> Inner<F> {
-    fn copy(page: &Page<'_>) -> Self {
+    /// Copies a page; fails if its separators do not ascend, for searches rely on it.
+    fn copy(page: &Page<'_>) -> Result<Self, Damage> {
         let child = |i| Child {
             block: page.child(i),
             recent: Cell::new(pg_sys::InvalidBuffer as i32),
             next_key: Cell::new(0),
         };
+        let bounds: Bounds<F> = page.bounds();
         let keys: Box<[F]> = (0..page.len()).map(|i| page.key(i)).collect();
-        Self {
+        let tids: Box<[u64]> = (0..page.len()).map(|i| page.tid(i)).collect();
+        let separator = |i| Entry { key: keys[i], tid: tids[i] };
+        if let Some(i) = (1..page.len()).find(|&i| separator(i - 1) >= separator(i)) {
+            return Err(Damage::Order(i));
+        }
+        if page.len() > 0 && (separator(0) != bounds.low || bounds.is_before(&separator(page.len() - 1))) {
+            return Err(Damage::Other("its separators are not within its bounds"));
+        }
+        Ok(Self {
             level: page.level(),
-            bounds: page.bounds(),
+            bounds,
             spread: Spread::of(&keys),
             keys,
-            tids: (0..page.len()).map(|i| page.tid(i)).collect(),
+            tids,
             children: (0..page.len()).map(child).collect(),
-        }
+        })
     }
 
     fn separator(&self, child: usize) -> Entry<F> {
@@ -153,6 +163,8 @@ pub struct Index<F> {
     pub rel: IndexRel,
     pub kind: Kind,
     pub layout: BlockLayout,
+    /// What a reader sees the table's rows by; null for others.
+    pub snapshot: pg_sys::Snapshot,
     cache: Rc<Cache<F>>,
 }
 
@@ -192,7 +204,7 @@ impl<F: Key> Index<F> {
         let (Some(kind), Some(layout)) = (kind, layout) else {
             raise_damage(rel, META_BLOCK, &Damage::Other("its kind of key or number of blocks is impossible"))
         };
-        Self { rel, kind, layout, cache }
+        Self { rel, kind, layout, snapshot: std::ptr::null_mut(), cache }
     }
 
     /// The table of NULL rows, ordered by TID.
@@ -242,9 +254,11 @@ impl<F: Key> Index<F> {
         self.cache.inner.borrow().get(&block).cloned()
     }
 
-    /// Copies an inner page, keeping the copy if there is room. What is known of other indexes makes room.
+    /// Copies an inner page, keeping the copy if there is room; raises XX002 if its separators are out of
+    /// order. What is known of other indexes makes room.
     pub fn keep(&self, block: u32, page: &Page<'_>) -> Rc<Inner<F>> {
-        let copy = Rc::new(Inner::copy(page));
+        let copy = Inner::copy(page).unwrap_or_else(|damage| raise_damage(self.rel, block, &damage));
+        let copy = Rc::new(copy);
         if COPIES.get() >= CACHED_PAGES {
             let own = self.rel.file();
             INDEXES.with_borrow_mut(|indexes| indexes.retain(|file, _| *file == own));

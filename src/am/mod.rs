@@ -42,6 +42,7 @@ mod strategy {
 
 /// Lets a cancelled query end. Not to be called while a page is locked.
 fn check_for_interrupts() {
+    crate::storage::order::expect_none("an interrupt");
     // SAFETY: PostgreSQL's CHECK_FOR_INTERRUPTS.
     unsafe {
         if std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 {

@@ -73,7 +73,7 @@ impl<F: Key> RangeScan<F> {
     pub fn next_leaf(&mut self, index: &Index<F>, distance: u32, hits: &mut Vec<Hit<F>>) -> Option<Shared> {
         while self.planned.len() < LOOK_AHEAD && self.plan_leaf(index).is_some() {}
         let Planned { table, from, target, place, end } = self.planned.pop_front()?;
-        let (leaf, block) = index.cover::<Shared>(table as u8, &target, Some(place));
+        let (leaf, block) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(block, leaf.bytes());
         let layout = self.plan.layout();
         self.positions.clear();

@@ -42,8 +42,8 @@ impl<F: Key> Index<F> {
         }
         let (left_block, block) = (parent_page.child(position - 1), parent_page.child(position));
         self.expect_block(left_block.max(block), parent_block);
-        let left = Exclusive::read(self.rel, left_block);
-        let page = Exclusive::read(self.rel, block);
+        let left = Exclusive::read_after(self.rel, left_block, &[&parent]);
+        let page = Exclusive::read_after(self.rel, block, &[&parent, &left]);
         let left_page = self.checked(left_block, left.bytes());
         let page_page = self.checked(block, page.bytes());
         self.expect_child(&parent_page, position - 1, &left_page);

@@ -389,7 +389,7 @@ impl<F: Key> ScanOf<F> {
 
     fn read_nulls(&mut self) {
         let Source::Nulls(from) = self.source else { return };
-        let (leaf, block) = self.index.cover::<Shared>(self.index.null_table(), &from, None);
+        let (leaf, block) = self.index.read_leaf(self.index.null_table(), &from, None);
         let page = self.index.checked(block, leaf.bytes());
         self.batch_is_null = true;
         let rows = page.entries::<F>().filter(|entry| *entry >= from);
@@ -461,6 +461,7 @@ impl<F: Key> Scan for ScanOf<F> {
         // SAFETY: the descriptor is the scan's own; its snapshot is set, or null for a bitmap scan
         // that has not begun.
         unsafe {
+            self.index.snapshot = (*desc).xs_snapshot;
             self.keeps_pin = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
             self.recheck = self.index.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
             self.seen = self.index.kind.has_many_keys().then(HashSet::new);

@@ -8,6 +8,7 @@
 use simhash_core::search::Key;
 
 use super::index::{Index, root};
+use super::tree::ATTEMPTS;
 use crate::storage::allocate::new_page;
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::page::{Bounds, Downlink, Page, PageMut};
@@ -28,20 +29,29 @@ enum Cut<F> {
     Inner(Halves<Downlink<F>, F>),
 }
 
+/// What became of a root that was to be split.
+enum Root {
+    Split,
+    HasRoom,
+    /// It is at a higher level by now.
+    HasGrown,
+}
+
 impl<F: Key> Index<F> {
     /// Makes room for `target` on its leaf of `table`. No page may be locked by the caller. Others may
-    /// take the room again before the caller comes back to it.
-    pub fn make_room(&self, table: u8, target: &Entry<F>) {
-        self.make_room_at(table, target, 0);
+    /// take the room again before the caller comes back to it. Returns the leaf if it had room already.
+    pub fn make_room(&self, table: u8, target: &Entry<F>) -> Option<u32> {
+        self.make_room_at(table, target, 0)
     }
 
-    fn make_room_at(&self, table: u8, target: &Entry<F>, level: u8) {
-        loop {
+    fn make_room_at(&self, table: u8, target: &Entry<F>, level: u8) -> Option<u32> {
+        for _ in 0..ATTEMPTS {
             let Some((parent, parent_block)) = self.cover_level(table, target, level + 1) else {
-                if self.split_root(table, target, level) {
-                    return;
+                match self.split_root(table, target, level) {
+                    Root::HasRoom => return Some(root(table)),
+                    Root::Split => return None,
+                    Root::HasGrown => continue,
                 }
-                continue;
             };
             let parent_page = self.checked(parent_block, parent.bytes());
             if !parent_page.has_room() {
@@ -52,14 +62,16 @@ impl<F: Key> Index<F> {
             let position = parent_page.child_covering(target);
             let block = parent_page.child(position);
             self.expect_block(block, parent_block);
-            let full = Exclusive::read(self.rel, block);
+            let full = Exclusive::read_after(self.rel, block, &[&parent]);
             let page = self.checked(block, full.bytes());
             self.expect_child(&parent_page, position, &page);
-            if !page.has_room() {
-                self.split_child(&parent, parent_block, position, &full, target);
+            if page.has_room() {
+                return Some(block);
             }
-            return;
+            self.split_child(&parent, parent_block, position, &full, target);
+            return None;
         }
+        raise_damage(self.rel, root(table), &Damage::Other("its tree cannot be descended"))
     }
 
     /// Raises XX002 unless `page` is what its parent's downlink says.
@@ -68,8 +80,11 @@ impl<F: Key> Index<F> {
         if page.is_deleted() || page.table() != parent.table() || page.level() + 1 != parent.level() {
             raise_damage(self.rel, block, &Damage::Place { table: page.table(), level: page.level() });
         }
-        if page.bounds::<F>().low != parent.entry(position) {
-            raise_damage(self.rel, block, &Damage::Other("its lower bound is not its parent's separator"));
+        let next = position + 1;
+        let high = if next < parent.len() { Some(parent.entry(next)) } else { parent.bounds().high };
+        if page.bounds::<F>() != (Bounds { low: parent.entry(position), high }) {
+            let damage = Damage::Other("its bounds are not those that its parent gives it");
+            raise_damage(self.rel, block, &damage);
         }
     }
 
@@ -102,16 +117,16 @@ impl<F: Key> Index<F> {
         self.forget(parent_block);
     }
 
-    /// Splits the root if it is at `level` and full. False when it has grown meanwhile.
-    fn split_root(&self, table: u8, target: &Entry<F>, level: u8) -> bool {
+    /// Splits the root if it is at `level` and full.
+    fn split_root(&self, table: u8, target: &Entry<F>, level: u8) -> Root {
         let block = root(table);
         let locked = Exclusive::read(self.rel, block);
         let page = self.checked(block, locked.bytes());
         if page.level() != level {
-            return false;
+            return Root::HasGrown;
         }
         if page.has_room() {
-            return true;
+            return Root::HasRoom;
         }
         let (left, right) = (new_page(self.rel), new_page(self.rel));
         let cut = cut(&page, target);
@@ -131,7 +146,7 @@ impl<F: Key> Index<F> {
             .set_downlinks(&children);
         change.commit();
         self.forget(block);
-        true
+        Root::Split
     }
 }
 

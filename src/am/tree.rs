@@ -13,12 +13,13 @@ use simhash_core::simd::popcount::within;
 
 use super::check_for_interrupts;
 use super::index::{Index, Inner, root};
+use crate::compat;
 use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::page::Page;
 use crate::storage::{Entry, Exclusive, IndexRel, PageBytes, Pinned, Shared};
 
 /// A tree that cannot be descended after so many attempts is damaged, not busy.
-const ATTEMPTS: usize = 100;
+pub const ATTEMPTS: usize = 100;
 
 /// How many right links are followed from where a cached copy led.
 const PATIENCE: usize = 8;
@@ -179,7 +180,40 @@ impl<F: Key> Index<F> {
         usable.then(|| self.keep(block, &page))
     }
 
+    /// As [`Index::cover`] for a caller that has other leaves locked: it waits for no page, for what a
+    /// copy says may be a page that is used anew, one that the caller has locked or whose holder waits
+    /// for it. `None` when the leaf is locked by anyone, or not where `place` says.
+    pub fn cover_at_once(
+        &self,
+        table: u8,
+        target: &Entry<F>,
+        place: &Place<F>,
+    ) -> Option<(Exclusive, u32)> {
+        let mut block = place.leaf;
+        let mut recent = place.parent.as_ref().map(Parent::recent);
+        for _ in 0..=PATIENCE {
+            let guard = Pinned::read_recent(self.rel, block, recent.take()).try_exclusive()?;
+            match self.arrive(table, block, guard.bytes(), target).0 {
+                Arrival::Covers => {
+                    if block != place.leaf
+                        && let Some(parent) = &place.parent
+                    {
+                        self.forget(parent.block);
+                    }
+                    return Some((guard, block));
+                }
+                Arrival::GoRight(right) => {
+                    self.expect_block(right, block);
+                    block = right;
+                }
+                Arrival::StartOver(_) => return None,
+            }
+        }
+        None
+    }
+
     /// The locked leaf of `table` that covers `target`, and its block. `hint` is where to look first.
+    /// It may wait: no page may be locked by the caller.
     pub fn cover<G: Guard>(&self, table: u8, target: &Entry<F>, hint: Option<Place<F>>) -> (G, u32) {
         let mut hint = hint;
         let mut last = None;
@@ -203,6 +237,15 @@ impl<F: Key> Index<F> {
         }
         let (block, damage) = last.unwrap_or((root(table), Damage::Other("it cannot be reached")));
         raise_damage(self.rel, block, &damage)
+    }
+
+    /// As [`Index::cover`] for a reader of the table's rows: raises an ERROR where the snapshot is too old
+    /// for the leaf.
+    pub fn read_leaf(&self, table: u8, target: &Entry<F>, hint: Option<Place<F>>) -> (Shared, u32) {
+        let (leaf, block) = self.cover::<Shared>(table, target, hint);
+        // SAFETY: whoever set the snapshot keeps it while it reads; the page is locked.
+        unsafe { compat::expect_recent_snapshot(self.snapshot, self.rel.as_ptr(), leaf.bytes()) };
+        (leaf, block)
     }
 
     /// The locked leaf that holds exactly this entry, if there is one.

@@ -1,7 +1,9 @@
 //! Guards for pins and locks on shared buffers.
 //!
-//! Locking order: tables in ascending order; within a table from the root down; within a level from
-//! left to right. A guard that is dropped while an error unwinds does nothing: PostgreSQL's abort
+//! Whoever holds a lock waits for no other, but for a child of a page that is locked, and for its
+//! right neighbour: [`Exclusive::read_after`]. Everything else that is locked beside another page is
+//! locked only if that can be done at once. With the feature `lock-order`, which tests are compiled
+//! with, waiting otherwise is an ERROR. A guard that is dropped while an error unwinds does nothing: PostgreSQL's abort
 //! releases every pin and lock, and the state may already be torn down.
 
 use std::cell::Cell;
@@ -9,7 +11,7 @@ use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
 
-use super::{IndexRel, PageBytes};
+use super::{IndexRel, PageBytes, order};
 use crate::compat;
 
 /// No buffer.
@@ -111,32 +113,49 @@ impl Pinned {
         pinned
     }
 
+    /// Waits for a shared lock. No page may be locked by the caller.
     pub fn share(self) -> Shared {
+        order::expect_none("a page");
         let buffer = ManuallyDrop::new(self).0;
         // SAFETY: the buffer is pinned.
         unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32) };
+        order::locked(buffer);
         Shared(buffer)
     }
 
+    /// Waits for an exclusive lock. No page may be locked by the caller.
     pub fn exclusive(self) -> Exclusive {
+        order::expect_none("a page");
+        self.wait_exclusive()
+    }
+
+    fn wait_exclusive(self) -> Exclusive {
         let buffer = ManuallyDrop::new(self).0;
         // SAFETY: the buffer is pinned.
         unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32) };
+        order::locked(buffer);
         Exclusive(buffer)
     }
 
-    /// Waits until nobody else has the page pinned.
+    /// Waits until nobody else has the page pinned. No page may be locked by the caller.
     pub fn cleanup(self) -> Exclusive {
+        order::expect_none("a page");
         let buffer = ManuallyDrop::new(self).0;
         // SAFETY: the buffer is pinned once, by this guard.
         unsafe { pg_sys::LockBufferForCleanup(buffer) };
+        order::locked(buffer);
         Exclusive(buffer)
     }
 
     /// An exclusive lock if it can be had at once.
     pub fn try_exclusive(self) -> Option<Exclusive> {
         // SAFETY: the buffer is pinned.
-        unsafe { pg_sys::ConditionalLockBuffer(self.0) }.then(|| Exclusive(ManuallyDrop::new(self).0))
+        let locked = unsafe { pg_sys::ConditionalLockBuffer(self.0) };
+        locked.then(|| {
+            let buffer = ManuallyDrop::new(self).0;
+            order::locked(buffer);
+            Exclusive(buffer)
+        })
     }
 }
 
@@ -152,6 +171,7 @@ impl Shared {
     /// Gives the lock up, keeps the pin.
     pub fn unlock(self) -> Pinned {
         let buffer = ManuallyDrop::new(self).0;
+        order::unlocked(buffer);
         // SAFETY: the guard held the lock.
         unsafe { pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
         Pinned(buffer)
@@ -163,9 +183,19 @@ impl Exclusive {
         pin(rel, block).exclusive()
     }
 
+    /// Waits for a page while others are locked, all of them in `before`, the last one named last: each
+    /// is, by what it says under its lock, above the page in the tree or to its left on its level.
+    pub fn read_after(rel: IndexRel, block: u32, before: &[&Self]) -> Self {
+        order::expect_only(before.iter().map(|page| page.0));
+        let page = pin(rel, block).wait_exclusive();
+        order::expect_after(page.0);
+        page
+    }
+
     /// # Safety
     /// `buffer` is pinned and exclusively locked, and no other guard will release it.
     pub unsafe fn from_locked(buffer: pg_sys::Buffer) -> Self {
+        order::locked(buffer);
         Self(buffer)
     }
 
@@ -194,6 +224,7 @@ impl Drop for Pinned {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        order::unlocked(self.0);
         if !std::thread::panicking() {
             // SAFETY: the guard holds one pin and the lock.
             unsafe { pg_sys::UnlockReleaseBuffer(self.0) }
@@ -203,6 +234,7 @@ impl Drop for Shared {
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
+        order::unlocked(self.0);
         if !std::thread::panicking() {
             // SAFETY: the guard holds one pin and the lock.
             unsafe { pg_sys::UnlockReleaseBuffer(self.0) }

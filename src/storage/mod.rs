@@ -8,6 +8,7 @@ pub mod allocate;
 pub mod buffer;
 pub mod damage;
 pub mod meta;
+pub mod order;
 pub mod page;
 pub mod relation;
 pub mod wal;

@@ -137,6 +137,25 @@ pub fn is_free(bytes: &PageBytes) -> bool {
     is_new(bytes) || (u32_at(bytes, MAGIC_AT) == MAGIC && u16_at(bytes, FLAGS) & DELETED != 0)
 }
 
+/// Where a page says that it is: what the order of locks goes by.
+#[cfg(feature = "lock-order")]
+pub struct PagePlace {
+    pub table: u8,
+    pub level: u8,
+    /// The lower bound, of either width.
+    pub low: (u128, u64),
+}
+
+/// Reads the place of a page that has passed [`Page::check`].
+#[cfg(feature = "lock-order")]
+pub fn place(bytes: &PageBytes) -> PagePlace {
+    let mut key = [0; 16];
+    key.copy_from_slice(&bytes[LOW_KEY..LOW_KEY + 16]);
+    // A key of 64 bits has zeroes behind it.
+    let low = u128::load(&key);
+    PagePlace { table: bytes[TABLE], level: bytes[LEVEL], low: (low, tid_at(bytes, LOW_TID)) }
+}
+
 /// A page that has been checked: every accessor stays within its bytes.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {

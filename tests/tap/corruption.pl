@@ -36,9 +36,10 @@ my %damages = (
 	'random keys' => sub { my ($page) = @_; substr($page, 24 + 8 * roll(300), 64) = random_bytes(64); return $page },
 	'random slots' => sub { my ($page) = @_; substr($page, SPECIAL - 1000 - roll(1000), 60) = random_bytes(60); return $page },
 	'another page' => sub { my ($page, $block, $blocks, $read) = @_; return $read->(roll($blocks)) },
+	'torn' => sub { my ($page, $block, $blocks, $read) = @_; return substr($page, 0, PAGE / 2) . substr($read->(roll($blocks)), PAGE / 2) },
 	'cut off' => sub { return undef },);
 # Only the pages' contents are wrong, not their form: queries cannot tell, but a check can.
-my $plausible = qr/random keys|random slots/;
+my $plausible = qr/random keys|random slots|torn/;
 
 # What a check must find; the meta page has no special area.
 my $evident = qr/random page|zeroed|magic|random special/;
@@ -97,8 +98,11 @@ my @statements = (
 	[ 'index-only', q{SET enable_seqscan = off; SELECT count(fp64) FROM %s} ],
 	[ 'info', q{SELECT count(*) FROM simhash_index_info('%s_fp64')} ],
 	[ 'check', q{SELECT count(*) FROM simhash_index_check('%s_fp64') c} ],
+	[ 'pairs', q{SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_pairs('%s_fp64', 6)} ],
+	[ 'clusters', q{SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_clusters('%s_fp64', 12)} ],
 	[ 'insert', q{INSERT INTO %s SELECT i, test.made(i) FROM generate_series(5000, 5400) i} ],
 	[ 'vacuum', q{DELETE FROM %1$s WHERE id %% 3 = 0; VACUUM %1$s} ],
+	[ 'insert again', q{INSERT INTO %s SELECT i, test.made(i) FROM generate_series(6000, 9000) i} ],
 	[ 'asks again', "SELECT count(*) FROM ($asks) a" ],
 	[ 'reindex', q{REINDEX INDEX %1$s_fp64; SELECT simhash_index_check('%1$s_fp64')} ]);
 # The codes of a damaged index or file, with a message that says where; or a row that is not there: what agree raises.

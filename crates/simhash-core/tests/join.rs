@@ -63,7 +63,7 @@ impl<F: Key> Source<F> for Tables<F> {
             at += leaf.len();
             leaf.retain(|row| rows.to.is_none_or(|to| *row < to));
             leaf.reverse();
-            run.push(&mut leaf);
+            run.push(&mut leaf, ..).unwrap();
         }
         None
     }

@@ -3,6 +3,8 @@
 //! The position is the bound below which everything has been read, so leaves that are split, emptied or
 //! used anew meanwhile neither hide a row nor show it twice.
 
+use std::ops::Bound;
+
 use simhash_core::join::{NoMemory, Position, Rows, Run, Source};
 use simhash_core::search::Key;
 
@@ -10,8 +12,9 @@ use super::progress;
 use super::session::no_memory;
 use crate::am::check_for_interrupts;
 use crate::am::index::Index;
+use crate::storage::Entry;
+use crate::storage::damage::{Damage, raise_damage};
 use crate::storage::page::capacity;
-use crate::storage::{Entry, Shared};
 
 /// The leaves of an open index.
 pub struct Leaves<'a, F> {
@@ -42,13 +45,16 @@ impl<F: Key> Source<F> for Leaves<'_, F> {
             if to.is_none() && run.rows() >= rows.limit {
                 return Some((low.key, low.tid));
             }
-            let (leaf, block) = self.index.cover::<Shared>(rows.table as u8, &low, None);
+            let (leaf, block) = self.index.read_leaf(rows.table as u8, &low, None);
             let page = self.index.checked(block, leaf.bytes());
             let end = page.bounds().high;
             let wanted = page.entries().filter(|entry| *entry >= low && to.is_none_or(|to| *entry < to));
             self.rows.extend(wanted.map(|entry| (entry.key, entry.tid)));
             drop(leaf);
-            run.push(&mut self.rows);
+            let upto = end.map_or(Bound::Unbounded, |end| Bound::Excluded((end.key, end.tid)));
+            if run.push(&mut self.rows, (Bound::Included((low.key, low.tid)), upto)).is_err() {
+                raise_damage(self.index.rel, block, &Damage::Other("a key is outside its bounds"));
+            }
             if rows.to.is_some() && end.is_none_or(|end| to.is_some_and(|to| end >= to)) {
                 progress::read(run.rows());
                 return rows.to;

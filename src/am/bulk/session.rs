@@ -86,7 +86,9 @@ impl<F: Key> Session<F> {
             self.forget_members();
         }
         let opened = self.target.open();
-        let index = Index::<F>::open(opened.rel());
+        let mut index = Index::<F>::open(opened.rel());
+        // SAFETY: a function called by a query has an active snapshot.
+        index.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
         let mut leaves = Leaves::new(&index);
         let mut seen = 0;
         progress::comparing();

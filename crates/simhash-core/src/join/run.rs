@@ -1,5 +1,7 @@
 //! A stretch of a block table in memory: distinct keys in order, the rows of each, and a trie over them.
 
+use std::ops::RangeBounds;
+
 use super::memory::{NoMemory, reserve};
 use crate::search::Key;
 
@@ -38,6 +40,10 @@ impl<F> Node<F> {
     }
 }
 
+/// Rows were out of the order in which they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfBounds;
+
 /// Rows in key order, equal keys as one group.
 ///
 /// Invariants: keys ascend strictly; `starts[i]` is where the rows of group i begin, and ascends too.
@@ -71,23 +77,34 @@ impl<F: Key> Run<F> {
         reserve(&mut self.nodes, rows / 8)
     }
 
-    /// Adds rows (key, TID) in any order, all above those that are there; leaves `rows` empty.
+    /// Adds rows (key, TID) in any order, all above those that are there; leaves `rows` empty. Fails, and
+    /// adds nothing, if they are not `within` the bounds that they should have, or not above.
     ///
     /// # Panics
     /// At 2^32 rows.
-    pub fn push(&mut self, rows: &mut Vec<(F, u64)>) {
+    pub fn push(
+        &mut self,
+        rows: &mut Vec<(F, u64)>,
+        within: impl RangeBounds<(F, u64)>,
+    ) -> Result<(), OutOfBounds> {
         if !rows.is_sorted() {
             rows.sort_unstable();
         }
+        if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+            let ascend = self.keys.last().is_none_or(|key| *key <= first.0);
+            if !ascend || !within.contains(first) || !within.contains(last) {
+                return Err(OutOfBounds);
+            }
+        }
         u32::try_from(self.tids.len() + rows.len()).expect("fewer than 2^32 rows");
         for (key, tid) in rows.drain(..) {
-            debug_assert!(self.keys.last().is_none_or(|last| *last <= key));
             if self.keys.last() != Some(&key) {
                 self.keys.push(key);
                 self.starts.push(self.tids.len() as u32);
             }
             self.tids.push(tid);
         }
+        Ok(())
     }
 
     /// Builds the trie, after the last rows. `check` is called now and then and may unwind.
@@ -202,11 +219,22 @@ mod tests {
     #[test]
     fn groups_hold_the_rows_of_equal_keys_also_across_pushes() {
         let mut run = Run::<u64>::default();
-        run.push(&mut vec![(5, 2), (3, 9), (5, 1)]);
-        run.push(&mut vec![(5, 7), (6, 3)]);
+        run.push(&mut vec![(5, 2), (3, 9), (5, 1)], ..).unwrap();
+        run.push(&mut vec![(5, 7), (6, 3)], (5, 0)..).unwrap();
         run.finish(&mut || ());
         assert_eq!(run.keys(), [3, 5, 6]);
         assert_eq!((run.group(0), run.group(1), run.group(2)), (&[9][..], &[1, 2, 7][..], &[3][..]));
+    }
+
+    #[test]
+    fn rows_out_of_bounds_or_below_earlier_ones_are_refused() {
+        let mut run = Run::<u64>::default();
+        assert_eq!(run.push(&mut vec![(5, 1), (9, 1)], (5, 1)..(9, 1)), Err(OutOfBounds));
+        assert_eq!(run.push(&mut vec![(5, 1), (9, 1)], (5, 2)..), Err(OutOfBounds));
+        assert_eq!(run.push(&mut vec![(5, 1), (9, 1)], (5, 1)..(9, 2)), Ok(()));
+        assert_eq!(run.push(&mut vec![(8, 1), (10, 1)], ..), Err(OutOfBounds));
+        assert_eq!(run.push(&mut Vec::new(), ..), Ok(()));
+        assert_eq!((run.rows(), run.keys()), (2, &[5, 9][..]));
     }
 
     #[test]
@@ -231,7 +259,7 @@ mod tests {
     fn leaves_are_small_and_partition_the_keys() {
         let mut rows: Vec<(u64, u64)> = (0..5000u64).map(|i| (i * i * i, i)).collect();
         let mut run = Run::default();
-        run.push(&mut rows);
+        run.push(&mut rows, ..).unwrap();
         run.finish(&mut || ());
         let mut leaves: Vec<_> = run.nodes().iter().filter(|node| node.is_leaf()).collect();
         leaves.sort_by_key(|node| node.low);

@@ -1,0 +1,92 @@
+//! The rule by which no two backends can wait for each other's pages, checked where tests are compiled
+//! with the feature `lock-order`; otherwise nothing here does anything.
+//!
+//! Whoever waits for a page has none locked, or only pages that are, as they say themselves, above it
+//! in its tree or to its left on its level. Interrupts are not served and no one sleeps under a lock.
+
+#[cfg(not(feature = "lock-order"))]
+mod unchecked {
+    use pgrx::pg_sys::Buffer;
+
+    #[inline]
+    pub fn locked(_: Buffer) {}
+    #[inline]
+    pub fn unlocked(_: Buffer) {}
+    #[inline]
+    pub fn expect_none(_: &str) {}
+    #[inline]
+    pub fn expect_only(_: impl Iterator<Item = Buffer>) {}
+    #[inline]
+    pub fn expect_after(_: Buffer) {}
+}
+#[cfg(not(feature = "lock-order"))]
+pub use unchecked::*;
+
+#[cfg(feature = "lock-order")]
+mod checked {
+    use std::cell::RefCell;
+
+    use pgrx::pg_sys::Buffer;
+    use pgrx::{PgSqlErrorCode, pg_sys};
+
+    use crate::error::raise;
+    use crate::storage::PageBytes;
+    use crate::storage::page::place;
+
+    thread_local! {
+        /// The pages that this backend has locked, in the order of locking. Guards take themselves out
+        /// also while an error unwinds.
+        static LOCKED: RefCell<Vec<Buffer>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub fn locked(buffer: Buffer) {
+        LOCKED.with_borrow_mut(|locked| locked.push(buffer));
+    }
+
+    pub fn unlocked(buffer: Buffer) {
+        LOCKED.with_borrow_mut(|locked| {
+            if let Some(at) = locked.iter().rposition(|&other| other == buffer) {
+                locked.remove(at);
+            }
+        });
+    }
+
+    /// Raises an ERROR if any page is locked.
+    pub fn expect_none(what: &str) {
+        expect(what, |locked| locked.is_empty());
+    }
+
+    /// Raises an ERROR if pages are locked other than these.
+    pub fn expect_only(before: impl Iterator<Item = Buffer>) {
+        let before: Vec<Buffer> = before.collect();
+        expect("a page below or to the right", |locked| locked == before);
+    }
+
+    /// Raises an ERROR unless the page locked last is below or to the right of all others.
+    pub fn expect_after(buffer: Buffer) {
+        // SAFETY: pinned and locked, as all that are listed.
+        let place_of = |buffer| unsafe { place(&*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>()) };
+        let page = place_of(buffer);
+        let is_before = |other: &Buffer| {
+            let other = place_of(*other);
+            other.table == page.table
+                && (other.level > page.level || (other.level == page.level && other.low < page.low))
+        };
+        expect("what is neither below nor to the right", |locked| {
+            locked.iter().filter(|&&other| other != buffer).all(is_before)
+        });
+    }
+
+    fn expect(what: &str, holds: impl Fn(&[Buffer]) -> bool) {
+        let wrong = LOCKED.with_borrow(|locked| (!holds(locked)).then(|| locked.clone()));
+        if let Some(locked) = wrong {
+            raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                format!("lock order: waits for {what} while buffers {locked:?} are locked"),
+                "",
+            );
+        }
+    }
+}
+#[cfg(feature = "lock-order")]
+pub use checked::*;

@@ -1,0 +1,64 @@
+# With old_snapshot_threshold (up to PostgreSQL 16) vacuum may remove rows that an old snapshot sees: whoever reads then is
+# told so, as by the access methods of PostgreSQL itself, and never gets fewer rows without a word.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use SimhashTest;
+use Test::More;
+
+plan skip_all => 'PostgreSQL has no old_snapshot_threshold from 17 on' if `postgres --version` =~ /\) (?:1[7-9]|[2-9]\d)/;
+# Zero is a setting for tests: a snapshot is old as soon as another is taken.
+my $node = new_node('main', "old_snapshot_threshold = 0\nautovacuum = off");
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION dblink;
+CREATE TABLE t (id bigint, fp fingerprint64, wide fingerprint128);
+INSERT INTO t SELECT i, test.made(i), test.wide(test.made(i), i) FROM generate_series(1, 3000) i;
+CREATE INDEX t_id ON t (id);
+CREATE INDEX t_fp ON t USING simhash (fp);
+CREATE INDEX t_wide ON t USING simhash (wide);
+SQL
+
+# What another session does between an old snapshot and its use.
+my $meanwhile = sprintf q{SELECT dblink_exec('%s', c) FROM unnest(ARRAY['DELETE FROM t WHERE id %% 2 = 0', 'VACUUM t']) c},
+	$node->connstr('postgres') =~ s/'/''/gr;
+my %queries = (
+	'of a B-tree, to compare' => 'SELECT count(id) FROM t WHERE id BETWEEN 1 AND 3000',
+	'of a range' => q{SELECT count(*) FROM t WHERE hamming(fp, '0123456789abcdef') <= 40},
+	'of a range of 128 bits' => q{SELECT count(*) FROM t WHERE hamming(wide, '0123456789abcdef0123456789abcdef') <= 80},
+	'of the nearest' => q{SELECT count(*) FROM (SELECT id FROM t ORDER BY fp <~> '0123456789abcdef' LIMIT 3000) n},
+	'of all pairs' => q{SELECT count(*) FROM simhash_pairs('t_fp', 20)},
+	'of clusters' => q{SELECT count(*) FROM simhash_clusters('t_fp', 12)});
+# A snapshot is old five seconds after it was taken, and when transactions have ended since.
+my $sql = <<"SQL";
+CREATE FUNCTION pg_temp.outcome(query text) RETURNS text LANGUAGE plpgsql AS \$\$
+DECLARE n bigint;
+BEGIN
+  EXECUTE query INTO n;
+  RETURN n || ' rows';
+EXCEPTION WHEN snapshot_too_old THEN
+  RETURN SQLERRM;
+END \$\$;
+SET enable_seqscan = off;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT 'before: ' || count(*) FROM t;
+SELECT 'slept' || pg_sleep(6);
+$meanwhile;
+SQL
+my @kinds = sort keys %queries;
+my @expected;
+for my $kind (@kinds)
+{
+	for my $bitmap ('on', 'off')
+	{
+		(my $quoted = $queries{$kind}) =~ s/'/''/g;
+		$sql .= "SET enable_bitmapscan = $bitmap; SELECT '$kind, bitmap scans $bitmap: ' || pg_temp.outcome('$quoted');\n";
+		push @expected, "$kind, bitmap scans $bitmap: snapshot too old";
+	}
+}
+my ($status, $output, $error) = $node->psql('postgres', "SET client_min_messages = error;\n$sql");
+like($output, qr/^before: 3000$/m, 'the snapshot sees all rows') or diag $error;
+is(join("\n", grep { /bitmap scans/ } split /\n/, $output), join("\n", @expected), 'nobody reads on');
+answer_is($node, q{SELECT count(*) FROM t WHERE hamming(fp, '0123456789abcdef') <= 64}, '1500', 'a new snapshot reads what is left');
+$node->stop;
+done_testing();
