@@ -37,12 +37,23 @@ my %damages = (
 	'random slots' => sub { my ($page) = @_; substr($page, SPECIAL - 1000 - roll(1000), 60) = random_bytes(60); return $page },
 	'another page' => sub { my ($page, $block, $blocks, $read) = @_; return $read->(roll($blocks)) },
 	'torn' => sub { my ($page, $block, $blocks, $read) = @_; return substr($page, 0, PAGE / 2) . substr($read->(roll($blocks)), PAGE / 2) },
+	# A leaf and its right neighbour agree with each other, but not with their parent: what the parent sends to the one
+	# belongs to the other.
+	'boundary moved' => sub {
+		my ($page, $block, $blocks, $read) = @_;
+		my $right = unpack('L', substr($page, RIGHT, 4));
+		return $page if $right >= $blocks || ord(substr($page, LEVEL, 1)) > 0;
+		my $neighbour = $read->($right);
+		substr($page, SPECIAL + 16, 8) = substr($neighbour, SPECIAL, 8) = substr($page, SPECIAL, 8);
+		substr($page, SPECIAL + 38, 6) = substr($neighbour, SPECIAL + 32, 6) = pack('CCCCCC', 1, 0, 0, 0, 0, 0);
+		return ($page, $right, $neighbour);
+	},
 	'cut off' => sub { return undef },);
 # Only the pages' contents are wrong, not their form: queries cannot tell, but a check can.
 my $plausible = qr/random keys|random slots|torn/;
 
 # What a check must find; the meta page has no special area.
-my $evident = qr/random page|zeroed|magic|random special/;
+my $evident = qr/random page|zeroed|magic|random special|boundary/;
 my $evident_in_meta = qr/random page|zeroed|header random/;
 
 # Which page: the meta page, a root, any. A tree of 20,000 rows has roots at 1 to 5.
@@ -53,7 +64,7 @@ for my $round (1 .. soak() ? 10 : 1)
 {
 	for my $damage (sort keys %damages)
 	{
-		push @cases, { damage => $damage, place => $_ } for $damage eq 'cut off' ? 'any' : sort keys %places;
+		push @cases, { damage => $damage, place => $_ } for $damage eq 'cut off' ? 'any' : $damage eq 'boundary moved' ? ('any') x 3 : sort keys %places;
 	}
 }
 
@@ -79,15 +90,19 @@ sub damage_file
 	my $blocks = length($bytes) / PAGE;
 	my $block = $case->{block} = $places{ $case->{place} }->($blocks);
 	my $read = sub { return substr($bytes, $_[0] * PAGE, PAGE) };
-	my $page = $damages{ $case->{damage} }->($read->($block), $block, $blocks, $read);
+	my ($page, @others) = $damages{ $case->{damage} }->($read->($block), $block, $blocks, $read);
 	open(my $file, '+<', $case->{file}) or die $!;
 	binmode $file;
-	if (defined $page)
+	my @pages = ($block, $page, @others);
+	while (my ($at, $bytes) = splice(@pages, 0, 2))
 	{
-		seek($file, $block * PAGE, 0);
-		print $file $page;
+		if (!defined $bytes) { truncate($file, $at * PAGE) or die $! }
+		else
+		{
+			seek($file, $at * PAGE, 0);
+			print $file $bytes;
+		}
 	}
-	else { truncate($file, $block * PAGE) }
 	close $file;
 }
 
