@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError};
 
-use super::column::{Column, Generated};
+use super::column::{Column, Equality, Generated};
 use crate::error::raise;
 use crate::functions::distance::{NEAR_64, NEAR_128};
 use crate::models::Schema;
@@ -23,11 +23,11 @@ pub enum Action {
 }
 
 /// The key of a row, for links, for errors and to choose among rows at the same distance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Key {
     pub column: Column,
-    /// No two rows of the table have the same.
-    pub unique: bool,
+    /// By which no two rows of the table have the same; none if they may.
+    pub unique: Vec<Equality>,
 }
 
 pub struct Arguments {
@@ -259,24 +259,28 @@ impl<'a> Given<'a> {
         // SAFETY: an open table; its indexes are locked while they are looked at.
         unsafe {
             let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));
-            let single_keys: Vec<(bool, pg_sys::AttrNumber)> = indexes
+            let single_keys: Vec<(bool, pg_sys::AttrNumber, Option<Equality>)> = indexes
                 .iter_oid()
                 .filter_map(|oid| {
                     let index = PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
                     let form = index.rd_index;
                     let whole = pg_sys::RelationGetIndexPredicate(index.as_ptr()).is_null();
-                    ((*form).indisunique && (*form).indisvalid && (*form).indnkeyatts == 1 && whole)
-                        .then(|| ((*form).indisprimary, *(*form).indkey.values.as_ptr()))
+                    ((*form).indisunique && (*form).indisvalid && (*form).indnkeyatts == 1 && whole).then(
+                        || {
+                            let number = *(*form).indkey.values.as_ptr();
+                            ((*form).indisprimary, number, Equality::of(index.as_ptr()))
+                        },
+                    )
                 })
                 .collect();
-            let is_unique = |column: &Column| single_keys.iter().any(|&(_, number)| number == column.number);
-            if let Some((column, name)) = self.column("key") {
-                return Some((Key { unique: is_unique(&column), column }, name));
-            }
-            let primary = single_keys.iter().find(|&&(primary, number)| primary && number > 0)?;
-            let name = CStr::from_ptr(pg_sys::get_attname(self.relation, primary.1, false)).to_owned();
-            let column = Column::named(self.relation, &name)?;
-            Some((Key { column, unique: true }, name))
+            let (column, name) = self.column("key").or_else(|| {
+                let primary = single_keys.iter().find(|&&(primary, number, _)| primary && number > 0)?;
+                let name = CStr::from_ptr(pg_sys::get_attname(self.relation, primary.1, false)).to_owned();
+                Some((Column::named(self.relation, &name)?, name))
+            })?;
+            let own = single_keys.into_iter().filter(|&(_, number, _)| number == column.number);
+            let unique = own.filter_map(|(_, _, equality)| equality).collect();
+            Some((Key { column, unique }, name))
         }
     }
 

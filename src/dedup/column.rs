@@ -25,6 +25,43 @@ pub enum Generated {
     Virtual,
 }
 
+/// What a unique index on a column holds to be the same value.
+#[derive(Clone, Copy, Debug)]
+pub struct Equality {
+    function: pg_sys::Oid,
+    collation: pg_sys::Oid,
+}
+
+impl Equality {
+    /// The equality of an index's first column; `None` if it has none that can be called.
+    ///
+    /// # Safety
+    /// `index` is an open index.
+    pub unsafe fn of(index: pg_sys::Relation) -> Option<Self> {
+        // SAFETY: an open index has a first column; catalogue look-ups.
+        unsafe {
+            let input = *(*index).rd_opcintype;
+            let operator = if (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID {
+                let equal = pg_sys::BTEqualStrategyNumber as i16;
+                pg_sys::get_opfamily_member(*(*index).rd_opfamily, input, input, equal)
+            } else {
+                (*pg_sys::lookup_type_cache(input, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr
+            };
+            let function = pg_sys::get_opcode(operator);
+            let collation = *(*index).rd_indcollation;
+            (function != pg_sys::InvalidOid).then_some(Equality { function, collation })
+        }
+    }
+
+    /// # Safety
+    /// Both are values of the index's column.
+    pub unsafe fn holds(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
+        // SAFETY: as this function's.
+        let equal = unsafe { pg_sys::OidFunctionCall2Coll(self.function, self.collation, a, b) };
+        equal.value() & 0xff != 0
+    }
+}
+
 unsafe extern "C-unwind" {
     // utils/datum.h, which pgrx does not bind.
     fn datum_image_eq(a: pg_sys::Datum, b: pg_sys::Datum, by_value: bool, length: i32) -> bool;

@@ -1,7 +1,8 @@
 //! One writer a family at a time, until its transaction ends; and a view of everything that came before.
 //!
-//! Order: the lock, then the snapshot. Whoever holds the lock sees all rows that other transactions put in
-//! through a trigger, for they held it until they had committed; so nothing can come in unseen.
+//! Order: the locks of the family's topmost parents, ascending, then the snapshot. Whoever holds
+//! the lock sees all rows that other transactions put in through a trigger, for they held it until
+//! they had committed; so nothing can come in unseen.
 
 use pgrx::pg_sys;
 
@@ -9,9 +10,9 @@ use pgrx::pg_sys;
 const ADVISORY_CLASS: u16 = 0x7368;
 const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
 
-/// Waits until no other transaction holds the family's lock. True if this transaction did not hold it before: then
-/// what is known of the family may be out of date.
-pub fn take(root: pg_sys::Oid) -> bool {
+/// Waits until no other transaction holds the lock of that topmost parent. What changed meanwhile
+/// becomes known.
+pub fn take(root: pg_sys::Oid) {
     // SAFETY: a lock's tag is a plain struct; the lock is released when the transaction or subtransaction ends.
     unsafe {
         let tag = pg_sys::LOCKTAG {
@@ -23,11 +24,9 @@ pub fn take(root: pg_sys::Oid) -> bool {
             locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
         };
         let result = pg_sys::LockAcquire(&tag, EXCLUSIVE, false, false);
-        let is_new = result == pg_sys::LockAcquireResult::LOCKACQUIRE_OK;
-        if is_new {
+        if result == pg_sys::LockAcquireResult::LOCKACQUIRE_OK {
             pg_sys::AcceptInvalidationMessages();
         }
-        is_new
     }
 }
 

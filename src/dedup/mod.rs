@@ -9,11 +9,13 @@ mod family;
 mod generated;
 mod lock;
 mod moves;
+mod rights;
 mod search;
 mod violation;
 mod watch;
 
 use std::ffi::{CStr, CString};
+use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -118,9 +120,9 @@ impl Event<'_> {
         unsafe { (*self.relation).rd_id }
     }
 
-    fn trigger_name(&self) -> CString {
+    fn trigger_name(&self) -> &CStr {
         // SAFETY: the name lives as long as the trigger's description.
-        unsafe { CStr::from_ptr(self.trigger.tgname) }.to_owned()
+        unsafe { CStr::from_ptr(self.trigger.tgname) }
     }
 }
 
@@ -263,18 +265,20 @@ impl Judge<'_> {
 
     /// Whether the row needs no search: its fingerprint was there before.
     unsafe fn is_settled(&self, before: Option<Option<u128>>, fp: Option<u128>) -> bool {
-        let (event, root) = (self.event, self.watch.family.root);
-        // SAFETY: an open relation; the old row is one of it.
+        let event = self.event;
+        // SAFETY: an open relation; the old row is one of it. The executor sets triggers up in its statement's memory.
         unsafe {
             let is_partition = (*(*event.relation).rd_rel).relispartition;
+            let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
+            let (statement, trigger) = ((*(*self.fcinfo).flinfo).fn_mcxt, event.trigger_name());
             match event.old {
                 Some(old) => {
                     if is_partition {
-                        moves::note_update(root, event.trigger_name(), self.place(old), fp);
+                        moves::note_update(statement, root, trigger, self.place(old), fp);
                     }
                     before == Some(fp)
                 }
-                None => is_partition && moves::is_second_half(root, &event.trigger_name(), event.table(), fp),
+                None => is_partition && moves::is_second_half(statement, root, trigger, event.table(), fp),
             }
         }
     }
@@ -289,13 +293,14 @@ impl Judge<'_> {
         let arguments = &self.watch.arguments;
         // SAFETY: the snapshot is registered until it is released.
         unsafe {
-            let unique = arguments.key.filter(|key| key.unique && self.event.old.is_none());
+            let unique = arguments.key.as_ref().filter(|_| self.event.old.is_none());
             let own_key = unique.and_then(|key| self.event.read(self.event.new, &key.column));
             let wanted = Wanted {
                 fp,
                 bits: arguments.bits,
                 distance: arguments.distance,
                 updated: self.event.old.map(|old| self.place(old)),
+                key: arguments.key.as_ref(),
                 same_row: own_key.map(|key| (self.event.table(), key)),
                 any: arguments.action == Action::Skip
                     || (arguments.action == Action::Mark && arguments.link.is_none()),
@@ -307,16 +312,15 @@ impl Judge<'_> {
         }
     }
 
-    /// The family as it is once its lock is held, and its tables are locked against losing their indexes.
-    fn locked_family(&mut self) -> std::rc::Rc<Family> {
+    /// The family as it is once its locks are held, and its relations are locked against any change.
+    fn locked_family(&mut self) -> Rc<Family> {
         loop {
-            let known = self.watch.family.clone();
-            if lock::take(known.root) {
-                known.lock_members();
-            }
+            let known = self.watch.current_family();
+            known.roots.iter().for_each(|&root| lock::take(root));
+            known.lock_relations();
+            // Parents and children may have come or gone while locks were waited for.
             let family = self.watch.current_family();
-            // A parent may have come or gone while the lock was waited for.
-            if family.root == known.root {
+            if Rc::ptr_eq(&known, &family) {
                 return family;
             }
         }
@@ -344,7 +348,7 @@ impl Judge<'_> {
             let trigger = self.event.trigger_name();
             let message = format!(
                 "near-duplicate row violates trigger \"{}\" of table \"{}\"",
-                utf8(&trigger),
+                utf8(trigger),
                 utf8(table)
             );
             let detail = self.detail(found);
@@ -354,12 +358,12 @@ impl Judge<'_> {
                 detail: own(detail),
                 schema: pg_sys::get_namespace_name((*(*relation).rd_rel).relnamespace),
                 table: lasting(table),
-                trigger: lasting(&trigger),
+                trigger: lasting(trigger),
             }
         }
     }
 
-    /// Names the other row, to those who may read it.
+    /// Names the other row, to those who may read its key.
     unsafe fn detail(&self, found: &Found) -> String {
         let arguments = &self.watch.arguments;
         let distance =
@@ -367,7 +371,8 @@ impl Judge<'_> {
         let (Some(key), Some(name), Some(value)) = (&arguments.key, &arguments.key_name, found.key) else {
             return format!("Another row is {distance}.");
         };
-        if !may_read(self.watch.family.root, name) {
+        // SAFETY: reads the session's state.
+        if !rights::may_read(found.place.table, name, unsafe { pg_sys::GetUserId() }) {
             return format!("Another row is {distance}.");
         }
         // SAFETY: the value is of the key's column; its text form is palloc'd, in the server's encoding.
@@ -378,21 +383,5 @@ impl Judge<'_> {
                 server_to_utf8(key.column.show(value).to_bytes())
             )
         }
-    }
-}
-
-/// Whether the present user may read that column of every row.
-fn may_read(table: pg_sys::Oid, column: &CStr) -> bool {
-    // SAFETY: catalogue look-ups.
-    unsafe {
-        let user = pg_sys::GetUserId();
-        let select = pg_sys::ACL_SELECT as pg_sys::AclMode;
-        let number = pg_sys::get_attnum(table, column.as_ptr());
-        let allowed = pg_sys::AclResult::ACLCHECK_OK;
-        let hidden = pg_sys::check_enable_rls(table, pg_sys::InvalidOid, true) as u32
-            == pg_sys::CheckEnableRlsResult::RLS_ENABLED;
-        !hidden
-            && (pg_sys::pg_class_aclcheck(table, user, select) == allowed
-                || number > 0 && pg_sys::pg_attribute_aclcheck(table, number, user, select) == allowed)
     }
 }

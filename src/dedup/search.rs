@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 
+use super::arguments::{Key, widen};
 use super::column::Column;
 use super::family::{Family, Member};
 use crate::compat::begin_index_scan;
@@ -18,12 +19,14 @@ const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
 
 /// What to look for.
-pub struct Wanted {
+pub struct Wanted<'a> {
     pub fp: u128,
     pub bits: u32,
     pub distance: u32,
     /// The row that is being updated.
     pub updated: Option<Place>,
+    /// The key of the trigger's table.
+    pub key: Option<&'a Key>,
     /// The table that is inserted into, and the new row's key if it is unique there: a row that has it is no duplicate
     /// but the same row, which ON CONFLICT or the unique index is to deal with.
     pub same_row: Option<(pg_sys::Oid, pg_sys::Datum)>,
@@ -38,7 +41,7 @@ pub struct Place {
     pub tid: u64,
 }
 
-/// A row within the distance; its key is a copy.
+/// A row within the distance; its key is a copy, as a value of the trigger's own key.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub distance: u32,
@@ -68,8 +71,8 @@ pub fn fingerprint_datum(fp: u128, bits: u32) -> pg_sys::Datum {
 /// table. A row without a key comes after those with one.
 ///
 /// # Safety
-/// The snapshot is registered.
-pub unsafe fn nearest(family: &Family, wanted: &Wanted, snapshot: pg_sys::Snapshot) -> Option<Found> {
+/// The snapshot is registered, the family's relations are locked.
+pub unsafe fn nearest(family: &Family, wanted: &Wanted<'_>, snapshot: pg_sys::Snapshot) -> Option<Found> {
     let mut search = Search { wanted, found: None };
     for member in &family.members {
         // SAFETY: as this function's.
@@ -82,7 +85,7 @@ pub unsafe fn nearest(family: &Family, wanted: &Wanted, snapshot: pg_sys::Snapsh
 }
 
 struct Search<'a> {
-    wanted: &'a Wanted,
+    wanted: &'a Wanted<'a>,
     found: Option<Found>,
 }
 
@@ -95,7 +98,7 @@ impl Search<'_> {
         // SAFETY: relations are locked before they are read, and closed in reverse order; an ERROR on the way ends
         // the scan and releases the relations with the transaction's resources.
         unsafe {
-            let table = pg_sys::try_relation_open(member.table, LOCK);
+            let table = pg_sys::try_relation_open(member.table, NO_LOCK);
             if table.is_null() {
                 return;
             }
@@ -181,13 +184,17 @@ impl Search<'_> {
             }
             let place =
                 Place { table: member.table, tid: pgrx::itemptr::item_pointer_to_u64((*slot).tts_tid) };
-            let key = member.key.and_then(|column| value(slot, &column));
+            let own = self.wanted.key.map(|key| key.column);
+            let key = own.zip(member.key).and_then(|(own, column)| {
+                let key = value(slot, &column)?;
+                if column.base == own.base { Some(key) } else { widen(column.base, own.base, key) }
+            });
             if self.wanted.updated == Some(place) || self.is_same_row(member, key) {
                 return;
             }
             let better = self.found.is_none_or(|found| {
-                let keys = match (member.key, key, found.key) {
-                    (Some(column), Some(key), Some(other)) => column.compare(key, other),
+                let keys = match (own, key, found.key) {
+                    (Some(own), Some(key), Some(other)) => own.compare(key, other),
                     _ => found.key.is_some().cmp(&key.is_some()),
                 };
                 let places =
@@ -195,20 +202,19 @@ impl Search<'_> {
                 distance.cmp(&found.distance).then(keys).then(places) == Ordering::Less
             });
             if better {
-                let key = member.key.zip(key).map(|(column, key)| column.copy(key));
+                let key = own.zip(key).map(|(own, key)| own.copy(key));
                 self.found = Some(Found { distance, place, key });
             }
         }
     }
 
     unsafe fn is_same_row(&self, member: &Member, key: Option<pg_sys::Datum>) -> bool {
-        match (self.wanted.same_row, member.key) {
-            // SAFETY: both are values of the key's column.
-            (Some((table, own)), Some(column)) => unsafe {
-                member.table == table && column.same(key, Some(own))
-            },
-            _ => false,
-        }
+        let (Some((table, given)), Some(own), Some(key)) = (self.wanted.same_row, self.wanted.key, key)
+        else {
+            return false;
+        };
+        // SAFETY: both are values of the key's column.
+        member.table == table && own.unique.iter().any(|equality| unsafe { equality.holds(key, given) })
     }
 }
 

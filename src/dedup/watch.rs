@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::{pg_guard, pg_sys};
 use simhash_core::simhash::Simhasher;
 
-use super::arguments::Arguments;
-use super::family::{Family, Names, topmost};
+use super::arguments::{Action, Arguments};
+use super::family::{Family, Key, Names, topmost};
 use crate::error::warn;
 use crate::functions::call_site::simhasher_for;
 use crate::models::Schema;
@@ -20,19 +20,23 @@ pub struct Watch {
     pub relation: pg_sys::Oid,
     pub arguments: Arguments,
     pub family: Rc<Family>,
+    names: Names,
     schema: Schema,
     hasher: Option<Simhasher>,
+    /// What [`CHANGES`] was when the arguments were read, and when the family was looked up.
     made: u64,
+    family_made: u64,
 }
 
-type FamilyKey = (pg_sys::Oid, CString, Option<CString>);
+type FamilyKey = (Vec<pg_sys::Oid>, Names);
 
 /// How many triggers are remembered.
 const KEPT: usize = 1024;
 
 thread_local! {
     static WATCHES: RefCell<HashMap<pg_sys::Oid, Watch>> = RefCell::new(HashMap::new());
-    /// What is below a parent, by its OID and the columns' names: shared by the triggers of its partitions.
+    /// What is below some parents, by their OIDs and the columns: shared by the triggers of
+    /// partitions.
     static FAMILIES: RefCell<HashMap<FamilyKey, (u64, Rc<Family>)>> = RefCell::new(HashMap::new());
     /// Counts changes of any relation.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
@@ -78,10 +82,15 @@ impl Watch {
     unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
         let made = CHANGES.get();
         // SAFETY: as take's.
-        let (arguments, table) = unsafe { (Arguments::parse(relation, trigger, schema), (*relation).rd_id) };
-        let family = family_of(table, &arguments);
+        let (arguments, table, owner) = unsafe {
+            (Arguments::parse(relation, trigger, schema), (*relation).rd_id, (*(*relation).rd_rel).relowner)
+        };
+        let names = names(&arguments, owner);
+        let family = family_of(table, &names);
         warn_once(&family, &arguments);
-        let mut watch = Watch { relation: table, arguments, family, schema, hasher: None, made };
+        let family_made = made;
+        let mut watch =
+            Watch { relation: table, arguments, family, names, schema, hasher: None, made, family_made };
         if watch.arguments.body.is_some() {
             // A config that cannot be is an error at the first row, whether or not that one needs hashing.
             watch.hasher(false);
@@ -95,9 +104,10 @@ impl Watch {
 
     /// The family, looked up anew if a relation changed since.
     pub fn current_family(&mut self) -> Rc<Family> {
-        if !self.is_current() {
-            self.made = CHANGES.get();
-            self.family = family_of(self.relation, &self.arguments);
+        let now = CHANGES.get();
+        if self.family_made != now {
+            self.family_made = now;
+            self.family = family_of(self.relation, &self.names);
         }
         self.family.clone()
     }
@@ -111,32 +121,47 @@ impl Watch {
     }
 }
 
-fn family_of(table: pg_sys::Oid, arguments: &Arguments) -> Rc<Family> {
-    let names = names(arguments);
+fn family_of(table: pg_sys::Oid, names: &Names) -> Rc<Family> {
     let made = CHANGES.get();
-    let root = topmost(table, names);
-    let key = (root, arguments.fp_name.clone(), arguments.key_name.clone());
+    let key = (topmost(table, names), names.clone());
     let kept = FAMILIES.with_borrow(|families| families.get(&key).filter(|(when, _)| *when == made).cloned());
-    if let Some((_, family)) = kept {
+    let family = match kept {
+        Some((_, family)) => family,
+        None => {
+            let family = Rc::new(Family::below(&key.0, key.0.clone(), names));
+            FAMILIES.with_borrow_mut(|families| {
+                families.retain(|_, (when, _)| *when == made);
+                families.insert(key.clone(), (made, family.clone()));
+            });
+            family
+        }
+    };
+    if family.relations.contains(&table) {
         return family;
     }
-    let family = Rc::new(Family::below(root, names));
-    FAMILIES.with_borrow_mut(|families| {
-        families.retain(|_, (when, _)| *when == made);
-        families.insert(key, (made, family.clone()));
-    });
-    family
+    // A partition that is being detached is no longer below its parent, but has it.
+    let tops: Vec<_> = key.0.iter().copied().chain([table]).collect();
+    Rc::new(Family::below(&tops, key.0, names))
 }
 
-fn names(arguments: &Arguments) -> Names<'_> {
-    Names { fp: &arguments.fp_name, fp_type: arguments.fp.declared, key: arguments.key_name.as_deref() }
+fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
+    let linked_by = (arguments.action == Action::Mark && arguments.link.is_some()).then_some(owner);
+    let key = arguments.key.as_ref().zip(arguments.key_name.clone()).map(|(key, name)| Key {
+        name,
+        base: key.column.base,
+        modifier: key.column.modifier,
+        linked_by,
+    });
+    Names { fp: arguments.fp_name.clone(), fp_type: arguments.fp.declared, key }
 }
 
 /// Says once a session what makes the search slow or incomplete.
 fn warn_once(family: &Family, arguments: &Arguments) {
     let without_index = family.members.iter().find(|member| member.index.is_none());
-    if (without_index.is_none() && family.foreign == 0)
-        || !WARNED.with_borrow_mut(|warned| warned.insert(family.root))
+    let unlinkable = family.unlinkable.filter(|_| arguments.link.is_some());
+    let Some(&root) = family.roots.first() else { return };
+    if (without_index.is_none() && family.foreign == 0 && unlinkable.is_none())
+        || !WARNED.with_borrow_mut(|warned| warned.insert(root))
     {
         return;
     }
@@ -152,15 +177,21 @@ fn warn_once(family: &Family, arguments: &Arguments) {
             ),
             &format!(
                 "CREATE INDEX ON {} USING simhash ({column}{});",
-                table_name(family.root),
+                table_name(root),
                 operator_class(arguments)
             ),
         );
     }
     if family.foreign > 0 {
         warn(
-            &format!("simhash_dedup does not look at the foreign tables below {}", table_name(family.root)),
+            &format!("simhash_dedup does not look at the foreign tables below {}", table_name(root)),
             "Near-duplicates across servers are found in bulk: see docs/scale-out.md.",
+        );
+    }
+    if let Some(table) = unlinkable {
+        warn(
+            &format!("simhash_dedup does not link to the rows of table {}", table_name(table)),
+            "Its key must be of the same type, and the owner of the trigger's table must be allowed to read it.",
         );
     }
 }
