@@ -47,7 +47,8 @@ pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     }
 }
 
-/// From 17 on, lets names be looked up in PostgreSQL's own schemas only, until the level of settings ends.
+/// From 17 on, lets names be looked up in PostgreSQL's own schemas only, until the level of
+/// settings ends.
 ///
 /// # Safety
 /// `NewGUCNestLevel` was called, and its level is ended later.

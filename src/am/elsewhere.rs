@@ -1,4 +1,5 @@
-//! Tables whose rows are elsewhere: parents by inheritance (hypertables of TimescaleDB among them), tables that Citus distributes.
+//! Tables whose rows are elsewhere: parents by inheritance (hypertables of TimescaleDB among them),
+//! tables that Citus distributes.
 
 use std::ffi::CStr;
 
@@ -15,8 +16,9 @@ unsafe extern "C-unwind" {
     fn find_inheritance_children(parent: pg_sys::Oid, lock: pg_sys::LOCKMODE) -> *mut pg_sys::List;
 }
 
-/// An index has the rows of its own table alone. Raises 42809 if these cannot be all, for the table is but the empty parent or
-/// the shell of others that have them, and gives a WARNING if they are some.
+/// An index has the rows of its own table alone. Raises 42809 if these cannot be all, for the table
+/// is but the empty parent or the shell of others that have them, and gives a WARNING if they are
+/// some.
 pub fn check_rows_are_here(opened: &Opened) {
     // SAFETY: the table is open.
     let (table, blocks, may_have_children) = unsafe {
@@ -56,7 +58,8 @@ pub fn check_rows_are_here(opened: &Opened) {
 
 /// The names of a table's children, with their schemas.
 fn children(table: pg_sys::Oid) -> Vec<String> {
-    // SAFETY: a catalogue look-up; children are not locked, so one may be gone by now, and its name with it.
+    // SAFETY: a catalogue look-up; children are not locked, so one may be gone by now, and its name
+    // with it.
     unsafe {
         let lock = pg_sys::NoLock as pg_sys::LOCKMODE;
         let children = pg_sys::ffi::pg_guard_ffi_boundary(|| find_inheritance_children(table, lock));
@@ -80,11 +83,12 @@ unsafe fn qualified_name(table: pg_sys::Oid) -> Option<String> {
     }
 }
 
-/// Whether Citus keeps the table's rows in shards: it lists such tables in `pg_catalog.pg_dist_partition`. What the table itself
-/// may have is what was there before.
+/// Whether Citus keeps the table's rows in shards: it lists such tables in
+/// `pg_catalog.pg_dist_partition`. What the table itself may have is what was there before.
 fn is_distributed(table: pg_sys::Oid) -> bool {
     let catalogue = pg_sys::Oid::from(pg_sys::PG_CATALOG_NAMESPACE);
-    // SAFETY: catalogue look-ups by name; the list is read only if it is a table with the expected column.
+    // SAFETY: catalogue look-ups by name; the list is read only if it is a table with the expected
+    // column.
     unsafe {
         let list = pg_sys::get_relname_relid(c"pg_dist_partition".as_ptr(), catalogue);
         if list == pg_sys::InvalidOid || pg_sys::get_rel_relkind(list) as u8 != pg_sys::RELKIND_RELATION {

@@ -261,8 +261,8 @@ struct HeapCheck<F> {
 
 fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
     let mut state = HeapCheck { index: index.clone(), kind: index.kind };
-    // SAFETY: relations are open, and functions in expressions run with their owner's rights for as long; the callback gets
-    // the state, which outlives the scan.
+    // SAFETY: relations are open, and functions in expressions run with their owner's rights for as
+    // long; the callback gets the state, which outlives the scan.
     unsafe {
         let info = pg_sys::BuildIndexInfo(opened.index);
         // Only rows visible to a new snapshot: a dead row may have left the index already.

@@ -8,8 +8,8 @@ use crate::compat::restrict_search_path;
 use crate::error::{raise, shown};
 use crate::storage::IndexRel;
 
-/// An index and its table; closed when dropped. Until then nothing runs with the caller's rights: what is to be asked about
-/// the caller is asked before.
+/// An index and its table; closed when dropped. Until then nothing runs with the caller's rights:
+/// what is to be asked about the caller is asked before.
 pub struct Opened {
     pub table: pg_sys::Relation,
     pub index: pg_sys::Relation,
@@ -27,7 +27,8 @@ impl Opened {
             let table = pg_sys::table_open(expected, lock);
             let rights = OwnersRights::take(table);
             let index = pg_sys::index_open(oid, lock);
-            // Before the lock on the table, the index could have been dropped, and its OID given to another.
+            // Before the lock on the table, the index could have been dropped, and its OID given to
+            // another.
             if pg_sys::IndexGetRelation(oid, true) != expected {
                 wrong_object(oid);
             }
@@ -91,10 +92,11 @@ impl Drop for Opened {
 
 /// What the caller had before a table's owner took his place.
 ///
-/// Functions in an index's expressions and predicate are the owner's, and PostgreSQL may run them as soon as it looks at these:
-/// it evaluates calls of constants when it reads them. So the user is switched before the index is opened, security-restricted
-/// (nothing that would run later with the caller's rights), with settings of its own. An ERROR restores everything in aborting
-/// the (sub)transaction.
+/// Functions in an index's expressions and predicate are the owner's, and PostgreSQL may run them
+/// as soon as it looks at these: it evaluates calls of constants when it reads them. So the user is
+/// switched before the index is opened, security-restricted (nothing that would run later with the
+/// caller's rights), with settings of its own. An ERROR restores everything in aborting the
+/// (sub)transaction.
 struct OwnersRights {
     user: pg_sys::Oid,
     context: i32,

@@ -1,4 +1,5 @@
-//! Comparison of balls, by centre and then by radius: equality for grouping and replication, order for sorting.
+//! Comparison of balls, by centre and then by radius: equality for grouping and replication, order
+//! for sorting.
 
 use pgrx::pg_extern;
 
