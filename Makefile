@@ -1,10 +1,14 @@
 # Every target sets up what it needs and says one line a step; the work is in scripts/.
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
-.PHONY: help build install uninstall demo demo-stop test soak bench evaluate lint clean
+.PHONY: build help install uninstall demo demo-stop test soak bench evaluate lint clean
+
+build:
+	@scripts/setup.sh build
+	@scripts/build.sh
 
 help:
-	@echo 'make build      compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names'
+	@echo 'make            compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names; the same as make build'
 	@echo 'make install    put it into that PostgreSQL (honours DESTDIR); make uninstall takes it out'
 	@echo 'make demo       near-duplicates in real texts, in a server of its own; make demo-stop ends it'
 	@echo 'make test       unit, property, doc, regression, isolation and cluster tests'
@@ -13,10 +17,6 @@ help:
 	@echo 'make evaluate   which settings find what: docs/evaluation.md; CORPORA=DIR measures the corpora there too'
 	@echo 'make lint       formatting, clippy, shellcheck, figures that nobody typed'
 	@echo 'make clean      remove everything that was built, and the demo server'
-
-build:
-	@scripts/setup.sh build
-	@scripts/build.sh
 
 install:
 	@scripts/install.sh

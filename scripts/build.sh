@@ -3,13 +3,9 @@
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 
-newer_source() {
-  find Cargo.toml Cargo.lock build.rs src crates sql -type d \( -name tests -o -name benches -o -name examples \) -prune -o \
-    -type f -newer "$library" -print -quit
-}
-if [ -f "$library" ] && [ -z "$(newer_source)" ]; then
-  exit 0
-fi
+if library_is_current; then exit 0; fi
+command -v cargo >/dev/null 2>&1 || die "cargo is not on PATH, nor in ${CARGO_HOME:-$HOME/.cargo}/bin: make build installs Rust where packages have it; else see https://rustup.rs"
 say "Compiling for PostgreSQL $pg_major (the first time takes some minutes)"
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --release --locked --lib --no-default-features --features "$pg_feature${build_features:+,$build_features}"
-install -D -m 755 "${CARGO_TARGET_DIR:-target}/release/libpg_simhash.so" "$library"
+install -d "$(dirname "$library")"
+put_files 755 "${CARGO_TARGET_DIR:-target}/release/libpg_simhash.so" "$library"

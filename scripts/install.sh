@@ -11,9 +11,17 @@ if [ "${1:-}" = uninstall ]; then
   exit 0
 fi
 
-# `make && sudo make install` must not need Rust for root; `make install` alone builds first.
-if command -v cargo >/dev/null 2>&1 || [ ! -f "$library" ]; then
-  scripts/build.sh
+# `make && sudo make install` must not need Rust for root, whose PATH is another; `make install` alone builds first.
+if ! library_is_current; then
+  if command -v cargo >/dev/null 2>&1; then
+    scripts/build.sh
+  elif [ -f "$library" ]; then
+    say "Installing $library as it was built before: sources are newer, and cargo is not on the PATH of $(id -un)"
+  else
+    built=$({ find target -path 'target/pg[0-9]*/pg_simhash.so' 2>/dev/null || true; } | sed -E 's|target/pg([0-9]+)/.*|\1|' | sort -n | paste -sd' ')
+    die "Nothing is built yet for PostgreSQL $pg_major ($PG_CONFIG)${built:+, only for $built}, and cargo is not on the PATH of $(id -un).
+Run make first, as the user who has Rust, then sudo make install; both with the same PG_CONFIG=/path/to/pg_config, if there are several."
+  fi
 fi
 for dir in "$root$pkglibdir" "$root$sharedir/extension"; do
   while [ ! -e "$dir" ]; do dir=$(dirname "$dir"); done

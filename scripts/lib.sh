@@ -52,6 +52,17 @@ find_pg_config() {
   done
 }
 
+# version_of PG_CONFIG: the major version, 15, say; nothing if it is no such program.
+version_of() { { "$1" --version 2>/dev/null || true; } | sed -nE 's/^PostgreSQL ([0-9]+).*/\1/p'; }
+
+# Stops when PG_CONFIG is given and names no pg_config.
+check_pg_config() {
+  local example=/usr/lib/postgresql/NN/bin/pg_config
+  [ -n "${PG_CONFIG:-}" ] || return 0
+  command -v "$PG_CONFIG" >/dev/null 2>&1 || die "PG_CONFIG=$PG_CONFIG: there is no such program; it is to name a pg_config, such as $example"
+  [ -n "$(version_of "$PG_CONFIG")" ] || die "PG_CONFIG=$PG_CONFIG: not a pg_config program; those are called $example, for example"
+}
+
 has_server_and_headers() {
   local bindir
   bindir=$("$1" --bindir 2>/dev/null) || return 1
@@ -69,21 +80,40 @@ canonical_pg_config() {
 # of Cargo.toml's features the library is compiled with.
 use_postgresql() {
   local found
+  check_pg_config
   found=$(find_pg_config)
   [ -n "$found" ] || die "${PG_CONFIG:+PG_CONFIG=$PG_CONFIG: }no PostgreSQL with server and headers found: install postgresql-NN and postgresql-server-dev-NN, or set PG_CONFIG"
   PG_CONFIG=$found
-  pg_major=$("$PG_CONFIG" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
+  pg_major=$(version_of "$PG_CONFIG")
   pg_feature=pg$pg_major
   grep -q "^$pg_feature = " Cargo.toml || die "PostgreSQL $pg_major ($PG_CONFIG) is not supported; these are: $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml | paste -sd' ')"
   export PG_CONFIG pg_major pg_feature
   library=target/$pg_feature${build_features:+-$build_features}/pg_simhash.so
 }
 
+# Whether the library is there and no source is newer.
+library_is_current() {
+  [ -f "$library" ] && [ -z "$(find Cargo.toml Cargo.lock build.rs src crates sql \
+    -type d \( -name tests -o -name benches -o -name examples \) -prune -o -type f -newer "$library" -print -quit)" ]
+}
+
+# put_files MODE FROM TO [FROM TO]...: replaces files by rename, never written over: a running backend has the old library mapped.
+# When one cannot be written (a full disk), all stay as they were and nothing new is left behind.
+put_files() (
+  mode=$1 new=() pairs=("${@:2}")
+  trap 'rm -f "${new[@]}"' EXIT
+  for ((i = 0; i < ${#pairs[@]}; i += 2)); do
+    new+=("${pairs[i + 1]}.new")
+    install -m "$mode" "${pairs[i]}" "${pairs[i + 1]}.new" || die "could not write ${pairs[i + 1]}: nothing was replaced"
+  done
+  for file in "${new[@]}"; do mv -f "$file" "${file%.new}"; done
+)
+
 # install_tree ROOT PKGLIBDIR SHAREDIR: the three kinds of file an extension is made of.
 install_tree() {
+  local file texts=()
   install -d "$1$2" "$1$3/extension"
-  # A running backend has the old file mapped: replaced by rename, never written over.
-  install -m 755 "$library" "$1$2/pg_simhash.so.new"
-  mv -f "$1$2/pg_simhash.so.new" "$1$2/pg_simhash.so"
-  install -m 644 pg_simhash.control sql/pg_simhash--*.sql "$1$3/extension/"
+  for file in pg_simhash.control sql/pg_simhash--*.sql; do texts+=("$file" "$1$3/extension/$(basename "$file")"); done
+  put_files 755 "$library" "$1$2/pg_simhash.so"
+  put_files 644 "${texts[@]}"
 }

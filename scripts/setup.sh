@@ -26,8 +26,8 @@ need_postgresql() {
   [ -n "$(find_pg_config)" ] && return
   local version
   if [ -n "${PG_CONFIG:-}" ]; then
-    version=$("$PG_CONFIG" --version 2>/dev/null | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
-    [ -n "$version" ] || die "PG_CONFIG=$PG_CONFIG: not a pg_config program"
+    check_pg_config
+    version=$(version_of "$PG_CONFIG")
     packages+=("postgresql-$version" "postgresql-server-dev-$version")
     return
   fi

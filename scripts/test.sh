@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the test suites, all or those named (core, golden, regress, isolation, tap), and ends with "N passed, N failed".
+# Runs the test suites, all or those named (core, golden, build, regress, isolation, tap), and ends with "N passed, N failed".
 # Logs stay in target/logs; what the server tests leave behind, in target/ or the working directory named there.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 # What is shipped goes through the soak; everyday tests run a library that checks the order of its locks as well.
 case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
-suites=${*:-core golden regress isolation tap}
+suites=${*:-core golden build regress isolation tap}
 logs=$top/target/logs
 mkdir -p "$logs"
 passed=0 failed=0
@@ -48,6 +48,14 @@ suite_golden() {
   "$python" crates/simhash-core/tests/golden.py >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then tail -n 20 "$log"; fi
   report golden "$(sum '[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum '[0-9]+ failed' "$log")")"
+}
+
+# What make, make install and their messages do, without Rust and without room on the disk.
+suite_build() {
+  local log=$logs/build.log status=0
+  bash tests/build.sh >"$log" 2>&1 || status=$?
+  if [ $status -ne 0 ]; then grep -vE '^ok ' "$log" | tail -n 40; fi
+  report build "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
 }
 
 # regression SUITE PROGRAM INPUT-PATTERN ARGUMENT...: pg_regress or its sibling over tests/SUITE.

@@ -173,7 +173,7 @@ COMMENT ON CAST (simhash_config AS jsonb) IS 'the canonical text form';
 COMMENT ON CAST (jsonb AS simhash_config) IS 'checked as on input';
 
 --
--- Comparison: unsigned order
+-- Comparison: fingerprints in unsigned order
 --
 
 CREATE FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) RETURNS boolean
@@ -183,28 +183,28 @@ CREATE FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) RETURNS boolean
   AS 'int8ne' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) IS 'implementation of <> operator';
 CREATE FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint64_lt_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'fingerprint64_lt_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) IS 'implementation of < operator';
 CREATE FUNCTION fingerprint64_le(fingerprint64, fingerprint64) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint64_le_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'fingerprint64_le_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_le(fingerprint64, fingerprint64) IS 'implementation of <= operator';
 CREATE FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint64_gt_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'fingerprint64_gt_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) IS 'implementation of > operator';
 CREATE FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint64_ge_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'fingerprint64_ge_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) IS 'implementation of >= operator';
 CREATE FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) RETURNS integer
-  AS 'MODULE_PATHNAME', 'fingerprint64_cmp_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'fingerprint64_cmp_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) IS 'less-equal-greater';
 CREATE FUNCTION fingerprint64_sortsupport(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'fingerprint64_sortsupport_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_sortsupport(internal) IS 'sort support';
 CREATE FUNCTION fingerprint64_hash(fingerprint64) RETURNS integer
-  AS 'hashint8' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'hashint8' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_hash(fingerprint64) IS 'hash';
 CREATE FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) RETURNS bigint
-  AS 'hashint8extended' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'hashint8extended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) IS 'hash';
 CREATE FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -282,16 +282,16 @@ CREATE FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) RETURNS boolea
   AS 'uuid_ge' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) IS 'implementation of >= operator';
 CREATE FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) RETURNS integer
-  AS 'uuid_cmp' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'uuid_cmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) IS 'less-equal-greater';
 CREATE FUNCTION fingerprint128_sortsupport(internal) RETURNS void
   AS 'uuid_sortsupport' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_sortsupport(internal) IS 'sort support';
 CREATE FUNCTION fingerprint128_hash(fingerprint128) RETURNS integer
-  AS 'uuid_hash' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'uuid_hash' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_hash(fingerprint128) IS 'hash';
 CREATE FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) RETURNS bigint
-  AS 'uuid_hash_extended' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'uuid_hash_extended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) IS 'hash';
 CREATE FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -351,6 +351,190 @@ CREATE AGGREGATE max(fingerprint128) (
 COMMENT ON AGGREGATE max(fingerprint128) IS 'maximum, in unsigned order';
 
 --
+-- Comparison of the other types: DISTINCT, GROUP BY, UNION, and replication of tables with REPLICA IDENTITY FULL ask for equality.
+-- Balls are ordered by centre, then by radius; what is of variable length by its bytes, as bytea is, for each value has one stored
+-- form. Balls have no hash operator class: with one, joins by distance would be planned anew (Memoize), which nobody measured.
+--
+
+CREATE FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_eq_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) IS 'implementation of = operator';
+CREATE FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_ne_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) IS 'implementation of <> operator';
+CREATE FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_lt_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) IS 'implementation of < operator';
+CREATE FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_le_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) IS 'implementation of <= operator';
+CREATE FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_gt_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) IS 'implementation of > operator';
+CREATE FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_ge_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) IS 'implementation of >= operator';
+CREATE FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_ball64_cmp_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) IS 'less-equal-greater';
+CREATE OPERATOR = (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
+);
+COMMENT ON OPERATOR = (hamming_ball64, hamming_ball64) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (hamming_ball64, hamming_ball64) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (hamming_ball64, hamming_ball64) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (hamming_ball64, hamming_ball64) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (hamming_ball64, hamming_ball64) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (hamming_ball64, hamming_ball64) IS 'greater than or equal';
+CREATE OPERATOR CLASS hamming_ball64_ops DEFAULT FOR TYPE hamming_ball64 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 hamming_ball64_cmp(hamming_ball64, hamming_ball64),
+  FUNCTION 4 btequalimage(oid);
+
+CREATE FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_eq_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) IS 'implementation of = operator';
+CREATE FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_ne_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) IS 'implementation of <> operator';
+CREATE FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_lt_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) IS 'implementation of < operator';
+CREATE FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_le_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) IS 'implementation of <= operator';
+CREATE FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_gt_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) IS 'implementation of > operator';
+CREATE FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_ge_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) IS 'implementation of >= operator';
+CREATE FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_ball128_cmp_wrapper' LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) IS 'less-equal-greater';
+CREATE OPERATOR = (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
+);
+COMMENT ON OPERATOR = (hamming_ball128, hamming_ball128) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (hamming_ball128, hamming_ball128) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (hamming_ball128, hamming_ball128) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (hamming_ball128, hamming_ball128) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (hamming_ball128, hamming_ball128) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (hamming_ball128, hamming_ball128) IS 'greater than or equal';
+CREATE OPERATOR CLASS hamming_ball128_ops DEFAULT FOR TYPE hamming_ball128 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 hamming_ball128_cmp(hamming_ball128, hamming_ball128),
+  FUNCTION 4 btequalimage(oid);
+
+CREATE FUNCTION simhash_config_eq(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_eq(simhash_config, simhash_config) IS 'implementation of = operator';
+CREATE FUNCTION simhash_config_ne(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_ne(simhash_config, simhash_config) IS 'implementation of <> operator';
+CREATE FUNCTION simhash_config_lt(simhash_config, simhash_config) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_lt(simhash_config, simhash_config) IS 'implementation of < operator';
+CREATE FUNCTION simhash_config_le(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_le(simhash_config, simhash_config) IS 'implementation of <= operator';
+CREATE FUNCTION simhash_config_gt(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_gt(simhash_config, simhash_config) IS 'implementation of > operator';
+CREATE FUNCTION simhash_config_ge(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_ge(simhash_config, simhash_config) IS 'implementation of >= operator';
+CREATE FUNCTION simhash_config_cmp(simhash_config, simhash_config) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_cmp(simhash_config, simhash_config) IS 'less-equal-greater';
+CREATE FUNCTION simhash_config_hash(simhash_config) RETURNS integer
+  AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_hash(simhash_config) IS 'hash';
+CREATE FUNCTION simhash_config_hash_extended(simhash_config, bigint) RETURNS bigint
+  AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_hash_extended(simhash_config, bigint) IS 'hash';
+CREATE OPERATOR = (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (simhash_config, simhash_config) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (simhash_config, simhash_config) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (simhash_config, simhash_config) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (simhash_config, simhash_config) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (simhash_config, simhash_config) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (simhash_config, simhash_config) IS 'greater than or equal';
+CREATE OPERATOR CLASS simhash_config_ops DEFAULT FOR TYPE simhash_config USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 simhash_config_cmp(simhash_config, simhash_config),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS simhash_config_ops DEFAULT FOR TYPE simhash_config USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 simhash_config_hash(simhash_config),
+  FUNCTION 2 simhash_config_hash_extended(simhash_config, bigint);
+
+--
 -- Distances
 --
 
@@ -405,15 +589,7 @@ CREATE OPERATOR <~> (LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTI
 COMMENT ON OPERATOR <~> (fingerprint128, fingerprint128) IS 'Hamming distance';
 CREATE OPERATOR <~> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = <~>);
 COMMENT ON OPERATOR <~> (bigint, bigint) IS 'Hamming distance';
-DO $$
-BEGIN
-  -- pgvector declares <~> for bit as well, with the same meaning. Leave the operator to it wherever it can be installed, be it later:
-  -- a dump is restored in the order of names, and it comes after this extension.
-  IF to_regoperator('<~>(bit, bit)') IS NULL AND NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN
-    CREATE OPERATOR <~> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = hamming, COMMUTATOR = <~>);
-    COMMENT ON OPERATOR <~> (bit, bit) IS 'Hamming distance';
-  END IF;
-END $$;
+-- None for bit: pgvector declares <~> of bit, with the same meaning, and a database can have it but once.
 
 CREATE FUNCTION hamming_ball(center fingerprint64, radius integer) RETURNS hamming_ball64
   AS 'MODULE_PATHNAME', 'hamming_ball_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -665,7 +841,7 @@ CREATE OPERATOR CLASS fingerprint64_array_ops DEFAULT FOR TYPE fingerprint64[] U
 CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer, OUT pages bigint,
     OUT bytes_per_row double precision, OUT levels integer, OUT largest_run bigint, OUT mean_run double precision,
     OUT fill double precision) RETURNS SETOF record
-  LANGUAGE c STRICT VOLATILE PARALLEL SAFE ROWS 1 COST 100000 AS 'MODULE_PATHNAME', 'simhash_index_info_wrapper';
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 1 COST 100000 AS 'MODULE_PATHNAME', 'simhash_index_info_wrapper';
 COMMENT ON FUNCTION simhash_index_info(regclass) IS
   'rows and block tables of a simhash index, its size, height, the runs of rows that share a block, how full its leaves are';
 CREATE FUNCTION simhash_index_check(index regclass, heap boolean DEFAULT true) RETURNS void
@@ -769,6 +945,72 @@ CREATE TYPE minhash_signature (
 );
 COMMENT ON TYPE minhash_signature IS 'MinHash signature of a set of shingles: {component,...}/config';
 
+CREATE FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) IS 'implementation of = operator';
+CREATE FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) IS 'implementation of <> operator';
+CREATE FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) IS 'implementation of < operator';
+CREATE FUNCTION minhash_signature_le(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_le(minhash_signature, minhash_signature) IS 'implementation of <= operator';
+CREATE FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) IS 'implementation of > operator';
+CREATE FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) IS 'implementation of >= operator';
+CREATE FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) IS 'less-equal-greater';
+CREATE FUNCTION minhash_signature_hash(minhash_signature) RETURNS integer
+  AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_hash(minhash_signature) IS 'hash';
+CREATE FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) RETURNS bigint
+  AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) IS 'hash';
+CREATE OPERATOR = (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (minhash_signature, minhash_signature) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (minhash_signature, minhash_signature) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (minhash_signature, minhash_signature) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (minhash_signature, minhash_signature) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (minhash_signature, minhash_signature) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (minhash_signature, minhash_signature) IS 'greater than or equal';
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 minhash_signature_cmp(minhash_signature, minhash_signature),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 minhash_signature_hash(minhash_signature),
+  FUNCTION 2 minhash_signature_hash_extended(minhash_signature, bigint);
+
 CREATE FUNCTION minhash(body text, permutations integer DEFAULT 128, config simhash_config DEFAULT '{}') RETURNS minhash_signature
   AS 'MODULE_PATHNAME', 'minhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
 COMMENT ON FUNCTION minhash(body text, permutations integer, config simhash_config) IS 'MinHash signature of the shingles of a text; NULL for a text without shingles';
@@ -842,6 +1084,72 @@ CREATE TYPE bloom_filter (
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
 );
 COMMENT ON TYPE bloom_filter IS 'Bloom filter: a set of texts that answers maybe or certainly not';
+
+CREATE FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) IS 'implementation of = operator';
+CREATE FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) IS 'implementation of <> operator';
+CREATE FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) IS 'implementation of < operator';
+CREATE FUNCTION bloom_filter_le(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_le(bloom_filter, bloom_filter) IS 'implementation of <= operator';
+CREATE FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) IS 'implementation of > operator';
+CREATE FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) IS 'implementation of >= operator';
+CREATE FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) IS 'less-equal-greater';
+CREATE FUNCTION bloom_filter_hash(bloom_filter) RETURNS integer
+  AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_hash(bloom_filter) IS 'hash';
+CREATE FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) RETURNS bigint
+  AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) IS 'hash';
+CREATE OPERATOR = (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (bloom_filter, bloom_filter) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (bloom_filter, bloom_filter) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (bloom_filter, bloom_filter) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (bloom_filter, bloom_filter) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (bloom_filter, bloom_filter) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (bloom_filter, bloom_filter) IS 'greater than or equal';
+CREATE OPERATOR CLASS bloom_filter_ops DEFAULT FOR TYPE bloom_filter USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 bloom_filter_cmp(bloom_filter, bloom_filter),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS bloom_filter_ops DEFAULT FOR TYPE bloom_filter USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 bloom_filter_hash(bloom_filter),
+  FUNCTION 2 bloom_filter_hash_extended(bloom_filter, bigint);
 
 CREATE FUNCTION bloom_filter_from_bytea(bytea) RETURNS bloom_filter
   AS 'MODULE_PATHNAME', 'bloom_filter_from_bytea_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -928,7 +1236,35 @@ COMMENT ON COLUMN simhash_model.documents IS 'documents counted';
 COMMENT ON COLUMN simhash_model.terms IS 'distinct terms';
 COMMENT ON COLUMN simhash_model.model IS 'the statistics, in a form of their own';
 GRANT SELECT ON simhash_model TO PUBLIC;
-GRANT INSERT, DELETE ON simhash_model TO @extowner@ WITH GRANT OPTION;
+-- The database's owner and whoever installs the extension may store and delete models, and let others. What a script grants is of the
+-- extension: pg_dump leaves it out, for creating the extension grants it again. But a superuser who restores is not who
+-- installed, so rights of one role must be dumped like rights that were granted later: not recorded as initial ones. The
+-- owner, who has the grant option as pg_database_owner, is granted none of his own: his own dump would end in an ERROR
+-- (granted back to the grantor) when he restores it.
+DO $$
+DECLARE
+  database CONSTANT pg_database := (SELECT d FROM pg_database d WHERE datname = current_database());
+  installer CONSTANT regrole := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
+  models CONSTANT regclass := 'simhash_model';
+  initial aclitem[];
+  may_let_others text := 'WITH GRANT OPTION';
+BEGIN
+  -- PostgreSQL 13 has no such role.
+  IF to_regrole('pg_database_owner') IS NOT NULL THEN
+    GRANT INSERT, DELETE ON simhash_model TO pg_database_owner WITH GRANT OPTION;
+    IF database.datdba = installer THEN
+      may_let_others := '';
+    END IF;
+  END IF;
+  IF installer <> (SELECT relowner FROM pg_class WHERE oid = models) THEN
+    SELECT initprivs INTO initial FROM pg_init_privs WHERE objoid = models AND classoid = 'pg_class'::regclass AND objsubid = 0;
+    EXECUTE format('GRANT INSERT, DELETE ON simhash_model TO %s %s', installer, may_let_others);
+    UPDATE pg_init_privs SET initprivs = initial WHERE objoid = models AND classoid = 'pg_class'::regclass AND objsubid = 0;
+    -- From PostgreSQL 17 on, roles in initial rights are dependencies.
+    DELETE FROM pg_shdepend WHERE dbid = database.oid AND classid = 'pg_class'::regclass AND objid = models
+      AND refclassid = 'pg_authid'::regclass AND refobjid = installer AND deptype = 'i';
+  END IF;
+END $$;
 SELECT pg_catalog.pg_extension_config_dump('simhash_model', '');
 
 CREATE FUNCTION simhash_model_unchangeable() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -47,6 +47,19 @@ pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     }
 }
 
+/// From 17 on, lets names be looked up in PostgreSQL's own schemas only, until the level of
+/// settings ends.
+///
+/// # Safety
+/// `NewGUCNestLevel` was called, and its level is ended later.
+pub unsafe fn restrict_search_path() {
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    // SAFETY: as this function's.
+    unsafe {
+        pg_sys::RestrictSearchPath();
+    }
+}
+
 /// Sleeps as the cost-based vacuum delay asks; handles interrupts.
 pub fn vacuum_delay_point() {
     // SAFETY: no lock is held (the callers' promise).

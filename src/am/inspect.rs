@@ -4,6 +4,7 @@ use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::search::Key;
 
+use super::elsewhere::check_rows_are_here;
 use super::index::{Index, bits, root};
 use super::kind::{Keys, Kind};
 use super::opened::{Opened, check_rows_are_all, is_readable, name, raise_unreadable, table_of};
@@ -45,6 +46,8 @@ fn simhash_index_info(
 > {
     check_may_know(index);
     let opened = Opened::new(index, pg_sys::AccessShareLock);
+    opened.check_valid();
+    check_rows_are_here(&opened);
     let rel = opened.rel();
     let (tables, facts, nulls, capacity) = with_key_type!(bits(rel), F => {
         let index = Index::<F>::open(rel);
@@ -128,6 +131,7 @@ fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
     check_owner(index);
     // Writers wait: what is compared must not change between the looks at it.
     let opened = Opened::new(index, pg_sys::ShareLock);
+    opened.check_valid();
     with_key_type!(bits(opened.rel()), F => {
         let index = Index::<F>::open(opened.rel());
         check_tables(&index);
@@ -257,19 +261,13 @@ struct HeapCheck<F> {
 
 fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
     let mut state = HeapCheck { index: index.clone(), kind: index.kind };
-    // SAFETY: relations are open; the callback gets the state, which outlives the scan.
+    // SAFETY: relations are open, and functions in expressions run with their owner's rights for as
+    // long; the callback gets the state, which outlives the scan.
     unsafe {
         let info = pg_sys::BuildIndexInfo(opened.index);
         // Only rows visible to a new snapshot: a dead row may have left the index already.
         (*info).ii_Concurrent = true;
         (*info).ii_ExclusionOps = std::ptr::null_mut();
-        // The functions of an expression or a predicate are the owner's, and run with no more than the owner's rights, as
-        // REINDEX runs them. An ERROR restores both in aborting the transaction.
-        let (mut user, mut context) = (pg_sys::InvalidOid, 0);
-        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
-        let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
-        pg_sys::SetUserIdAndSecContext((*(*opened.table).rd_rel).relowner, restricted);
-        let settings = pg_sys::NewGUCNestLevel();
         pg_sys::table_index_build_scan(
             opened.table,
             opened.index,
@@ -280,8 +278,6 @@ fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
             (&raw mut state).cast(),
             std::ptr::null_mut(),
         );
-        pg_sys::AtEOXact_GUC(false, settings);
-        pg_sys::SetUserIdAndSecContext(user, context);
     }
 }
 

@@ -8,6 +8,7 @@
 mod build;
 pub mod bulk;
 mod cost;
+mod elsewhere;
 mod handler;
 mod index;
 mod insert;

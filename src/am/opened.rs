@@ -4,32 +4,41 @@ use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use crate::compat::restrict_search_path;
 use crate::error::{raise, shown};
 use crate::storage::IndexRel;
 
-/// An index and its table; closed when dropped.
+/// An index and its table; closed when dropped. Until then nothing runs with the caller's rights:
+/// what is to be asked about the caller is asked before.
 pub struct Opened {
     pub table: pg_sys::Relation,
     pub index: pg_sys::Relation,
     lock: pg_sys::LOCKMODE,
+    rights: OwnersRights,
 }
 
 impl Opened {
     /// Opens the index of that OID; raises 42809 if it is not of this access method.
     pub fn new(oid: pg_sys::Oid, lock: u32) -> Self {
         let lock = lock as pg_sys::LOCKMODE;
-        let table = table_of(oid);
+        let expected = table_of(oid);
         // SAFETY: relations are locked in the usual order, table first.
         unsafe {
-            let table = pg_sys::table_open(table, lock);
+            let table = pg_sys::table_open(expected, lock);
+            let rights = OwnersRights::take(table);
             let index = pg_sys::index_open(oid, lock);
+            // Before the lock on the table, the index could have been dropped, and its OID given to
+            // another.
+            if pg_sys::IndexGetRelation(oid, true) != expected {
+                wrong_object(oid);
+            }
             let handler = (*(*index).rd_indam).ambuild;
             if !handler
                 .is_some_and(|build| std::ptr::fn_addr_eq(build, super::build::ambuild as BuildFunction))
             {
                 wrong_object(oid);
             }
-            Self { table, index, lock }
+            Self { table, index, lock, rights }
         }
     }
 
@@ -40,6 +49,19 @@ impl Opened {
             let index = &*self.index;
             !(*index.rd_index).indcheckxmin
                 || pg_sys::TransactionIdPrecedes(created_by(index.rd_indextuple), pg_sys::TransactionXmin)
+        }
+    }
+
+    /// Raises 55000 if the index was never finished, or is on its way out.
+    pub fn check_valid(&self) {
+        // SAFETY: an open index has its catalogue row.
+        let form = unsafe { &*(*self.index).rd_index };
+        if !form.indisvalid || !form.indisready || !form.indislive {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("index \"{}\" is not valid", self.rel().name()),
+                "CREATE INDEX CONCURRENTLY is not done or has failed: wait, or REINDEX or drop the index.",
+            )
         }
     }
 
@@ -62,7 +84,48 @@ impl Drop for Opened {
             unsafe {
                 pg_sys::index_close(self.index, self.lock);
                 pg_sys::table_close(self.table, self.lock);
+                self.rights.give_back();
             }
+        }
+    }
+}
+
+/// What the caller had before a table's owner took his place.
+///
+/// Functions in an index's expressions and predicate are the owner's, and PostgreSQL may run them
+/// as soon as it looks at these: it evaluates calls of constants when it reads them. So the user is
+/// switched before the index is opened, security-restricted (nothing that would run later with the
+/// caller's rights), with settings of its own. An ERROR restores everything in aborting the
+/// (sub)transaction.
+struct OwnersRights {
+    user: pg_sys::Oid,
+    context: i32,
+    settings: i32,
+}
+
+impl OwnersRights {
+    /// # Safety
+    /// The table is open and locked.
+    unsafe fn take(table: pg_sys::Relation) -> Self {
+        // SAFETY: as this function's; what is taken is given back, or the transaction aborts.
+        unsafe {
+            let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+            pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+            let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+            pg_sys::SetUserIdAndSecContext((*(*table).rd_rel).relowner, restricted);
+            let settings = pg_sys::NewGUCNestLevel();
+            restrict_search_path();
+            Self { user, context, settings }
+        }
+    }
+
+    /// # Safety
+    /// Once, and in the reverse order of `take`.
+    unsafe fn give_back(&self) {
+        // SAFETY: as this function's.
+        unsafe {
+            pg_sys::AtEOXact_GUC(false, self.settings);
+            pg_sys::SetUserIdAndSecContext(self.user, self.context);
         }
     }
 }

@@ -12,8 +12,9 @@ use simhash_core::fingerprint::{parse_hex, to_hex};
 use super::{Fp64, Fp128, Text, by_datum, message_buffer, palloc_bytes, receive, sql_type};
 use crate::error::{raise, raise_invalid_text, shown};
 
-/// The fingerprints within `radius` of `center`; the radius is 0 to `F::BITS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The fingerprints within `radius` of `center`; the radius is 0 to `F::BITS`. Ordered by the one,
+/// then the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ball<F> {
     pub center: F,
     pub radius: u32,

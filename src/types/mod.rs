@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod ball;
+mod ball_order;
 pub mod bits;
 pub mod bloom;
 pub mod config;

@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use FindBin;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
@@ -65,6 +66,96 @@ for my $options ('FORMAT text', 'FORMAT csv', q{FORMAT csv, DELIMITER '|', NULL 
 		"COPY ($options) round-trips");
 	$node->safe_psql('source', 'DROP TABLE copied');
 }
+
+# Rights to models: of whoever installed the extension, and of whom he let in.
+my $rights = q{
+  SELECT string_agg(format('%s %s', r, p), ', ' ORDER BY r COLLATE "C", p COLLATE "C") FROM unnest('{bob,creator,owner,PUBLIC}'::text[]) r,
+    unnest(CASE r WHEN 'PUBLIC' THEN '{SELECT}' ELSE '{INSERT,DELETE,INSERT WITH GRANT OPTION}' END::text[]) p
+  WHERE CASE r WHEN 'PUBLIC' THEN has_table_privilege('nobody', 'simhash_model', p) ELSE has_table_privilege(r, 'simhash_model', p) END};
+my $has_database_owner = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'pg_database_owner'});
+$node->safe_psql('postgres', "CREATE ROLE $_ LOGIN") for qw(owner creator bob nobody);
+$node->safe_psql('postgres', $_) for 'CREATE DATABASE owned OWNER owner', 'CREATE DATABASE created', 'GRANT CREATE ON DATABASE created TO creator';
+$node->safe_psql($_, 'GRANT CREATE ON SCHEMA public TO owner, creator') for 'owned', 'created';
+my %installed = (owned => 'owner', created => 'creator');
+my %has = (
+	owned => 'PUBLIC SELECT, bob INSERT, owner DELETE, owner INSERT, owner INSERT WITH GRANT OPTION',
+	created => 'PUBLIC SELECT, bob INSERT, creator DELETE, creator INSERT, creator INSERT WITH GRANT OPTION');
+for my $database (sort keys %installed)
+{
+	my @as = (extra_params => [ '-U', $installed{$database} ]);
+	$node->safe_psql($database, 'CREATE EXTENSION pg_simhash', @as);
+	# He restores his own dump, without an error, into a database of his own.
+	$node->command_ok([ 'pg_dump', '-U', $installed{$database}, '--format=custom', '-f', $dump, $database ], "$installed{$database} dumps");
+	$node->safe_psql('postgres', "CREATE DATABASE ${database}_own OWNER $installed{$database}");
+	if ($has_database_owner)
+	{
+		$node->command_ok([ 'pg_restore', '-U', $installed{$database}, '--exit-on-error', '-d', "${database}_own", $dump ], 'and restores');
+		is($node->safe_psql("${database}_own", "SELECT has_table_privilege('$installed{$database}', 'simhash_model', 'INSERT WITH GRANT OPTION')"),
+			't', 'he has his rights');
+	}
+	$node->safe_psql($database, q{GRANT INSERT ON simhash_model TO bob; SELECT simhash_train('m', $$SELECT 'a b c'$$)}, @as);
+	is($node->safe_psql($database, $rights), $has{$database}, "rights of the one who installed, $installed{$database}");
+	$node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, $database ], 'a superuser dumps');
+	for my $new ('postgres', $installed{$database})
+	{
+		$node->safe_psql('postgres', "CREATE DATABASE restored OWNER $new");
+		$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ], "and restores into a database of $new");
+		# Of the grant option, the database's owner has his by owning it.
+		my $expected = $has{$database};
+		$expected =~ s/, owner INSERT WITH GRANT OPTION// if $new eq 'postgres' && $has_database_owner;
+		is($node->safe_psql('restored', $rights), $expected, 'rights are what they were');
+		is($node->safe_psql('restored', q{DELETE FROM simhash_model WHERE name = 'm' RETURNING name}, extra_params => [ '-U', $installed{$database} ]),
+			'm', 'and serve');
+		$node->safe_psql('postgres', 'DROP DATABASE restored');
+	}
+}
+# Nothing is left of a role that is dropped.
+$node->safe_psql($_, 'DROP OWNED BY owner, creator') for 'owned', 'created', 'owned_own', 'created_own';
+$node->safe_psql('postgres', "DROP DATABASE $_") for qw(owned created owned_own created_own);
+$node->safe_psql('postgres', 'DROP ROLE owner, creator, bob, nobody');
+
+# Models, and what is computed with them while a dump is restored: as docs/methods/models.md says.
+$node->safe_psql('postgres', "CREATE DATABASE $_") for 'news', 'news_schema';
+for my $database ('news', 'news_schema')
+{
+	my $schema = $database eq 'news' ? 'public' : 'ext';
+	# Names before and after simhash_model in the order of the dump; a model that takes a while to load.
+	$node->safe_psql($database, <<"SQL");
+CREATE SCHEMA IF NOT EXISTS $schema;
+CREATE EXTENSION pg_simhash SCHEMA $schema;
+SET search_path = public, $schema;
+SELECT simhash_train('news', 'SELECT md5(i::text) || '' '' || md5((i + 1)::text) FROM generate_series(1, 30000) i');
+CREATE TABLE a_doc (body text, fp fingerprint128 GENERATED ALWAYS AS (esimhash(body, 'news')) STORED, CHECK (esimhash(body, 'news') = fp));
+CREATE TABLE z_doc (LIKE a_doc INCLUDING ALL);
+CREATE TABLE plain (body text);
+INSERT INTO a_doc (body) SELECT 'some words of number ' || i || ' ' || md5(i::text) FROM generate_series(1, 100) i;
+INSERT INTO z_doc (body) SELECT body FROM a_doc;
+INSERT INTO plain SELECT body FROM a_doc;
+CREATE INDEX plain_fp ON plain USING simhash (esimhash(body, 'news'));
+CREATE MATERIALIZED VIEW fps AS SELECT esimhash(body, 'news') AS fp FROM plain;
+SQL
+}
+$contents = q{SELECT md5(string_agg(fp::text, ' ' ORDER BY fp::text COLLATE "C")), count(*) FROM
+  (SELECT fp FROM a_doc UNION ALL SELECT fp FROM z_doc UNION ALL SELECT fp FROM fps) all_fps};
+my @steps = slurp_file("$FindBin::Bin/../../docs/methods/models.md") =~ /^(pg_(?:dump|restore) .*)$/mg;
+cmp_ok(scalar @steps, '>=', 4, 'the page has the steps');
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+my $directory = PostgreSQL::Test::Utils::tempdir;
+for my $step (@steps)
+{
+	(my $command = $step) =~ s/\bnews_copy\b/restored/;
+	# pg_restore goes on after an error, so what it says is looked at.
+	$node->command_ok([ 'bash', '-c', "cd $directory && set -o pipefail && $command --no-password 2>&1 | tee -a log && ! grep -q error log" ], $step);
+}
+is($node->safe_psql('restored', $contents), $node->safe_psql('news', $contents), 'every value is back');
+$node->safe_psql('restored', q{SELECT simhash_index_check('plain_fp')});
+
+# With the extension in a schema that comes first, a dump restores as it is, one table after the other.
+$node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, 'news_schema' ], 'a dump with the models first');
+$node->safe_psql('postgres', 'CREATE DATABASE first');
+$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'first', $dump ], 'restores');
+$_ = "SET search_path = public, ext; $contents" for my $in_schema;
+is($node->safe_psql('first', $in_schema), $node->safe_psql('news_schema', $in_schema), 'with every value');
 
 $node->stop;
 done_testing();

@@ -2,6 +2,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::Kind;
 use crate::am::opened::{Opened, check_rows_are_all, is_readable, name, raise_unreadable, table_of};
 use crate::error::raise;
@@ -28,12 +29,13 @@ impl Target {
             pg_sys::LockRelationOid(table, lock);
             pg_sys::LockRelationOid(index, lock);
         }
-        let opened = target.open();
         check_rows_are_all(
             table,
             "Call it as a role that row-level security does not apply to, or join the table with itself ON hamming(a.fp, b.fp) <= distance.",
         );
+        let opened = target.open();
         target.check_usable(&opened);
+        check_rows_are_here(&opened);
         predicate_lock(&opened);
         target
     }
@@ -45,17 +47,9 @@ impl Target {
 
     /// What the planner asks before it uses an index.
     fn check_usable(&self, opened: &Opened) {
-        let refuse = |why: &str, hint: &str| -> ! {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("index \"{}\" {why}", name(self.index)),
-                hint,
-            )
-        };
         // SAFETY: the relations are open, and a relation has its catalogue rows.
         unsafe {
             let index = &*opened.index;
-            let form = &*index.rd_index;
             if (*index.rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
                 && !index.rd_islocaltemp
             {
@@ -65,9 +59,7 @@ impl Target {
                     "",
                 );
             }
-            if !form.indisvalid || !form.indislive {
-                refuse("is not valid", "REINDEX it, or wait until CREATE INDEX CONCURRENTLY is done.");
-            }
+            opened.check_valid();
             if Kind::of_index(opened.index).has_many_keys() {
                 raise(
                     PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -76,8 +68,9 @@ impl Target {
                 );
             }
             if !opened.covers_snapshot() {
-                refuse(
-                    "cannot be used by this transaction yet",
+                raise(
+                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    format!("index \"{}\" cannot be used by this transaction yet", name(self.index)),
                     "It was built while rows had versions that it does not cover: start a new transaction, or wait for older ones to end.",
                 );
             }

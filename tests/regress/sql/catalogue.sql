@@ -32,6 +32,30 @@ SELECT oid::regprocedure AS cheap FROM member_function
 SELECT o.oid::regoperator AS no_class FROM pg_operator o JOIN member ON classid = 'pg_operator'::regclass AND objid = o.oid
   WHERE (oprcanhash OR oprcanmerge) AND NOT EXISTS (SELECT FROM pg_amop WHERE amopopr = o.oid) ORDER BY 1;
 
+-- Every type can be compared for equality and sorted: it has a B-tree operator class of its own.
+SELECT t.oid::regtype AS without_order FROM pg_type t JOIN member ON classid = 'pg_type'::regclass AND objid = t.oid
+  WHERE t.typelem = 0 AND t.typrelid = 0
+    AND NOT EXISTS (SELECT FROM pg_opclass c WHERE opcintype = t.oid AND opcdefault AND opcmethod = (SELECT oid FROM pg_am WHERE amname = 'btree'))
+  ORDER BY t.typname;
+
+-- What one operator of a B-tree or hash class may reveal, all its operators and functions may: the planner takes any for another.
+SELECT o.amopopr::regoperator AS operator, s.amproc AS support, of.proleakproof AS operator_leakproof, sf.proleakproof AS support_leakproof
+  FROM pg_amop o JOIN member ON classid = 'pg_operator'::regclass AND objid = o.amopopr
+    JOIN pg_am a ON a.oid = o.amopmethod AND a.amname IN ('btree', 'hash')
+    JOIN pg_operator op ON op.oid = o.amopopr JOIN pg_proc of ON of.oid = op.oprcode
+    JOIN pg_amproc s ON s.amprocfamily = o.amopfamily AND (s.amproclefttype, s.amprocrighttype) = (o.amoplefttype, o.amoprighttype)
+    JOIN pg_proc sf ON sf.oid = s.amproc AND NOT ('internal'::regtype = ANY (sf.proargtypes) OR sf.proname = 'btequalimage')
+  WHERE of.proleakproof <> sf.proleakproof ORDER BY 1::text COLLATE "C", 2::text COLLATE "C";
+-- And an operator as much as its negator.
+SELECT o.oid::regoperator AS operator FROM pg_operator o JOIN member ON classid = 'pg_operator'::regclass AND objid = o.oid
+  JOIN pg_operator n ON n.oid = o.oprnegate JOIN pg_proc f ON f.oid = o.oprcode JOIN pg_proc nf ON nf.oid = n.oprcode
+  WHERE f.proleakproof <> nf.proleakproof ORDER BY 1::text COLLATE "C";
+
+-- No operator that pgvector declares, on a type that is not ours: a database can have it but once.
+SELECT o.oid::regoperator AS pgvectors FROM pg_operator o JOIN member ON classid = 'pg_operator'::regclass AND objid = o.oid
+  WHERE oprleft = 'bit'::regtype OR oprright = 'bit'::regtype;
+SELECT hamming(B'1100', B'1010');
+
 -- Every operator class is valid.
 SELECT opcname AS invalid FROM pg_opclass c JOIN member ON classid = 'pg_opclass'::regclass AND objid = c.oid
   WHERE NOT amvalidate(c.oid) ORDER BY 1;

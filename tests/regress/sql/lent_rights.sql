@@ -1,0 +1,134 @@
+-- Nobody lends rights: whatever another's relation brings to run, it never runs as the superuser who called a function of this
+-- extension on it.
+CREATE ROLE regress_trapper;
+CREATE SCHEMA trap AUTHORIZATION regress_trapper;
+SET ROLE regress_trapper;
+SET client_min_messages = warning;
+-- A sequence remembers also what an ERROR undoes.
+CREATE SEQUENCE trap.ran MINVALUE 0 START 0;
+CREATE SEQUENCE trap.sprung MINVALUE 0 START 0;
+CREATE FUNCTION trap.spring() RETURNS void VOLATILE LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM nextval('trap.ran');
+  IF (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) THEN
+    PERFORM nextval('trap.sprung');
+  END IF;
+  BEGIN
+    EXECUTE 'ALTER ROLE regress_trapper SUPERUSER';
+  EXCEPTION WHEN insufficient_privilege THEN NULL;
+  END;
+END $$;
+CREATE FUNCTION trap.fp(public.fingerprint64) RETURNS public.fingerprint64 IMMUTABLE LANGUAGE plpgsql
+  AS $$ BEGIN PERFORM trap.spring(); RETURN $1; END $$;
+CREATE FUNCTION trap.number(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql
+  AS $$ BEGIN PERFORM trap.spring(); RETURN $1; END $$;
+CREATE FUNCTION trap.yes(bigint) RETURNS boolean IMMUTABLE LANGUAGE plpgsql
+  AS $$ BEGIN PERFORM trap.spring(); RETURN true; END $$;
+CREATE FUNCTION trap.fire() RETURNS trigger LANGUAGE plpgsql
+  AS $$ BEGIN PERFORM trap.spring(); RETURN NEW; END $$;
+
+-- Everything that a table can have a function in; calls of constants are evaluated as soon as somebody looks at the expression.
+CREATE DOMAIN trap.checked AS bigint CHECK (trap.yes(VALUE));
+CREATE TABLE trap.t (
+  id bigint PRIMARY KEY DEFAULT trap.number(1) CHECK (trap.yes(id) AND trap.yes(7)),
+  fp public.fingerprint64,
+  made public.fingerprint64 GENERATED ALWAYS AS (trap.fp(fp)) STORED,
+  number trap.checked DEFAULT 3);
+INSERT INTO trap.t SELECT i, (i * 7)::bigint::public.fingerprint64 FROM generate_series(1, 20) i;
+CREATE INDEX t_plain ON trap.t USING simhash (fp);
+CREATE INDEX t_made ON trap.t USING simhash (made);
+CREATE INDEX t_expression ON trap.t USING simhash (trap.fp(fp));
+CREATE INDEX t_constant ON trap.t USING simhash ((trap.fp('00000000000000ff')));
+CREATE INDEX t_bigint ON trap.t USING simhash ((fp::bigint # trap.number(5)) public.hamming_int8_ops);
+CREATE INDEX t_partial ON trap.t USING simhash (fp) WHERE trap.yes(id);
+CREATE INDEX t_folded ON trap.t USING simhash (fp) WHERE trap.yes(1);
+CREATE INDEX t_both ON trap.t USING simhash (trap.fp(fp)) WHERE trap.yes(1) AND trap.yes(id);
+CREATE INDEX t_btree ON trap.t (trap.number(id), trap.number(9)) WHERE trap.yes(2);
+CREATE VIEW trap.v AS SELECT trap.fp(fp) AS fp, trap.number(4) FROM trap.t WHERE trap.yes(5);
+CREATE MATERIALIZED VIEW trap.m AS SELECT trap.fp(fp) AS fp FROM trap.t;
+CREATE INDEX m_fp ON trap.m USING simhash (fp) WHERE trap.yes(6);
+CREATE TABLE trap.parts (id bigint, fp public.fingerprint64) PARTITION BY LIST (trap.number(id));
+CREATE TABLE trap.part PARTITION OF trap.parts DEFAULT;
+CREATE INDEX parts_fp ON trap.parts USING simhash (trap.fp(fp)) WHERE trap.yes(8);
+INSERT INTO trap.parts SELECT id, fp FROM trap.t;
+CREATE TABLE trap.child (CHECK (trap.yes(id))) INHERITS (trap.t);
+CREATE INDEX child_fp ON trap.child USING simhash (trap.fp(fp)) WHERE trap.yes(3);
+INSERT INTO trap.child SELECT id, fp FROM trap.t;
+CREATE TABLE trap.secured (id bigint, fp public.fingerprint64);
+INSERT INTO trap.secured SELECT id, fp FROM trap.t;
+ALTER TABLE trap.secured ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY trapped ON trap.secured USING (trap.yes(id) AND trap.yes(0));
+CREATE INDEX secured_fp ON trap.secured USING simhash (fp);
+CREATE INDEX secured_both ON trap.secured USING simhash (trap.fp(fp)) WHERE trap.yes(4);
+CREATE TRIGGER fire BEFORE INSERT OR UPDATE OR DELETE ON trap.t FOR EACH ROW EXECUTE FUNCTION trap.fire();
+RESET ROLE;
+SELECT setval('trap.ran', 0, false) AS ran, setval('trap.sprung', 0, false) AS sprung;
+
+-- A new session has not looked at any of it.
+\c -
+SET client_min_messages = error;
+CREATE FUNCTION pg_temp.call_all(OUT function regprocedure, OUT answered bigint, OUT refused bigint) RETURNS SETOF record
+LANGUAGE plpgsql AS $$
+DECLARE
+  relation regclass;
+  arguments text;
+BEGIN
+  -- Every function of the extension that takes a relation. Other arguments: true and false, and numbers that are a distance.
+  FOR function IN
+    SELECT p.oid FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+      JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'pg_simhash'
+    WHERE 'regclass'::regtype = ANY (p.proargtypes) ORDER BY p.oid::regprocedure::text COLLATE "C"
+  LOOP
+    answered := 0;
+    refused := 0;
+    FOR relation IN SELECT oid FROM pg_class WHERE relnamespace = 'trap'::regnamespace ORDER BY oid
+    LOOP
+      FOR arguments IN
+        WITH RECURSIVE call AS (
+          SELECT 0 AS n, '' AS list
+          UNION ALL
+          SELECT n + 1, list || CASE WHEN n > 0 THEN ', ' ELSE '' END || value
+          FROM call, pg_proc p, LATERAL unnest(CASE p.proargtypes[n]
+              WHEN 'regclass'::regtype THEN ARRAY[quote_literal(relation) || '::regclass']
+              WHEN 'boolean'::regtype THEN ARRAY['true', 'false']
+              WHEN 'integer'::regtype THEN ARRAY['3'] END) value
+          WHERE p.oid = function AND n < p.pronargs)
+        SELECT list FROM call WHERE n = (SELECT pronargs FROM pg_proc WHERE oid = function)
+      LOOP
+        BEGIN
+          EXECUTE format('SELECT count(*) FROM %s(%s)', function::oid::regproc, arguments);
+          answered := answered + 1;
+        EXCEPTION WHEN OTHERS THEN refused := refused + 1;
+        END;
+      END LOOP;
+    END LOOP;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+SELECT * FROM pg_temp.call_all();
+RESET client_min_messages;
+-- They ran, as their owner.
+SELECT last_value > 0 AS ran FROM trap.ran;
+SELECT CASE WHEN is_called THEN last_value + 1 ELSE 0 END AS sprung FROM trap.sprung;
+SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_trapper';
+SELECT current_user = session_user AS same, current_setting('search_path') AS search_path;
+
+-- After an ERROR as well, caught or not, and with a cursor left half read.
+DO $$
+BEGIN
+  PERFORM simhash_index_check('trap.t_btree');
+EXCEPTION WHEN wrong_object_type THEN
+  RAISE WARNING 'same user: %', current_user = session_user;
+END $$;
+SELECT simhash_index_check('trap.t_btree');
+SELECT current_user = session_user AS same;
+BEGIN;
+DECLARE half CURSOR FOR SELECT *, current_user = session_user AS same FROM simhash_pairs('trap.t_both', 64);
+FETCH 1 FROM half;
+SELECT current_user = session_user AS same;
+ROLLBACK;
+
+ALTER ROLE regress_trapper NOSUPERUSER;
+SET client_min_messages = warning;
+DROP SCHEMA trap CASCADE;
+DROP ROLE regress_trapper;
