@@ -7,7 +7,7 @@
 //!    expressions are simplified, which is before its relations are looked at.
 //! 2. [`rewrite`]: the library's hook runs when the first relation is looked at, which is before the
 //!    quals are distributed, and rewrites them ([`pattern`] says which) where a simhash index
-//!    ([`index`]) could use the result.
+//!    ([`index`]) could use the result. [`catalog`] says which functions are ours.
 //!
 //! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters.
 //! [`selectivity`] gives the estimates, from the column's statistics ([`sample`]).
@@ -21,3 +21,4 @@ mod selectivity;
 mod support;
 
 pub use catalog::access_method;
+pub use selectivity::made_radius;
