@@ -1,9 +1,8 @@
 //! Is there a simhash index on an expression of the query?
 //!
 //! Tables that the query names are locked by then, their partitions are not, and most will be pruned: so partitions are
-//! neither opened nor locked here. What is known of their indexes comes from the catalogues alone, from the side of the indexes: the
-//! simhash indexes of the database, found once by what depends on our operator classes, and whether the table of one
-//! belongs below the query's table.
+//! neither opened nor locked here. What is known of their indexes comes from the catalogues alone: the simhash indexes of the
+//! database, found by what depends on our operator classes, and the tables below the query's table.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,13 +15,12 @@ use super::catalog::{self, Measure, access_method, valid};
 use crate::compat;
 
 unsafe extern "C-unwind" {
-    /// catalog/pg_inherits.h and catalog/partition.h, which pgrx does not bind.
+    /// catalog/pg_inherits.h, which pgrx does not bind.
     fn find_all_inheritors(
         parent: pg_sys::Oid,
         lock: pg_sys::LOCKMODE,
         parents: *mut *mut pg_sys::List,
     ) -> *mut pg_sys::List;
-    fn get_partition_ancestors(partition: pg_sys::Oid) -> *mut pg_sys::List;
 }
 
 /// The strategy of `<@`.
@@ -31,7 +29,7 @@ const WITHIN: i32 = 2;
 /// The first column of a simhash index.
 #[derive(Clone, Copy)]
 struct FirstColumn {
-    table: pg_sys::Oid,
+    table: u32,
     /// 0 for an expression.
     attribute: pg_sys::AttrNumber,
     class: pg_sys::Oid,
@@ -54,7 +52,7 @@ impl FirstColumn {
             let number = pg_sys::Anum_pg_index_indclass as pg_sys::AttrNumber;
             let classes = pg_sys::SysCacheGetAttr(INDEXRELID as i32, tuple, number, &mut is_null);
             let class = *(*classes.cast_mut_ptr::<pg_sys::oidvector>()).values.as_ptr();
-            let (table, attribute) = ((*form).indrelid, *(*form).indkey.values.as_ptr());
+            let (table, attribute) = ((*form).indrelid.to_u32(), *(*form).indkey.values.as_ptr());
             let usable = (*form).indisvalid && (*form).indislive;
             pg_sys::ReleaseSysCache(tuple);
             let tuple = pg_sys::SearchSysCache1(CLAOID as i32, pg_sys::Datum::from(class));
@@ -290,12 +288,14 @@ unsafe extern "C-unwind" fn note_relation(_: pg_sys::Datum, _relation: pg_sys::O
 
 /// A parent, its column and `<@`.
 type Question = (pg_sys::Oid, pg_sys::AttrNumber, pg_sys::Oid);
+/// The columns, expressions aside, that simhash indexes are on, by their tables.
+type Columns = HashMap<u32, Vec<FirstColumn>>;
 /// The most answers that a backend remembers.
 const REMEMBERED: usize = 1024;
 
 thread_local! {
-    /// The columns that simhash indexes of this database are on, with the counts of changes when they were looked up.
-    static COLUMNS: RefCell<Option<([u64; 2], Rc<[FirstColumn]>)>> = const { RefCell::new(None) };
+    /// Those of this database, with the counts of changes when they were looked up.
+    static COLUMNS: RefCell<Option<([u64; 2], Rc<Columns>)>> = const { RefCell::new(None) };
     /// Answers of [`a_child_is_indexed`], with the counts of changes when the first was found.
     static ANSWERS: RefCell<([u64; 3], HashMap<Question, bool>)> = RefCell::default();
     static WATCHED: () = {
@@ -340,63 +340,49 @@ unsafe fn a_child_is_indexed(
 unsafe fn descendant_is_indexed(
     parent: pg_sys::Oid,
     attribute: pg_sys::AttrNumber,
-    columns: &[FirstColumn],
+    columns: &Columns,
     measure: &Measure,
 ) -> bool {
-    // SAFETY: catalogue look-ups, without locks: what they find may be gone a moment later, and names no longer.
+    // SAFETY: catalogue look-ups, without locks: what they find may be gone a moment later, its names too.
     unsafe {
         let name = pg_sys::get_attname(parent, attribute, true);
-        if name.is_null() {
+        if name.is_null() || !columns.values().flatten().any(|column| column.serves(measure)) {
             return false;
         }
-        let mut candidates = columns.iter().filter(|column| {
-            pgrx::check_for_interrupts!();
-            column.table != parent
-                && column.serves(measure)
-                && pg_sys::get_attnum(column.table, name) == column.attribute
-        });
-        if pg_sys::get_rel_relkind(parent) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE {
-            return candidates.any(|column| {
-                pg_sys::get_rel_relispartition(column.table)
-                    && list_has(
-                        pg_sys::ffi::pg_guard_ffi_boundary(|| get_partition_ancestors(column.table)),
-                        parent,
-                    )
-            });
-        }
-        // Of a parent that is not partitioned PostgreSQL opens all children itself.
-        let Some(first) = candidates.next() else { return false };
         let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-        let children = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+        let tables = pg_sys::ffi::pg_guard_ffi_boundary(|| {
             find_all_inheritors(parent, no_lock, std::ptr::null_mut())
         });
-        let tables: std::collections::HashSet<u32> =
-            PgList::<pg_sys::Oid>::from_pg(children).iter_oid().map(pg_sys::Oid::to_u32).collect();
-        std::iter::once(first).chain(candidates).any(|column| tables.contains(&column.table.to_u32()))
+        PgList::<pg_sys::Oid>::from_pg(tables).iter_oid().filter(|&table| table != parent).any(|table| {
+            pgrx::check_for_interrupts!();
+            columns.get(&table.to_u32()).is_some_and(|columns| {
+                let mut serving = columns.iter().filter(|column| column.serves(measure));
+                let on_name = |column: &FirstColumn| pg_sys::get_attnum(table, name) == column.attribute;
+                serving.any(on_name)
+            })
+        })
     }
 }
 
-unsafe fn list_has(oids: *mut pg_sys::List, oid: pg_sys::Oid) -> bool {
-    // SAFETY: a list of OIDs.
-    unsafe { pg_sys::list_member_oid(oids, oid) }
-}
-
-/// The columns, expressions aside, that the simhash indexes of this database are on.
-unsafe fn indexed_columns(now: [u64; 2]) -> Rc<[FirstColumn]> {
+/// The simhash indexes of this database.
+unsafe fn indexed_columns(now: [u64; 2]) -> Rc<Columns> {
     let known =
         COLUMNS.with_borrow(|known| known.as_ref().filter(|known| known.0 == now).map(|k| k.1.clone()));
     known.unwrap_or_else(|| {
+        let mut columns = Columns::new();
         // SAFETY: catalogue look-ups.
-        let columns: Rc<[FirstColumn]> = unsafe {
-            operator_classes()
-                .into_iter()
-                .flat_map(|class| dependent_relations(class).into_iter().map(move |index| (class, index)))
-                .filter_map(|(class, index)| {
+        unsafe {
+            for class in operator_classes() {
+                for index in dependent_relations(class) {
                     pgrx::check_for_interrupts!();
-                    FirstColumn::of(index).filter(|first| first.class == class && first.attribute > 0)
-                })
-                .collect()
-        };
+                    let first = FirstColumn::of(index);
+                    if let Some(first) = first.filter(|first| first.class == class && first.attribute > 0) {
+                        columns.entry(first.table).or_default().push(first);
+                    }
+                }
+            }
+        }
+        let columns = Rc::new(columns);
         COLUMNS.set(Some((now, columns.clone())));
         columns
     })
