@@ -73,7 +73,6 @@ UPDATE short SET fp = simhash(body);
 CREATE INDEX short_fp ON short USING simhash (fp);
 CREATE INDEX short_trgm ON short USING gin (body gin_trgm_ops);
 ANALYZE short;
-SET enable_seqscan = off;
 SET pg_trgm.similarity_threshold = 0.5;
 CREATE FUNCTION pg_temp.look_up(contender text, condition text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE took float8[] := '{}'; started timestamptz; q record;

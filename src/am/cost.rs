@@ -61,8 +61,9 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let rows = generic.numIndexTuples;
         let conditions = pg_sys::list_length((*path).indexclauses).max(1);
         let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
-        // On a standby an index-only scan looks every row up (see amcanreturn), which a bare count(*) should not be planned as either.
-        // Nor as one over an array's elements, each row being remembered so that it is counted once.
+        // On a standby an index-only scan looks every row up (see amcanreturn): a bare count(*) is
+        // better planned otherwise. So it is over an array's elements, each row being remembered so
+        // that it is counted once.
         let slow = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
             && (pg_sys::RecoveryInProgress() || many_keys);
         let leaf = if many_keys && pg_sys::list_length((*path).indexorderbys) > 1 {

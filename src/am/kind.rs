@@ -88,7 +88,8 @@ impl Kind {
             return self.fits(type_oid);
         }
         // SAFETY: a catalogue look-up; what is no array has no element type.
-        let single = if self.has_many_keys() { unsafe { pg_sys::get_element_type(type_oid) } } else { type_oid };
+        let single =
+            if self.has_many_keys() { unsafe { pg_sys::get_element_type(type_oid) } } else { type_oid };
         self.ball().fits(single)
     }
 

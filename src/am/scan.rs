@@ -73,8 +73,8 @@ struct ScanOf<F> {
     ties: Vec<Hit<F>>,
     /// Whether a handed-out row's leaf stays pinned.
     keeps_pin: bool,
-    /// Whether every row is looked up in the table, for the executor may take a page for all-visible that was not
-    /// when the row was found: see amcanreturn.
+    /// Whether every row is looked up in the table, for the executor may take a page for all-visible
+    /// that was not when the row was found: see amcanreturn.
     looks_rows_up: bool,
     recheck: bool,
     batch: Vec<Hit<F>>,
@@ -527,7 +527,8 @@ unsafe fn slice<'a>(keys: pg_sys::ScanKey, count: i32) -> &'a [pg_sys::ScanKeyDa
     unsafe { std::slice::from_raw_parts(keys, count as usize) }
 }
 
-/// Whether the scan's snapshot sees the row. If it does, no vacuum takes the row away before the snapshot ends.
+/// Whether the scan's snapshot sees the row. If it does, no vacuum takes the row away before the
+/// snapshot ends.
 unsafe fn is_visible<F>(desc: pg_sys::IndexScanDesc, hit: &Hit<F>) -> bool {
     let mut tid = unpack_tid(hit.tid);
     // SAFETY: a scan in progress: its table is open, its snapshot registered.

@@ -1,12 +1,14 @@
 //! The extension's own objects, as the planner's part needs them, whatever schema they live in.
 //!
-//! Invariant: a function is taken for ours only if pg_depend says that it is a member of the extension, its language is C, and its symbol
-//! and its signature are those that our SQL script gives it. A name, a schema, `prosrc` or membership alone prove nothing: anybody may
-//! give names, whoever may create functions in the schema may choose `prosrc`, and the extension's owner may add members; only
-//! a superuser creates functions in C.
+//! Invariant: a function is taken for ours only if pg_depend says that it is a member of the
+//! extension, its language is C, and its symbol and its signature are those that our SQL script
+//! gives it. A name, a schema, `prosrc` or membership alone prove nothing: anybody may give names,
+//! whoever may create functions in the schema may choose `prosrc`, and the extension's owner may
+//! add members; only a superuser creates functions in C.
 //!
-//! Everything is looked up without regard to the user's rights: a query that names a function by way of a view needs none on its
-//! schema. What a role may execute is asked for each plan, see [`Measure::may_use`].
+//! Everything is looked up without regard to the user's rights: a query that names a function by
+//! way of a view needs none on its schema. What a role may execute is asked for each plan, see
+//! [`Measure::may_use`].
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -68,7 +70,8 @@ pub struct Measure {
 pub struct Catalog {
     access_method: Option<pg_sys::Oid>,
     measures: Vec<Measure>,
-    /// Functions of a centre and a radius that return a ball, or a ball for each centre of an array.
+    /// Functions of a centre and a radius that return a ball, or a ball for each centre of an
+    /// array.
     ball_makers: Vec<pg_sys::Oid>,
 }
 
@@ -103,11 +106,14 @@ impl Catalog {
     pub fn get() -> Rc<Catalog> {
         use pg_sys::SysCacheIdentifier::{AMOID, CLAOID, OPEROID, PROCOID};
         thread_local! {
-            static WATCHED: () = [PROCOID, OPEROID, CLAOID, AMOID].into_iter().for_each(|cache| watch_cache(cache, note_change));
+            static WATCHED: () = for cache in [PROCOID, OPEROID, CLAOID, AMOID] {
+                watch_cache(cache, note_change);
+            };
         }
         WATCHED.with(|()| ());
         let now = changes();
-        let known = KNOWN.with_borrow(|known| known.as_ref().filter(|known| known.0 == now).map(|k| k.1.clone()));
+        let known =
+            KNOWN.with_borrow(|known| known.as_ref().filter(|known| known.0 == now).map(|k| k.1.clone()));
         known.unwrap_or_else(|| {
             // SAFETY: in a transaction, for a query is being planned.
             let catalog = Rc::new(unsafe { Catalog::look_up() });
@@ -182,7 +188,8 @@ impl Catalog {
         self.access_method
     }
 
-    /// How a type's datums are laid out, if it is one of ours, one with the same bits, or a domain over such.
+    /// How a type's datums are laid out, if it is one of ours, one with the same bits, or a domain
+    /// over such.
     pub fn layout(&self, type_oid: pg_sys::Oid) -> Option<Layout> {
         // SAFETY: a catalogue look-up; no type has no base type.
         let base = valid(type_oid).map(|oid| unsafe { pg_sys::getBaseType(oid) })?;
@@ -197,9 +204,10 @@ impl Catalog {
 }
 
 impl Measure {
-    /// Whether the current role may execute what stands in the clause, and `makes`, which is to stand there instead: so the new clause
-    /// is executed where the user's would have been, and refused where that would have been. If not everybody may, the
-    /// plan is marked as this role's own.
+    /// Whether the current role may execute what stands in the clause, and `makes`, which is to
+    /// stand there instead: so the new clause is executed where the user's would have been, and
+    /// refused where that would have been. If not everybody may, the plan is marked as this role's
+    /// own.
     ///
     /// # Safety
     /// `root` is the planner's.
@@ -251,7 +259,8 @@ impl Function {
     unsafe fn of_extension(extension: pg_sys::Oid, name: &CStr) -> Vec<Function> {
         let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32;
         let none = pg_sys::Datum::null();
-        // SAFETY: a list of syscache tuples is valid until it is released; each is a FormData_pg_proc.
+        // SAFETY: a list of syscache tuples is valid until it is released; each is a
+        // FormData_pg_proc.
         unsafe {
             let list = pg_sys::SearchSysCacheList(cache, 1, pg_sys::Datum::from(name.as_ptr()), none, none);
             let oids: Vec<pg_sys::Oid> = members(list)
@@ -299,7 +308,8 @@ unsafe fn operator_of_extension(
 ) -> Option<pg_sys::Oid> {
     let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP as i32;
     let name = pg_sys::Datum::from(name.as_ptr());
-    // SAFETY: a list of syscache tuples is valid until it is released; each is a FormData_pg_operator.
+    // SAFETY: a list of syscache tuples is valid until it is released; each is a
+    // FormData_pg_operator.
     unsafe {
         let list =
             pg_sys::SearchSysCacheList(cache, 3, name, pg_sys::Datum::from(left), pg_sys::Datum::from(right));
@@ -339,7 +349,8 @@ fn width_of_symbol(symbol: &[u8]) -> Option<Width> {
     })
 }
 
-/// The centre and the radius of a ball that a function of ours makes: `hamming_ball(center, radius)`.
+/// The centre and the radius of a ball that a function of ours makes: `hamming_ball(center,
+/// radius)`.
 ///
 /// # Safety
 /// `node` is an expression or null.

@@ -1,8 +1,9 @@
 //! Is there a simhash index on an expression of the query?
 //!
-//! Tables that the query names are locked by then, their partitions are not, and most will be pruned: so partitions are
-//! neither opened nor locked here. What is known of their indexes comes from the catalogues alone: the simhash indexes of the
-//! database, found by what depends on our operator classes, and the tables below the query's table.
+//! Tables that the query names are locked by then, their partitions are not, and most will be
+//! pruned: so partitions are neither opened nor locked here. What is known of their indexes comes
+//! from the catalogues alone: the simhash indexes of the database, found by what depends on our
+//! operator classes, and the tables below the query's table.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -41,7 +42,8 @@ impl FirstColumn {
     /// `None` if the index is not valid.
     unsafe fn of(index: pg_sys::Oid) -> Option<FirstColumn> {
         use pg_sys::SysCacheIdentifier::{CLAOID, INDEXRELID};
-        // SAFETY: syscache tuples are valid until they are released; an index has a first column and its class.
+        // SAFETY: syscache tuples are valid until they are released; an index has a first column
+        // and its class.
         unsafe {
             let tuple = pg_sys::SearchSysCache1(INDEXRELID as i32, pg_sys::Datum::from(index));
             if tuple.is_null() {
@@ -85,7 +87,8 @@ pub unsafe fn serves(family: pg_sys::Oid, measure: &Measure) -> bool {
 /// Whether a simhash index has `expression`, of one relation of the query, as its column.
 ///
 /// # Safety
-/// `root` is the planner's, its arrays of relations set up; `expression` belongs to its query and is of the measure's type.
+/// `root` is the planner's, its arrays of relations set up; `expression` belongs to its query and
+/// is of the measure's type.
 pub unsafe fn is_indexed(
     root: *mut pg_sys::PlannerInfo,
     expression: *mut pg_sys::Node,
@@ -109,13 +112,16 @@ pub unsafe fn is_indexed(
                 table_is_indexed((*entry).relid, relid, expression, measure)
                     || (*entry).inh && a_child_is_indexed((*entry).relid, expression, measure)
             }
-            pg_sys::RTEKind::RTE_SUBQUERY if (*entry).inh => union_is_indexed(root, relid, expression, measure),
+            pg_sys::RTEKind::RTE_SUBQUERY if (*entry).inh => {
+                union_is_indexed(root, relid, expression, measure)
+            }
             _ => false,
         }
     }
 }
 
-/// A partition's column in terms of the table that the query names: what is decided for that one holds for its partitions.
+/// A partition's column in terms of the table that the query names: what is decided for that one
+/// holds for its partitions.
 unsafe fn of_parent(
     root: *mut pg_sys::PlannerInfo,
     relid: i32,
@@ -158,8 +164,8 @@ pub unsafe fn appended(root: *mut pg_sys::PlannerInfo, relid: i32) -> Option<*mu
     }
 }
 
-/// What is under the relabelling of a domain as the type that it is over; PostgreSQL looks there, too, when it matches
-/// clauses with indexes.
+/// What is under the relabelling of a domain as the type that it is over; PostgreSQL looks there,
+/// too, when it matches clauses with indexes.
 unsafe fn without_domain(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: an expression; it is cast only to the type its tag says.
     unsafe {
@@ -306,11 +312,7 @@ thread_local! {
 }
 
 /// Whether a partition or an inheriting table has an index on the column; columns go by name.
-unsafe fn a_child_is_indexed(
-    parent: pg_sys::Oid,
-    expression: *mut pg_sys::Node,
-    measure: &Measure,
-) -> bool {
+unsafe fn a_child_is_indexed(parent: pg_sys::Oid, expression: *mut pg_sys::Node, measure: &Measure) -> bool {
     // SAFETY: the node is cast only to the type its tag says.
     unsafe {
         if !pgrx::is_a(expression, pg_sys::NodeTag::T_Var) {
@@ -321,7 +323,8 @@ unsafe fn a_child_is_indexed(
         WATCHED.with(|()| ());
         let indexes = [catalog::changes(), INDEX_CHANGES.load(Ordering::Relaxed)];
         let now = [indexes[0], indexes[1], RELATION_CHANGES.load(Ordering::Relaxed)];
-        let known = ANSWERS.with_borrow(|(then, known)| (*then == now).then(|| known.get(&question).copied()));
+        let known =
+            ANSWERS.with_borrow(|(then, known)| (*then == now).then(|| known.get(&question).copied()));
         if let Some(Some(known)) = known {
             return known;
         }
@@ -343,16 +346,16 @@ unsafe fn descendant_is_indexed(
     columns: &Columns,
     measure: &Measure,
 ) -> bool {
-    // SAFETY: catalogue look-ups, without locks: what they find may be gone a moment later, its names too.
+    // SAFETY: catalogue look-ups, without locks: what they find may be gone a moment later, its
+    // names too.
     unsafe {
         let name = pg_sys::get_attname(parent, attribute, true);
         if name.is_null() || !columns.values().flatten().any(|column| column.serves(measure)) {
             return false;
         }
         let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-        let tables = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            find_all_inheritors(parent, no_lock, std::ptr::null_mut())
-        });
+        let tables =
+            pg_sys::ffi::pg_guard_ffi_boundary(|| find_all_inheritors(parent, no_lock, std::ptr::null_mut()));
         PgList::<pg_sys::Oid>::from_pg(tables).iter_oid().filter(|&table| table != parent).any(|table| {
             pgrx::check_for_interrupts!();
             columns.get(&table.to_u32()).is_some_and(|columns| {
@@ -393,10 +396,10 @@ unsafe fn operator_classes() -> Vec<pg_sys::Oid> {
     let Some(access_method) = access_method() else { return Vec::new() };
     let cache = pg_sys::SysCacheIdentifier::CLAAMNAMENSP as i32;
     let none = pg_sys::Datum::null();
-    // SAFETY: a list of syscache tuples is valid until it is released; each is a FormData_pg_opclass.
+    // SAFETY: a list of syscache tuples is valid until it is released; each is a
+    // FormData_pg_opclass.
     unsafe {
-        let list =
-            pg_sys::SearchSysCacheList(cache, 1, pg_sys::Datum::from(access_method), none, none);
+        let list = pg_sys::SearchSysCacheList(cache, 1, pg_sys::Datum::from(access_method), none, none);
         let classes = catalog::members(list)
             .map(|tuple| (*pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_opclass>(tuple)).oid)
             .collect();

@@ -1,7 +1,8 @@
-//! The planner's part: `hamming(x, y) <= k` becomes something an index can answer, with an estimate.
+//! The planner's part: `hamming(x, y) <= k` becomes something an index can answer, with an
+//! estimate.
 //!
-//! PostgreSQL matches index clauses on `indexed_column OP value`; in `hamming(fp, $1) <= 3` the column
-//! sits inside a function. Two steps bring it out:
+//! PostgreSQL matches index clauses on `indexed_column OP value`; in `hamming(fp, $1) <= 3` the
+//! column sits inside a function. Two steps bring it out:
 //!
 //! 1. [`support`]: `hamming` has a support function, so this library is loaded while a query's
 //!    expressions are simplified, which is before its relations are looked at.

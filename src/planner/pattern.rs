@@ -91,7 +91,8 @@ impl Pattern {
     /// The greatest distance that satisfies the clause, as a bigint expression. `None` when the
     /// clause holds for every pair or for none, and when the radius could overflow.
     pub unsafe fn radius(&self) -> Option<*mut pg_sys::Node> {
-        // SAFETY: the limit is an expression of an integer type, for it is compared with an integer.
+        // SAFETY: the limit is an expression of an integer type, for it is compared with an
+        // integer.
         unsafe {
             let one_less = i64::from(self.comparison == Comparison::Less);
             if pgrx::is_a(self.limit, pg_sys::NodeTag::T_Const) {
@@ -149,7 +150,8 @@ unsafe fn widened(number: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
 
 /// `a - b` of two bigints.
 unsafe fn difference(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: a catalogue look-up by name, operand types and schema; the operands are of these types.
+    // SAFETY: a catalogue look-up by name, operand types and schema; the operands are of these
+    // types.
     unsafe {
         let minus = valid(pg_sys::GetSysCacheOid(
             pg_sys::SysCacheIdentifier::OPERNAMENSP as i32,
@@ -200,8 +202,7 @@ pub unsafe fn within_ball(
 ) -> *mut pg_sys::Node {
     // SAFETY: as this function's; the catalogue knows the functions by their argument types.
     unsafe {
-        let ball =
-            pg_sys::eval_const_expressions(root, call(measure.make_ball, measure.ball, &[y, radius]));
+        let ball = pg_sys::eval_const_expressions(root, call(measure.make_ball, measure.ball, &[y, radius]));
         let (operator, none) = (measure.operator, pg_sys::InvalidOid);
         let clause =
             pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, x.cast(), ball.cast(), none, none);

@@ -1,8 +1,8 @@
 //! The hook that rewrites a query's quals before the planner distributes them.
 //!
-//! Invariant: a rewritten clause is true for exactly the rows the user's clause is true for. It may be
-//! NULL where the user's is false, so only quals are rewritten, and in them only what stands under AND
-//! and OR: there NULL and false are the same.
+//! Invariant: a rewritten clause is true for exactly the rows the user's clause is true for. It may
+//! be NULL where the user's is false, so only quals are rewritten, and in them only what stands
+//! under AND and OR: there NULL and false are the same.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,8 @@ use super::index::{appended, is_indexed, member_is_indexed};
 use super::pattern::{Comparison, Pattern, within_ball, within_call};
 use crate::guc;
 
-// The order of calls, in PostgreSQL 13 to 18: relations of the jointree, quals are distributed, partitions and members of UNION ALL.
+// The order of calls, in PostgreSQL 13 to 18: relations of the jointree, quals are distributed,
+// partitions and members of UNION ALL.
 
 /// The hook that was there before, to be called first.
 static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
@@ -55,8 +56,9 @@ unsafe extern "C-unwind" fn relation_info_hook(
     }
 }
 
-/// Whether a relation is the first of the query that is looked at: then no qual has been distributed, and all of the query's relations
-/// are in its range table and locked. A relation enters the planner's array after it was looked at; a partition is looked at after its parent.
+/// Whether a relation is the first of the query that is looked at: then no qual has been
+/// distributed, and all of the query's relations are in its range table and locked. A relation
+/// enters the planner's array after it was looked at; a partition is looked at after its parent.
 unsafe fn is_first(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
     // SAFETY: the arguments are the hook's; the array's members are null or relations.
     unsafe {
@@ -69,11 +71,12 @@ unsafe fn is_first(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo)
     }
 }
 
-/// Rewrites clauses of one query level. Idempotent: what it writes is no pattern, and a pattern that stays beside what was made of
-/// it is left alone.
+/// Rewrites clauses of one query level. Idempotent: what it writes is no pattern, and a pattern
+/// that stays beside what was made of it is left alone.
 struct Rewriter {
     root: *mut pg_sys::PlannerInfo,
-    /// The member of a UNION ALL that the clauses, written in terms of the union, are rewritten for.
+    /// The member of a UNION ALL that the clauses, written in terms of the union, are rewritten
+    /// for.
     member: Option<*mut pg_sys::AppendRelInfo>,
 }
 
@@ -148,8 +151,8 @@ impl Rewriter {
         }
     }
 
-    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions: an AND gets no
-    /// AND for an arm.
+    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions: an AND
+    /// gets no AND for an arm.
     unsafe fn arms(&self, expression: *mut pg_sys::BoolExpr) {
         // SAFETY: a BoolExpr's arguments are expressions.
         unsafe {
@@ -206,7 +209,8 @@ impl Rewriter {
 
     /// Predicates of partial indexes, so that they still equal the query's clauses.
     unsafe fn index_predicates(&self, rel: *mut pg_sys::RelOptInfo) {
-        // SAFETY: the index list belongs to this plan; predicates are lists of clauses, implicitly ANDed.
+        // SAFETY: the index list belongs to this plan; predicates are lists of clauses, implicitly
+        // ANDed.
         unsafe {
             for index in PgList::<pg_sys::IndexOptInfo>::from_pg((*rel).indexlist).iter_ptr() {
                 let mut predicate = (*index).indpred.cast();
@@ -217,8 +221,9 @@ impl Rewriter {
     }
 }
 
-/// The quals of a flattened UNION ALL are distributed before its members are looked at, and
-/// copied to each member after this hook: so they are rewritten where they wait, for the first member that has an index.
+/// The quals of a flattened UNION ALL are distributed before its members are looked at, and copied
+/// to each member after this hook: so they are rewritten where they wait, for the first member that
+/// has an index.
 unsafe fn members_of_union(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
     // SAFETY: a member's parent has its RelOptInfo; RestrictInfo caches are reset with the clause.
     unsafe {

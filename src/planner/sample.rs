@@ -1,8 +1,8 @@
 //! A column's statistics, read as a sample of its fingerprints.
 //!
-//! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a hundred
-//! quantiles in sorting order, which for fingerprints is as good as a random sample. An array of fingerprints, one a
-//! lexicon, is taken for its first.
+//! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a
+//! hundred quantiles in sorting order, which for fingerprints is as good as a random sample. An
+//! array of fingerprints, one a lexicon, is taken for its first.
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
@@ -31,7 +31,8 @@ impl Sample {
     /// # Safety
     /// `variable` was filled in by the planner and has not been released.
     pub unsafe fn of(variable: *mut pg_sys::VariableStatData) -> Option<Sample> {
-        // SAFETY: as this function's; statistics are read only if there are some and they are of a type of ours.
+        // SAFETY: as this function's; statistics are read only if there are some and they are of a
+        // type of ours.
         unsafe {
             let layout = Catalog::get().layout((*variable).atttype)?;
             let rows = if (*variable).rel.is_null() { 1.0 } else { (*(*variable).rel).tuples.max(1.0) };
@@ -161,7 +162,8 @@ pub unsafe fn fingerprint_bits(datum: pg_sys::Datum, bits: u32) -> u128 {
     u128::from_be_bytes(unsafe { std::ptr::read_unaligned(datum.cast_mut_ptr::<[u8; 16]>()) })
 }
 
-/// The share of all fingerprints within `radius` of one: sum over i <= radius of C(bits, i) / 2^bits.
+/// The share of all fingerprints within `radius` of one: sum over i <= radius of C(bits, i) /
+/// 2^bits.
 fn random_share(bits: u32, radius: u32) -> f64 {
     let mut term = (-f64::from(bits)).exp2();
     let mut sum = 0.0;

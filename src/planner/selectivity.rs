@@ -43,7 +43,8 @@ pub unsafe fn within_selectivity(arguments: *mut pg_sys::List, place: &Place) ->
     // SAFETY: as this function's.
     unsafe {
         let arguments = PgList::<pg_sys::Node>::from_pg(arguments);
-        let (Some(a), Some(b), Some(radius)) = (arguments.get_ptr(0), arguments.get_ptr(1), arguments.get_ptr(2))
+        let (Some(a), Some(b), Some(radius)) =
+            (arguments.get_ptr(0), arguments.get_ptr(1), arguments.get_ptr(2))
         else {
             return UNKNOWN;
         };
@@ -52,8 +53,8 @@ pub unsafe fn within_selectivity(arguments: *mut pg_sys::List, place: &Place) ->
     }
 }
 
-/// The selectivity of `a <@ b` or `a @> b`, where one is a ball. One that is made of a centre on the spot may have a radius that is
-/// known, though its centre is not: a parameter, or a column.
+/// The selectivity of `a <@ b` or `a @> b`, where one is a ball. One that is made of a centre on
+/// the spot may have a radius that is known, though its centre is not: a parameter, or a column.
 unsafe fn ball_selectivity(arguments: *mut pg_sys::List, place: &Place) -> f64 {
     // SAFETY: the planner's arguments.
     unsafe {
@@ -131,7 +132,9 @@ unsafe fn estimate(operands: [*mut pg_sys::Node; 2], radius: Radius, place: &Pla
             let share = sides
                 .iter()
                 .flatten()
-                .map(|side| side.share_of_pairs(Target::of(side, std::ptr::null_mut(), radius).usual_radius(side)))
+                .map(|side| {
+                    side.share_of_pairs(Target::of(side, std::ptr::null_mut(), radius).usual_radius(side))
+                })
                 .reduce(f64::min);
             release(&variable);
             release(&inner);
@@ -167,8 +170,9 @@ unsafe fn estimate(operands: [*mut pg_sys::Node; 2], radius: Radius, place: &Pla
 }
 
 impl Target {
-    /// What the operand opposite a column says. A constant is read only if it is of a type of ours that fits the
-    /// column's: operators that others declare with these estimators may have operands of any type.
+    /// What the operand opposite a column says. A constant is read only if it is of a type of ours
+    /// that fits the column's: operators that others declare with these estimators may have
+    /// operands of any type.
     ///
     /// # Safety
     /// `other` is an expression or null.
@@ -229,7 +233,8 @@ unsafe fn release(variable: &pg_sys::VariableStatData) {
 /// `datum` is a ball of that width.
 unsafe fn stored_ball(datum: pg_sys::Datum, bits: u32) -> Target {
     let ball = datum.cast_mut_ptr::<u8>();
-    // SAFETY: as this function's: the centre, laid out as the fingerprint is, then the radius as an int4.
+    // SAFETY: as this function's: the centre, laid out as the fingerprint is, then the radius as an
+    // int4.
     unsafe {
         let (center, size) = if bits == 64 {
             (ball.cast::<u64>().read_unaligned() as u128, 8)

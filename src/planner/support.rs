@@ -20,8 +20,8 @@ fn hamming_support(_request: Internal) -> Internal {
     no_answer()
 }
 
-/// `hamming_within(x, y, distance)`: how many rows it keeps, and `x <@ hamming_ball(y, distance)` or
-/// its mirror image for an index on `x` or on `y`.
+/// `hamming_within(x, y, distance)`: how many rows it keeps, and `x <@ hamming_ball(y, distance)`
+/// or its mirror image for an index on `x` or on `y`.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_within_support(request: Internal) -> Internal {
     let Some(datum) = request.unwrap() else { return no_answer() };

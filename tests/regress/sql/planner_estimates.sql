@@ -9,7 +9,7 @@ CREATE TABLE uniform AS SELECT i AS id, ('x' || substr(md5(i::text), 1, 16))::bi
 CREATE INDEX uniform_fp ON uniform USING simhash (fp);
 VACUUM ANALYZE uniform;
 -- Plan, rows and cost that EXPLAIN shows for a query.
-CREATE FUNCTION estimate(query text, OUT node text, OUT cost numeric, OUT rows bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION planner_estimate(query text, OUT node text, OUT cost numeric, OUT rows bigint) LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
   EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
@@ -29,18 +29,18 @@ PREPARE near10(fingerprint64) AS SELECT id FROM estimated WHERE hamming(fp, $1) 
 PREPARE near_any(fingerprint64, integer) AS SELECT id FROM estimated WHERE hamming(fp, $1) <= $2;
 WITH e AS MATERIALIZED (
   SELECT name, (e).* FROM unnest('{near3,less4,ball3,ball3t,within3,near6,near10}'::text[]) name,
-    LATERAL (SELECT estimate(format('EXECUTE %I(%L)', name, '0123456789abcdef')) AS e) s)
+    LATERAL (SELECT planner_estimate(format('EXECUTE %I(%L)', name, '0123456789abcdef')) AS e) s)
 SELECT name, e.node, e.cost > 1.5 * (SELECT cost FROM e WHERE name = 'near3') AS dearer,
   e.rows > (SELECT rows FROM e WHERE name = 'near3') AS more
 FROM e;
-SELECT (e).cost = (SELECT (estimate('EXECUTE near_any(''0123456789abcdef'', 3)')).cost) AS as_six FROM (SELECT estimate('EXECUTE near6(''0123456789abcdef'')') AS e) s;
+SELECT (e).cost = (SELECT (planner_estimate('EXECUTE near_any(''0123456789abcdef'', 3)')).cost) AS as_six FROM (SELECT planner_estimate('EXECUTE near6(''0123456789abcdef'')') AS e) s;
 -- and of a column of another table
 SELECT (e3).cost < (e10).cost AS dearer, (e3).rows < (e10).rows AS more
-FROM (SELECT estimate('SELECT b.id FROM estimated a JOIN estimated b ON hamming(b.fp, a.fp) <= 3 WHERE a.id < 10') AS e3,
-  estimate('SELECT b.id FROM estimated a JOIN estimated b ON hamming(b.fp, a.fp) <= 10 WHERE a.id < 10') AS e10) s;
+FROM (SELECT planner_estimate('SELECT b.id FROM estimated a JOIN estimated b ON hamming(b.fp, a.fp) <= 3 WHERE a.id < 10') AS e3,
+  planner_estimate('SELECT b.id FROM estimated a JOIN estimated b ON hamming(b.fp, a.fp) <= 10 WHERE a.id < 10') AS e10) s;
 SELECT (e3).cost < (e10).cost AS dearer, (e3).rows < (e10).rows AS more
-FROM (SELECT estimate('SELECT b.id FROM estimated a JOIN estimated b ON b.fp <@ hamming_ball(a.fp, 3) WHERE a.id < 10') AS e3,
-  estimate('SELECT b.id FROM estimated a JOIN estimated b ON hamming_ball(a.fp, 10) @> b.fp WHERE a.id < 10') AS e10) s;
+FROM (SELECT planner_estimate('SELECT b.id FROM estimated a JOIN estimated b ON b.fp <@ hamming_ball(a.fp, 3) WHERE a.id < 10') AS e3,
+  planner_estimate('SELECT b.id FROM estimated a JOIN estimated b ON hamming_ball(a.fp, 10) @> b.fp WHERE a.id < 10') AS e10) s;
 DEALLOCATE ALL;
 RESET ALL;
 
@@ -50,8 +50,8 @@ PREPARE less4(fingerprint64) AS SELECT id FROM uniform WHERE 4 > hamming($1, fp)
 PREPARE near6(fingerprint64) AS SELECT id FROM uniform WHERE fp <~> $1 <= 6;
 PREPARE ball3(fingerprint64) AS SELECT id FROM uniform WHERE fp <@ hamming_ball($1, 3);
 SELECT name, (generic).cost BETWEEN (custom).cost * 0.9 AND (custom).cost * 1.1 AS as_dear FROM unnest('{near3,less4,near6,ball3}'::text[]) name,
-  LATERAL (SELECT set_config('plan_cache_mode', 'force_generic_plan', false), estimate(format('EXECUTE %I(%L)', name, '0123456789abcdef')) AS generic) g,
-  LATERAL (SELECT set_config('plan_cache_mode', 'force_custom_plan', false), estimate(format('EXECUTE %I(%L)', name, '0123456789abcdef')) AS custom) c;
+  LATERAL (SELECT set_config('plan_cache_mode', 'force_generic_plan', false), planner_estimate(format('EXECUTE %I(%L)', name, '0123456789abcdef')) AS generic) g,
+  LATERAL (SELECT set_config('plan_cache_mode', 'force_custom_plan', false), planner_estimate(format('EXECUTE %I(%L)', name, '0123456789abcdef')) AS custom) c;
 RESET plan_cache_mode;
 DO $$ BEGIN
   FOR i IN 1..8 LOOP
@@ -68,11 +68,11 @@ DROP TABLE estimated, uniform;
 
 -- operators of users' own with our estimators, over every pair of types, with statistics, without and by joins
 CREATE TABLE foreign_types (f64 fingerprint64, f128 fingerprint128, b64 hamming_ball64, b128 hamming_ball128, fs fingerprint64[], bs hamming_ball64[],
-  u uuid, i2 smallint, i4 integer, i8 bigint, n numeric, t text, d float8, ts timestamptz, iv interval, nm name, b boolean, c "char", j jsonb, bt bit(64), ia integer[]);
+  u uuid, i4 integer, i8 bigint, t text, ts timestamptz, nm name, b boolean, bt bit(64), ia integer[]);
 INSERT INTO foreign_types
 SELECT g::bigint::fingerprint64, md5(g::text)::uuid::fingerprint128, hamming_ball(g::bigint::fingerprint64, 3), hamming_ball(md5(g::text)::uuid::fingerprint128, 3),
-  ARRAY[g::bigint::fingerprint64, NULL], ARRAY[hamming_ball(g::bigint::fingerprint64, 3), NULL], md5(g::text)::uuid, g, g, g, g, md5(g::text), g,
-  'epoch'::timestamptz + g * interval '1 s', g * interval '1 s', g, g % 2 = 0, 'x', to_jsonb(g), g::bigint::bit(64), ARRAY[g, NULL]
+  ARRAY[g::bigint::fingerprint64, NULL], ARRAY[hamming_ball(g::bigint::fingerprint64, 3), NULL], md5(g::text)::uuid, g, g, md5(g::text),
+  'epoch'::timestamptz + g * interval '1 s', g, g % 2 = 0, g::bigint::bit(64), ARRAY[g, NULL]
 FROM (SELECT i % 300 AS g FROM generate_series(1, 600) i) s;
 CREATE DOMAIN foreign_domain AS fingerprint128;
 ALTER TABLE foreign_types ADD dom foreign_domain;
@@ -104,10 +104,9 @@ BEGIN
   RETURN NEXT;
 END $$;
 SELECT * FROM estimated_as('near');
-SELECT * FROM estimated_as('within');
 ANALYZE foreign_types;
 SELECT * FROM estimated_as('near');
 SELECT * FROM estimated_as('within');
-DROP FUNCTION estimated_as, estimate;
+DROP FUNCTION estimated_as, planner_estimate;
 DROP TABLE foreign_types;
 DROP DOMAIN foreign_domain;
