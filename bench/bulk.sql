@@ -10,7 +10,6 @@
 SET client_min_messages = warning;
 SET maintenance_work_mem = '2GB';
 SET work_mem = '256MB';
-SET max_parallel_workers_per_gather = 0;
 DROP SCHEMA IF EXISTS bench CASCADE;
 CREATE EXTENSION IF NOT EXISTS pg_simhash;
 CREATE SCHEMA bench;

@@ -4,7 +4,7 @@
 -- DATA: uniform (random fingerprints, a tenth of them planted copies of others with 1 to 3 bits flipped), clusters (20,000 equal
 -- clusters, members 1 to 12 flips from the centre) or zipf (the same with cluster sizes by Zipf's law). Half of the queries are rows
 -- with up to two bits flipped, half random. RIVALS: all, or none for tables too large for them.
--- Warm; plans are prepared (static SQL in PL/pgSQL functions). Every figure also goes to bench_result.
+-- Warm; queries are static SQL in PL/pgSQL functions: prepared, as drivers send them, under the planner settings that everybody has. Every figure also goes to bench_result.
 
 \set ON_ERROR_STOP on
 \pset footer off
@@ -18,8 +18,6 @@ SELECT :'rivals' = 'all' AS with_rivals, :'data' = 'uniform' AS uniform \gset
 SET client_min_messages = warning;
 SET maintenance_work_mem = '2GB';
 SET work_mem = '256MB';
-SET max_parallel_workers_per_gather = 0;
-SET plan_cache_mode = force_generic_plan;
 DROP SCHEMA IF EXISTS bench CASCADE;
 CREATE EXTENSION IF NOT EXISTS pg_simhash;
 CREATE TABLE IF NOT EXISTS bench_result (section text, data text, rows bigint, contender text, metric text, value float8);
@@ -142,7 +140,6 @@ BEGIN
 END $$;
 
 \echo '== latency'
-SET enable_seqscan = off;
 CALL contender('primary key look-up', 'SELECT count(*) FROM doc WHERE id = q.n');
 CALL measure('primary key look-up', '', 1000);
 SELECT format('CALL contender(%L, %L)', 'simhash ≤ ' || k, 'SELECT count(id) FROM doc WHERE hamming(fp, q.fp) <= ' || k) FROM unnest('{3,6,8,10,12}'::integer[]) k \gexec

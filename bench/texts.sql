@@ -73,6 +73,7 @@ UPDATE short SET fp = simhash(body);
 CREATE INDEX short_fp ON short USING simhash (fp);
 CREATE INDEX short_trgm ON short USING gin (body gin_trgm_ops);
 ANALYZE short;
+-- For the rival's sake: the planner takes a table of this size for cheaper to scan than its index, which takes 80 times longer.
 SET enable_seqscan = off;
 SET pg_trgm.similarity_threshold = 0.5;
 CREATE FUNCTION pg_temp.look_up(contender text, condition text) RETURNS void LANGUAGE plpgsql AS $$

@@ -29,7 +29,7 @@ if [ $# -eq 0 ]; then
   [ -n "${SKIP_CORE:-}" ] || cargo bench --locked -p simhash-core
 fi
 stage_server bench
-start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" "shared_buffers = 4GB" "max_wal_size = 8GB" "jit = off"
+start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" "shared_buffers = 4GB" "max_wal_size = 8GB"
 if [ $# -eq 0 ]; then
   "$python" bench/bench.py "$bindir" "$socket"
   exit

@@ -283,3 +283,20 @@ pub fn count_newly_deleted(stats: &mut pg_sys::IndexBulkDeleteResult, pages: u32
     #[cfg(feature = "pg13")]
     let _ = (stats, pages);
 }
+
+/// Whether the current role may execute a function.
+///
+/// # Safety
+/// In a transaction: a catalogue look-up.
+pub unsafe fn may_execute(function: pg_sys::Oid) -> bool {
+    let right = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
+    // SAFETY: as this function's.
+    unsafe {
+        let role = pg_sys::GetUserId();
+        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        let answer = pg_sys::pg_proc_aclcheck(function, role, right);
+        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        let answer = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, role, right);
+        answer == pg_sys::AclResult::ACLCHECK_OK
+    }
+}

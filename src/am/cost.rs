@@ -7,6 +7,7 @@ use super::index::{Index, bits, leaves_per_table};
 use super::kind::Kind;
 use super::{strategy, with_key_type};
 use crate::compat;
+use crate::planner::made_radius;
 use crate::storage::IndexRel;
 
 /// Processing one leaf (some 500 popcounts), in units of cpu_operator_cost; 0.7 microseconds measured,
@@ -50,7 +51,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let (leaves, many_keys) = with_key_type!(bits(index), F => {
             let index = Index::<F>::open(index);
             let per_table = leaves_per_table(index.layout, (*info).pages);
-            let Reach { distance, probes } = least_reach(path, index.kind);
+            let Reach { distance, probes } = least_reach(root, path, index.kind);
             let (first, all) = leaves_read::<F>(index.layout, distance, per_table, (*info).tuples, ordered);
             (Leaves { first: first * probes, all: all * probes }, index.kind.has_many_keys())
         });
@@ -60,14 +61,15 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let rows = generic.numIndexTuples;
         let conditions = pg_sys::list_length((*path).indexclauses).max(1);
         let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
-        // What a standby may not trust (see amcanreturn) is not to be planned there for a bare count(*) either.
-        // Nor one over an array's elements, each row being remembered so that it is counted once.
-        let untrusted = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
+        // On a standby an index-only scan looks every row up (see amcanreturn): a bare count(*) is
+        // better planned otherwise. So it is over an array's elements, each row being remembered so
+        // that it is counted once.
+        let slow = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
             && (pg_sys::RecoveryInProgress() || many_keys);
         let leaf = if many_keys && pg_sys::list_length((*path).indexorderbys) > 1 {
             compat::disable(path);
             pg_sys::disable_cost * REFUSED
-        } else if untrusted {
+        } else if slow {
             pg_sys::disable_cost
         } else {
             leaf
@@ -117,7 +119,7 @@ struct Reach {
 }
 
 /// The least reach that a condition of the path allows.
-unsafe fn least_reach(path: *mut pg_sys::IndexPath, kind: Kind) -> Reach {
+unsafe fn least_reach(root: *mut pg_sys::PlannerInfo, path: *mut pg_sys::IndexPath, kind: Kind) -> Reach {
     let usual = if kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
     let ordered = Reach { distance: None, probes: usual };
     // SAFETY: the path's clauses are the planner's.
@@ -132,7 +134,7 @@ unsafe fn least_reach(path: *mut pg_sys::IndexPath, kind: Kind) -> Reach {
                 let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
                 quals.iter_ptr().map(|qual| (*qual).clause.cast::<pg_sys::Node>()).collect::<Vec<_>>()
             })
-            .filter_map(|clause| clause_reach(path, kind, clause))
+            .filter_map(|clause| clause_reach(root, path, kind, clause))
             .map(|(distance, probes)| Reach { distance: Some(distance), probes: probes.unwrap_or(usual) })
             .min_by_key(|reach| reach.distance)
             .unwrap_or(ordered)
@@ -141,6 +143,7 @@ unsafe fn least_reach(path: *mut pg_sys::IndexPath, kind: Kind) -> Reach {
 
 /// A condition's distance, and the number of fingerprints to look from if that is known.
 unsafe fn clause_reach(
+    root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,
     kind: Kind,
     clause: *mut pg_sys::Node,
@@ -156,15 +159,18 @@ unsafe fn clause_reach(
         if number == strategy::EQUAL {
             return Some((0, None));
         }
-        let argument = PgList::<pg_sys::Node>::from_pg((*operator).args).get_ptr(1);
-        let constant = argument.filter(|node| pgrx::is_a(*node, pg_sys::NodeTag::T_Const));
-        let value = constant.map(|node| node.cast::<pg_sys::Const>()).filter(|c| !(**c).constisnull);
-        let Some(value) = value else {
+        let argument = PgList::<pg_sys::Node>::from_pg((*operator).args).get_ptr(1)?;
+        let constant = argument.cast::<pg_sys::Const>();
+        let known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
+        // A Const is read as what its type is laid out as.
+        if !known || !kind.operand_fits(number, (*constant).consttype) {
+            // A ball around a parameter or a column of another table has its radius all the same.
             let fixed = if number == strategy::NEAR { kind.near() } else { None };
-            return Some((fixed.unwrap_or(UNKNOWN_DISTANCE * kind.bits() / 64), None));
-        };
+            let distance = fixed.or_else(|| made_radius(root, argument));
+            return Some((distance.unwrap_or(UNKNOWN_DISTANCE * kind.bits() / 64), None));
+        }
         with_key_type!(kind.bits(), F => {
-            let conditions = kind.conditions::<F>(number, (*value).constvalue);
+            let conditions = kind.conditions::<F>(number, (*constant).constvalue);
             let distance = conditions.iter().map(|condition| condition.distance).max().unwrap_or(0);
             Some((distance, Some(conditions.len() as f64)))
         })

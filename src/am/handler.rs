@@ -49,7 +49,8 @@ fn simhash_handler() -> Internal {
 ///
 /// Nothing can on a standby. An index-only scan keeps a leaf pinned so that vacuum cannot hand a TID of it
 /// to another row; replay of Generic WAL waits for no pin, and the heap page may be all-visible again
-/// by the time the scan asks.
+/// by the time the scan asks. A plan that needs no column at all, a bare count(*), is index-only all
+/// the same if nothing else is allowed: such a scan looks every row up itself.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, _column: i32) -> bool {
     // SAFETY: an open index of this access method; its support function says what it holds.

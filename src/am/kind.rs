@@ -82,6 +82,17 @@ impl Kind {
         (length, by_value) == expected
     }
 
+    /// Whether a type is laid out as the right operand of the operator with this strategy.
+    pub fn operand_fits(self, number: u16, type_oid: pg_sys::Oid) -> bool {
+        if number != strategy::WITHIN {
+            return self.fits(type_oid);
+        }
+        // SAFETY: a catalogue look-up; what is no array has no element type.
+        let single =
+            if self.has_many_keys() { unsafe { pg_sys::get_element_type(type_oid) } } else { type_oid };
+        self.ball().fits(single)
+    }
+
     /// The width of its keys.
     pub fn bits(self) -> u32 {
         match self {

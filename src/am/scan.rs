@@ -73,6 +73,9 @@ struct ScanOf<F> {
     ties: Vec<Hit<F>>,
     /// Whether a handed-out row's leaf stays pinned.
     keeps_pin: bool,
+    /// Whether every row is looked up in the table, for the executor may take a page for all-visible
+    /// that was not when the row was found: see amcanreturn.
+    looks_rows_up: bool,
     recheck: bool,
     batch: Vec<Hit<F>>,
     emitted: usize,
@@ -204,6 +207,7 @@ impl<F: Key> ScanOf<F> {
             later: Vec::new(),
             ties: Vec::new(),
             keeps_pin: false,
+            looks_rows_up: false,
             recheck,
             batch: Vec::new(),
             emitted: 0,
@@ -463,6 +467,7 @@ impl<F: Key> Scan for ScanOf<F> {
         unsafe {
             self.index.snapshot = (*desc).xs_snapshot;
             self.keeps_pin = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
+            self.looks_rows_up = (*desc).xs_want_itup && pg_sys::RecoveryInProgress();
             self.recheck = self.index.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
             self.seen = self.index.kind.has_many_keys().then(HashSet::new);
             self.read_keys(desc);
@@ -480,6 +485,9 @@ impl<F: Key> Scan for ScanOf<F> {
             // SAFETY: the descriptor is the scan's own.
             unsafe {
                 if waited && self.keeps_pin && !self.pin_again(&hit) {
+                    continue;
+                }
+                if self.looks_rows_up && !is_visible(desc, &hit) {
                     continue;
                 }
                 self.emit(desc, &hit);
@@ -518,6 +526,18 @@ unsafe fn slice<'a>(keys: pg_sys::ScanKey, count: i32) -> &'a [pg_sys::ScanKeyDa
     }
     // SAFETY: the caller passes an array of this length.
     unsafe { std::slice::from_raw_parts(keys, count as usize) }
+}
+
+/// Whether the scan's snapshot sees the row. If it does, no vacuum takes the row away before the
+/// snapshot ends.
+unsafe fn is_visible<F>(desc: pg_sys::IndexScanDesc, hit: &Hit<F>) -> bool {
+    let mut tid = unpack_tid(hit.tid);
+    // SAFETY: a scan in progress: its table is open, its snapshot registered.
+    unsafe {
+        let (table, snapshot) = ((*desc).heapRelation, (*desc).xs_snapshot);
+        check_for_interrupts();
+        pg_sys::table_index_fetch_tuple_check(table, &mut tid, snapshot, std::ptr::null_mut())
+    }
 }
 
 /// `IsMVCCSnapshot`.

@@ -2,7 +2,7 @@
 
 use pgrx::{PgList, pg_sys};
 
-use super::catalog::{Distance, Measure};
+use super::catalog::{Catalog, Measure, valid};
 
 /// How the distance is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +20,6 @@ pub struct Pattern {
     limit: *mut pg_sys::Node,
     pub comparison: Comparison,
 }
-
-/// catalog/pg_opfamily.dat: the B-tree family of int2, int4 and int8.
-const INTEGER_BTREE_FAMILY: u32 = 1976;
-/// catalog/pg_proc.dat: int8(int4), int8(int2), int8mi.
-const INT8_FROM_INT4: u32 = 481;
-const INT8_FROM_INT2: u32 = 754;
-const INT8_MINUS: u32 = 463;
 
 /// The two arguments of an operator or function call, with the function behind it.
 unsafe fn call_of_two(
@@ -61,8 +54,7 @@ unsafe fn distance_of(node: *mut pg_sys::Node) -> Option<(Measure, *mut pg_sys::
     // SAFETY: as call_of_two's.
     unsafe {
         let (function, x, y) = call_of_two(node)?;
-        let measure = Measure::from_function(function)?;
-        (measure.distance == Distance::Hamming).then_some((measure, x, y))
+        Some((Catalog::get().of_hamming(function)?, x, y))
     }
 }
 
@@ -79,7 +71,7 @@ impl Pattern {
             }
             let (_, left, right) = call_of_two(clause)?;
             let operator = (*clause.cast::<pg_sys::OpExpr>()).opno;
-            let strategy = pg_sys::get_op_opfamily_strategy(operator, INTEGER_BTREE_FAMILY.into());
+            let strategy = pg_sys::get_op_opfamily_strategy(operator, pg_sys::INTEGER_BTREE_FAM_OID);
             let (distance, limit, strategy) = match distance_of(left) {
                 Some(distance) => (distance, right, strategy),
                 None => (distance_of(right)?, left, 6 - strategy),
@@ -99,7 +91,8 @@ impl Pattern {
     /// The greatest distance that satisfies the clause, as a bigint expression. `None` when the
     /// clause holds for every pair or for none, and when the radius could overflow.
     pub unsafe fn radius(&self) -> Option<*mut pg_sys::Node> {
-        // SAFETY: the limit is an expression of an integer type, for it is compared with an integer.
+        // SAFETY: the limit is an expression of an integer type, for it is compared with an
+        // integer.
         unsafe {
             let one_less = i64::from(self.comparison == Comparison::Less);
             if pgrx::is_a(self.limit, pg_sys::NodeTag::T_Const) {
@@ -108,11 +101,11 @@ impl Pattern {
             }
             let limit = match pg_sys::exprType(self.limit) {
                 pg_sys::INT8OID if one_less == 0 => return Some(self.limit),
-                pg_sys::INT4OID => int8_call(INT8_FROM_INT4, &[self.limit]),
-                pg_sys::INT2OID => int8_call(INT8_FROM_INT2, &[self.limit]),
+                // One less than a bigint could be too small for a bigint.
+                pg_sys::INT2OID | pg_sys::INT4OID => widened(self.limit)?,
                 _ => return None,
             };
-            Some(if one_less == 0 { limit } else { int8_call(INT8_MINUS, &[limit, int8_const(1)]) })
+            if one_less == 0 { Some(limit) } else { difference(limit, int8_const(1)) }
         }
     }
 }
@@ -139,9 +132,40 @@ fn int8_const(value: i64) -> *mut pg_sys::Node {
     }
 }
 
-unsafe fn int8_call(function: u32, arguments: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
-    // SAFETY: the caller's arguments are of the types the function takes.
-    unsafe { call(function.into(), pg_sys::INT8OID, arguments) }
+/// A smallint or an integer as a bigint.
+unsafe fn widened(number: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+    let mut function = pg_sys::InvalidOid;
+    // SAFETY: catalogue look-ups; the function casts from the expression's type to bigint.
+    unsafe {
+        let path = pg_sys::find_coercion_pathway(
+            pg_sys::INT8OID,
+            pg_sys::exprType(number),
+            pg_sys::CoercionContext::COERCION_IMPLICIT,
+            &mut function,
+        );
+        let by_function = path == pg_sys::CoercionPathType::COERCION_PATH_FUNC;
+        by_function.then(|| call(function, pg_sys::INT8OID, &[number]))
+    }
+}
+
+/// `a - b` of two bigints.
+unsafe fn difference(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+    // SAFETY: a catalogue look-up by name, operand types and schema; the operands are of these
+    // types.
+    unsafe {
+        let minus = valid(pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::OPERNAMENSP as i32,
+            pg_sys::Anum_pg_operator_oid as pg_sys::AttrNumber,
+            pg_sys::Datum::from(c"-".as_ptr()),
+            pg_sys::Datum::from(pg_sys::INT8OID),
+            pg_sys::Datum::from(pg_sys::INT8OID),
+            pg_sys::Datum::from(pg_sys::PG_CATALOG_NAMESPACE),
+        ))?;
+        let none = pg_sys::InvalidOid;
+        let clause = pg_sys::make_opclause(minus, pg_sys::INT8OID, false, a.cast(), b.cast(), none, none);
+        pg_sys::set_opfuncid(clause.cast());
+        Some(clause.cast())
+    }
 }
 
 /// A call of `function`, displayed as a call.
@@ -168,42 +192,35 @@ pub unsafe fn call(
 /// `x <@ hamming_ball_or_null(y, radius)`, folded as far as it is constant.
 ///
 /// # Safety
-/// `operator` is `<@` for the type of `x` and balls of the measure's width; `radius` is a bigint.
+/// `x` and `y` are of the measure's type; `radius` is a bigint.
 pub unsafe fn within_ball(
     root: *mut pg_sys::PlannerInfo,
     measure: Measure,
-    operator: pg_sys::Oid,
     x: *mut pg_sys::Node,
     y: *mut pg_sys::Node,
     radius: *mut pg_sys::Node,
-) -> Option<*mut pg_sys::Node> {
-    // SAFETY: as this function's; the function's argument types are those of y and radius.
+) -> *mut pg_sys::Node {
+    // SAFETY: as this function's; the catalogue knows the functions by their argument types.
     unsafe {
-        let ball = measure.ball_type()?;
-        let arguments = [pg_sys::exprType(y), pg_sys::INT8OID];
-        let make_ball = measure.function(c"hamming_ball_or_null", &arguments)?;
-        let ball = pg_sys::eval_const_expressions(root, call(make_ball, ball, &[y, radius]));
-        let none = pg_sys::InvalidOid;
-        Some(
-            pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, x.cast(), ball.cast(), none, none).cast(),
-        )
+        let ball = pg_sys::eval_const_expressions(root, call(measure.make_ball, measure.ball, &[y, radius]));
+        let (operator, none) = (measure.operator, pg_sys::InvalidOid);
+        let clause =
+            pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, x.cast(), ball.cast(), none, none);
+        pg_sys::set_opfuncid(clause.cast());
+        clause.cast()
     }
 }
 
 /// `hamming_within(x, y, radius)`: what either side's index can serve.
 ///
 /// # Safety
-/// `radius` is a bigint expression.
+/// `x` and `y` are of the measure's type; `radius` is a bigint.
 pub unsafe fn within_call(
     measure: Measure,
     x: *mut pg_sys::Node,
     y: *mut pg_sys::Node,
     radius: *mut pg_sys::Node,
-) -> Option<*mut pg_sys::Node> {
+) -> *mut pg_sys::Node {
     // SAFETY: as this function's.
-    unsafe {
-        let arguments = [pg_sys::exprType(x), pg_sys::exprType(y), pg_sys::INT8OID];
-        let within = measure.function(c"hamming_within", &arguments)?;
-        Some(call(within, pg_sys::BOOLOID, &[x, y, radius]))
-    }
+    unsafe { call(measure.within, pg_sys::BOOLOID, &[x, y, radius]) }
 }

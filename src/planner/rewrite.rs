@@ -1,17 +1,20 @@
 //! The hook that rewrites a query's quals before the planner distributes them.
 //!
-//! Invariant: a rewritten clause is true for exactly the rows the user's clause is true for. It may be
-//! NULL where the user's is false, so only quals are rewritten, and in them only what stands under AND
-//! and OR: there NULL and false are the same.
+//! Invariant: a rewritten clause is true for exactly the rows the user's clause is true for. It may
+//! be NULL where the user's is false, so only quals are rewritten, and in them only what stands
+//! under AND and OR: there NULL and false are the same.
 
 use std::sync::OnceLock;
 
 use pgrx::{PgList, pg_guard, pg_sys};
 
-use super::catalog::access_method;
-use super::index::indexed_by;
+use super::catalog::Measure;
+use super::index::{appended, is_indexed, member_is_indexed};
 use super::pattern::{Comparison, Pattern, within_ball, within_call};
 use crate::guc;
+
+// The order of calls, in PostgreSQL 13 to 18: relations of the jointree, quals are distributed,
+// partitions and members of UNION ALL.
 
 /// The hook that was there before, to be called first.
 static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
@@ -44,17 +47,37 @@ unsafe extern "C-unwind" fn relation_info_hook(
         if jointree.is_null() {
             return;
         }
-        let rewriter = Rewriter { root };
-        rewriter.jointree(jointree.cast());
+        let rewriter = Rewriter { root, member: None };
+        if is_first(root, rel) {
+            rewriter.jointree(jointree.cast());
+        }
         rewriter.index_predicates(rel);
-        rewriter.members_of_union(rel);
+        members_of_union(root, rel);
     }
 }
 
-/// Rewrites clauses of one query level. Idempotent, for it runs once for every table of the query: what it writes is no pattern,
-/// and a pattern that stays beside what was made of it is left alone.
+/// Whether a relation is the first of the query that is looked at: then no qual has been
+/// distributed, and all of the query's relations are in its range table and locked. A relation
+/// enters the planner's array after it was looked at; a partition is looked at after its parent.
+unsafe fn is_first(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
+    // SAFETY: the arguments are the hook's; the array's members are null or relations.
+    unsafe {
+        let looked_at = |relid: usize| {
+            let other = *(*root).simple_rel_array.add(relid);
+            !other.is_null() && (*other).rtekind == pg_sys::RTEKind::RTE_RELATION
+        };
+        (*rel).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+            && !(1..(*root).simple_rel_array_size as usize).any(looked_at)
+    }
+}
+
+/// Rewrites clauses of one query level. Idempotent: what it writes is no pattern, and a pattern
+/// that stays beside what was made of it is left alone.
 struct Rewriter {
     root: *mut pg_sys::PlannerInfo,
+    /// The member of a UNION ALL that the clauses, written in terms of the union, are rewritten
+    /// for.
+    member: Option<*mut pg_sys::AppendRelInfo>,
 }
 
 impl Rewriter {
@@ -128,8 +151,8 @@ impl Rewriter {
         }
     }
 
-    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions: an AND gets no
-    /// AND for an arm.
+    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions: an AND
+    /// gets no AND for an arm.
     unsafe fn arms(&self, expression: *mut pg_sys::BoolExpr) {
         // SAFETY: a BoolExpr's arguments are expressions.
         unsafe {
@@ -152,28 +175,42 @@ impl Rewriter {
         }
     }
 
-    /// The indexable form, if there is an index for it.
+    /// The indexable form, if there is an index for it, and the role may execute what is in it.
     unsafe fn within(&self, pattern: &Pattern) -> Option<*mut pg_sys::Node> {
         // SAFETY: the pattern's parts are expressions of this query level.
         unsafe {
-            let access_method = access_method()?;
             let Pattern { measure, x, y, .. } = *pattern;
-            let ball = measure.ball_type()?;
-            let operator = |node| {
-                indexed_by(self.root, node, access_method).and_then(|index| index.within_operator(ball))
-            };
-            match (operator(x), operator(y)) {
-                (Some(_), Some(_)) => within_call(measure, x, y, pattern.radius()?),
-                (Some(op), None) => within_ball(self.root, measure, op, x, y, pattern.radius()?),
-                (None, Some(op)) => within_ball(self.root, measure, op, y, x, pattern.radius()?),
-                (None, None) => None,
+            let (on_x, on_y) = (self.is_indexed(x, &measure), self.is_indexed(y, &measure));
+            if !on_x && !on_y {
+                return None;
+            }
+            let radius = pattern.radius()?;
+            let makes = if on_x && on_y { measure.within } else { measure.make_ball };
+            if !measure.may_use(self.root, &[measure.hamming, makes]) {
+                return None;
+            }
+            Some(match (on_x, on_y) {
+                (true, true) => within_call(measure, x, y, radius),
+                (true, false) => within_ball(self.root, measure, x, y, radius),
+                (false, _) => within_ball(self.root, measure, y, x, radius),
+            })
+        }
+    }
+
+    unsafe fn is_indexed(&self, expression: *mut pg_sys::Node, measure: &Measure) -> bool {
+        // SAFETY: an expression of this query level, of the measure's type.
+        unsafe {
+            match self.member {
+                Some(member) => member_is_indexed(self.root, member, expression, measure),
+                None => is_indexed(self.root, expression, measure),
             }
         }
     }
 
     /// Predicates of partial indexes, so that they still equal the query's clauses.
     unsafe fn index_predicates(&self, rel: *mut pg_sys::RelOptInfo) {
-        // SAFETY: the index list belongs to this plan; predicates are lists of clauses, implicitly ANDed.
+        // SAFETY: the index list belongs to this plan; predicates are lists of clauses, implicitly
+        // ANDed.
         unsafe {
             for index in PgList::<pg_sys::IndexOptInfo>::from_pg((*rel).indexlist).iter_ptr() {
                 let mut predicate = (*index).indpred.cast();
@@ -182,31 +219,26 @@ impl Rewriter {
             }
         }
     }
+}
 
-    /// The quals of a flattened UNION ALL are distributed before its members are looked at, and
-    /// copied to each member after this hook: so they are rewritten where they wait.
-    unsafe fn members_of_union(&self, rel: *mut pg_sys::RelOptInfo) {
-        // SAFETY: a member's parent has its RelOptInfo; RestrictInfo caches are reset with the clause.
-        unsafe {
-            let members = (*self.root).append_rel_array;
-            if members.is_null() {
-                return;
-            }
-            let member = *members.add((*rel).relid as usize);
-            if member.is_null() {
-                return;
-            }
-            let parent = *(*self.root).simple_rel_array.add((*member).parent_relid as usize);
-            if parent.is_null() || (*parent).rtekind != pg_sys::RTEKind::RTE_SUBQUERY {
-                return;
-            }
-            for info in PgList::<pg_sys::RestrictInfo>::from_pg((*parent).baserestrictinfo).iter_ptr() {
-                if let Some((rewritten, false)) = self.clause((*info).clause.cast()) {
-                    (*info).clause = rewritten.cast();
-                    (*info).eval_cost.startup = -1.0;
-                    (*info).norm_selec = -1.0;
-                    (*info).outer_selec = -1.0;
-                }
+/// The quals of a flattened UNION ALL are distributed before its members are looked at, and copied
+/// to each member after this hook: so they are rewritten where they wait, for the first member that
+/// has an index.
+unsafe fn members_of_union(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
+    // SAFETY: a member's parent has its RelOptInfo; RestrictInfo caches are reset with the clause.
+    unsafe {
+        let Some(member) = appended(root, (*rel).relid as i32) else { return };
+        let parent = *(*root).simple_rel_array.add((*member).parent_relid as usize);
+        if parent.is_null() || (*parent).rtekind != pg_sys::RTEKind::RTE_SUBQUERY {
+            return;
+        }
+        let rewriter = Rewriter { root, member: Some(member) };
+        for info in PgList::<pg_sys::RestrictInfo>::from_pg((*parent).baserestrictinfo).iter_ptr() {
+            if let Some((rewritten, false)) = rewriter.clause((*info).clause.cast()) {
+                (*info).clause = rewritten.cast();
+                (*info).eval_cost.startup = -1.0;
+                (*info).norm_selec = -1.0;
+                (*info).outer_selec = -1.0;
             }
         }
     }

@@ -1,21 +1,20 @@
 //! A column's statistics, read as a sample of its fingerprints.
 //!
-//! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a hundred
-//! quantiles in sorting order, which for fingerprints is as good as a random sample. An array of fingerprints, one a
-//! lexicon, is taken for its first.
+//! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a
+//! hundred quantiles in sorting order, which for fingerprints is as good as a random sample. An
+//! array of fingerprints, one a lexicon, is taken for its first.
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 
+use super::catalog::{Catalog, Layout, Width};
 use crate::types::array::for_each_element;
 
 /// What is known of a column of fingerprints, 64-bit ones in the low half.
 pub struct Sample {
     pub bits: u32,
-    /// The column is of balls (hamming_ball128, by its length): nothing is known of its centres.
-    pub of_balls: bool,
-    /// The column is of arrays.
-    pub of_arrays: bool,
+    /// Of a column of balls nothing but its size is known.
+    pub layout: Layout,
     /// Rows of the table.
     pub rows: f64,
     /// Fraction of the rows that are NULL.
@@ -31,16 +30,17 @@ pub struct Sample {
 impl Sample {
     /// # Safety
     /// `variable` was filled in by the planner and has not been released.
-    pub unsafe fn of(variable: *mut pg_sys::VariableStatData) -> Sample {
-        // SAFETY: as this function's; statistics are read only if there are some and the user may.
+    pub unsafe fn of(variable: *mut pg_sys::VariableStatData) -> Option<Sample> {
+        // SAFETY: as this function's; statistics are read only if there are some and they are of a
+        // type of ours.
         unsafe {
-            let length = pg_sys::get_typlen((*variable).atttype);
-            let bits = if length == 16 { 128 } else { 64 };
+            let layout = Catalog::get().layout((*variable).atttype)?;
             let rows = if (*variable).rel.is_null() { 1.0 } else { (*(*variable).rel).tuples.max(1.0) };
             let mut sample = Sample {
-                bits,
-                of_balls: length == 20,
-                of_arrays: length < 0,
+                bits: match layout {
+                    Layout::Fingerprint(width) | Layout::Ball(width) => width.bits() as u32,
+                },
+                layout,
                 rows,
                 nulls: 0.0,
                 common: Vec::new(),
@@ -48,7 +48,7 @@ impl Sample {
                 copies: 1.0,
             };
             if (*variable).statsTuple.is_null() {
-                return sample;
+                return Some(sample);
             }
             let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_statistic>((*variable).statsTuple);
             sample.nulls = f64::from((*form).stanullfrac);
@@ -60,10 +60,11 @@ impl Sample {
             let common = sample.slot(variable, pg_sys::STATISTIC_KIND_MCV, pg_sys::ATTSTATSSLOT_NUMBERS);
             sample.common = common.values.into_iter().zip(common.numbers).collect();
             sample.others = sample.slot(variable, pg_sys::STATISTIC_KIND_HISTOGRAM, 0).values;
-            sample
+            Some(sample)
         }
     }
 
+    /// Empty for a column of balls, and for statistics of another type than the column's.
     unsafe fn slot(&self, variable: *mut pg_sys::VariableStatData, kind: u32, extra: u32) -> Slot {
         // SAFETY: the slot's arrays are valid until it is freed, and are copied before.
         unsafe {
@@ -73,21 +74,24 @@ impl Sample {
             if !pg_sys::get_attstatsslot(&mut slot, tuple, kind as i32, pg_sys::InvalidOid, flags) {
                 return Slot { values: Vec::new(), numbers: Vec::new() };
             }
-            let values = (0..slot.nvalues as usize).map(|i| self.fingerprint(*slot.values.add(i))).collect();
+            let readable = matches!(self.layout, Layout::Fingerprint(_))
+                && Catalog::get().layout(slot.valuetype) == Some(self.layout);
+            let count = if readable { slot.nvalues as usize } else { 0 };
+            let values = (0..count).map(|i| self.fingerprint(*slot.values.add(i))).collect();
             let numbers = (0..slot.nnumbers as usize).map(|i| f64::from(*slot.numbers.add(i))).collect();
             pg_sys::free_attstatsslot(&mut slot);
             Slot { values, numbers }
         }
     }
 
-    /// A value of the column, or of its type.
+    /// A value of the column, or one of the same layout.
     ///
     /// # Safety
-    /// `datum` is of the column's type.
+    /// `datum` is laid out as the column's, which is of fingerprints.
     pub unsafe fn fingerprint(&self, datum: pg_sys::Datum) -> u128 {
         // SAFETY: as this function's; elements of an array are laid out as the single type.
         unsafe {
-            if !self.of_arrays {
+            if self.layout != Layout::Fingerprint(Width::Lexicons) {
                 return fingerprint_bits(datum, self.bits);
             }
             let first = first_element(datum, |element| fingerprint_bits(element, self.bits));
@@ -158,7 +162,8 @@ pub unsafe fn fingerprint_bits(datum: pg_sys::Datum, bits: u32) -> u128 {
     u128::from_be_bytes(unsafe { std::ptr::read_unaligned(datum.cast_mut_ptr::<[u8; 16]>()) })
 }
 
-/// The share of all fingerprints within `radius` of one: sum over i <= radius of C(bits, i) / 2^bits.
+/// The share of all fingerprints within `radius` of one: sum over i <= radius of C(bits, i) /
+/// 2^bits.
 fn random_share(bits: u32, radius: u32) -> f64 {
     let mut term = (-f64::from(bits)).exp2();
     let mut sum = 0.0;

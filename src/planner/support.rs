@@ -2,10 +2,10 @@
 
 use pgrx::{Internal, PgList, pg_extern, pg_sys};
 
-use super::catalog::{Distance, Measure, valid};
-use super::index::IndexedBy;
+use super::catalog::Catalog;
+use super::index::serves;
 use super::pattern::within_ball;
-use super::selectivity::{Clause, within_selectivity};
+use super::selectivity::{Place, within_selectivity};
 use crate::compat;
 
 /// No answer: a null *pointer*, not SQL NULL.
@@ -20,8 +20,8 @@ fn hamming_support(_request: Internal) -> Internal {
     no_answer()
 }
 
-/// `hamming_within(x, y, distance)`: how many rows it keeps, and `x <@ hamming_ball(y, distance)` or
-/// its mirror image for an index on `x` or on `y`.
+/// `hamming_within(x, y, distance)`: how many rows it keeps, and `x <@ hamming_ball(y, distance)`
+/// or its mirror image for an index on `x` or on `y`.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_within_support(request: Internal) -> Internal {
     let Some(datum) = request.unwrap() else { return no_answer() };
@@ -33,13 +33,14 @@ fn hamming_within_support(request: Internal) -> Internal {
                 .map_or_else(no_answer, |conditions| Internal::from(Some(pg_sys::Datum::from(conditions)))),
             pg_sys::NodeTag::T_SupportRequestSelectivity => {
                 let request = node.cast::<pg_sys::SupportRequestSelectivity>();
-                (*request).selectivity = within_selectivity(&Clause {
-                    root: (*request).root,
-                    arguments: (*request).args,
-                    relation: (*request).varRelid,
-                    join: (*request).is_join.then_some((*request).sjinfo),
-                    radius_argument: 2,
-                });
+                (*request).selectivity = within_selectivity(
+                    (*request).args,
+                    &Place {
+                        root: (*request).root,
+                        relation: (*request).varRelid,
+                        join: (*request).is_join.then_some((*request).sjinfo),
+                    },
+                );
                 Internal::from(Some(datum))
             }
             _ => no_answer(),
@@ -53,8 +54,10 @@ unsafe fn index_condition(request: *mut pg_sys::SupportRequestIndexCondition) ->
         if !pgrx::is_a((*request).node, pg_sys::NodeTag::T_FuncExpr) {
             return None;
         }
-        let measure = Measure::from_function((*request).funcid)?;
-        if measure.distance != Distance::Within {
+        let measure = Catalog::get().of_within((*request).funcid)?;
+        let column = usize::try_from((*request).indexcol).ok()?;
+        let input_type = *(*(*request).index).opcintype.add(column);
+        if input_type != measure.point || !serves((*request).opfamily, &measure) {
             return None;
         }
         let arguments = PgList::<pg_sys::Node>::from_pg((*(*request).node.cast::<pg_sys::FuncExpr>()).args);
@@ -73,9 +76,10 @@ unsafe fn index_condition(request: *mut pg_sys::SupportRequestIndexCondition) ->
         if !usable {
             return None;
         }
-        let index = IndexedBy { family: (*request).opfamily, input_type: *(*(*request).index).opcintype };
-        let operator = valid(index.within_operator(measure.ball_type()?)?)?;
-        let condition = within_ball((*request).root, measure, operator, indexed, other, radius)?;
+        if !measure.may_use((*request).root, &[measure.within, measure.make_ball]) {
+            return None;
+        }
+        let condition = within_ball((*request).root, measure, indexed, other, radius);
         (*request).lossy = false;
         let mut conditions = PgList::<pg_sys::Node>::new();
         conditions.push(condition);
