@@ -86,7 +86,7 @@ suite_tap() {
   [ -n "$any" ] || return 0
   as_server env PG_REGRESS="$pgxs_test/regress/pg_regress" PG_TEST_EXTRA="${PG_TEST_EXTRA:-}" TESTDIR="$run" \
     TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" PERL_TEST_HARNESS_DUMP_TAP="$run/tap" \
-    perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "$run"/tests/tap/*.pl >"$log" 2>&1 || status=$?
+    perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "$run"/tests/tap/${ONLY:-*}.pl >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then grep -vE '\.\. ok *$|^ok|^# ?$' "$log" | tail -n 60; fi
   report tap "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
 }
