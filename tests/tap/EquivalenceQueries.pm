@@ -45,7 +45,7 @@ sub near_condition
 	{
 		my @values = map { literal($kind) } 1 .. 3;
 		my $ours = "$x->{ours} = ANY (ARRAY[" . join(', ', map { $_->{ours} } @values) . '])';
-		$ours = "$x->{ours} IN (" . join(', ', map { $_->{ours} } @values) . ')' if chance(0.5);
+		$ours = "$x->{ours} IN (" . join(', ', map { $_->{ours} } @values) . ')' if $kind eq 'lex' || chance(0.5);
 		return [ $ours, '(' . join(' OR ', map { equal_parts($x, $_) } @values) . ')' ];
 	}
 	# hamming_within as a user may write it: any limit.
@@ -285,7 +285,7 @@ sub select_statement
 	return ({}, $query) if $dice < 62;
 	return ({ ordered => 1 }, pair($query, ' ORDER BY ', join(', ', map { "$_.id" } @aliases), ' LIMIT 20')) if $dice < 67 && @aliases == 1 && $from->[0] =~ /^eq\.(?:t|u|n|big|pl|ex) /;
 	my $distance = distance(column($kind, $last), centre($kind, @aliases));
-	return ({}, pair("SELECT count(*), count($aliases[0].k), sum($last.id) FROM ", $from, $where)) if $dice < 73;
+	return ({}, pair("SELECT count(*) AS o0, count($aliases[0].k) AS o1, sum($last.id) AS o2 FROM ", $from, $where)) if $dice < 73;
 	return ({}, pair('SELECT count(*) FILTER (WHERE ', condition(1, 0, @aliases), ') AS o0, min(', $distance, ') AS o1 FROM ', $from, $where)) if $dice < 78;
 	return ({}, pair("SELECT $last.grp AS o0, count(*) AS o1, min(", $distance, ") AS o2 FROM ", $from, $where, " GROUP BY $last.grp HAVING min(", $distance, ') ',
 		comparison(), ' ', limit_of_group($kind), chance(0.3) ? ' AND count(*) > 2' : '')) if $dice < 84;
@@ -315,11 +315,11 @@ sub writing_statement
 	return ({ check => $check }, pair('UPDATE ', $target, ' SET ', $set, defined $other ? (' FROM ', $other) : '', $where, " RETURNING $alias.id"));
 }
 
-# One statement: what is known of it, and the pair.
+# One statement: what is known of it, and the pair. Its tables multiply to so many rows at most.
 sub statement
 {
-	my ($writes) = @_;
-	($rows_left, $next_alias) = (60_000, 1);
+	my ($writes, $most_rows) = @_;
+	($rows_left, $next_alias) = ($most_rows, 1);
 	@ctes = ();
 	my ($about, $text) = $writes ? writing_statement() : select_statement();
 	$text = pair('WITH ', commas(@ctes), ' ', $text) if @ctes;

@@ -216,11 +216,11 @@ sub limit
 	my $type = pick(qw(smallint integer bigint numeric));
 	if ($case->{allowed} && chance(0.6))
 	{
-		my ($name) = parameter([$type], [$type], sub {
+		my @names = parameter([$type], [$type], sub {
 			my $value = chance(0.08) ? 'NULL' : chance(0.15) ? pick(-1, 63, 64, 65, 128, 30000) : pick(@near);
-			return "$value";
+			return $value eq 'NULL' ? $value : "'$value'::$type";
 		});
-		return $name->[0];
+		return [ map { $_->[0] } @names ];
 	}
 	my $dice = int rand 100;
 	return "$number" if $dice < 30;

@@ -11,9 +11,9 @@ CREATE FUNCTION plain.d(a bigint, b bigint) RETURNS integer LANGUAGE sql IMMUTAB
 CREATE FUNCTION plain.d(a bigint, b bigint) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
   $$SELECT length(replace((a # b)::bit(64)::text, '0', ''))$$;
 \endif
--- The least over equal positions that both have.
+-- The least over equal positions that both have, of arrays of at most three.
 CREATE FUNCTION plain.least(a bigint[], b bigint[]) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-  $$SELECT min(plain.d(x, y)) FROM unnest(a, b) u(x, y)$$;
+  $$SELECT least(plain.d(a[1], b[1]), plain.d(a[2], b[2]), plain.d(a[3], b[3]))$$;
 
 -- Functions for either side: what the planner may not fold, and what it may.
 CREATE FUNCTION plain.unsteady(anyelement) RETURNS anyelement LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1; END';
