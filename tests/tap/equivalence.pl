@@ -18,7 +18,7 @@ my $batch = 250;
 my $single = $ENV{SIMHASH_CASE};
 my $deadline = soak() && !defined $single ? time + ($ENV{SIMHASH_SOAK_SECONDS} // 600) : 0;
 my $base_seed = seed();
-my $node = new_node('main', "autovacuum = off\njit = off\nshared_buffers = 128MB\nstatement_timeout = 60s\nmax_parallel_workers = 4\nmax_worker_processes = 12");
+my $node = new_node('main', "autovacuum = off\njit = off\nrestart_after_crash = on\nshared_buffers = 128MB\nstatement_timeout = 60s\nmax_parallel_workers = 4\nmax_worker_processes = 12");
 
 # Settings that change plans and never answers: a name and the values it is given.
 my %settings = (
@@ -198,7 +198,12 @@ sub run_range
 			report($seed, $case, $name, $expected, $got) if $failed++ < 3;
 			last;
 		}
-		diag("the server's or psql's end: $error"), last if $status != 0 && !$answer;
+	}
+	if ($status != 0)
+	{
+		diag("psql ended with $status: ", substr($error, -2000));
+		$failed++;
+		$node->poll_query_until('postgres', 'SELECT true');
 	}
 	return ($failed, $errors);
 }

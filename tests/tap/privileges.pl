@@ -11,7 +11,7 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-$node->append_conf('postgresql.conf', "autovacuum = off\njit = off");
+$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\nrestart_after_crash = on");
 $node->start;
 my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
 
