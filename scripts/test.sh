@@ -77,16 +77,14 @@ suite_regress() { regression regress regress regress/pg_regress 'sql/*.sql' "${a
 # The regression tests once more, by a role that owns nothing of the extension, which lives in a schema of its own; but for
 # those with a line `-- superuser only: why`.
 suite_least() {
-  local superuser_only
-  superuser_only=$(grep -l '^-- superuser only: ' "$run"/tests/regress/sql/*.sql || true)
-  # shellcheck disable=SC2086 # one file a word; their names have no spaces
-  rm -f $superuser_only
+  cp -R "$run/tests/regress" "$run/tests/least"
+  { grep -lZ '^-- superuser only: ' "$run"/tests/least/sql/*.sql || true; } | xargs -0r rm
   if ! as_server psql -X -q -v ON_ERROR_STOP=1 -h "$socket" -U postgres -d postgres -f "$run/tests/least.sql" >"$logs/least.log" 2>&1; then
     tail -n 20 "$logs/least.log"
     report least 0 1
     return
   fi
-  regression least regress regress/pg_regress 'sql/*.sql' --user=regress_simhash_least --use-existing --dbname=least
+  regression least least regress/pg_regress 'sql/*.sql' --user=regress_simhash_least --use-existing --dbname=least
 }
 
 suite_isolation() {
@@ -99,11 +97,12 @@ suite_isolation() {
 
 suite_tap() {
   local log=$logs/tap.log status=0
-  any=$(find tests/tap -name '*.pl' -print -quit)
-  [ -n "$any" ] || return 0
+  local tests=("$run"/tests/tap/*.pl)
+  # To repeat the failure of one.
+  if [ -n "${ONLY:-}" ]; then tests=("$run/tests/tap/$ONLY.pl"); fi
   as_server env PG_REGRESS="$pgxs_test/regress/pg_regress" PG_TEST_EXTRA="${PG_TEST_EXTRA:-}" TESTDIR="$run" \
     TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" PERL_TEST_HARNESS_DUMP_TAP="$run/tap" \
-    perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "$run"/tests/tap/${ONLY:-*}.pl >"$log" 2>&1 || status=$?
+    perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "${tests[@]}" >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then grep -vE '\.\. ok *$|^ok|^# ?$' "$log" | tail -n 60; fi
   report tap "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
 }

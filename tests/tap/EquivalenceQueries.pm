@@ -1,4 +1,4 @@
-# The queries of equivalence.pl: conditions, FROM clauses and statements out of the pieces of EquivalenceValues.
+# The queries of equivalence.pl: conditions, FROM clauses and statements.
 package EquivalenceQueries;
 use strict;
 use warnings;
@@ -7,7 +7,7 @@ use EquivalenceValues;
 
 our @EXPORT = qw(statement);
 
-# What one query has: how many rows its tables may multiply to, its common table expressions, the next alias.
+# What one query has: how many rows its tables may multiply to, its CTEs, the next alias.
 my ($rows_left, @ctes, $next_alias);
 
 sub alias { return 'a' . $next_alias++ }
@@ -24,6 +24,7 @@ sub near_condition
 	my $x = column($kind, $own);
 	my $y = centre($kind, @aliases);
 	my $dice = int rand 100;
+
 	# Both orders of <= and its kin, and their negation.
 	if ($dice < 50)
 	{
@@ -33,25 +34,44 @@ sub near_condition
 		return chance(0.15) ? pair('NOT (', $compared, ')') : $compared;
 	}
 	my $distance = distance($x, $y);
-	return pair($distance, pick(' ', ' NOT '), pick('BETWEEN ', 'BETWEEN SYMMETRIC '), limit($kind, @aliases), ' AND ', limit($kind, @aliases)) if $dice < 56;
-	return pair($distance, pick(' IN (', ' NOT IN ('), commas(map { limit($kind, @aliases) } 1 .. roll_between(1, 4)), ')') if $dice < 59;
-	return pair($distance, ' ', pick('=', '<=', '<', '<>', '>='), pick(' ANY', ' ALL'), " (ARRAY[", join(', ', map { pick(0 .. 20) } 1 .. 3), '])') if $dice < 62;
-	return pair($distance, pick(' IS DISTINCT FROM ', ' IS NOT DISTINCT FROM '), limit($kind, @aliases)) if $dice < 64;
+	return pair(
+		$distance,
+		pick(' ', ' NOT '),
+		pick('BETWEEN ', 'BETWEEN SYMMETRIC '),
+		limit($kind, @aliases),
+		' AND ', limit($kind, @aliases)) if $dice < 56;
+	return pair(
+		$distance,
+		pick(' IN (', ' NOT IN ('),
+		commas(map { limit($kind, @aliases) } 1 .. roll_between(1, 4)), ')') if $dice < 59;
+	return pair(
+		$distance, ' ',
+		pick('=', '<=', '<', '<>', '>='),
+		pick(' ANY', ' ALL'),
+		" (ARRAY[", join(', ', map { pick(0 .. 20) } 1 .. 3), '])') if $dice < 62;
+	return pair($distance, pick(' IS DISTINCT FROM ', ' IS NOT DISTINCT FROM '),
+		limit($kind, @aliases))
+	  if $dice < 64;
 	return pair($distance, pick(' IS NULL', ' IS NOT NULL')) if $dice < 66;
 	return ball_condition($loose, $x, $y, @aliases) if $dice < 86;
 	my $typed = $kind eq 'h' ? $y->{ours} : "($y->{ours})::$types{$kind}";
 	return [ "$x->{ours} = $y->{ours}", equal_parts($x, $y) ] if $dice < 89;
+
 	if ($dice < 92)
 	{
 		my @values = map { literal($kind) } 1 .. 3;
 		my $ours = "$x->{ours} = ANY (ARRAY[" . join(', ', map { $_->{ours} } @values) . '])';
-		$ours = "$x->{ours} IN (" . join(', ', map { $_->{ours} } @values) . ')' if $kind eq 'lex' || chance(0.5);
+		$ours = "$x->{ours} IN (" . join(', ', map { $_->{ours} } @values) . ')'
+		  if $kind eq 'lex' || chance(0.5);
 		return [ $ours, '(' . join(' OR ', map { equal_parts($x, $_) } @values) . ')' ];
 	}
+
 	# hamming_within as a user may write it: any limit.
 	return pair([ "hamming_within($x->{ours}, $typed, ", '(' . plain_distance($x, $y) . ' <= ' ],
-		'(', whole_limit($kind, @aliases), ')::bigint)') if $dice < 94;
-	return [ "($x->{ours} <~> $typed)::text = '3'", plain_distance($x, $y) . "::text = '3'" ] if $dice < 96;
+		'(', whole_limit($kind, @aliases), ')::bigint)')
+	  if $dice < 94;
+	return [ "($x->{ours} <~> $typed)::text = '3'", plain_distance($x, $y) . "::text = '3'" ]
+	  if $dice < 96;
 	my $pattern = distance(column($kind, $own), column($kind, pick(@aliases)));
 	return pair($pattern, ' <= ', limit($kind, @aliases));
 }
@@ -70,7 +90,8 @@ sub whole_limit
 sub equal_parts
 {
 	my ($x, $y) = @_;
-	return '(' . join(' AND ', map { "$x->{plain}[$_] = $y->{plain}[$_]" } 0 .. $#{ $x->{plain} }) . ')';
+	return
+	  '(' . join(' AND ', map { "$x->{plain}[$_] = $y->{plain}[$_]" } 0 .. $#{ $x->{plain} }) . ')';
 }
 
 # <@, @>, ~= and balls.
@@ -80,6 +101,7 @@ sub ball_condition
 	my $kind = $x->{kind};
 	my $typed = $kind eq 'h' ? $y->{ours} : "($y->{ours})::$types{$kind}";
 	my $plain = plain_distance($x, $y);
+
 	# Over arrays without a common position the operators are false and the distance is NULL.
 	return [ "hamming($x->{ours}, $typed) <= 5", "$plain <= 5" ] if $kind eq 'lex' && !$loose;
 	my $dice = int rand 10;
@@ -88,37 +110,59 @@ sub ball_condition
 	if ($dice < 7)
 	{
 		my $ball = "hamming_ball($typed, $radius)";
-		return [ chance(0.4) && $kind ne 'h' ? "$ball @> $x->{ours}" : "$x->{ours} <@ $ball", "$plain <= $radius" ];
+		return [
+			chance(0.4) && $kind ne 'h' ? "$ball @> $x->{ours}" : "$x->{ours} <@ $ball",
+			"$plain <= $radius" ];
 	}
 	if ($dice == 7 && $loose)
 	{
 		my $limit = whole_limit($kind, @aliases);
-		return pair([ "$x->{ours} <@ hamming_ball_or_null($typed, (", "($plain <= (" ], $limit, [ ')::bigint)', ')::bigint)' ]);
+		return pair([ "$x->{ours} <@ hamming_ball_or_null($typed, (", "($plain <= (" ],
+			$limit, [ ')::bigint)', ')::bigint)' ]);
 	}
 	if ($dice == 8 && $kind ne 'h' && $kind ne 'lex')
 	{
 		my @balls = map { [ literal($kind), pick(0 .. 12) ] } 1 .. 2;
-		return [ "$x->{ours} <@ ANY (ARRAY[" . join(', ', map { "hamming_ball($_->[0]{ours}, $_->[1])" } @balls) . '])',
+		return [
+			"$x->{ours} <@ ANY (ARRAY["
+			  . join(', ', map { "hamming_ball($_->[0]{ours}, $_->[1])" } @balls) . '])',
 			'(' . join(' OR ', map { plain_distance($x, $_->[0]) . " <= $_->[1]" } @balls) . ')' ];
 	}
+
 	# The ball of a row: each holds the other's centre.
 	my $own = $aliases[-1];
 	my $centre = literal('fp');
 	my $to_own = plain_distance(column('fp', $own), $centre);
 	my $fixed = pick(0 .. 12, 20);
 	my $row_ball = pick("$own.ball", "hamming_ball($own.fp, $own.rad)");
-	return [ "$row_ball ~= hamming_ball($centre->{ours}, $fixed)", "$to_own <= (CASE WHEN $own.rad IS NOT NULL THEN least($own.rad, $fixed) END)" ]
+	return [
+		"$row_ball ~= hamming_ball($centre->{ours}, $fixed)",
+		"$to_own <= (CASE WHEN $own.rad IS NOT NULL THEN least($own.rad, $fixed) END)" ]
 	  if chance(0.5);
-	return [ pick("$row_ball @> $centre->{ours}", "$centre->{ours} <@ $row_ball"), "$to_own <= $own.rad" ];
+	return [
+		pick("$row_ball @> $centre->{ours}", "$centre->{ours} <@ $row_ball"),
+		"$to_own <= $own.rad" ];
 }
 
 sub plain_condition
 {
 	my (@aliases) = @_;
 	my ($a, $b) = ($aliases[-1], pick(@aliases));
-	return pick("$a.id % " . pick(2, 3, 7) . ' = 1', "$a.grp = " . roll_between(0, 6), "$a.ok", "$a.k > " . pick(0 .. 12), "$a.fp IS NULL",
-		"$a.fp IS NOT NULL", "$a.id < " . pick(20, 60, 100), "$a.grp < 4", "$a.id <> $b.id", "$a.grp = $b.grp", "$a.k IS NOT NULL", "$a.ok IS NOT TRUE",
-		"$a.id BETWEEN 30 AND 100", 'true');
+	return pick(
+		"$a.id % " . pick(2, 3, 7) . ' = 1',
+		"$a.grp = " . roll_between(0, 6),
+		"$a.ok",
+		"$a.k > " . pick(0 .. 12),
+		"$a.fp IS NULL",
+		"$a.fp IS NOT NULL",
+		"$a.id < " . pick(20, 60, 100),
+		"$a.grp < 4",
+		"$a.id <> $b.id",
+		"$a.grp = $b.grp",
+		"$a.k IS NOT NULL",
+		"$a.ok IS NOT TRUE",
+		"$a.id BETWEEN 30 AND 100",
+		'true');
 }
 
 # A condition that looks at another table.
@@ -130,11 +174,17 @@ sub subquery_condition
 	return near_condition(0, @aliases) if !defined $from;
 	my $where = pair(' FROM ', $from, ' WHERE ', condition($depth - 1, 1, @aliases, $z));
 	return pick(
-		pair('EXISTS (SELECT 1', $where, ')'), pair('EXISTS (SELECT ', $where, ')'), pair('NOT EXISTS (SELECT 1', $where, ')'),
-		pair("$outer.id IN (SELECT $z.id", $where, ')'), pair("$outer.id NOT IN (SELECT $z.id", $where, ')'),
-		pair("$outer.k NOT IN (SELECT $z.k", $where, ')'), pair("$outer.grp = ANY (SELECT $z.grp", $where, ')'),
-		pair("$outer.k <= ALL (SELECT $z.grp", $where, ')'), pair('(SELECT count(*)', $where, ') ', comparison(), ' ', roll_between(0, 4)),
-		pair("(SELECT min($z.k)", $where, ") < $outer.k"), pair("($outer.id, $outer.grp) IN (SELECT $z.id, $z.grp", $where, ')'),
+		pair('EXISTS (SELECT 1', $where, ')'),
+		pair('EXISTS (SELECT ', $where, ')'),
+		pair('NOT EXISTS (SELECT 1', $where, ')'),
+		pair("$outer.id IN (SELECT $z.id", $where, ')'),
+		pair("$outer.id NOT IN (SELECT $z.id", $where, ')'),
+		pair("$outer.k NOT IN (SELECT $z.k", $where, ')'),
+		pair("$outer.grp = ANY (SELECT $z.grp", $where, ')'),
+		pair("$outer.k <= ALL (SELECT $z.grp", $where, ')'),
+		pair('(SELECT count(*)', $where, ') ', comparison(), ' ', roll_between(0, 4)),
+		pair("(SELECT min($z.k)", $where, ") < $outer.k"),
+		pair("($outer.id, $outer.grp) IN (SELECT $z.id, $z.grp", $where, ')'),
 		pair("$outer.fp IN (SELECT $z.fp", $where, ')'));
 }
 
@@ -154,16 +204,28 @@ sub condition
 		return pair(map { $_ ? ($word, $arms[$_]) : $arms[$_] } 0 .. $#arms);
 	}
 	return pair('NOT (', $sub->(0), ')') if $dice < 63;
-	return pair('CASE WHEN ', $sub->(0), ' THEN ', $sub->($loose), ' ELSE ', $sub->($loose), ' END') if $dice < 68;
-	return pair('coalesce(', $sub->(0), ', ', pick('true', 'false', plain_condition(@aliases)), ')') if $dice < 72;
-	return pair('(', $sub->(0), ') IS ', pick('TRUE', 'FALSE', 'NOT TRUE', 'NOT FALSE', 'UNKNOWN', 'NOT UNKNOWN', 'NULL', 'NOT NULL')) if $dice < 80;
-	return pair('(', $sub->(0), ') ', pick('=', '<>', 'IS DISTINCT FROM'), ' (', $sub->(0), ')') if $dice < 83;
+	return pair('CASE WHEN ', $sub->(0), ' THEN ', $sub->($loose), ' ELSE ', $sub->($loose), ' END')
+	  if $dice < 68;
+	return pair('coalesce(', $sub->(0), ', ', pick('true', 'false', plain_condition(@aliases)), ')')
+	  if $dice < 72;
+	return pair(
+		'(',
+		$sub->(0),
+		') IS ',
+		pick(
+			'TRUE', 'FALSE', 'NOT TRUE', 'NOT FALSE', 'UNKNOWN', 'NOT UNKNOWN', 'NULL', 'NOT NULL')
+	) if $dice < 80;
+	return pair('(', $sub->(0), ') ', pick('=', '<>', 'IS DISTINCT FROM'), ' (', $sub->(0), ')')
+	  if $dice < 83;
 	return subquery_condition($depth, @aliases);
 }
 
 # --- Sources: an item of FROM, and its alias; undef when the query has rows enough already.
 
-sub affordable { return grep { $tables{$_} <= $rows_left } @_ }
+sub affordable
+{
+	return grep { $tables{$_} <= $rows_left } @_;
+}
 
 sub named_source
 {
@@ -177,34 +239,67 @@ sub named_source
 sub small_source { return named_source(qw(u n u n t v_few far)) }
 
 my @columns = qw(id grp k2 k k8 kn ok rad fp w h lex);
-sub column_list { my ($alias) = @_; return commas(map { $_ eq 'w' ? [ "$alias.w", "$alias.w1, $alias.w2" ] : "$alias.$_" } @columns) }
+
+sub column_list
+{
+	my ($alias) = @_;
+	return commas(map { $_ eq 'w' ? [ "$alias.w", "$alias.w1, $alias.w2" ] : "$alias.$_" } @columns);
+}
+
 # Rows with their ball, which a set operation cannot compare.
 sub with_ball { return [ '*, hamming_ball(fp, rad) AS ball', '*' ] }
 
 sub source
 {
-	my @any = ('t', 't', 't', 'big', 'u', 'n', 'part', 'ex', 'dom', 'pl', 'pr', 'ph', 'inh', 'far', grep { /^v_/ } sort keys %tables);
+	my @any = (
+		't', 't', 't', 'big', 'u', 'n', 'part', 'ex', 'dom', 'pl', 'pr', 'ph', 'inh', 'far',
+		grep { /^v_/ } sort keys %tables);
 	my ($from, $alias, $name) = named_source(@any);
 	return ($from, $alias) if !defined $from || chance(0.72);
 	my $outer = alias();
 	my $dice = int rand 100;
+
 	# Subqueries that are pulled up, and others that are not.
-	return (pair("(SELECT * FROM ", $from, ' WHERE ', condition(1, 1, $alias), pick('', '', ' OFFSET 0'), ") $outer"), $outer) if $dice < 35;
-	return (pair("(SELECT * FROM ", $from, " ORDER BY $alias.id LIMIT ", pick(20, 50), ") $outer"), $outer) if $dice < 42;
-	return (pair('(SELECT ', with_ball(), ' FROM (SELECT DISTINCT ', column_list($alias), ' FROM ', $from, ") s) $outer"), $outer) if $dice < 50;
+	return (
+		pair(
+			"(SELECT * FROM ",
+			$from,
+			' WHERE ',
+			condition(1, 1, $alias),
+			pick('', '', ' OFFSET 0'),
+			") $outer"),
+		$outer) if $dice < 35;
+	return (pair("(SELECT * FROM ", $from, " ORDER BY $alias.id LIMIT ", pick(20, 50), ") $outer"),
+		$outer)
+	  if $dice < 42;
+	return (
+		pair(
+			'(SELECT ', with_ball(), ' FROM (SELECT DISTINCT ',
+			column_list($alias), ' FROM ', $from, ") s) $outer"),
+		$outer) if $dice < 50;
 	if ($dice < 75)
 	{
 		my ($second, $second_alias) = named_source(qw(u n t pl inh v_few));
 		return ($from, $alias) if !defined $second;
 		my $word = pick('UNION ALL', 'UNION ALL', 'UNION ALL', 'UNION', 'EXCEPT', 'INTERSECT');
 		my @lists = map { column_list($_) } $alias, $second_alias;
-		my @where = map { chance(0.5) ? pair(' WHERE ', condition(1, 1, $_)) : '' } $alias, $second_alias;
-		return (pair('(SELECT ', with_ball(), ' FROM (SELECT ', $lists[0], ' FROM ', $from, $where[0], " $word SELECT ", $lists[1], ' FROM ', $second,
-			$where[1], ") s) $outer"), $outer);
+		my @where = map { chance(0.5) ? pair(' WHERE ', condition(1, 1, $_)) : '' } $alias,
+		  $second_alias;
+		return (
+			pair(
+				'(SELECT ', with_ball(), ' FROM (SELECT ', $lists[0],
+				' FROM ', $from, $where[0], " $word SELECT ",
+				$lists[1], ' FROM ', $second, $where[1],
+				") s) $outer"),
+			$outer);
 	}
 	my $cte = "c$outer";
-	push @ctes, pair("$cte AS ", pick('', 'MATERIALIZED ', 'NOT MATERIALIZED '), '(SELECT * FROM ', $from,
-		chance(0.5) ? pair(' WHERE ', condition(1, 1, $alias)) : '', ')');
+	push @ctes,
+	  pair(
+		"$cte AS ",
+		pick('', 'MATERIALIZED ', 'NOT MATERIALIZED '),
+		'(SELECT * FROM ',
+		$from, chance(0.5) ? pair(' WHERE ', condition(1, 1, $alias)) : '', ')');
 	return (pair("$cte $outer"), $outer);
 }
 
@@ -221,24 +316,39 @@ sub from_clause
 		my ($next, $alias) = source();
 		last if !defined $next;
 		my $dice = int rand 100;
-		my $on = sub { pair(' ON ', chance(0.6) ? near_condition(1, @aliases, $alias) : condition(2, 1, @aliases, $alias)) };
+		my $on = sub {
+			pair(
+				' ON ',
+				chance(0.6)
+				? near_condition(1, @aliases, $alias)
+				: condition(2, 1, @aliases, $alias));
+		};
+
 		# What is after a comma cannot be joined ON what is before it.
-		if ($dice < 14) { $from = pair($from, $joined == $count && chance(0.7) ? ', ' : ' CROSS JOIN ', $next) }
+		if ($dice < 14)
+		{
+			$from = pair($from, $joined == $count && chance(0.7) ? ', ' : ' CROSS JOIN ', $next);
+		}
 		elsif ($dice < 40) { $from = pair($from, ' JOIN ', $next, $on->()) }
 		elsif ($dice < 62) { $from = pair($from, ' LEFT JOIN ', $next, $on->()) }
 		elsif ($dice < 72) { $from = pair($from, ' RIGHT JOIN ', $next, $on->()) }
+
 		# FULL joins need something to hash or merge by.
 		elsif ($dice < 80)
 		{
 			my $more = chance(0.5) ? pair(' AND ', near_condition(1, $alias)) : '';
-			$from = pair($from, ' FULL JOIN ', $next, " ON $first." . pick('id', 'grp') . " = $alias.grp", $more);
+			$from = pair($from, ' FULL JOIN ', $next,
+				" ON $first." . pick('id', 'grp') . " = $alias.grp", $more);
 		}
 		else
 		{
 			my $outer = alias();
 			my $join = pick([ ' CROSS JOIN LATERAL ', '' ], [ ' LEFT JOIN LATERAL ', ' ON true' ]);
 			my $limit = chance(0.5) ? " ORDER BY $alias.id LIMIT " . pick(1, 3, 50) : '';
-			$from = pair($from, $join->[0], '(SELECT * FROM ', $next, ' WHERE ', near_condition(1, @aliases, $alias), $limit, ") $outer", $join->[1]);
+			$from = pair(
+				$from, $join->[0], '(SELECT * FROM ',
+				$next, ' WHERE ', near_condition(1, @aliases, $alias),
+				$limit, ") $outer", $join->[1]);
 			$alias = $outer;
 		}
 		push @aliases, $alias;
@@ -254,7 +364,8 @@ sub outputs
 	my @list = map { "$_.id" } @aliases;
 	my $last = $aliases[-1];
 	my $kind = kind();
-	push @list, pair('', distance(column($kind, $last), centre($kind, @aliases)), '') if chance(0.25);
+	push @list, pair('', distance(column($kind, $last), centre($kind, @aliases)), '')
+	  if chance(0.25);
 	push @list, pair('(', condition(1, 0, @aliases), ')') if $conditions && chance(0.2);
 	push @list, [ "$last.fp::bigint", "$last.fp" ] if chance(0.1);
 	return map { pair($list[$_], ' AS o' . $_) } 0 .. $#list;
@@ -266,8 +377,11 @@ sub nearest
 	my ($from, $where, @aliases) = @_;
 	my $kind = kind();
 	my $x = column($kind, $aliases[-1]);
-	my @by = map { my $y = $_ ? literal($kind) : chance(0.7) ? literal($kind) : centre($kind, @aliases);
-		[ "$x->{ours} <~> " . ($kind eq 'h' ? $y->{ours} : "($y->{ours})::$types{$kind}"), plain_distance($x, $y) ] } 0 .. (chance(0.15) ? 1 : 0);
+	my @by = map {
+		my $y = $_ ? literal($kind) : chance(0.7) ? literal($kind) : centre($kind, @aliases);
+		[   "$x->{ours} <~> " . ($kind eq 'h' ? $y->{ours} : "($y->{ours})::$types{$kind}"),
+			plain_distance($x, $y) ]
+	} 0 .. (chance(0.15) ? 1 : 0);
 	my $list = commas(@by);
 	my $limit = pick('', ' LIMIT 1', ' LIMIT 10', ' LIMIT 10 OFFSET 3', ' LIMIT 100', ' LIMIT 0');
 	return pair('SELECT ', $list, ' FROM ', $from, $where, ' ORDER BY ', $list, $limit);
@@ -283,19 +397,63 @@ sub select_statement
 	return ({ ordered => 1 }, nearest($from, $where, @aliases)) if $dice < 13;
 	my $query = pair('SELECT ', commas(outputs(1, @aliases)), ' FROM ', $from, $where);
 	return ({}, $query) if $dice < 62;
-	return ({ ordered => 1 }, pair($query, ' ORDER BY ', join(', ', map { "$_.id" } @aliases), ' LIMIT 20')) if $dice < 67 && @aliases == 1 && $from->[0] =~ /^eq\.(?:t|u|n|big|pl|ex) /;
+	return ({ ordered => 1 },
+		pair($query, ' ORDER BY ', join(', ', map { "$_.id" } @aliases), ' LIMIT 20'))
+	  if $dice < 67 && @aliases == 1 && $from->[0] =~ /^eq\.(?:t|u|n|big|pl|ex) /;
 	my $distance = distance(column($kind, $last), centre($kind, @aliases));
-	return ({}, pair("SELECT count(*) AS o0, count($aliases[0].k) AS o1, sum($last.id) AS o2 FROM ", $from, $where)) if $dice < 73;
-	return ({}, pair('SELECT count(*) FILTER (WHERE ', condition(1, 0, @aliases), ') AS o0, min(', $distance, ') AS o1 FROM ', $from, $where)) if $dice < 78;
-	return ({}, pair("SELECT $last.grp AS o0, count(*) AS o1, min(", $distance, ") AS o2 FROM ", $from, $where, " GROUP BY $last.grp HAVING min(", $distance, ') ',
-		comparison(), ' ', limit_of_group($kind), chance(0.3) ? ' AND count(*) > 2' : '')) if $dice < 84;
-	return ({}, pair('SELECT DISTINCT ', $distance, " AS o0, $last.grp AS o1 FROM ", $from, $where)) if $dice < 88;
-	return ({}, pair('SELECT ', $distance, ' AS o0, count(*) AS o1 FROM ', $from, $where, ' GROUP BY 1')) if $dice < 91;
-	return ({}, pair("SELECT $last.id AS o0, rank() OVER (PARTITION BY $last.grp ORDER BY ", $distance, ') AS o1 FROM ', $from, $where)) if $dice < 95;
+	return (
+		{},
+		pair(
+			"SELECT count(*) AS o0, count($aliases[0].k) AS o1, sum($last.id) AS o2 FROM ",
+			$from, $where)) if $dice < 73;
+	return (
+		{},
+		pair(
+			'SELECT count(*) FILTER (WHERE ',
+			condition(1, 0, @aliases),
+			') AS o0, min(',
+			$distance, ') AS o1 FROM ',
+			$from, $where)) if $dice < 78;
+	return (
+		{},
+		pair(
+			"SELECT $last.grp AS o0, count(*) AS o1, min(",
+			$distance,
+			") AS o2 FROM ",
+			$from,
+			$where,
+			" GROUP BY $last.grp HAVING min(",
+			$distance,
+			') ',
+			comparison(),
+			' ',
+			limit_of_group($kind),
+			chance(0.3) ? ' AND count(*) > 2' : '')) if $dice < 84;
+	return ({}, pair('SELECT DISTINCT ', $distance, " AS o0, $last.grp AS o1 FROM ", $from, $where))
+	  if $dice < 88;
+	return ({},
+		pair('SELECT ', $distance, ' AS o0, count(*) AS o1 FROM ', $from, $where, ' GROUP BY 1'))
+	  if $dice < 91;
+	return (
+		{},
+		pair(
+			"SELECT $last.id AS o0, rank() OVER (PARTITION BY $last.grp ORDER BY ",
+			$distance, ') AS o1 FROM ',
+			$from, $where)) if $dice < 95;
 	my ($second, @others) = from_clause(1);
 	return ({}, $query) if !defined $second || @others == 0;
-	return ({}, pair("SELECT $last.id, $last.grp FROM ", $from, $where, ' ', pick('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT', 'EXCEPT ALL'),
-		" SELECT $others[-1].id, $others[-1].grp FROM ", $second, ' WHERE ', condition(1, 1, @others)));
+	return (
+		{},
+		pair(
+			"SELECT $last.id, $last.grp FROM ",
+			$from,
+			$where,
+			' ',
+			pick('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT', 'EXCEPT ALL'),
+			" SELECT $others[-1].id, $others[-1].grp FROM ",
+			$second,
+			' WHERE ',
+			condition(1, 1, @others)));
 }
 
 sub limit_of_group { return pick(0 .. 12, 20, -1, 64, '(SELECT 5)', "'7'::bigint") }
@@ -309,10 +467,23 @@ sub writing_statement
 	my @aliases = defined $other ? ($z, $alias) : ($alias);
 	my $where = pair(' WHERE ', condition(roll_between(0, 2), 1, @aliases));
 	my $check = pair('SELECT id, k, ', [ 'fp::bigint', 'fp' ], ' FROM ', from_table($name));
-	return ({ check => $check }, pair('DELETE FROM ', $target, defined $other ? (' USING ', $other) : '', $where, " RETURNING $alias.id")) if $change eq 'DELETE';
-	my $set = pick("k = $alias.grp", "ok = NOT $alias.ok", [ "fp = $alias.h::fingerprint64", "fp = $alias.h" ], 'fp = NULL', 'grp = 2');
+	return (
+		{ check => $check },
+		pair(
+			'DELETE FROM ', $target, defined $other ? (' USING ', $other) : '',
+			$where, " RETURNING $alias.id")) if $change eq 'DELETE';
+	my $set = pick(
+		"k = $alias.grp",
+		"ok = NOT $alias.ok",
+		[ "fp = $alias.h::fingerprint64", "fp = $alias.h" ],
+		'fp = NULL', 'grp = 2');
+
 	# A row that moves to another partition is written anew, whatever it is.
-	return ({ check => $check }, pair('UPDATE ', $target, ' SET ', $set, defined $other ? (' FROM ', $other) : '', $where, " RETURNING $alias.id"));
+	return (
+		{ check => $check },
+		pair(
+			'UPDATE ', $target, ' SET ', $set, defined $other ? (' FROM ', $other) : '',
+			$where, " RETURNING $alias.id"));
 }
 
 # One statement: what is known of it, and the pair. Its tables multiply to so many rows at most.

@@ -1,23 +1,43 @@
-# Rows, fingerprints and expressions for equivalence.pl, each expression twice: over our types and operators, and over bigint copies
-# with plain SQL.
+# Rows, fingerprints and expressions for equivalence.pl, each expression twice: over our types and
+# operators, and over bigint copies with plain SQL.
 #
-# A piece of SQL is a pair [ours, plain]; pair() joins pieces, and a plain string stands for both. A value is { kind, ours, plain }:
-# `plain` lists the bigint expressions, two for a fingerprint128.
+# A piece of SQL is a pair [ours, plain]; pair() joins pieces, and a string stands for both. A value
+# is { kind, ours, plain }: `plain` lists the bigint expressions, two for a fingerprint128.
 package EquivalenceValues;
 use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw(pick chance roll_between pair commas literal column centre limit distance plain_distance ball_radius from_table new_case parameters
-  arguments %types %tables @centres @wide_centres make_data rows_of hex16 signed);
+our @EXPORT = qw(pick chance roll_between pair commas literal column centre limit distance
+  plain_distance ball_radius from_table new_case parameters arguments %types %tables @centres
+  @wide_centres make_data rows_of hex16 signed);
 
 # Kinds of column: fingerprint64, fingerprint128, bigint, fingerprint64[].
-our %types = (fp => 'fingerprint64', w => 'fingerprint128', h => 'bigint', lex => 'fingerprint64[]');
+our %types =
+  (fp => 'fingerprint64', w => 'fingerprint128', h => 'bigint', lex => 'fingerprint64[]');
 
 # Tables and views, with the number of rows they have, and whether one may write to them.
 our %tables = (
-	t => 500, u => 70, big => 2500, n => 30, part => 250, ex => 200, dom => 150, pl => 200, pr => 180, ph => 150, inh => 200, far => 90,
-	v_near => 130, v_some => 330, v_few => 63, v_barrier => 330, v_all => 320, v_mixed => 230, v_top => 100, v_family => 190);
+	t => 500,
+	u => 70,
+	big => 2500,
+	n => 30,
+	part => 250,
+	ex => 200,
+	dom => 150,
+	pl => 200,
+	pr => 180,
+	ph => 150,
+	inh => 200,
+	far => 90,
+	v_near => 130,
+	v_some => 330,
+	v_few => 63,
+	v_barrier => 330,
+	v_all => 320,
+	v_mixed => 230,
+	v_top => 100,
+	v_family => 190);
 
 sub width { return $_[0] eq 'w' ? 128 : 64 }
 
@@ -35,14 +55,24 @@ sub pair
 	return \@sides;
 }
 
-sub commas { my @pieces = @_; return pair(map { $_ ? (', ', $pieces[$_]) : $pieces[$_] } 0 .. $#pieces) }
+sub commas
+{
+	my @pieces = @_;
+	return pair(map { $_ ? (', ', $pieces[$_]) : $pieces[$_] } 0 .. $#pieces);
+}
 
 # --- Fingerprints and rows
 
 our (@centres, @wide_centres);
 
 sub word { my $bits = 0; $bits = $bits << 16 | int rand 65536 for 1 .. 4; return $bits }
-sub flipped { my ($bits, $most) = @_; $bits ^= 1 << int rand 64 for 1 .. int rand($most + 1); return $bits }
+
+sub flipped
+{
+	my ($bits, $most) = @_;
+	$bits ^= 1 << int rand 64 for 1 .. int rand($most + 1);
+	return $bits;
+}
 sub signed { return unpack 'q', pack 'Q', $_[0] }
 sub hex16 { return sprintf '%016x', $_[0] }
 
@@ -72,23 +102,30 @@ sub rows_of
 	return map {
 		my $fp = near_word(9);
 		my $wide = chance(0.06) ? [ '\N', '\N' ] : [ map { signed($_) } @{ near_wide(8) } ];
-		my @elements = map { $or_null->(0.08, signed(near_word(9))) } 1 .. roll_between(chance(0.05) ? 0 : 1, 3);
+		my @elements =
+		  map { $or_null->(0.08, signed(near_word(9))) } 1 .. roll_between(chance(0.05) ? 0 : 1, 3);
 		s/\\N/NULL/ for @elements;
-		join("\t",
-			$_, $or_null->(0.05, int rand 7),
+		join(
+			"\t", $_,
+			$or_null->(0.05, int rand 7),
 			$or_null->(0.08, pick(@small, 32767, -32768, 64, 128)),
 			$or_null->(0.08, pick(@small, @small, 63, 64, 65, 127, 128, 2147483647, -2147483648)),
-			$or_null->(0.08, pick(@small, @small, 64, 128, 4294967299, '9223372036854775807', '-9223372036854775808')),
+			$or_null->(
+				0.08,
+				pick(
+					@small, @small, 64, 128, 4294967299, '9223372036854775807',
+					'-9223372036854775808')),
 			$or_null->(0.08, pick(@small, 3.5, 2.999, -0.5, '1e30', 'NaN')),
 			$or_null->(0.1, chance(0.7) ? 't' : 'f'),
 			$or_null->(0.05, pick(0 .. 12, 20, 64)),
-			$or_null->(0.07, signed($fp)), @$wide,
+			$or_null->(0.07, signed($fp)),
+			@$wide,
 			$or_null->(0.07, signed(chance(0.5) ? flipped($fp, 2) : near_word(9))),
 			$or_null->(0.05, '{' . join(',', @elements) . '}'))
 	} 1 .. $count;
 }
 
-# --- A case's parameters: for each what it is declared as on either side, and how its arguments are made.
+# --- A case's parameters: their types on either side, and how their arguments are made.
 
 my $case;
 sub new_case { $case = { parameters => [], counts => [ 0, 0 ], allowed => $_[0] }; return }
@@ -100,7 +137,8 @@ sub parameter
 	my @names = ([], []);
 	for my $side (0, 1)
 	{
-		push @{ $names[$side] }, '$' . ++$case->{counts}[$side] for @{ $case->{parameters}[-1]{types}[$side] };
+		push @{ $names[$side] }, '$' . ++$case->{counts}[$side]
+		  for @{ $case->{parameters}[-1]{types}[$side] };
 	}
 	return @names;
 }
@@ -108,11 +146,17 @@ sub parameter
 # The declared types, and the arguments of one call.
 sub parameters
 {
-	my @types = map { my $side = $_; join ', ', map { @{ $_->{types}[$side] } } @{ $case->{parameters} } } 0, 1;
+	my @types = map {
+		my $side = $_;
+		join ', ', map { @{ $_->{types}[$side] } } @{ $case->{parameters} }
+	} 0, 1;
 	return \@types;
 }
 
-sub arguments { return commas(map { $_->{make}->() } @{ $case->{parameters} }) }
+sub arguments
+{
+	return commas(map { $_->{make}->() } @{ $case->{parameters} });
+}
 
 # --- Values
 
@@ -123,17 +167,30 @@ sub constant
 	if ($kind eq 'w')
 	{
 		my $bits = near_wide(6);
-		return { kind => 'w', ours => "'" . join('', map { hex16($_) } @$bits) . "'", plain => [ map { $quoted->($_) } @$bits ] };
+		return {
+			kind => 'w',
+			ours => "'" . join('', map { hex16($_) } @$bits) . "'",
+			plain => [ map { $quoted->($_) } @$bits ] };
 	}
 	if ($kind eq 'lex')
 	{
-		my @elements = map { chance(0.1) ? undef : near_word(5) } 1 .. roll_between(chance(0.05) ? 0 : 1, 3);
-		return { kind => 'lex', ours => "'{" . join(',', map { defined $_ ? hex16($_) : 'NULL' } @elements) . "}'",
-			plain => [ "'{" . join(',', map { defined $_ ? signed($_) : 'NULL' } @elements) . "}'::bigint[]" ] };
+		my @elements =
+		  map { chance(0.1) ? undef : near_word(5) } 1 .. roll_between(chance(0.05) ? 0 : 1, 3);
+		return {
+			kind => 'lex',
+			ours => "'{" . join(',', map { defined $_ ? hex16($_) : 'NULL' } @elements) . "}'",
+			plain => [
+					"'{"
+				  . join(',', map { defined $_ ? signed($_) : 'NULL' } @elements)
+				  . "}'::bigint[]" ] };
 	}
+
 	# Predicates of partial indexes name the centres themselves.
 	my $bits = chance(0.25) ? $centres[ int rand 4 ] : near_word(6);
-	return { kind => $kind, ours => $kind eq 'h' ? $quoted->($bits) : "'" . hex16($bits) . "'", plain => [ $quoted->($bits) ] };
+	return {
+		kind => $kind,
+		ours => $kind eq 'h' ? $quoted->($bits) : "'" . hex16($bits) . "'",
+		plain => [ $quoted->($bits) ] };
 }
 
 sub literal
@@ -147,7 +204,10 @@ sub literal
 sub column
 {
 	my ($kind, $alias) = @_;
-	return { kind => $kind, ours => "$alias.$kind", plain => $kind eq 'w' ? [ "$alias.w1", "$alias.w2" ] : ["$alias.$kind"] };
+	return {
+		kind => $kind,
+		ours => "$alias.$kind",
+		plain => $kind eq 'w' ? [ "$alias.w1", "$alias.w2" ] : ["$alias.$kind"] };
 }
 
 # The same expression around every part of a value.
@@ -157,24 +217,38 @@ sub around
 	my $both = pair($before, '%', $after);
 	my ($ours, $plain) = map { $both->[$_] } 0, 1;
 	$ours =~ s/%/$value->{ours}/;
-	return { kind => $value->{kind}, ours => $ours, plain => [ map { my $text = $plain; $text =~ s/%/$_/; $text } @{ $value->{plain} } ] };
+	return {
+		kind => $value->{kind},
+		ours => $ours,
+		plain => [ map { my $text = $plain; $text =~ s/%/$_/; $text } @{ $value->{plain} } ] };
 }
 
 # Two values of one kind in one expression.
 sub combined
 {
 	my ($form, $x, $y) = @_;
-	return { kind => $x->{kind}, ours => sprintf($form, $x->{ours}, $y->{ours}),
-		plain => [ map { sprintf $form, $x->{plain}[$_], $y->{plain}[$_] } 0 .. $#{ $x->{plain} } ] };
+	return {
+		kind => $x->{kind},
+		ours => sprintf($form, $x->{ours}, $y->{ours}),
+		plain => [ map { sprintf $form, $x->{plain}[$_], $y->{plain}[$_] } 0 .. $#{ $x->{plain} } ]
+	};
 }
 
 # The schema's name in a piece that is a table.
 sub from_table { my ($name) = @_; return [ "eq.$name", "plain.$name" ] }
 
-sub null_value { my ($kind) = @_; my $plain = $kind eq 'lex' ? 'NULL::bigint[]' : 'NULL::bigint';
-	return { kind => $kind, ours => "NULL::$types{$kind}", plain => [ ($plain) x ($kind eq 'w' ? 2 : 1) ] } }
+sub null_value
+{
+	my ($kind) = @_;
+	my $plain = $kind eq 'lex' ? 'NULL::bigint[]' : 'NULL::bigint';
+	return {
+		kind => $kind,
+		ours => "NULL::$types{$kind}",
+		plain => [ ($plain) x ($kind eq 'w' ? 2 : 1) ] };
+}
 
-# What a distance is measured to. The aliases are those of the tables that can be named here; the last is the one that is indexed.
+# What a distance is measured to. The aliases are those that can be named here; the last is that of
+# the column that it is compared with.
 sub centre
 {
 	my ($kind, @aliases) = @_;
@@ -182,20 +256,36 @@ sub centre
 	return column($kind, $other) if defined $other && chance(0.6);
 	if ($case->{allowed} && chance(0.5))
 	{
-		my ($ours, $plain) = parameter([ $types{$kind} ], [ $kind eq 'w' ? ('bigint', 'bigint') : $kind eq 'lex' ? 'bigint[]' : 'bigint' ],
-			sub { my $v = chance(0.06) ? null_value($kind) : literal($kind); return [ $v->{ours}, join(', ', @{ $v->{plain} }) ] });
+		my ($ours, $plain) = parameter(
+			[ $types{$kind} ],
+			[ $kind eq 'w' ? ('bigint', 'bigint') : $kind eq 'lex' ? 'bigint[]' : 'bigint' ],
+			sub {
+				my $v = chance(0.06) ? null_value($kind) : literal($kind);
+				return [ $v->{ours}, join(', ', @{ $v->{plain} }) ];
+			});
 		return { kind => $kind, ours => $ours->[0], plain => $plain };
 	}
 	my $dice = int rand 100;
 	return chance(0.5) ? literal($kind) : constant($kind) if $dice < 58;
 	my $row = roll_between(1, 30);
-	return around(column($kind, 'z'), pair('(SELECT ', ''), pair(' FROM ', from_table(pick('n', 'u', 't')), " z WHERE z.id = $row)")) if $dice < 72;
+	return around(
+		column($kind, 'z'),
+		pair('(SELECT ', ''),
+		pair(' FROM ', from_table(pick('n', 'u', 't')), " z WHERE z.id = $row)")) if $dice < 72;
 	my $id = pick(@aliases) . '.grp';
-	return around(column($kind, 'z'), '(SELECT ', pair(' FROM ', from_table(pick('n', 'u')), " z WHERE z.id = $id)")) if $dice < 77;
+	return around(column($kind, 'z'),
+		'(SELECT ', pair(' FROM ', from_table(pick('n', 'u')), " z WHERE z.id = $id)"))
+	  if $dice < 77;
 	return null_value($kind) if $dice < 80;
-	return combined('coalesce(%s, %s)', column($kind, pick(@aliases)), literal($kind)) if $dice < 84;
-	return combined('CASE WHEN ' . pick(@aliases) . ".id & 1 = 0 THEN %s ELSE %s END", column($kind, pick(@aliases)), literal($kind)) if $dice < 88;
-	return around(literal($kind), 'plain.' . pick('unsteady', 'steady', 'parallel') . '(', ')') if $dice < 93;
+	return combined('coalesce(%s, %s)', column($kind, pick(@aliases)), literal($kind))
+	  if $dice < 84;
+	return combined(
+		'CASE WHEN ' . pick(@aliases) . ".id & 1 = 0 THEN %s ELSE %s END",
+		column($kind, pick(@aliases)),
+		literal($kind)) if $dice < 88;
+	return around(literal($kind), 'plain.' . pick('unsteady', 'steady', 'parallel') . '(', ')')
+	  if $dice < 93;
+
 	if ($dice < 97 && $kind =~ /^(fp|h)$/)
 	{
 		my $value = column($kind eq 'fp' ? 'h' : 'fp', pick(@aliases));
@@ -211,28 +301,52 @@ sub limit
 	my ($kind, @aliases) = @_;
 	my $width = width($kind);
 	my @near = (0 .. 12, 16, 20, 24);
-	my $number = chance(0.85) ? pick(@near) : pick(-1, -5, -2147483648, $width - 1, $width, $width + 1, 100, 1000, 2147483647);
+	my $number =
+		chance(0.85)
+	  ? pick(@near)
+	  : pick(-1, -5, -2147483648, $width - 1, $width, $width + 1, 100, 1000, 2147483647);
 	my $alias = pick(@aliases);
 	my $type = pick(qw(smallint integer bigint numeric));
 	if ($case->{allowed} && chance(0.6))
 	{
-		my @names = parameter([$type], [$type], sub {
-			my $value = chance(0.08) ? 'NULL' : chance(0.15) ? pick(-1, 63, 64, 65, 128, 30000) : pick(@near);
-			return $value eq 'NULL' ? $value : "'$value'::$type";
-		});
+		my @names = parameter(
+			[$type],
+			[$type],
+			sub {
+				my $value =
+					chance(0.08) ? 'NULL'
+				  : chance(0.15) ? pick(-1, 63, 64, 65, 128, 30000)
+				  : pick(@near);
+				return $value eq 'NULL' ? $value : "'$value'::$type";
+			});
 		return [ map { $_->[0] } @names ];
 	}
 	my $dice = int rand 100;
 	return "$number" if $dice < 30;
-	if ($dice < 40) { $number = pick(@near, -1, 64, 32767) if $type eq 'smallint'; return "'$number'::$type" }
-	return pick("'3.5'::numeric", "'-0.5'::numeric", '4.0::real', '5.25::float8', "'NaN'::float8", "'1e20'::float8", "'9223372036854775807'::bigint",
-		"'-9223372036854775808'::bigint") if $dice < 44;
+	if ($dice < 40)
+	{
+		$number = pick(@near, -1, 64, 32767) if $type eq 'smallint';
+		return "'$number'::$type";
+	}
+	return pick(
+		"'3.5'::numeric", "'-0.5'::numeric",
+		'4.0::real', '5.25::float8',
+		"'NaN'::float8", "'1e20'::float8",
+		"'9223372036854775807'::bigint", "'-9223372036854775808'::bigint") if $dice < 44;
 	return 'NULL::' . $type if $dice < 46;
 	return "$alias." . pick('k', 'k', 'k2', 'k8', 'kn') if $dice < 62;
 	return "(SELECT $number)" if $dice < 67;
 	return pair('(SELECT max(z.grp) FROM ', from_table('n'), ' z)') if $dice < 70;
-	return pair("(SELECT z.", pick('k', 'k2', 'k8'), ' FROM ', from_table(pick('n', 'u')), ' z WHERE z.id = ' . roll_between(1, 30) . ')') if $dice < 74;
-	return pair("(SELECT z.", pick('k', 'k2', 'k8'), ' FROM ', from_table(pick('n', 'u')), " z WHERE z.id = $alias.grp)") if $dice < 77;
+	return pair(
+		"(SELECT z.", pick('k', 'k2', 'k8'),
+		' FROM ',
+		from_table(pick('n', 'u')),
+		' z WHERE z.id = ' . roll_between(1, 30) . ')') if $dice < 74;
+	return pair(
+		"(SELECT z.", pick('k', 'k2', 'k8'),
+		' FROM ',
+		from_table(pick('n', 'u')),
+		" z WHERE z.id = $alias.grp)") if $dice < 77;
 	return "plain.unsteady($number)" if $dice < 80;
 	return 'plain.' . pick('steady', 'parallel') . '(' . pick(@near) . "::$type)" if $dice < 84;
 	return "$alias.grp " . pick('+', '-', '*') . ' ' . pick(0 .. 5) if $dice < 89;
@@ -256,7 +370,10 @@ sub plain_distance
 {
 	my ($x, $y) = @_;
 	return "plain.least($x->{plain}[0], $y->{plain}[0])" if $x->{kind} eq 'lex';
-	return '(' . join(' + ', map { "plain.d($x->{plain}[$_], $y->{plain}[$_])" } 0 .. $#{ $x->{plain} }) . ')';
+	return
+		'('
+	  . join(' + ', map { "plain.d($x->{plain}[$_], $y->{plain}[$_])" } 0 .. $#{ $x->{plain} })
+	  . ')';
 }
 
 sub distance
@@ -264,6 +381,7 @@ sub distance
 	my ($x, $y) = @_;
 	($x, $y) = ($y, $x) if chance(0.4);
 	my ($a, $b) = ($x->{ours}, $y->{ours});
+
 	# Of two literals that do not say their type the text is compared, or the type is unknown.
 	my $typed = $a =~ /^'[^:]*'$/ && $b =~ /^'[^:]*'$/;
 	$a .= "::$types{$x->{kind}}" if $typed;
@@ -271,7 +389,8 @@ sub distance
 	if (chance(0.05) && $x->{kind} =~ /^(fp|h)$/)
 	{
 		my $type = pick($x->{kind} eq 'fp' ? 'bigint' : 'fingerprint64', 'bit(64)');
-		$ours = "hamming(($x->{ours})::$types{$x->{kind}}::$type, ($y->{ours})::$types{$x->{kind}}::$type)";
+		$ours =
+		  "hamming(($x->{ours})::$types{$x->{kind}}::$type, ($y->{ours})::$types{$x->{kind}}::$type)";
 	}
 	return [ $ours, plain_distance($x, $y) ];
 }
