@@ -61,8 +61,8 @@ CREATE TABLE eq.pl3 PARTITION OF eq.pl DEFAULT;
 CREATE TABLE eq.pr (LIKE eq.t) PARTITION BY RANGE (id);
 CREATE TABLE eq.pr1 PARTITION OF eq.pr FOR VALUES FROM (MINVALUE) TO (60);
 CREATE TABLE eq.pr2 (fp fingerprint64, gone text, w fingerprint128, lex fingerprint64[],
-  ball hamming_ball64, h bigint, grp integer, k2 smallint, rad integer, k integer, k8 bigint, kn numeric,
-  ok boolean, id integer);
+  ball hamming_ball64, h bigint, grp integer, k2 smallint, rad integer, k integer, k8 bigint,
+  kn numeric, ok boolean, id integer);
 ALTER TABLE eq.pr2 DROP COLUMN gone;
 ALTER TABLE eq.pr ATTACH PARTITION eq.pr2 FOR VALUES FROM (60) TO (120);
 CREATE TABLE eq.pr3 PARTITION OF eq.pr FOR VALUES FROM (120) TO (MAXVALUE);

@@ -1,7 +1,7 @@
 # An index never changes what a role may do. The extension is in a schema of its own, on which one
-# role has USAGE and another has not; what others made for them (views, functions, policies, triggers)
-# they use over a table with indexes, with the rewrite on and off, and over the same table without an
-# index: the same rows, or the same error.
+# role has USAGE and another has not; what others made for them (views, functions, policies,
+# triggers) they use over a table with indexes, with the rewrite on and off, and over the same table
+# without an index: the same rows, or the same error.
 use strict;
 use warnings;
 use FindBin;
