@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the test suites, all or those named (core, golden, build, regress, isolation, tap), and ends with "N passed, N failed".
+# Runs the test suites, all or those named (core, golden, build, regress, least, isolation, tap), and ends with "N passed, N failed".
 # Logs stay in target/logs; what the server tests leave behind, in target/ or the working directory named there.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 # What is shipped goes through the soak; everyday tests run a library that checks the order of its locks as well.
 case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
-suites=${*:-core golden build regress isolation tap}
+suites=${*:-core golden build regress least isolation tap}
 logs=$top/target/logs
 mkdir -p "$logs"
 passed=0 failed=0
@@ -58,16 +58,16 @@ suite_build() {
   report build "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
 }
 
-# regression SUITE PROGRAM INPUT-PATTERN ARGUMENT...: pg_regress or its sibling over tests/SUITE.
+# regression SUITE DIRECTORY PROGRAM INPUT-PATTERN ARGUMENT...: pg_regress or its sibling over tests/DIRECTORY.
 regression() {
-  local suite=$1 program=$2 pattern=$3 log=$logs/$1.log status=0 names total bad out=$run/$1
-  shift 3
-  [ -d "$run/tests/$suite" ] || return 0
-  names=$(find "$run/tests/$suite" -path "*/$pattern" | sort | sed -E 's|.*/||; s|\.[a-z]+$||')
+  local suite=$1 directory=$run/tests/$2 program=$3 pattern=$4 log=$logs/$1.log status=0 names total bad out=$run/$1
+  shift 4
+  [ -d "$directory" ] || return 0
+  names=$(find "$directory" -path "*/$pattern" | sort | sed -E 's|.*/||; s|\.[a-z]+$||')
   [ -n "$names" ] || return 0
   # shellcheck disable=SC2086 # one word a test
-  as_server "$pgxs_test/$program" --inputdir="$run/tests/$suite" --outputdir="$out" --bindir="$bindir" \
-    --host="$socket" --user=postgres --encoding=UTF8 --load-extension=pg_simhash "$@" $names >"$log" 2>&1 || status=$?
+  as_server "$pgxs_test/$program" --inputdir="$directory" --outputdir="$out" --bindir="$bindir" \
+    --host="$socket" --encoding=UTF8 "$@" $names >"$log" 2>&1 || status=$?
   total=$(sum 'All [0-9]+ tests' "$log")
   bad=$({ grep -oE '[0-9]+ of [0-9]+ tests failed' "$log" || true; } | cut -d' ' -f1)
   if [ -n "$bad" ]; then total=$(sum 'of [0-9]+ tests failed' "$log"); fi
@@ -81,22 +81,38 @@ regression() {
   report "$suite" $((total - ${bad:-0})) "$(at_least_one_if $status "${bad:-0}")"
 }
 
-suite_regress() { regression regress regress/pg_regress 'sql/*.sql'; }
+as_superuser=(--user=postgres --load-extension=pg_simhash)
+suite_regress() { regression regress regress regress/pg_regress 'sql/*.sql' "${as_superuser[@]}"; }
+
+# The regression tests once more, by a role that owns nothing of the extension, which lives in a schema of its own; but for
+# those with a line `-- superuser only: why`.
+suite_least() {
+  cp -R "$run/tests/regress" "$run/tests/least"
+  { grep -lZ '^-- superuser only: ' "$run"/tests/least/sql/*.sql || true; } | xargs -0r rm
+  if ! as_server psql -X -q -v ON_ERROR_STOP=1 -h "$socket" -U postgres -d postgres -f "$run/tests/least.sql" >"$logs/least.log" 2>&1; then
+    tail -n 20 "$logs/least.log"
+    report least 0 1
+    return
+  fi
+  regression least least regress/pg_regress 'sql/*.sql' --user=regress_simhash_least --use-existing --dbname=least
+}
+
 suite_isolation() {
   if [ "$pg_major" -eq 13 ] && [ ! -x "$pgxs_test/isolation/pg_isolation_regress" ]; then
     say "isolation: not run, for PostgreSQL 13 does not install its isolation tester"
     return
   fi
-  regression isolation isolation/pg_isolation_regress 'specs/*.spec'
+  regression isolation isolation isolation/pg_isolation_regress 'specs/*.spec' "${as_superuser[@]}"
 }
 
 suite_tap() {
   local log=$logs/tap.log status=0
-  any=$(find tests/tap -name '*.pl' -print -quit)
-  [ -n "$any" ] || return 0
+  local tests=("$run"/tests/tap/*.pl)
+  # To repeat the failure of one.
+  if [ -n "${ONLY:-}" ]; then tests=("$run/tests/tap/$ONLY.pl"); fi
   as_server env PG_REGRESS="$pgxs_test/regress/pg_regress" PG_TEST_EXTRA="${PG_TEST_EXTRA:-}" TESTDIR="$run" \
     TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" PERL_TEST_HARNESS_DUMP_TAP="$run/tap" \
-    perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "$run"/tests/tap/*.pl >"$log" 2>&1 || status=$?
+    perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "${tests[@]}" >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then grep -vE '\.\. ok *$|^ok|^# ?$' "$log" | tail -n 60; fi
   report tap "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
 }
@@ -131,7 +147,7 @@ prepare_server
 for suite in $suites; do
   started=$SECONDS
   case $suite in
-    regress | isolation)
+    regress | least | isolation)
       [ -n "${socket:-}" ] || start_cluster test-cluster "max_prepared_transactions = 5"
       ;;
   esac

@@ -3,8 +3,10 @@
 \set SHOW_CONTEXT never
 \pset null -
 
+-- The extension may be in another schema than public.
+SELECT 'dedup, ' || current_setting('search_path') AS path \gset
 CREATE SCHEMA dedup;
-SET search_path = dedup, public;
+SET search_path = :path;
 
 -- skip: within 3 of what is there
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp fingerprint64);
@@ -240,7 +242,7 @@ INSERT INTO parent VALUES (3, 'ffff000000000000');
 INSERT INTO child VALUES (4, 'ffff000000000001');
 
 -- whoever may insert need not see the rows, nor is told about them
-CREATE ROLE dedup_writer;
+CREATE ROLE dedup_writer ROLE CURRENT_USER;
 GRANT USAGE ON SCHEMA dedup TO dedup_writer;
 GRANT INSERT ON strict, doc TO dedup_writer;
 SET ROLE dedup_writer;
@@ -249,7 +251,7 @@ INSERT INTO dedup.strict VALUES (100, '0000000000000001');
 INSERT INTO dedup.strict VALUES (101, 'f0f0f0f0f0f0f0f0');
 INSERT INTO dedup.doc (id, body) VALUES (102, 'the cat sat on the mat and looked at the moon');
 RESET ROLE;
-SET search_path = dedup, public;
+SET search_path = :path;
 GRANT SELECT (id) ON strict TO dedup_writer;
 SET ROLE dedup_writer;
 INSERT INTO dedup.strict VALUES (100, '0000000000000001');

@@ -98,15 +98,20 @@ COMMIT;
 SELECT * FROM deferred;
 
 -- Inspection of what is no simhash index.
-SELECT simhash_index_check('pg_class_oid_index');
+CREATE TABLE ordinary (id integer PRIMARY KEY);
+SELECT simhash_index_check('ordinary_pkey');
+DROP TABLE ordinary;
 SELECT * FROM simhash_index_info('pg_class');
 
 -- An index is checked by its owner, without the rights of whoever asks: an index's functions are its owner's.
-CREATE ROLE regress_simhash_owner;
-CREATE ROLE regress_simhash_other;
+CREATE ROLE regress_simhash_owner ROLE CURRENT_USER;
+CREATE ROLE regress_simhash_other ROLE CURRENT_USER;
+-- Whoever names the extension's functions needs USAGE on their schema.
+SELECT extnamespace::regnamespace AS home FROM pg_extension WHERE extname = 'pg_simhash' \gset
+GRANT USAGE ON SCHEMA :home TO regress_simhash_owner, regress_simhash_other;
 CREATE FUNCTION who(fp fingerprint64) RETURNS fingerprint64 IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE WARNING 'runs with the rights of %', current_user;
+  RAISE WARNING 'runs with the rights of %', CASE WHEN current_user = session_user THEN 'the session' ELSE current_user END;
   RETURN fp;
 END $$;
 CREATE TABLE owned (fp fingerprint64);
@@ -143,6 +148,7 @@ SELECT rows FROM simhash_index_info('owned_fp');
 RESET ROLE;
 DROP TABLE owned;
 DROP FUNCTION who;
+REVOKE USAGE ON SCHEMA :home FROM regress_simhash_owner, regress_simhash_other;
 DROP ROLE regress_simhash_owner, regress_simhash_other;
 
 -- A tree of several levels: spilled builds are the same as others.

@@ -54,7 +54,10 @@ SELECT imatch('the cat sat', 'ten', 0.8, 0.4);
 SELECT imatch('the cat sat', 'ten', 'NaN', 0.4);
 
 -- whoever may not read models
-CREATE ROLE methods_reader;
+CREATE ROLE methods_reader ROLE CURRENT_USER;
+-- Whoever names the extension's functions needs USAGE on their schema.
+SELECT extnamespace::regnamespace AS home FROM pg_extension WHERE extname = 'pg_simhash' \gset
+GRANT USAGE ON SCHEMA :home TO methods_reader;
 SET ROLE methods_reader;
 SELECT esimhash('the cat', 'ten') IS NOT NULL AS reads;
 SELECT simhash_train('mine', 'SELECT ''a''');
@@ -66,6 +69,7 @@ SET ROLE methods_reader;
 SELECT esimhash('the cat', 'ten');
 RESET ROLE;
 GRANT SELECT ON simhash_model TO PUBLIC;
+REVOKE USAGE ON SCHEMA :home FROM methods_reader;
 DROP ROLE methods_reader;
 BEGIN READ ONLY;
 SELECT simhash_train('mine', 'SELECT (1 / 0)::text');

@@ -172,7 +172,10 @@ EXPLAIN (COSTS OFF) SELECT id FROM planner_p WHERE hamming(fp, '0123456789abcdef
 SELECT * FROM both_ways($$SELECT a.id, b.id FROM planner_p a JOIN planner_p b ON hamming(a.fp, b.fp) <= 3 WHERE a.id <= 1000$$);
 
 -- row-level security: the condition cannot leak, so the index serves it
-CREATE ROLE planner_tenant;
+CREATE ROLE planner_tenant ROLE CURRENT_USER;
+-- Whoever names the extension's functions needs USAGE on their schema.
+SELECT extnamespace::regnamespace AS home FROM pg_extension WHERE extname = 'pg_simhash' \gset
+GRANT USAGE ON SCHEMA :home TO planner_tenant;
 CREATE TABLE planner_probe AS SELECT id, fp FROM planner_t WHERE id <= 3;
 ANALYZE planner_probe;
 GRANT SELECT ON planner_t, planner_probe TO planner_tenant;
@@ -193,4 +196,5 @@ EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming(fp, '0123456789abcdef
 
 DROP TABLE planner_t, planner_p, planner_tiny, planner_probe CASCADE;
 DROP FUNCTION both_ways;
+REVOKE USAGE ON SCHEMA :home FROM planner_tenant;
 DROP ROLE planner_tenant;
