@@ -1,5 +1,6 @@
 -- The trigger simhash_dedup and rows that move to another partition: the insertion that a move ends with is let pass, and
 -- no other one is.
+-- superuser only: it sets session_replication_role
 \set SHOW_CONTEXT never
 \pset null -
 CREATE SCHEMA dedup_moves;

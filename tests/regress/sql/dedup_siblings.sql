@@ -4,7 +4,8 @@
 \pset null -
 SET client_min_messages = warning;
 CREATE SCHEMA dedup_siblings;
-SET search_path = dedup_siblings, public;
+SELECT 'dedup_siblings, ' || current_setting('search_path') AS path \gset
+SET search_path = :path;
 
 -- a key's name says nothing of its type: text, bigint and numeric below one parent, in both directions
 CREATE TABLE news (fp fingerprint64);

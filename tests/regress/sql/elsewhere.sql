@@ -1,4 +1,5 @@
 -- Tables whose rows are elsewhere: an index of an empty parent does not answer with nothing.
+-- superuser only: it makes a table in pg_catalog
 CREATE TABLE parent (id integer, fp fingerprint64);
 CREATE INDEX parent_fp ON parent USING simhash (fp);
 SELECT * FROM simhash_pairs('parent_fp', 3);

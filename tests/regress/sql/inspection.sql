@@ -1,4 +1,5 @@
 -- simhash_index_info and simhash_index_check of temporary and of invalid indexes.
+-- superuser only: it changes pg_index
 CREATE FUNCTION random64(seed text) RETURNS fingerprint64 IMMUTABLE LANGUAGE sql
   AS $$ SELECT left(md5(seed), 16)::fingerprint64 $$;
 

@@ -1,5 +1,6 @@
 -- Nobody lends rights: whatever another's relation brings to run, it never runs as the superuser who called a function of this
 -- extension on it.
+-- superuser only: it is about a superuser
 CREATE ROLE regress_trapper;
 CREATE SCHEMA trap AUTHORIZATION regress_trapper;
 SET ROLE regress_trapper;

@@ -1,4 +1,5 @@
 -- What the planner is told of costs and rows: a radius counts wherever its centre comes from, and estimators take operands of any type.
+-- superuser only: operators name estimators
 \set SHOW_CONTEXT never
 -- Eight clusters, whose members are 8 bits apart on average.
 CREATE TABLE estimated AS

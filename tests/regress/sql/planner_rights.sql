@@ -1,5 +1,6 @@
 -- Which functions are ours, and what a role may execute: nobody's function passes for one of ours, and a rewritten query needs no
 -- right that the user's own does not.
+-- superuser only: it makes databases and installs
 \set SHOW_CONTEXT never
 CREATE ROLE rights_owner;
 CREATE ROLE rights_reader;
