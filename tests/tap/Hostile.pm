@@ -1,5 +1,5 @@
 # Statements that try to break the server, run one after the other, and what of their outcome is a fault: a server that
-# crashed, an error of class XX, a Rust panic, a pointer in a message, a statement that would not be cancelled.
+# crashed, an error of class XX, a Rust panic, a WARNING that begins with WRONG, a statement that would not be cancelled.
 package Hostile;
 use strict;
 use warnings;
@@ -56,7 +56,7 @@ sub run_hostile
 			my $statement = defined $last && $last >= $first ? $statements->[$last] : '(preamble)';
 			$refused{$last} = 1 if defined $last && $message =~ /^ERROR/;
 			next if $message =~ /^(?:ERROR|WARNING|FATAL):\s+(.*)/ && $1 =~ $tolerated;
-			if ($message =~ /^(?:ERROR|FATAL|PANIC|WARNING):\s+XX\w{3}:/ || $message =~ $panic || $message =~ /^PANIC/)
+			if ($message =~ /^(?:ERROR|FATAL|PANIC|WARNING):\s+XX\w{3}:/ || $message =~ $panic || $message =~ /WRONG:/ || $message =~ /^PANIC/)
 			{
 				push @faults, [ $statement, $message ];
 			}
