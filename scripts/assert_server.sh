@@ -49,7 +49,7 @@ build_server() {
 }
 
 if [ ! -f "$prefix/built" ]; then
-  say "Compiling PostgreSQL $pg_major with assertions (some minutes, once)" >&2
+  say "Fetching and compiling PostgreSQL $pg_major with assertions (some minutes, once)" >&2
   mkdir -p target/logs
   if ! fetch_source >target/logs/assert-source.log 2>&1; then
     say "this system's package sources do not give the source of postgresql-$pg_major (target/logs/assert-source.log)" >&2

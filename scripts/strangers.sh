@@ -29,12 +29,11 @@ SQL
   printf 'sqlsmith --seed=%s --max-queries=%s\n' "$seed" "$queries" >>"$log"
   as_server sqlsmith --verbose --exclude-catalog --seed="$seed" --max-queries="$queries" \
     --target="host=$socket user=smith dbname=smith" >>"$log" 2>&1 || true
-  ran=$(sum '^queries: [0-9]+' "$log")
-  # PostgreSQL's own: each with what says so.
+  ran=$(grep -aoE '^queries: [0-9]+' "$log" | tail -n 1 | tr -cd '0-9' || true)
   grep -aE 'TRAP:|PANIC|terminated by signal|panicked|unwrap\(\)|(ERROR|FATAL): +XX' "$data/server.log" |
     grep -avE -f "$run/tests/strangers/tolerated.txt" >"$faults" || true
   if ! as_server psql -Xqh "$socket" -U postgres -d smith -c 'SELECT 1' >>"$log" 2>&1; then say "the server is down" >>"$faults"; fi
-  if [ "$ran" -lt "$queries" ]; then say "$ran of $queries queries were run: $(tail -n 1 "$log")" >>"$faults"; fi
+  if [ "${ran:-0}" -lt "$queries" ]; then say "${ran:-0} of $queries queries were run: $(tail -n 1 "$log")" >>"$faults"; fi
   if [ -s "$faults" ]; then
     say "sqlsmith, seed $seed, $ran queries; the statements are in $data/server.log"
     cut -c1-300 "$faults" | sort | uniq -c | sort -rn | head -n 20

@@ -1,6 +1,6 @@
 # Every function, operator, aggregate and cast of the extension, as the catalogue lists them, with every argument NULL, extreme
-# or of another make in turn, then all of them at random and nested; every type's binary input damaged; every estimator
-# and support function attached to operators and functions of other types. Each statement gives a result or an error whose
+# or of another make in turn, then all of them at random and nested; every type's binary input damaged; every
+# estimator attached to operators of other types; functions of an ordinary user's that pass for the extension's. Each statement gives a result or an error whose
 # SQLSTATE is not of class XX, and the server stays up. `make soak`: minutes of it, with another seed each time.
 use strict;
 use warnings;
@@ -303,6 +303,46 @@ cmp_ok($node->safe_psql('postgres', $accepted), '>', 0, 'PostgreSQL let such ope
 $node->safe_psql('postgres', 'CREATE ROLE ordinary; CREATE SCHEMA mine AUTHORIZATION ordinary');
 my ($status) = $node->psql('postgres', "SET ROLE ordinary; CREATE FUNCTION mine.f(text, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR mine.### (LEFTARG = text, RIGHTARG = bigint, FUNCTION = mine.f, RESTRICT = hamming_near_sel)", on_error_stop => 1);
 note 'an ordinary user ' . ($status ? 'is refused' : 'may make') . ' an operator with an estimator of the extension';
+
+# ---- functions of a user's that pass for the extension's: its names, its C symbols as a body, other types
+
+$node->safe_psql('postgres', 'GRANT CREATE ON SCHEMA public TO ordinary; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ordinary');
+my %symbols = map { $_->[0] => $_->[1] } rows_of("SELECT proname, prosrc FROM pg_proc WHERE oid IN ($member AND classid = 'pg_proc'::regclass) AND prokind = 'f'");
+for my $type (soak() ? @foreign : ('text', 'bigint', 'real', 'fingerprint128', 'jsonb'))
+{
+	my $constant = value($type, $foreign{$type} // $values{$type}[0]);
+	my (@made, @queries);
+	for my $function (grep { $_->{kind} eq 'f' && !grep { /internal|cstring/ } @{ $_->{types} } } @functions)
+	{
+		for my $i (0 .. $#{ $function->{types} })
+		{
+			my @types = @{ $function->{types} };
+			$types[$i] = $type;
+			my $symbol = $symbols{ $function->{name} };
+			my @results = ('integer', 'boolean', 'bigint', $type);
+			my $result = $results[ roll(scalar @results) ];
+			my $body = "LANGUAGE sql IMMUTABLE AS 'SELECT " . (value($result, $result eq 'integer' ? 7 : $foreign{$result} // $values{$result}[0]) =~ s/'/''/gr) . "'";
+			# The same name, so that a look-up by name may find it; another name with the C symbol, which may be taken for ours.
+			push @made, "CREATE FUNCTION $function->{name}(" . join(', ', @types) . ") RETURNS $result $body";
+			for my $returned (@results[ 0, 1 ])
+			{
+				my $name = "$function->{name}_" . substr($returned, 0, 1);
+				push @made, "CREATE FUNCTION $name(" . join(', ', @types) . ") RETURNS $returned LANGUAGE plpgsql IMMUTABLE AS '$symbol'";
+				my @arguments = map { $_ == $i ? $constant : value($types[$_], ($values{ $types[$_] } // [0])->[0]) } 0 .. $#types;
+				for my $at (0 .. $#types)
+				{
+					my $column = $column{ $types[$at] } or next;
+					my $call = "$name(" . join(', ', map { $_ == $at ? $column : $arguments[$_] } 0 .. $#types) . ')';
+					push @queries, "EXPLAIN SELECT id FROM rows WHERE $call" . ($returned eq 'integer' ? ' <= 3' : '');
+				}
+			}
+		}
+	}
+	# The extension's own, which must not be served by what the user made.
+	push @queries, map { "EXPLAIN SELECT id FROM rows WHERE hamming($_->[0], $_->[1]) <= 3" } [ 'fp', "'0123456789abcdef'" ], [ 'wide', "'" . '0' x 32 . "'" ], [ 'number', 7 ], [ 'many', "ARRAY['0123456789abcdef']::fingerprint64[]" ];
+	no_faults($node, "namesakes with $type", [ @made, @queries, 'DROP OWNED BY ordinary' ], preamble => [ 'SET ROLE ordinary', 'SET check_function_bodies = off' ]);
+}
+$node->safe_psql('postgres', 'DROP OWNED BY ordinary');
 
 # ---- all arguments at random, nested
 
