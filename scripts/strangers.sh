@@ -10,7 +10,7 @@ skip() {
 # Statements that sqlsmith makes up over tables, indexes, models, partitions and a trigger of the extension, SQLSMITH_QUERIES of them.
 # A fault is a server that crashed, an internal error (XX) that is not PostgreSQL's own, or the words of a panic.
 suite_sqlsmith() {
-  local log=$logs/sqlsmith.log queries=${SQLSMITH_QUERIES:-15000} seed=${SIMHASH_SEED:-$(date +%s)} ran faults=$logs/sqlsmith.faults
+  local log=$logs/sqlsmith.log queries=${SQLSMITH_QUERIES:-15000} seed=${SIMHASH_SEED:-$(date +%s)} ran bad=0 faults=$logs/sqlsmith.faults
   if ! command -v sqlsmith >/dev/null 2>&1; then
     skip sqlsmith "this system has no package of it"
     return
@@ -35,10 +35,11 @@ SQL
   if ! as_server psql -Xqh "$socket" -U postgres -d smith -c 'SELECT 1' >>"$log" 2>&1; then say "the server is down" >>"$faults"; fi
   if [ "${ran:-0}" -lt "$queries" ]; then say "${ran:-0} of $queries queries were run: $(tail -n 1 "$log")" >>"$faults"; fi
   if [ -s "$faults" ]; then
+    bad=1
     say "sqlsmith, seed $seed, $ran queries; the statements are in $data/server.log"
     cut -c1-300 "$faults" | sort | uniq -c | sort -rn | head -n 20
   fi
-  report sqlsmith "$([ -s "$faults" ] && say 0 || say 1)" "$([ -s "$faults" ] && say 1 || say 0)"
+  report sqlsmith $((1 - bad)) $bad
 }
 
 # PostgreSQL's regression and isolation tests with the library preloaded and the extension in the database. What fails without

@@ -26,9 +26,9 @@ my $panic = qr/panicked|unwrap\(\)|called `|attempt to |index out of bounds|out 
 
 my $runs = 0;
 
-# Runs statements, one a line each, in database of node as role; option preamble: statements before the first, and again after
-# a crash; tolerated: a pattern of "SQLSTATE: message" that is no fault; expected: a pattern of errors besides (counted by
-# nobody). Answers with a list of [statement, what happened], and the number of statements that gave an error.
+# Runs statements, one a line each. Options: preamble, statements before the first, and again after a crash; tolerated, a
+# pattern of "SQLSTATE: message" that is no fault; seconds for all. Answers with a list of [statement, what happened], and the
+# number of statements that gave an error.
 sub run_hostile
 {
 	my ($node, $statements, %option) = @_;
@@ -43,9 +43,8 @@ sub run_hostile
 		open my $handle, '>', $file or die "$file: $!";
 		print $handle map { "$_;\n" } @preamble, @$statements[ $first .. $#$statements ];
 		close $handle;
-		my @command = ('psql', '-XqAt', '-v', 'VERBOSITY=verbose', '-o', '/dev/null', '-d', $node->connstr($option{database} // 'postgres'), '-f', $file);
-		push @command, '-U', $option{role} if $option{role};
-		my $ended = _run(\@command, "$file.err", $option{seconds} // 900);
+		my @command = ('psql', '-XqAt', '-v', 'VERBOSITY=verbose', '-o', '/dev/null', '-d', $node->connstr('postgres'), '-f', $file);
+		my $ended = _run(\@command, "$file.err", $option{seconds} // 1800);
 		my $error = slurp_file("$file.err");
 		my $last;
 		for my $line (split /\n/, $error)
@@ -74,7 +73,7 @@ sub run_hostile
 		$last = $first unless defined $last && $last >= $first;
 		push @faults, [ $statements->[$last], 'the server crashed' ];
 		$next = $last + 1;
-		$node->poll_query_until('postgres', 'SELECT true') or die 'the server does not come back';
+		_wait_for($node);
 		# A server that crashes each time would be restarted for ever.
 		if (@faults >= 30) { push @faults, [ '', 'given up after 30 faults' ]; last; }
 	}
@@ -82,6 +81,18 @@ sub run_hostile
 	push @faults, [ $2, "ended after $1 ms only" ] while $log =~ /duration: (\d+)\.\d+ ms  statement: (.*)/g;
 	push @faults, [ '', $1 ] while $log =~ /(TRAP: .*|PANIC: .*)/g;
 	return (\@faults, scalar keys %refused);
+}
+
+# Until a server that crashed lets clients in again. Not by a query that a psql reads: it may be gone before it has.
+sub _wait_for
+{
+	my ($node) = @_;
+	for (1 .. 600)
+	{
+		return if system('pg_isready', '-q', '-d', $node->connstr('postgres')) == 0;
+		sleep 0.1;
+	}
+	die 'the server does not come back';
 }
 
 # Runs a command with its errors in a file; false when it had to be killed.

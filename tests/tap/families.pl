@@ -182,7 +182,7 @@ sub family
 	return (@make, @fill, "DROP SCHEMA $f CASCADE");
 }
 
-my $rounds = soak() ? 20 : 1;
+my $rounds = soak() ? 10 : 1;
 for my $round (1 .. $rounds)
 {
 	my @statements = map { family() } 1 .. 60;
