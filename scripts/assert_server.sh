@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds a PostgreSQL with assertions from the source package of the one that is used, once, below the working directory,
-# and prints the path of its pg_config. Exit status 3: this system's package sources do not give its source.
+# Builds a PostgreSQL with assertions from the source package of the one that is used, once, below
+# the working directory, and prints the path of its pg_config. Exit status 3: this system's package
+# sources do not give its source.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql
@@ -14,7 +15,8 @@ esac
 prefix=$work/$pg_feature-assert/server
 source=$work/$pg_feature-assert/source
 
-# fetch_source: apt's own lists, with deb-src for deb, in a directory of their own: nothing of the system changes.
+# fetch_source: apt's own lists, with deb-src for deb, in a directory of their own: nothing of the
+# system changes.
 fetch_source() {
   command -v apt-get >/dev/null 2>&1 || return
   local apt=$source/apt file options version
@@ -27,7 +29,8 @@ fetch_source() {
   done
   options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache")
   apt-get "${options[@]}" update || true
-  # The newest that is to be had, without the distribution's patches: a security update's source may lag behind.
+  # The newest that is to be had, without the distribution's patches: a security update's source may
+  # lag behind.
   while read -r version; do
     (cd "$source" && apt-get "${options[@]}" source --download-only --only-source --tar-only "postgresql-$pg_major=$version") && break
   done < <(apt-cache "${options[@]}" showsrc --only-source "postgresql-$pg_major" | sed -n 's/^Version: //p' | sort -rVu)

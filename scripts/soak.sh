@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The tests at full length, then the short ones and other people's tools on a server with assertions; ends with
-# "N passed, N failed, N skipped". SQLSMITH_QUERIES and SIMHASH_SEED may be set.
+# The tests at full length, then the short ones and other people's tools on a server with
+# assertions; ends with "N passed, N failed, N skipped". SQLSMITH_QUERIES and SIMHASH_SEED may be
+# set.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 passed=0 failed=0 skipped=0

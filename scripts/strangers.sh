@@ -1,4 +1,5 @@
-# The suites of test.sh that other people's tools make: sqlsmith, and PostgreSQL's own tests with the library preloaded. Sourced by test.sh.
+# The suites of test.sh that other people's tools make: sqlsmith, and PostgreSQL's own tests with
+# the library preloaded. Sourced by test.sh.
 # shellcheck shell=bash disable=SC2154,SC2034 # work, run, bindir, socket, data, logs, pgxs_test, skipped: test.sh and what it sources
 
 # skip SUITE REASON: neither passed nor failed, and said so.
@@ -7,8 +8,9 @@ skip() {
   skipped=$((skipped + 1))
 }
 
-# Statements that sqlsmith makes up over tables, indexes, models, partitions and a trigger of the extension, SQLSMITH_QUERIES of them.
-# A fault is a server that crashed, an internal error (XX) that is not PostgreSQL's own, or the words of a panic.
+# Statements that sqlsmith makes up over tables, indexes, models, partitions and a trigger of the
+# extension, SQLSMITH_QUERIES of them. A fault is a server that crashed, an internal error (XX) that
+# is not PostgreSQL's own, or the words of a panic.
 suite_sqlsmith() {
   local log=$logs/sqlsmith.log queries=${SQLSMITH_QUERIES:-15000} seed=${SIMHASH_SEED:-$(date +%s)} ran bad=0 faults=$logs/sqlsmith.faults
   if ! command -v sqlsmith >/dev/null 2>&1; then
@@ -16,7 +18,8 @@ suite_sqlsmith() {
     return
   fi
   start_cluster strangers "log_error_verbosity = verbose" "log_min_messages = error" "max_connections = 20" "shared_buffers = 64MB"
-  # As an ordinary user who owns the tables: a superuser's queries would read files and stop the server.
+  # As an ordinary user who owns the tables: a superuser's queries would read files and stop the
+  # server.
   as_server psql -Xq -v ON_ERROR_STOP=1 -h "$socket" -U postgres -d postgres >"$log" 2>&1 <<SQL
 CREATE ROLE smith LOGIN;
 ALTER ROLE smith SET statement_timeout = '1s';
@@ -42,8 +45,9 @@ SQL
   report sqlsmith $((1 - bad)) $bad
 }
 
-# PostgreSQL's regression and isolation tests with the library preloaded and the extension in the database. What fails without
-# the library too is not held against it, nor that tests which list the catalogue find what catalogue.txt knows.
+# PostgreSQL's regression and isolation tests with the library preloaded and the extension in the
+# database. What fails without the library too is not held against it, nor that tests which list the
+# catalogue find what catalogue.txt knows.
 suite_postgres() {
   local tests=$work/$pg_build/source/src/test
   if [ ! -x "$tests/isolation/pg_isolation_regress" ]; then
@@ -73,7 +77,8 @@ own_tests() {
   report "pg-$kind" $((count - bad)) "$(if [ "$count" -eq 0 ]; then say 1; else say "$bad"; fi)"
 }
 
-# not_only_listed DIFFS: of the tests read, those that print lines besides catalogue.txt's; the lines to standard error.
+# not_only_listed DIFFS: of the tests read, those that print lines besides catalogue.txt's; the
+# lines to standard error.
 not_only_listed() {
   local test added
   while read -r test; do

@@ -1,4 +1,5 @@
--- What sqlsmith works on besides the tables of arguments.sql: a family of partitions under the trigger, a table that inherits.
+-- What sqlsmith works on besides the tables of arguments.sql: a family of partitions under the
+-- trigger, a table that inherits.
 CREATE TABLE kept (id bigint PRIMARY KEY, body text, fp fingerprint64, link bigint, dup boolean);
 CREATE INDEX kept_fp ON kept USING simhash (fp);
 CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON kept FOR EACH ROW EXECUTE FUNCTION simhash_dedup('body=body', 'fp=fp', 'action=link', 'link=link', 'flag=dup');
@@ -16,7 +17,8 @@ DROP FOREIGN TABLE rows_foreign;
 DROP TABLE invalid;
 GRANT ALL ON ALL TABLES IN SCHEMA public TO smith;
 GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO smith;
--- sqlsmith asks for pg_proc without its schema: shown the extension's functions and some hundreds of PostgreSQL's, it calls ours often.
+-- sqlsmith asks for pg_proc without its schema: shown the extension's functions and some hundreds
+-- of PostgreSQL's, it calls ours often.
 CREATE SCHEMA shadow;
 CREATE VIEW shadow.pg_proc AS SELECT * FROM pg_catalog.pg_proc p
   WHERE 'internal'::regtype <> ALL (proargtypes::oid[])

@@ -1,5 +1,6 @@
-# Statements that try to break the server, run one after the other, and what of their outcome is a fault: a server that
-# crashed, an error of class XX, a Rust panic, a WARNING that begins with WRONG, a statement that would not be cancelled.
+# Statements that try to break the server, run one after the other, and what of their outcome is a
+# fault: a server that crashed, an error of class XX, a Rust panic, a WARNING that begins with
+# WRONG, a statement that would not be cancelled.
 package Hostile;
 use strict;
 use warnings;
@@ -18,35 +19,48 @@ my $grace = 5;
 # Settings that a cluster needs.
 sub hostile_settings
 {
-	return "restart_after_crash = on\nlog_min_duration_statement = " . 1000 * ($patience + $grace) . "\nlog_error_verbosity = verbose\n";
+	return
+		"restart_after_crash = on\nlog_min_duration_statement = "
+	  . 1000 * ($patience + $grace)
+	  . "\nlog_error_verbosity = verbose\n";
 }
 
 # What nobody should read in a message: words of a Rust panic.
-my $panic = qr/panicked|unwrap\(\)|called `|attempt to |index out of bounds|out of range for slice|RefCell|poison|not yet implemented|internal error: entered/;
+my $panic =
+qr/panicked|unwrap\(\)|called `|attempt to |index out of bounds|out of range for slice|RefCell|poison|not yet implemented|internal error: entered/;
 
 my $runs = 0;
 
-# Runs statements, one a line each. Options: preamble, statements before the first, and again after a crash; tolerated, a
-# pattern of "SQLSTATE: message" that is no fault; seconds for all. Answers with a list of [statement, what happened], and the
-# number of statements that gave an error.
+# Runs statements, one a line each. Options: preamble, statements before the first, and again after
+# a crash; tolerated, a pattern of "SQLSTATE: message" that is no fault; seconds for all. Answers
+# with a list of [statement, what happened], and the number of statements that gave an error.
 sub run_hostile
 {
 	my ($node, $statements, %option) = @_;
-	my @preamble = ("SET statement_timeout = '${patience}s'", 'SET client_min_messages = warning', @{ $option{preamble} // [] });
+	my @preamble = (
+		"SET statement_timeout = '${patience}s'",
+		'SET client_min_messages = warning',
+		@{ $option{preamble} // [] }
+	);
 	my $tolerated = $option{tolerated} // qr/(?!)/;
 	my (@faults, $next, %refused);
 	my $log_start = -s $node->logfile;
 	for ($next = 0; $next < @$statements;)
 	{
 		my $first = $next;
-		my $file = $node->basedir . '/hostile' . ++$runs . '.sql';
+		my $file  = $node->basedir . '/hostile' . ++$runs . '.sql';
 		open my $handle, '>', $file or die "$file: $!";
-		print $handle map { "$_;\n" } @preamble, @$statements[ $first .. $#$statements ];
+		print $handle map { "$_;\n" } @preamble, @$statements[$first .. $#$statements];
 		close $handle;
-		my @command = ('psql', '-XqAt', '-v', 'VERBOSITY=verbose', '-o', '/dev/null', '-d', $node->connstr('postgres'), '-f', $file);
+		my @command = (
+			'psql', '-XqAt',     '-v', 'VERBOSITY=verbose',
+			'-o',   '/dev/null', '-d', $node->connstr('postgres'),
+			'-f',   $file
+		);
 		my $ended = _run(\@command, "$file.err", $option{seconds} // 1800);
 		my $error = slurp_file("$file.err");
 		my $last;
+
 		for my $line (split /\n/, $error)
 		{
 			next unless $line =~ /^psql:\Q$file\E:(\d+): (.*)/ || $line =~ /^()(.*)/;
@@ -55,35 +69,45 @@ sub run_hostile
 			my $statement = defined $last && $last >= $first ? $statements->[$last] : '(preamble)';
 			$refused{$last} = 1 if defined $last && $message =~ /^ERROR/;
 			next if $message =~ /^(?:ERROR|WARNING|FATAL):\s+(.*)/ && $1 =~ $tolerated;
-			if ($message =~ /^(?:ERROR|FATAL|PANIC|WARNING):\s+XX\w{3}:/ || $message =~ $panic || $message =~ /WRONG:/ || $message =~ /^PANIC/)
+			if (   $message =~ /^(?:ERROR|FATAL|PANIC|WARNING):\s+XX\w{3}:/
+				|| $message =~ $panic
+				|| $message =~ /WRONG:/
+				|| $message =~ /^PANIC/)
 			{
-				push @faults, [ $statement, $message ];
+				push @faults, [$statement, $message];
 			}
 		}
 		unlink "$file.err", $file unless @faults;
 		if (!$ended)
 		{
-			my $queries = $node->safe_psql('postgres', "SELECT query FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND backend_type = 'client backend'");
-			push @faults, [ $queries, 'still running when all should have ended' ];
+			my $queries = $node->safe_psql('postgres',
+"SELECT query FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+			);
+			push @faults, [$queries, 'still running when all should have ended'];
 			$node->stop('immediate');
 			$node->start;
 			last;
 		}
-		last if $error !~ /server closed the connection|connection to server was lost|terminating connection/;
+		last
+		  if $error !~
+		  /server closed the connection|connection to server was lost|terminating connection/;
 		$last = $first unless defined $last && $last >= $first;
-		push @faults, [ $statements->[$last], 'the server crashed' ];
+		push @faults, [$statements->[$last], 'the server crashed'];
 		$next = $last + 1;
 		_wait_for($node);
+
 		# A server that crashes each time would be restarted for ever.
-		if (@faults >= 30) { push @faults, [ '', 'given up after 30 faults' ]; last; }
+		if (@faults >= 30) { push @faults, ['', 'given up after 30 faults']; last; }
 	}
 	my $log = slurp_file($node->logfile, $log_start);
-	push @faults, [ $2, "ended after $1 ms only" ] while $log =~ /duration: (\d+)\.\d+ ms  statement: (.*)/g;
-	push @faults, [ '', $1 ] while $log =~ /(TRAP: .*|PANIC: .*)/g;
+	push @faults, [$2, "ended after $1 ms only"]
+	  while $log =~ /duration: (\d+)\.\d+ ms  statement: (.*)/g;
+	push @faults, ['', $1] while $log =~ /(TRAP: .*|PANIC: .*)/g;
 	return (\@faults, scalar keys %refused);
 }
 
-# Until a server that crashed lets clients in again. Not by a query that a psql reads: it may be gone before it has.
+# Until a server that crashed lets clients in again. Not by a query that a psql reads: it may be
+# gone before it has.
 sub _wait_for
 {
 	my ($node) = @_;
@@ -100,7 +124,7 @@ sub _run
 {
 	my ($command, $errors, $seconds) = @_;
 	my $deadline = time + $seconds;
-	my $pid = fork // die "fork: $!";
+	my $pid      = fork // die "fork: $!";
 	if (!$pid)
 	{
 		open STDERR, '>', $errors or POSIX::_exit(126);
@@ -141,7 +165,8 @@ sub no_faults
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $started = time;
 	my ($faults, $refused) = run_hostile($node, $statements, %option);
-	note sprintf '%s: %d statements, %d refused, %.1f s', $name, scalar @$statements, $refused, time - $started;
+	note sprintf '%s: %d statements, %d refused, %.1f s', $name, scalar @$statements, $refused,
+	  time - $started;
 	return is(faults_of($faults), '', "$name: " . @$statements . ' statements');
 }
 

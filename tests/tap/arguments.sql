@@ -1,4 +1,5 @@
--- What arguments.pl calls functions with: texts, a model, a table with a column and an index of every kind.
+-- What arguments.pl calls functions with: texts, a model, a table with a column and an index of
+-- every kind.
 CREATE TABLE texts AS SELECT i AS id, md5((i / 2)::text) || ' the quick brown fox ' || i % 7 AS body FROM generate_series(1, 50) i;
 SELECT simhash_train('m', 'SELECT body FROM texts');
 CREATE TABLE pairs AS SELECT a.body AS body, simhash(a.body) AS a, simhash(b.body) AS b, a.id = b.id + 1 AS near FROM texts a, texts b WHERE a.id < 5;

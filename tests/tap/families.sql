@@ -1,4 +1,5 @@
--- What families.pl judges the trigger simhash_dedup by: text forms and counted bits alone, none of the extension's functions.
+-- What families.pl judges the trigger simhash_dedup by: text forms and counted bits alone, none of
+-- the extension's functions.
 CREATE FUNCTION test.bits(fp text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE length(fp) WHEN 16 THEN ('x' || fp)::bit(64)::text ELSE ('x' || fp)::bit(128)::text END $$;
 CREATE FUNCTION test.distance(a text, b text) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
@@ -7,7 +8,8 @@ CREATE FUNCTION test.distance(a text, b text) RETURNS integer LANGUAGE sql IMMUT
 CREATE FUNCTION test.digits(value anyelement) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN pg_typeof(value) = 'bigint'::regtype THEN lpad(to_hex(value::text::bigint), 16, '0') ELSE value::text END $$;
 
--- Rows of the family within a distance of a fingerprint, but one row: where, how far, the text of a column if their table has it.
+-- Rows of the family within a distance of a fingerprint, but one row: where, how far, the text of a
+-- column if their table has it.
 CREATE FUNCTION test.near(family regclass, fp text, reach integer, key text, OUT tab regclass, OUT place tid, OUT apart integer, OUT shown text)
   RETURNS SETOF record LANGUAGE plpgsql AS $$
 DECLARE member regclass; has_key boolean;
@@ -21,8 +23,9 @@ BEGIN
   END LOOP;
 END $$;
 
--- Runs a statement that brings a fingerprint into a family by a trigger, and says by a WARNING what is wrong with the outcome.
--- own: where the updated row is; strange: other errors than near-duplicates may be.
+-- Runs a statement that brings a fingerprint into a family by a trigger, and says by a WARNING what
+-- is wrong with the outcome. own: where the updated row is; strange: other errors than
+-- near-duplicates may be.
 CREATE FUNCTION test.push(statement text, family regclass, fp text, action text, reach integer, key text, link text, own tid, own_table regclass, strange boolean)
   RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
