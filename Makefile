@@ -12,7 +12,7 @@ help:
 	@echo 'make install    put it into that PostgreSQL (honours DESTDIR); make uninstall takes it out'
 	@echo 'make demo       near-duplicates in real texts, in a server of its own; make demo-stop ends it'
 	@echo 'make test       unit, property, doc, regression, isolation and cluster tests'
-	@echo 'make soak       the cluster tests at full length: an hour or more'
+	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools: an hour or more'
 	@echo 'make bench      speed beside every rival; writes docs/benchmarks.md (BIG=1: also 50 million rows)'
 	@echo 'make evaluate   which settings find what: docs/evaluation.md; CORPORA=DIR measures the corpora there too'
 	@echo 'make lint       formatting, clippy, shellcheck, figures that nobody typed'
@@ -36,8 +36,8 @@ test:
 	@scripts/test.sh
 
 soak:
-	@scripts/setup.sh test
-	@PG_TEST_EXTRA="$$PG_TEST_EXTRA soak" scripts/test.sh tap
+	@scripts/setup.sh soak
+	@scripts/soak.sh
 
 bench:
 	@scripts/setup.sh build

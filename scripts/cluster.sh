@@ -1,6 +1,6 @@
 # Private PostgreSQL clusters for the demo, the tests and the benchmarks: a copy of the server's programs with the
 # extension installed into it, run by an unprivileged user. The server on this machine is never touched. Sourced after lib.sh.
-# shellcheck shell=bash disable=SC2154 # top, pg_feature: lib.sh
+# shellcheck shell=bash disable=SC2154 # top, pg_build: lib.sh
 
 # PostgreSQL refuses to run as root, so root borrows an unprivileged user.
 server_user=$(id -un)
@@ -34,11 +34,11 @@ use_workdir() {
   fi
 }
 
-# stage_server NAME: copies the server below $work/pgNN-NAME, installs the extension there and sets bindir to the copy's.
+# stage_server NAME: copies the server below $work/pgNN-NAME (pgNN-assert-NAME), installs the extension there and sets bindir to the copy's.
 # PostgreSQL finds its files relative to its own program, so the copy is complete; if it does not, the extension goes into
 # the server itself.
 stage_server() {
-  local root=$work/$pg_feature-$1 source_bindir pkglibdir sharedir stamp
+  local root=$work/$pg_build-$1 source_bindir pkglibdir sharedir stamp
   source_bindir=$("$PG_CONFIG" --bindir)
   pkglibdir=$("$PG_CONFIG" --pkglibdir)
   sharedir=$("$PG_CONFIG" --sharedir)

@@ -76,8 +76,9 @@ canonical_pg_config() {
   if [ -x "$bindir/pg_config" ]; then say "$bindir/pg_config"; else say "$1"; fi
 }
 
-# use_postgresql: sets PG_CONFIG, pg_major (15, say), pg_feature (pg15) and library, or stops. build_features names what else
-# of Cargo.toml's features the library is compiled with.
+# use_postgresql: sets PG_CONFIG, pg_major (15, say), pg_feature (pg15), pg_build (pg15, or pg15-assert for a server with
+# assertions, whose library has Rust's as well) and library, or stops. build_features names what else of Cargo.toml's features
+# the library is compiled with.
 use_postgresql() {
   local found
   check_pg_config
@@ -87,8 +88,10 @@ use_postgresql() {
   pg_major=$(version_of "$PG_CONFIG")
   pg_feature=pg$pg_major
   grep -q "^$pg_feature = " Cargo.toml || die "PostgreSQL $pg_major ($PG_CONFIG) is not supported; these are: $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml | paste -sd' ')"
-  export PG_CONFIG pg_major pg_feature
-  library=target/$pg_feature${build_features:+-$build_features}/pg_simhash.so
+  pg_build=$pg_feature
+  case $("$PG_CONFIG" --configure) in *--enable-cassert*) pg_build=$pg_feature-assert ;; esac
+  export PG_CONFIG pg_major pg_feature pg_build
+  library=target/$pg_build${build_features:+-$build_features}/pg_simhash.so
 }
 
 # Whether the library is there and no source is newer.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Finds out what is missing to build (`setup.sh build`) or also to test (`setup.sh test`) and installs it on Debian and Ubuntu.
+# Finds out what is missing to build (`setup.sh build`), also to test (`setup.sh test`) or
+# to test at length (`setup.sh soak`), and installs it on Debian and Ubuntu.
 # Changes nothing, and calls no package manager, when nothing is missing.
 . "$(dirname "$0")/lib.sh"
 goal=${1:-build}
@@ -45,6 +46,18 @@ need_test_tools() {
   command -v prove >/dev/null 2>&1 || packages+=(perl)
   perl -MIPC::Run -e 1 2>/dev/null || packages+=(libipc-run-perl)
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3 python3-venv)
+}
+
+# Where there is no package of it the soak tests say that they skip it. The tools to build a PostgreSQL with.
+need_soak_tools() {
+  command -v apt-get >/dev/null 2>&1 || return 0
+  local tool
+  for tool in make bzip2 pkg-config sqlsmith; do
+    if ! command -v "$tool" >/dev/null 2>&1; then
+      refresh_package_lists
+      if [ -n "$(packaged_version "$tool")" ]; then packages+=("$tool"); fi
+    fi
+  done
 }
 
 rust_version() { rustc --version 2>/dev/null | cut -d' ' -f2; }
@@ -120,7 +133,8 @@ finish_rust() {
 need_compiler
 need_libclang
 need_postgresql
-[ "$goal" = test ] && need_test_tools
+case $goal in test | soak) need_test_tools ;; esac
+if [ "$goal" = soak ]; then need_soak_tools; fi
 need_rust
 install_packages
 finish_rust

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Runs the test suites, all or those named (core, golden, build, regress, least, isolation, tap), and ends with "N passed, N failed".
+# Runs the test suites, those of `make test` or those named (core, golden, build, regress, least, isolation, tap; sqlsmith,
+# postgres), and ends with "N passed, N failed".
 # Logs stay in target/logs; what the server tests leave behind, in target/ or the working directory named there.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
+. scripts/strangers.sh
 # What is shipped goes through the soak; everyday tests run a library that checks the order of its locks as well.
 case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
 suites=${*:-core golden build regress least isolation tap}
 logs=$top/target/logs
 mkdir -p "$logs"
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 
 # report SUITE PASSED FAILED: one line, and the sums.
 report() {
@@ -153,5 +155,5 @@ for suite in $suites; do
   esac
   "suite_$suite"
 done
-say "$passed passed, $failed failed"
+say "$passed passed, $failed failed$(if [ "$skipped" -gt 0 ]; then say ", $skipped skipped"; fi)"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -102,10 +102,10 @@ CREATE FUNCTION simhash_config_out(simhash_config) RETURNS cstring
   AS 'textout' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_out(simhash_config) IS 'I/O';
 CREATE FUNCTION simhash_config_recv(internal) RETURNS simhash_config
-  AS 'MODULE_PATHNAME', 'simhash_config_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'simhash_config_recv_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_recv(internal) IS 'I/O';
 CREATE FUNCTION simhash_config_send(simhash_config) RETURNS bytea
-  AS 'textsend' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'textsend' LANGUAGE internal STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_send(simhash_config) IS 'I/O';
 
 CREATE TYPE simhash_config (

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Builds a PostgreSQL with assertions from the source package of the one that is used, once, below
+# the working directory, and prints the path of its pg_config. Exit status 3: this system's package
+# sources do not give its source.
+. "$(dirname "$0")/lib.sh"
+. scripts/cluster.sh
+use_postgresql
+use_workdir
+case $("$PG_CONFIG" --configure) in
+  *--enable-cassert*)
+    say "$PG_CONFIG"
+    exit
+    ;;
+esac
+prefix=$work/$pg_feature-assert/server
+source=$work/$pg_feature-assert/source
+
+# fetch_source: apt's own lists, with deb-src for deb, in a directory of their own: nothing of the
+# system changes.
+fetch_source() {
+  command -v apt-get >/dev/null 2>&1 || return
+  local apt=$source/apt file options version
+  rm -rf "$source"
+  mkdir -p "$apt/parts" "$apt/lists/partial" "$apt/cache/archives/partial"
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+    if [ -f "$file" ]; then
+      sed -E 's/^deb([[:space:]])/deb-src\1/; s/^Types:.*/Types: deb-src/' "$file" >"$apt/parts/$(basename "$file" | sed 's/^sources.list$/main.list/')"
+    fi
+  done
+  options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::Lists=$apt/lists" -o "Dir::Cache=$apt/cache")
+  apt-get "${options[@]}" update || true
+  # The newest that is to be had, without the distribution's patches: a security update's source may
+  # lag behind.
+  while read -r version; do
+    (cd "$source" && apt-get "${options[@]}" source --download-only --only-source --tar-only "postgresql-$pg_major=$version") && break
+  done < <(apt-cache "${options[@]}" showsrc --only-source "postgresql-$pg_major" | sed -n 's/^Version: //p' | sort -rVu)
+  compgen -G "$source/*.orig.tar.*" >/dev/null || return
+  tar -xf "$source"/*.orig.tar.* -C "$source" --strip-components=1
+  rm -rf "$apt" "$source"/*.orig.tar.*
+}
+
+# with LIBRARY OPTION: the option, where the library can be compiled against.
+with() { if pkg-config --exists "$1" 2>/dev/null; then say "--with-$2"; else say "--without-$2"; fi; }
+
+build_server() {
+  cd "$source" && ./configure --prefix="$prefix" --enable-cassert --enable-debug --enable-tap-tests --without-readline \
+    "$(with icu-i18n icu)" "$(with zlib zlib)" CFLAGS='-O1 -fno-omit-frame-pointer' &&
+    nice make -s -j2 && nice make -s -j2 -C contrib &&
+    # What PostgreSQL's own tests load and run.
+    nice make -s -C src/test/regress && nice make -s -C src/test/isolation &&
+    make -s install && make -s -C contrib install && make -s -C src/test/isolation install && chmod -R a+rX "$source" "$prefix"
+}
+
+if [ ! -f "$prefix/built" ]; then
+  say "Fetching and compiling PostgreSQL $pg_major with assertions (some minutes, once)" >&2
+  mkdir -p target/logs
+  if ! fetch_source >target/logs/assert-source.log 2>&1; then
+    say "this system's package sources do not give the source of postgresql-$pg_major (target/logs/assert-source.log)" >&2
+    exit 3
+  fi
+  rm -rf "$prefix"
+  quietly assert-server.log build_server
+  touch "$prefix/built"
+fi
+say "$prefix/bin/pg_config"

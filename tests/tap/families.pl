@@ -1,0 +1,274 @@
+# The trigger simhash_dedup over made-up families of tables: partitions and inheritance, columns in
+# other places, dropped columns, keys of other types, domains, collations and modifiers, indexes on
+# some tables only, triggers with other arguments in each. Each row brought in is judged by what the
+# tables hold, by text forms alone: let in or not, linked to a duplicate's key, a message that shows
+# no other value than a duplicate's key.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use SimhashTest;
+use Hostile;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+seed();
+my $node =
+  new_node('main', hostile_settings() . "shared_buffers = 64MB\nfsync = off\nautovacuum = off");
+$node->safe_psql('postgres', slurp_file("$FindBin::Bin/families.sql") . <<'SQL');
+CREATE DOMAIN number_key AS bigint CHECK (value > 0);
+CREATE DOMAIN text_key AS text;
+CREATE DOMAIN fingerprint_domain AS fingerprint64;
+CREATE TYPE pair AS (a bigint, b text);
+SQL
+
+sub one   { return $_[roll(scalar @_)] }
+sub often { return roll($_[0]) > 0 }
+
+# How a type writes the n-th key; all differ as texts.
+my %key = (
+	bigint                     => sub { 1000000 + shift },
+	integer                    => sub { 1000000 + shift },
+	smallint                   => sub { shift() % 32000 + 1 },
+	text                       => sub { "'key " . shift() . "'" },
+	'varchar(12)'              => sub { "'k" . shift() . "'" },
+	'varchar(7)'               => sub { "'v" . shift() . "'" },
+	'character(9)'             => sub { "'c" . shift() . "'" },
+	name                       => sub { "'n" . shift() . "'" },
+	uuid                       => sub { "'" . sprintf('%032x', shift) . "'" },
+	numeric                    => sub { shift() . '.5' },
+	'numeric(20,3)'            => sub { shift() . '.125' },
+	bytea                      => sub { sprintf "'\\x%08x'", shift },
+	'double precision'         => sub { shift() . '.25' },
+	real                       => sub { shift },
+	'timestamp with time zone' =>
+	  sub { "'2020-01-01'::timestamptz + " . shift() . " * interval '1 s'" },
+	date               => sub { "'2020-01-01'::date + " . shift },
+	number_key         => sub { 5000000 + shift },
+	text_key           => sub { "'domain " . shift() . "'" },
+	'text COLLATE "C"' => sub { "'collated " . shift() . "'" },
+	jsonb              => sub { "'{\"k\":" . shift() . "}'" },
+	'integer[]'        => sub { "'{" . shift() . "}'" },
+	pair               => sub { '(' . shift() . ", 'x')" },
+	fingerprint64      => sub { "'" . sprintf('%016x', shift) . "'" },
+	fingerprint128     => sub { "'" . sprintf('%032x', shift) . "'" },
+	boolean            => sub { 'true' },
+	'"char"'           => sub { "'" . chr(97 + shift() % 26) . "'" },
+	interval           => sub { "'" . shift() . " s'" },
+	inet               => sub { "'10.0." . (($_[0] / 256) % 256) . '.' . $_[0] % 256 . "'" },
+	xid8               => sub { "'" . shift() . "'" },
+	oid                => sub { 70000 + shift },
+	money              => sub { shift },
+	tsvector           => sub { "'t" . shift() . "'" },
+);
+my @key_types    = sort keys %key;
+my @unique_types = grep { !/boolean|char"|pair/ } @key_types;
+my %fp_bits = (fingerprint64 => 64, fingerprint128 => 128, bigint => 64, fingerprint_domain => 64);
+
+my ($families, $keys) = (0, 0);
+
+# A fingerprint near one of three points: as digits and as a literal of a type.
+sub fingerprint
+{
+	my ($type, $points) = @_;
+	my $bits  = $fp_bits{$type};
+	my $point = [@{ one(@$points) }];
+	$point->[roll($bits)] ^= 1 for 1 .. roll(5);
+	my $digits = unpack 'H*', pack 'B*', join '', @$point[0 .. $bits - 1];
+	return ($digits, $type eq 'bigint' ? "('x$digits')::bit(64)::bigint" : "'$digits'");
+}
+
+# Tables of a family: [{ name, columns => {name => type}, rows_in => bool, strange => bool }], and
+# the statements that make them.
+sub family
+{
+	my $f = 'f' . ++$families;
+	my (@tables, @make);
+	my $partitioned = roll(3) == 0;
+	my $fp_type     = one(sort keys %fp_bits);
+	push @make, "CREATE SCHEMA $f";
+	my $own_keys = roll(2);
+	my %common   = (fp => $fp_type);
+	my $type     = one(@key_types);
+
+	if (!$own_keys || $partitioned)
+	{
+		%common = (%common, id => $type, link => $type, dup => 'boolean');
+	}
+	my $count = 0;
+	my $other = sub {
+		map { "pad$_ " . one(qw(integer text smallint bytea), 'bigint DEFAULT 7', '"char"') }
+		  1 .. roll(3);
+	};
+	my $shuffled = sub {
+		my @list = @_;
+		for my $i (reverse 1 .. $#list) { my $j = roll($i + 1); @list[$i, $j] = @list[$j, $i]; }
+		@list;
+	};
+	my $create = sub {
+		my ($name, $columns, $extra, $tail) = @_;
+		my @dropped = map { "gone$_ " . one('integer', 'text', 'bigint') } 1 .. roll(3);
+		my @list =
+		  $shuffled->((map { "$_ $columns->{$_}" } sort keys %$columns), @$extra, @dropped);
+		push @make, "CREATE TABLE $f.$name (" . join(', ', @list) . ")$tail";
+		push @make, map { "ALTER TABLE $f.$name DROP COLUMN " . (/^(\w+)/)[0] } @dropped;
+	};
+	if ($partitioned)
+	{
+		my @pads = $other->();
+		$create->('t0', { %common, part => 'integer' }, \@pads, ' PARTITION BY LIST (part)');
+		push @tables, { name => 't0', columns => {%common}, part => undef };
+		for my $i (1 .. 2 + roll(3))
+		{
+			if (roll(4) == 0)
+			{
+				push @make, "CREATE TABLE $f.t$i PARTITION OF $f.t0 FOR VALUES IN ($i)"
+				  . (roll(2) ? '' : " PARTITION BY LIST (part)");
+				push @make, "CREATE TABLE $f.t${i}a PARTITION OF $f.t$i DEFAULT"
+				  if $make[-1] =~ /PARTITION BY/;
+			}
+			else
+			{
+				$create->(
+					"t$i",
+					{ %common, part => 'integer' },
+					[map { s/ DEFAULT 7//r } @pads], ''
+				);
+				push @make, "ALTER TABLE $f.t0 ATTACH PARTITION $f.t$i FOR VALUES IN ($i)";
+			}
+			push @tables, { name => "t$i", columns => {%common}, part => $i };
+		}
+	}
+	else
+	{
+		$create->('t0', \%common, [$other->()], '');
+		push @tables, { name => 't0', columns => {%common} };
+		for my $i (1 .. 2 + roll(4))
+		{
+			my $parent  = one(@tables);
+			my %columns = %{ $parent->{columns} };
+			my %new;
+			if (!$columns{id} && often(5))
+			{
+				$new{id}   = one(@key_types);
+				$new{link} = often(6) ? $new{id} : one(@key_types) if often(4);
+				$new{dup}  = 'boolean'                             if often(3);
+			}
+			if (roll(2))
+			{
+				$create->(
+					"t$i", \%new,
+					[map { "x$i$_" } $other->()],
+					" INHERITS ($f.$parent->{name})"
+				);
+			}
+			else
+			{
+				# Its inherited columns in an order of its own: a table that inherits later.
+				push @make, "CREATE TABLE $f.like$i (LIKE $f.$parent->{name} INCLUDING DEFAULTS)";
+				my @inherited = map { "$_ $columns{$_}" } sort keys %columns;
+				$create->("t$i", \%new, [@inherited], '');
+				push @make,
+"DO \$\$DECLARE c record; BEGIN FOR c IN SELECT attname, format_type(atttypid, atttypmod) AS t FROM pg_attribute a WHERE attrelid = '$f.like$i'::regclass AND attnum > 0 AND NOT attisdropped AND NOT EXISTS (SELECT FROM pg_attribute b WHERE b.attrelid = '$f.t$i'::regclass AND b.attname = a.attname) LOOP EXECUTE format('ALTER TABLE $f.t$i ADD COLUMN %I %s', c.attname, c.t); END LOOP; END\$\$",
+				  "DROP TABLE $f.like$i", "ALTER TABLE $f.t$i INHERIT $f.$parent->{name}";
+			}
+			push @tables, { name => "t$i", columns => { %columns, %new } };
+		}
+	}
+
+	# Keys of one type everywhere: then nothing may be refused.
+	my %types = map { $_ => 1 } grep { defined } map { $_->{columns}{id} } @tables;
+	my $alike = keys %types <= 1;
+	for my $table (@tables)
+	{
+		push @make,
+		  "CREATE INDEX ON $f.$table->{name} USING simhash (fp"
+		  . ($fp_type eq 'bigint' ? ' hamming_int8_ops' : '') . ')'
+		  if often(3) && !($partitioned && $table->{name} ne 't0');
+		if ($table->{columns}{id} && grep { $_ eq $table->{columns}{id} } @unique_types)
+		{
+			push @make, "CREATE UNIQUE INDEX ON $f.$table->{name} (id)"
+			  if !$partitioned
+			  && roll(3) == 0
+			  && $table->{columns}{id} !~ /smallint|tsvector|jsonb/;
+		}
+	}
+	for my $table (@tables)
+	{
+		next if $partitioned && $table->{name} ne 't0' || roll(5) == 0;
+		my $columns = $table->{columns};
+		my $action  = one('skip', 'error', 'error', 'link', 'link', 'flag');
+		$action = 'skip'
+		  if $action eq 'link' && !($columns->{link} && $columns->{id})
+		  || $action eq 'flag' && !$columns->{dup};
+		my $reach     = one(0, 1, 3, 3, 6, $fp_bits{$fp_type});
+		my @arguments = ("'fp=fp'", "'distance=$reach'", "'action=$action'");
+		push @arguments, "'key=id'" if $columns->{id};
+		push @arguments, "'link=link'"
+		  if $action eq 'link'
+		  || $action eq 'flag' && roll(2) && $columns->{link} && $columns->{id};
+		push @arguments, "'flag=dup'" if $action eq 'flag';
+		my $links = grep { /link=/ } @arguments;
+		push @make,
+"CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON $f.$table->{name} FOR EACH ROW EXECUTE FUNCTION simhash_dedup("
+		  . join(', ', $shuffled->(@arguments)) . ')';
+
+# A link of another type than the key's is refused, and so may be a key of another type in the
+# family.
+		my $strange = !$alike || $links && $columns->{link} ne $columns->{id};
+		$table->{trigger} = {
+			action  => $action,
+			reach   => $reach,
+			link    => $links         ? "'link'" : 'NULL',
+			strange => $strange       ? 'true'   : 'false',
+			key     => $columns->{id} ? "'id'"   : 'NULL'
+		};
+	}
+	my @points = map {
+		[map { roll(2) } 1 .. 128]
+	} 1 .. 3;
+	my @fill;
+	my @parts = map { $_->{part} } grep { defined $_->{part} } @tables;
+	for (1 .. 25)
+	{
+		my $table   = one(@tables);
+		my $columns = $table->{columns};
+		my ($digits, $literal) = fingerprint($fp_type, \@points);
+		($digits, $literal) = ('', 'NULL') if roll(20) == 0;
+		my %row = (fp => $literal);
+		$row{id}   = $key{ $columns->{id} }->(++$keys) if $columns->{id};
+		$row{part} = $table->{part} // one(@parts)     if $partitioned;
+		my @names = sort keys %row;
+		my $insert =
+			"INSERT INTO $f.$table->{name} ("
+		  . join(', ', @names)
+		  . ') VALUES ('
+		  . join(', ', map { $row{$_} } @names) . ')';
+		my $trigger = $partitioned ? $tables[0]{trigger} : $table->{trigger};
+
+		if ($trigger)
+		{
+			if (roll(4) == 0 && !$partitioned && $digits)
+			{
+				# An update of whichever row is first there.
+				push @fill,
+"SELECT test.push(\$q\$UPDATE $f.$table->{name} t SET fp = $literal WHERE ctid = '\$q\$ || c || \$q\$' AND tableoid = '\$q\$ || o || \$q\$'\$q\$, '$f.t0', '$digits', '$trigger->{action}', $trigger->{reach}, $trigger->{key}, $trigger->{link}, c, o::regclass, $trigger->{strange}) FROM (SELECT ctid c, tableoid o FROM ONLY $f.$table->{name} WHERE test.digits(fp) <> '$digits' ORDER BY ctid LIMIT 1) x";
+				next;
+			}
+			push @fill,
+"SELECT test.push(\$q\$$insert\$q\$, '$f.t0', '$digits', '$trigger->{action}', $trigger->{reach}, $trigger->{key}, $trigger->{link}, NULL, NULL, $trigger->{strange})";
+		}
+		else { push @fill, $insert; }
+	}
+	return (@make, @fill, "DROP SCHEMA $f CASCADE");
+}
+
+my $rounds = soak() ? 10 : 1;
+for my $round (1 .. $rounds)
+{
+	my @statements = map { family() } 1 .. 60;
+	no_faults($node, "round $round", \@statements);
+}
+
+$node->stop;
+done_testing();
