@@ -12,6 +12,7 @@ use super::catalog::access_method;
 use super::index::indexed_by;
 use super::pattern::{Comparison, Pattern, within_ball, within_call};
 use crate::guc;
+use crate::memory;
 
 /// The hook that was there before, to be called first.
 static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
@@ -40,6 +41,7 @@ unsafe extern "C-unwind" fn relation_info_hook(
         if !guc::rewrite_enabled() {
             return;
         }
+        memory::prepare();
         let jointree = (*(*root).parse).jointree;
         if jointree.is_null() {
             return;

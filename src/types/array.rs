@@ -3,12 +3,14 @@
 use pgrx::pg_sys;
 
 use super::sql_type;
+use crate::memory;
 
 /// Hands every element of an array to `each`, in storage order; `None` for NULL.
 ///
 /// # Safety
 /// `array` is a datum of an array type, not NULL.
 pub unsafe fn for_each_element(array: pg_sys::Datum, mut each: impl FnMut(Option<pg_sys::Datum>)) {
+    memory::prepare();
     // SAFETY: the element type's layout is the catalogue's; elements point into the detoasted array,
     // which is freed after the last was handed out.
     unsafe {

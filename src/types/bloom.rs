@@ -11,6 +11,7 @@ use simhash_core::sets::bloom::Shape;
 
 use super::{by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes};
 use crate::error::{raise, raise_invalid_text, shown};
+use crate::memory;
 
 /// A filter and how many texts were added to it, counting each as often as it was.
 #[derive(Clone, Debug)]
@@ -180,6 +181,7 @@ fn bloom_filter_from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
 }
 
 fn from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
+    memory::prepare();
     match BloomFilter::from_bytes(bytes) {
         Some(filter) => BloomFilter { bits: Cow::Owned(filter.bits.into_owned()), ..filter },
         None => raise(

@@ -23,6 +23,7 @@ use simhash_core::Fingerprint;
 use simhash_core::fingerprint::parse_hex;
 
 use crate::error::{raise, raise_invalid_text, shown};
+use crate::memory;
 
 /// Declares a type of this extension to pgrx. The catalogue in sql/ names the argument types itself,
 /// so the name is only what pgrx would print.
@@ -145,6 +146,7 @@ fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
 /// # Safety
 /// `datum` must be one of a variable-length type; the bytes live as long as it or the current memory context.
 unsafe fn varlena_bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
+    memory::prepare();
     // SAFETY: as above; a packed header is one or four bytes, and varsize_any_exhdr reads either.
     unsafe {
         let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
@@ -166,6 +168,7 @@ fn receive_rest<'a>(buffer: pg_sys::StringInfo) -> &'a [u8] {
 
 /// The message buffer that a binary input function was given.
 fn message_buffer(argument: pgrx::Internal) -> pg_sys::StringInfo {
+    memory::prepare();
     argument.unwrap().map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
 }
 

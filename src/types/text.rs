@@ -10,6 +10,7 @@ use pgrx::{FromDatum, IntoDatum, PgSqlErrorCode, pg_sys};
 
 use super::{by_datum, palloc_varlena, sql_type};
 use crate::error::raise;
+use crate::memory;
 
 /// A `text` argument or result.
 pub struct Text<'a>(Cow<'a, str>);
@@ -89,6 +90,7 @@ impl FromDatum for Text<'_> {
         if is_null {
             return None;
         }
+        memory::prepare();
         // SAFETY: the caller passes a text (or a type with its representation); the detoasted copy
         // lives in the memory context of the call, as arguments do.
         unsafe {
