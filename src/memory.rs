@@ -84,8 +84,7 @@ fn release() {
 /// Raises 53200 for a request of so many bytes.
 fn raise(bytes: usize) -> ! {
     RAISING.set(true);
-    let report =
-        ErrorReport::new(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory", function_name!());
+    let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory", function_name!());
     let payload = Box::new(report.set_detail(format!("Failed on request of size {bytes}.")));
     RAISING.set(false);
     std::panic::resume_unwind(payload)

@@ -26,8 +26,8 @@ use self::violation::{Violation, lasting};
 use self::watch::Watch;
 use crate::error::raise;
 use crate::functions::call_site::{interrupts, keep};
-use crate::models::Schema;
 use crate::memory;
+use crate::models::Schema;
 use crate::types::Text;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 

@@ -88,8 +88,7 @@ pub(crate) fn log_weight(tf: u32) -> f32 {
 #[inline]
 fn log_units(tf: u32) -> u32 {
     const TABLE: usize = 256;
-    static UNITS: Lazy<[u32; TABLE]> =
-        Lazy::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
+    static UNITS: Lazy<[u32; TABLE]> = Lazy::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
     match UNITS.get(tf as usize) {
         Some(&units) => units,
         None => compute_log_units(tf),

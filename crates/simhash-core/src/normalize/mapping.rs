@@ -80,8 +80,7 @@ pub(super) struct Mapping {
 const LONGEST_HAN: usize = 4 << 10;
 
 /// The characters of U+4E00 to U+9FFF that are not traditional.
-static SIMPLIFIED_HAN: Lazy<ThreeByteSet> =
-    Lazy::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
+static SIMPLIFIED_HAN: Lazy<ThreeByteSet> = Lazy::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
 
 /// One table for every combination of the four flags.
 static TABLES: [CharTable<Entry>; 16] = [const { CharTable::new() }; 16];
