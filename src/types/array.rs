@@ -1,8 +1,9 @@
-//! Arrays of a fixed-length type: read element by element, and returned from functions.
+//! Arrays: read element by element, and returned from functions. A long one can be cancelled.
 
 use pgrx::pg_sys;
 
-use super::sql_type;
+use super::text::utf8_to_server;
+use super::{LARGEST_VALUE, palloc_varlena, raise_too_large, sql_type};
 use crate::memory;
 
 /// Hands every element of an array to `each`, in storage order; `None` for NULL.
@@ -70,6 +71,57 @@ impl ReturnedArray {
                 align,
             );
             ReturnedArray(pg_sys::Datum::from(array))
+        }
+    }
+}
+
+/// A one-dimensional `text[]` that a function returns, put together as its elements come.
+pub struct TextArray {
+    /// The elements as the array has them, each aligned.
+    elements: Vec<u8>,
+    count: usize,
+}
+
+sql_type!(TextArray, "text[]");
+
+impl TextArray {
+    pub fn new() -> Self {
+        TextArray { elements: Vec::new(), count: 0 }
+    }
+
+    /// Adds an element, or raises 54000 when no array could hold it.
+    pub fn push(&mut self, text: &str) {
+        const ALIGNMENT: usize = 4;
+        let bytes = utf8_to_server(text);
+        let size = pg_sys::VARHDRSZ + bytes.len();
+        if self.elements.len() + size > LARGEST_VALUE - HEADER {
+            raise_too_large("the elements of this array are too long together")
+        }
+        let start = self.elements.len();
+        self.elements.extend_from_slice(&[0; pg_sys::VARHDRSZ]);
+        self.elements.extend_from_slice(&bytes);
+        // SAFETY: four bytes of a header, which may stand anywhere.
+        unsafe { pgrx::varlena::set_varsize_4b(self.elements[start..].as_mut_ptr().cast(), size as i32) };
+        self.elements.resize(self.elements.len().next_multiple_of(ALIGNMENT), 0);
+        self.count += 1;
+    }
+}
+
+/// Of an array of one dimension without NULL: size and dimensions, then length and lower bound.
+const HEADER: usize = size_of::<pg_sys::ArrayType>() + 2 * size_of::<i32>();
+
+// SAFETY: the datum is an array laid out as PostgreSQL's array.h says.
+unsafe impl pgrx::callconv::BoxRet for TextArray {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut pgrx::callconv::FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
+        // SAFETY: construct_empty_array and palloc_varlena return what they say; the header is plain integers.
+        unsafe {
+            if self.count == 0 {
+                let empty = pg_sys::construct_empty_array(pg_sys::TEXTOID);
+                return fcinfo.return_raw_datum(pg_sys::Datum::from(empty));
+            }
+            // Dimensions, no NULL, the element's type, the length, the lower bound.
+            let header = [1, 0, pg_sys::TEXTOID.to_u32(), self.count as u32, 1].map(u32::to_ne_bytes);
+            fcinfo.return_raw_datum(palloc_varlena(&[header.as_flattened(), &self.elements]))
         }
     }
 }

@@ -122,6 +122,9 @@ pub fn raise_too_large(message: &str) -> ! {
     )
 }
 
+/// What is copied between two checks for interrupts.
+const STRETCH: usize = 16 << 20;
+
 /// A variable-length datum of `parts` one after the other, in the current memory context.
 fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
     let size = pg_sys::VARHDRSZ + parts.iter().map(|part| part.len()).sum::<usize>();
@@ -133,7 +136,8 @@ fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
         let start = pg_sys::palloc(size) as *mut u8;
         pgrx::varlena::set_varsize_4b(start.cast(), size as i32);
         let mut place = start.add(pg_sys::VARHDRSZ);
-        for part in parts {
+        for part in parts.iter().flat_map(|part| part.chunks(STRETCH)) {
+            pgrx::check_for_interrupts!();
             std::ptr::copy_nonoverlapping(part.as_ptr(), place, part.len());
             place = place.add(part.len());
         }

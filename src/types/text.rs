@@ -24,6 +24,12 @@ impl<'a> Text<'a> {
     }
 }
 
+impl AsRef<[u8]> for Text<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
 impl From<String> for Text<'_> {
     fn from(text: String) -> Self {
         Text(Cow::Owned(text))

@@ -100,7 +100,7 @@ fn model(texts: &[String]) -> Model {
     for text in texts {
         trainer.add(text, &mut || ()).expect("few terms");
     }
-    trainer.finish(None)
+    trainer.finish(None, &mut || ())
 }
 
 /// One test, for the tables and the dictionary, which are made once, come first.
