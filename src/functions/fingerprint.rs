@@ -31,11 +31,7 @@ fn simhash_normalize(
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_tokens(
-    body: Text<'_>,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> TextArray {
+fn simhash_tokens(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> TextArray {
     let mut tokens = TextArray::new();
     simhasher(fcinfo, &config).for_each_token(body.as_str(), &mut interrupts(), |token| tokens.push(token));
     tokens

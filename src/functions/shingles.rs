@@ -31,12 +31,7 @@ fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn shingles(
-    body: Text<'_>,
-    k: i32,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> TextArray {
+fn shingles(body: Text<'_>, k: i32, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> TextArray {
     let mut shingles = TextArray::new();
     shingler(fcinfo, k, &config)
         .for_each_distinct_feature(body.as_str(), &mut interrupts(), |shingle| shingles.push(shingle));

@@ -123,7 +123,7 @@ pub fn raise_too_large(message: &str) -> ! {
 }
 
 /// What is copied between two checks for interrupts.
-const STRETCH: usize = 16 << 20;
+pub const STRETCH: usize = 16 << 20;
 
 /// A variable-length datum of `parts` one after the other, in the current memory context.
 fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {

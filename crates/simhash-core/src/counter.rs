@@ -45,7 +45,8 @@ impl<F: Fingerprint> Counter<F> {
 
     /// Bytes of memory.
     pub(crate) fn memory(&self) -> usize {
-        self.hashes.capacity() * size_of::<F>() + (self.numbers.capacity() + self.index.capacity()) * size_of::<u32>()
+        self.hashes.capacity() * size_of::<F>()
+            + (self.numbers.capacity() + self.index.capacity()) * size_of::<u32>()
     }
 
     /// The distinct hashes.

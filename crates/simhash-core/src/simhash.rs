@@ -263,7 +263,12 @@ impl Simhasher {
         counter
     }
 
-    pub(crate) fn each_feature(&mut self, text: &str, interrupt: &Interrupt, mut sink: impl FnMut(&str, u32)) {
+    pub(crate) fn each_feature(
+        &mut self,
+        text: &str,
+        interrupt: &Interrupt,
+        mut sink: impl FnMut(&str, u32),
+    ) {
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
     }

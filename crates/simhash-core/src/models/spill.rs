@@ -237,7 +237,8 @@ pub(crate) mod tests {
                 }
             }
             let mut got = HashMap::new();
-            counts.for_each(Some(&mut spill), interrupt, |key, count| assert_eq!(got.insert(key, count), None));
+            counts
+                .for_each(Some(&mut spill), interrupt, |key, count| assert_eq!(got.insert(key, count), None));
             assert_eq!(got, expected);
         }
     }

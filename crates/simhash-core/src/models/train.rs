@@ -262,11 +262,7 @@ impl Trainer {
 
     /// The model of everything counted. `spill` must be the one that was spilt to, if any was; without one, more can be
     /// counted afterwards.
-    pub fn finish(
-        &mut self,
-        spill: Option<&mut (dyn Spill + '_)>,
-        interrupt: &mut dyn FnMut(),
-    ) -> Model {
+    pub fn finish(&mut self, spill: Option<&mut (dyn Spill + '_)>, interrupt: &mut dyn FnMut()) -> Model {
         let interrupt = &Interrupt::new(interrupt);
         let mut neighbours = Vec::with_capacity(self.terms.len());
         neighbours.extend(self.terms.iter().map(|_| {
@@ -295,8 +291,7 @@ impl Trainer {
         });
         let entries: Vec<Entry> =
             entries.into_iter().inspect(|_| interrupt.spend(16)).map(|(entry, _)| entry).collect();
-        let parts =
-            Parts { config: &self.config, documents: self.documents, percentiles, entries: &entries };
+        let parts = Parts { config: &self.config, documents: self.documents, percentiles, entries: &entries };
         Model::from_parts(&parts, interrupt)
     }
 
