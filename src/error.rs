@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode, function_name, pg_sys};
 
+use crate::memory;
 use crate::types::text::{encoding_is, server_to_utf8};
 
 /// Raises an ERROR. The message quotes the value that was wrong; an empty hint is left out.
@@ -33,9 +34,25 @@ pub fn warn(message: &str, hint: &str) {
 }
 
 fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
-    let report = ErrorReport::new(code, sendable(message), function_name!());
-    let report = if hint.is_empty() { report } else { report.set_hint(sendable(hint)) };
-    report.report(level);
+    let report = ErrorReport::new(code, sendable(&clipped(message)), function_name!());
+    let report = if hint.is_empty() { report } else { report.set_hint(sendable(&clipped(hint))) };
+    match level {
+        // As report does it, but without the panic hook: the report knows its place.
+        PgLogLevel::ERROR => std::panic::resume_unwind(Box::new(report)),
+        level => report.report(level),
+    }
+}
+
+/// A message that quotes a long value, without the value's middle: what is said of it stands at the end.
+fn clipped(message: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 2000;
+    const END: usize = 400;
+    if message.len() <= LONGEST {
+        return Cow::Borrowed(message);
+    }
+    let start = message.floor_char_boundary(LONGEST - END);
+    let end = message.ceil_char_boundary(message.len() - END);
+    Cow::Owned(format!("{} [... {} bytes ...] {}", &message[..start], end - start, &message[end..]))
 }
 
 /// Raises "invalid input syntax for type ..." (22P02), as PostgreSQL's own types do.
@@ -49,6 +66,7 @@ pub fn raise_invalid_text(type_name: &str, value: &str, hint: &str) -> ! {
 
 /// A name or value from PostgreSQL, in the database's encoding, for a message.
 pub fn shown(text: &CStr) -> Cow<'_, str> {
+    memory::prepare();
     if encoding_is(pg_sys::pg_enc::PG_UTF8) || encoding_is(pg_sys::pg_enc::PG_SQL_ASCII) {
         return text.to_string_lossy();
     }

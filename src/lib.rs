@@ -10,6 +10,7 @@ mod dedup;
 mod error;
 mod functions;
 mod guc;
+mod memory;
 mod models;
 mod planner;
 mod storage;
@@ -21,6 +22,7 @@ mod types;
 /// at its first use of anything here.
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    memory::install();
     guc::define();
     am::register_options();
     planner::rewrite::install();

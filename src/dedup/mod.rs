@@ -28,6 +28,7 @@ use self::violation::{Violation, lasting};
 use self::watch::Watch;
 use crate::error::raise;
 use crate::functions::call_site::{interrupts, keep};
+use crate::memory;
 use crate::models::Schema;
 use crate::types::Text;
 use crate::types::text::{server_to_utf8, utf8_to_server};
@@ -68,6 +69,7 @@ enum Verdict {
 unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
     // SAFETY: as simhash_dedup_wrapper's; the trigger's data live as long as the call.
     unsafe {
+        memory::prepare();
         let event = Event::of(fcinfo);
         let schema = Schema::of_call(fcinfo);
         let mut watch = watch::take(event.relation, event.trigger, schema);

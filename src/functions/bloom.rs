@@ -1,23 +1,41 @@
 //! `bloom_agg`, `bloom_contains` and the union of filters as aggregate and operator.
 //!
-//! The aggregates' state is a [`BloomFilter`] in the aggregate's memory context; in a parallel plan it travels as
+//! The aggregates' state is in the aggregate's memory context; in a parallel plan it travels as
 //! bytea.
 
-use std::borrow::Cow;
-
 use pgrx::datum::Internal;
-use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sets::bloom::{Shape, ShapeError};
 
 use crate::error::{raise, shown_number};
-use crate::types::Text;
-use crate::types::bloom::BloomFilter;
+use crate::types::bloom::{BitsMut, BloomFilter};
+use crate::types::{STRETCH, Text};
 
 /// What a filter is sized for when the caller does not say.
 const DEFAULT_EXPECTED: i64 = 100_000;
 const DEFAULT_RATE: f32 = 0.01;
 
-type State = BloomFilter<'static>;
+/// What an aggregate adds to: in its memory context, bits and all, so that PostgreSQL knows how much memory a group takes and
+/// writes groups that are too many to temporary files.
+struct State {
+    shape: Shape,
+    count: u64,
+    bits: *mut u8,
+}
+
+impl State {
+    fn bits_mut(&mut self) -> BitsMut<'_> {
+        // SAFETY: allocated with the shape's bytes, and all were written.
+        let bits = unsafe { std::slice::from_raw_parts_mut(self.bits, self.shape.bytes()) };
+        BitsMut { shape: self.shape, count: &mut self.count, bits }
+    }
+
+    fn filter(&self) -> BloomFilter<'_> {
+        // SAFETY: as above.
+        let bits = unsafe { std::slice::from_raw_parts(self.bits, self.shape.bytes()) };
+        BloomFilter { shape: self.shape, count: self.count, bits: bits.into() }
+    }
+}
 
 fn shape(expected: i64, rate: f32) -> Shape {
     Shape::for_rate(expected, widen(rate)).unwrap_or_else(|error| {
@@ -52,15 +70,28 @@ fn returned(state: Option<&mut State>) -> Internal {
     Internal::from(state.map(|state| pg_sys::Datum::from(std::ptr::from_mut(state))))
 }
 
-/// Puts a state where it lives as long as the aggregate.
-fn stored(state: State, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
+/// An empty state where it lives as long as the aggregate.
+fn new_state<'a>(shape: Shape, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
     let mut context = std::ptr::null_mut();
-    // SAFETY: PostgreSQL passes a valid call, and sets the context when it is one of an aggregate.
-    if unsafe { pg_sys::AggCheckCallContext(fcinfo, &mut context) } == 0 {
-        raise(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, "function called outside of an aggregate".into(), "")
+    // SAFETY: PostgreSQL passes a valid call, and sets the context when it is one of an aggregate. What is allocated there is
+    // written before it is read, and lives as long as the context.
+    unsafe {
+        if pg_sys::AggCheckCallContext(fcinfo, &mut context) == 0 {
+            raise(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                "function called outside of an aggregate".into(),
+                "",
+            )
+        }
+        let bits: *mut u8 = pg_sys::MemoryContextAlloc(context, shape.bytes()).cast();
+        for start in (0..shape.bytes()).step_by(STRETCH) {
+            pgrx::check_for_interrupts!();
+            bits.add(start).write_bytes(0, STRETCH.min(shape.bytes() - start));
+        }
+        let state: *mut State = pg_sys::MemoryContextAlloc(context, size_of::<State>()).cast();
+        state.write(State { shape, count: 0, bits });
+        &mut *state
     }
-    let state = PgMemoryContexts::For(context).leak_and_drop_on_delete(state);
-    Internal::from(Some(pg_sys::Datum::from(state)))
 }
 
 fn accumulate(
@@ -71,17 +102,9 @@ fn accumulate(
 ) -> Internal {
     let state = given(state);
     let Some(text) = text else { return returned(state) };
-    match state {
-        Some(filter) => {
-            filter.insert(text.as_str());
-            returned(Some(filter))
-        }
-        None => {
-            let mut filter = BloomFilter::empty(size());
-            filter.insert(text.as_str());
-            stored(filter, fcinfo)
-        }
-    }
+    let state = state.unwrap_or_else(|| new_state(size(), fcinfo));
+    state.bits_mut().insert(text.as_str());
+    returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
@@ -119,36 +142,33 @@ fn bloom_union_add(
 ) -> Internal {
     let state = given(state);
     let Some(filter) = filter else { return returned(state) };
-    match state {
-        Some(sum) => {
-            sum.unite(&filter);
-            returned(Some(sum))
-        }
-        None => stored(owned(filter), fcinfo),
-    }
+    let state = state.unwrap_or_else(|| new_state(filter.shape, fcinfo));
+    state.bits_mut().unite(&filter);
+    returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn bloom_agg_combine(state: Internal, other: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
-    match (given(state), given(other)) {
-        (Some(sum), Some(other)) => {
-            sum.unite(other);
-            returned(Some(sum))
-        }
-        (None, Some(other)) => stored(other.clone(), fcinfo),
-        (state, None) => returned(state),
-    }
+    let (state, other) = (given(state), given(other));
+    let Some(other) = other else { return returned(state) };
+    let state = state.unwrap_or_else(|| new_state(other.shape, fcinfo));
+    state.bits_mut().unite(&other.filter());
+    returned(Some(state))
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn bloom_agg_serialize(state: Internal) -> Vec<u8> {
-    given(state).map_or_else(Vec::new, |filter| filter.to_bytes())
+    given(state).map_or_else(Vec::new, |state| state.filter().to_bytes())
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn bloom_agg_deserialize(bytes: &[u8], _internal: Internal, fcinfo: pg_sys::FunctionCallInfo) -> Internal {
     match BloomFilter::from_bytes(bytes) {
-        Some(filter) => stored(owned(filter), fcinfo),
+        Some(filter) => {
+            let state = new_state(filter.shape, fcinfo);
+            state.bits_mut().unite(&filter);
+            returned(Some(state))
+        }
         None => raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed state of bloom_agg".into(), ""),
     }
 }
@@ -156,11 +176,8 @@ fn bloom_agg_deserialize(bytes: &[u8], _internal: Internal, fcinfo: pg_sys::Func
 /// A copy, for the state lives on and may be asked again.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn bloom_agg_final(state: Internal) -> Option<BloomFilter<'static>> {
-    given(state).map(|filter| filter.clone())
-}
-
-fn owned(filter: BloomFilter<'_>) -> State {
-    BloomFilter { shape: filter.shape, count: filter.count, bits: Cow::Owned(filter.bits.into_owned()) }
+    // The result is copied into a datum from where it is.
+    given(state).map(|state| state.filter())
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -170,7 +187,7 @@ fn bloom_contains(filter: BloomFilter<'_>, text: Text<'_>) -> bool {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn bloom_or(a: BloomFilter<'_>, b: BloomFilter<'_>) -> BloomFilter<'static> {
-    let mut sum = owned(a);
+    let mut sum = a.copied();
     sum.unite(&b);
     sum
 }

@@ -5,6 +5,7 @@ use simhash_core::config::Config;
 use simhash_core::simhash::{Simhasher, SimhasherError};
 
 use crate::error::raise;
+use crate::memory;
 use crate::models::{Schema, find};
 use crate::types::ConfigText;
 
@@ -73,6 +74,7 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
 
 /// Lets a long computation be cancelled: raises PostgreSQL's ERROR when the query has been.
 pub fn interrupts() -> impl FnMut() {
+    memory::prepare();
     || {
         pgrx::check_for_interrupts!();
     }

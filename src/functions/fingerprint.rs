@@ -7,6 +7,7 @@ use simhash_core::simhash::{Feature, WeightError, from_features};
 
 use super::call_site::{interrupts, new_simhasher, simhasher};
 use crate::error::{raise, shown_number};
+use crate::types::array::TextArray;
 use crate::types::{ConfigText, Fp64, Fp128, LARGEST_VALUE, Text, raise_too_large};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -30,13 +31,10 @@ fn simhash_normalize(
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_tokens(
-    body: Text<'_>,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Vec<Text<'static>> {
-    let tokens = simhasher(fcinfo, &config).tokens(body.as_str(), &mut interrupts());
-    tokens.into_iter().map(Text::from).collect()
+fn simhash_tokens(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> TextArray {
+    let mut tokens = TextArray::new();
+    simhasher(fcinfo, &config).for_each_token(body.as_str(), &mut interrupts(), |token| tokens.push(token));
+    tokens
 }
 
 /// What a row of `simhash_features` is made of.
@@ -91,27 +89,36 @@ fn fingerprint_from<F: Fingerprint>(
     features: Array<'_, Text<'_>>,
     weights: Option<Array<'_, f32>>,
 ) -> Option<F> {
-    let features: Vec<Text<'_>> = features
-        .iter()
-        .enumerate()
-        .map(|(i, feature)| feature.unwrap_or_else(|| raise_null_element("features", i)))
-        .collect();
-    let weights: Vec<f32> = match weights {
-        None => vec![1.0; features.len()],
-        Some(weights) => weights
-            .iter()
-            .enumerate()
-            .map(|(i, weight)| weight.unwrap_or_else(|| raise_null_element("weights", i)))
-            .collect(),
+    let check = |place: usize| {
+        if place.is_multiple_of(1 << 12) {
+            pgrx::check_for_interrupts!();
+        }
     };
-    if features.len() != weights.len() {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{} features do not go with {} weights", features.len(), weights.len()),
-            "Give one weight for each feature, or leave the weights out.",
-        )
+    let refuse_null = |place: usize, is_null: bool, argument: &str| {
+        check(place);
+        if is_null {
+            raise_null_element(argument, place)
+        }
+    };
+    if features.contains_nulls() {
+        features.iter().enumerate().for_each(|(i, feature)| refuse_null(i, feature.is_none(), "features"));
     }
-    let pairs = features.iter().map(|feature| feature.as_str().as_bytes()).zip(weights);
+    if let Some(weights) = &weights {
+        weights.iter().enumerate().for_each(|(i, weight)| refuse_null(i, weight.is_none(), "weights"));
+        if features.len() != weights.len() {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("{} features do not go with {} weights", features.len(), weights.len()),
+                "Give one weight for each feature, or leave the weights out.",
+            )
+        }
+    }
+    let mut weights = weights.as_ref().map(|weights| weights.iter());
+    let pairs = features.iter().flatten().enumerate().map(|(i, feature)| {
+        check(i);
+        let weight = weights.as_mut().and_then(|weights| weights.next().flatten()).unwrap_or(1.0);
+        (feature, weight)
+    });
     from_features(pairs).unwrap_or_else(|error| {
         let (index, weight) = match error {
             WeightError::NotFinite { index, weight } | WeightError::Negative { index, weight } => {

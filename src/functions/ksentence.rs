@@ -21,5 +21,5 @@ fn ksentence(body: Text<'_>, k: i32, fcinfo: pg_sys::FunctionCallInfo) -> Option
     let normalizer =
         keep(fcinfo, |()| true, || ((), simhasher_for(normalize_config(), Schema::of_call(fcinfo))));
     let normalized = normalizer.normalize(body.as_str(), &mut interrupts());
-    longest_sentences(&normalized, k).map(|md5| Fp128(u128::from_be_bytes(md5)))
+    longest_sentences(&normalized, k, &mut interrupts()).map(|md5| Fp128(u128::from_be_bytes(md5)))
 }

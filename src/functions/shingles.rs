@@ -4,12 +4,13 @@ use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::MAX_SHINGLE;
 use simhash_core::sets::set_config;
-use simhash_core::sets::shingles::{ShingleSet, distinct};
+use simhash_core::sets::shingles::ShingleSet;
 
 use super::call_site::{interrupts, keep, simhasher_for};
 use crate::error::raise;
 use crate::models::Schema;
-use crate::types::{ConfigText, LARGEST_VALUE, Text, raise_too_large};
+use crate::types::array::TextArray;
+use crate::types::{ConfigText, Text};
 
 /// The call site's maker of shingles of `k` tokens.
 fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_>) -> &'a mut Simhasher {
@@ -30,15 +31,11 @@ fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn shingles(
-    body: Text<'_>,
-    k: i32,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Vec<Text<'static>> {
-    let shingles = distinct(shingler(fcinfo, k, &config), body.as_str(), LARGEST_VALUE, &mut interrupts())
-        .unwrap_or_else(|| raise_too_large("the shingles of this text are too long together"));
-    shingles.into_iter().map(Text::from).collect()
+fn shingles(body: Text<'_>, k: i32, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> TextArray {
+    let mut shingles = TextArray::new();
+    shingler(fcinfo, k, &config)
+        .for_each_distinct_feature(body.as_str(), &mut interrupts(), |shingle| shingles.push(shingle));
+    shingles
 }
 
 fn both_sets(

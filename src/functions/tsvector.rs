@@ -9,6 +9,7 @@ use simhash_core::Fingerprint;
 use simhash_core::simhash::from_features;
 
 use crate::error::raise;
+use crate::memory;
 use crate::types::text::server_to_utf8;
 use crate::types::{Fp64, Fp128, by_datum_argument, sql_type};
 
@@ -23,6 +24,7 @@ impl FromDatum for TsVector<'_> {
         if is_null {
             return None;
         }
+        memory::prepare();
         // SAFETY: the caller passes a tsvector; detoasting gives a four-byte header, which varsize reads.
         unsafe {
             let varlena = pg_sys::pg_detoast_datum(datum.cast_mut_ptr());

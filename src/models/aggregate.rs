@@ -88,7 +88,7 @@ fn simhash_train_agg_combine(state: Internal, other: Internal, fcinfo: pg_sys::F
             Err(error) => raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string(), ""),
         },
     };
-    if let Err(error) = state.trainer.combine(&other.trainer) {
+    if let Err(error) = state.trainer.combine(&other.trainer, &mut interrupts()) {
         raise_train_error(error);
     }
     check_memory(&state.trainer);
@@ -97,7 +97,7 @@ fn simhash_train_agg_combine(state: Internal, other: Internal, fcinfo: pg_sys::F
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_train_agg_serialize(state: Internal) -> Vec<u8> {
-    given(state).map_or_else(Vec::new, |state| state.trainer.to_bytes())
+    given(state).map_or_else(Vec::new, |state| state.trainer.to_bytes(&mut interrupts()))
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -106,7 +106,7 @@ fn simhash_train_agg_deserialize(
     _internal: Internal,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Internal {
-    match Trainer::from_bytes(bytes) {
+    match Trainer::from_bytes(bytes, &mut interrupts()) {
         Ok(trainer) => {
             let config = trainer.config().to_string();
             returned(Some(stored(trainer, config, fcinfo)))
@@ -117,12 +117,10 @@ fn simhash_train_agg_deserialize(
     }
 }
 
-/// By a copy, for the state may be asked again.
+/// The state may be asked again.
 #[pg_extern(sql = false, immutable, parallel_safe)]
 fn simhash_train_agg_final(state: Internal) -> Option<Vec<u8>> {
-    let copy = Trainer::from_bytes(&given(state)?.trainer.to_bytes())
-        .unwrap_or_else(|error| raise_train_error(error));
-    Some(copy.finish(None).as_bytes().to_vec())
+    Some(given(state)?.trainer.finish(None, &mut interrupts()).as_bytes().to_vec())
 }
 
 /// Returns the number of documents that the model was trained on.

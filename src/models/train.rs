@@ -75,14 +75,14 @@ fn simhash_train(
                     "Raise simhash.work_mem, or train on a sample of the texts.",
                 );
             }
-            trainer.spill(&mut spill);
+            trainer.spill(&mut spill, &mut interrupt);
         }
         if trainer.documents().is_multiple_of(256) && noticed.elapsed() >= NOTICE_EVERY {
             noticed = Instant::now();
             pgrx::notice!("{} documents, {} distinct terms", trainer.documents(), trainer.terms());
         }
     });
-    let model = trainer.finish(Some(&mut spill));
+    let model = trainer.finish(Some(&mut spill), &mut interrupt);
     spill.close();
     store::insert(schema, name.as_str(), &model);
     model.documents() as i64

@@ -12,6 +12,7 @@ use super::catalog::Measure;
 use super::index::{appended, is_indexed, member_is_indexed};
 use super::pattern::{Comparison, Pattern, within_ball, within_call};
 use crate::guc;
+use crate::memory;
 
 // The order of calls, in PostgreSQL 13 to 18: relations of the jointree, quals are distributed,
 // partitions and members of UNION ALL.
@@ -43,6 +44,7 @@ unsafe extern "C-unwind" fn relation_info_hook(
         if !guc::rewrite_enabled() {
             return;
         }
+        memory::prepare();
         let jointree = (*(*root).parse).jointree;
         if jointree.is_null() {
             return;

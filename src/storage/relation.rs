@@ -6,6 +6,7 @@ use pgrx::pg_sys;
 
 use crate::compat;
 use crate::error::shown;
+use crate::memory;
 
 /// An open index. Whoever made it keeps the relation open for as long as it is used.
 #[derive(Clone, Copy)]
@@ -15,6 +16,7 @@ impl IndexRel {
     /// # Safety
     /// `rel` is an open index of this access method, and stays open while the result is used.
     pub unsafe fn new(rel: pg_sys::Relation) -> Self {
+        memory::prepare();
         Self(rel)
     }
 

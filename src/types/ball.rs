@@ -97,12 +97,19 @@ impl FromDatum for Ball64 {
     }
 }
 
-impl IntoDatum for Ball64 {
-    fn into_datum(self) -> Option<pg_sys::Datum> {
+impl Ball64 {
+    /// As it is stored.
+    pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.center.to_ne_bytes());
         bytes[8..12].copy_from_slice(&self.radius.to_ne_bytes());
-        Some(palloc_bytes(&bytes))
+        bytes
+    }
+}
+
+impl IntoDatum for Ball64 {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        Some(palloc_bytes(&self.to_bytes()))
     }
     /// Unknown at compile time; nothing here builds arrays of the type through pgrx.
     fn type_oid() -> pg_sys::Oid {

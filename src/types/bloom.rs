@@ -9,8 +9,9 @@ use std::ffi::{CStr, CString};
 use pgrx::{FromDatum, Internal, IntoDatum, PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sets::bloom::Shape;
 
-use super::{by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes};
+use super::{STRETCH, by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes};
 use crate::error::{raise, raise_invalid_text, shown};
+use crate::memory;
 
 /// A filter and how many texts were added to it, counting each as often as it was.
 #[derive(Clone, Debug)]
@@ -18,6 +19,52 @@ pub struct BloomFilter<'a> {
     pub shape: Shape,
     pub count: u64,
     pub bits: Cow<'a, [u8]>,
+}
+
+/// A filter to be changed where it is.
+pub struct BitsMut<'a> {
+    pub shape: Shape,
+    pub count: &'a mut u64,
+    pub bits: &'a mut [u8],
+}
+
+impl BitsMut<'_> {
+    pub fn insert(self, text: &str) {
+        self.shape.insert(self.bits, text.as_bytes());
+        *self.count = self.count.saturating_add(1);
+    }
+
+    /// Adds what `other` holds, or raises an ERROR when it is of another size.
+    pub fn unite(self, other: &BloomFilter<'_>) {
+        if self.shape != other.shape {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!(
+                    "cannot unite Bloom filters of {} bits and {} hashes, and of {} and {}",
+                    self.shape.bits, self.shape.hashes, other.shape.bits, other.shape.hashes
+                ),
+                "Make both with the same expected number of texts and the same rate.",
+            )
+        }
+        for (to, from) in self.bits.chunks_mut(STRETCH).zip(other.bits.chunks(STRETCH)) {
+            pgrx::check_for_interrupts!();
+            to.iter_mut().zip(from).for_each(|(a, b)| *a |= b);
+        }
+        *self.count = self.count.saturating_add(other.count);
+    }
+}
+
+/// Room for a filter's bits, or ERROR when there is no memory for them.
+fn room_for(bytes: usize) -> Vec<u8> {
+    let mut bits = Vec::new();
+    if bits.try_reserve_exact(bytes).is_err() {
+        raise(
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            format!("out of memory for a Bloom filter of {bytes} bytes"),
+            "Expect fewer texts, or allow a greater rate.",
+        )
+    }
+    bits
 }
 
 sql_type!(BloomFilter<'_>, "bloom_filter");
@@ -29,50 +76,39 @@ const HEADER: usize = 24;
 impl<'a> BloomFilter<'a> {
     /// An empty filter, or ERROR when there is no memory for it.
     pub fn empty(shape: Shape) -> BloomFilter<'static> {
-        let mut bits = Vec::new();
-        if bits.try_reserve_exact(shape.bytes()).is_err() {
-            raise(
-                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-                format!("out of memory for a Bloom filter of {} bytes", shape.bytes()),
-                "Expect fewer texts, or allow a greater rate.",
-            )
+        let mut bits = room_for(shape.bytes());
+        while bits.len() < shape.bytes() {
+            pgrx::check_for_interrupts!();
+            bits.resize(shape.bytes().min(bits.len() + STRETCH), 0);
         }
-        bits.resize(shape.bytes(), 0);
         BloomFilter { shape, count: 0, bits: Cow::Owned(bits) }
+    }
+
+    /// A copy that owns its bits.
+    pub fn copied(&self) -> BloomFilter<'static> {
+        let mut bits = room_for(self.bits.len());
+        for stretch in self.bits.chunks(STRETCH) {
+            pgrx::check_for_interrupts!();
+            bits.extend_from_slice(stretch);
+        }
+        BloomFilter { bits: Cow::Owned(bits), ..*self }
     }
 
     pub fn contains(&self, text: &str) -> bool {
         self.shape.contains(&self.bits, text.as_bytes())
     }
 
-    pub fn insert(&mut self, text: &str) {
-        self.shape.insert(self.bits.to_mut(), text.as_bytes());
-        self.count = self.count.saturating_add(1);
-    }
-
     /// Adds what `other` holds, or raises an ERROR when it is of another size.
     pub fn unite(&mut self, other: &BloomFilter<'_>) {
-        if self.shape != other.shape {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!(
-                    "cannot unite Bloom filters of {} bits and {} hashes, and of {} and {}",
-                    self.shape.bits, self.shape.hashes, other.shape.bits, other.shape.hashes
-                ),
-                "Make both with the same expected number of texts and the same rate.",
-            )
-        }
-        self.bits.to_mut().iter_mut().zip(other.bits.iter()).for_each(|(a, b)| *a |= b);
-        self.count = self.count.saturating_add(other.count);
+        let union = BitsMut { shape: self.shape, count: &mut self.count, bits: self.bits.to_mut() };
+        union.unite(other);
     }
 
     /// `None` for bytes that are no filter.
     pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let (header, bits) = bytes.split_first_chunk::<HEADER>()?;
         let (shape, count) = Self::read_header(header)?;
-        let beyond = shape.bytes() as u64 * 8 - shape.bits;
-        let clear = bits.last().is_some_and(|last| last.leading_zeros() as u64 >= beyond);
-        (bits.len() == shape.bytes() && clear).then_some(BloomFilter {
+        (bits.len() == shape.bytes() && is_clear_beyond(shape, bits)).then_some(BloomFilter {
             shape,
             count,
             bits: Cow::Borrowed(bits),
@@ -109,14 +145,21 @@ impl<'a> BloomFilter<'a> {
             return None;
         }
         let digit = |d: u8| char::from(d).to_digit(16);
-        let bits: Vec<u8> = digits
-            .iter()
-            .map(|&[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8))
-            .collect::<Option<_>>()?;
-        let filter = BloomFilter { shape, count, bits: Cow::Owned(bits) };
-        BloomFilter::from_bytes(&filter.to_bytes())?;
-        Some(filter)
+        let mut bits = room_for(digits.len());
+        for stretch in digits.chunks(STRETCH / 8) {
+            pgrx::check_for_interrupts!();
+            for &[high, low] in stretch {
+                bits.push((digit(high)? << 4 | digit(low)?) as u8);
+            }
+        }
+        is_clear_beyond(shape, &bits).then_some(BloomFilter { shape, count, bits: Cow::Owned(bits) })
     }
+}
+
+/// The last byte has no bit beyond the filter's.
+fn is_clear_beyond(shape: Shape, bits: &[u8]) -> bool {
+    let beyond = shape.bytes() as u64 * 8 - shape.bits;
+    bits.last().is_some_and(|last| u64::from(last.leading_zeros()) >= beyond)
 }
 
 impl FromDatum for BloomFilter<'_> {
@@ -160,7 +203,11 @@ fn bloom_filter_out(filter: BloomFilter<'_>) -> CString {
     let mut text = format!("m={},k={},count={},bits=", filter.shape.bits, filter.shape.hashes, filter.count)
         .into_bytes();
     let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
-    text.extend(filter.bits.iter().flat_map(|&byte| [hex(byte >> 4), hex(byte & 15)]));
+    text.reserve_exact(2 * filter.bits.len() + 1);
+    for stretch in filter.bits.chunks(STRETCH / 8) {
+        pgrx::check_for_interrupts!();
+        text.extend(stretch.iter().flat_map(|&byte| [hex(byte >> 4), hex(byte & 15)]));
+    }
     CString::new(text).unwrap_or_default()
 }
 
@@ -180,8 +227,9 @@ fn bloom_filter_from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
 }
 
 fn from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
+    memory::prepare();
     match BloomFilter::from_bytes(bytes) {
-        Some(filter) => BloomFilter { bits: Cow::Owned(filter.bits.into_owned()), ..filter },
+        Some(filter) => filter.copied(),
         None => raise(
             PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
             format!("bytea of {} bytes is no bloom_filter", bytes.len()),

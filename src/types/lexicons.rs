@@ -1,12 +1,12 @@
 //! `fingerprint64[]`, one fingerprint a lexicon, and `hamming_ball64[]`, one ball a lexicon: distances and conditions are the
 //! least over equal positions. Positions that only one array has, or where either is NULL, do not count.
 
-use pgrx::{FromDatum, IntoDatum, pg_extern, pg_sys};
+use pgrx::{FromDatum, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
 
 use super::array::{ReturnedArray, for_each_element};
 use super::ball::{Ball, Ball64};
-use super::{Fp64, by_datum_argument, sql_type};
+use super::{by_datum_argument, sql_type};
 use crate::functions::distance::NEAR_64;
 
 /// A document's fingerprints under several lexicons.
@@ -59,15 +59,13 @@ impl Fingerprints {
 
     /// Balls of one radius around the fingerprints.
     fn balls(&self, radius: u32, fcinfo: pg_sys::FunctionCallInfo) -> ReturnedArray {
-        let balls: Vec<_> = self.0.iter().map(|fp| Ball { center: (*fp)?, radius }.into_datum()).collect();
-        ReturnedArray::new(&balls, fcinfo)
+        ReturnedArray::new(self.0.iter().map(|fp| Some(Ball { center: (*fp)?, radius }.to_bytes())), fcinfo)
     }
 }
 
 /// For a function that returns a fingerprint64[].
 pub fn returned(fingerprints: &[Option<u64>], fcinfo: pg_sys::FunctionCallInfo) -> ReturnedArray {
-    let elements: Vec<_> = fingerprints.iter().map(|fp| Fp64((*fp)?).into_datum()).collect();
-    ReturnedArray::new(&elements, fcinfo)
+    ReturnedArray::new(fingerprints.iter().map(|fp| fp.map(u64::to_ne_bytes)), fcinfo)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -24,6 +24,7 @@ use simhash_core::Fingerprint;
 use simhash_core::fingerprint::parse_hex;
 
 use crate::error::{raise, raise_invalid_text, shown};
+use crate::memory;
 
 /// Declares a type of this extension to pgrx. The catalogue in sql/ names the argument types itself,
 /// so the name is only what pgrx would print.
@@ -122,6 +123,9 @@ pub fn raise_too_large(message: &str) -> ! {
     )
 }
 
+/// What is copied between two checks for interrupts.
+pub const STRETCH: usize = 16 << 20;
+
 /// A variable-length datum of `parts` one after the other, in the current memory context.
 fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
     let size = pg_sys::VARHDRSZ + parts.iter().map(|part| part.len()).sum::<usize>();
@@ -133,7 +137,8 @@ fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
         let start = pg_sys::palloc(size) as *mut u8;
         pgrx::varlena::set_varsize_4b(start.cast(), size as i32);
         let mut place = start.add(pg_sys::VARHDRSZ);
-        for part in parts {
+        for part in parts.iter().flat_map(|part| part.chunks(STRETCH)) {
+            pgrx::check_for_interrupts!();
             std::ptr::copy_nonoverlapping(part.as_ptr(), place, part.len());
             place = place.add(part.len());
         }
@@ -146,6 +151,7 @@ fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
 /// # Safety
 /// `datum` must be one of a variable-length type; the bytes live as long as it or the current memory context.
 unsafe fn varlena_bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
+    memory::prepare();
     // SAFETY: as above; a packed header is one or four bytes, and varsize_any_exhdr reads either.
     unsafe {
         let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
@@ -167,6 +173,7 @@ fn receive_rest<'a>(buffer: pg_sys::StringInfo) -> &'a [u8] {
 
 /// The message buffer that a binary input function was given.
 fn message_buffer(argument: pgrx::Internal) -> pg_sys::StringInfo {
+    memory::prepare();
     argument.unwrap().map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
 }
 

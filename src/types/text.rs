@@ -10,6 +10,7 @@ use pgrx::{FromDatum, IntoDatum, PgSqlErrorCode, pg_sys};
 
 use super::{by_datum, palloc_varlena, sql_type};
 use crate::error::raise;
+use crate::memory;
 
 /// A `text` argument or result.
 pub struct Text<'a>(Cow<'a, str>);
@@ -20,6 +21,12 @@ by_datum!(Text<'_>);
 impl<'a> Text<'a> {
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl AsRef<[u8]> for Text<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 }
 
@@ -89,6 +96,7 @@ impl FromDatum for Text<'_> {
         if is_null {
             return None;
         }
+        memory::prepare();
         // SAFETY: the caller passes a text (or a type with its representation); the detoasted copy
         // lives in the memory context of the call, as arguments do.
         unsafe {

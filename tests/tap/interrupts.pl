@@ -1,16 +1,14 @@
 # Long calls can be stopped: statement_timeout and pg_cancel_backend end simhash on a very long text at once.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
+use SimhashTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_simhash'");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
+my $node = new_node('main', "fsync = off\njit = off\nmax_wal_size = 8GB\nshared_preload_libraries = 'pg_simhash'\nsimhash.work_mem = '3GB'");
 
 # Text of 200 MB: made once, stored as it is, so that the clock sees little but the call.
 $node->safe_psql('postgres', <<'SQL');
@@ -43,6 +41,102 @@ for my $kind ('english words', 'chinese words', 'one word', 'markup')
 	}
 }
 is($node->safe_psql('postgres', q{SELECT simhash('the cat sat on the mat') IS NOT NULL}), 't', 'the server goes on');
+
+# How long after the time-out a call is stopped, wherever in the call that comes: at some points of its whole length.
+my $size = soak() ? 10 : 1;
+$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE input (kind text, body text);
+ALTER TABLE input ALTER body SET STORAGE EXTERNAL;
+INSERT INTO input SELECT 'distinct', string_agg(to_hex(i * 79), ' ') FROM generate_series(1, 1200000 * $size) i;
+INSERT INTO input SELECT 'sentences', string_agg(to_hex(i * 79), '. ') FROM generate_series(1, 1200000 * $size) i;
+INSERT INTO input SELECT 'words', repeat('the quick brown fox jumps over the lazy dog. ', 500000 * $size);
+CREATE TABLE lists AS SELECT array_agg(i::text) AS texts, array_agg(i::real) AS numbers FROM generate_series(1, 2000000 * $size) i;
+CREATE TABLE prints AS SELECT array_agg((i * 7919::bigint)::fingerprint64) AS fps FROM generate_series(1, 2000000 * $size) i;
+CREATE TABLE many AS SELECT i AS id, 'text ' || i || ' of ' || i % 5000 AS body FROM generate_series(1, 300000 * $size) i;
+CREATE TABLE fps AS
+	SELECT i AS id, ((hashint8extended(i / 10, 1) & ~7) | i % 8)::fingerprint64 AS fp FROM generate_series(1, 1000000 * $size) i;
+CREATE INDEX fps_fp ON fps USING simhash (fp);
+CREATE TABLE filters AS SELECT bloom_agg(body, 40000000 * $size) AS filter FROM many;
+CREATE TABLE minhashes AS SELECT minhash(body, 256) AS m FROM many LIMIT 1000;
+SELECT simhash_train('small', 'SELECT body FROM many WHERE id <= 50000');
+CREATE TABLE models AS SELECT simhash_train_agg(body, '{}') AS model FROM many;
+ANALYZE;
+SQL
+my $of = sub { my ($kind, $call) = @_; "SELECT $call IS NULL FROM input WHERE kind = '$kind'" };
+my %calls = (
+	'simhash' => $of->('distinct', 'simhash(body)'),
+	'simhash128' => $of->('distinct', q{simhash128(body, '{"shingle": 5, "weight": "tf", "position": "spread"}')}),
+	'simhash_normalize' => $of->('sentences', 'simhash_normalize(body)'),
+	'simhash_tokens' => $of->('distinct', 'simhash_tokens(body)'),
+	'simhash_tokens of words' => $of->('words', 'simhash_tokens(body)'),
+	'simhash_features' => q{SELECT count(*) FROM input, simhash_features(body) WHERE kind = 'distinct'},
+	'simhash128_features' => q{SELECT count(*) FROM input, simhash128_features(body, '{"shingle": 3}') WHERE kind = 'distinct'},
+	'simhash of tsvector' => q{SELECT simhash(to_tsvector('simple', left(body, 1000000))) IS NULL FROM input WHERE kind = 'distinct'},
+	'simhash_from' => 'SELECT simhash_from(texts) FROM lists',
+	'simhash_from with weights' => 'SELECT simhash128_from(texts, numbers) FROM lists',
+	'shingles' => $of->('distinct', 'shingles(body, 3)'),
+	'shingle_similarity' => $of->('distinct', q{shingle_similarity(body, body || ' more', 3)}),
+	'shingle_containment' => $of->('distinct', q{shingle_containment(body, body || ' more', 3)}),
+	'minhash' => $of->('distinct', 'minhash(body, 256)'),
+	'minhash_jaccard' => 'SELECT count(minhash_jaccard(a.m, b.m)) FROM minhashes a, minhashes b',
+	'ksentence' => $of->('sentences', 'ksentence(body, 1000000)'),
+	'ksentence of one' => $of->('distinct', 'ksentence(body, 3)'),
+	'esimhash' => $of->('distinct', q{esimhash(body, 'small')}),
+	'imatch' => $of->('words', q{imatch(body, 'small', -10, 20)}),
+	'simhash_lexicons' => $of->('words', q{simhash_lexicons(body, 'small', 100, 3)}),
+	'dedup_texts' => q{SELECT count(*) FROM dedup_texts('SELECT id, body FROM many', exact => 'trie', distance => 3)},
+	'dedup_texts of long ones' => q{SELECT count(*) FROM dedup_texts('SELECT 1 AS id, body FROM input', exact => 'trie')},
+	'bloom_agg' => 'SELECT bloom_agg(body, 100000000) IS NULL FROM many',
+	'bloom_union' => 'SELECT bloom_union(filter) IS NULL FROM filters, generate_series(1, 5)',
+	'bloom_filter as text' => 'SELECT filter::text::bloom_filter IS NULL FROM filters',
+	'bloom_filter as bytes' => 'SELECT filter::bytea::bloom_filter IS NULL FROM filters',
+	'bloom_filter united' => 'SELECT filter | filter IS NULL FROM filters',
+	'simhash_train_agg' => q{SELECT simhash_train_agg(body, '{}') IS NULL FROM many},
+	'simhash_train_agg of one' => q{SELECT simhash_train_agg(body, '{}') IS NULL FROM input},
+	'simhash_train' => q{SELECT simhash_train('another', 'SELECT body FROM input')},
+	'simhash_train with little memory' => q{SET LOCAL simhash.work_mem = '64MB'; SELECT simhash_train('another', 'SELECT body FROM many')},
+	'simhash_store_model' => q{SELECT simhash_store_model('stored', model) FROM models},
+	'simhash_evaluate' => q{SELECT count(*) FROM simhash_evaluate('SELECT fp AS a, fp AS b, true FROM fps')},
+	'distance of arrays' => 'SELECT hamming(fps, fps) FROM prints',
+	'balls of an array' => 'SELECT hamming_ball(fps, 3) IS NULL FROM prints',
+	'an array in balls' => 'SELECT fps <@ hamming_ball(fps, 3) FROM prints',
+	'simhash_pairs' => q{SELECT count(*) FROM simhash_pairs('fps_fp', 6)},
+	'simhash_clusters' => q{SELECT count(*) FROM simhash_clusters('fps_fp', 6)},
+	'nearest' => q{SELECT count(*) FROM (SELECT fp FROM fps ORDER BY fp <~> '0000000000000000' LIMIT 1000000) n},
+	'a wide range' => q{SELECT count(*) FROM fps WHERE fp <@ hamming_ball('0000000000000000'::fingerprint64, 30)},
+	'simhash_index_check' => q{SELECT count(*) FROM simhash_index_check('fps_fp')},
+	'CREATE INDEX' => 'CREATE INDEX ON fps USING simhash (fp)');
+delete @calls{ grep { $_ ne $ENV{ONLY} } keys %calls } if $ENV{ONLY};
+
+# The time-out is PostgreSQL's own cancellation, and the clock runs in psql.
+my $allowed = soak() ? 0.5 : 2;
+my @points = soak() ? map { $_ / 20 } 1 .. 19 : (0.15, 0.5, 0.85);
+for my $name (sort keys %calls)
+{
+	my ($settings, $call) = $calls{$name} =~ /^(SET LOCAL .*?; )?(.*)$/s;
+	my $prepare = 'SET max_parallel_workers_per_gather = 0; SET max_parallel_maintenance_workers = 0; BEGIN; ' . ($settings // '');
+	my ($status, $output, $error) = $node->psql('postgres', "$prepare\n\\timing\n$call;\nROLLBACK;");
+	my ($length) = $output =~ /^Time: ([\d.]+) ms/m;
+	fail("$name: $error"), next unless defined $length;
+	my $worst = 0;
+	for my $point (@points)
+	{
+		my $timeout = int($length * $point) || 1;
+		my @late = ();
+		# What is late once may have waited for the machine.
+		for (1 .. 3)
+		{
+			($status, $output, $error) =
+			  $node->psql('postgres', "$prepare SET LOCAL statement_timeout = $timeout;\n\\timing\n$call;\nROLLBACK;");
+			my ($took) = $output =~ /^Time: ([\d.]+) ms/m;
+			push @late, defined $took && $error =~ /canceling statement/ ? ($took - $timeout) / 1000 : 0;
+			last if $late[-1] < $allowed;
+		}
+		my ($least) = sort { $a <=> $b } @late;
+		$worst = $least if $least > $worst;
+	}
+	cmp_ok($worst, '<', $allowed, sprintf('%s: %.2f s after the time-out, of %.2f s', $name, $worst, $length / 1000));
+}
 
 $node->stop;
 done_testing();

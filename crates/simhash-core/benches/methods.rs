@@ -26,7 +26,7 @@ fn sample(name: &str) -> Vec<String> {
 fn trained(texts: &[String]) -> Model {
     let mut trainer = Trainer::new(&Config::default()).expect("no model");
     texts.iter().for_each(|text| trainer.add(text, &mut || ()).expect("few terms"));
-    trainer.finish(None)
+    trainer.finish(None, &mut || ())
 }
 
 fn texts(criterion: &mut Criterion) {

@@ -71,7 +71,7 @@ fn model() -> Outcome<(f64, f64)> {
         for number in 0..terms {
             trainer.add(&format!("w{number}"), &mut || ()).map_err(|error| format!("{error:?}"))?;
         }
-        Ok(trainer.finish(None).as_bytes().len() as f64 / terms as f64)
+        Ok(trainer.finish(None, &mut || ()).as_bytes().len() as f64 / terms as f64)
     };
     let (a, b) = (bytes_a_term(FIRST)?, bytes_a_term(LAST)?);
     Ok((a.min(b), a.max(b)))

@@ -19,6 +19,9 @@ pub(crate) struct Counter<F> {
 
 const FEWEST_SLOTS: usize = 256;
 
+/// The most hashes: the slots for more could not be numbered.
+pub(crate) const MOST: usize = 3 << 29;
+
 impl<F: Fingerprint> Counter<F> {
     pub(crate) fn new() -> Self {
         let multiplier = RandomState::new().hash_one(0u64) | 1;
@@ -38,6 +41,12 @@ impl<F: Fingerprint> Counter<F> {
             self.numbers.clear();
             self.index.fill(0);
         }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.hashes.capacity() * size_of::<F>()
+            + (self.numbers.capacity() + self.index.capacity()) * size_of::<u32>()
     }
 
     /// The distinct hashes.

@@ -16,6 +16,11 @@ impl<'a> Interrupt<'a> {
         Interrupt { check: RefCell::new(check), left: Cell::new(Self::BYTES) }
     }
 
+    /// Checks now.
+    pub(crate) fn check(&self) {
+        self.call();
+    }
+
     /// Accounts for `bytes` of work done; may unwind.
     #[inline]
     pub(crate) fn spend(&self, bytes: usize) {

@@ -4,6 +4,7 @@ mod counter;
 mod exact;
 mod features;
 mod interrupt;
+mod lazy;
 mod levels;
 mod stopwords;
 mod unicode;

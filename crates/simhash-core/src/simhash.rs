@@ -172,6 +172,23 @@ impl Simhasher {
         self.each_feature(text, &Interrupt::new(interrupt), |feature, _| sink(feature));
     }
 
+    /// Hands every distinct feature of the text to `sink`, in the order in which they first occur.
+    pub fn for_each_distinct_feature(
+        &mut self,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+        mut sink: impl FnMut(&str),
+    ) {
+        let mut seen = 0;
+        let counter = self.count_seeing::<u128>(text, &Interrupt::new(interrupt), |place, feature| {
+            if place == seen {
+                seen += 1;
+                sink(feature);
+            }
+        });
+        self.keep(counter);
+    }
+
     /// The text after the configuration's normalisation steps.
     pub fn normalize(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> String {
         normalize::normalize(text, self.config.normalize, interrupt)
@@ -179,13 +196,16 @@ impl Simhasher {
 
     /// The tokens of the normalised text, in order, without the stop words.
     pub fn tokens(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Vec<String> {
-        let interrupt = Interrupt::new(interrupt);
         let mut tokens = Vec::new();
-        normalize_into(text, self.config.normalize, &interrupt, &mut self.normalized);
-        self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut |token| {
-            tokens.push(token.to_owned())
-        });
+        self.for_each_token(text, interrupt, |token| tokens.push(token.to_owned()));
         tokens
+    }
+
+    /// Hands every token of the normalised text to `sink`, in order, but for the stop words.
+    pub fn for_each_token(&mut self, text: &str, interrupt: &mut dyn FnMut(), mut sink: impl FnMut(&str)) {
+        let interrupt = Interrupt::new(interrupt);
+        normalize_into(text, self.config.normalize, &interrupt, &mut self.normalized);
+        self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut sink);
     }
 
     /// Counts the text's distinct features, or notes their levels.
@@ -243,7 +263,12 @@ impl Simhasher {
         counter
     }
 
-    fn each_feature(&mut self, text: &str, interrupt: &Interrupt, mut sink: impl FnMut(&str, u32)) {
+    pub(crate) fn each_feature(
+        &mut self,
+        text: &str,
+        interrupt: &Interrupt,
+        mut sink: impl FnMut(&str, u32),
+    ) {
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
     }
@@ -407,8 +432,8 @@ impl std::error::Error for WeightError {}
 /// assert_eq!(from_features::<u64>([(&b"cat"[..], 0.0)]), Ok(None));
 /// assert!(from_features::<u64>([(&b"cat"[..], -1.0)]).is_err());
 /// ```
-pub fn from_features<'a, F: Fingerprint>(
-    features: impl IntoIterator<Item = (&'a [u8], f32)>,
+pub fn from_features<F: Fingerprint>(
+    features: impl IntoIterator<Item = (impl AsRef<[u8]>, f32)>,
 ) -> Result<Option<F>, WeightError> {
     let mut sums = ExactSums::default();
     for (index, (feature, weight)) in features.into_iter().enumerate() {
@@ -418,7 +443,7 @@ pub fn from_features<'a, F: Fingerprint>(
         if weight < 0.0 {
             return Err(WeightError::Negative { index, weight });
         }
-        sums.add(feature_hash::<F>(feature), weight);
+        sums.add(feature_hash::<F>(feature.as_ref()), weight);
     }
     Ok(sums.sign())
 }

@@ -4,13 +4,14 @@
 //! only for the scripts it is written in. The standard library's own Unicode tables are never asked: they
 //! change with the compiler, and fingerprints must not.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use unicode_normalization::{IsNormalized, char::canonical_combining_class, is_nfkc_quick};
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::han::is_han;
+use crate::lazy::Lazy;
 
 const BLOCK: usize = 256;
 const BLOCKS: usize = 0x11_0000 / BLOCK;
@@ -188,7 +189,7 @@ fn is_default_ignorable(c: char) -> bool {
 pub(crate) struct ThreeByteSet([u64; 1 << 10]);
 
 /// The main block of Han characters, U+4E00 to U+9FFF.
-pub(crate) static MAIN_HAN: LazyLock<ThreeByteSet> = LazyLock::new(|| ThreeByteSet::main_han(|_| true));
+pub(crate) static MAIN_HAN: Lazy<ThreeByteSet> = Lazy::new(|| ThreeByteSet::main_han(|_| true));
 
 impl ThreeByteSet {
     /// The set of `chars`, each of which must be three bytes long.

@@ -3,9 +3,8 @@
 //! Whole numbers make the sum independent of order and machine; every weight is also exactly an `f32`, so
 //! whoever adds the published weights gets the same signs.
 
-use std::sync::LazyLock;
-
 use crate::config::{Cap, MAX_CAP, WEIGHT_UNIT, Weight};
+use crate::lazy::Lazy;
 use crate::models::{Model, Term};
 
 /// The weights of a model are in units of 1 / `MODEL_UNIT`: a term frequency times an IDF is small.
@@ -89,8 +88,7 @@ pub(crate) fn log_weight(tf: u32) -> f32 {
 #[inline]
 fn log_units(tf: u32) -> u32 {
     const TABLE: usize = 256;
-    static UNITS: LazyLock<[u32; TABLE]> =
-        LazyLock::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
+    static UNITS: Lazy<[u32; TABLE]> = Lazy::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
     match UNITS.get(tf as usize) {
         Some(&units) => units,
         None => compute_log_units(tf),

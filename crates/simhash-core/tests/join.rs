@@ -227,7 +227,7 @@ fn clusters_equal_the_components_of_all_pairs() {
         let mut label: Vec<usize> = (0..rows.len()).collect();
         let mut members = Members::default();
         for row in &rows {
-            let number = members.remember(row.1).unwrap();
+            let number = members.remember(row.1, &mut || ()).unwrap();
             members.set_visible(number, Some(row.1));
         }
         for (i, x) in rows.iter().enumerate() {

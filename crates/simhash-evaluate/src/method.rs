@@ -52,7 +52,7 @@ impl Features {
         for document in documents {
             trainer.add(&document.text, &mut || ()).expect("fewer than 2^32 terms");
         }
-        Arc::new(trainer.finish(None))
+        Arc::new(trainer.finish(None, &mut || ()))
     }
 }
 

@@ -122,7 +122,10 @@ impl<F: Key> Session<F> {
                 if run.mark(group) == UNSEEN {
                     let mut number = 0;
                     for &tid in interruptible(run.group(group)) {
-                        number = self.members.remember(tid).unwrap_or_else(|refused| no_memory(refused));
+                        number = self
+                            .members
+                            .remember(tid, &mut || check_for_interrupts())
+                            .unwrap_or_else(|refused| no_memory(refused));
                         if self.command == Command::Clusters && self.members.memory_if_grown() > self.memory {
                             raise_memory(self.members.len());
                         }

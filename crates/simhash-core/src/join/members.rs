@@ -48,14 +48,14 @@ impl Members {
     /// The number of a row. New ones get the next number, and no visible version until one is set.
     ///
     /// # Panics
-    /// At 2^32 - 4 rows.
+    /// At 2^32 - 4 rows. `check` is called while the table grows, and may unwind.
     ///
     /// # Errors
     /// When memory is refused: the members must not be used any more.
     #[inline]
-    pub fn remember(&mut self, tid: u64) -> Result<u32, NoMemory> {
+    pub fn remember(&mut self, tid: u64, check: &mut dyn FnMut()) -> Result<u32, NoMemory> {
         if (self.rows.len() + 1) * 4 > self.slots.len() * 3 {
-            self.grow()?;
+            self.grow(check)?;
         }
         let mut at = self.place(tid);
         while let Some(number) = self.slots[at].checked_sub(1) {
@@ -93,12 +93,19 @@ impl Members {
         (tid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
     }
 
-    fn grow(&mut self) -> Result<(), NoMemory> {
+    fn grow(&mut self, check: &mut dyn FnMut()) -> Result<(), NoMemory> {
+        const STRETCH: usize = 1 << 16;
         let slots = (self.slots.len() * 2).max(1024);
         self.slots = Vec::new();
         reserve(&mut self.slots, slots)?;
-        self.slots.resize(slots, 0);
+        while self.slots.len() < slots {
+            check();
+            self.slots.resize(slots.min(self.slots.len() + STRETCH), 0);
+        }
         for number in 0..self.rows.len() {
+            if number.is_multiple_of(STRETCH) {
+                check();
+            }
             let mut at = self.place(self.rows[number].tid);
             while self.slots[at] != 0 {
                 at = (at + 1) & (slots - 1);
@@ -187,6 +194,9 @@ impl Members {
         let mut members: Vec<(u64, u64, u32)> = Vec::new();
         reserve(&mut members, sizes.iter().filter(|&&size| size > 1).map(|&size| size as usize).sum())?;
         for number in 0..self.rows.len() as u32 {
+            if number.is_multiple_of(1 << 16) {
+                check();
+            }
             let root = self.root(number) as usize;
             if sizes[root] > 1 {
                 members.push((self.rows[root].visible, self.rows[number as usize].visible, sizes[root]));
@@ -213,10 +223,10 @@ mod tests {
         let count = 3000;
         // TIDs far apart and not in order; every tenth row has no visible version.
         let tid = |i: u64| i.wrapping_mul(0x5851_f42d) & 0xffff_ffff_ffff;
-        let numbers: Vec<u32> = (0..count).map(|i| members.remember(tid(i)).unwrap()).collect();
+        let numbers: Vec<u32> = (0..count).map(|i| members.remember(tid(i), &mut || ()).unwrap()).collect();
         for i in 0..count {
             assert_eq!(members.find(tid(i)), Some(numbers[i as usize]));
-            assert_eq!(members.remember(tid(i)), Ok(numbers[i as usize]));
+            assert_eq!(members.remember(tid(i), &mut || ()), Ok(numbers[i as usize]));
             members.set_visible(numbers[i as usize], (i % 10 != 0).then(|| tid(i) + 1));
         }
         assert_eq!(members.find(12345), None);

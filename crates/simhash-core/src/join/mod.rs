@@ -25,5 +25,5 @@ pub use members::Members;
 pub use memory::NoMemory;
 pub use plan::cheapest;
 pub use run::{Run, bytes_per_row};
-pub use sort::{sort_checked, sort_in_pieces};
+pub use sort::{sort_checked, sort_checked_by, sort_in_pieces};
 pub use walk::{Found, Walk};

@@ -1,17 +1,28 @@
 //! Sorting that can be interrupted.
 
+use std::cmp::Ordering;
+
 /// The most values that are sorted without a look at `check`: a quarter of a second.
 const PIECE: usize = 1 << 23;
 
 /// Sorts; `check` is called now and then and may unwind.
 pub fn sort_checked<T: Ord>(values: &mut [T], check: &mut dyn FnMut()) {
+    sort_checked_by(values, check, T::cmp);
+}
+
+/// As [`sort_checked`], by an order of the caller's.
+pub fn sort_checked_by<T>(
+    values: &mut [T],
+    check: &mut dyn FnMut(),
+    mut order: impl FnMut(&T, &T) -> Ordering,
+) {
     let mut comparisons = 0u32;
     values.sort_unstable_by(|a, b| {
         comparisons = comparisons.wrapping_add(1);
         if comparisons.is_multiple_of(1 << 16) {
             check();
         }
-        a.cmp(b)
+        order(a, b)
     });
 }
 

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::{Reader, write_text, write_u32, write_u64};
 use crate::config::{Config, Weight};
+use crate::interrupt::Interrupt;
 
 /// The statistics of a corpus.
 #[derive(Clone, PartialEq, Eq)]
@@ -95,23 +96,25 @@ pub(crate) fn inverse_document_frequency(documents: u64, frequency: u32) -> f64 
 }
 
 impl Model {
-    pub(crate) fn from_parts(parts: &Parts<'_>) -> Self {
-        let entries = parts.entries;
+    pub(crate) fn from_parts(parts: &Parts<'_>, interrupt: &Interrupt) -> Self {
+        let entries = || parts.entries.iter().inspect(|_| interrupt.spend(8));
+        let terms = parts.entries.len();
         // About eight to sixteen hashes, one or two cache lines, for every value of the top bits.
-        let directory_bits = entries.len().max(8).ilog2() - 3;
-        let mut bytes = Vec::with_capacity(4096 + entries.len() * 17);
+        let directory_bits = terms.max(8).ilog2() - 3;
+        let mut bytes = Vec::with_capacity(4096 + terms * 17);
         bytes.extend_from_slice(MAGIC);
         write_u64(&mut bytes, 0);
         write_u64(&mut bytes, parts.documents);
-        write_u64(&mut bytes, entries.len() as u64);
+        write_u64(&mut bytes, terms as u64);
         write_u32(&mut bytes, directory_bits);
         write_text(&mut bytes, &parts.config.to_string());
         parts.percentiles.iter().flatten().for_each(|&units| write_u32(&mut bytes, units));
-        entries.iter().for_each(|entry| write_u64(&mut bytes, entry.hash));
-        entries.iter().for_each(|entry| write_u32(&mut bytes, entry.document_frequency));
-        entries.iter().for_each(|entry| write_u32(&mut bytes, entry.entropy));
+        entries().for_each(|entry| write_u64(&mut bytes, entry.hash));
+        entries().for_each(|entry| write_u32(&mut bytes, entry.document_frequency));
+        entries().for_each(|entry| write_u32(&mut bytes, entry.entropy));
         for start in 0..=1u64 << directory_bits {
-            let first = entries.partition_point(|entry| top_bits(entry.hash, directory_bits) < start);
+            interrupt.spend(256);
+            let first = parts.entries.partition_point(|entry| top_bits(entry.hash, directory_bits) < start);
             write_u32(&mut bytes, first as u32);
         }
         let sum = xxh3_64(&bytes[16..]);
@@ -243,7 +246,8 @@ mod tests {
         let config = Config::default();
         let percentiles =
             std::array::from_fn(|row| std::array::from_fn(|column| (row * 1000 + column) as u32));
-        Model::from_parts(&Parts { config: &config, documents: 1 << 20, percentiles, entries: &entries })
+        let parts = Parts { config: &config, documents: 1 << 20, percentiles, entries: &entries };
+        Model::from_parts(&parts, &Interrupt::new(&mut || ()))
     }
 
     #[test]

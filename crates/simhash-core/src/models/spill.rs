@@ -4,6 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::interrupt::Interrupt;
+use crate::join::sort_checked;
+
 /// Where runs go: a file, or anything that can be appended to and read.
 pub trait Spill {
     /// Writes at the end.
@@ -26,7 +29,8 @@ pub(crate) struct PairCounts {
 /// No pair: numbers of terms stay below 2^32 - 1.
 const EMPTY: u64 = u64::MAX;
 const FEWEST_SLOTS: usize = 1024;
-const RECORD: usize = 12;
+/// Bytes of a pair and its count.
+pub(crate) const RECORD: usize = 12;
 
 pub(crate) fn pair(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
@@ -34,9 +38,11 @@ pub(crate) fn pair(left: u32, right: u32) -> u64 {
 
 impl PairCounts {
     #[inline]
-    pub(crate) fn add(&mut self, pair: u64, count: u32) {
+    pub(crate) fn add(&mut self, pair: u64, count: u32, interrupt: &Interrupt) {
+        // A look into a large table costs a cache line or two.
+        interrupt.spend(32);
         if self.used * 4 >= self.pairs.len() * 3 {
-            self.grow();
+            self.grow(interrupt);
         }
         let slot = self.slot(pair);
         if self.pairs[slot] == EMPTY {
@@ -59,17 +65,28 @@ impl PairCounts {
     }
 
     #[cold]
-    fn grow(&mut self) {
+    fn grow(&mut self, interrupt: &Interrupt) {
+        const STRETCH: usize = 4 << 10;
         let slots = (self.pairs.len() * 2).max(FEWEST_SLOTS);
-        let pairs = std::mem::replace(&mut self.pairs, vec![EMPTY; slots]);
-        let counts = std::mem::replace(&mut self.counts, vec![0; slots]);
-        for (pair, count) in pairs.into_iter().zip(counts) {
-            if pair != EMPTY {
-                let slot = self.slot(pair);
-                self.pairs[slot] = pair;
-                self.counts[slot] = count;
-            }
+        let mut grown = PairCounts {
+            pairs: Vec::with_capacity(slots),
+            counts: Vec::with_capacity(slots),
+            used: self.used,
+            runs: Vec::new(),
+        };
+        while grown.pairs.len() < slots {
+            let length = slots.min(grown.pairs.len() + STRETCH);
+            grown.pairs.resize(length, EMPTY);
+            grown.counts.resize(length, 0);
+            interrupt.spend(STRETCH * RECORD);
         }
+        for (pair, count) in self.iter() {
+            let slot = grown.slot(pair);
+            grown.pairs[slot] = pair;
+            grown.counts[slot] = count;
+            interrupt.spend(32);
+        }
+        (self.pairs, self.counts) = (grown.pairs, grown.counts);
     }
 
     /// The pairs in memory.
@@ -94,9 +111,9 @@ impl PairCounts {
     }
 
     /// Moves the pairs in memory out, sorted.
-    pub(crate) fn spill(&mut self, spill: &mut dyn Spill) {
-        let mut sorted: Vec<(u64, u32)> = self.iter().collect();
-        sorted.sort_unstable();
+    pub(crate) fn spill(&mut self, spill: &mut dyn Spill, interrupt: &Interrupt) {
+        let mut sorted: Vec<(u64, u32)> = self.iter().inspect(|_| interrupt.spend(RECORD)).collect();
+        sort_checked(&mut sorted, &mut || interrupt.check());
         let start = self.runs.last().map_or(0, |&(_, end)| end);
         for chunk in sorted.chunks(4096) {
             let bytes: Vec<u8> = chunk
@@ -110,13 +127,22 @@ impl PairCounts {
     }
 
     /// Hands every pair with its count to `sink`, each once, in no particular order.
-    pub(crate) fn for_each(&mut self, spill: Option<&mut (dyn Spill + '_)>, mut sink: impl FnMut(u64, u64)) {
+    pub(crate) fn for_each(
+        &mut self,
+        spill: Option<&mut (dyn Spill + '_)>,
+        interrupt: &Interrupt,
+        mut sink: impl FnMut(u64, u64),
+    ) {
+        let mut sink = |pair, count| {
+            interrupt.spend(32);
+            sink(pair, count);
+        };
         let Some(spill) = spill.filter(|_| !self.runs.is_empty()) else {
             self.iter().for_each(|(pair, count)| sink(pair, u64::from(count)));
             return;
         };
         if self.used > 0 {
-            self.spill(spill);
+            self.spill(spill, interrupt);
         }
         let mut runs: Vec<Run> = self.runs.iter().map(|&(start, end)| Run::new(start, end)).collect();
         let mut heads: BinaryHeap<Reverse<(u64, u32, usize)>> = BinaryHeap::new();
@@ -198,18 +224,21 @@ pub(crate) mod tests {
     fn counts_are_exact_with_and_without_spilling() {
         for spill_every in [usize::MAX, 10_000, 777] {
             let (mut counts, mut spill) = (PairCounts::default(), Buffer::default());
+            let mut nothing = || ();
+            let interrupt = &Interrupt::new(&mut nothing);
             let mut expected: HashMap<u64, u64> = HashMap::new();
             for i in 0..60_000u64 {
                 let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
                 let key = pair((number % 300) as u32, (number / 300 % 40) as u32);
-                counts.add(key, 1 + (i % 3) as u32);
+                counts.add(key, 1 + (i % 3) as u32, interrupt);
                 *expected.entry(key).or_default() += 1 + i % 3;
                 if i as usize % spill_every == spill_every - 1 {
-                    counts.spill(&mut spill);
+                    counts.spill(&mut spill, interrupt);
                 }
             }
             let mut got = HashMap::new();
-            counts.for_each(Some(&mut spill), |key, count| assert_eq!(got.insert(key, count), None));
+            counts
+                .for_each(Some(&mut spill), interrupt, |key, count| assert_eq!(got.insert(key, count), None));
             assert_eq!(got, expected);
         }
     }

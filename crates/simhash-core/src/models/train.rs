@@ -7,33 +7,33 @@
 //! document has no left neighbour and the last no right one, and probabilities are over the neighbours that there are.
 //! A document without features counts in |D|.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::BuildHasherDefault;
+use std::collections::BTreeMap;
 
 use super::bytes::{Reader, write_text, write_u32, write_u64};
 use super::model::{
     Entry, Model, PERCENTILE_WEIGHTS, PERCENTILES, Parts, Term, entropy_from_units, entropy_units,
     inverse_document_frequency,
 };
-use super::spill::{PairCounts, Spill, pair};
+use super::spill::{PairCounts, RECORD, Spill, pair};
+use crate::Simhasher;
 use crate::config::{Config, Weight};
+use crate::counter::{Counter, MOST};
 use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
+use crate::join::{sort_checked, sort_checked_by};
 use crate::sets::set_config;
 use crate::simhash::SimhasherError;
 use crate::weight;
-use crate::{Simhasher, sets::dedup::FirstWord};
 
 /// Term frequencies are summed in units of 2^-32.
 const FREQUENCY_UNIT: f64 = (1u64 << 32) as f64;
 /// c log2 c is summed in units of 2^-24.
 const LOG_UNIT: f64 = (1u32 << 24) as f64;
-/// The most distinct terms: pairs of their numbers must differ from "no pair".
-const MAX_TERMS: usize = u32::MAX as usize - 1;
 
 /// Why training cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrainError {
-    /// More than 2^32 - 2 distinct terms.
+    /// More than 3 · 2^29 distinct terms.
     TooManyTerms,
     /// Bytes that are no trainer, or one of another configuration.
     NotATrainer,
@@ -47,7 +47,7 @@ pub enum TrainError {
 /// for text in ["the cat", "the dog", "a cow"] {
 ///     trainer.add(text, &mut || ()).unwrap();
 /// }
-/// let model = trainer.finish(None);
+/// let model = trainer.finish(None, &mut || ());
 /// assert_eq!((model.documents(), model.terms()), (3, 5));
 /// let hash = simhash_core::hash::feature_hash::<u64>(b"the");
 /// let (documents, the) = model.term(hash).unwrap();
@@ -57,8 +57,8 @@ pub struct Trainer {
     config: Config,
     simhasher: Simhasher,
     documents: u64,
-    /// The number of every term, by its hash.
-    numbers: HashMap<u64, u32, BuildHasherDefault<FirstWord>>,
+    /// Every term's hash, at the place that is its number.
+    numbers: Counter<u64>,
     terms: Vec<TermCounts>,
     pairs: PairCounts,
     /// How many features occur how often in how many documents.
@@ -87,7 +87,7 @@ impl Trainer {
             simhasher: Simhasher::new(config.clone())?,
             config,
             documents: 0,
-            numbers: HashMap::default(),
+            numbers: Counter::new(),
             terms: Vec::new(),
             pairs: PairCounts::default(),
             occurrences: BTreeMap::new(),
@@ -122,13 +122,12 @@ impl Trainer {
 
     /// Bytes of memory that spilling does not free.
     pub fn term_memory(&self) -> usize {
-        // A slot is hash, number, padding and one byte; at most seven of eight are taken.
-        self.numbers.capacity() / 7 * 8 * 17 + self.terms.capacity() * size_of::<TermCounts>()
+        self.numbers.memory() + self.terms.capacity() * size_of::<TermCounts>()
     }
 
     /// Moves the neighbour pairs out of memory, all but the last of them that the present document may need.
-    pub fn spill(&mut self, spill: &mut dyn Spill) {
-        self.pairs.spill(spill);
+    pub fn spill(&mut self, spill: &mut dyn Spill, interrupt: &mut dyn FnMut()) {
+        self.pairs.spill(spill, &Interrupt::new(interrupt));
     }
 
     /// Counts one document.
@@ -136,33 +135,32 @@ impl Trainer {
     /// # Errors
     /// [`TrainError::TooManyTerms`].
     pub fn add(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Result<(), TrainError> {
+        let interrupt = Interrupt::new(interrupt);
         let mut document = std::mem::take(&mut self.document);
         document.clear();
         let (numbers, terms) = (&mut self.numbers, &mut self.terms);
-        self.simhasher.for_each_feature(text, interrupt, |feature| {
-            let number = *numbers.entry(feature_hash(feature.as_bytes())).or_insert_with(|| {
-                terms.push(TermCounts::default());
-                terms.len() as u32 - 1
-            });
-            document.push(number);
+        self.simhasher.each_feature(text, &interrupt, |feature, _| {
+            document.push(number(numbers, terms, feature_hash(feature.as_bytes()), &interrupt));
         });
-        if self.terms.len() > MAX_TERMS {
+        if document.contains(&NO_NUMBER) {
             return Err(TrainError::TooManyTerms);
         }
-        self.count(&document);
+        self.count(&document, &interrupt);
         self.document = document;
         Ok(())
     }
 
-    fn count(&mut self, document: &[u32]) {
+    fn count(&mut self, document: &[u32], interrupt: &Interrupt) {
         self.documents += 1;
         for neighbours in document.windows(2) {
-            self.pairs.add(pair(neighbours[0], neighbours[1]), 1);
+            self.pairs.add(pair(neighbours[0], neighbours[1]), 1, interrupt);
         }
         for &number in document {
+            interrupt.spend(8);
             self.terms[number as usize].here += 1;
         }
         for &number in document {
+            interrupt.spend(16);
             let term = &mut self.terms[number as usize];
             let count = std::mem::take(&mut term.here);
             if count > 0 {
@@ -177,25 +175,22 @@ impl Trainer {
     ///
     /// # Errors
     /// [`TrainError::NotATrainer`] for another configuration, [`TrainError::TooManyTerms`].
-    pub fn combine(&mut self, other: &Trainer) -> Result<(), TrainError> {
+    pub fn combine(&mut self, other: &Trainer, interrupt: &mut dyn FnMut()) -> Result<(), TrainError> {
+        let interrupt = &Interrupt::new(interrupt);
         if self.config != other.config {
             return Err(TrainError::NotATrainer);
         }
-        let mut numbers = vec![0; other.terms.len()];
-        for (&hash, &number) in &other.numbers {
-            let counted = other.terms[number as usize];
-            let own = self.number(hash);
-            numbers[number as usize] = own;
-            let term = &mut self.terms[own as usize];
+        let mut numbers = Vec::with_capacity(other.terms.len());
+        for (&hash, counted) in other.numbers.hashes().iter().zip(&other.terms) {
+            let own = number(&mut self.numbers, &mut self.terms, hash, interrupt);
+            let Some(term) = self.terms.get_mut(own as usize) else { return Err(TrainError::TooManyTerms) };
             term.documents += counted.documents;
             term.frequencies += counted.frequencies;
-        }
-        if self.terms.len() > MAX_TERMS {
-            return Err(TrainError::TooManyTerms);
+            numbers.push(own);
         }
         for (key, count) in other.pairs.iter() {
             let [left, right] = [key >> 32, key & 0xffff_ffff].map(|number| numbers[number as usize]);
-            self.pairs.add(pair(left, right), count);
+            self.pairs.add(pair(left, right), count, interrupt);
         }
         for (&count, &times) in &other.occurrences {
             *self.occurrences.entry(count).or_default() += times;
@@ -204,30 +199,22 @@ impl Trainer {
         Ok(())
     }
 
-    fn number(&mut self, hash: u64) -> u32 {
-        *self.numbers.entry(hash).or_insert_with(|| {
-            self.terms.push(TermCounts::default());
-            self.terms.len() as u32 - 1
-        })
-    }
-
     /// What was counted and not spilt, to be sent elsewhere.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self, interrupt: &mut dyn FnMut()) -> Vec<u8> {
+        let interrupt = &Interrupt::new(interrupt);
         let mut bytes = Vec::with_capacity(64 + self.terms.len() * 20 + self.pairs.len() * 12);
         write_text(&mut bytes, &self.config.to_string());
         write_u64(&mut bytes, self.documents);
         write_u64(&mut bytes, self.terms.len() as u64);
-        let mut hashes = vec![0; self.terms.len()];
-        for (&hash, &number) in &self.numbers {
-            hashes[number as usize] = hash;
-        }
-        for (hash, term) in hashes.into_iter().zip(&self.terms) {
+        for (&hash, term) in self.numbers.hashes().iter().zip(&self.terms) {
+            interrupt.spend(20);
             write_u64(&mut bytes, hash);
             write_u32(&mut bytes, term.documents);
             write_u64(&mut bytes, term.frequencies);
         }
         write_u64(&mut bytes, self.pairs.len() as u64);
         for (pair, count) in self.pairs.iter() {
+            interrupt.spend(RECORD);
             write_u64(&mut bytes, pair);
             write_u32(&mut bytes, count);
         }
@@ -243,65 +230,69 @@ impl Trainer {
     ///
     /// # Errors
     /// [`TrainError::NotATrainer`] for anything else.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, TrainError> {
-        Self::read(&mut Reader(bytes)).ok_or(TrainError::NotATrainer)
+    pub fn from_bytes(bytes: &[u8], interrupt: &mut dyn FnMut()) -> Result<Self, TrainError> {
+        Self::read(&mut Reader(bytes), &Interrupt::new(interrupt)).ok_or(TrainError::NotATrainer)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+    fn read(reader: &mut Reader<'_>, interrupt: &Interrupt) -> Option<Self> {
         let mut trainer = Trainer::new(&reader.text()?.parse().ok()?).ok()?;
         trainer.documents = reader.u64()?;
-        for number in 0..u32::try_from(reader.u64()?).ok()? {
+        let terms = reader.u64()?;
+        for expected in 0..terms {
             let (hash, documents, frequencies) = (reader.u64()?, reader.u32()?, reader.u64()?);
-            trainer.numbers.insert(hash, number);
-            trainer.terms.push(TermCounts { documents, here: 0, frequencies });
+            let number = number(&mut trainer.numbers, &mut trainer.terms, hash, interrupt);
+            if u64::from(number) != expected {
+                return None;
+            }
+            trainer.terms[number as usize] = TermCounts { documents, here: 0, frequencies };
         }
-        let terms = trainer.terms.len() as u64;
         for _ in 0..reader.u64()? {
             let (pair, count) = (reader.u64()?, reader.u32()?);
             if pair >> 32 >= terms || pair & 0xffff_ffff >= terms {
                 return None;
             }
-            trainer.pairs.add(pair, count);
+            trainer.pairs.add(pair, count, interrupt);
         }
         for _ in 0..reader.u64()? {
             let (count, times) = (reader.u32()?, reader.u64()?);
             trainer.occurrences.insert(count, times);
         }
-        (reader.0.is_empty() && trainer.numbers.len() == trainer.terms.len()).then_some(trainer)
+        reader.0.is_empty().then_some(trainer)
     }
 
-    /// The model of everything counted. `spill` must be the one that was spilt to, if any was.
-    pub fn finish(mut self, spill: Option<&mut (dyn Spill + '_)>) -> Model {
-        let mut neighbours = vec![[Neighbours::default(); 2]; self.terms.len()];
-        self.pairs.for_each(spill, |pair, count| {
+    /// The model of everything counted. `spill` must be the one that was spilt to, if any was; without one, more can be
+    /// counted afterwards.
+    pub fn finish(&mut self, spill: Option<&mut (dyn Spill + '_)>, interrupt: &mut dyn FnMut()) -> Model {
+        let interrupt = &Interrupt::new(interrupt);
+        let mut neighbours = Vec::with_capacity(self.terms.len());
+        neighbours.extend(self.terms.iter().map(|_| {
+            interrupt.spend(size_of::<[Neighbours; 2]>());
+            [Neighbours::default(); 2]
+        }));
+        self.pairs.for_each(spill, interrupt, |pair, count| {
             let (left, right) = ((pair >> 32) as usize, (pair & 0xffff_ffff) as usize);
             neighbours[left][1].add(count);
             neighbours[right][0].add(count);
         });
-        let mut entries: Vec<(Entry, u64)> = self
-            .numbers
-            .iter()
-            .map(|(&hash, &number)| {
-                let counts = &self.terms[number as usize];
-                let [left, right] = neighbours[number as usize].map(Neighbours::entropy);
-                let entropy = entropy_units((left + right) / 2.0);
-                (Entry { hash, document_frequency: counts.documents, entropy }, counts.frequencies)
-            })
-            .collect();
-        entries.sort_unstable_by_key(|(entry, _)| entry.hash);
+        let mut entries: Vec<(Entry, u64)> = Vec::with_capacity(self.terms.len());
+        for ((&hash, counts), neighbours) in self.numbers.hashes().iter().zip(&self.terms).zip(neighbours) {
+            interrupt.spend(64);
+            let [left, right] = neighbours.map(Neighbours::entropy);
+            let entropy = entropy_units((left + right) / 2.0);
+            entries.push((Entry { hash, document_frequency: counts.documents, entropy }, counts.frequencies));
+        }
+        sort_checked_by(&mut entries, &mut || interrupt.check(), |a, b| a.0.hash.cmp(&b.0.hash));
         let percentiles = PERCENTILE_WEIGHTS.map(|scheme| {
-            weighted_percentiles(match scheme {
+            let weights = match scheme {
                 Weight::Tf | Weight::Log => self.occurrence_weights(scheme),
-                _ => self.term_weights(scheme, &entries),
-            })
+                _ => self.term_weights(scheme, &entries, interrupt),
+            };
+            weighted_percentiles(weights, interrupt)
         });
-        let entries: Vec<Entry> = entries.into_iter().map(|(entry, _)| entry).collect();
-        Model::from_parts(&Parts {
-            config: &self.config,
-            documents: self.documents,
-            percentiles,
-            entries: &entries,
-        })
+        let entries: Vec<Entry> =
+            entries.into_iter().inspect(|_| interrupt.spend(16)).map(|(entry, _)| entry).collect();
+        let parts = Parts { config: &self.config, documents: self.documents, percentiles, entries: &entries };
+        Model::from_parts(&parts, interrupt)
     }
 
     /// What features weigh by how often they occur, and in how many documents.
@@ -311,10 +302,16 @@ impl Trainer {
     }
 
     /// What every term weighs at its mean term frequency, and in how many documents.
-    fn term_weights(&self, scheme: Weight, entries: &[(Entry, u64)]) -> Vec<(u32, u64)> {
+    fn term_weights(
+        &self,
+        scheme: Weight,
+        entries: &[(Entry, u64)],
+        interrupt: &Interrupt,
+    ) -> Vec<(u32, u64)> {
         entries
             .iter()
             .map(|&(entry, frequencies)| {
+                interrupt.spend(64);
                 let documents = entry.document_frequency;
                 let frequency = frequencies as f64 / FREQUENCY_UNIT / f64::from(documents.max(1));
                 let idf = inverse_document_frequency(self.documents, documents);
@@ -323,6 +320,23 @@ impl Trainer {
             })
             .collect()
     }
+}
+
+/// No term's number.
+const NO_NUMBER: u32 = u32::MAX;
+
+/// The number of a term, new if need be; [`NO_NUMBER`] when there are too many.
+#[inline]
+fn number(numbers: &mut Counter<u64>, terms: &mut Vec<TermCounts>, hash: u64, interrupt: &Interrupt) -> u32 {
+    if terms.len() >= MOST && numbers.get(hash).is_none() {
+        return NO_NUMBER;
+    }
+    numbers.reserve(1, interrupt);
+    let place = numbers.count(hash, Some(0));
+    if place == terms.len() {
+        terms.push(TermCounts::default());
+    }
+    place as u32
 }
 
 /// What follows, or precedes, a term: how many, and the sum of c log2 c over the distinct ones.
@@ -349,8 +363,8 @@ impl Neighbours {
 }
 
 /// Percentiles 1 to 99 of weights that occur so many times each: the least weight that p per cent do not exceed.
-fn weighted_percentiles(mut weights: Vec<(u32, u64)>) -> [u32; PERCENTILES] {
-    weights.sort_unstable();
+fn weighted_percentiles(mut weights: Vec<(u32, u64)>, interrupt: &Interrupt) -> [u32; PERCENTILES] {
+    sort_checked(&mut weights, &mut || interrupt.check());
     let all: u128 = weights.iter().map(|&(_, times)| u128::from(times)).sum();
     let mut percentiles = [0; PERCENTILES];
     let mut weights = weights.into_iter();

@@ -12,7 +12,7 @@ fn config() -> Config {
 fn trained(texts: &[&str]) -> Model {
     let mut trainer = Trainer::new(&config()).unwrap();
     texts.iter().for_each(|text| trainer.add(text, &mut || ()).unwrap());
-    trainer.finish(None)
+    trainer.finish(None, &mut || ())
 }
 
 fn term(model: &Model, term: &str) -> (u32, Term) {
@@ -120,18 +120,18 @@ proptest! {
         for part in 0..parts {
             let mut trainer = Trainer::new(&config()).unwrap();
             texts.iter().rev().skip(part).step_by(parts).for_each(|text| trainer.add(text, &mut || ()).unwrap());
-            sum.combine(&Trainer::from_bytes(&trainer.to_bytes()).unwrap()).unwrap();
+            sum.combine(&Trainer::from_bytes(&trainer.to_bytes(&mut || ()), &mut || ()).unwrap(), &mut || ()).unwrap();
         }
-        prop_assert!(sum.finish(None) == expected);
+        prop_assert!(sum.finish(None, &mut || ()) == expected);
 
         let (mut spilling, mut spill) = (Trainer::new(&config()).unwrap(), Buffer::default());
         for (i, text) in texts.iter().enumerate() {
             spilling.add(text, &mut || ()).unwrap();
             if i % spill_every == 0 {
-                spilling.spill(&mut spill);
+                spilling.spill(&mut spill, &mut || ());
             }
         }
-        prop_assert!(spilling.finish(Some(&mut spill)) == expected);
+        prop_assert!(spilling.finish(Some(&mut spill), &mut || ()) == expected);
     }
 }
 
@@ -139,8 +139,8 @@ proptest! {
 fn what_is_no_trainer_is_refused() {
     let mut trainer = Trainer::new(&config()).unwrap();
     trainer.add("a b c", &mut || ()).unwrap();
-    let bytes = trainer.to_bytes();
-    assert!((0..bytes.len()).all(|length| Trainer::from_bytes(&bytes[..length]).is_err()));
+    let bytes = trainer.to_bytes(&mut || ());
+    assert!((0..bytes.len()).all(|length| Trainer::from_bytes(&bytes[..length], &mut || ()).is_err()));
     let other = Trainer::new(&r#"{"shingle": 2}"#.parse().unwrap()).unwrap();
-    assert_eq!(trainer.combine(&other), Err(TrainError::NotATrainer));
+    assert_eq!(trainer.combine(&other, &mut || ()), Err(TrainError::NotATrainer));
 }

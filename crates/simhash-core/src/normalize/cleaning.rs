@@ -7,9 +7,8 @@
 //! of the text goes too. A dropped symbol that UAX #29 takes for a letter (Ⓐ) and an invisible
 //! character beside punctuation always leave a space.
 
-use std::sync::LazyLock;
-
 use crate::config::{NormalizeStep, NormalizeSteps};
+use crate::lazy::Lazy;
 use crate::unicode::{Properties, ThreeByteSet, properties};
 
 /// What belongs to the character before it.
@@ -183,8 +182,8 @@ impl<'a> Cleaner<'a> {
 }
 
 /// Punctuation common in Chinese that is punctuation in every normalisation form too.
-static CJK_PUNCTUATION: LazyLock<ThreeByteSet> =
-    LazyLock::new(|| ThreeByteSet::new("、。，；：？！《》〈〉「」『』【】（）“”‘’—…～".chars()));
+static CJK_PUNCTUATION: Lazy<ThreeByteSet> =
+    Lazy::new(|| ThreeByteSet::new("、。，；：？！《》〈〉「」『』【】（）“”‘’—…～".chars()));
 
 impl Gap {
     /// Leaves a space whatever stands on its sides, Han excepted.

@@ -4,7 +4,6 @@
 //! map by themselves, whatever stands beside them; for them a table holds the answer.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use caseless::Caseless;
 use hanconv::RawDictionary;
@@ -12,6 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::han::is_han;
+use crate::lazy::Lazy;
 use crate::unicode::{CharTable, MAIN_HAN, Properties, ThreeByteSet, properties};
 
 /// What becomes of a character that stands by itself.
@@ -80,8 +80,7 @@ pub(super) struct Mapping {
 const LONGEST_HAN: usize = 4 << 10;
 
 /// The characters of U+4E00 to U+9FFF that are not traditional.
-static SIMPLIFIED_HAN: LazyLock<ThreeByteSet> =
-    LazyLock::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
+static SIMPLIFIED_HAN: Lazy<ThreeByteSet> = Lazy::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
 
 /// One table for every combination of the four flags.
 static TABLES: [CharTable<Entry>; 16] = [const { CharTable::new() }; 16];
@@ -171,7 +170,7 @@ impl Mapping {
 /// The simplified form of a traditional character, by OpenCC's table of characters (its first choice where
 /// there are several); any other character itself.
 fn simplify(c: char) -> char {
-    static SIMPLIFIED: LazyLock<HashMap<char, char>> = LazyLock::new(|| {
+    static SIMPLIFIED: Lazy<HashMap<char, char>> = Lazy::new(|| {
         let single = |text: &str| {
             let mut chars = text.chars();
             chars.next().filter(|_| chars.next().is_none())

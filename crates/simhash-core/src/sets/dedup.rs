@@ -188,7 +188,7 @@ impl BuildHasher for ByItself {
 
 /// Hashes by the first word it is given.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct FirstWord(Option<u64>);
+struct FirstWord(Option<u64>);
 
 impl Hasher for FirstWord {
     fn finish(&self) -> u64 {

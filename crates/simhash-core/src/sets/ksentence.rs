@@ -5,10 +5,15 @@
 //! sentences go by their bytes, so the order of the sentences in the text does not matter; the sentences
 //! are joined by line feeds, the longest first.
 
+use std::cmp::Ordering;
+
 use md5::{Digest, Md5};
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use crate::config::{Config, NormalizeStep, NormalizeSteps};
+use crate::interrupt::Interrupt;
+use crate::join::sort_checked_by;
+use crate::unicode::CharTable;
 
 /// What a text goes through first: the default normalisation but for the steps that would take the ends of its
 /// sentences away.
@@ -23,27 +28,127 @@ pub fn normalize_config() -> Config {
 ///
 /// ```
 /// use simhash_core::sets::ksentence::ksentence;
-/// let a = ksentence("a first sentence. and the second one, with a part", 2);
+/// let a = ksentence("a first sentence. and the second one, with a part", 2, &mut || ());
 /// assert!(a.is_some());
-/// assert_eq!(a, ksentence("and the second one; a   first sentence!\nno.", 2));
-/// assert_ne!(a, ksentence("and the second one; a first sentence", 1));
-/// assert_eq!(ksentence("... !", 2), None);
+/// assert_eq!(a, ksentence("and the second one; a   first sentence!\nno.", 2, &mut || ()));
+/// assert_ne!(a, ksentence("and the second one; a first sentence", 1, &mut || ()));
+/// assert_eq!(ksentence("... !", 2, &mut || ()), None);
 /// ```
-pub fn ksentence(normalized: &str, k: usize) -> Option<[u8; 16]> {
-    let mut sentences: Vec<(usize, String)> = normalized
-        .split(ends_sentence)
-        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|sentence| !sentence.is_empty())
-        .map(|sentence| (sentence.chars().count(), sentence))
-        .collect();
-    sentences.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let longest: Vec<&str> = sentences.iter().take(k).map(|(_, sentence)| sentence.as_str()).collect();
-    (!longest.is_empty()).then(|| Md5::digest(longest.join("\n")).into())
+pub fn ksentence(normalized: &str, k: usize, interrupt: &mut dyn FnMut()) -> Option<[u8; 16]> {
+    let interrupt = Interrupt::new(interrupt);
+    let mut longest = Longest::new(k);
+    let mut spaced = false;
+    for c in normalized.chars() {
+        interrupt.spend(2 * c.len_utf8());
+        if ENDS_SENTENCE.get(c, ends_sentence) {
+            longest.finish(&interrupt);
+            spaced = false;
+        } else if c.is_whitespace() {
+            spaced = !longest.is_between();
+        } else {
+            if std::mem::take(&mut spaced) {
+                longest.push(' ');
+            }
+            longest.push(c);
+        }
+    }
+    longest.finish(&interrupt);
+    longest.md5(&interrupt)
 }
+
+static ENDS_SENTENCE: CharTable<bool> = CharTable::new();
 
 fn ends_sentence(c: char) -> bool {
     matches!(c, '\n' | '\u{b}' | '\u{c}' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
         || c.general_category_group() == GeneralCategoryGroup::Punctuation
+}
+
+/// The longest sentences so far, and some shorter ones until there are many.
+struct Longest {
+    k: usize,
+    /// All sentences kept, one after the other, and the one being read.
+    text: String,
+    sentences: Vec<Sentence>,
+    /// The one being read.
+    open: Sentence,
+}
+
+#[derive(Clone, Copy)]
+struct Sentence {
+    chars: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Longest {
+    fn new(k: usize) -> Self {
+        let open = Sentence { chars: 0, start: 0, end: 0 };
+        Longest { k, text: String::new(), sentences: Vec::new(), open }
+    }
+
+    /// No character of a sentence has been read.
+    fn is_between(&self) -> bool {
+        self.open.chars == 0
+    }
+
+    fn push(&mut self, c: char) {
+        self.text.push(c);
+        self.open.chars += 1;
+    }
+
+    fn finish(&mut self, interrupt: &Interrupt) {
+        if !self.is_between() {
+            self.open.end = self.text.len();
+            self.sentences.push(self.open);
+            const FEW: usize = 1024;
+            if self.sentences.len() >= self.k.saturating_mul(2).max(FEW) {
+                self.drop_shorter(interrupt);
+            }
+            self.open = Sentence { chars: 0, start: self.text.len(), end: 0 };
+        }
+    }
+
+    fn drop_shorter(&mut self, interrupt: &Interrupt) {
+        let Longest { k, text, sentences, .. } = self;
+        if sentences.len() > *k {
+            sentences.select_nth_unstable_by(*k, |a, b| order(text, a, b, interrupt));
+            sentences.truncate(*k);
+        }
+        let mut kept = String::with_capacity(sentences.iter().map(|s| s.end - s.start).sum());
+        for sentence in sentences {
+            let start = kept.len();
+            kept.push_str(&text[sentence.start..sentence.end]);
+            interrupt.spend(kept.len() - start);
+            (sentence.start, sentence.end) = (start, kept.len());
+        }
+        *text = kept;
+    }
+
+    fn md5(mut self, interrupt: &Interrupt) -> Option<[u8; 16]> {
+        let text = &self.text;
+        let check = &mut || interrupt.check();
+        sort_checked_by(&mut self.sentences, check, |a, b| order(text, a, b, interrupt));
+        let mut md5 = Md5::new();
+        for (place, sentence) in self.sentences.iter().take(self.k).enumerate() {
+            if place > 0 {
+                md5.update("\n");
+            }
+            for piece in text.as_bytes()[sentence.start..sentence.end].chunks(16 << 10) {
+                md5.update(piece);
+                interrupt.spend(2 * piece.len());
+            }
+        }
+        (!self.sentences.is_empty()).then(|| md5.finalize().into())
+    }
+}
+
+/// The longer first; those of equal length by their bytes.
+fn order(text: &str, a: &Sentence, b: &Sentence, interrupt: &Interrupt) -> Ordering {
+    interrupt.spend(32);
+    b.chars.cmp(&a.chars).then_with(|| {
+        interrupt.spend((a.end - a.start) / 8);
+        text[a.start..a.end].cmp(&text[b.start..b.end])
+    })
 }
 
 #[cfg(test)]
@@ -59,9 +164,37 @@ mod tests {
     fn hashes_the_longest_sentences() {
         let text = "床前明月光，疑是地上霜。举头望明月\n低头思故乡 ok";
         // printf '低头思故乡 ok\n举头望明月' | md5sum
-        assert_eq!(hex(ksentence(text, 2)), KSENTENCE_2);
+        assert_eq!(hex(ksentence(text, 2, &mut || ())), KSENTENCE_2);
         // All four: the three of five characters by their bytes.
-        assert_eq!(hex(ksentence(text, 9)), KSENTENCE_4);
+        assert_eq!(hex(ksentence(text, 9, &mut || ())), KSENTENCE_4);
+    }
+
+    /// As defined: all sentences, sorted, the first k joined.
+    fn plain(text: &str, k: usize) -> Option<[u8; 16]> {
+        let mut sentences: Vec<(usize, String)> = text
+            .split(ends_sentence)
+            .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+            .filter(|sentence| !sentence.is_empty())
+            .map(|sentence| (sentence.chars().count(), sentence))
+            .collect();
+        sentences.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let longest: Vec<&str> = sentences.iter().take(k).map(|(_, sentence)| sentence.as_str()).collect();
+        (!longest.is_empty()).then(|| Md5::digest(longest.join("\n")).into())
+    }
+
+    #[test]
+    fn hashes_as_defined_however_many_sentences_there_are() {
+        let text: String = (0..9_000u32)
+            .map(|i| {
+                let i = i.wrapping_mul(2_654_435_761);
+                let word = ["ab", "c  d", "汉 字", "", " \t", "é"][i as usize % 6];
+                let end = [". ", "\n", "，", " ", "! ?", ""][i as usize / 7 % 6];
+                word.repeat(i as usize / 64 % 4) + end
+            })
+            .collect();
+        for k in [1, 2, 7, 400, 513, 3_000, usize::MAX] {
+            assert_eq!(ksentence(&text, k, &mut || ()), plain(&text, k), "{k}");
+        }
     }
 
     const KSENTENCE_2: &str = "62537c5387e1a5bbb74638965f19ba3b";

@@ -5,9 +5,8 @@
 //! how many bits is the index's own [`Plan`]. Few fingerprints, or a distance that would probe more buckets than a
 //! scan costs, are scanned.
 
-use std::sync::LazyLock;
-
 use crate::Fingerprint;
+use crate::lazy::Lazy;
 use crate::search::{BlockLayout, Plan};
 
 /// Fingerprints that are scanned before tables are worth their memory.
@@ -43,7 +42,7 @@ pub struct Found {
 }
 
 /// All block differences, by their number of set bits, and how many have at most so many.
-static DIFFERENCES: LazyLock<(Vec<u16>, [usize; BLOCK_BITS as usize + 1])> = LazyLock::new(|| {
+static DIFFERENCES: Lazy<(Vec<u16>, [usize; BLOCK_BITS as usize + 1])> = Lazy::new(|| {
     let mut differences: Vec<u16> = (0..=u16::MAX).collect();
     differences.sort_by_key(|difference| difference.count_ones());
     let within =

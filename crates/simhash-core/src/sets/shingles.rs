@@ -1,9 +1,8 @@
 //! A text as its set of shingles: resemblance and containment (Broder 1997).
 
-use std::collections::HashSet;
-
 use crate::Simhasher;
 use crate::hash::feature_hash;
+use crate::join::sort_checked;
 
 /// The text's distinct shingles, in the order in which they first occur; `None` when together they are longer than `limit` bytes.
 ///
@@ -22,11 +21,10 @@ pub fn distinct(
     limit: usize,
     interrupt: &mut dyn FnMut(),
 ) -> Option<Vec<String>> {
-    let mut seen = HashSet::new();
     let mut shingles = Vec::new();
     let mut bytes = 0;
-    simhasher.for_each_feature(text, interrupt, |shingle| {
-        if bytes <= limit && seen.insert(feature_hash::<u128>(shingle.as_bytes())) {
+    simhasher.for_each_distinct_feature(text, interrupt, |shingle| {
+        if bytes <= limit {
             bytes += shingle.len();
             shingles.push(shingle.to_owned());
         }
@@ -45,7 +43,7 @@ impl ShingleSet {
         simhasher.for_each_feature(text, interrupt, |shingle| {
             hashes.push(feature_hash::<u128>(shingle.as_bytes()));
         });
-        hashes.sort_unstable();
+        sort_checked(&mut hashes, interrupt);
         hashes.dedup();
         ShingleSet(hashes)
     }
@@ -86,6 +84,8 @@ impl ShingleSet {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use proptest::prelude::*;
 
     use super::*;

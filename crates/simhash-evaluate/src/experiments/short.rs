@@ -106,7 +106,7 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     for k in [1, 2, 5] {
         let keys = texts.par_iter().map_init(
             || simhasher(normalize_config()),
-            |simhasher, text| ksentence(&simhasher.normalize(text, &mut || ()), k),
+            |simhasher, text| ksentence(&simhasher.normalize(text, &mut || ()), k, &mut || ()),
         );
         let keys: Vec<Option<[u8; 16]>> = keys.collect();
         let distances =
@@ -182,7 +182,7 @@ pub fn speeds(prepared: &Prepared) -> Vec<Speed> {
         time(
             format!("KSentence, K = {k}"),
             Box::new(move |text| {
-                std::hint::black_box(ksentence(&simhasher.normalize(text, &mut || ()), k));
+                std::hint::black_box(ksentence(&simhasher.normalize(text, &mut || ()), k, &mut || ()));
             }),
         );
     }

@@ -1,0 +1,209 @@
+//! Each allocation of each algorithm is refused in turn: the hook unwinds, and what is left gives the right answer.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use simhash_core::models::train::Trainer;
+use simhash_core::models::{Model, imatch, lexicons};
+use simhash_core::sets::dedup::{Deduplicator, Exact};
+use simhash_core::sets::minhash::MinHasher;
+use simhash_core::sets::shingles::{ShingleSet, distinct};
+use simhash_core::{Config, Simhasher, from_features, han};
+
+thread_local! {
+    /// How many allocations of this thread are still granted before one is refused; negative: all.
+    static GRANTED: Cell<i64> = const { Cell::new(-1) };
+}
+
+struct Refusing;
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+
+fn refuses() -> bool {
+    let granted = GRANTED.get();
+    if granted >= 0 {
+        GRANTED.set(granted - 1);
+    }
+    granted == 0
+}
+
+// SAFETY: as System, or null, which means that there is no memory.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller's.
+        if refuses() { null_mut() } else { unsafe { System.alloc(layout) } }
+    }
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller's.
+        if refuses() { null_mut() } else { unsafe { System.realloc(place, layout, size) } }
+    }
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: as the caller's.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+struct NoMemory;
+
+fn unwind(_: Layout) {
+    resume_unwind(Box::new(NoMemory))
+}
+
+/// What `call` returns when its n-th allocation is refused, if it returns, and whether it came so far.
+fn with_one_refused<R>(n: i64, call: impl FnOnce() -> R) -> (Option<R>, bool) {
+    GRANTED.set(n);
+    let result = catch_unwind(AssertUnwindSafe(call));
+    let refused = GRANTED.replace(-1) < 0;
+    match result {
+        Ok(result) => (Some(result), refused),
+        Err(payload) if payload.is::<NoMemory>() => (None, refused),
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// Refuses the first, the second, the third, ... allocation of a call on a new state, each time followed by a call that is
+/// refused none on the same state: one that a call site keeps, say. After `every` of them the steps grow.
+fn refuse_each<S, R: PartialEq + std::fmt::Debug>(
+    what: &str,
+    every: i64,
+    new: impl Fn() -> S,
+    mut call: impl FnMut(&mut S) -> R,
+) {
+    let right = call(&mut new());
+    let (mut n, mut unwound) = (0, 0);
+    loop {
+        let mut state = new();
+        let (result, refused) = with_one_refused(n, || call(&mut state));
+        match result {
+            Some(result) => assert_eq!(result, right, "{what}, allocation {n}"),
+            None => unwound += 1,
+        }
+        assert_eq!(call(&mut state), right, "{what}, after allocation {n} was refused");
+        if !refused {
+            break;
+        }
+        n = if n < every { n + 1 } else { n + 1 + n / 4 };
+    }
+    assert!(unwound > 0, "{what} needs no memory");
+}
+
+fn simhasher(config: &str) -> Simhasher {
+    Simhasher::new(config.parse().expect("a config")).expect("needs no model")
+}
+
+fn model(texts: &[String]) -> Model {
+    let mut trainer = Trainer::new(&Config::default()).expect("needs no model");
+    for text in texts {
+        trainer.add(text, &mut || ()).expect("few terms");
+    }
+    trainer.finish(None, &mut || ())
+}
+
+/// One test, for the tables and the dictionary, which are made once, come first.
+#[test]
+fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
+    if !simhash_oom::AVAILABLE {
+        return;
+    }
+    simhash_oom::set_hook(unwind);
+    const ALL_STEPS: &str =
+        r#"{"normalize": ["html", "nfkc", "lower", "simplified", "punctuation", "space"], "weight": "log"}"#;
+    const TEXT: &str =
+        "<p>The Quick &amp; bro\u{301}wn fox, ﬃ Ⅷ</p> 漢字與詞典，我们在北京大学学习 👍🏽 ١٢ アイ שלום";
+    let first = || simhasher(ALL_STEPS).fingerprint::<u64>(TEXT, &mut || ());
+    let (mut n, mut unwound) = (0, 0);
+    loop {
+        let (result, refused) = with_one_refused(n, first);
+        unwound += u32::from(result.is_none());
+        if !refused {
+            assert_eq!(result, Some(first()));
+            break;
+        }
+        n += 1 + n / 10;
+    }
+    assert!(unwound > 40 && han::is_loaded(), "{unwound} of the calls that load what is loaded once");
+
+    let long: String = (0..3_000).map(|i| format!("{} 漢字{i:x} ", i % 1_700)).collect();
+    let texts: Vec<String> = (0..300).map(|i| format!("text {} of {}", i % 250, i / 3)).collect();
+    let nothing = &mut || ();
+    refuse_each(
+        "config",
+        1_000,
+        || (),
+        |()| ALL_STEPS.parse::<Config>().map(|config| config.to_string()).ok(),
+    );
+    for config in
+        [ALL_STEPS, r#"{"tokenizer": "char", "shingle": 3}"#, r#"{"weight": "tf", "position": "bucket"}"#]
+    {
+        for text in [TEXT, &long] {
+            refuse_each(
+                "fingerprint",
+                100,
+                || simhasher(config),
+                |s| s.fingerprint::<u128>(text, &mut || ()),
+            );
+        }
+    }
+    refuse_each("normalize", 100, || simhasher(ALL_STEPS), |s| s.normalize(&long, &mut || ()));
+    refuse_each("tokens", 100, || simhasher("{}"), |s| s.tokens(&long, &mut || ()));
+    refuse_each(
+        "features",
+        100,
+        || simhasher("{}"),
+        |s| {
+            s.features::<u64>(&long, 1 << 30, &mut || ())
+                .map(|all| all.into_iter().map(|f| (f.text, f.hash)).collect::<Vec<_>>())
+        },
+    );
+    refuse_each("shingles", 100, || simhasher("{}"), |s| distinct(s, &long, 1 << 30, &mut || ()));
+    refuse_each("a set", 100, || simhasher("{}"), |s| ShingleSet::new(s, &long, &mut || ()));
+    refuse_each(
+        "minhash",
+        100,
+        || (simhasher("{}"), MinHasher::new(64)),
+        |(s, m)| m.text_signature(s, &long, &mut || ()),
+    );
+    refuse_each(
+        "own features",
+        100,
+        || (),
+        |()| from_features::<u64>(long.split(' ').map(|part| (part.as_bytes(), 1.5))).ok(),
+    );
+    for exact in Exact::ALL {
+        refuse_each(
+            exact.name(),
+            100,
+            || simhasher("{}"),
+            |s| {
+                let mut stream = Deduplicator::new(exact, Some(3));
+                let found = texts.iter().enumerate().filter(|(i, text)| {
+                    let fingerprint = || s.fingerprint(text, &mut || ());
+                    stream.check(*i as i64, text, fingerprint).is_ok_and(|duplicate| duplicate.is_some())
+                });
+                found.count()
+            },
+        );
+    }
+    refuse_each("training", 200, || (), |()| model(&texts).as_bytes().to_vec());
+    let model = Arc::new(model(&texts));
+    refuse_each("a model's bytes", 100, || (), |()| Model::from_bytes(model.as_bytes().into()).is_ok());
+    let config: Config = r#"{"weight": "entropy", "model": "m"}"#.parse().expect("a config");
+    let with_model = || Simhasher::with_model(config.clone(), model.clone()).expect("the same features");
+    refuse_each("weights of a model", 100, with_model, |s| s.fingerprint::<u64>(&texts[7], &mut || ()));
+    refuse_each(
+        "imatch",
+        100,
+        || simhasher("{}"),
+        |s| imatch::imatch(&model, s, &texts[7], 0.0, 9.0, &mut || ()),
+    );
+    refuse_each(
+        "lexicons",
+        100,
+        || simhasher("{}"),
+        |s| lexicons::fingerprints::<u128>(&model, s, &texts[7], 5, 1, nothing),
+    );
+}
