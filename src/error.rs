@@ -50,8 +50,9 @@ fn clipped(message: &str) -> Cow<'_, str> {
     if message.len() <= LONGEST {
         return Cow::Borrowed(message);
     }
-    let start = message.floor_char_boundary(LONGEST - END);
-    let end = message.ceil_char_boundary(message.len() - END);
+    let boundary =
+        |from: usize| (from..message.len()).find(|&at| message.is_char_boundary(at)).unwrap_or(message.len());
+    let (start, end) = (boundary(LONGEST - END), boundary(message.len() - END));
     Cow::Owned(format!("{} [... {} bytes ...] {}", &message[..start], end - start, &message[end..]))
 }
 

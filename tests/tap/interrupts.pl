@@ -109,7 +109,7 @@ my %calls = (
 delete @calls{ grep { $_ ne $ENV{ONLY} } keys %calls } if $ENV{ONLY};
 
 # The time-out is PostgreSQL's own cancellation, and the clock runs in psql.
-my $allowed = soak() ? 0.5 : 2;
+my $allowed = soak() ? 0.5 : 1;
 my @points = soak() ? map { $_ / 20 } 1 .. 19 : (0.15, 0.5, 0.85);
 for my $name (sort keys %calls)
 {

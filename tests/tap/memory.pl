@@ -124,6 +124,19 @@ SCRIPT
 	  or diag("psql ended with $status\nright: $right\nwrong: " . substr(join('', @wrong), 0, 2000) . substr($errors, -1500));
 	$node->poll_query_until('postgres', 'SELECT true', 't') if $status != 0;
 }
+# Filters of 12 MB each, one a group: HashAgg knows how large they are, and takes some groups after the others.
+{
+	my $groups = 'SELECT count(DISTINCT md5(filter::bytea)) FROM
+		(SELECT bloom_agg(body, 10000000) AS filter FROM many WHERE id <= 4000 GROUP BY id % 40) f';
+	my $script = <<"SCRIPT";
+SET max_parallel_workers_per_gather = 0; SET enable_sort = off; SET work_mem = '16MB';
+SELECT simhash('a') IS NULL AS loaded, pg_backend_pid() AS pid \\gset
+\\setenv BACKEND :pid
+\\! $set\$(( ($present + 150 * 1024) * 1024 )):
+$groups;
+SCRIPT
+	answer_is($node, $script, '40', 'an aggregate of large states does not hold them all at once');
+}
 note "$runs runs, $refused of them refused";
 cmp_ok($refused, '>', $runs / 10, 'memory was refused');
 my $log = slurp_file($node->logfile);

@@ -182,7 +182,7 @@ fn own_weights_are_checked() {
     assert!(matches!(check([f32::NAN, 1.0]), Err(WeightError::NotFinite { index: 0, .. })));
     assert_eq!(check([1.0, f32::INFINITY]), Err(WeightError::NotFinite { index: 1, weight: f32::INFINITY }));
     assert_eq!(check([0.0, -0.0]), Ok(None));
-    assert_eq!(from_features::<u64>([]), Ok(None));
+    assert_eq!(from_features::<u64>([] as [(&[u8], f32); 0]), Ok(None));
     assert_eq!(check([1e30, f32::from_bits(1)]), from_features([(&b"a"[..], 1.0)]));
 }
 

@@ -88,7 +88,7 @@ INSERT INTO short VALUES ('1111111111111110', 'abc'), ('1111111111111100', 'def'
 DROP TABLE news CASCADE;
 
 -- DETAIL: to whoever may read the key of that row, from its table or from one above
-CREATE ROLE dedup_reader;
+CREATE ROLE dedup_reader ROLE CURRENT_USER;
 CREATE TABLE news (fp fingerprint64);
 CREATE TABLE own (id text) INHERITS (news);
 CREATE TABLE other (id text) INHERITS (news);
@@ -144,7 +144,7 @@ INSERT INTO parted VALUES (2, '0000000000000001');          -- the partition its
 RESET ROLE;
 
 -- links are the table's owner's: set for whoever inserts, to what the owner may read
-CREATE ROLE dedup_owner;
+CREATE ROLE dedup_owner ROLE CURRENT_USER;
 ALTER TABLE own ADD same_as text;
 DROP TRIGGER dedup ON own;
 CREATE TRIGGER dedup BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'key=id', 'action=link', 'link=same_as');
