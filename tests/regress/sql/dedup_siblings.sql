@@ -1,5 +1,6 @@
 -- The trigger simhash_dedup in families whose tables differ: keys of other types, of other owners, with other rights; tables
 -- with several parents; keys whose equality is not that of their bytes.
+-- superuser only: it gives tables to other roles
 \set SHOW_CONTEXT never
 \pset null -
 SET client_min_messages = warning;
@@ -88,7 +89,7 @@ INSERT INTO short VALUES ('1111111111111110', 'abc'), ('1111111111111100', 'def'
 DROP TABLE news CASCADE;
 
 -- DETAIL: to whoever may read the key of that row, from its table or from one above
-CREATE ROLE dedup_reader ROLE CURRENT_USER;
+CREATE ROLE dedup_reader;
 CREATE TABLE news (fp fingerprint64);
 CREATE TABLE own (id text) INHERITS (news);
 CREATE TABLE other (id text) INHERITS (news);
@@ -144,7 +145,7 @@ INSERT INTO parted VALUES (2, '0000000000000001');          -- the partition its
 RESET ROLE;
 
 -- links are the table's owner's: set for whoever inserts, to what the owner may read
-CREATE ROLE dedup_owner ROLE CURRENT_USER;
+CREATE ROLE dedup_owner;
 ALTER TABLE own ADD same_as text;
 DROP TRIGGER dedup ON own;
 CREATE TRIGGER dedup BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'key=id', 'action=link', 'link=same_as');
