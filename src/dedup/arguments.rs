@@ -264,7 +264,11 @@ impl<'a> Given<'a> {
                 .filter_map(|oid| {
                     let index = PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
                     let form = index.rd_index;
-                    let whole = pg_sys::RelationGetIndexPredicate(index.as_ptr()).is_null();
+                    let whole = pg_sys::heap_attisnull(
+                        index.rd_indextuple,
+                        pg_sys::Anum_pg_index_indpred as i32,
+                        std::ptr::null_mut(),
+                    );
                     ((*form).indisunique && (*form).indisvalid && (*form).indnkeyatts == 1 && whole).then(
                         || {
                             let number = *(*form).indkey.values.as_ptr();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::CString;
 
-use pgrx::{PgList, PgRelation, pg_sys};
+use pgrx::{FromDatum, PgList, PgRelation, pg_sys};
 
 use super::arguments::widen;
 use super::column::Column;
@@ -228,20 +228,33 @@ unsafe fn looks_up_fingerprints(family: pg_sys::Oid, input: pg_sys::Oid) -> bool
     unsafe { pg_sys::get_opfamily_member(family, input, input, EQUAL_STRATEGY) != pg_sys::InvalidOid }
 }
 
-/// No predicate, or `fp IS NOT NULL`.
+/// No predicate, or `fp IS NOT NULL`. It is read as it is stored: the relation cache folds it, and that
+/// runs functions of the index's owner with the rights of whoever inserts.
 unsafe fn holds_every_fingerprint(index: &PgRelation, fp: &Column) -> bool {
-    // SAFETY: the predicate is a list of expressions; nodes are cast only to the type their tag says.
+    // SAFETY: an open index has a copy of its catalogue row, whose predicate is the text of an expression;
+    // nodes are cast only to the type their tag says.
     unsafe {
-        let predicate = PgList::<pg_sys::Node>::from_pg(pg_sys::RelationGetIndexPredicate(index.as_ptr()));
-        predicate.iter_ptr().all(|node| {
-            if !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest) {
-                return false;
-            }
-            let test = node.cast::<pg_sys::NullTest>();
-            let argument = (*test).arg.cast::<pg_sys::Node>();
-            (*test).nulltesttype == pg_sys::NullTestType::IS_NOT_NULL
-                && pgrx::is_a(argument, pg_sys::NodeTag::T_Var)
-                && (*argument.cast::<pg_sys::Var>()).varattno == fp.number
-        })
+        let mut is_null = true;
+        let stored = pg_sys::SysCacheGetAttr(
+            pg_sys::SysCacheIdentifier::INDEXRELID as i32,
+            index.rd_indextuple,
+            pg_sys::Anum_pg_index_indpred as pg_sys::AttrNumber,
+            &mut is_null,
+        );
+        if is_null {
+            return true;
+        }
+        let Some(text) = String::from_datum(stored, false).and_then(|text| CString::new(text).ok()) else {
+            return false;
+        };
+        let node = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Node>();
+        if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest) {
+            return false;
+        }
+        let test = node.cast::<pg_sys::NullTest>();
+        let argument = (*test).arg.cast::<pg_sys::Node>();
+        (*test).nulltesttype == pg_sys::NullTestType::IS_NOT_NULL
+            && pgrx::is_a(argument, pg_sys::NodeTag::T_Var)
+            && (*argument.cast::<pg_sys::Var>()).varattno == fp.number
     }
 }

@@ -38,11 +38,16 @@ thread_local! {
     /// What is below some parents, by their OIDs and the columns: shared by the triggers of
     /// partitions.
     static FAMILIES: RefCell<HashMap<FamilyKey, (u64, Rc<Family>)>> = RefCell::new(HashMap::new());
-    /// Counts changes of any relation.
+    /// Counts changes of any relation, and of roles: a link needs a right to be there.
     static CHANGES: Cell<u64> = const { Cell::new(0) };
     static LISTENING: Cell<bool> = const { Cell::new(false) };
     /// Families that a warning was given for, in this session.
     static WARNED: RefCell<HashSet<pg_sys::Oid>> = RefCell::new(HashSet::new());
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn role_changed(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
+    CHANGES.set(CHANGES.get().wrapping_add(1));
 }
 
 #[pg_guard]
@@ -56,8 +61,14 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, _relation
 /// `relation` is the open table that the trigger is on.
 pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Watch {
     if !LISTENING.replace(true) {
+        use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID};
         // SAFETY: once in a backend.
-        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null()) };
+        unsafe {
+            pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null());
+            for cache in [AUTHMEMROLEMEM, AUTHOID] {
+                pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(role_changed), pg_sys::Datum::null());
+            }
+        }
     }
     // SAFETY: as this function's.
     let table = unsafe { (*relation).rd_id };

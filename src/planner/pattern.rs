@@ -89,7 +89,7 @@ impl Pattern {
     }
 
     /// The greatest distance that satisfies the clause, as a bigint expression. `None` when the
-    /// clause holds for every pair or for none, and when the radius could overflow.
+    /// clause holds for every pair or for none.
     pub unsafe fn radius(&self) -> Option<*mut pg_sys::Node> {
         // SAFETY: the limit is an expression of an integer type, for it is compared with an
         // integer.
@@ -101,7 +101,9 @@ impl Pattern {
             }
             let limit = match pg_sys::exprType(self.limit) {
                 pg_sys::INT8OID if one_less == 0 => return Some(self.limit),
-                // One less than a bigint could be too small for a bigint.
+                // One less than the least bigint is none; what is below 0 allows no distance, nor does
+                // NULL, which GREATEST passes over.
+                pg_sys::INT8OID => greatest(self.limit, int8_const(0)),
                 pg_sys::INT2OID | pg_sys::INT4OID => widened(self.limit)?,
                 _ => return None,
             };
@@ -145,6 +147,22 @@ unsafe fn widened(number: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
         );
         let by_function = path == pg_sys::CoercionPathType::COERCION_PATH_FUNC;
         by_function.then(|| call(function, pg_sys::INT8OID, &[number]))
+    }
+}
+
+/// The greater of two bigints.
+unsafe fn greatest(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: the node is filled in whole; its arguments are bigints.
+    unsafe {
+        let mut arguments = PgList::<pg_sys::Node>::new();
+        arguments.push(a);
+        arguments.push(b);
+        let mut node = pgrx::PgBox::<pg_sys::MinMaxExpr>::alloc_node(pg_sys::NodeTag::T_MinMaxExpr);
+        node.minmaxtype = pg_sys::INT8OID;
+        node.op = pg_sys::MinMaxOp::IS_GREATEST;
+        node.args = arguments.into_pg();
+        node.location = -1;
+        node.into_pg().cast()
     }
 }
 

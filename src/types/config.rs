@@ -46,7 +46,17 @@ impl IntoDatum for ConfigText<'_> {
     }
 }
 
+/// The longest text that is read as a configuration: parsing cannot be cancelled.
+const LONGEST: usize = 64 << 10;
+
 fn parse(json: &str) -> Config {
+    if json.len() > LONGEST {
+        raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!("a simhash_config of {} bytes is too long", json.len()),
+            &format!("At most {LONGEST} bytes are allowed."),
+        );
+    }
     Config::parse(json).unwrap_or_else(|ConfigError { message, hint, .. }| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,

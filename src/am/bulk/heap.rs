@@ -5,16 +5,22 @@
 //! be seen by the snapshot: the old row was dead to every running snapshot, the new one is younger than
 //! this one.
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::am::opened::Opened;
 use crate::am::{check_for_interrupts, pack_tid, unpack_tid};
+use crate::error::raise;
+use crate::storage::IndexRel;
 
 /// A table being looked into.
 pub struct Heap {
     fetch: *mut pg_sys::IndexFetchTableData,
     slot: *mut pg_sys::TupleTableSlot,
     snapshot: pg_sys::Snapshot,
+    table: pg_sys::Relation,
+    index: IndexRel,
+    /// The table is known to have so many blocks.
+    blocks: u32,
 }
 
 impl Heap {
@@ -27,6 +33,9 @@ impl Heap {
                 fetch: pg_sys::table_index_fetch_begin(opened.table),
                 slot: pg_sys::table_slot_create(opened.table, std::ptr::null_mut()),
                 snapshot: pg_sys::GetActiveSnapshot(),
+                table: opened.table,
+                index: opened.rel(),
+                blocks: 0,
             }
         }
     }
@@ -34,6 +43,7 @@ impl Heap {
     /// The version of a row that the query sees. Neighbours asked for one after the other share the page's pin.
     pub fn visible(&mut self, tid: u64) -> Option<u64> {
         check_for_interrupts();
+        self.expect_block(tid);
         let mut item = unpack_tid(tid);
         let (mut again, mut all_dead) = (false, false);
         // SAFETY: scan, slot and snapshot are valid; the slot's TID is that of the version found.
@@ -47,6 +57,30 @@ impl Heap {
                 &mut all_dead,
             )
             .then(|| pack_tid(&(*self.slot).tts_tid))
+        }
+    }
+}
+
+impl Heap {
+    /// Raises XX002 for a TID beyond the end of the table.
+    fn expect_block(&mut self, tid: u64) {
+        let (block, offset) = ((tid >> 16) as u32, tid & 0xffff);
+        if block < self.blocks {
+            return;
+        }
+        // SAFETY: the table stays open while this is used.
+        self.blocks =
+            unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.table, pg_sys::ForkNumber::MAIN_FORKNUM) };
+        if block >= self.blocks {
+            raise(
+                PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+                format!(
+                    "index \"{}\" is damaged: it holds row ({block},{offset}), but its table has {} blocks",
+                    self.index.name(),
+                    self.blocks
+                ),
+                "Look for failing storage, then REINDEX it.",
+            );
         }
     }
 }

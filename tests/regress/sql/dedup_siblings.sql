@@ -165,6 +165,16 @@ INSERT INTO own VALUES ('0000000000000001', 'by a superuser') RETURNING id, same
 DELETE FROM own WHERE id LIKE 'by%';
 ALTER TABLE other DISABLE ROW LEVEL SECURITY;
 INSERT INTO own VALUES ('0000000000000001', 'by a superuser') RETURNING id, same_as;
+-- a right that came by membership goes with it, also for a trigger that has fired
+CREATE ROLE dedup_group;
+REVOKE SELECT ON other FROM dedup_owner;
+GRANT SELECT ON other TO dedup_group;
+GRANT dedup_group TO dedup_owner;
+DELETE FROM own WHERE id LIKE 'by%';
+INSERT INTO own VALUES ('0000000000000001', 'by a superuser') RETURNING id, same_as;
+REVOKE dedup_group FROM dedup_owner;
+DELETE FROM own WHERE id LIKE 'by%';
+INSERT INTO own VALUES ('0000000000000001', 'by a superuser') RETURNING id, same_as;
 -- an owner on whom policies are forced links within his own tables
 ALTER TABLE other OWNER TO dedup_owner;
 ALTER TABLE other FORCE ROW LEVEL SECURITY;
@@ -255,4 +265,4 @@ INSERT INTO listed VALUES ('{1.0,2}', '0000000000000000'), ('{1,3}', '0000000000
 INSERT INTO listed VALUES ('{1.00,2.0}', '0000000000000001') ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp RETURNING *;
 
 DROP SCHEMA dedup_siblings CASCADE;
-DROP ROLE dedup_reader, dedup_owner;
+DROP ROLE dedup_reader, dedup_owner, dedup_group;

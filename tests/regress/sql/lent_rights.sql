@@ -129,7 +129,25 @@ FETCH 1 FROM half;
 SELECT current_user = session_user AS same;
 ROLLBACK;
 
+-- Nor does the trigger lend the rights of whoever inserts to the owners of other tables of the family.
+CREATE TABLE shared (id bigint PRIMARY KEY, fp fingerprint64);
+CREATE INDEX ON shared USING simhash (fp);
+CREATE TRIGGER dedup BEFORE INSERT ON shared FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+CREATE TABLE trap.kid () INHERITS (shared);
+ALTER TABLE trap.kid OWNER TO regress_trapper;
+SET ROLE regress_trapper;
+CREATE INDEX kid_fp ON trap.kid USING simhash (fp) WHERE trap.yes(1);
+CREATE INDEX kid_both ON trap.kid USING simhash (fp) WHERE fp IS NOT NULL AND trap.yes(1);
+CREATE INDEX kid_made ON trap.kid USING simhash (trap.fp('00000000000000ff'));
+CREATE UNIQUE INDEX kid_id ON trap.kid (id) WHERE trap.yes(1);
+RESET ROLE;
+SELECT setval('trap.sprung', 0, false) AS sprung;
+\c -
+INSERT INTO shared VALUES (1, '00000000000000ff');
+SELECT CASE WHEN is_called THEN last_value + 1 ELSE 0 END AS sprung FROM trap.sprung;
+
 ALTER ROLE regress_trapper NOSUPERUSER;
 SET client_min_messages = warning;
 DROP SCHEMA trap CASCADE;
+DROP TABLE shared;
 DROP ROLE regress_trapper;
