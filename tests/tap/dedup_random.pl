@@ -489,7 +489,7 @@ sub at_once
 	my ($name, $rows, $turns) = ('moves and copies at once', 15, soak() ? 20_000 : 300);
 	return unless pgbench_tries_again($name);
 	create_table(q{'action=skip'});
-	$node->safe_psql('postgres', "INSERT INTO t SELECT i + 1000 * (i % 3), test.number('row ' || i)::fingerprint64, '' FROM generate_series(1, $rows) i; CREATE SEQUENCE copies START 100 MAXVALUE 999 CYCLE");
+	$node->safe_psql('postgres', "INSERT INTO t SELECT i + 1000 * (i % 3), test.number('row ' || i)::fingerprint64, '' FROM generate_series(1, $rows) i; CREATE SEQUENCE copies MINVALUE 100 MAXVALUE 999 CYCLE");
 	$node->pgbench("-n -c 6 -j 2 -t $turns --max-tries=1000", 0, [qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], "$name: six clients",
 		{ 'moves@2' => qq{
 \\set row random(1, $rows)
