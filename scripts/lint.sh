@@ -8,7 +8,7 @@ done
 unformatted=$(cargo fmt --all -- --check -l || true)
 [ -z "$unformatted" ] || die "cargo fmt would change:
 $unformatted"
-PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets --no-default-features --features "$pg_feature" -- -D warnings
+PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets --no-default-features --features "$pg_feature,lock-order" -- -D warnings
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run
 fi

@@ -64,7 +64,7 @@ impl<F: Key> Inner<F> {
         if let Some(i) = (1..page.len()).find(|&i| separator(i - 1) >= separator(i)) {
             return Err(Damage::Order(i));
         }
-        if page.len() > 0 && (separator(0) != bounds.low || bounds.is_before(&separator(page.len() - 1))) {
+        if !page.is_empty() && (separator(0) != bounds.low || bounds.is_before(&separator(page.len() - 1))) {
             return Err(Damage::Other("its separators are not within its bounds"));
         }
         Ok(Self {

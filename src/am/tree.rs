@@ -183,12 +183,7 @@ impl<F: Key> Index<F> {
     /// As [`Index::cover`] for a caller that has other leaves locked: it waits for no page, for what a
     /// copy says may be a page that is used anew, one that the caller has locked or whose holder waits
     /// for it. `None` when the leaf is locked by anyone, or not where `place` says.
-    pub fn cover_at_once(
-        &self,
-        table: u8,
-        target: &Entry<F>,
-        place: &Place<F>,
-    ) -> Option<(Exclusive, u32)> {
+    pub fn cover_at_once(&self, table: u8, target: &Entry<F>, place: &Place<F>) -> Option<(Exclusive, u32)> {
         let mut block = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
         for _ in 0..=PATIENCE {

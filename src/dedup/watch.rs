@@ -66,7 +66,11 @@ pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema
         unsafe {
             pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null());
             for cache in [AUTHMEMROLEMEM, AUTHOID] {
-                pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(role_changed), pg_sys::Datum::null());
+                pg_sys::CacheRegisterSyscacheCallback(
+                    cache as i32,
+                    Some(role_changed),
+                    pg_sys::Datum::null(),
+                );
             }
         }
     }
