@@ -75,7 +75,7 @@ impl Heap {
             raise(
                 PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
                 format!(
-                    "index \"{}\" is damaged: it holds row ({block},{offset}), but its table has {} blocks",
+                    "index \"{}\" is damaged: it holds row ({block},{offset}), but its table ends before block {}",
                     self.index.name(),
                     self.blocks
                 ),
