@@ -1,7 +1,7 @@
 //! I-Match (Chowdhury, Frieder, Grossman and McCabe, TOIS 2002): the terms that are neither too common nor too rare, hashed
 //! as one.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use super::Model;
 use crate::Simhasher;
@@ -19,13 +19,16 @@ pub fn imatch(
     high: f64,
     interrupt: &mut dyn FnMut(),
 ) -> Option<u128> {
-    let mut terms = BTreeSet::new();
+    // Not a BTreeSet: it ends the process when memory is refused while its root grows.
+    let mut terms = HashSet::new();
     simhasher.for_each_feature(text, interrupt, |feature| {
         let known = model.term(feature_hash(feature.as_bytes()));
         if known.is_some_and(|(_, term)| low <= term.idf && term.idf <= high) && !terms.contains(feature) {
             terms.insert(feature.to_owned());
         }
     });
-    let joined = terms.into_iter().collect::<Vec<_>>().join("\n");
+    let mut terms: Vec<String> = terms.into_iter().collect();
+    terms.sort_unstable();
+    let joined = terms.join("\n");
     (!joined.is_empty()).then(|| feature_hash(joined.as_bytes()))
 }
