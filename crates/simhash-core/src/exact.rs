@@ -3,10 +3,9 @@
 //! An `f32` is a whole number of at most 24 bits times a power of two. The whole numbers are summed apart for
 //! every power; only the sign of the total is ever asked for, from the greatest power down.
 
-use std::collections::BTreeMap;
-
 use crate::Fingerprint;
 use crate::simd::accumulate::BitSums;
+use crate::sorted::SortedMap;
 
 /// Weighted hashes of one power of two that are not summed yet.
 const PENDING: usize = 256;
@@ -29,12 +28,12 @@ impl<F: Fingerprint> Power<F> {
 /// For every bit, the sum of the weights of the hashes that have it set less that of the others.
 pub(crate) struct ExactSums<F> {
     /// By exponent of two.
-    powers: BTreeMap<i32, Power<F>>,
+    powers: SortedMap<i32, Power<F>>,
 }
 
 impl<F> Default for ExactSums<F> {
     fn default() -> Self {
-        ExactSums { powers: BTreeMap::new() }
+        ExactSums { powers: SortedMap::default() }
     }
 }
 
@@ -45,7 +44,7 @@ impl<F: Fingerprint> ExactSums<F> {
         if mantissa == 0 {
             return;
         }
-        let power = self.powers.entry(exponent).or_insert_with(|| Power {
+        let power = self.powers.get_or_insert_with(exponent, || Power {
             sums: BitSums::default(),
             hashes: Vec::with_capacity(PENDING),
             weights: Vec::with_capacity(PENDING),
@@ -65,7 +64,7 @@ impl<F: Fingerprint> ExactSums<F> {
         self.powers.values_mut().for_each(Power::flush);
         let positive = |bit: u32| {
             let digits =
-                self.powers.iter().rev().map(|(&exponent, power)| (exponent, power.sums.component(bit)));
+                self.powers.iter().rev().map(|(exponent, power)| (exponent, power.sums.component(bit)));
             sum_is_positive(digits)
         };
         let bits = (0..F::BITS).fold(0, |bits, bit| bits | u128::from(positive(bit)) << bit);

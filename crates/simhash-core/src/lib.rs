@@ -6,6 +6,7 @@ mod features;
 mod interrupt;
 mod lazy;
 mod levels;
+mod sorted;
 mod stopwords;
 mod unicode;
 mod weight;

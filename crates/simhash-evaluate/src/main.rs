@@ -4,6 +4,9 @@
 //! CORPORA that are not there; `render ROOT` writes ROOT/docs/evaluation.md from all results; `sample FROM TO` draws what
 //! is shipped from full corpora.
 
+// A program of its own, which no server's memory depends on.
+#![allow(clippy::disallowed_types)]
+
 mod corpus;
 mod edits;
 mod experiments;

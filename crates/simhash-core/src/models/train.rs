@@ -7,8 +7,6 @@
 //! document has no left neighbour and the last no right one, and probabilities are over the neighbours that there are.
 //! A document without features counts in |D|.
 
-use std::collections::BTreeMap;
-
 use super::bytes::{Reader, write_text, write_u32, write_u64};
 use super::model::{
     Entry, Model, PERCENTILE_WEIGHTS, PERCENTILES, Parts, Term, entropy_from_units, entropy_units,
@@ -23,6 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::join::{sort_checked, sort_checked_by};
 use crate::sets::set_config;
 use crate::simhash::SimhasherError;
+use crate::sorted::SortedMap;
 use crate::weight;
 
 /// Term frequencies are summed in units of 2^-32.
@@ -62,7 +61,7 @@ pub struct Trainer {
     terms: Vec<TermCounts>,
     pairs: PairCounts,
     /// How many features occur how often in how many documents.
-    occurrences: BTreeMap<u32, u64>,
+    occurrences: SortedMap<u32, u64>,
     /// The numbers of the present document's features, in order.
     document: Vec<u32>,
 }
@@ -90,7 +89,7 @@ impl Trainer {
             numbers: Counter::new(),
             terms: Vec::new(),
             pairs: PairCounts::default(),
-            occurrences: BTreeMap::new(),
+            occurrences: SortedMap::default(),
             document: Vec::new(),
         })
     }
@@ -166,7 +165,7 @@ impl Trainer {
             if count > 0 {
                 term.documents += 1;
                 term.frequencies += (f64::from(count) / document.len() as f64 * FREQUENCY_UNIT) as u64;
-                *self.occurrences.entry(count).or_default() += 1;
+                *self.occurrences.get_or_insert_with(count, || 0) += 1;
             }
         }
     }
@@ -192,8 +191,8 @@ impl Trainer {
             let [left, right] = [key >> 32, key & 0xffff_ffff].map(|number| numbers[number as usize]);
             self.pairs.add(pair(left, right), count, interrupt);
         }
-        for (&count, &times) in &other.occurrences {
-            *self.occurrences.entry(count).or_default() += times;
+        for (count, &times) in other.occurrences.iter() {
+            *self.occurrences.get_or_insert_with(count, || 0) += times;
         }
         self.documents += other.documents;
         Ok(())
@@ -219,7 +218,7 @@ impl Trainer {
             write_u32(&mut bytes, count);
         }
         write_u64(&mut bytes, self.occurrences.len() as u64);
-        for (&count, &times) in &self.occurrences {
+        for (count, &times) in self.occurrences.iter() {
             write_u32(&mut bytes, count);
             write_u64(&mut bytes, times);
         }
@@ -255,7 +254,7 @@ impl Trainer {
         }
         for _ in 0..reader.u64()? {
             let (count, times) = (reader.u32()?, reader.u64()?);
-            trainer.occurrences.insert(count, times);
+            *trainer.occurrences.get_or_insert_with(count, || 0) = times;
         }
         reader.0.is_empty().then_some(trainer)
     }
@@ -298,7 +297,7 @@ impl Trainer {
     /// What features weigh by how often they occur, and in how many documents.
     fn occurrence_weights(&self, scheme: Weight) -> Vec<(u32, u64)> {
         let units = |count| weight::Weighting::new(scheme, None, None).units(count);
-        self.occurrences.iter().map(|(&count, &times)| (units(count), times)).collect()
+        self.occurrences.iter().map(|(count, &times)| (units(count), times)).collect()
     }
 
     /// What every term weighs at its mean term frequency, and in how many documents.
