@@ -62,6 +62,7 @@ pub unsafe fn restrict_search_path() {
 
 /// Sleeps as the cost-based vacuum delay asks; handles interrupts.
 pub fn vacuum_delay_point() {
+    crate::storage::order::expect_none("a delay");
     // SAFETY: no lock is held (the callers' promise).
     unsafe {
         #[cfg(feature = "pg18")]

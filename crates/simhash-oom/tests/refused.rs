@@ -114,7 +114,10 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
         r#"{"normalize": ["html", "nfkc", "lower", "simplified", "punctuation", "space"], "weight": "log"}"#;
     const TEXT: &str =
         "<p>The Quick &amp; bro\u{301}wn fox, ﬃ Ⅷ</p> 漢字與詞典，我们在北京大学学习 👍🏽 ١٢ アイ שלום";
-    let first = || simhasher(ALL_STEPS).fingerprint::<u64>(TEXT, &mut || ());
+    // Parsed before: IndexMap asks again where it is refused, and all would be loaded on one such call.
+    let config: Config = ALL_STEPS.parse().expect("a config");
+    let first =
+        || Simhasher::new(config.clone()).expect("needs no model").fingerprint::<u64>(TEXT, &mut || ());
     let (mut n, mut unwound) = (0, 0);
     loop {
         let (result, refused) = with_one_refused(n, first);
@@ -135,6 +138,15 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
         1_000,
         || (),
         |()| ALL_STEPS.parse::<Config>().map(|config| config.to_string()).ok(),
+    );
+    // More members than one node of a tree holds: growing a tree's root must not be how an object grows.
+    let many_members =
+        format!("{{{}}}", (0..40).map(|i| format!("\"k{i}\": 1")).collect::<Vec<_>>().join(", "));
+    refuse_each(
+        "a config of many members",
+        1_000,
+        || (),
+        |()| many_members.parse::<Config>().map(|config| config.to_string()).ok(),
     );
     for config in
         [ALL_STEPS, r#"{"tokenizer": "char", "shingle": 3}"#, r#"{"weight": "tf", "position": "bucket"}"#]
@@ -189,6 +201,10 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
         );
     }
     refuse_each("training", 200, || (), |()| model(&texts).as_bytes().to_vec());
+    // A word for each count up to 60, so that as many weights are told apart.
+    let counts: Vec<String> =
+        (0..60).map(|i| (i..60).map(|j| format!("count{j} ")).collect::<String>()).collect();
+    refuse_each("training on many counts", 200, || (), |()| model(&counts).as_bytes().to_vec());
     let model = Arc::new(model(&texts));
     refuse_each("a model's bytes", 100, || (), |()| Model::from_bytes(model.as_bytes().into()).is_ok());
     let config: Config = r#"{"weight": "entropy", "model": "m"}"#.parse().expect("a config");
@@ -199,6 +215,13 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
         100,
         || simhasher("{}"),
         |s| imatch::imatch(&model, s, &texts[7], 0.0, 9.0, &mut || ()),
+    );
+    let all_texts = texts.join(" ");
+    refuse_each(
+        "imatch of many terms",
+        100,
+        || simhasher("{}"),
+        |s| imatch::imatch(&model, s, &all_texts, 0.0, 9.0, &mut || ()),
     );
     refuse_each(
         "lexicons",
