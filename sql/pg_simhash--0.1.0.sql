@@ -721,6 +721,24 @@ COMMENT ON FUNCTION simhash_from(features text[], weights real[]) IS '64-bit sim
 CREATE FUNCTION simhash128_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'simhash128_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION simhash128_from(features text[], weights real[]) IS '128-bit simhash of the caller''s own features';
+CREATE FUNCTION minhash64(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'minhash64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION minhash64(body text, config simhash_config) IS 'one bit of each of 64 MinHash components of a text; NULL for a text without features';
+CREATE FUNCTION minhash128(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'minhash128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION minhash128(body text, config simhash_config) IS 'one bit of each of 128 MinHash components of a text; NULL for a text without features';
+CREATE FUNCTION minhash64(document tsvector) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'minhash64_tsvector_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION minhash64(document tsvector) IS 'one bit of each of 64 MinHash components of the set of lexemes';
+CREATE FUNCTION minhash128(document tsvector) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'minhash128_tsvector_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION minhash128(document tsvector) IS 'one bit of each of 128 MinHash components of the set of lexemes';
+CREATE FUNCTION minhash64_from(features text[]) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'minhash64_from_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash64_from(features text[]) IS 'one bit of each of 64 MinHash components of the caller''s own set of features';
+CREATE FUNCTION minhash128_from(features text[]) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'minhash128_from_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash128_from(features text[]) IS 'one bit of each of 128 MinHash components of the caller''s own set of features';
 CREATE FUNCTION simhash_features(body text, config simhash_config DEFAULT '{}',
   OUT feature text, OUT weight real, OUT hash fingerprint64) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'simhash_features_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
@@ -1213,9 +1231,10 @@ CREATE AGGREGATE bloom_union(bloom_filter) (
 );
 COMMENT ON AGGREGATE bloom_union(bloom_filter) IS 'union of filters of one size';
 CREATE FUNCTION dedup_texts(query text, exact text DEFAULT 'hash', config simhash_config DEFAULT '{}', distance integer DEFAULT 3,
+  method text DEFAULT 'simhash',
   OUT id bigint, OUT duplicate_of bigint, OUT stage text, OUT distance integer) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dedup_texts_wrapper' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION dedup_texts(query text, exact text, config simhash_config, distance integer) IS 'the duplicates among the texts that a query yields as (id bigint, body text): equal ones, then near ones';
+COMMENT ON FUNCTION dedup_texts(query text, exact text, config simhash_config, distance integer, method text) IS 'the duplicates among the texts that a query yields as (id bigint, body text): equal ones, then near ones';
 
 --
 -- Models

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
-use simhash_core::config::{Config, ConfigError};
+use simhash_core::config::{Config, ConfigError, Method};
 
 use super::column::{Column, Equality, Generated};
 use crate::error::raise;
@@ -36,6 +36,7 @@ pub struct Arguments {
     pub bits: u32,
     pub body: Option<Column>,
     pub config: Config,
+    pub method: Method,
     pub distance: u32,
     pub action: Action,
     pub link: Option<Column>,
@@ -44,7 +45,7 @@ pub struct Arguments {
     pub key_name: Option<CString>,
 }
 
-const KEYS: [&str; 8] = ["body", "fp", "distance", "action", "link", "flag", "key", "config"];
+const KEYS: [&str; 9] = ["body", "fp", "distance", "action", "link", "flag", "key", "config", "method"];
 
 /// The arguments as they were given, in the order of [`KEYS`], and whose they are.
 struct Given<'a> {
@@ -66,6 +67,7 @@ impl Arguments {
         let bits = given.fingerprint_bits(&fp, schema);
         let body = given.body(&fp);
         let config = given.config(body.is_some(), &fp);
+        let method = given.method(body.is_some(), &fp);
         let action = given.action();
         // SAFETY: as this function's.
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
@@ -76,6 +78,7 @@ impl Arguments {
             bits,
             body,
             config,
+            method,
             distance: given.distance(bits),
             action: action.1,
             link,
@@ -210,19 +213,32 @@ impl<'a> Given<'a> {
         Some(body)
     }
 
-    fn config(&self, has_body: bool, fp: &Column) -> Config {
-        let Some(json) = self.get("config") else { return Config::default() };
+    /// The value of an argument that says how a text is fingerprinted.
+    fn of_hashing(&self, key: &str, has_body: bool, fp: &Column) -> Option<&'a str> {
+        let value = self.get(key)?;
         if !has_body {
             let (what, hint) = if fp.generated == Generated::No {
-                ("serves nothing without a body", "Give the text's column as well: 'body=column'.")
+                ("serves nothing without a body", "Give the text's column as well: 'body=column'.".to_owned())
             } else {
                 (
                     "serves nothing, for the fingerprint is a generated column",
-                    "Write the config into the column's expression.",
+                    format!("Write the {key} into the column's expression."),
                 )
             };
-            self.raise(&self.shown("config"), what, hint)
+            self.raise(&self.shown(key), what, &hint)
         }
+        Some(value)
+    }
+
+    fn method(&self, has_body: bool, fp: &Column) -> Method {
+        let Some(name) = self.of_hashing("method", has_body, fp) else { return Method::default() };
+        Method::from_name(name).unwrap_or_else(|| {
+            self.raise(&self.shown("method"), "is not known", &format!("Allowed: {}.", Method::names()))
+        })
+    }
+
+    fn config(&self, has_body: bool, fp: &Column) -> Config {
+        let Some(json) = self.of_hashing("config", has_body, fp) else { return Config::default() };
         Config::parse(json).unwrap_or_else(|ConfigError { message, hint, .. }| {
             self.raise(&self.shown("config"), &format!("is not a simhash_config: {message}"), &hint)
         })

@@ -6,12 +6,12 @@ use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::{pg_guard, pg_sys};
-use simhash_core::simhash::Simhasher;
+use simhash_core::sets::minhash::Fingerprinter;
 
 use super::arguments::{Action, Arguments};
 use super::family::{Family, Key, Names, topmost};
 use crate::error::warn;
-use crate::functions::call_site::simhasher_for;
+use crate::functions::call_site::fingerprinter;
 use crate::models::Schema;
 use crate::types::text::server_to_utf8;
 
@@ -22,7 +22,7 @@ pub struct Watch {
     pub family: Rc<Family>,
     names: Names,
     schema: Schema,
-    hasher: Option<Simhasher>,
+    hasher: Option<Fingerprinter>,
     /// What [`CHANGES`] was when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
@@ -128,11 +128,12 @@ impl Watch {
     }
 
     /// The hasher of the trigger's config. A model is looked up once a statement.
-    pub fn hasher(&mut self, statement_begins: bool) -> &mut Simhasher {
+    pub fn hasher(&mut self, statement_begins: bool) -> &mut Fingerprinter {
         if statement_begins && self.arguments.config.model.is_some() {
             self.hasher = None;
         }
-        self.hasher.get_or_insert_with(|| simhasher_for(self.arguments.config.clone(), self.schema))
+        let Arguments { method, config, bits, .. } = &self.arguments;
+        self.hasher.get_or_insert_with(|| fingerprinter(*method, config.clone(), self.schema, *bits))
     }
 }
 

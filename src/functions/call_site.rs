@@ -1,7 +1,9 @@
 //! What a call site keeps from row to row: the parsed config and the buffers that go with it.
 
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_sys};
-use simhash_core::config::Config;
+use simhash_core::config::{Config, Method};
+use simhash_core::sets::minhash::Fingerprinter;
+use simhash_core::sets::set_config;
 use simhash_core::simhash::{Simhasher, SimhasherError};
 
 use crate::error::raise;
@@ -70,6 +72,15 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
         };
         raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{named}{error}"), hint)
     })
+}
+
+/// A maker of fingerprints of `bits` bits by one method.
+pub fn fingerprinter(method: Method, config: Config, schema: Schema, bits: u32) -> Fingerprinter {
+    let config = match method {
+        Method::Simhash => config,
+        Method::Minhash => set_config(&config, config.shingle),
+    };
+    Fingerprinter::new(method, simhasher_for(config, schema), bits)
 }
 
 /// Lets a long computation be cancelled: raises PostgreSQL's ERROR when the query has been.

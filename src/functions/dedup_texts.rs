@@ -2,12 +2,14 @@
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+use simhash_core::config::Method;
 use simhash_core::sets::dedup::{Deduplicator, Duplicate, Exact};
 
-use super::call_site::{interrupts, new_simhasher};
+use super::call_site::{fingerprinter, interrupts};
 use super::cursor::{Column, for_each_row, is_integer, is_text};
 use crate::error::raise;
 use crate::guc::work_mem;
+use crate::models::Schema;
 use crate::types::{ConfigText, Text};
 
 /// Not STRICT: a NULL distance leaves the near stage out.
@@ -17,6 +19,7 @@ fn dedup_texts(
     exact: Option<Text<'_>>,
     config: Option<ConfigText<'_>>,
     distance: Option<i32>,
+    method: Option<Text<'_>>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> TableIterator<
     'static,
@@ -27,15 +30,16 @@ fn dedup_texts(
         name!(distance, Option<i32>),
     ),
 > {
-    let (Some(query), Some(exact), Some(config)) = (query, exact, config) else {
+    let (Some(query), Some(exact), Some(config), Some(method)) = (query, exact, config, method) else {
         raise(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            "query, exact and config of dedup_texts must not be NULL".into(),
+            "query, exact, config and method of dedup_texts must not be NULL".into(),
             "",
         )
     };
     let mut stream = Deduplicator::new(exact_named(exact.as_str()), distance.map(checked_distance));
-    let mut simhasher = new_simhasher(&config, fcinfo);
+    let mut fingerprinter =
+        fingerprinter(method_named(method.as_str()), config.config(), Schema::of_call(fcinfo), u64::BITS);
     let mut interrupt = interrupts();
     let mut duplicates: Vec<(i64, Duplicate)> = Vec::new();
     let columns = [
@@ -51,7 +55,7 @@ fn dedup_texts(
         if body.is_empty() {
             return;
         }
-        let checked = stream.check(id, body, || simhasher.fingerprint::<u64>(body, &mut interrupt));
+        let checked = stream.check(id, body, || fingerprinter.fingerprint::<u64>(body, &mut interrupt));
         let found = checked.unwrap_or_else(|error| {
             raise(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, error.to_string(), "Use exact => 'hash'.")
         });
@@ -72,6 +76,16 @@ fn exact_named(name: &str) -> Exact {
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("invalid value \"{name}\" for \"exact\""),
             &format!("Allowed: {}.", Exact::ALL.map(Exact::name).join(", ")),
+        )
+    })
+}
+
+fn method_named(name: &str) -> Method {
+    Method::from_name(name).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid value \"{name}\" for \"method\""),
+            &format!("Allowed: {}.", Method::names()),
         )
     })
 }

@@ -3,10 +3,14 @@
 use pgrx::iter::TableIterator;
 use pgrx::{Array, PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
+use simhash_core::config::Method;
+use simhash_core::hash::feature_hash;
+use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::simhash::{Feature, WeightError, from_features};
 
-use super::call_site::{interrupts, new_simhasher, simhasher};
+use super::call_site::{fingerprinter, interrupts, keep, new_simhasher, simhasher};
 use crate::error::{raise, shown_number};
+use crate::models::Schema;
 use crate::types::array::TextArray;
 use crate::types::{ConfigText, Fp64, Fp128, LARGEST_VALUE, Text, raise_too_large};
 
@@ -18,6 +22,51 @@ fn simhash(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallI
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash128(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
     simhasher(fcinfo, &config).fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
+}
+
+/// The call site's maker of one-bit MinHash fingerprints.
+fn minhasher<'a>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    config: &ConfigText<'_>,
+    bits: u32,
+) -> &'a mut Fingerprinter {
+    keep(
+        fcinfo,
+        |made_for: &String| made_for == config.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            (config.as_str().to_owned(), fingerprinter(Method::Minhash, config.config(), schema, bits))
+        },
+    )
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash64(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp64> {
+    minhasher(fcinfo, &config, 64).fingerprint(body.as_str(), &mut interrupts()).map(Fp64)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash128(body: Text<'_>, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
+    minhasher(fcinfo, &config, 128).fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash64_from(features: Array<'_, Text<'_>>) -> Option<Fp64> {
+    minhash_from(features).map(Fp64)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash128_from(features: Array<'_, Text<'_>>) -> Option<Fp128> {
+    minhash_from(features).map(Fp128)
+}
+
+fn minhash_from<F: Fingerprint>(features: Array<'_, Text<'_>>) -> Option<F> {
+    refuse_null_features(&features);
+    let hashes = features.iter().flatten().enumerate().map(|(i, feature)| {
+        check(i);
+        feature_hash(feature.as_str().as_bytes())
+    });
+    MinHasher::new(F::BITS as usize).fingerprint(hashes)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -89,22 +138,9 @@ fn fingerprint_from<F: Fingerprint>(
     features: Array<'_, Text<'_>>,
     weights: Option<Array<'_, f32>>,
 ) -> Option<F> {
-    let check = |place: usize| {
-        if place.is_multiple_of(1 << 12) {
-            pgrx::check_for_interrupts!();
-        }
-    };
-    let refuse_null = |place: usize, is_null: bool, argument: &str| {
-        check(place);
-        if is_null {
-            raise_null_element(argument, place)
-        }
-    };
-    if features.contains_nulls() {
-        features.iter().enumerate().for_each(|(i, feature)| refuse_null(i, feature.is_none(), "features"));
-    }
+    refuse_null_features(&features);
     if let Some(weights) = &weights {
-        weights.iter().enumerate().for_each(|(i, weight)| refuse_null(i, weight.is_none(), "weights"));
+        refuse_nulls(weights.iter().map(|weight| weight.is_none()), "weights");
         if features.len() != weights.len() {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -133,10 +169,29 @@ fn fingerprint_from<F: Fingerprint>(
     })
 }
 
-fn raise_null_element(argument: &str, index: usize) -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-        format!("{argument} must not contain NULL: element {} does", index + 1),
-        "",
-    )
+/// Checks for interrupts, at the element of an array, now and then.
+fn check(place: usize) {
+    if place.is_multiple_of(1 << 12) {
+        pgrx::check_for_interrupts!();
+    }
+}
+
+fn refuse_null_features(features: &Array<'_, Text<'_>>) {
+    if features.contains_nulls() {
+        refuse_nulls(features.iter().map(|feature| feature.is_none()), "features");
+    }
+}
+
+/// Raises when an element is NULL; `are_null` says of every one whether it is.
+fn refuse_nulls(are_null: impl Iterator<Item = bool>, argument: &str) {
+    for (place, is_null) in are_null.enumerate() {
+        check(place);
+        if is_null {
+            raise(
+                PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                format!("{argument} must not contain NULL: element {} does", place + 1),
+                "",
+            )
+        }
+    }
 }

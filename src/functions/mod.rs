@@ -10,5 +10,5 @@ mod evaluate;
 mod fingerprint;
 mod ksentence;
 mod minhash;
-mod shingles;
+pub mod shingles;
 mod tsvector;

@@ -2,7 +2,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Simhasher;
-use simhash_core::config::MAX_SHINGLE;
+use simhash_core::config::{MAX_SHINGLE, Shingles};
 use simhash_core::sets::set_config;
 use simhash_core::sets::shingles::ShingleSet;
 
@@ -12,20 +12,29 @@ use crate::models::Schema;
 use crate::types::array::TextArray;
 use crate::types::{ConfigText, Text};
 
-/// The call site's maker of shingles of `k` tokens.
+/// The call site's maker of shingles of `k` tokens; of those that the config names when `k` is 0.
 fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_>) -> &'a mut Simhasher {
     let serves = |made_for: &(i32, String)| made_for.0 == k && made_for.1 == config.as_str();
     keep(fcinfo, serves, || {
-        let tokens = usize::try_from(k).ok().filter(|k| (1..=MAX_SHINGLE).contains(k)).unwrap_or_else(|| {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("{k} is not a number of tokens for a shingle"),
-                &format!("Allowed: 1 to {MAX_SHINGLE}."),
-            )
-        });
+        let config_of_call = config.config();
+        let sizes = match k {
+            0 => config_of_call.shingle,
+            _ => shingles_of(k, "0, which takes those of the config, and "),
+        };
         (
             (k, config.as_str().to_owned()),
-            simhasher_for(set_config(&config.config(), tokens), Schema::of_call(fcinfo)),
+            simhasher_for(set_config(&config_of_call, sizes), Schema::of_call(fcinfo)),
+        )
+    })
+}
+
+/// Shingles of `k` tokens. `also` is what else is allowed.
+pub fn shingles_of(k: i32, also: &str) -> Shingles {
+    usize::try_from(k).ok().and_then(|k| Shingles::new([k])).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{k} is not a number of tokens for a shingle"),
+            &format!("Allowed: {also}1 to {MAX_SHINGLE}."),
         )
     })
 }

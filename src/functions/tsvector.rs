@@ -1,4 +1,4 @@
-//! `simhash(tsvector)`: lexemes as features, so that every text search configuration serves.
+//! `simhash(tsvector)` and `minhash64(tsvector)`: lexemes as features, so that every text search configuration serves.
 //!
 //! A lexeme weighs the sum over its positions of the label's weight: 10 for A, 4 for B, 2 for C and
 //! 1 for D, the proportions of `ts_rank`'s defaults. A lexeme without positions, as `strip()` leaves
@@ -6,6 +6,8 @@
 
 use pgrx::{FromDatum, PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
+use simhash_core::hash::feature_hash;
+use simhash_core::sets::minhash::MinHasher;
 use simhash_core::simhash::from_features;
 
 use crate::error::raise;
@@ -60,6 +62,11 @@ impl<'a> TsVector<'a> {
             .collect()
     }
 
+    fn lexemes_or_raise(&self) -> Vec<(&'a [u8], f32)> {
+        self.lexemes()
+            .unwrap_or_else(|| raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed tsvector".into(), ""))
+    }
+
     /// The weight of the positions that follow a lexeme's text: aligned to two bytes, a count, then
     /// 14 bits of position and 2 of label each.
     fn positions_weight(&self, end_of_lexeme: usize) -> Option<u32> {
@@ -79,14 +86,31 @@ fn label_weight(label: u16) -> u32 {
 }
 
 fn fingerprint<F: Fingerprint>(document: TsVector<'_>) -> Option<F> {
-    let lexemes = document
-        .lexemes()
-        .unwrap_or_else(|| raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed tsvector".into(), ""));
+    let lexemes = document.lexemes_or_raise();
     // SAFETY: what is converted lives as long as this call's memory context.
     let features =
         lexemes.into_iter().map(|(lexeme, weight)| (unsafe { server_to_utf8(lexeme) }.as_bytes(), weight));
     // Weights are sums of labels: finite and positive.
     from_features(features).ok().flatten()
+}
+
+/// One bit of each component of the set of lexemes: positions and labels do not count.
+fn minhash<F: Fingerprint>(document: TsVector<'_>) -> Option<F> {
+    let lexemes = document.lexemes_or_raise();
+    // SAFETY: as in `fingerprint`.
+    let hashes =
+        lexemes.into_iter().map(|(lexeme, _)| feature_hash(unsafe { server_to_utf8(lexeme) }.as_bytes()));
+    MinHasher::new(F::BITS as usize).fingerprint(hashes)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash64_tsvector(document: TsVector<'_>) -> Option<Fp64> {
+    minhash(document).map(Fp64)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash128_tsvector(document: TsVector<'_>) -> Option<Fp128> {
+    minhash(document).map(Fp128)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::Simhasher;
-use simhash_core::config::{Cap, Config, MAX_SHINGLE, Position, Weight};
+use simhash_core::config::{Cap, Config, Position, Shingles, Weight};
 use simhash_core::hash::feature_hash;
 use simhash_core::models::lexicons::fingerprints;
 use simhash_core::models::{Model, imatch as core_imatch};
@@ -13,6 +13,7 @@ use simhash_core::models::{Model, imatch as core_imatch};
 use super::cache::{Schema, find};
 use crate::error::{raise, shown_number};
 use crate::functions::call_site::{interrupts, keep, simhasher_for};
+use crate::functions::shingles::shingles_of;
 use crate::types::array::ReturnedArray;
 use crate::types::lexicons::returned;
 use crate::types::{Fp128, Text};
@@ -78,16 +79,9 @@ fn simhash_lexicons(
             &format!("Allowed: 0 to {MOST}, beside the whole one."),
         )
     }
-    let shingle =
-        usize::try_from(shingle).ok().filter(|k| (1..=MAX_SHINGLE).contains(k)).unwrap_or_else(|| {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("{shingle} is not a number of tokens for a shingle"),
-                &format!("Allowed: 1 to {MAX_SHINGLE}."),
-            )
-        });
+    let shingle = shingles_of(shingle, "").longest();
     let lexicon = lexicon(fcinfo, &model);
-    if lexicon.model.config().shingle != 1 {
+    if lexicon.model.config().shingle != Shingles::TOKENS {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!(

@@ -6,6 +6,8 @@ use std::hint::black_box;
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
+use simhash_core::config::Method;
+use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::simd::accumulate::BitSums;
 use simhash_core::{Config, Fingerprint, Simhasher};
 use xxhash_rust::xxh3::xxh3_64;
@@ -34,11 +36,13 @@ fn fingerprints<F: Fingerprint>(
     texts: &[String],
     config: &str,
 ) {
-    let mut simhasher = Simhasher::new(config.parse().expect("a configuration")).expect("no model");
+    let method = if name.starts_with("minhash") { Method::Minhash } else { Method::Simhash };
+    let simhasher = Simhasher::new(config.parse().expect("a configuration")).expect("no model");
+    let mut fingerprinter = Fingerprinter::new(method, simhasher, F::BITS);
     group.bench_function(name, |bencher| {
         bencher.iter(|| {
             for text in texts {
-                black_box(simhasher.fingerprint::<F>(text, &mut || ()));
+                black_box(fingerprinter.fingerprint::<F>(text, &mut || ()));
             }
         });
     });
@@ -83,7 +87,11 @@ fn english(criterion: &mut Criterion) {
         });
         fingerprints::<u64>(&mut group, "simhash", &texts, "{}");
         fingerprints::<u128>(&mut group, "simhash128", &texts, "{}");
+        fingerprints::<u64>(&mut group, "minhash64", &texts, "{}");
+        fingerprints::<u128>(&mut group, "minhash128", &texts, "{}");
         fingerprints::<u64>(&mut group, "simhash shingle 2", &texts, r#"{"shingle": 2}"#);
+        fingerprints::<u64>(&mut group, "minhash64 shingle 2", &texts, r#"{"shingle": 2}"#);
+        fingerprints::<u128>(&mut group, "minhash128 shingle 2", &texts, r#"{"shingle": 2}"#);
         fingerprints::<u64>(
             &mut group,
             "simhash char shingle 4",
@@ -110,6 +118,8 @@ fn chinese(criterion: &mut Criterion) {
         });
     }
     fingerprints::<u64>(&mut group, "simhash", &texts, "{}");
+    fingerprints::<u128>(&mut group, "minhash128", &texts, "{}");
+    fingerprints::<u128>(&mut group, "minhash128 shingle 2", &texts, r#"{"shingle": 2}"#);
     fingerprints::<u64>(&mut group, "simhash, no hmm", &texts, r#"{"hmm": false}"#);
     fingerprints::<u64>(
         &mut group,

@@ -23,8 +23,8 @@ use serde_json::{Map, Value};
 pub struct Config {
     /// How normalised text is cut into tokens.
     pub tokenizer: Tokenizer,
-    /// Tokens in a feature: 1 to [`MAX_SHINGLE`] consecutive ones.
-    pub shingle: usize,
+    /// Consecutive tokens in a feature.
+    pub shingle: Shingles,
     /// What a distinct feature weighs.
     pub weight: Weight,
     /// The normalisation steps that are applied, always in the order of [`NormalizeStep::ALL`].
@@ -139,6 +139,28 @@ choice! {
 }
 
 choice! {
+    /// How a text's features become a fingerprint. Not part of a configuration: every method takes the same features.
+    Method, default Simhash, {
+        /// The sign of their weighted sum ([`crate::Simhasher`]).
+        Simhash = "simhash",
+        /// One bit of each component of their MinHash signature ([`crate::sets::minhash`]).
+        Minhash = "minhash",
+    }
+}
+
+impl Method {
+    /// The method of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|method| method.name() == name)
+    }
+
+    /// Every name, for messages.
+    pub fn names() -> String {
+        names(Self::ALL)
+    }
+}
+
+choice! {
     /// One step of normalisation.
     NormalizeStep, default Nfkc, {
         /// Tags, comments, scripts and styles dropped, entities decoded.
@@ -153,6 +175,67 @@ choice! {
         Punctuation = "punctuation",
         /// Invisible format characters dropped, runs of white space become one space, none at the ends and between Han characters.
         Space = "space",
+    }
+}
+
+/// How many consecutive tokens make a feature: one number, or several whose features are all taken.
+///
+/// ```
+/// use simhash_core::config::Shingles;
+/// assert_eq!(Shingles::new([2, 1, 2]).unwrap().iter().collect::<Vec<_>>(), [1, 2]);
+/// assert!(Shingles::new([]).is_none() && Shingles::new([0]).is_none());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shingles {
+    /// In ascending order, each once; 0 where there are fewer.
+    sizes: [u16; MAX_SIZES],
+}
+
+/// The most sizes of shingles in one configuration.
+pub const MAX_SIZES: usize = 8;
+
+impl Shingles {
+    /// Shingles of one token.
+    pub const TOKENS: Shingles = Shingles { sizes: [1, 0, 0, 0, 0, 0, 0, 0] };
+
+    /// Shingles of these sizes, each 1 to [`MAX_SHINGLE`]; `None` when one is not, for none and for more than [`MAX_SIZES`].
+    pub fn new(sizes: impl IntoIterator<Item = usize>) -> Option<Self> {
+        let mut list: Vec<u16> = Vec::new();
+        for size in sizes {
+            let size = u16::try_from(size).ok().filter(|&size| (1..=MAX_SHINGLE).contains(&size.into()))?;
+            if let Err(place) = list.binary_search(&size) {
+                list.insert(place, size);
+            }
+        }
+        if list.is_empty() || list.len() > MAX_SIZES {
+            return None;
+        }
+        list.resize(MAX_SIZES, 0);
+        Some(Shingles { sizes: list.try_into().ok()? })
+    }
+
+    /// The sizes, in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        self.sizes.iter().map(|&size| usize::from(size)).take_while(|&size| size > 0)
+    }
+
+    /// The least size.
+    pub fn shortest(&self) -> usize {
+        usize::from(self.sizes[0])
+    }
+
+    /// The greatest size.
+    pub fn longest(&self) -> usize {
+        self.iter().last().unwrap_or(1)
+    }
+}
+
+impl fmt::Display for Shingles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, size) in self.iter().enumerate() {
+            write!(f, "{}{size}", if place > 0 { " and " } else { "" })?;
+        }
+        Ok(())
     }
 }
 
@@ -211,7 +294,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             tokenizer: Tokenizer::default(),
-            shingle: 1,
+            shingle: Shingles::TOKENS,
             weight: Weight::default(),
             normalize: NormalizeSteps::default(),
             stopwords: StopWords::default(),
@@ -360,12 +443,17 @@ fn names<T: fmt::Display>(all: &[T]) -> String {
     all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn shingle(value: &Value) -> Result<usize, ConfigError> {
-    value
-        .as_u64()
-        .and_then(|k| usize::try_from(k).ok())
-        .filter(|k| (1..=MAX_SHINGLE).contains(k))
-        .ok_or_else(|| invalid("shingle", value, format!("a whole number from 1 to {MAX_SHINGLE}")))
+fn shingle(value: &Value) -> Result<Shingles, ConfigError> {
+    let size = |value: &Value| value.as_u64().and_then(|k| usize::try_from(k).ok());
+    let sizes: Option<Vec<usize>> = match value {
+        Value::Array(sizes) => sizes.iter().map(size).collect(),
+        _ => size(value).map(|size| vec![size]),
+    };
+    sizes.and_then(Shingles::new).ok_or_else(|| {
+        let allowed =
+            format!("a whole number from 1 to {MAX_SHINGLE}, or a list of up to {MAX_SIZES} of them");
+        invalid("shingle", value, allowed)
+    })
 }
 
 fn steps(value: &Value) -> Result<NormalizeSteps, ConfigError> {
@@ -434,13 +522,16 @@ impl fmt::Display for Config {
             object.entry("tokenizer", self.tokenizer.name().into())?;
         }
         if self.shingle != default.shingle {
-            object.entry("shingle", self.shingle.into())?;
+            match (self.shingle.shortest(), self.shingle.longest()) {
+                (one, longest) if one == longest => object.entry("shingle", one.into())?,
+                _ => object.list("shingle", self.shingle.iter().map(|size| size.to_string()))?,
+            }
         }
         if self.weight != default.weight {
             object.entry("weight", self.weight.name().into())?;
         }
         if self.normalize != default.normalize {
-            object.list("normalize", self.normalize.iter().map(NormalizeStep::name))?;
+            object.list("normalize", self.normalize.iter().map(|step| format!("\"{}\"", step.name())))?;
         }
         if self.stopwords != default.stopwords {
             object.entry("stopwords", self.stopwords.name().into())?;
@@ -478,9 +569,8 @@ impl ObjectWriter<'_, '_> {
         write!(self.out, "{value}")
     }
 
-    fn list(&mut self, key: &str, names: impl Iterator<Item = &'static str>) -> fmt::Result {
+    fn list(&mut self, key: &str, values: impl Iterator<Item = String>) -> fmt::Result {
         self.key(key)?;
-        let quoted: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
-        write!(self.out, "[{}]", quoted.join(", "))
+        write!(self.out, "[{}]", values.collect::<Vec<_>>().join(", "))
     }
 }

@@ -1,8 +1,8 @@
-//! Features: every shingle of k consecutive tokens, stop words left out.
+//! Features: every shingle of k consecutive tokens, stop words left out; with several k, those of each.
 
 use std::collections::VecDeque;
 
-use crate::config::{Config, StopWords, Weight};
+use crate::config::{Config, Shingles, StopWords, Weight};
 use crate::interrupt::Interrupt;
 use crate::levels::Levels;
 use crate::stopwords::WordSet;
@@ -10,6 +10,17 @@ use crate::tokenize::for_each_token;
 
 /// What stands between the tokens of a shingle; no token holds it.
 const SEPARATOR: char = ' ';
+
+/// One occurrence of a feature.
+#[derive(Clone, Copy)]
+pub(crate) struct Occurrence<'a> {
+    /// The token, or the tokens with one space between them.
+    pub(crate) text: &'a str,
+    /// 0 unless features weigh by level.
+    pub(crate) level: u32,
+    /// Which of the configuration's sizes of shingles it has, counted from 0.
+    pub(crate) size: usize,
+}
 
 /// Cuts normalised texts into features by one configuration.
 pub(crate) struct Featurizer {
@@ -48,19 +59,21 @@ impl Featurizer {
         }
     }
 
-    /// Hands every feature with its level (0 unless features weigh by level) to `sink`.
+    /// Hands every feature to `sink`, in the order of their last tokens, shorter ones first.
     pub(crate) fn for_each_feature(
         &mut self,
         text: &str,
         config: &Config,
         interrupt: &Interrupt,
-        sink: &mut impl FnMut(&str, u32),
+        sink: &mut impl FnMut(Occurrence<'_>),
     ) {
         let mut window = std::mem::take(&mut self.window);
         window.restart(config.shingle);
         let level = |token: &str| self.levels.as_ref().map_or(0, |levels| levels.level(token));
-        if config.shingle == 1 {
-            self.for_each_token(text, config, interrupt, &mut |token| sink(token, level(token)));
+        if config.shingle == Shingles::TOKENS {
+            self.for_each_token(text, config, interrupt, &mut |token| {
+                sink(Occurrence { text: token, level: level(token), size: 0 });
+            });
         } else {
             self.for_each_token(text, config, interrupt, &mut |token| window.push(token, level(token), sink));
             window.finish(sink);
@@ -69,28 +82,35 @@ impl Featurizer {
     }
 }
 
-/// The last k tokens, joined, in one buffer.
-#[derive(Default)]
+/// The last tokens, as many as the longest shingle has, joined, in one buffer.
 struct Window {
-    shingle: usize,
+    shingles: Shingles,
+    longest: usize,
     joined: String,
-    /// Where each of the last k tokens starts in `joined`, and its level.
+    /// Where each of the last tokens starts in `joined`, and its level.
     tokens: VecDeque<(usize, u32)>,
 }
 
+impl Default for Window {
+    fn default() -> Self {
+        Window::new(Shingles::TOKENS)
+    }
+}
+
 impl Window {
-    fn new(shingle: usize) -> Self {
-        Window { shingle, ..Window::default() }
+    fn new(shingles: Shingles) -> Self {
+        Window { shingles, longest: shingles.longest(), joined: String::new(), tokens: VecDeque::new() }
     }
 
-    fn restart(&mut self, shingle: usize) {
-        self.shingle = shingle;
+    fn restart(&mut self, shingles: Shingles) {
+        self.shingles = shingles;
+        self.longest = shingles.longest();
         self.joined.clear();
         self.tokens.clear();
     }
 
-    fn push(&mut self, token: &str, level: u32, sink: &mut impl FnMut(&str, u32)) {
-        if self.tokens.len() == self.shingle {
+    fn push(&mut self, token: &str, level: u32, sink: &mut impl FnMut(Occurrence<'_>)) {
+        if self.tokens.len() == self.longest {
             self.tokens.pop_front();
             self.drop_passed();
         }
@@ -99,22 +119,26 @@ impl Window {
         }
         self.tokens.push_back((self.joined.len(), level));
         self.joined.push_str(token);
-        if self.tokens.len() == self.shingle {
-            self.emit(sink);
+        for (place, size) in
+            self.shingles.iter().enumerate().take_while(|&(_, size)| size <= self.tokens.len())
+        {
+            self.emit(size, place, sink);
         }
     }
 
-    /// A text of fewer than k tokens is one shingle of all of them.
-    fn finish(&mut self, sink: &mut impl FnMut(&str, u32)) {
-        if !self.tokens.is_empty() && self.tokens.len() < self.shingle {
-            self.emit(sink);
+    /// A text of fewer tokens than the shortest shingle has is one shingle of all of them.
+    fn finish(&mut self, sink: &mut impl FnMut(Occurrence<'_>)) {
+        if !self.tokens.is_empty() && self.tokens.len() < self.shingles.shortest() {
+            self.emit(self.tokens.len(), 0, sink);
         }
     }
 
-    fn emit(&self, sink: &mut impl FnMut(&str, u32)) {
-        let start = self.tokens.front().map_or(0, |&(start, _)| start);
-        let level = self.tokens.iter().map(|&(_, level)| level).max().unwrap_or(0);
-        sink(&self.joined[start..], level);
+    /// The last `tokens` tokens are a shingle.
+    fn emit(&self, tokens: usize, size: usize, sink: &mut impl FnMut(Occurrence<'_>)) {
+        let of_it = self.tokens.range(self.tokens.len() - tokens..);
+        let start = of_it.clone().next().map_or(0, |&(start, _)| start);
+        let level = of_it.map(|&(_, level)| level).max().unwrap_or(0);
+        sink(Occurrence { text: &self.joined[start..], level, size });
     }
 
     /// Frees the text before the first token when it is most of the buffer.

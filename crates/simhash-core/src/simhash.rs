@@ -9,7 +9,7 @@ use crate::Fingerprint;
 use crate::config::{Cap, Config, Position, Weight};
 use crate::counter::Counter;
 use crate::exact::ExactSums;
-use crate::features::Featurizer;
+use crate::features::{Featurizer, Occurrence};
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
 use crate::models::{Model, Term};
@@ -169,7 +169,7 @@ impl Simhasher {
 
     /// Hands every feature of the text to `sink`, in order, as often as it occurs.
     pub fn for_each_feature(&mut self, text: &str, interrupt: &mut dyn FnMut(), mut sink: impl FnMut(&str)) {
-        self.each_feature(text, &Interrupt::new(interrupt), |feature, _| sink(feature));
+        self.each_feature(text, &Interrupt::new(interrupt), |feature| sink(feature.text));
     }
 
     /// Hands every distinct feature of the text to `sink`, in the order in which they first occur.
@@ -225,8 +225,8 @@ impl Simhasher {
                 counter.count(hash, by_level.then_some(level));
             }
         };
-        self.each_feature(text, interrupt, |feature, level| {
-            batch[length] = (feature_hash(feature.as_bytes()), level);
+        self.each_feature(text, interrupt, |feature| {
+            batch[length] = (feature_hash(feature.text.as_bytes()), feature.level);
             length += 1;
             if length == BATCH {
                 count_all(&mut counter, &batch);
@@ -251,14 +251,14 @@ impl Simhasher {
             known.clear();
         }
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
-        self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut |feature, level| {
+        self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut |feature| {
             counter.reserve(1, interrupt);
-            let hash = feature_hash(feature.as_bytes());
-            let place = counter.count(hash, by_level.then_some(level));
+            let hash = feature_hash(feature.text.as_bytes());
+            let place = counter.count(hash, by_level.then_some(feature.level));
             if let Some(known) = &mut known {
-                known.see(place, hash, feature);
+                known.see(place, hash, feature.text);
             }
-            see(place, feature);
+            see(place, feature.text);
         });
         counter
     }
@@ -267,7 +267,7 @@ impl Simhasher {
         &mut self,
         text: &str,
         interrupt: &Interrupt,
-        mut sink: impl FnMut(&str, u32),
+        mut sink: impl FnMut(Occurrence<'_>),
     ) {
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);

@@ -1,5 +1,8 @@
 //! Tokens: the words or characters of a normalised text, in order.
 //!
+//! Where a letter and a digit meet, a token ends: `iPhone15` and `iPhone 15` are the same two. A colon ends one too:
+//! `iOS：Android` is two, which UAX #29 takes for one.
+//!
 //! A token never holds a space, so shingles of tokens joined by one are unambiguous. Text that offers no
 //! boundary for very long is cut all the same ([`MAX_HAN_RUN`], [`MAX_WORD_RUN`]): work between two checks for
 //! interruption stays bounded, and so does memory.
@@ -50,12 +53,16 @@ fn words<const HAN: bool>(text: &str, hmm: bool, interrupt: &Interrupt, sink: &m
                 continue;
             }
         }
-        let length = ascii::alphanumeric_length(&bytes[at..bytes.len().min(at + MAX_WORD_RUN)]);
+        let (length, is_word) = ascii::word_length(&bytes[at..bytes.len().min(at + MAX_WORD_RUN)]);
         match bytes.get(at + length) {
             Some(b' ') if length == 0 => at += 1,
             None | Some(b' ') => {
                 sink(&text[at..at + length]);
                 at += length + 1;
+            }
+            Some(_) if is_word => {
+                sink(&text[at..at + length]);
+                at += length;
             }
             _ => {
                 let (run, kind) = next_run::<HAN>(&text[at..]);
@@ -139,19 +146,51 @@ fn cut_words(run: &str, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     }
     for word in run.split_word_bounds() {
         interrupt.spend(word.len());
-        if is_token(word) {
-            sink(word);
+        for part in parts(word) {
+            if is_token(part) {
+                sink(part);
+            }
         }
     }
 }
 
-/// Whether `run` is one word at first glance: letters and numbers only, which UAX #29 never parts.
+/// The pieces of `text` between its colons and between its letters and digits.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut last = None;
+        let mut ends_before = |c: char| {
+            let set = properties(c);
+            if set.any(Properties::EXTENDS) {
+                return false;
+            }
+            let letter = set.any(Properties::LETTER.or(Properties::HAN));
+            let side = (letter != set.any(Properties::NUMERIC)).then_some(letter);
+            let before = std::mem::replace(&mut last, side);
+            is_colon(c) || before.zip(side).is_some_and(|(before, side)| before != side)
+        };
+        let (part, others) = rest.split_at(rest.find(&mut ends_before).unwrap_or(rest.len()));
+        // A colon's marks go with it.
+        rest = match others.strip_prefix(is_colon) {
+            Some(after) => after.trim_start_matches(|c| properties(c).any(Properties::EXTENDS)),
+            None => others,
+        };
+        (!(part.is_empty() && rest.is_empty())).then_some(part)
+    })
+}
+
+/// A colon, and what NFKC makes one. UAX #29 lets it stand within a word (Word_Break MidLetter).
+pub(crate) fn is_colon(c: char) -> bool {
+    matches!(c, ':' | '\u{FE13}' | '\u{FE55}' | '\u{FF1A}')
+}
+
+/// Whether `run` is one word at first glance: letters only, which UAX #29 never parts.
 fn is_plain_word(run: &str) -> bool {
     let mut all = Properties::NONE;
     run.chars().all(|c| {
         let set = properties(c);
         all = all.or(set);
-        set.any(Properties::LETTER.or(Properties::NUMERIC))
+        set.any(Properties::LETTER) && !set.any(Properties::NUMERIC)
     }) && all.any(Properties::WORD)
 }
 
@@ -181,11 +220,13 @@ fn jieba_words(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnM
         let (piece, _) = run.split_at(run.char_indices().nth(MAX_HAN_RUN).map_or(run.len(), |(at, _)| at));
         rest = &rest[piece.len()..];
         if kind == RunKind::Other {
-            cut_han(piece, hmm, interrupt, &mut |word| {
-                if is_token(word) {
-                    sink(word);
-                }
-            });
+            for part in parts(piece) {
+                cut_han(part, hmm, interrupt, &mut |word| {
+                    if is_token(word) {
+                        sink(word);
+                    }
+                });
+            }
         }
         interrupt.spend(piece.len());
     }

@@ -234,21 +234,48 @@ pub(crate) mod ascii {
         not_below & !above & HIGH
     }
 
-    /// The number of ASCII letters and digits that `bytes` starts with.
+    /// The length of what `bytes` starts with of a kind; `kinds` has the high bit of every byte of it set.
     #[inline]
-    pub(crate) fn alphanumeric_length(bytes: &[u8]) -> usize {
+    fn run_length(bytes: &[u8], kinds: impl Fn(u64) -> u64, kind: impl Fn(u8) -> bool) -> usize {
         let mut length = 0;
         while let Some(chunk) = bytes.get(length..length + 8) {
             let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-            let low = chunk & !HIGH;
-            let found = (in_range(low | (ONES * 0x20), b'a', b'z') | in_range(low, b'0', b'9')) & !chunk;
+            let found = kinds(chunk & !HIGH) & !chunk;
             let other = (found & HIGH) ^ HIGH;
             if other != 0 {
                 return length + other.trailing_zeros() as usize / 8;
             }
             length += 8;
         }
-        length + bytes[length..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count()
+        length + bytes[length..].iter().take_while(|&&byte| kind(byte)).count()
+    }
+
+    #[inline]
+    fn letters(low: u64) -> u64 {
+        in_range(low | (ONES * 0x20), b'a', b'z')
+    }
+
+    #[inline]
+    fn digits(low: u64) -> u64 {
+        in_range(low, b'0', b'9')
+    }
+
+    /// The number of ASCII letters and digits that `bytes` starts with.
+    #[inline]
+    pub(crate) fn alphanumeric_length(bytes: &[u8]) -> usize {
+        run_length(bytes, |low| letters(low) | digits(low), |byte| byte.is_ascii_alphanumeric())
+    }
+
+    /// The number of ASCII letters, or of digits, that `bytes` starts with, and whether it goes on with the other kind.
+    #[inline]
+    pub(crate) fn word_length(bytes: &[u8]) -> (usize, bool) {
+        if bytes.first().is_some_and(u8::is_ascii_digit) {
+            let length = run_length(bytes, digits, |byte| byte.is_ascii_digit());
+            (length, bytes.get(length).is_some_and(u8::is_ascii_alphabetic))
+        } else {
+            let length = run_length(bytes, letters, |byte| byte.is_ascii_alphabetic());
+            (length, length > 0 && bytes.get(length).is_some_and(u8::is_ascii_digit))
+        }
     }
 
     #[cfg(test)]
@@ -264,6 +291,15 @@ pub(crate) mod ascii {
                     bytes.push(byte);
                     bytes.extend(b"abcdefghi");
                     assert_eq!(alphanumeric_length(&bytes), expected, "{byte} after {length}");
+                    let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_alphabetic());
+                    let first = kind(bytes[0]);
+                    let same = if first == (false, false) {
+                        0
+                    } else {
+                        bytes.iter().take_while(|&&b| kind(b) == first).count()
+                    };
+                    let parted = same > 0 && bytes[same..].first().is_some_and(u8::is_ascii_alphanumeric);
+                    assert_eq!(word_length(&bytes), (same, parted), "{byte} after {length}");
                 }
             }
         }

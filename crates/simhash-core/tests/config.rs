@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use simhash_core::config::{
-    Cap, Config, MAX_CAP, MAX_SHINGLE, NormalizeStep, Position, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
+    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Position, Shingles, StopWords, Tokenizer,
+    WEIGHT_UNIT, Weight,
 };
 
 fn canonical(json: &str) -> String {
@@ -26,6 +27,9 @@ fn canonical_forms() {
             r#"{"tokenizer": "char", "shingle": 3, "cap": 2.5}"#,
         ),
         (r#"{"cap":3.0}"#, r#"{"cap": 3}"#),
+        (r#"{"shingle":[2,1,2]}"#, r#"{"shingle": [1, 2]}"#),
+        (r#"{"shingle":[3]}"#, r#"{"shingle": 3}"#),
+        (r#"{"shingle":[1]}"#, "{}"),
         (
             r#"{"cap":"90%","model":"新闻 \"a\"","weight":"entropy","position":"paper","hmm":false}"#,
             r#"{"weight": "entropy", "hmm": false, "model": "新闻 \"a\"", "position": "paper", "cap": "90%"}"#,
@@ -44,6 +48,9 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         (r#"{"shingle": 0}"#, r#"invalid value 0 for "shingle""#, "from 1 to 1000"),
         (r#"{"shingle": 2.5}"#, r#"invalid value 2.5 for "shingle""#, "whole number"),
         (r#"{"shingle": "2"}"#, r#"invalid value "2" for "shingle""#, "whole number"),
+        (r#"{"shingle": []}"#, r#"invalid value [] for "shingle""#, "a list of up to 8"),
+        (r#"{"shingle": [1, 0]}"#, r#"invalid value [1,0] for "shingle""#, "from 1 to 1000"),
+        (r#"{"shingle": [1,2,3,4,5,6,7,8,9]}"#, "for \"shingle\"", "a list of up to 8"),
         (r#"{"shingle": 99999999999999999999}"#, "for \"shingle\"", "whole number"),
         (
             r#"{"weight": "bm25"}"#,
@@ -87,7 +94,7 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
 fn config() -> impl Strategy<Value = Config> {
     (
         prop::sample::select(Tokenizer::ALL),
-        1..=MAX_SHINGLE,
+        prop::collection::vec(1..=MAX_SHINGLE, 1..=MAX_SIZES).prop_map(|sizes| Shingles::new(sizes).unwrap()),
         prop::sample::select(Weight::ALL),
         prop::sample::subsequence(NormalizeStep::ALL, 0..=6),
         prop::sample::select(StopWords::ALL),

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use simhash_core::fingerprint::to_hex;
+use simhash_core::sets::minhash::MinHasher;
 use simhash_core::{Config, Simhasher};
 
 fn vector(text: &str, config: &str) -> Value {
@@ -17,6 +18,8 @@ fn vector(text: &str, config: &str) -> Value {
         "weights": simhasher.features::<u64>(text, usize::MAX, &mut || ()).unwrap().iter().map(|feature| feature.weight).collect::<Vec<_>>(),
         "simhash": simhasher.fingerprint::<u64>(text, &mut || ()).map(to_hex),
         "simhash128": simhasher.fingerprint::<u128>(text, &mut || ()).map(to_hex),
+        "minhash64": MinHasher::new(64).text_fingerprint::<u64>(&mut simhasher, text, &mut || ()).map(to_hex),
+        "minhash128": MinHasher::new(128).text_fingerprint::<u128>(&mut simhasher, text, &mut || ()).map(to_hex),
     })
 }
 

@@ -91,6 +91,10 @@ fn is_letter_like(c: char) -> bool {
     [format!("{c}:a"), format!("{c},1")].iter().any(|probe| probe.split_word_bounds().count() == 1)
 }
 
+fn is_digit(c: char) -> bool {
+    format!("{c},1").split_word_bounds().count() == 1
+}
+
 /// What UAX #29 treats like the character before it.
 fn is_attached(c: char) -> bool {
     format!("!{c}").split_word_bounds().count() == 1
@@ -104,10 +108,12 @@ fn drop_punctuation(stretch: &str) -> String {
     // The end of the last kept cluster and its base; where the punctuation after it starts.
     let mut last: Option<(char, usize)> = None;
     let (mut gap, mut parts) = (false, false);
+    let mut dropped = String::new();
     for (at, c) in stretch.char_indices() {
         if is_punctuation(c) {
             gap = true;
-            parts |= is_letter_like(c);
+            parts |= is_letter_like(c) || ":;".contains(&*c.to_string().nfkc().collect::<String>());
+            dropped.push(c);
             on_nothing = true;
         } else if (is_mark(c) || is_invisible(c)) && on_nothing {
             // Dropped with what it stood on.
@@ -115,13 +121,17 @@ fn drop_punctuation(stretch: &str) -> String {
         } else {
             if let (true, Some((base, end))) = (gap, last) {
                 let parted = boundaries.iter().any(|&boundary| boundary >= end && boundary <= at);
-                if (parted || parts || composes(c)) && !is_han(base) && !is_han(c) {
+                let is_point = dropped.chars().count() == 1 && dropped.nfkc().eq(".".chars()) && !parts;
+                if is_point && is_digit(base) && is_digit(c) {
+                    out.push_str(&dropped);
+                } else if (parted || parts || composes(c)) && !is_han(base) && !is_han(c) {
                     out.push(' ');
                 }
             }
             out.push(c);
             on_nothing = false;
             (gap, parts) = (false, false);
+            dropped.clear();
             let end = at + c.len_utf8();
             last = match last {
                 Some((base, _)) if is_attached(c) => Some((base, end)),
@@ -200,7 +210,7 @@ fn examples() {
         ("你好，世界！", "你好世界"),
         ("你好, world。再见", "你好 world再见"),
         ("end—Start foo/bar well-known", "end start foo bar well known"),
-        ("don't 3.14 U.S.A. 1,000 snake_case 12:30", "dont 314 usa 1000 snakecase 12 30"),
+        ("don't 3.14 U.S.A. 1,000 snake_case 12:30", "dont 3.14 usa 1000 snakecase 12 30"),
         ("ＦＵＬＬ　ｗｉｄｔｈ １２３", "full width 123"),
         ("Straße ΣΊΣΥΦΟΣ", "strasse σίσυφοσ"),
         ("Cafe\u{301} café", "café café"),

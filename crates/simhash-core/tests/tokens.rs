@@ -31,12 +31,70 @@ fn is_token(word: &str) -> bool {
     })
 }
 
+fn is_one_word(chars: [char; 3]) -> bool {
+    String::from_iter(chars).split_word_bounds().count() == 1
+}
+
+/// By UAX #29, letters are what a colon joins and numbers are what a comma joins.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Letter,
+    Digit,
+    Other,
+}
+
+fn kind(c: char) -> Kind {
+    match (is_one_word([c, ':', 'a']), is_one_word([c, ',', '1'])) {
+        (true, false) => Kind::Letter,
+        (false, true) => Kind::Digit,
+        _ => Kind::Other,
+    }
+}
+
+/// Words by UAX #29 with a space put wherever a letter, with its marks, and a digit meet, and for every colon.
 fn words(text: &str) -> Vec<String> {
-    text.split(is_white)
+    let mut spaced = String::new();
+    let mut last = Kind::Other;
+    for c in text.chars() {
+        if matches!(c, ':' | '：' | '﹕' | '︓') {
+            spaced.push(' ');
+            last = Kind::Other;
+            continue;
+        }
+        if !is_one_word(['!', c, c]) {
+            let this = kind(c);
+            if matches!((last, this), (Kind::Letter, Kind::Digit) | (Kind::Digit, Kind::Letter)) {
+                spaced.push(' ');
+            }
+            last = this;
+        }
+        spaced.push(c);
+    }
+    spaced
+        .split(is_white)
         .flat_map(|part| part.split_word_bounds())
         .filter(|word| is_token(word))
         .map(str::to_owned)
         .collect()
+}
+
+/// The text with spaces between its letters and digits put in or taken out.
+fn respaced(text: &str, put_in: bool) -> String {
+    let mut spaced = String::new();
+    let mut last = Kind::Other;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = if c == ' ' { chars.peek().map_or(Kind::Other, |&c| kind(c)) } else { kind(c) };
+        let meet = matches!((last, next), (Kind::Letter, Kind::Digit) | (Kind::Digit, Kind::Letter));
+        match (c == ' ', meet, put_in) {
+            (true, true, false) => continue,
+            (false, true, true) => spaced.push(' '),
+            _ => {}
+        }
+        spaced.push(c);
+        last = if c == ' ' { Kind::Other } else { next };
+    }
+    spaced
 }
 
 /// Han runs through jieba, what is between them through UAX #29.
@@ -91,12 +149,34 @@ proptest! {
     }
 
     #[test]
+    fn spaces_between_letters_and_digits_do_not_count(
+        pieces in prop::collection::vec(prop::sample::select(PIECES), 0..12),
+        config in prop::sample::select(CONFIGS),
+        shingle in 1..4,
+    ) {
+        let text = pieces.concat();
+        let mut simhasher = simhasher(&config.replacen('{', &format!(r#"{{"shingle": {shingle}, "#), 1).replace(", }", "}"));
+        let mut fingerprint = |text: &str| simhasher.fingerprint::<u128>(text, &mut || ());
+        let expected = fingerprint(&text);
+        for put_in in [false, true] {
+            let other = respaced(&text, put_in);
+            prop_assert_eq!(fingerprint(&other), expected, "{:?} and {:?}", &text, other);
+        }
+    }
+
+    #[test]
     fn characters_are_all_there(text in common::text()) {
         let characters = tokens(&text, r#"{"tokenizer": "char", "normalize": []}"#);
         let expected: String = text.chars().filter(|&c| !is_white(c)).collect();
         prop_assert_eq!(characters.concat(), expected);
     }
 }
+
+const PIECES: &[&str] = &[
+    "iPhone", "15", " ", "Pro", "3.14", "2,5", "v2.0", "'", ".", ":", "：", "_", "-", "é", "e\u{301}",
+    "7\u{301}", "华为", "Mate", "60", "١٢", "ж", "א", "한국", "ア", "Ⅷ", "²", "ß", "4S店", "MP3", "<b>", "x",
+    "0",
+];
 
 thread_local! {
     static JIEBA: std::rc::Rc<jieba_rs::Jieba> = std::rc::Rc::new(jieba_rs::Jieba::new());
@@ -119,7 +199,21 @@ fn examples() {
     for (text, config, expected) in [
         ("The cat sat on the mat.", "{}", "the|cat|sat|on|the|mat"),
         ("我来到北京清华大学", "{}", "我|来到|北京|清华大学"),
-        ("PostgreSQL数据库很好用 v15", "{}", "postgresql|数据库|很|好|用|v15"),
+        ("PostgreSQL数据库很好用 v15", "{}", "postgresql|数据库|很|好|用|v|15"),
+        ("iPhone15", "{}", "iphone|15"),
+        ("iPhone 15", "{}", "iphone|15"),
+        ("华为Mate60Pro", "{}", "华为|mate|60|pro"),
+        ("华为 Mate 60 Pro", "{}", "华为|mate|60|pro"),
+        ("2022WTT", "{}", "2022|wtt"),
+        ("v2.0", "{}", "v|2.0"),
+        ("v20", "{}", "v|20"),
+        ("USB3.0", "{}", "usb|3.0"),
+        ("USB 3.0", "{}", "usb|3.0"),
+        ("usb30", "{}", "usb|30"),
+        ("３．１４ 3.14. 1.2.3 1,000 1;2", "{}", "3.14|3.14|1.2.3|1000|1|2"),
+        ("iOS：Android", "{}", "ios|android"),
+        ("iOS:Android", r#"{"normalize": []}"#, "iOS|Android"),
+        ("a1:b2c", r#"{"tokenizer": "word", "normalize": []}"#, "a|1|b|2|c"),
         ("萬國碼，Unicode！", "{}", "万国|码|unicode"),
         ("the cat and 我们的猫", r#"{"stopwords": "auto"}"#, "cat|猫"),
         ("the cat and 我们的猫", r#"{"stopwords": "en"}"#, "cat|我们|的|猫"),
@@ -130,7 +224,8 @@ fn examples() {
         ("我来到北京", r#"{"tokenizer": "word"}"#, "我|来|到|北|京"),
         ("hi 😀😀 👍🏽 🇨🇳!", "{}", "hi|😀|😀|👍🏽|🇨🇳"),
         ("3.14 is π", r#"{"normalize": []}"#, "3.14|is|π"),
-        ("C++与4S店", r#"{"tokenizer": "jieba", "normalize": []}"#, "C++|与|4S店"),
+        ("C++与S店", r#"{"tokenizer": "jieba", "normalize": []}"#, "C++|与|S|店"),
+        ("Mate60Pro 3.14", r#"{"tokenizer": "jieba"}"#, "mate|60|pro|3.14"),
         ("... !!", "{}", ""),
     ] {
         assert_eq!(tokens(text, config).join("|"), expected, "{text:?} {config}");

@@ -4,7 +4,7 @@ SELECT shingles('a b c a b c', 2), shingles('a b', 5), shingles('...', 2), shing
 SELECT shingle_similarity('a b c d', 'a b c e', 2) AS similarity, shingle_similarity('a', '', 2) AS with_none,
        shingle_similarity('', '', 2) AS of_none, shingle_containment('', 'a', 2) AS contained, shingle_similarity(NULL, 'a');
 SELECT shingle_similarity('能力比学历重要性高', '学历比能力重要性高', 1) AS words, shingle_similarity('能力比学历重要性高', '学历比能力重要性高', 2) < 1 AS order_counts;
-SELECT shingles('a', 0);
+SELECT shingles('a', -1);
 SELECT shingles('a', 1001);
 SELECT shingle_similarity('a', 'b', 2, '{"shingel": 3}');
 

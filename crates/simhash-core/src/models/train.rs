@@ -3,7 +3,7 @@
 //! Every count is a whole number and every sum one of whole numbers, so documents may come in any order and be counted in any number
 //! of parts ([`Trainer::combine`]): the model is the same to the last bit.
 //!
-//! Where the paper is silent: the neighbours of a feature are the features before and after it; the first of a
+//! Where the paper is silent: the neighbours of a feature are the features of its size before and after it; the first of a
 //! document has no left neighbour and the last no right one, and probabilities are over the neighbours that there are.
 //! A document without features counts in |D|.
 
@@ -14,7 +14,7 @@ use super::model::{
 };
 use super::spill::{PairCounts, RECORD, Spill, pair};
 use crate::Simhasher;
-use crate::config::{Config, Weight};
+use crate::config::{Config, MAX_SIZES, Weight};
 use crate::counter::{Counter, MOST};
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
@@ -62,8 +62,8 @@ pub struct Trainer {
     pairs: PairCounts,
     /// How many features occur how often in how many documents.
     occurrences: SortedMap<u32, u64>,
-    /// The numbers of the present document's features, in order.
-    document: Vec<u32>,
+    /// The numbers of the present document's features, in order, and which of the configuration's sizes each has.
+    document: Vec<(u32, usize)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -138,10 +138,11 @@ impl Trainer {
         let mut document = std::mem::take(&mut self.document);
         document.clear();
         let (numbers, terms) = (&mut self.numbers, &mut self.terms);
-        self.simhasher.each_feature(text, &interrupt, |feature, _| {
-            document.push(number(numbers, terms, feature_hash(feature.as_bytes()), &interrupt));
+        self.simhasher.each_feature(text, &interrupt, |feature| {
+            let number = number(numbers, terms, feature_hash(feature.text.as_bytes()), &interrupt);
+            document.push((number, feature.size));
         });
-        if document.contains(&NO_NUMBER) {
+        if document.iter().any(|&(number, _)| number == NO_NUMBER) {
             return Err(TrainError::TooManyTerms);
         }
         self.count(&document, &interrupt);
@@ -149,16 +150,19 @@ impl Trainer {
         Ok(())
     }
 
-    fn count(&mut self, document: &[u32], interrupt: &Interrupt) {
+    fn count(&mut self, document: &[(u32, usize)], interrupt: &Interrupt) {
         self.documents += 1;
-        for neighbours in document.windows(2) {
-            self.pairs.add(pair(neighbours[0], neighbours[1]), 1, interrupt);
+        let mut last = [None; MAX_SIZES];
+        for &(number, size) in document {
+            if let Some(before) = last[size].replace(number) {
+                self.pairs.add(pair(before, number), 1, interrupt);
+            }
         }
-        for &number in document {
+        for &(number, _) in document {
             interrupt.spend(8);
             self.terms[number as usize].here += 1;
         }
-        for &number in document {
+        for &(number, _) in document {
             interrupt.spend(16);
             let term = &mut self.terms[number as usize];
             let count = std::mem::take(&mut term.here);

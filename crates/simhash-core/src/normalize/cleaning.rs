@@ -1,18 +1,26 @@
 //! Punctuation and white space: what is dropped, and where one space stays.
 //!
 //! Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and `bar` in
-//! `foo/bar`, but not in `don't`, `3.14` or `snake_case`; and never beside a Han character, because Han text
-//! has no spaces. For the same reason white space between two Han characters is dropped: a line break there, or the
+//! `foo/bar`, but not in `don't` or `snake_case`; and never beside a Han character, because Han text
+//! has no spaces. A colon always holds words apart (`iOS：Android`), a semicolon numbers; a point between two digits
+//! stays: `3.14` is not `314`. For the same reason white space between two Han characters is dropped: a line break there, or the
 //! spaces of a justified or wrapped text, part no words. A combining mark or an invisible character on dropped punctuation, on white space or at the start
 //! of the text goes too. A dropped symbol that UAX #29 takes for a letter (Ⓐ) and an invisible
 //! character beside punctuation always leave a space.
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::lazy::Lazy;
+use crate::tokenize::is_colon;
 use crate::unicode::{Properties, ThreeByteSet, properties};
 
 /// What belongs to the character before it.
 const ATTACHED: Properties = Properties::MARK.or(Properties::IGNORABLE);
+
+/// A point, and what NFKC makes one.
+const POINTS: [char; 4] = ['.', '\u{2024}', '\u{FE52}', '\u{FF0E}'];
+
+/// A semicolon, and what NFKC makes one. UAX #29 lets it stand within a number (Word_Break MidNum).
+const SEMICOLONS: [char; 4] = [';', '\u{37E}', '\u{FE54}', '\u{FF1B}'];
 
 /// The punctuation since the last character that was kept.
 #[derive(Clone, Copy)]
@@ -20,6 +28,8 @@ struct Gap {
     /// What all of it has in common.
     common: Properties,
     single: bool,
+    /// The last of it.
+    c: char,
 }
 
 /// Takes mapped characters one by one and appends the clean text.
@@ -65,8 +75,9 @@ impl<'a> Cleaner<'a> {
         if set.any(Properties::WHITE) {
             self.push_white(c);
         } else if self.punctuation && set.any(Properties::PUNCTUATION) {
+            let set = if is_colon(c) || SEMICOLONS.contains(&c) { Properties::PUNCTUATION } else { set };
             let (common, single) = self.gap.map_or((set, true), |gap| (gap.common.and(set), false));
-            self.gap = Some(Gap { common, single });
+            self.gap = Some(Gap { common, single, c });
             self.orphans = true;
         } else if self.punctuation && self.orphans && set.any(ATTACHED) {
             // Dropped with what it stood on.
@@ -125,6 +136,7 @@ impl<'a> Cleaner<'a> {
     /// Writes the space, if any, between the last kept character and one with the properties `next`.
     fn close_gap(&mut self, next: Properties) {
         let held_apart = match (self.gap.take(), self.last) {
+            (Some(gap), Some(last)) if gap.is_point(last, next) => return self.out.push(gap.c),
             (Some(gap), Some(last)) => !gap.vanishes(last, next),
             _ => false,
         };
@@ -187,7 +199,15 @@ static CJK_PUNCTUATION: Lazy<ThreeByteSet> =
 
 impl Gap {
     /// Leaves a space whatever stands on its sides, Han excepted.
-    const PARTS: Gap = Gap { common: Properties::NONE, single: false };
+    const PARTS: Gap = Gap { common: Properties::NONE, single: false, c: ' ' };
+
+    /// Whether it is the point of a number: of 3.14, of v2.0.1.
+    fn is_point(&self, last: Properties, next: Properties) -> bool {
+        self.single
+            && POINTS.contains(&self.c)
+            && last.any(Properties::NUMERIC)
+            && next.any(Properties::NUMERIC)
+    }
 
     /// Whether the text closes up over the gap: no word boundary lies in it, or it lies beside Han.
     fn vanishes(self, last: Properties, next: Properties) -> bool {

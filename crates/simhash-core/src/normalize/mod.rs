@@ -28,7 +28,7 @@ pub const MAX_COMBINING_RUN: usize = 1024;
 /// assert_eq!(default("Hello,\n  World!"), "hello world");
 /// assert_eq!(default("你好，世界！"), "你好世界");
 /// assert_eq!(default("ＡＢＣ：萬國\n碼"), "abc万国码");
-/// assert_eq!(default("don't pay 3.14 for foo/bar"), "dont pay 314 for foo bar");
+/// assert_eq!(default("don't pay 3.14 for foo/bar"), "dont pay 3.14 for foo bar");
 /// ```
 pub fn normalize(text: &str, steps: NormalizeSteps, interrupt: &mut dyn FnMut()) -> String {
     let mut out = String::new();

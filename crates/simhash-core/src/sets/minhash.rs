@@ -1,17 +1,23 @@
-//! MinHash signatures by SuperMinHash (Ertl 2017, "SuperMinHash: a new minwise hashing algorithm for
-//! Jaccard similarity estimation").
+//! MinHash: a set's signature, and the one bit of each of its components that make a fingerprint.
 //!
-//! P(components equal) = Jaccard similarity J, as with Broder's n independent permutations, but the components
-//! of one signature are negatively correlated: the variance of the estimate is J (1 - J) / n times a factor below
-//! 1, about one half for sets smaller than n, and never above, where one-permutation hashing with
-//! densification (Shrivastava 2017) is worse than n permutations for such sets. The cost is
-//! O(|set| + n log^2 n) random numbers in place of O(n |set|).
+//! P(components equal) = Jaccard similarity J, as with Broder's n independent permutations (1997). A fingerprint holds one bit of
+//! each component (b-bit minwise hashing with b = 1: Li and Koenig, "b-Bit Minwise Hashing", WWW 2010): where components are
+//! equal so are their bits, elsewhere every other one is, so the expected distance of f bits is f (1 - J) / 2.
 //!
-//! A component holds 32 bits, mixed from the least (step, random number) pair: unequal pairs have equal
-//! components with probability 2^-32.
+//! An element ranks the components by a permutation of its own, and a component takes the element that ranks it first: the scheme
+//! of SuperMinHash (Ertl 2017) and of fast similarity sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017), whose components
+//! are negatively correlated: the variance of the estimate is J (1 - J) / n times a factor below 1, about one half for
+//! sets smaller than n, where one-permutation hashing with densification (Shrivastava 2017) is worse than n permutations. For
+//! large sets it is one-permutation hashing. Theirs are permutations drawn at random; here they are quadratic ones
+//! ([`least`]), which a vector of lanes takes two instructions to follow: no other scheme is as quick for sets of ten elements.
+//!
+//! A component holds 32 bits; unequal elements have equal ones with a probability of about 2^-32 times the size of the set.
 
-use crate::Simhasher;
+use crate::config::Method;
 use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
+use crate::simd::least;
+use crate::{Fingerprint, Simhasher};
 
 /// The most components of a signature: 32 kB.
 pub const MAX_COMPONENTS: usize = 8192;
@@ -27,19 +33,19 @@ pub const MAX_COMPONENTS: usize = 8192;
 /// assert!(minhasher.signature([]).is_none());
 /// ```
 pub struct MinHasher {
-    /// The least value of every component: the step above [`STEP_SHIFT`], a random number below.
-    least: Vec<u64>,
-    /// How many components have their least value in each step; the last step with any bounds the work.
-    in_step: Vec<u32>,
-    last_step: usize,
-    /// A permutation of the components, made anew for every element, where `mark` says it was touched.
-    permutation: Vec<u32>,
-    mark: Vec<u64>,
+    components: usize,
+    /// 32 less the number of bits of a lane's number.
+    shift: u32,
+    /// The least value of every component, and of some lanes more.
+    least: Vec<u32>,
+    /// Elements that are not in `least` yet.
+    waiting: [u64; BATCH],
+    /// How many, and how many elements in all.
+    length: usize,
     elements: u64,
 }
 
-const STEP_SHIFT: u32 = 48;
-const NONE: u64 = u64::MAX;
+const BATCH: usize = 64;
 
 impl MinHasher {
     /// Signatures of `components` components, 1 to [`MAX_COMPONENTS`].
@@ -48,16 +54,14 @@ impl MinHasher {
     /// When it is not.
     pub fn new(components: usize) -> Self {
         assert!((1..=MAX_COMPONENTS).contains(&components), "{components} components");
-        let mut minhasher = MinHasher {
-            least: vec![NONE; components],
-            in_step: vec![0; components],
-            last_step: 0,
-            permutation: vec![0; components],
-            mark: vec![0; components],
+        MinHasher {
+            components,
+            shift: 32 - components.next_power_of_two().ilog2().max(1),
+            least: vec![u32::MAX; components.next_multiple_of(least::GROUP)],
+            waiting: [0; BATCH],
+            length: 0,
             elements: 0,
-        };
-        minhasher.restart();
-        minhasher
+        }
     }
 
     /// The signature of a text's shingles; `None` when it has none.
@@ -67,92 +71,107 @@ impl MinHasher {
         text: &str,
         interrupt: &mut dyn FnMut(),
     ) -> Option<Vec<u32>> {
-        self.restart();
-        simhasher.for_each_feature(text, interrupt, |shingle| self.add(feature_hash(shingle.as_bytes())));
-        self.finish()
+        self.add_text(simhasher, text, interrupt);
+        self.finish().map(Iterator::collect)
     }
 
     /// The signature of a set given by its elements' hashes, in any order and any number of times.
     pub fn signature(&mut self, hashes: impl IntoIterator<Item = u64>) -> Option<Vec<u32>> {
         self.restart();
         hashes.into_iter().for_each(|hash| self.add(hash));
-        self.finish()
+        self.finish().map(Iterator::collect)
+    }
+
+    /// The fingerprint of a text's shingles; `None` when it has none. There must be as many components as the fingerprint has bits.
+    pub fn text_fingerprint<F: Fingerprint>(
+        &mut self,
+        simhasher: &mut Simhasher,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+    ) -> Option<F> {
+        self.add_text(simhasher, text, interrupt);
+        self.finish().map(one_bit_each)
+    }
+
+    /// The fingerprint of a set given by its elements' hashes.
+    pub fn fingerprint<F: Fingerprint>(&mut self, hashes: impl IntoIterator<Item = u64>) -> Option<F> {
+        self.restart();
+        hashes.into_iter().for_each(|hash| self.add(hash));
+        self.finish().map(one_bit_each)
     }
 
     fn restart(&mut self) {
-        self.least.fill(NONE);
-        self.in_step.fill(0);
-        self.last_step = self.least.len() - 1;
-        self.in_step[self.last_step] = self.least.len() as u32;
-        self.mark.fill(0);
+        self.least.fill(u32::MAX);
+        self.length = 0;
         self.elements = 0;
     }
 
+    fn add_text(&mut self, simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) {
+        self.restart();
+        let interrupt = Interrupt::new(interrupt);
+        simhasher.each_feature(text, &interrupt, |shingle| {
+            self.add(feature_hash(shingle.text.as_bytes()));
+            interrupt.spend(self.components / 64);
+        });
+    }
+
+    #[inline]
     fn add(&mut self, hash: u64) {
+        self.waiting[self.length] = hash;
+        self.length += 1;
         self.elements += 1;
-        let components = self.least.len();
-        let mut state = hash;
-        let mut step = 0;
-        while step <= self.last_step {
-            let random = split_mix(&mut state);
-            // The low half picks the component, the high bits are its random number.
-            let pick = step + (((random & 0xffff_ffff) * (components - step) as u64) >> 32) as usize;
-            let component = self.exchange(step, pick);
-            let value = (step as u64) << STEP_SHIFT | random >> (64 - STEP_SHIFT);
-            let least = self.least[component];
-            if value < least {
-                self.least[component] = value;
-                let before = (least >> STEP_SHIFT).min(components as u64 - 1) as usize;
-                if step < before {
-                    self.in_step[before] -= 1;
-                    self.in_step[step] += 1;
-                    while self.in_step[self.last_step] == 0 {
-                        self.last_step -= 1;
-                    }
-                }
-            }
-            step += 1;
+        if self.length == BATCH {
+            self.take_waiting();
         }
     }
 
-    /// One step of a Fisher-Yates shuffle; the component that ends up at place `step`.
-    #[inline]
-    fn exchange(&mut self, step: usize, pick: usize) -> usize {
-        let at_step = self.entry(step);
-        let at_pick = self.entry(pick);
-        self.permutation[pick] = at_step;
-        self.permutation[step] = at_pick;
-        at_pick as usize
+    fn take_waiting(&mut self) {
+        least::add(&self.waiting[..self.length], self.shift, &mut self.least);
+        self.length = 0;
     }
 
-    /// What the permutation of the present element has at `place`: at first the place itself.
-    #[inline]
-    fn entry(&mut self, place: usize) -> u32 {
-        if self.mark[place] != self.elements {
-            self.mark[place] = self.elements;
-            self.permutation[place] = place as u32;
+    /// The components; `None` without elements.
+    fn finish(&mut self) -> Option<impl Iterator<Item = u32>> {
+        self.take_waiting();
+        (self.elements > 0).then(|| self.least[..self.components].iter().map(|&least| mix(least)))
+    }
+}
+
+/// Bit i is the first of component i.
+fn one_bit_each<F: Fingerprint>(components: impl Iterator<Item = u32>) -> F {
+    let bits = components.enumerate().fold(0, |bits, (i, component)| bits | u128::from(component >> 31) << i);
+    F::from_u128(bits)
+}
+
+/// The finalizer of MurmurHash3 (Appleby), a bijection: every bit of the result depends on all of `x`.
+#[inline]
+fn mix(mut x: u32) -> u32 {
+    x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
+    x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
+    x ^ x >> 16
+}
+
+/// Makes fingerprints of texts by one method.
+pub struct Fingerprinter {
+    simhasher: Simhasher,
+    /// For the method `minhash`.
+    minhasher: Option<MinHasher>,
+}
+
+impl Fingerprinter {
+    /// A fingerprinter of `bits` bits. With `minhash` the weights, positions and caps of the configuration do not count.
+    pub fn new(method: Method, simhasher: Simhasher, bits: u32) -> Self {
+        let minhasher = (method == Method::Minhash).then(|| MinHasher::new(bits as usize));
+        Fingerprinter { simhasher, minhasher }
+    }
+
+    /// The text's fingerprint, of the width that was asked for; `None` when it has no features.
+    pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
+        match &mut self.minhasher {
+            None => self.simhasher.fingerprint(text, interrupt),
+            Some(minhasher) => minhasher.text_fingerprint(&mut self.simhasher, text, interrupt),
         }
-        self.permutation[place]
     }
-
-    fn finish(&self) -> Option<Vec<u32>> {
-        (self.elements > 0).then(|| self.least.iter().map(|&value| mix(value) as u32).collect())
-    }
-}
-
-/// The next number of the SplitMix64 generator (Steele, Lea and Flood 2014).
-#[inline]
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mix(*state)
-}
-
-/// SplitMix64's output function, a bijection.
-#[inline]
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 /// The estimate of the Jaccard similarity: the share of equal components.
@@ -171,9 +190,16 @@ mod tests {
 
     use super::*;
 
+    /// SplitMix64's output function (Steele, Lea and Flood 2014).
+    fn mix64(mut z: u64) -> u64 {
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
     /// Two sets of `size` elements of which `common` are shared, different for every `seed`.
     fn sets(size: u64, common: u64, seed: u64) -> (Vec<u64>, Vec<u64>) {
-        let element = |i: u64| mix(mix(seed).wrapping_add(i));
+        let element = |i: u64| mix64(mix64(seed).wrapping_add(i));
         let a = (0..size).map(element).collect();
         let b = (0..common).chain(size..2 * size - common).map(element).collect();
         (a, b)
@@ -231,30 +257,61 @@ mod tests {
         }
     }
 
-    /// The definition, without early stops or buffers: component c of a set is the least over its elements of the
-    /// pair (place of c in the element's permutation, random number drawn for that place).
+    /// The definition, in numbers that do not wrap: a component is the mixed least value of any element.
     #[test]
     fn equals_the_definition() {
         let definition = |elements: &[u64], components: usize| -> Vec<u32> {
-            let mut least = vec![NONE; components];
-            for &element in elements {
-                let mut state = element;
-                let mut permutation: Vec<usize> = (0..components).collect();
-                for step in 0..components {
-                    let random = split_mix(&mut state);
-                    let pick = step + (((random & 0xffff_ffff) * (components - step) as u64) >> 32) as usize;
-                    permutation.swap(step, pick);
-                    let value = (step as u64) << STEP_SHIFT | random >> (64 - STEP_SHIFT);
-                    let component = permutation[step];
-                    least[component] = least[component].min(value);
-                }
-            }
-            least.into_iter().map(|value| mix(value) as u32).collect()
+            let bits = (1..).find(|&bits| 1 << bits >= components).unwrap();
+            (0..components as u128)
+                .map(|c| {
+                    let values = elements.iter().map(|&element| {
+                        let [b, a, q] =
+                            [element & 0xffff_ffff, element >> 32 & 0xffff | 1, element >> 48 & 0xfffe]
+                                .map(u128::from);
+                        ((b + ((a * c + q * c * c) << (32 - bits))) % (1 << 32)) as u32
+                    });
+                    mix(values.min().unwrap())
+                })
+                .collect()
         };
-        for (size, components) in [(1, 1), (3, 64), (40, 128), (500, 100), (2000, 16)] {
+        for (size, components) in [(1, 1), (3, 64), (40, 128), (500, 100), (2000, 16), (70, 1000), (5, 8192)]
+        {
             let (elements, _) = sets(size, 0, size);
-            let got = MinHasher::new(components).signature(elements.iter().copied());
-            assert_eq!(got, Some(definition(&elements, components)));
+            let expected = definition(&elements, components);
+            let mut minhasher = MinHasher::new(components);
+            assert_eq!(minhasher.signature(elements.iter().copied()).as_ref(), Some(&expected));
+            if components == 64 {
+                let bits: u64 = minhasher.fingerprint(elements).unwrap();
+                assert!((0..64).all(|i| bits >> i & 1 == u64::from(expected[i] >> 31)));
+            }
+        }
+    }
+
+    /// Of one bit of each component: the mean distance is f (1 - J) / 2 and its variance at most the binomial one.
+    #[test]
+    fn the_distance_of_fingerprints_is_half_the_jaccard_distance() {
+        for (size, common) in [(1, 0), (2, 1), (3, 2), (10, 9), (22, 11), (100, 80), (1000, 500)] {
+            let far = 1.0 - common as f64 / (2 * size - common) as f64;
+            let rounds = if size > 500 { 400 } else { 4000 };
+            let mut minhasher = MinHasher::new(128);
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for round in 0..rounds {
+                let (a, b) = sets(size, common, round);
+                let a: u128 = minhasher.fingerprint(a).unwrap();
+                let error = f64::from(a.hamming(minhasher.fingerprint(b).unwrap())) - 64.0 * far;
+                sum += error;
+                squares += error * error;
+            }
+            let (bias, error) = (sum / rounds as f64, (squares / rounds as f64).sqrt());
+            let binomial = (128.0 * far / 2.0 * (1.0 - far / 2.0)).sqrt();
+            println!(
+                "{size} elements, 1 - J = {far:.3}: bias {bias:.3}, error {error:.3}, binomial {binomial:.3}"
+            );
+            assert!(bias.abs() < 4.0 * binomial / (rounds as f64).sqrt(), "bias {bias}");
+            assert!(error < 1.05 * binomial, "error {error} against {binomial}");
+            if (3..=100).contains(&size) {
+                assert!(error < 0.97 * binomial, "negative correlation: error {error} against {binomial}");
+            }
         }
     }
 }

@@ -13,12 +13,12 @@ pub mod near;
 pub mod shingles;
 pub mod trie;
 
-use crate::config::{Config, Position, Weight};
+use crate::config::{Config, Position, Shingles, Weight};
 
-/// The part of `config` that decides which shingles a text has, with shingles of `shingle` tokens.
+/// The part of `config` that decides which shingles a text has, with shingles of the given sizes.
 ///
 /// Two configurations with equal results give every text the same set.
-pub fn set_config(config: &Config, shingle: usize) -> Config {
+pub fn set_config(config: &Config, shingle: Shingles) -> Config {
     Config {
         shingle,
         weight: Weight::default(),

@@ -90,14 +90,15 @@ mod tests {
 
     use super::*;
     use crate::Config;
-    use crate::config::Tokenizer;
+    use crate::config::{Shingles, Tokenizer};
 
     fn simhasher(shingle: usize) -> Simhasher {
+        let shingle = Shingles::new([shingle]).unwrap();
         Simhasher::new(Config { shingle, tokenizer: Tokenizer::Word, ..Config::default() }).unwrap()
     }
 
     fn set(words: &[u8], shingle: usize) -> (ShingleSet, HashSet<Vec<u8>>) {
-        let text: Vec<String> = words.iter().map(|w| format!("w{w}")).collect();
+        let text: Vec<String> = words.iter().map(|w| format!("w{}", char::from(b'a' + w))).collect();
         let k = shingle.min(words.len()).max(1);
         let expected = words.windows(k).map(<[u8]>::to_vec).collect();
         (ShingleSet::new(&mut simhasher(shingle), &text.join(" "), &mut || ()), expected)

@@ -3,5 +3,6 @@
 //! Every public function here is safe: it picks the widest instructions that the processor has.
 
 pub mod accumulate;
+pub mod least;
 pub mod pairs;
 pub mod popcount;

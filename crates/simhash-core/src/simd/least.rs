@@ -1,0 +1,194 @@
+//! The least value in every lane over many hashes, where each hash puts its values into the lanes by a permutation of its own.
+//!
+//! Lane i of 2^k gets from a hash h the value `b + ((a i + q i^2) << (32 - k))` modulo 2^32, with b the low half of h, a the low 16
+//! bits of its high half made odd and q the other 16 made even. The upper k bits of those values are a permutation of
+//! 0, 1, ..., 2^k - 1 over the lanes, for every such a and q (Rivest 2001, "Permutation polynomials modulo 2^w").
+
+/// Lanes are worked on in groups of this many; a slice of them has a multiple of it.
+pub const GROUP: usize = 64;
+
+/// The coefficients of a hash's values: of the powers 0, 1 and 2 of the lane.
+#[inline]
+fn coefficients(hash: u64, shift: u32) -> [u32; 3] {
+    let high = (hash >> 32) as u32;
+    [hash as u32, (high | 1) << shift, (high >> 16 & !1) << shift]
+}
+
+/// Lowers every lane of `least` to the least value that a hash puts into it; `shift` is 32 - k.
+///
+/// # Panics
+/// When `least` is no whole number of groups.
+pub fn add(hashes: &[u64], shift: u32, least: &mut [u32]) {
+    let (groups, rest) = least.as_chunks_mut::<GROUP>();
+    assert!(rest.is_empty(), "a multiple of {GROUP} lanes");
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F.
+            return unsafe { x86::add_avx512(hashes, shift, groups) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { x86::add_avx2(hashes, shift, groups) };
+        }
+    }
+    add_portable(hashes, shift, groups);
+}
+
+fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
+    for &hash in hashes {
+        let [b, a, q] = coefficients(hash, shift);
+        // The value of the next lane, and how much the one after it is greater; that grows by 2 q.
+        let (mut value, mut step) = (b, a.wrapping_add(q));
+        for lane in groups.as_flattened_mut() {
+            *lane = (*lane).min(value);
+            value = value.wrapping_add(step);
+            step = step.wrapping_add(q.wrapping_mul(2));
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{GROUP, coefficients};
+
+    /// How much the step from a lane to the one `by` further grows over `by` lanes.
+    fn growth(q: u32, by: u32) -> u32 {
+        q.wrapping_mul(2 * by * by)
+    }
+
+    macro_rules! kernel {
+        ($name:ident, $features:literal, $by:literal, $vector:ty, $set1:ident, $add:ident, $mul:ident, $shift_left:ident, $min:ident,
+         $load:ident, $store:ident) => {
+            /// The values of a hash for the first lanes of a group come from two multiplications, for the lanes after them
+            /// from the ones before by an addition.
+            #[target_feature(enable = $features)]
+            pub(super) fn $name(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
+                const BY: usize = $by;
+                let grows = growth(2, BY as u32) << shift != 0;
+                for (number, group) in groups.iter_mut().enumerate() {
+                    let lanes: [u32; BY] = std::array::from_fn(|lane| (number * GROUP + lane) as u32);
+                    // SAFETY: an array of as many bytes as the vector has; the instruction needs no alignment.
+                    let lanes = unsafe { $load(lanes.as_ptr().cast()) };
+                    let (vectors, _) = group.as_chunks_mut::<BY>();
+                    // SAFETY: as above.
+                    let mut least: [$vector; GROUP / BY] =
+                        std::array::from_fn(|i| unsafe { $load(vectors[i].as_ptr().cast()) });
+                    for &hash in hashes {
+                        let [b, a, q] = coefficients(hash, shift);
+                        let set = |x: u32| $set1(x as i32);
+                        let by_lane = $mul(lanes, set(q));
+                        let mut value = $add(set(b), $mul(lanes, $add(set(a), by_lane)));
+                        let first = a.wrapping_mul(BY as u32).wrapping_add(q.wrapping_mul((BY * BY) as u32));
+                        let mut step = $add(set(first), $shift_left::<{ (2 * BY).ilog2() as _ }>(by_lane));
+                        if grows {
+                            let growth = set(growth(q, BY as u32));
+                            for least in &mut least {
+                                *least = $min(*least, value);
+                                value = $add(value, step);
+                                step = $add(step, growth);
+                            }
+                        } else {
+                            for least in &mut least {
+                                *least = $min(*least, value);
+                                value = $add(value, step);
+                            }
+                        }
+                    }
+                    for (vector, least) in vectors.iter_mut().zip(least) {
+                        // SAFETY: as above; nobody else refers to the array.
+                        unsafe { $store(vector.as_mut_ptr().cast(), least) };
+                    }
+                }
+            }
+        };
+    }
+    kernel!(
+        add_avx512,
+        "avx512f",
+        16,
+        __m512i,
+        _mm512_set1_epi32,
+        _mm512_add_epi32,
+        _mm512_mullo_epi32,
+        _mm512_slli_epi32,
+        _mm512_min_epu32,
+        _mm512_loadu_si512,
+        _mm512_storeu_si512
+    );
+    kernel!(
+        add_avx2,
+        "avx2",
+        8,
+        __m256i,
+        _mm256_set1_epi32,
+        _mm256_add_epi32,
+        _mm256_mullo_epi32,
+        _mm256_slli_epi32,
+        _mm256_min_epu32,
+        _mm256_loadu_si256,
+        _mm256_storeu_si256
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, in numbers that do not wrap.
+    fn value(hash: u64, lane: usize, bits: u32) -> u32 {
+        let [b, a, q] = [hash & 0xffff_ffff, hash >> 32 & 0xffff | 1, hash >> 48 & 0xfffe].map(u128::from);
+        let lane = lane as u128;
+        ((b + ((a * lane + q * lane * lane) << (32 - bits))) % (1 << 32)) as u32
+    }
+
+    type Kernel = fn(&[u64], u32, &mut [[u32; GROUP]]);
+
+    /// Every kernel this processor can run.
+    fn kernels() -> Vec<(&'static str, Kernel)> {
+        let mut kernels: Vec<(&'static str, Kernel)> = vec![("portable", add_portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2.
+                kernels.push(("avx2", |h, s, l| unsafe { x86::add_avx2(h, s, l) }));
+            }
+            if is_x86_feature_detected!("avx512f") {
+                // SAFETY: the processor has AVX-512F.
+                kernels.push(("avx512", |h, s, l| unsafe { x86::add_avx512(h, s, l) }));
+            }
+        }
+        kernels
+    }
+
+    proptest! {
+        #[test]
+        fn every_kernel_equals_the_definition(hashes in prop::collection::vec(any::<u64>(), 0..40), bits in 1u32..=13) {
+            let lanes = (1usize << bits).next_multiple_of(GROUP);
+            let expected: Vec<u32> = (0..lanes)
+                .map(|lane| hashes.iter().map(|&hash| value(hash, lane, bits)).min().unwrap_or(u32::MAX))
+                .collect();
+            for (name, kernel) in kernels() {
+                let mut least = vec![u32::MAX; lanes];
+                kernel(&hashes, 32 - bits, least.as_chunks_mut().0);
+                prop_assert_eq!(&least, &expected, "{}", name);
+            }
+            let mut least = vec![u32::MAX; lanes];
+            for part in hashes.chunks(7) {
+                add(part, 32 - bits, &mut least);
+            }
+            prop_assert_eq!(least, expected);
+        }
+
+        #[test]
+        fn the_upper_bits_are_a_permutation(hash: u64, bits in 1u32..=13) {
+            let mut ranks: Vec<u32> = (0..1 << bits).map(|lane| value(hash, lane, bits) >> (32 - bits)).collect();
+            ranks.sort_unstable();
+            prop_assert!(ranks.into_iter().eq(0..1 << bits));
+        }
+    }
+}
