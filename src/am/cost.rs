@@ -23,9 +23,9 @@ const USUAL_LEXICONS: f64 = 4.0;
 /// Rows that an ordered scan is reckoned to be asked for before its reader stops.
 const ORDERED_ROWS: f64 = 10.0;
 
-/// How many times costlier than other disabled plans one is that would end in an ERROR: an array's order by several
-/// distances.
-const REFUSED: f64 = 1000.0;
+/// What a plan costs that would end in an ERROR: an array's order by several distances. More than any sum of disabled plans,
+/// such as a sub-select's, which counts once a row.
+const REFUSED: f64 = 1e100;
 
 /// amcostestimate.
 #[allow(clippy::too_many_arguments)]
@@ -68,7 +68,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
             && (pg_sys::RecoveryInProgress() || many_keys);
         let leaf = if many_keys && pg_sys::list_length((*path).indexorderbys) > 1 {
             compat::disable(path);
-            pg_sys::disable_cost * REFUSED
+            REFUSED
         } else if slow {
             pg_sys::disable_cost
         } else {

@@ -34,8 +34,8 @@ our %tables = (
 	v_some => 330,
 	v_few => 63,
 	v_barrier => 330,
-	v_all => 320,
-	v_mixed => 230,
+	v_all => 285,
+	v_mixed => 115,
 	v_top => 100,
 	v_family => 190);
 

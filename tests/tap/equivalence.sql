@@ -155,8 +155,9 @@ SELECT format($$
 CREATE VIEW %1$s.v_some AS SELECT * FROM %1$s.t WHERE ok;
 CREATE VIEW %1$s.v_few AS SELECT * FROM %1$s.t WHERE id %% 8 = 1;
 CREATE VIEW %1$s.v_barrier WITH (security_barrier) AS SELECT * FROM %1$s.t WHERE grp > 1;
-CREATE VIEW %1$s.v_all AS SELECT * FROM %1$s.t WHERE id %% 2 = 0 UNION ALL SELECT * FROM %1$s.u;
-CREATE VIEW %1$s.v_mixed AS SELECT * FROM %1$s.pl UNION ALL SELECT * FROM %1$s.n;
+-- Ids are unique in every table and view: by them queries take the first so many rows.
+CREATE VIEW %1$s.v_all AS SELECT * FROM %1$s.t WHERE id %% 2 = 0 UNION ALL SELECT * FROM %1$s.u WHERE id %% 2 = 1;
+CREATE VIEW %1$s.v_mixed AS SELECT * FROM %1$s.pl WHERE id %% 2 = 0 UNION ALL SELECT * FROM %1$s.n WHERE id %% 2 = 1;
 CREATE VIEW %1$s.v_top AS SELECT * FROM %1$s.t ORDER BY id LIMIT 100;
 CREATE VIEW %1$s.v_family AS SELECT * FROM %1$s.inh WHERE k IS NOT NULL;
 $$, name) FROM unnest('{eq,plain}'::text[]) name \gexec

@@ -14,7 +14,8 @@ plan skip_all => 'no prlimit here' if system('prlimit --version >/dev/null 2>&1'
 # Capturing a stack takes memory and locks; an error that says that there is none must not begin with that.
 $ENV{RUST_BACKTRACE} = 1;
 # A preloaded library would have the dictionary loaded, and its failures unseen.
-my $node = new_node('main', "fsync = off\njit = off\nrestart_after_crash = on");
+# Scans in the order of the rows: after one that ended early the next would begin where that was.
+my $node = new_node('main', "fsync = off\njit = off\nrestart_after_crash = on\nsynchronize_seqscans = off");
 my $million = soak() ? 1_000_000 : 100_000;
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE texts (kind text PRIMARY KEY, body text);

@@ -111,6 +111,20 @@ RESET enable_seqscan; RESET enable_indexscan; RESET enable_bitmapscan; RESET ena
 -- Clusters and pairs are of one fingerprint a row.
 SELECT count(*) FROM simhash_pairs('lexicons_fps', 3);
 
+-- An order by two distances is sorted, however dear disabled plans make that: a sub-select's counts once a row.
+CREATE TABLE few AS SELECT i AS id, ARRAY[i, i * 7]::bigint[]::fingerprint64[] AS fps FROM generate_series(1, 200) i;
+CREATE INDEX few_fps ON few USING simhash (fps);
+CREATE TABLE many AS SELECT i FROM generate_series(1, 1000) i;
+CREATE INDEX ON many (i);
+CREATE TABLE one AS SELECT 1 AS i;
+ANALYZE few, many, one;
+SET enable_seqscan = off;
+SELECT f.fps <~> '{0000000000000000}'::fingerprint64[] AS distance
+FROM few f JOIN many m ON m.i > 0 AND (SELECT z.i FROM one z WHERE z.i < m.i) >= f.id - 3
+ORDER BY f.fps <~> '{0000000000000000}'::fingerprint64[], f.fps <~> '{ffffffffffffffff}'::fingerprint64[] LIMIT 2;
+RESET enable_seqscan;
+DROP TABLE few, many, one;
+
 -- No near-duplicates under any lexicon.
 CREATE TABLE unlike (fps fingerprint64[], EXCLUDE USING simhash (fps WITH ~=));
 INSERT INTO unlike VALUES ('{00000000000000ff,ff00000000000000}');
