@@ -168,7 +168,7 @@ def machine(server):
         "system": platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
         "PostgreSQL": server.ask("SHOW server_version"),
         "Rust": version(["rustc", "--version"]),
-        **{p["name"]: p["version"] for p in packages if p["name"] in ("faiss-cpu", "datasketch", "simhash", "jieba")},
+        **{p["name"]: p["version"] for p in packages if p["name"] in ("faiss-cpu", "datasketch", "rensa", "simhash", "jieba")},
     }
 
 
@@ -189,6 +189,7 @@ def main():
             figures += server.throughput(rows)
             figures += beside_the_index(server, rows, "uniform", directory)
             server.run("bulk.sql", ROWS=str(rows))
+            server.run("text_fingerprints.sql", ROWS=str(rows))
         for data in ("clusters", "zipf") if scales else ():
             rows = min(SKEWED_ROWS, max(scales))
             server.run("index.sql", ROWS=str(rows), DATA=data, RIVALS="all")

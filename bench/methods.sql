@@ -20,7 +20,7 @@ SELECT contender AS "asked for", round(value::numeric, 5) AS "false answers" FRO
 
 -- Pairs of sets of `size` words of which `shared` are in both, so J = shared / (2 * size - shared).
 CREATE FUNCTION pg_temp.words(pair integer, first integer, size integer) RETURNS text LANGUAGE sql AS
-  $$ SELECT string_agg('w' || pair || 'x' || i, ' ') FROM generate_series(first, first + size - 1) i $$;
+  $$ SELECT string_agg(translate('w' || pair || 'x' || i, '0123456789', 'abcdefghij'), ' ') FROM generate_series(first, first + size - 1) i $$;
 CREATE FUNCTION pg_temp.compared(size integer, shared integer, pairs integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE similarity float8 := shared::float8 / (2 * size - shared);
 BEGIN

@@ -190,6 +190,19 @@ def bulk_table(f):
     return table(["rows", "what", *contenders], lines)
 
 
+def text_fingerprints_table(f, rows):
+    at = {"section": "text fingerprints", "rows": rows}
+    lines = []
+    for contender in f.distinct("contender", **at):
+        value = lambda metric: f.value(**at, contender=contender, metric=metric)
+        cells = [contender, shown(value("largest run"))]
+        for share in ("0.9", "0.99"):
+            cells.append(f"{value(f'distance that finds {share}'):.0f}: {shown(value(f'query that finds {share} p50'))} / {shown(value(f'query that finds {share} p99'))}, {value(f'query that finds {share} found'):.3g} rows")
+        pairs = "all pairs at the distance that finds 0.9"
+        lines.append([*cells, f"{shown(value(f'{pairs}, seconds'))}, {value(f'{pairs}, found'):,.0f}"])
+    return table(["", "largest run", "finds 90 % of the copies at: p50 / p99 ms", "99 % at: p50 / p99 ms", "all pairs at 90 %: seconds, found"], lines)
+
+
 def plots(results):
     import matplotlib
 
@@ -264,6 +277,12 @@ def page(results):
         parts += ["## Concurrency", f"pgbench, prepared, look-ups within 3 bits of {size(rows)} rows (the query's fingerprint is read from a table first).", throughput_table(f, rows)]
     if f.distinct("rows", section="bulk"):
         parts += ["## Whole tables", bulk_table(f)]
+    if f.distinct("rows", section="text fingerprints"):
+        parts += ["## Fingerprints of texts: simhash and one-bit MinHash",
+                  "Texts of four clauses drawn from English verses; every tenth is a copy with one clause replaced. Each method at the distances that find 90 and 99 % of such copies. The largest run: rows that share "
+                  "a block of the index, which a probe has to read."]
+        for rows in f.distinct("rows", section="text fingerprints"):
+            parts += [f"### {size(rows)} rows", text_fingerprints_table(f, rows)]
     if f.distinct("contender", section="dedup"):
         parts += ["## Deduplicating on insert",
                   "100,000 random fingerprints, a table with a primary key. COPY into the empty table; then single rows into the filled one, each a transaction, by pgbench, "

@@ -38,6 +38,9 @@ BEGIN
 END $$;
 SELECT pg_temp.measure(method, call)
 FROM (VALUES (1, 'simhash', 'simhash(body)'), (2, 'simhash128', 'simhash128(body)'),
+  (2, 'simhash, word pairs', $$simhash(body, '{"shingle": 2}')$$), (2, 'simhash128, word pairs', $$simhash128(body, '{"shingle": 2}')$$),
+  (2, 'minhash64', 'minhash64(body)'), (2, 'minhash128', 'minhash128(body)'),
+  (2, 'minhash64, word pairs', $$minhash64(body, '{"shingle": 2}')$$), (2, 'minhash128, word pairs', $$minhash128(body, '{"shingle": 2}')$$),
   (3, 'esimhash', $$esimhash(body, 'bench')$$), (4, 'simhash_lexicons, 4', $$simhash_lexicons(body, 'bench', 4)$$),
   (5, 'minhash, 128', 'minhash(body, 128)'), (5, 'minhash, 128 of 5-shingles', $$minhash(body, 128, '{"shingle": 5}')$$), (6, 'imatch', $$imatch(body, 'bench')$$), (7, 'ksentence', 'ksentence(body)'),
   (8, 'shingles, 5', 'shingles(body, 5)')) m (place, method, call) ORDER BY place \g /dev/null
@@ -48,7 +51,7 @@ FROM bench_result WHERE section = 'texts' GROUP BY contender ORDER BY min(ctid);
 
 -- A batch of short texts in one pass: 2.5 million of ten words, every fifth of them seen before.
 CREATE TABLE bench_batch AS
-SELECT i AS id, (SELECT string_agg('word' || abs(hashint8(n * 10 + w)) % 50000, ' ' ORDER BY w) FROM generate_series(1, 10) w) AS body
+SELECT i AS id, (SELECT string_agg(translate('word' || abs(hashint8(n * 10 + w)) % 50000, '0123456789', 'abcdefghij'), ' ' ORDER BY w) FROM generate_series(1, 10) w) AS body
 FROM (SELECT i, CASE WHEN i % 5 = 0 THEN i / 2 ELSE i END AS n FROM generate_series(1, 2500000) i) s;
 VACUUM ANALYZE bench_batch;
 CREATE FUNCTION pg_temp.batch(stage text, near integer) RETURNS void LANGUAGE plpgsql AS $$

@@ -16,7 +16,7 @@ need_rivals() {
   [ -x "$python" ] || python3 -m venv target/venv-bench
   "$python" -m pip install --quiet numpy matplotlib || die "make bench needs numpy and matplotlib from PyPI for its page"
   local package
-  for package in faiss-cpu simhash datasketch jieba; do
+  for package in faiss-cpu simhash datasketch rensa jieba; do
     "$python" -m pip install --quiet "$package" || say "$package: skipped, pip could not install it"
   done
   # A library of the same module name as another.

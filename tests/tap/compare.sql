@@ -5,6 +5,9 @@ CREATE SCHEMA test;
 -- 64 bits that depend on a text only.
 CREATE FUNCTION test.number(salt text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
   $$SELECT ('x' || substr(md5(salt), 1, 16))::bit(64)::bigint$$;
+-- A word of letters that depends on a text only: a digit would end a token.
+CREATE FUNCTION test.word(salt text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  $$SELECT translate(md5(salt), '0123456789', 'ghijklmnop')$$;
 -- At most so many bits set.
 CREATE FUNCTION test.flips(salt text, bits bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
   $$SELECT coalesce(bit_or(1::bigint << get_byte(decode(md5(salt || ' ' || j), 'hex'), 0) % 64), 0) FROM generate_series(1, bits) j$$;

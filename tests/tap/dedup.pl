@@ -27,7 +27,7 @@ my $salt = roll(1_000_000);
 $node->safe_psql('postgres', <<"SQL");
 -- A text of 120 words, of which a client changes one; some clients none.
 CREATE FUNCTION test.body(base bigint, client bigint) RETURNS text LANGUAGE sql IMMUTABLE AS \$\$
-  SELECT string_agg(CASE WHEN i = (base * 31 + client * 17) % 160 THEN 'changed' || client ELSE md5(base || ' $salt ' || i) END, ' ' ORDER BY i)
+  SELECT string_agg(CASE WHEN i = (base * 31 + client * 17) % 160 THEN test.word('changed' || client) ELSE test.word(base || ' $salt ' || i) END, ' ' ORDER BY i)
   FROM generate_series(1, 120) i \$\$;
 CREATE TABLE offered (base bigint, client bigint, body text, fp fingerprint64);
 INSERT INTO offered SELECT b, c, t, simhash(t) FROM generate_series(1, $texts) b, generate_series(0, $clients - 1) c, test.body(b, c) t;

@@ -123,7 +123,7 @@ CREATE TABLE kept (id bigint GENERATED ALWAYS AS IDENTITY, body text, fp fingerp
   CONSTRAINT no_near EXCLUDE USING simhash (fp WITH ~=));
 CREATE TABLE offered (body text, fp fingerprint64 GENERATED ALWAYS AS (simhash(body)) STORED);
 CREATE FUNCTION test.body(base bigint, variant bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT string_agg(CASE WHEN i = variant THEN 'changed' ELSE md5(base || ' ' || i) END, ' ' ORDER BY i) FROM generate_series(1, 150) i $$;
+  SELECT string_agg(CASE WHEN i = variant THEN 'changed' ELSE test.word(base || ' ' || i) END, ' ' ORDER BY i) FROM generate_series(1, 150) i $$;
 CREATE FUNCTION test.offer(body text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO offered (body) VALUES ($1);

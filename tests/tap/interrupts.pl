@@ -47,8 +47,8 @@ my $size = soak() ? 10 : 1;
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLE input (kind text, body text);
 ALTER TABLE input ALTER body SET STORAGE EXTERNAL;
-INSERT INTO input SELECT 'distinct', string_agg(to_hex(i * 79), ' ') FROM generate_series(1, 1200000 * $size) i;
-INSERT INTO input SELECT 'sentences', string_agg(to_hex(i * 79), '. ') FROM generate_series(1, 1200000 * $size) i;
+INSERT INTO input SELECT 'distinct', string_agg(translate(to_hex(i * 79), '0123456789', 'ghijklmnop'), ' ') FROM generate_series(1, 1200000 * $size) i;
+INSERT INTO input SELECT 'sentences', string_agg(translate(to_hex(i * 79), '0123456789', 'ghijklmnop'), '. ') FROM generate_series(1, 1200000 * $size) i;
 INSERT INTO input SELECT 'words', repeat('the quick brown fox jumps over the lazy dog. ', 500000 * $size);
 CREATE TABLE lists AS SELECT array_agg(i::text) AS texts, array_agg(i::real) AS numbers FROM generate_series(1, 2000000 * $size) i;
 CREATE TABLE prints AS SELECT array_agg((i * 7919::bigint)::fingerprint64) AS fps FROM generate_series(1, 2000000 * $size) i;
@@ -78,6 +78,9 @@ my %calls = (
 	'shingle_similarity' => $of->('distinct', q{shingle_similarity(body, body || ' more', 3)}),
 	'shingle_containment' => $of->('distinct', q{shingle_containment(body, body || ' more', 3)}),
 	'minhash' => $of->('distinct', 'minhash(body, 256)'),
+	'minhash128' => $of->('distinct', q{minhash128(body, '{"shingle": [1, 2]}')}),
+	'minhash64_from' => 'SELECT minhash64_from(texts) FROM lists',
+	'minhash of tsvector' => q{SELECT minhash64(to_tsvector('simple', left(body, 1000000))) IS NULL FROM input WHERE kind = 'distinct'},
 	'minhash_jaccard' => 'SELECT count(minhash_jaccard(a.m, b.m)) FROM minhashes a, minhashes b',
 	'ksentence' => $of->('sentences', 'ksentence(body, 1000000)'),
 	'ksentence of one' => $of->('distinct', 'ksentence(body, 3)'),

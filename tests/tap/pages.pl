@@ -85,7 +85,7 @@ sub prepare
 	$node->safe_psql('prepared', 'CREATE EXTENSION pg_simhash;' . slurp_file("$FindBin::Bin/compare.sql"));
 	$node->safe_psql('prepared', <<"SQL");
 CREATE FUNCTION test.body(base bigint, variant bigint) RETURNS text LANGUAGE sql IMMUTABLE AS \$\$
-  SELECT string_agg(CASE WHEN i <= variant % 3 THEN 'changed' || variant ELSE md5(base || ' $salt ' || i) END, ' ' ORDER BY i)
+  SELECT string_agg(CASE WHEN i <= variant % 3 THEN test.word('changed' || variant) ELSE test.word(base || ' $salt ' || i) END, ' ' ORDER BY i)
   FROM generate_series(1, 150 + variant % 4) i \$\$;
 $setup->{sql}
 INSERT INTO doc (id, body) SELECT row_number() OVER (ORDER BY md5('$salt ' || b || ' ' || v)), test.body(b, v)

@@ -185,10 +185,40 @@ choice! {
 /// assert_eq!(Shingles::new([2, 1, 2]).unwrap().iter().collect::<Vec<_>>(), [1, 2]);
 /// assert!(Shingles::new([]).is_none() && Shingles::new([0]).is_none());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Sizes", into = "Sizes")]
 pub struct Shingles {
     /// In ascending order, each once; 0 where there are fewer.
     sizes: [u16; MAX_SIZES],
+}
+
+/// Shingles as they are written: one number or a list.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Sizes {
+    One(usize),
+    Several(Vec<usize>),
+}
+
+impl From<Shingles> for Sizes {
+    fn from(shingles: Shingles) -> Self {
+        match (shingles.shortest(), shingles.longest()) {
+            (one, longest) if one == longest => Sizes::One(one),
+            _ => Sizes::Several(shingles.iter().collect()),
+        }
+    }
+}
+
+impl TryFrom<Sizes> for Shingles {
+    type Error = &'static str;
+
+    fn try_from(sizes: Sizes) -> Result<Self, Self::Error> {
+        match sizes {
+            Sizes::One(size) => Shingles::new([size]),
+            Sizes::Several(sizes) => Shingles::new(sizes),
+        }
+        .ok_or("no sizes of shingles")
+    }
 }
 
 /// The most sizes of shingles in one configuration.
@@ -444,12 +474,7 @@ fn names<T: fmt::Display>(all: &[T]) -> String {
 }
 
 fn shingle(value: &Value) -> Result<Shingles, ConfigError> {
-    let size = |value: &Value| value.as_u64().and_then(|k| usize::try_from(k).ok());
-    let sizes: Option<Vec<usize>> = match value {
-        Value::Array(sizes) => sizes.iter().map(size).collect(),
-        _ => size(value).map(|size| vec![size]),
-    };
-    sizes.and_then(Shingles::new).ok_or_else(|| {
+    Shingles::deserialize(value).map_err(|_| {
         let allowed =
             format!("a whole number from 1 to {MAX_SHINGLE}, or a list of up to {MAX_SIZES} of them");
         invalid("shingle", value, allowed)
@@ -522,9 +547,9 @@ impl fmt::Display for Config {
             object.entry("tokenizer", self.tokenizer.name().into())?;
         }
         if self.shingle != default.shingle {
-            match (self.shingle.shortest(), self.shingle.longest()) {
-                (one, longest) if one == longest => object.entry("shingle", one.into())?,
-                _ => object.list("shingle", self.shingle.iter().map(|size| size.to_string()))?,
+            match self.shingle.into() {
+                Sizes::One(size) => object.entry("shingle", size.into())?,
+                Sizes::Several(sizes) => object.list("shingle", sizes.iter().map(usize::to_string))?,
             }
         }
         if self.weight != default.weight {

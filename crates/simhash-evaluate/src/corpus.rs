@@ -27,12 +27,24 @@ pub enum Length {
     Short,
 }
 
+/// How the duplicates of a corpus come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// Written texts and their edited versions.
+    Prose,
+    /// Texts made from a common mould: different ones share most of their words.
+    Template,
+    /// Questions and titles: a word or two make another one.
+    Question,
+}
+
 /// A corpus that the evaluation knows.
 #[derive(Debug)]
 pub struct Source {
     pub name: &'static str,
     pub language: Language,
     pub length: Length,
+    pub kind: Kind,
     /// What the page calls it.
     pub title: &'static str,
     /// Whether a sample lies below evaluate/corpora; otherwise it is read from the directory given, if it is there.
@@ -48,6 +60,7 @@ pub const SOURCES: [Source; 7] = [
         name: "zh_articles_revisions",
         language: Language::Chinese,
         length: Length::Long,
+        kind: Kind::Prose,
         title: "Chinese articles, draft and proofread version",
         shipped: false,
         tested: 1250,
@@ -57,6 +70,7 @@ pub const SOURCES: [Source; 7] = [
         name: "zh_laws",
         language: Language::Chinese,
         length: Length::Long,
+        kind: Kind::Template,
         title: "Chinese statutes and their versions",
         shipped: true,
         tested: 750,
@@ -66,6 +80,7 @@ pub const SOURCES: [Source; 7] = [
         name: "en_licenses",
         language: Language::English,
         length: Length::Long,
+        kind: Kind::Template,
         title: "English licence texts and notices",
         shipped: true,
         tested: 2000,
@@ -75,6 +90,7 @@ pub const SOURCES: [Source; 7] = [
         name: "zh_questions_edits",
         language: Language::Chinese,
         length: Length::Short,
+        kind: Kind::Question,
         title: "Chinese questions and their edits",
         shipped: false,
         tested: 4000,
@@ -84,6 +100,7 @@ pub const SOURCES: [Source; 7] = [
         name: "zh_verses",
         language: Language::Chinese,
         length: Length::Short,
+        kind: Kind::Prose,
         title: "Chinese verses in two scripts",
         shipped: true,
         tested: 4000,
@@ -93,6 +110,7 @@ pub const SOURCES: [Source; 7] = [
         name: "en_verses",
         language: Language::English,
         length: Length::Short,
+        kind: Kind::Prose,
         title: "English verses in six versions",
         shipped: true,
         tested: 4000,
@@ -102,6 +120,7 @@ pub const SOURCES: [Source; 7] = [
         name: "en_descriptions",
         language: Language::English,
         length: Length::Short,
+        kind: Kind::Template,
         title: "English package descriptions",
         shipped: true,
         tested: 2000,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use simhash_core::config::{Cap, Config, Position, StopWords, Tokenizer, Weight};
+use simhash_core::config::{Cap, Config, Method as Maker, Position, Shingles, StopWords, Tokenizer, Weight};
 use simhash_core::models::{Model, train::Trainer};
+use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::{Fingerprint, Simhasher};
 
 use crate::corpus::Document;
@@ -14,17 +15,25 @@ use crate::corpus::Document;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Features {
     pub tokenizer: Tokenizer,
-    pub shingle: usize,
+    pub shingle: Shingles,
     pub stopwords: StopWords,
 }
 
 impl Features {
-    pub const fn words(shingle: usize) -> Self {
+    /// Shingles of so many words.
+    pub fn words(size: usize) -> Self {
+        Self::words_of([size])
+    }
+
+    /// Shingles of each of these numbers of words.
+    pub fn words_of<const N: usize>(sizes: [usize; N]) -> Self {
+        let shingle = Shingles::new(sizes).expect("sizes of shingles");
         Features { tokenizer: Tokenizer::Auto, shingle, stopwords: StopWords::None }
     }
 
-    pub const fn characters(shingle: usize) -> Self {
-        Features { tokenizer: Tokenizer::Char, ..Features::words(shingle) }
+    /// Shingles of so many characters.
+    pub fn characters(size: usize) -> Self {
+        Features { tokenizer: Tokenizer::Char, ..Features::words(size) }
     }
 
     pub const fn without_stop_words(self) -> Self {
@@ -38,10 +47,8 @@ impl Features {
 
     pub fn label(self) -> String {
         let of = if self.tokenizer == Tokenizer::Char { "character" } else { "word" };
-        let what = match self.shingle {
-            1 => format!("{of}s"),
-            k => format!("{of} {k}-shingles"),
-        };
+        let name = |size| if size == 1 { format!("{of}s") } else { format!("{of} {size}-shingles") };
+        let what = self.shingle.iter().map(name).collect::<Vec<_>>().join(" and ");
         let stop = if self.stopwords == StopWords::None { "" } else { " without stop words" };
         what + stop
     }
@@ -56,9 +63,15 @@ impl Features {
     }
 }
 
+fn is_simhash(maker: &Maker) -> bool {
+    *maker == Maker::Simhash
+}
+
 /// One way to make fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Method {
+    #[serde(default, skip_serializing_if = "is_simhash")]
+    pub maker: Maker,
     pub features: Features,
     pub weight: Weight,
     pub position: Position,
@@ -68,14 +81,20 @@ pub struct Method {
 
 impl Method {
     pub const fn new(features: Features, weight: Weight) -> Self {
-        Method { features, weight, position: Position::None, capped: false }
+        Method { maker: Maker::Simhash, features, weight, position: Position::None, capped: false }
+    }
+
+    /// One bit of each MinHash component.
+    pub const fn minhash(features: Features) -> Self {
+        Method { maker: Maker::Minhash, ..Method::new(features, Weight::Uniform) }
     }
 
     /// `simhash` as it is when nothing is configured.
     pub fn default_of_simhash() -> Self {
         let config = Config::default();
         let Config { tokenizer, shingle, stopwords, weight, position, .. } = config;
-        Method { features: Features { tokenizer, shingle, stopwords }, weight, position, capped: false }
+        let features = Features { tokenizer, shingle, stopwords };
+        Method { position, ..Method::new(features, weight) }
     }
 
     pub fn needs_model(self) -> bool {
@@ -88,7 +107,10 @@ impl Method {
             Position::None => String::new(),
             position => format!(", position {position}"),
         };
-        format!("{}, {}{cap}{position}", self.features.label(), self.weight)
+        match self.maker {
+            Maker::Simhash => format!("{}, {}{cap}{position}", self.features.label(), self.weight),
+            Maker::Minhash => format!("one-bit MinHash, {}", self.features.label()),
+        }
     }
 
     pub fn simhasher(self, model: Option<&Arc<Model>>) -> Simhasher {
@@ -111,7 +133,10 @@ impl Method {
     pub fn fingerprints<F: Fingerprint>(self, texts: &[&str], model: Option<&Arc<Model>>) -> Vec<Option<F>> {
         texts
             .par_iter()
-            .map_init(|| self.simhasher(model), |simhasher, text| simhasher.fingerprint(text, &mut || ()))
+            .map_init(
+                || Fingerprinter::new(self.maker, self.simhasher(model), F::BITS),
+                |fingerprinter, text| fingerprinter.fingerprint(text, &mut || ()),
+            )
             .collect()
     }
 }

@@ -52,7 +52,7 @@ impl Distances {
     /// Measures all pairs; `distance` is at most `width`.
     pub fn measure(truth: &Truth, width: u32, distance: impl Fn(usize, usize) -> u32 + Sync) -> Self {
         let documents = truth.groups.len();
-        let near_limit = width / 4;
+        let near_limit = width * 3 / 8;
         let (others, mut near) = (0..documents)
             .into_par_iter()
             .fold(

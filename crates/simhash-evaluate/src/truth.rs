@@ -1,7 +1,7 @@
 //! Which pairs of a sample are near-duplicates, how similar they are, and which pairs say nothing.
 
 use rayon::prelude::*;
-use simhash_core::config::{Config, Tokenizer};
+use simhash_core::config::{Config, Shingles, Tokenizer};
 use simhash_core::sets::minhash::{MinHasher, jaccard};
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::{Simhasher, hash::feature_hash};
@@ -40,7 +40,7 @@ pub struct Truth {
 /// words of a long English one, two of a short one.
 pub fn similarity_config(language: Language, length: Length) -> Config {
     let tokenizer = if language == Language::Chinese { Tokenizer::Char } else { Tokenizer::Word };
-    let shingle = if length == Length::Long { 3 } else { 2 };
+    let shingle = Shingles::new([if length == Length::Long { 3 } else { 2 }]).expect("a size of shingles");
     Config { tokenizer, shingle, ..Config::default() }
 }
 
@@ -132,7 +132,8 @@ mod tests {
     fn pairs_have_their_similarity_and_twins_of_other_groups_do_not_count() {
         let documents =
             [document(0, "a b c d"), document(0, "a b c e"), document(1, "a b c d"), document(2, "x y z")];
-        let config = Config { tokenizer: Tokenizer::Word, shingle: 2, ..Config::default() };
+        let shingle = Shingles::new([2]).unwrap();
+        let config = Config { tokenizer: Tokenizer::Word, shingle, ..Config::default() };
         let truth = Truth::of(&documents, &config, 0.5);
         // {ab, bc, cd} and {ab, bc, ce}: 2 of 4.
         assert_eq!(truth.pairs, [Pair { a: 0, b: 1, similarity: 0.5 }]);

@@ -6,10 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use simhash_core::config::Method;
 use simhash_core::models::train::Trainer;
 use simhash_core::models::{Model, imatch, lexicons};
 use simhash_core::sets::dedup::{Deduplicator, Exact};
-use simhash_core::sets::minhash::MinHasher;
+use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::sets::shingles::{ShingleSet, distinct};
 use simhash_core::{Config, Simhasher, from_features, han};
 
@@ -178,6 +179,12 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
         100,
         || (simhasher("{}"), MinHasher::new(64)),
         |(s, m)| m.text_signature(s, &long, &mut || ()),
+    );
+    refuse_each(
+        "a fingerprint by minhash of several sizes",
+        100,
+        || Fingerprinter::new(Method::Minhash, simhasher(r#"{"shingle": [1, 3]}"#), 128),
+        |f| f.fingerprint::<u128>(&long, &mut || ()),
     );
     refuse_each(
         "own features",

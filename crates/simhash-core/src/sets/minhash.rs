@@ -16,7 +16,7 @@
 use crate::config::Method;
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
-use crate::simd::least;
+use crate::simd::least::{self, mix};
 use crate::{Fingerprint, Simhasher};
 
 /// The most components of a signature: 32 kB.
@@ -90,14 +90,14 @@ impl MinHasher {
         interrupt: &mut dyn FnMut(),
     ) -> Option<F> {
         self.add_text(simhasher, text, interrupt);
-        self.finish().map(one_bit_each)
+        self.first_bits()
     }
 
     /// The fingerprint of a set given by its elements' hashes.
     pub fn fingerprint<F: Fingerprint>(&mut self, hashes: impl IntoIterator<Item = u64>) -> Option<F> {
         self.restart();
         hashes.into_iter().for_each(|hash| self.add(hash));
-        self.finish().map(one_bit_each)
+        self.first_bits()
     }
 
     fn restart(&mut self) {
@@ -135,20 +135,17 @@ impl MinHasher {
         self.take_waiting();
         (self.elements > 0).then(|| self.least[..self.components].iter().map(|&least| mix(least)))
     }
-}
 
-/// Bit i is the first of component i.
-fn one_bit_each<F: Fingerprint>(components: impl Iterator<Item = u32>) -> F {
-    let bits = components.enumerate().fold(0, |bits, (i, component)| bits | u128::from(component >> 31) << i);
-    F::from_u128(bits)
-}
-
-/// The finalizer of MurmurHash3 (Appleby), a bijection: every bit of the result depends on all of `x`.
-#[inline]
-fn mix(mut x: u32) -> u32 {
-    x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
-    x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
-    x ^ x >> 16
+    /// Bit i is the first of component i.
+    fn first_bits<F: Fingerprint>(&mut self) -> Option<F> {
+        assert_eq!(self.components, F::BITS as usize);
+        self.take_waiting();
+        let groups = self.least.as_chunks().0;
+        let bits = || {
+            least::first_bits(groups).enumerate().fold(0, |all, (i, bits)| all | u128::from(bits) << (64 * i))
+        };
+        (self.elements > 0).then(|| F::from_u128(bits()))
+    }
 }
 
 /// Makes fingerprints of texts by one method.

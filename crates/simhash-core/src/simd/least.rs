@@ -35,6 +35,38 @@ pub fn add(hashes: &[u64], shift: u32, least: &mut [u32]) {
     add_portable(hashes, shift, groups);
 }
 
+/// The finalizer of MurmurHash3 (Appleby), a bijection: every bit of the result depends on all of `x`.
+#[inline(always)]
+pub fn mix(mut x: u32) -> u32 {
+    x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
+    x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
+    x ^ x >> 16
+}
+
+/// Of every group, the first bits of the mixed lanes: bit i is that of lane i.
+pub fn first_bits(groups: &[[u32; GROUP]]) -> impl Iterator<Item = u64> {
+    groups.iter().map(|group| {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") {
+                // SAFETY: the processor has AVX-512F.
+                return unsafe { x86::first_bits_avx512(group) };
+            }
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2.
+                return unsafe { x86::first_bits_avx2(group) };
+            }
+        }
+        first_bits_portable(group)
+    })
+}
+
+#[inline(always)]
+fn first_bits_portable(group: &[u32; GROUP]) -> u64 {
+    let mixed = group.map(mix);
+    mixed.iter().rev().fold(0, |bits, lane| bits << 1 | u64::from(lane >> 31))
+}
+
 fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
     for &hash in hashes {
         let [b, a, q] = coefficients(hash, shift);
@@ -52,11 +84,33 @@ fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{GROUP, coefficients};
+    use super::{GROUP, coefficients, mix};
 
     /// How much the step from a lane to the one `by` further grows over `by` lanes.
     fn growth(q: u32, by: u32) -> u32 {
         q.wrapping_mul(2 * by * by)
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn first_bits_avx512(group: &[u32; GROUP]) -> u64 {
+        let mixed = group.map(mix);
+        let (vectors, _) = mixed.as_chunks::<16>();
+        vectors.iter().rev().fold(0, |bits, vector| {
+            // SAFETY: an array of as many bytes as the vector has; the instruction needs no alignment.
+            let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+            bits << 16 | u64::from(_mm512_cmplt_epi32_mask(vector, _mm512_setzero_si512()))
+        })
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn first_bits_avx2(group: &[u32; GROUP]) -> u64 {
+        let mixed = group.map(mix);
+        let (vectors, _) = mixed.as_chunks::<8>();
+        vectors.iter().rev().fold(0, |bits, vector| {
+            // SAFETY: as above.
+            let vector = unsafe { _mm256_loadu_si256(vector.as_ptr().cast()) };
+            bits << 8 | u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(vector)) as u32)
+        })
     }
 
     macro_rules! kernel {
@@ -166,6 +220,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn first_bits_are_those_of_the_lanes(lanes in prop::collection::vec(any::<u32>(), GROUP)) {
+            let group: [u32; GROUP] = lanes.clone().try_into().unwrap();
+            let expected = lanes.iter().enumerate().fold(0, |bits, (i, &lane)| bits | u64::from(mix(lane) >> 31) << i);
+            prop_assert_eq!(first_bits_portable(&group), expected);
+            prop_assert_eq!(first_bits(&[group, group]).collect::<Vec<_>>(), [expected; 2]);
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has AVX2.
+                prop_assert_eq!(unsafe { x86::first_bits_avx2(&group) }, expected);
+            }
+        }
+
         #[test]
         fn every_kernel_equals_the_definition(hashes in prop::collection::vec(any::<u64>(), 0..40), bits in 1u32..=13) {
             let lanes = (1usize << bits).next_multiple_of(GROUP);

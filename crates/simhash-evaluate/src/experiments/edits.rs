@@ -51,7 +51,8 @@ pub fn methods() -> Vec<Method> {
     let capped = Method { capped: true, ..Method::new(Features::words(1), Weight::Entropy) };
     let positions = [Position::None, Position::Paper, Position::Bucket, Position::Spread];
     let weighted = plain.into_iter().chain([capped]);
-    weighted.flat_map(|method| positions.map(|position| Method { position, ..method })).collect()
+    let weighted = weighted.flat_map(|method| positions.map(|position| Method { position, ..method }));
+    weighted.chain([1, 2].map(|size| Method::minhash(Features::words(size)))).collect()
 }
 
 /// One text of every group, and the copies of each: by share, kinds of edits, round.

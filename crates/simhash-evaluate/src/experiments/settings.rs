@@ -22,6 +22,9 @@ pub struct Row {
     pub duplicates: [Vec<u64>; 4],
     /// Of pairs of different groups.
     pub others: Vec<u64>,
+    /// Of [`choices`]: for every distance that is kept, F1 in resamples of the groups, in thousandths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resampled: Vec<Vec<u16>>,
     pub summary: Summary,
 }
 
@@ -85,6 +88,25 @@ impl Summary {
 const WEIGHTS: [Weight; 6] =
     [Weight::Uniform, Weight::Tf, Weight::Log, Weight::Level, Weight::Idf, Weight::Tfidf];
 
+/// Words and pairs of them.
+pub fn words_and_pairs() -> Features {
+    Features::words_of([1, 2])
+}
+
+/// What one would choose from, whose F1 is resampled at every distance.
+pub fn choices() -> [Method; 7] {
+    let (words, pairs) = (Features::words(1), Features::words(2));
+    [
+        Method::default_of_simhash(),
+        Method::new(words, Weight::Log),
+        Method::new(pairs, Weight::Uniform),
+        Method::minhash(words),
+        Method::minhash(pairs),
+        Method::minhash(words_and_pairs()),
+        Method::new(pairs, Weight::Idf),
+    ]
+}
+
 /// What is compared: features of one kind together, for they share a model.
 pub fn grid() -> Vec<(Features, Vec<Method>)> {
     let (words, characters) = (Features::words, Features::characters);
@@ -104,8 +126,11 @@ pub fn grid() -> Vec<(Features, Vec<Method>)> {
                 methods.push(Method { capped: true, position, ..Method::new(features, Weight::Entropy) });
             }
         }
+        methods.push(Method::minhash(features));
         grid.push((features, methods));
     }
+    let both = words_and_pairs();
+    grid.push((both, vec![Method::new(both, Weight::Uniform), Method::minhash(both)]));
     grid.extend(fewer.map(|features| (features, of(features, &[Weight::Uniform, Weight::Tf, Weight::Log]))));
     grid
 }
@@ -134,6 +159,12 @@ fn row<F: Fingerprint>(
     // Of the default everything is kept, for histograms.
     let whole = method == Method::default_of_simhash();
     let kept = if whole { F::BITS as usize } else { F::BITS as usize * 3 / 8 } + 1;
+    let is_choice = choices().contains(&method);
+    let resampled =
+        (0..=if is_choice { F::BITS as usize * 3 / 8 } else { 0 }).filter(|_| is_choice).map(|distance| {
+            let found = resamples.confusions(&prepared.truth, &distances, distance, similar);
+            found.into_iter().map(|confusion| (confusion.f1() * 1000.0).round() as u16).collect()
+        });
     let summary = Summary::new(prepared, &distances, resamples, similar, published(F::BITS));
     Row {
         method,
@@ -143,6 +174,7 @@ fn row<F: Fingerprint>(
             counts
         }),
         others: distances.others[..kept].to_vec(),
+        resampled: resampled.collect(),
         summary,
     }
 }

@@ -5,11 +5,30 @@ use crate::method::Method;
 use crate::metrics::{Confusion, deviation};
 use crate::results::{Results, Sample};
 
-/// A decision by a kept row at one distance: pairs of one group with a similarity of at least 0.5 are to be found.
-pub fn decision(sample: &Sample, row: &Row, distance: usize) -> Confusion {
+/// Which pairs are to be found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Truths {
+    /// Pairs of one group with a similarity of at least 0.5.
+    Similar,
+    /// Pairs of one group.
+    Groups,
+}
+
+impl Truths {
+    /// How many bands of similarity, from the greatest on.
+    fn bands(self) -> usize {
+        match self {
+            Truths::Similar => 3,
+            Truths::Groups => 4,
+        }
+    }
+}
+
+/// A decision by a kept row at one distance.
+pub fn decision(sample: &Sample, row: &Row, distance: usize, truth: Truths) -> Confusion {
     let within = |counts: &[u64]| counts.iter().take(distance + 1).sum::<u64>() as f64;
-    let tp: f64 = row.duplicates[..3].iter().map(|counts| within(counts)).sum();
-    let all: usize = sample.pairs[..3].iter().sum();
+    let tp: f64 = row.duplicates[..truth.bands()].iter().map(|counts| within(counts)).sum();
+    let all: usize = sample.pairs[..truth.bands()].iter().sum();
     Confusion { tp, fp: within(&row.others), fn_: all as f64 - tp }
 }
 
@@ -98,16 +117,61 @@ impl<'a> Combined<'a> {
         (0..times).map(|time| mean(self.rows.iter().map(|(_, row)| row.summary.f1_resampled[time]))).collect()
     }
 
-    pub fn f1_at(&self, distance: usize) -> f64 {
-        mean(self.rows.iter().map(|(sample, row)| decision(sample, row, distance).f1()))
-    }
-
     /// The one distance for all corpora with the greatest mean F1, and that.
     pub fn common(&self) -> (usize, f64) {
-        let most = self.width as usize * 3 / 8;
-        let all = (0..=most).map(|distance| (distance, self.f1_at(distance)));
+        self.greatest(Truths::Similar, |_| true)
+    }
+
+    /// The distance with the greatest mean F1 over the corpora whose places are `chosen`, the smallest of equals, and that.
+    fn greatest(&self, truth: Truths, chosen: impl Fn(usize) -> bool) -> (usize, f64) {
+        let f1_at = |distance: usize| {
+            let rows = self.rows.iter().enumerate().filter(|(place, _)| chosen(*place));
+            mean(rows.map(|(_, (sample, row))| decision(sample, row, distance, truth).f1()))
+        };
+        let all = (0..=self.width as usize * 3 / 8).map(|distance| (distance, f1_at(distance)));
         all.rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
     }
+
+    /// For each corpus F1 at the distance that the other ones choose; none for a single one.
+    pub fn left_out(&self, truth: Truths) -> Vec<LeftOut> {
+        if self.rows.len() < 2 {
+            return Vec::new();
+        }
+        self.rows
+            .iter()
+            .enumerate()
+            .map(|(place, (sample, row))| {
+                let (distance, _) = self.greatest(truth, |other| other != place);
+                let (best_distance, best) = self.greatest(truth, |other| other == place);
+                LeftOut {
+                    distance,
+                    f1: decision(sample, row, distance, truth).f1(),
+                    best_distance,
+                    best,
+                    resampled: row.resampled.get(distance).map_or(Vec::new(), |resampled| {
+                        resampled.iter().map(|&thousandths| f64::from(thousandths) / 1000.0).collect()
+                    }),
+                }
+            })
+            .collect()
+    }
+
+    /// The mean F1 on corpora left out, and how much it falls short of each one's best.
+    pub fn held_out(&self) -> (f64, f64) {
+        let left_out = self.left_out(Truths::Similar);
+        let f1 = mean(left_out.iter().map(|left_out| left_out.f1));
+        (f1, mean(left_out.iter().map(|left_out| left_out.best)) - f1)
+    }
+}
+
+/// How a corpus fares at the distance that others choose.
+pub struct LeftOut {
+    pub distance: usize,
+    pub f1: f64,
+    pub best_distance: usize,
+    pub best: f64,
+    /// F1 in resamples, if they were kept; by similarity.
+    pub resampled: Vec<f64>,
 }
 
 #[cfg(test)]
@@ -135,6 +199,7 @@ mod tests {
             width: 64,
             duplicates,
             others: vec![0, 3, 5],
+            resampled: vec![],
             summary,
         };
         let sample = Sample {
@@ -152,9 +217,64 @@ mod tests {
             others: 1000,
             unlabelled: 0,
         };
-        assert_eq!(decision(&sample, &row, 1), Confusion { tp: 11.0, fp: 3.0, fn_: 14.0 });
+        let by_similarity = decision(&sample, &row, 1, Truths::Similar);
+        assert_eq!(by_similarity, Confusion { tp: 11.0, fp: 3.0, fn_: 14.0 });
+        assert_eq!(decision(&sample, &row, 1, Truths::Groups), Confusion { tp: 29.0, fp: 3.0, fn_: 36.0 });
         assert_eq!(band_recall(&sample, &row, 1, 0), Some(0.2));
         assert_eq!(band_recall(&sample, &row, 2, 1), None, "five pairs tell nothing");
         assert_eq!(false_rate(&sample, &row, 2), 0.008);
+    }
+
+    /// Two corpora with a best distance of 1 and of 2: each is measured at the other's.
+    #[test]
+    fn the_corpus_left_out_chooses_nothing() {
+        let sample = |corpus: &str| Sample {
+            corpus: corpus.into(),
+            language: crate::corpus::Language::Chinese,
+            length: crate::corpus::Length::Long,
+            shipped: true,
+            seed: 0,
+            version: String::new(),
+            documents: 0,
+            groups: 0,
+            trained: 0,
+            median: 0,
+            pairs: [10, 0, 0, 0],
+            others: 1000,
+            unlabelled: 0,
+        };
+        let row = |duplicates: [u64; 3], others: [u64; 3]| Row {
+            method: Method::default_of_simhash(),
+            width: 8,
+            duplicates: [duplicates.into(), vec![0; 3], vec![0; 3], vec![0; 3]],
+            others: others.into(),
+            resampled: vec![vec![0, 1000], vec![250, 500], vec![100, 300]],
+            summary: Summary {
+                f1_published: 0.0,
+                best: 0,
+                f1: 0.0,
+                precision: 0.0,
+                recall: 0.0,
+                f1_resampled: vec![],
+                distance_1e5: None,
+                recall_1e5: None,
+                recall_1e6: None,
+                recall_1e5_resampled: vec![],
+            },
+        };
+        let results = [
+            Results { sample: sample("a"), rows: vec![row([0, 10, 0], [0, 0, 10])] },
+            Results { sample: sample("b"), rows: vec![row([0, 0, 10], [0, 0, 0])] },
+        ];
+        let corpora: Vec<&Results<Row>> = results.iter().collect();
+        let combined = Combined::of(&corpora, Method::default_of_simhash(), 8).unwrap();
+        let left_out = combined.left_out(Truths::Similar);
+        let [a, b] = &left_out[..] else { panic!("two corpora") };
+        assert_eq!((a.distance, a.best_distance, a.best), (2, 1, 1.0));
+        assert!((a.f1 - 20.0 / 30.0).abs() < 1e-12);
+        assert_eq!((b.distance, b.f1, b.best_distance, b.best), (1, 0.0, 2, 1.0));
+        assert_eq!((&a.resampled[..], &b.resampled[..]), (&[0.1, 0.3][..], &[0.25, 0.5][..]));
+        let (f1, regret) = combined.held_out();
+        assert!((f1 - 1.0 / 3.0).abs() < 1e-12 && (regret - 2.0 / 3.0).abs() < 1e-12);
     }
 }

@@ -186,6 +186,8 @@ fn margins(results: &Results<Row>, facts: &mut Facts) {
         ("tf", plain(Weight::Tf)),
         ("log", plain(Weight::Log)),
         ("tfidf", plain(Weight::Tfidf)),
+        ("minhash", Method::minhash(Features::words(1))),
+        ("minhash-pairs", Method::minhash(Features::words(2))),
     ];
     for (name, method) in methods {
         for (percent, edits) in

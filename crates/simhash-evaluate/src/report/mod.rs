@@ -5,6 +5,7 @@
 mod chart;
 mod combined;
 mod edits;
+mod held_out;
 mod others;
 mod plots;
 mod settings;
@@ -79,6 +80,7 @@ pub fn render(root: &Path) -> Result<(), Box<dyn Error>> {
 fn pages(root: &Path, all: &All) -> Result<Vec<(PathBuf, String)>, Box<dyn Error>> {
     let mut facts = constants();
     settings::facts(all, &mut facts);
+    held_out::facts(all, &mut facts);
     edits::facts(all, &mut facts);
     others::facts(all, &mut facts);
     facts.insert("answer".into(), filled(include_str!("answer.md"), &facts)?.trim_end().into());

@@ -7,7 +7,7 @@ use plotters::chart::SeriesLabelPosition;
 use simhash_core::config::{Position, Weight};
 
 use super::chart::{Line, Panel, bars, panels};
-use super::combined::{Combined, decision};
+use super::combined::{Combined, Truths, decision};
 use super::edits::{PUBLISHED_DISTANCE, PUBLISHED_FOUND, decisions, esimhash, mean_f1, row};
 use super::others::predicted;
 use super::{All, source};
@@ -41,7 +41,8 @@ fn by_distance(all: &All, width: u32) -> Vec<Panel> {
             .iter()
             .filter_map(|results| default_row(results, width).map(|row| (&results.sample, row)));
         let line = |(sample, row)| {
-            let points = (0..=most).map(|d| (d as f64, measure(decision(sample, row, d)))).collect();
+            let points =
+                (0..=most).map(|d| (d as f64, measure(decision(sample, row, d, Truths::Similar)))).collect();
             Line::new(source(sample).title, points)
         };
         corpora.map(line).collect()
@@ -111,6 +112,9 @@ fn methods(all: &All, path: &Path) -> Result<(), Box<dyn Error>> {
         Method::new(Features::characters(2), Weight::Log),
         Method::new(Features::characters(3), Weight::Log),
         Method::new(Features::characters(4), Weight::Log),
+        Method::minhash(words(1)),
+        Method::minhash(words(2)),
+        Method::minhash(settings::words_and_pairs()),
     ];
     let groups = [(Length::Long, 128), (Length::Short, 128), (Length::Long, 64), (Length::Short, 64)];
     let lines: Vec<(String, Vec<f64>)> = chosen

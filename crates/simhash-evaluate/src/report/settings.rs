@@ -1,8 +1,9 @@
 //! Which settings, which distance: tables over all corpora of long and of short texts.
 
-use simhash_core::config::Weight;
+use simhash_core::config::{Method as Maker, Position, Weight};
 
-use super::combined::{Combined, band_recall, decision, false_rate, mean};
+use super::combined::{Combined, Truths, band_recall, decision, false_rate, mean};
+use super::held_out::distances;
 use super::{All, Facts, Table, maybe, per_million, share, thousands, title};
 use crate::corpus::Length;
 use crate::experiments::settings::Row;
@@ -24,6 +25,7 @@ pub fn facts(all: &All, facts: &mut Facts) {
         let mut ranked = Combined::ranked(&corpora, width);
         ranked.retain(|combined| !combined.method.needs_model());
         of_the_default(&ranked, &format!("all-{width}"), facts);
+        facts.insert(format!("held-out-{width}"), held_out_ranking(&corpora, width));
     }
     facts.insert("samples".into(), samples(all));
     facts.insert("tradeoff".into(), tradeoff(all));
@@ -96,7 +98,7 @@ fn tradeoff(all: &All) -> String {
             for (at, distance) in distances.into_iter().enumerate() {
                 let bands = [0, 1, 2, 3].map(|band| maybe(band_recall(&results.sample, row, band, distance)));
                 let [a, b, c, d] = bands;
-                let decision = decision(&results.sample, row, distance);
+                let decision = decision(&results.sample, row, distance, Truths::Similar);
                 let first = at == 0;
                 table.line(&[
                     if first && width == 64 { title(&results.sample) } else { String::new() },
@@ -116,7 +118,7 @@ fn tradeoff(all: &All) -> String {
     table.finish()
 }
 
-/// The twelve best of all corpora, and what is simplest.
+/// The ten best of all corpora, and what is simplest.
 fn ranking(ranked: &[Combined<'_>]) -> String {
     let mut table = Table::new(&[
         "settings",
@@ -148,9 +150,40 @@ fn ranking(ranked: &[Combined<'_>]) -> String {
     table.finish()
 }
 
-/// Single words, weighed without a model.
+/// Every setting on all corpora, the greatest mean F1 on corpora left out first.
+fn held_out_ranking(corpora: &[&Results<Row>], width: u32) -> String {
+    let mut table = Table::new(&[
+        "settings",
+        "F1 on the corpus left out",
+        "regret",
+        "F1, mean of best distances",
+        "distances chosen",
+    ]);
+    let mut ranked: Vec<(f64, f64, Combined<'_>)> = Combined::ranked(corpora, width)
+        .into_iter()
+        .map(|combined| {
+            let (f1, regret) = combined.held_out();
+            (f1, regret, combined)
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (place, (f1, regret, combined)) in ranked.iter().enumerate() {
+        let mark = if combined.method == Method::default_of_simhash() { "**" } else { "" };
+        table.line(&[
+            format!("{}. {mark}{}{mark}", place + 1, combined.method.label()),
+            share(*f1),
+            share(*regret),
+            share(combined.f1()),
+            distances(&combined.left_out(Truths::Similar)),
+        ]);
+    }
+    table.finish()
+}
+
+/// Single words, weighed without a model, and sets.
 fn is_plain(method: Method) -> bool {
-    method.features == Features::words(1) && !method.needs_model() && method.weight != Weight::Level
+    let weighed = !method.needs_model() && method.weight != Weight::Level;
+    method.features == Features::words(1) && weighed || method.maker == Maker::Minhash
 }
 
 /// What the prose quotes.
@@ -189,9 +222,8 @@ fn of_the_default(ranked: &[Combined<'_>], name: &str, facts: &mut Facts) {
 
 /// Mean F1 at the best distances: features by weights.
 fn matrix(corpora: &[&Results<Row>]) -> String {
-    by_features_and_weights(corpora, "64 / 128 bits", |features, method| {
-        let value =
-            |width| Combined::of(corpora, Method { features, ..method }, width).map(|combined| combined.f1());
+    by_features_and_weights(corpora, "64 / 128 bits", |method| {
+        let value = |width| Combined::of(corpora, method, width).map(|combined| combined.f1());
         match WIDTHS.map(value) {
             [Some(narrow), Some(wide)] => format!("{} / {}", share(narrow), share(wide)),
             _ => "–".into(),
@@ -201,8 +233,8 @@ fn matrix(corpora: &[&Results<Row>]) -> String {
 
 /// Mean recall where 1e-5 of the other pairs are taken, and 1e-6 where there are enough of them.
 fn recall_matrix(corpora: &[&Results<Row>], width: u32) -> String {
-    by_features_and_weights(corpora, "1e-5 / 1e-6", |features, method| {
-        let combined = Combined::of(corpora, Method { features, ..method }, width);
+    by_features_and_weights(corpora, "1e-5 / 1e-6", |method| {
+        let combined = Combined::of(corpora, method, width);
         combined.map_or("–".into(), |combined| {
             format!("{} / {}", share(combined.recall_1e5()), maybe(combined.recall_1e6()))
         })
@@ -212,27 +244,29 @@ fn recall_matrix(corpora: &[&Results<Row>], width: u32) -> String {
 fn by_features_and_weights(
     corpora: &[&Results<Row>],
     corner: &str,
-    cell: impl Fn(Features, Method) -> String,
+    cell: impl Fn(Method) -> String,
 ) -> String {
     let Some(first) = corpora.first() else { return String::new() };
     let mut kinds: Vec<Features> = Vec::new();
-    let mut columns: Vec<(Weight, bool)> = Vec::new();
-    for method in first.rows.iter().map(|row| row.method) {
+    // Methods that differ in nothing but features share a column.
+    let mut columns: Vec<Method> = Vec::new();
+    for method in first.rows.iter().map(|row| row.method).filter(|method| method.position == Position::None) {
         if !kinds.contains(&method.features) {
             kinds.push(method.features);
         }
-        if !columns.contains(&(method.weight, method.capped)) {
-            columns.push((method.weight, method.capped));
+        let column = Method { features: Features::words(1), ..method };
+        if !columns.contains(&column) {
+            columns.push(column);
         }
     }
-    let names =
-        columns.iter().map(|(weight, capped)| format!("{weight}{}", if *capped { ", capped" } else { "" }));
+    let names = columns.iter().map(|column| match column.maker {
+        Maker::Simhash => format!("{}{}", column.weight, if column.capped { ", capped" } else { "" }),
+        Maker::Minhash => "one-bit MinHash".into(),
+    });
     let head: Vec<String> = std::iter::once(corner.to_owned()).chain(names).collect();
     let mut table = Table::new(&head);
     for features in kinds {
-        let cells = columns
-            .iter()
-            .map(|&(weight, capped)| cell(features, Method { capped, ..Method::new(features, weight) }));
+        let cells = columns.iter().map(|&column| cell(Method { features, ..column }));
         let line: Vec<String> = std::iter::once(features.label()).chain(cells).collect();
         table.line(&line);
     }
