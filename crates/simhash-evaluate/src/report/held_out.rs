@@ -147,8 +147,11 @@ fn kinds_table(all: &All) -> String {
                         ),
                     }
                 });
-                let first =
-                    [format!("{}, {name}, {width}", method.label()), format!("{distance}: {}", share(f1))];
+                let first = [
+                    format!("{}, {name}, {width}", method.label()),
+                    format!("{distance}: {}", share(f1)),
+                    if corpora.len() < 2 { "–".into() } else { share(combined.held_out().0) },
+                ];
                 let line: Vec<String> = first.into_iter().chain(cells).collect();
                 table.line(&line);
             }
