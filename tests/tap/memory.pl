@@ -70,7 +70,7 @@ my %queries = (
 	'an index' => 'CREATE INDEX ON fps USING simhash (fp)',
 	'a trigger' => 
 	  'WITH new AS (INSERT INTO guarded SELECT id, body FROM many ORDER BY id LIMIT 2000 RETURNING id) SELECT count(*), sum(id) FROM new');
-delete @queries{ grep { $_ ne $ENV{ONLY} } keys %queries } if $ENV{ONLY};
+delete @queries{ grep { $_ ne $ENV{CALL} } keys %queries } if $ENV{CALL};
 
 my @limits = soak() ? (0.5, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 100, 128) : (1, 7, 20);
 my $set = q{prlimit --pid "$BACKEND" --as=};
