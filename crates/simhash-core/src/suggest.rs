@@ -5,8 +5,9 @@
 //! binomial (Altham 1978), from the least distance at which the counts still follow it, upwards. Texts share words, so
 //! c > 0; a plain binomial is wrong by orders of magnitude in the tail.
 //!
-//! Found. The neighbours of a sample of rows, by distance. What exceeds chance is meant to be true; F1 by these two curves
-//! has its maximum where chance takes over.
+//! Found. The neighbours of a sample of rows, by distance. What exceeds chance is meant to be true. F1 is reckoned by rows: a
+//! row's nearest neighbour stands against all that chance brings; so rows with many related ones do not outweigh the others.
+//! It has its maximum where chance takes over.
 //!
 //! Related. Texts of one kind, such as laws, are nearer to each other than chance has it and are no copies. Copies thin out
 //! with the distance or stay as many; what is merely related, like chance, grows with it. So from that maximum on the
@@ -30,6 +31,8 @@ pub struct Counts {
     /// for each of those rows.
     pub sampled: u64,
     pub near: Vec<u64>,
+    /// As many distances: of those rows' nearest neighbours alone.
+    pub nearest: Vec<u64>,
 }
 
 /// One distance.
@@ -78,7 +81,9 @@ impl<T> Sample<T> {
         self.seen += 1;
         if self.kept.len() < self.most {
             self.kept.push(item);
-        } else if let Some(place) = usize::try_from(self.below(self.seen)).ok().and_then(|i| self.kept.get_mut(i)) {
+        } else if let Some(place) =
+            usize::try_from(self.below(self.seen)).ok().and_then(|i| self.kept.get_mut(i))
+        {
             *place = item;
         }
     }
@@ -186,13 +191,16 @@ impl Chance {
         let mut from = quantile(0.05).min(median.saturating_sub(3));
         loop {
             if seen[from].count >= FEW {
-                let points = (from..=median.min(from + width / 8)).filter(|&d| seen[d].count >= FEW).map(|d| {
-                    let error = 1.0 / seen[d].count + MODEL_ERROR * MODEL_ERROR;
-                    (d as f64 / width as f64, rate(d).ln() - ln_choose[d], 1.0 / error)
-                });
+                let points =
+                    (from..=median.min(from + width / 8)).filter(|&d| seen[d].count >= FEW).map(|d| {
+                        let error = 1.0 / seen[d].count + MODEL_ERROR * MODEL_ERROR;
+                        (d as f64 / width as f64, rate(d).ln() - ln_choose[d], 1.0 / error)
+                    });
                 let at = parabola(&points.collect::<Vec<_>>()).map(|[a, b, c]| -> Vec<f64> {
                     let x = |d: usize| d as f64 / width as f64;
-                    (0..=width).map(|d| (ln_choose[d] + a + b * x(d) + c * x(d) * x(d)).exp().min(1.0)).collect()
+                    (0..=width)
+                        .map(|d| (ln_choose[d] + a + b * x(d) + c * x(d) * x(d)).exp().min(1.0))
+                        .collect()
                 });
                 fitted = at.or(fitted);
             }
@@ -264,7 +272,7 @@ fn parabola(points: &[(f64, f64, f64)]) -> Option<[f64; 3]> {
     // Gauss and Jordan; the matrix is positive definite, so no pivoting.
     for i in 0..3 {
         let pivot = m[i][i];
-        if !(pivot > 0.0) {
+        if pivot.is_nan() || pivot <= 0.0 {
             return None;
         }
         let row = m[i].map(|value| value / pivot);
@@ -298,33 +306,35 @@ pub fn suggest(counts: &Counts) -> Vec<Row> {
             }
         })
         .collect();
-    let best = best_f1(&chance, &seen[..rows.len()]).map(|best| before_growth(counts.bits, &seen[..rows.len()], best));
-    let suggested = best.unwrap_or_else(|| {
-        rows.iter().rposition(|row| row.expected_false <= NEGLIGIBLE).unwrap_or(0)
-    });
+    let best = best_f1(&chance, &seen[..rows.len()], &counts.nearest)
+        .map(|best| before_growth(counts.bits, &seen[..rows.len()], best));
+    let suggested =
+        best.unwrap_or_else(|| rows.iter().rposition(|row| row.expected_false <= NEGLIGIBLE).unwrap_or(0));
     if let Some(row) = rows.get_mut(suggested) {
         row.suggested = true;
     }
     rows
 }
 
-/// The distance of the best F1, all that exceeds chance being true; `None` unless something clearly does.
-fn best_f1(chance: &Chance, seen: &[Seen]) -> Option<usize> {
+/// The distance of the best F1 by rows, every nearest neighbour being true that chance does not explain; `None` unless more
+/// neighbours were found than by chance.
+fn best_f1(chance: &Chance, seen: &[Seen], nearest: &[u64]) -> Option<usize> {
     let by_chance = |d: usize| chance.at[d] * seen[d].among;
-    let below = 0..chance.from.min(seen.len());
-    let (mut expected, mut found) = (0.0, 0.0);
-    let mut sums = Vec::with_capacity(below.len());
-    let mut sum = 0.0;
-    for d in below {
-        expected += by_chance(d);
-        found += seen[d].count;
-        sum += (seen[d].count - by_chance(d)).max(0.0);
-        sums.push((sum, found));
-    }
-    if found < expected + DEVIATIONS * expected.sqrt() + SLACK {
+    let below = 0..chance.from.min(seen.len()).min(nearest.len());
+    let expected: f64 = below.clone().map(by_chance).sum();
+    let neighbours: f64 = seen[below.clone()].iter().map(|s| s.count).sum();
+    if neighbours < expected + DEVIATIONS * expected.sqrt() + SLACK {
         return None;
     }
-    let f1 = |&(truly, found): &(f64, f64)| 2.0 * truly / (found + sum);
+    let (mut truly, mut found) = (0.0, 0.0);
+    let sums: Vec<(f64, f64)> = below
+        .map(|d| {
+            truly += (nearest[d] as f64 - by_chance(d)).max(0.0);
+            found += nearest[d] as f64;
+            (truly, found)
+        })
+        .collect();
+    let f1 = |&(true_within, within): &(f64, f64)| 2.0 * true_within / (within + truly);
     // The least distance of several: where nothing more is found, a larger one only takes in chance.
     (0..sums.len()).reduce(|best, d| if f1(&sums[d]) > f1(&sums[best]) { d } else { best })
 }
@@ -408,7 +418,14 @@ mod tests {
         /// All there is to count, with every row's neighbours up to a distance.
         fn counts(&self, reach: u32) -> Counts {
             let pairs = pair_distances(&self.fingerprints, &mut || ());
+            let mut nearest = vec![0; reach as usize + 1];
+            for (i, a) in self.fingerprints.iter().enumerate() {
+                let others = self.fingerprints.iter().enumerate().filter(|(j, _)| *j != i);
+                let least = others.map(|(_, b)| a.hamming(*b)).min().unwrap_or(F::BITS);
+                nearest.get_mut(least as usize).into_iter().for_each(|count| *count += 1);
+            }
             Counts {
+                nearest,
                 bits: F::BITS,
                 rows: self.fingerprints.len() as u64,
                 near: pairs[..=reach as usize].iter().map(|count| 2 * count).collect(),
@@ -550,7 +567,8 @@ mod tests {
         });
         let pairs: Vec<u64> = pairs.collect();
         let near = pairs[..=40].to_vec();
-        let rows = suggest(&Counts { bits: 128, rows: 100_000, sampled: 1000, near, pairs });
+        let rows =
+            suggest(&Counts { bits: 128, rows: 100_000, sampled: 1000, nearest: near.clone(), near, pairs });
         assert!((12..=20).contains(&suggested(&rows)), "{rows:?}");
     }
 
@@ -566,9 +584,19 @@ mod tests {
 
     #[test]
     fn an_empty_table_has_an_answer() {
-        let rows = suggest(&Counts { bits: 64, rows: 0, pairs: vec![0; 65], sampled: 0, near: vec![0; 17] });
+        let rows = suggest(&Counts {
+            bits: 64,
+            rows: 0,
+            pairs: vec![0; 65],
+            sampled: 0,
+            near: vec![0; 17],
+            nearest: vec![0; 17],
+        });
         assert_eq!(suggested(&rows), 16);
-        assert!(rows.iter().all(|row| row.found == 0.0 && row.expected_false == 0.0 && row.true_share().is_none()));
+        assert!(
+            rows.iter()
+                .all(|row| row.found == 0.0 && row.expected_false == 0.0 && row.true_share().is_none())
+        );
     }
 
     proptest! {
@@ -582,7 +610,8 @@ mod tests {
         ) {
             let pairs = counts[..=bits as usize].to_vec();
             let near = counts[129..=129 + reach.min(64)].to_vec();
-            let answer = suggest(&Counts { bits, rows, pairs, sampled, near: near.clone() });
+            let nearest = counts[64..64 + near.len()].to_vec();
+            let answer = suggest(&Counts { bits, rows, pairs, sampled, near: near.clone(), nearest });
             prop_assert_eq!(answer.len(), near.len());
             suggested(&answer);
             for (i, row) in answer.iter().enumerate() {
