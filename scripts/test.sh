@@ -130,6 +130,8 @@ prepare_server() {
   rm -rf "$run"
   mkdir -p "$run"
   cp -R tests docs README.md "$run/"
+  mkdir "$run/evaluate"
+  cp -R evaluate/corpora "$run/evaluate/"
   chmod -R a+rX "$run"
   chown "$server_user" "$run"
 }

@@ -898,7 +898,7 @@ CREATE VIEW simhash_progress AS
   SELECT p.pid, p.datid, d.datname, p.relid, p.index_relid, p.command, p.phase, p.tables_total, p.tables_done,
     p.rows_total, p.rows_read, p.compared, p.pairs
   FROM simhash_get_progress() p LEFT JOIN pg_catalog.pg_database d ON d.oid = p.datid;
-COMMENT ON VIEW simhash_progress IS 'sessions that run simhash_pairs or simhash_clusters, and how far they have come';
+COMMENT ON VIEW simhash_progress IS 'sessions that run simhash_pairs, simhash_clusters or simhash_suggest, and how far they have come';
 GRANT SELECT ON simhash_progress TO PUBLIC;
 
 --
@@ -918,6 +918,11 @@ COMMENT ON FUNCTION simhash_blocks(fp text) IS 'the blocks of a fingerprint in t
 CREATE FUNCTION simhash_blocks(fp text, blocks integer, OUT block smallint, OUT key bigint) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'simhash_blocks_text_count_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 4;
 COMMENT ON FUNCTION simhash_blocks(fp text, blocks integer) IS 'so many blocks of a fingerprint in text form';
+CREATE FUNCTION simhash_suggest(index regclass, OUT distance integer, OUT expected_false double precision,
+    OUT found double precision, OUT true_share double precision, OUT suggested boolean) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_suggest_wrapper' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED COST 10000000 ROWS 30;
+COMMENT ON FUNCTION simhash_suggest(regclass) IS
+  'neighbours of a row within every distance, by chance and as found in a sample of a simhash index; which distance to use';
 CREATE FUNCTION simhash_evaluate(pairs text,
   OUT distance integer, OUT tp bigint, OUT fp bigint, OUT fn bigint, OUT tn bigint,
   OUT "precision" double precision, OUT recall double precision, OUT f1 double precision) RETURNS SETOF record

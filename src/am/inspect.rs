@@ -74,7 +74,7 @@ fn simhash_index_info(
 
 /// Raises an ERROR unless the caller may know how many rows there are: before the lock, so that whoever may not
 /// cannot hold up others.
-fn check_may_know(index: pg_sys::Oid) {
+pub fn check_may_know(index: pg_sys::Oid) {
     let table = table_of(index);
     // SAFETY: a catalogue look-up.
     if unsafe { owns_relation(index, pg_sys::GetUserId()) } {

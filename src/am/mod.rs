@@ -3,7 +3,8 @@
 //! Where things are: `handler` (what PostgreSQL asks for), `options`, `kind` (columns and their
 //! datums), `index` (an open index and its cached upper levels), `tree` (descents), `split` and
 //! `remove` (pages come and go), `insert`, `build` with `parallel`, `sort` and `runs`, `scan` over `range`
-//! and `nearest`, `vacuum`, `cost`, `validate`, `inspect`, and `bulk` (all pairs of a table, its clusters).
+//! and `nearest`, `vacuum`, `cost`, `validate`, `inspect`, `suggest` (which distance to use), and `bulk` (all pairs of a table,
+//! its clusters).
 
 mod build;
 pub mod bulk;
@@ -24,6 +25,7 @@ mod runs;
 mod scan;
 mod sort;
 mod split;
+mod suggest;
 mod tree;
 mod vacuum;
 mod validate;

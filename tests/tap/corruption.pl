@@ -117,6 +117,7 @@ my @statements = (
 	[ 'nearest', q{SET enable_seqscan = off; SELECT count(*) FROM (SELECT id FROM %s ORDER BY fp64 <~> '0123456789abcdef' LIMIT 4500) x} ],
 	[ 'index-only', q{SET enable_seqscan = off; SELECT count(fp64) FROM %s} ],
 	[ 'info', q{SELECT count(*) FROM simhash_index_info('%s_fp64')} ],
+	[ 'suggest', q{SELECT count(*) FROM simhash_suggest('%s_fp64')} ],
 	[ 'check', q{SELECT count(*) FROM simhash_index_check('%s_fp64') c} ],
 	[ 'pairs', q{SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_pairs('%s_fp64', 6)} ],
 	[ 'clusters', q{SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_clusters('%s_fp64', 12)} ],

@@ -22,6 +22,7 @@ pub mod search;
 pub mod sets;
 pub mod simd;
 pub mod simhash;
+pub mod suggest;
 pub mod tokenize;
 
 pub use config::{Config, ConfigError};

@@ -5,8 +5,8 @@
 //! `progress` (what others see of it).
 
 mod clusters;
-mod heap;
-mod leaves;
+pub mod heap;
+pub mod leaves;
 mod pairs;
 pub mod progress;
 mod session;

@@ -1,4 +1,4 @@
-//! What other sessions see of a deduplication in progress: the view simhash_progress.
+//! What other sessions see of a deduplication or a suggestion in progress: the view simhash_progress.
 //!
 //! A backend's status entry has a command and some numbers that PostgreSQL's own progress views read, each
 //! those of its own command. Ours has a number that none of them knows. PostgreSQL ends it when the
@@ -7,7 +7,6 @@
 use pgrx::pg_sys;
 use simhash_core::search::Plan;
 
-use super::target::Target;
 use crate::compat;
 
 /// The number of our command in status entries: "SH".
@@ -27,26 +26,39 @@ mod number {
     pub const PAIRS: usize = 8;
 }
 
-const COMMANDS: [&str; 2] = ["simhash_pairs", "simhash_clusters"];
-const PHASES: [&str; 5] =
-    ["initializing", "reading rows", "comparing rows", "looking up rows", "making clusters"];
+const COMMANDS: [&str; 3] = ["simhash_pairs", "simhash_clusters", "simhash_suggest"];
+const PHASES: [&str; 6] = [
+    "initializing",
+    "reading rows",
+    "comparing rows",
+    "looking up rows",
+    "making clusters",
+    "searching neighbours",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     Pairs = 0,
     Clusters = 1,
+    Suggest = 2,
 }
 
 /// A report in progress; ends when dropped.
 pub struct Progress(());
 
 impl Progress {
-    pub fn start(command: Command, target: Target, radii: &[i32], rows: usize) -> Self {
+    pub fn start(
+        command: Command,
+        table: pg_sys::Oid,
+        index: pg_sys::Oid,
+        tables: usize,
+        rows: usize,
+    ) -> Self {
         // SAFETY: writes to this backend's status entry, as everywhere below.
-        unsafe { pg_sys::pgstat_progress_start_command(COMMAND, target.table) };
+        unsafe { pg_sys::pgstat_progress_start_command(COMMAND, table) };
         set(number::COMMAND, command as i64);
-        set(number::INDEX, i64::from(target.index.to_u32()));
-        set(number::TABLES_TOTAL, radii.iter().filter(|&&radius| radius >= 0).count() as i64);
+        set(number::INDEX, i64::from(index.to_u32()));
+        set(number::TABLES_TOTAL, tables as i64);
         set(number::ROWS_TOTAL, rows as i64);
         Self(())
     }
@@ -85,6 +97,17 @@ pub fn looking_up() {
 
 pub fn finishing() {
     set(number::PHASE, 4);
+}
+
+pub fn searching() {
+    set(number::TABLES_DONE, 1);
+    set(number::PHASE, 5);
+}
+
+/// How far the searches have come: their share of 0 to 1, and the neighbours found.
+pub fn searched(share: f64, found: u64) {
+    set(number::COMPARED, (share * 10_000.0) as i64);
+    set(number::PAIRS, found as i64);
 }
 
 /// How far the join has come: the table, the share of what is in memory, and the pairs found.

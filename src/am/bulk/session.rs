@@ -60,7 +60,8 @@ impl<F: Key> Session<F> {
         let memory = work_mem() / 2;
         let rows = most_rows(&index);
         let plan = cheapest::<F>(index.layout, distance, rows as f64);
-        let progress = Progress::start(command, target, plan.radii(), rows);
+        let tables = plan.radii().iter().filter(|&&radius| radius >= 0).count();
+        let progress = Progress::start(command, target.table, target.index, tables, rows);
         Self {
             target,
             join: Join::new(plan, memory / bytes_per_row::<F>()),
