@@ -3,7 +3,7 @@
 usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 
 From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables, none for "" (then only texts, methods, deduplication and BIG run); BIG=1 adds one of
-50 million rows (BIG_ROWS says otherwise), without rivals. Figures of parts that do not run this time stay as they were.
+50 million rows (BIG_ROWS says otherwise), without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES unless given. Figures of parts that do not run this time stay as they were.
 """
 
 import json
@@ -189,11 +189,12 @@ def main():
             figures += server.throughput(rows)
             figures += beside_the_index(server, rows, "uniform", directory)
             server.run("bulk.sql", ROWS=str(rows))
-            server.run("text_fingerprints.sql", ROWS=str(rows))
         for data in ("clusters", "zipf") if scales else ():
             rows = min(SKEWED_ROWS, max(scales))
             server.run("index.sql", ROWS=str(rows), DATA=data, RIVALS="all")
             figures += beside_the_index(server, rows, data, directory)
+        for rows in [int(rows) for rows in os.environ["TEXT_SCALES"].split()] if "TEXT_SCALES" in os.environ else scales:
+            server.run("text_fingerprints.sql", ROWS=str(rows))
         if os.environ.get("BIG"):
             server.run("index.sql", ROWS=os.environ.get("BIG_ROWS", "50000000"), DATA="uniform", RIVALS="none")
     figures += server.figures()

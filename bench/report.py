@@ -279,7 +279,7 @@ def page(results):
         parts += ["## Whole tables", bulk_table(f)]
     if f.distinct("rows", section="text fingerprints"):
         parts += ["## Fingerprints of texts: simhash and one-bit MinHash",
-                  "Texts of four clauses drawn from English verses; every tenth is a copy with one clause replaced. Each method at the distances that find 90 and 99 % of such copies. The largest run: rows that share "
+                  "Texts of four clauses drawn from English verses; every tenth is a copy that lacks a word. Each method at the distances that find 90 and 99 % of such copies. The largest run: rows that share "
                   "a block of the index, which a probe has to read."]
         for rows in f.distinct("rows", section="text fingerprints"):
             parts += [f"### {size(rows)} rows", text_fingerprints_table(f, rows)]

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use crate::config::{Config, Shingles, StopWords, Weight};
+use crate::han::is_han;
 use crate::interrupt::Interrupt;
 use crate::levels::Levels;
-use crate::stopwords::WordSet;
+use crate::stopwords::{WordSet, is_number};
 use crate::tokenize::for_each_token;
 
 /// What stands between the tokens of a shingle; no token holds it.
@@ -20,6 +21,12 @@ pub(crate) struct Occurrence<'a> {
     pub(crate) level: u32,
     /// Which of the configuration's sizes of shingles it has, counted from 0.
     pub(crate) size: usize,
+}
+
+/// Whether a token is one character that is not Han.
+fn is_letter(token: &str) -> bool {
+    let mut chars = token.chars();
+    chars.next().is_some_and(|c| !is_han(c)) && chars.next().is_none()
 }
 
 /// Cuts normalised texts into features by one configuration.
@@ -41,7 +48,7 @@ impl Featurizer {
         }
     }
 
-    /// Hands every token but the stop words to `sink`.
+    /// Hands every token but the stop words to `sink`. A single letter beside a number is none: of A4 and i7 it is half.
     pub(crate) fn for_each_token(
         &self,
         text: &str,
@@ -51,11 +58,25 @@ impl Featurizer {
     ) {
         match &self.stop_words {
             None => for_each_token(text, config.tokenizer, config.hmm, interrupt, sink),
-            Some(stop_words) => for_each_token(text, config.tokenizer, config.hmm, interrupt, &mut |token| {
-                if !stop_words.contains(token) {
-                    sink(token);
-                }
-            }),
+            Some(stop_words) => {
+                let mut waiting = String::new();
+                let mut after_number = false;
+                for_each_token(text, config.tokenizer, config.hmm, interrupt, &mut |token| {
+                    let is_number = is_number(token);
+                    if !waiting.is_empty() {
+                        if is_number {
+                            sink(&waiting);
+                        }
+                        waiting.clear();
+                    }
+                    if !stop_words.contains(token) || after_number && is_letter(token) {
+                        sink(token);
+                    } else if is_letter(token) {
+                        waiting.push_str(token);
+                    }
+                    after_number = is_number;
+                });
+            }
         }
     }
 

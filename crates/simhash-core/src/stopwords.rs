@@ -4,6 +4,12 @@ use crate::config::{NormalizeStep, NormalizeSteps, StopWords};
 use crate::counter::Counter;
 use crate::hash::feature_hash;
 use crate::normalize::normalize;
+use crate::unicode::{Properties, properties};
+
+/// Whether a token is a number: tokens end where letters and digits meet.
+pub(crate) fn is_number(token: &str) -> bool {
+    token.chars().next().is_some_and(|c| properties(c).any(Properties::NUMERIC))
+}
 
 /// A set of words, by hash.
 pub(crate) struct WordSet(Counter<u64>);
@@ -23,7 +29,8 @@ impl WordSet {
         for language in languages {
             for word in stop_words::lookup(language).unwrap_or_default() {
                 let word = normalize(word, steps, &mut || ());
-                if !word.is_empty() {
+                // The Chinese list has the digits; but of 5G and 4G the number is what tells them apart.
+                if !word.is_empty() && !is_number(&word) {
                     set.count(feature_hash(word.as_bytes()), Some(1));
                 }
             }
@@ -47,7 +54,7 @@ mod tests {
         for word in ["the", "of", "dont", "的", "我们", "什么"] {
             assert!(default.contains(word), "{word}");
         }
-        for word in ["don't", "cat", "猫", ""] {
+        for word in ["don't", "cat", "猫", "", "5", "０"] {
             assert!(!default.contains(word), "{word}");
         }
         let raw = WordSet::stop_words(StopWords::En, NormalizeSteps::NONE);

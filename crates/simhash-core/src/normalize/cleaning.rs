@@ -19,8 +19,8 @@ const ATTACHED: Properties = Properties::MARK.or(Properties::IGNORABLE);
 /// A point, and what NFKC makes one.
 const POINTS: [char; 4] = ['.', '\u{2024}', '\u{FE52}', '\u{FF0E}'];
 
-/// A semicolon, and what NFKC makes one. UAX #29 lets it stand within a number (Word_Break MidNum).
-const SEMICOLONS: [char; 4] = [';', '\u{37E}', '\u{FE54}', '\u{FF1B}'];
+/// A semicolon, and what NFKC makes one, and the bar of a fraction. UAX #29 lets them stand within a number (Word_Break MidNum).
+const SEMICOLONS: [char; 6] = [';', '\u{37E}', '\u{FE14}', '\u{FE54}', '\u{FF1B}', '\u{2044}'];
 
 /// The punctuation since the last character that was kept.
 #[derive(Clone, Copy)]
