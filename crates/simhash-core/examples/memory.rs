@@ -69,12 +69,17 @@ fn model() -> Outcome<(f64, f64)> {
     let bytes_a_term = |terms: usize| -> Outcome<f64> {
         let mut trainer = Trainer::new(&Config::default())?;
         for number in 0..terms {
-            trainer.add(&format!("w{number}"), &mut || ()).map_err(|error| format!("{error:?}"))?;
+            trainer.add(&word(number), &mut || ()).map_err(|error| format!("{error:?}"))?;
         }
         Ok(trainer.finish(None, &mut || ()).as_bytes().len() as f64 / terms as f64)
     };
     let (a, b) = (bytes_a_term(FIRST)?, bytes_a_term(LAST)?);
     Ok((a.min(b), a.max(b)))
+}
+
+/// A word of letters: a digit would end a token.
+fn word(number: usize) -> String {
+    number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
 fn main() -> Outcome<()> {
@@ -83,8 +88,8 @@ fn main() -> Outcome<()> {
         Some("bloom") => exact(Exact::Bloom)?,
         Some("trie") => exact(Exact::Trie)?,
         Some("near") => near()?,
-        Some("terms") => training(|number| format!("w{number}"))?,
-        Some("pairs") => training(|number| format!("w{} w{}", number / TERMS, number % TERMS))?,
+        Some("terms") => training(|number| word(number))?,
+        Some("pairs") => training(|number| format!("{} {}", word(number / TERMS), word(number % TERMS)))?,
         Some("model") => model()?,
         _ => return Err("usage: memory hash|bloom|trie|near|terms|pairs|model".into()),
     };
