@@ -88,7 +88,7 @@ fn main() -> Outcome<()> {
         Some("bloom") => exact(Exact::Bloom)?,
         Some("trie") => exact(Exact::Trie)?,
         Some("near") => near()?,
-        Some("terms") => training(|number| word(number))?,
+        Some("terms") => training(word)?,
         Some("pairs") => training(|number| format!("{} {}", word(number / TERMS), word(number % TERMS)))?,
         Some("model") => model()?,
         _ => return Err("usage: memory hash|bloom|trie|near|terms|pairs|model".into()),
