@@ -69,7 +69,8 @@ pub fn raise_invalid_text(type_name: &str, value: &str, hint: &str) -> ! {
 pub fn shown(text: &CStr) -> Cow<'_, str> {
     memory::prepare();
     if encoding_is(pg_sys::pg_enc::PG_UTF8) || encoding_is(pg_sys::pg_enc::PG_SQL_ASCII) {
-        return text.to_string_lossy();
+        // The check of the whole at once is many times as fast as one that looks for what is wrong.
+        return text.to_str().map_or_else(|_| text.to_string_lossy(), Cow::Borrowed);
     }
     // SAFETY: what is converted outlives the message that quotes it.
     Cow::Borrowed(unsafe { server_to_utf8(text.to_bytes()) })

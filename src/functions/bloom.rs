@@ -156,9 +156,10 @@ fn bloom_agg_combine(state: Internal, other: Internal, fcinfo: pg_sys::FunctionC
     returned(Some(state))
 }
 
+/// As bytea, which is laid out as a filter is.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_agg_serialize(state: Internal) -> Vec<u8> {
-    given(state).map_or_else(Vec::new, |state| state.filter().to_bytes())
+fn bloom_agg_serialize(state: Internal) -> Option<BloomFilter<'static>> {
+    given(state).map(|state| state.filter())
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -4,12 +4,14 @@
 //! each), all little-endian, then the bits. In text: `m=80,k=3,count=2,bits=00ff...`; as bytea the bytes on disk.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 use pgrx::{FromDatum, Internal, IntoDatum, PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sets::bloom::Shape;
 
-use super::{STRETCH, by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes};
+use super::{
+    Output, STRETCH, by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes,
+};
 use crate::error::{raise, raise_invalid_text, shown};
 use crate::memory;
 
@@ -131,10 +133,6 @@ impl<'a> BloomFilter<'a> {
         header
     }
 
-    pub fn to_bytes(&self) -> Vec<u8> {
-        [&self.header(), &*self.bits].concat()
-    }
-
     fn parse(text: &str) -> Option<BloomFilter<'static>> {
         let mut parts = text.trim().splitn(4, ',');
         let mut part = |name: &str| parts.next()?.trim().strip_prefix(name)?.strip_prefix('=');
@@ -199,16 +197,16 @@ fn bloom_filter_in(text: &CStr) -> BloomFilter<'static> {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_filter_out(filter: BloomFilter<'_>) -> CString {
+fn bloom_filter_out(filter: BloomFilter<'_>) -> Output {
     let mut text = format!("m={},k={},count={},bits=", filter.shape.bits, filter.shape.hashes, filter.count)
         .into_bytes();
     let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
-    text.reserve_exact(2 * filter.bits.len() + 1);
+    text.reserve_exact(2 * filter.bits.len());
     for stretch in filter.bits.chunks(STRETCH / 8) {
         pgrx::check_for_interrupts!();
         text.extend(stretch.iter().flat_map(|&byte| [hex(byte >> 4), hex(byte & 15)]));
     }
-    CString::new(text).unwrap_or_default()
+    Output::new(&text)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -216,9 +214,10 @@ fn bloom_filter_recv(buffer: Internal) -> BloomFilter<'static> {
     from_bytea(receive_rest(message_buffer(buffer)))
 }
 
+/// As bytea, which is laid out as a filter is.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_filter_send(filter: BloomFilter<'_>) -> Vec<u8> {
-    filter.to_bytes()
+fn bloom_filter_send(filter: BloomFilter<'_>) -> BloomFilter<'_> {
+    filter
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -129,20 +129,59 @@ pub const STRETCH: usize = 16 << 20;
 /// A variable-length datum of `parts` one after the other, in the current memory context.
 fn palloc_varlena(parts: &[&[u8]]) -> pg_sys::Datum {
     let size = pg_sys::VARHDRSZ + parts.iter().map(|part| part.len()).sum::<usize>();
+    let start = palloc_value(size);
+    // SAFETY: `size` fits the header; the allocation holds the header and all parts.
+    unsafe {
+        pgrx::varlena::set_varsize_4b(start.cast(), size as i32);
+        copy_to(start.add(pg_sys::VARHDRSZ), parts);
+    }
+    pg_sys::Datum::from(start)
+}
+
+/// What an output function returns: a palloc'd cstring.
+struct Output(pg_sys::Datum);
+
+sql_type!(Output, "cstring");
+
+impl Output {
+    /// `text` must have no NUL.
+    fn new(text: &[u8]) -> Self {
+        let start = palloc_value(text.len() + 1);
+        // SAFETY: the allocation holds the text and its end.
+        unsafe { copy_to(start, &[text, &[0]]) };
+        Output(pg_sys::Datum::from(start))
+    }
+}
+
+// SAFETY: the datum is a cstring in the memory context of the call.
+unsafe impl pgrx::callconv::BoxRet for Output {
+    unsafe fn box_into<'fcx>(self, fcinfo: &mut pgrx::callconv::FcInfo<'fcx>) -> pgrx::datum::Datum<'fcx> {
+        // SAFETY: as above.
+        unsafe { fcinfo.return_raw_datum(self.0) }
+    }
+}
+
+/// Room for a value, or ERROR 54000 where PostgreSQL allows none so large.
+fn palloc_value(size: usize) -> *mut u8 {
     if size > LARGEST_VALUE {
         raise_too_large(&format!("a result of {size} bytes is too large"))
     }
-    // SAFETY: `size` is within what palloc gives and fits the header; the allocation holds the header and all parts.
-    unsafe {
-        let start = pg_sys::palloc(size) as *mut u8;
-        pgrx::varlena::set_varsize_4b(start.cast(), size as i32);
-        let mut place = start.add(pg_sys::VARHDRSZ);
-        for part in parts.iter().flat_map(|part| part.chunks(STRETCH)) {
-            pgrx::check_for_interrupts!();
+    // SAFETY: the size is within what palloc gives; it raises an error where there is no memory.
+    unsafe { pg_sys::palloc(size) }.cast()
+}
+
+/// Copies `parts` one after the other, with checks for interrupts.
+///
+/// # Safety
+/// All of them fit at `place`.
+unsafe fn copy_to(mut place: *mut u8, parts: &[&[u8]]) {
+    for part in parts.iter().flat_map(|part| part.chunks(STRETCH)) {
+        pgrx::check_for_interrupts!();
+        // SAFETY: as above.
+        unsafe {
             std::ptr::copy_nonoverlapping(part.as_ptr(), place, part.len());
             place = place.add(part.len());
         }
-        pg_sys::Datum::from(start)
     }
 }
 
