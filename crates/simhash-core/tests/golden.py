@@ -23,7 +23,7 @@ DEFAULT_STEPS = ["nfkc", "lower", "simplified", "punctuation", "space"]
 
 def normalize_ascii(text):
     text = text.lower()
-    text = re.sub(r"(?<=[a-z])[.'](?=[a-z])|(?<=[0-9])[,'](?=[0-9])|(?<=[a-z0-9])_+(?=[a-z0-9])", "", text)
+    text = re.sub(r"(?<=[a-z])[.'](?=[a-z])|(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))|(?<=[a-z0-9])_+(?=[a-z0-9])", "", text)
     return " ".join(re.findall(r"[a-z0-9]+(?:(?<=[0-9])[.](?=[0-9])[a-z0-9]+)*", text))
 
 

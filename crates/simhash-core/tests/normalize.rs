@@ -100,6 +100,11 @@ fn is_attached(c: char) -> bool {
     format!("!{c}").split_word_bounds().count() == 1
 }
 
+/// Holds letters and digits together by UAX #29, such as the underscore.
+fn is_connector(c: &str) -> bool {
+    format!("a{c}1").split_word_bounds().count() == 1
+}
+
 /// Drops punctuation from a stretch without white space.
 fn drop_punctuation(stretch: &str) -> String {
     let boundaries: Vec<usize> = stretch.split_word_bound_indices().map(|(at, _)| at).collect();
@@ -120,8 +125,13 @@ fn drop_punctuation(stretch: &str) -> String {
             parts |= is_invisible(c);
         } else {
             if let (true, Some((base, end))) = (gap, last) {
-                let parted = boundaries.iter().any(|&boundary| boundary >= end && boundary <= at);
-                let is_point = dropped.chars().count() == 1 && dropped.nfkc().eq(".".chars()) && !parts;
+                let mut parted = boundaries.iter().any(|&boundary| boundary >= end && boundary <= at);
+                let single = dropped.chars().count() == 1;
+                let is_point = single && dropped.nfkc().eq(".".chars()) && !parts;
+                if single && is_digit(base) && is_digit(c) && !is_connector(&dropped) {
+                    let after = stretch[at..].chars().filter(|&c| !is_attached(c));
+                    parted |= after.take_while(|&c| is_digit(c) && !is_punctuation(c)).count() != 3;
+                }
                 if is_point && is_digit(base) && is_digit(c) {
                     out.push_str(&dropped);
                 } else if (parted || parts || composes(c)) && !is_han(base) && !is_han(c) {
@@ -221,6 +231,10 @@ fn examples() {
         ("a\u{0}b\u{1F}c", "a b c"),
         ("שלום, עולם! ג'ירף", "שלום עולם גירף"),
         ("1/2 ½ ﬁn №5", "1 2 1 2 fin no5"),
+        ("1,000,000 1,5 10,25km 1,000km", "1000000 1 5 10 25km 1000km"),
+        ("1,2,3 1，2，3 1,2345 1,23,456 1,,000", "1 2 3 1 2 3 1 2345 1 23456 1 000"),
+        ("6'10 1'000 1’000.5 1,000,00", "6 10 1000 1000.5 1000 00"),
+        ("١٬٠٠٠ ٣٬٥ 1，０００", "١٠٠٠ ٣ ٥ 1000"),
     ] {
         assert_eq!(default(text), expected, "{text:?}");
     }

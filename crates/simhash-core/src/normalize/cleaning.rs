@@ -3,10 +3,11 @@
 //! Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and `bar` in
 //! `foo/bar`, but not in `don't` or `snake_case`; and never beside a Han character, because Han text
 //! has no spaces. A colon always holds words apart (`iOS：Android`), a semicolon numbers; a point between two digits
-//! stays: `3.14` is not `314`. For the same reason white space between two Han characters is dropped: a line break there, or the
-//! spaces of a justified or wrapped text, part no words. A combining mark or an invisible character on dropped punctuation, on white space or at the start
-//! of the text goes too. A dropped symbol that UAX #29 takes for a letter (Ⓐ) and an invisible
-//! character beside punctuation always leave a space.
+//! stays: `3.14` is not `314`. A comma or an apostrophe between two digits leaves nothing before exactly three digits
+//! (`1,000`), else a space (`1,5`, `6'10`). As Han text has no spaces, white space between two Han characters is
+//! dropped: a line break there, or the spaces of a justified or wrapped text, part no words. A combining mark or an
+//! invisible character on dropped punctuation, on white space or at the start of the text goes too. A dropped symbol
+//! that UAX #29 takes for a letter (Ⓐ) and an invisible character beside punctuation always leave a space.
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::lazy::Lazy;
@@ -21,6 +22,17 @@ const POINTS: [char; 4] = ['.', '\u{2024}', '\u{FE52}', '\u{FF0E}'];
 
 /// A semicolon, and what NFKC makes one, and the bar of a fraction. UAX #29 lets them stand within a number (Word_Break MidNum).
 const SEMICOLONS: [char; 6] = [';', '\u{37E}', '\u{FE14}', '\u{FE54}', '\u{FF1B}', '\u{2044}'];
+
+/// The digits since a comma that left nothing: if they turn out to be other than three, it leaves a space after all.
+struct Group {
+    /// Where in the clean text the comma stood.
+    start: usize,
+    digits: usize,
+}
+
+impl Group {
+    const DIGITS: usize = 3;
+}
 
 /// The punctuation since the last character that was kept.
 #[derive(Clone, Copy)]
@@ -44,6 +56,8 @@ pub(super) struct Cleaner<'a> {
     /// Whether the last character written, marks aside, is Han.
     after_han: bool,
     gap: Option<Gap>,
+    /// The group of digits that the text so far ends with.
+    group: Option<Group>,
     /// White space was met and not written yet.
     pending_space: bool,
     /// What comes now and is attached has nothing to stand on.
@@ -63,6 +77,7 @@ impl<'a> Cleaner<'a> {
             last: None,
             after_han: false,
             gap: None,
+            group: None,
             pending_space: false,
             orphans: true,
         }
@@ -90,6 +105,7 @@ impl<'a> Cleaner<'a> {
     }
 
     fn push_white(&mut self, c: char) {
+        self.end_group();
         if self.space {
             self.pending_space = true;
         } else {
@@ -108,6 +124,9 @@ impl<'a> Cleaner<'a> {
         self.out.push(c);
         self.orphans = false;
         if !set.any(Properties::EXTENDS) {
+            if self.group.is_some() {
+                self.extend_group(usize::from(set.any(Properties::NUMERIC)), 1);
+            }
             self.last = Some(set);
             self.after_han = set.any(Properties::HAN);
         }
@@ -119,6 +138,7 @@ impl<'a> Cleaner<'a> {
         if self.pending_space || self.gap.is_some() {
             self.close_gap(HAN);
         }
+        self.end_group();
         self.out.push_str(han);
         self.orphans = false;
         self.last = Some(HAN);
@@ -135,8 +155,13 @@ impl<'a> Cleaner<'a> {
 
     /// Writes the space, if any, between the last kept character and one with the properties `next`.
     fn close_gap(&mut self, next: Properties) {
+        self.end_group();
         let held_apart = match (self.gap.take(), self.last) {
             (Some(gap), Some(last)) if gap.is_point(last, next) => return self.out.push(gap.c),
+            (Some(gap), Some(last)) if gap.groups(last, next) => {
+                self.group = Some(Group { start: self.out.len(), digits: 0 });
+                false
+            }
             (Some(gap), Some(last)) => !gap.vanishes(last, next),
             _ => false,
         };
@@ -147,6 +172,27 @@ impl<'a> Cleaner<'a> {
         }
     }
 
+    /// The group goes on with the first `digits` of the `length` characters that were pushed.
+    #[cold]
+    fn extend_group(&mut self, digits: usize, length: usize) {
+        if let Some(group) = &mut self.group {
+            group.digits += digits;
+            // What comes after one digit too many would only be moved.
+            if digits < length || group.digits > Group::DIGITS {
+                self.end_group();
+            }
+        }
+    }
+
+    #[inline]
+    fn end_group(&mut self) {
+        if let Some(group) = self.group.take()
+            && group.digits != Group::DIGITS
+        {
+            self.out.insert(group.start, ' ');
+        }
+    }
+
     fn push_space(&mut self) {
         if !self.out.is_empty() {
             self.out.push(' ');
@@ -154,7 +200,8 @@ impl<'a> Cleaner<'a> {
     }
 
     /// The text is over: what is pending is not written.
-    pub(super) fn finish(self) {
+    pub(super) fn finish(mut self) {
+        self.end_group();
         if self.lower {
             self.out.make_ascii_lowercase();
         }
@@ -176,7 +223,11 @@ impl<'a> Cleaner<'a> {
                 if self.pending_space || self.gap.is_some() {
                     self.close_gap(properties(char::from(bytes[at])));
                 }
-                self.out.push_str(&text[at..at + length]);
+                let words = &text[at..at + length];
+                self.out.push_str(words);
+                if self.group.is_some() {
+                    self.extend_group(words.bytes().take_while(u8::is_ascii_digit).count(), length);
+                }
                 at += length;
                 self.last = Some(properties(char::from(bytes[at - 1])));
                 self.after_han = false;
@@ -209,6 +260,14 @@ impl Gap {
             && next.any(Properties::NUMERIC)
     }
 
+    /// Whether it may stand between the digits of a number, as a comma may.
+    fn groups(&self, last: Properties, next: Properties) -> bool {
+        self.single
+            && self.common.any(Properties::MID_NUMBER)
+            && last.any(Properties::NUMERIC)
+            && next.any(Properties::NUMERIC)
+    }
+
     /// Whether the text closes up over the gap: no word boundary lies in it, or it lies beside Han.
     fn vanishes(self, last: Properties, next: Properties) -> bool {
         if last.or(next).any(Properties::HAN) {
@@ -221,7 +280,6 @@ impl Gap {
         let both = |kind: Properties| last.any(kind) && next.any(kind);
         let holds = |mid: Properties, kind: Properties| self.single && self.common.any(mid) && both(kind);
         holds(Properties::MID_LETTER, Properties::LETTER)
-            || holds(Properties::MID_NUMBER, Properties::NUMERIC)
             || holds(Properties::MID_HEBREW, Properties::HEBREW)
             || self.common.any(Properties::EXTENDER) && both(Properties::EXTENDABLE)
     }

@@ -205,6 +205,7 @@ pub fn text() -> impl Strategy<Value = String> {
         1 => any::<char>().prop_map(String::from),
         1 => "[a-zA-Z0-9]{1,12}",
         1 => "[\u{4E00}-\u{9FFF}]{1,6}",
+        1 => "([0-9１٣]{1,4}[,，’\u{301}]{0,1}){1,4}",
         1 => "([\u{4E00}-\u{4E20}國]{1,3}[，。“（…、 \u{301}\u{3099}]{0,3}){1,4}",
     ];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
@@ -212,7 +213,12 @@ pub fn text() -> impl Strategy<Value = String> {
 
 /// ASCII only.
 pub fn ascii_text() -> impl Strategy<Value = String> {
-    prop_oneof!["[ -~\n\t]{0,80}", "[a-zA-Z .,']{0,80}", "([a-zA-Z0-9]{1,10}[ .,_:;'-]{1,2}){0,12}"]
+    prop_oneof![
+        "[ -~\n\t]{0,80}",
+        "[a-zA-Z .,']{0,80}",
+        "([a-zA-Z0-9]{1,10}[ .,_:;'-]{1,2}){0,12}",
+        "([0-9]{1,4}[.,'_]){0,8}[0-9a-z ]{0,4}"
+    ]
 }
 
 /// Any set of steps without `html`.
