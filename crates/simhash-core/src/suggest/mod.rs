@@ -1,0 +1,144 @@
+//! Which distance for a table without labels: what chance brings near, what is found near, and where copies end.
+//!
+//! Chance. The distances of pairs of random rows are counted. Their tail is fitted by a binomial distribution whose bits
+//! agree with each other more than independent ones do: ln p(d) = ln C(bits, d) + a + b d + c d^2, the multiplicative
+//! binomial (Altham 1978), from the least distance at which the counts still follow it, upwards. Texts share words, so
+//! c > 0; a plain binomial is wrong by orders of magnitude in the tail.
+//!
+//! Found. The neighbours of a sample of rows, by distance. What exceeds chance is meant to be true. F1 is reckoned by rows: a
+//! row's nearest neighbour stands against all that chance brings; so rows with many related ones do not outweigh the others.
+//! It has its maximum where chance takes over.
+//!
+//! Related. Texts of one kind, such as laws, are nearer to each other than chance has it and are no copies. Copies thin out
+//! with the distance or stay as many; what is merely related, like chance, grows with it. So from that maximum on the
+//! distance is lowered while the neighbours at a distance grow by more than e in bits / 16.
+
+mod chance;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+pub use chance::{Chance, pair_distances};
+pub use sample::Sample;
+
+use chance::{DEVIATIONS, SLACK, Seen, seen};
+
+/// Up to this many false neighbours a row, on average, are negligible.
+pub const NEGLIGIBLE: f64 = 0.001;
+
+/// What was counted in a table.
+#[derive(Debug, Clone)]
+pub struct Counts {
+    /// The width of the fingerprints.
+    pub bits: u32,
+    /// The table's rows.
+    pub rows: u64,
+    /// Pairs of random rows by distance: 0 to the width.
+    pub pairs: Vec<u64>,
+    /// The rows whose neighbours were looked for, and these by distance, up to where they were looked for. A neighbour counts
+    /// for each of those rows.
+    pub sampled: u64,
+    pub near: Vec<u64>,
+    /// As many distances: of those rows' nearest neighbours alone.
+    pub nearest: Vec<u64>,
+}
+
+/// One distance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    pub distance: u32,
+    /// Neighbours of a row within the distance by chance.
+    pub expected_false: f64,
+    /// Neighbours of a row within the distance, as found.
+    pub found: f64,
+    pub suggested: bool,
+}
+
+impl Row {
+    /// The share of those found that chance does not explain; none without any.
+    pub fn true_share(&self) -> Option<f64> {
+        (self.found > 0.0).then(|| (1.0 - self.expected_false / self.found).max(0.0))
+    }
+}
+
+/// How far neighbours are to be looked for: to where every other row has one by chance, and a little further, so that growth
+/// can be seen there.
+pub fn reach(chance: &Chance, bits: u32, rows: u64) -> u32 {
+    const SOME: f64 = 0.5;
+    let some = (0..bits / 2).find(|&distance| chance.neighbours(distance, rows) >= SOME);
+    (some.unwrap_or(bits / 2) + bits / 32 + 2).min(bits / 2)
+}
+
+/// A row for each distance up to which neighbours were looked for, one of them suggested.
+pub fn suggest(counts: &Counts) -> Vec<Row> {
+    let among = counts.sampled as f64 * counts.rows.saturating_sub(1) as f64;
+    let seen = seen(counts.bits, &counts.pairs, &counts.near, among);
+    let chance = Chance::fit(counts.bits, &seen);
+    let mut found = 0;
+    let mut rows: Vec<Row> = (0..counts.near.len())
+        .map(|d| {
+            found += counts.near[d];
+            Row {
+                distance: d as u32,
+                expected_false: chance.neighbours(d as u32, counts.rows),
+                found: if counts.sampled > 0 { found as f64 / counts.sampled as f64 } else { 0.0 },
+                suggested: false,
+            }
+        })
+        .collect();
+    let best = best_f1(&chance, &seen[..rows.len()], &counts.nearest)
+        .map(|best| before_growth(counts.bits, &seen[..rows.len()], best));
+    let suggested =
+        best.unwrap_or_else(|| rows.iter().rposition(|row| row.expected_false <= NEGLIGIBLE).unwrap_or(0));
+    if let Some(row) = rows.get_mut(suggested) {
+        row.suggested = true;
+    }
+    rows
+}
+
+/// The distance of the best F1 by rows, every nearest neighbour being true that chance does not explain; `None` unless more
+/// neighbours were found than by chance.
+fn best_f1(chance: &Chance, seen: &[Seen], nearest: &[u64]) -> Option<usize> {
+    let by_chance = |d: usize| chance.at(d) * seen[d].among;
+    let below = 0..chance.from.min(seen.len()).min(nearest.len());
+    let expected: f64 = below.clone().map(by_chance).sum();
+    let neighbours: f64 = seen[below.clone()].iter().map(|s| s.count).sum();
+    if neighbours < expected + DEVIATIONS * expected.sqrt() + SLACK {
+        return None;
+    }
+    let (mut truly, mut found) = (0.0, 0.0);
+    let sums: Vec<(f64, f64)> = below
+        .map(|d| {
+            truly += (nearest[d] as f64 - by_chance(d)).max(0.0);
+            found += nearest[d] as f64;
+            (truly, found)
+        })
+        .collect();
+    let f1 = |&(true_within, within): &(f64, f64)| 2.0 * true_within / (within + truly);
+    // The least distance of several: where nothing more is found, a larger one only takes in chance.
+    (0..sums.len()).reduce(|best, d| if f1(&sums[d]) > f1(&sums[best]) { d } else { best })
+}
+
+/// The greatest distance up to `best` around which neighbours do not grow by more than e in bits / 16; where they grow all
+/// the way, that of the least growth. Counts too small to tell do not grow.
+fn before_growth(bits: u32, seen: &[Seen], best: usize) -> usize {
+    let half = (bits / 32).max(1) as usize;
+    // What is counted around distances half of bits / 16 below and above.
+    let around = |d: usize| seen[d - 1..=d + 1].iter().map(|s| s.count).sum::<f64>();
+    let e = std::f64::consts::E;
+    let grows = |low: f64, high: f64| high > e * low + DEVIATIONS * (high + e * e * low).sqrt();
+    let (first, last) = (half + 1, seen.len().saturating_sub(half + 2));
+    let mut least: Option<(f64, usize)> = None;
+    for d in (first..=best.min(last)).rev() {
+        let (low, high) = (around(d - half), around(d + half));
+        if !grows(low, high) {
+            // Beyond the last distance that can be told nothing speaks against the best.
+            return if d == last { best } else { d };
+        }
+        let growth = high / (low + 1.0);
+        if least.is_none_or(|(known, _)| growth < known) {
+            least = Some((growth, d));
+        }
+    }
+    least.map_or(best, |(_, d)| d)
+}

@@ -1,0 +1,240 @@
+//! Tables made up, of which is known what is a copy.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::search::Key;
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn wide(&mut self) -> u128 {
+        u128::from(self.next()) << 64 | u128::from(self.next())
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// Rows of a table, and the origin of each.
+struct Table<F> {
+    fingerprints: Vec<F>,
+    origins: Vec<usize>,
+}
+
+impl<F: Key> Table<F> {
+    /// So many rows, of which every `each`-th is a copy of another with up to `edits` bits changed.
+    fn with_copies(rows: usize, each: usize, edits: u64, random: &mut Random) -> Self {
+        let mut table = Table { fingerprints: Vec::<F>::new(), origins: Vec::new() };
+        for i in 0..rows {
+            if i % each == 1 {
+                let changed = (0..random.below(edits + 1)).fold(table.fingerprints[i - 1], |f, _| {
+                    f ^ F::bit(random.below(u64::from(F::BITS)) as u32)
+                });
+                table.fingerprints.push(changed);
+                table.origins.push(i - 1);
+            } else {
+                table.fingerprints.push(F::from_u128(random.wide()));
+                table.origins.push(i);
+            }
+        }
+        table
+    }
+
+    /// All there is to count, with every row's neighbours up to a distance.
+    fn counts(&self, reach: u32) -> Counts {
+        let pairs = pair_distances(&self.fingerprints, &mut || ());
+        let mut nearest = vec![0; reach as usize + 1];
+        for (i, a) in self.fingerprints.iter().enumerate() {
+            let others = self.fingerprints.iter().enumerate().filter(|(j, _)| *j != i);
+            let least = others.map(|(_, b)| a.hamming(*b)).min().unwrap_or(F::BITS);
+            nearest.get_mut(least as usize).into_iter().for_each(|count| *count += 1);
+        }
+        Counts {
+            nearest,
+            bits: F::BITS,
+            rows: self.fingerprints.len() as u64,
+            near: pairs[..=reach as usize].iter().map(|count| 2 * count).collect(),
+            pairs,
+            sampled: self.fingerprints.len() as u64,
+        }
+    }
+
+    /// F1 of every distance by the origins.
+    fn f1(&self) -> Vec<f64> {
+        let mut copies = vec![0u32; F::BITS as usize + 1];
+        let mut others = copies.clone();
+        for (i, a) in self.fingerprints.iter().enumerate() {
+            for (j, b) in self.fingerprints[..i].iter().enumerate() {
+                let kind = if self.origins[i] == self.origins[j] { &mut copies } else { &mut others };
+                kind[a.hamming(*b) as usize] += 1;
+            }
+        }
+        let all: u32 = copies.iter().sum();
+        let (mut tp, mut fp) = (0, 0);
+        let f1 = copies.iter().zip(&others).map(|(copies, others)| {
+            tp += copies;
+            fp += others;
+            f64::from(2 * tp) / f64::from(tp + fp + all)
+        });
+        f1.collect()
+    }
+}
+
+fn suggested(rows: &[Row]) -> usize {
+    let all: Vec<usize> = (0..rows.len()).filter(|&d| rows[d].suggested).collect();
+    assert_eq!(all.len(), 1, "{rows:?}");
+    all[0]
+}
+
+#[test]
+fn pairs_are_counted_one_by_one() {
+    let mut random = Random(1);
+    for rows in [0, 1, 2, 3, 8, 57] {
+        let sample: Vec<u64> = (0..rows).map(|_| random.next() & random.next()).collect();
+        let mut expected = vec![0u64; 65];
+        for i in 0..sample.len() {
+            for j in 0..i {
+                expected[(sample[i] ^ sample[j]).count_ones() as usize] += 1;
+            }
+        }
+        assert_eq!(pair_distances(&sample, &mut || ()), expected);
+    }
+}
+
+#[test]
+fn the_tail_of_independent_bits_is_that_of_the_binomial_distribution() {
+    let mut random = Random(2);
+    let sample: Vec<u64> = (0..3000).map(|_| random.next()).collect();
+    let chance = Chance::of_pairs(64, &pair_distances(&sample, &mut || ()));
+    // 4.5 million pairs hold two within 13; sums of C(64, i) / 2^64, by exact integers.
+    let choose = |n: u128, k: u128| (0..k).fold(1u128, |c, i| c * (n - i) / (i + 1));
+    for distance in [3u32, 6, 10, 13, 20] {
+        let exact = (0..=distance).map(|i| choose(64, u128::from(i)) as f64).sum::<f64>() / 64f64.exp2();
+        let fitted = chance.neighbours(distance, 2);
+        assert!((fitted / exact).ln().abs() < 0.8, "{distance}: {fitted:e}, {exact:e}");
+    }
+}
+
+#[test]
+fn bits_that_agree_with_each_other_make_a_heavier_tail_which_is_followed() {
+    // Every row draws how probable its bits are: distances vary more than by a binomial distribution.
+    let mut random = Random(3);
+    let draw = |random: &mut Random| {
+        let of_256 = 128 + random.below(80);
+        (0..64).fold(0u64, |bits, i| bits | u64::from(random.below(256) < of_256) << i)
+    };
+    let all: Vec<u64> = (0..12_000).map(|_| draw(&mut random)).collect();
+    let every = pair_distances(&all, &mut || ());
+    let chance = Chance::of_pairs(64, &pair_distances(&all[..2000], &mut || ()));
+    let pairs = every.iter().sum::<u64>() as f64;
+    for distance in 10..25 {
+        let truth = every[..=distance].iter().sum::<u64>() as f64 / pairs;
+        let fitted = chance.neighbours(distance as u32, 2);
+        assert!((fitted / truth).ln().abs() < 0.5, "{distance}: {fitted:e}, {truth:e}");
+    }
+}
+
+#[test]
+fn copies_are_told_from_chance() {
+    let mut random = Random(4);
+    for (each, edits) in [(2, 3), (3, 6), (10, 4), (50, 8)] {
+        let table = Table::<u64>::with_copies(3000, each, edits, &mut random);
+        let f1 = table.f1();
+        let best = f1.iter().copied().fold(0.0, f64::max);
+        let at = suggested(&suggest(&table.counts(24)));
+        assert!(f1[at] > best - 0.02, "every {each}-th, {edits} edits: {} at {at} of {best}", f1[at]);
+        let table = Table::<u128>::with_copies(2000, each, 3 * edits, &mut random);
+        let f1 = table.f1();
+        let best = f1.iter().copied().fold(0.0, f64::max);
+        let at = suggested(&suggest(&table.counts(50)));
+        assert!(f1[at] > best - 0.02, "128 bits, every {each}-th: {} at {at} of {best}", f1[at]);
+    }
+}
+
+#[test]
+fn without_copies_the_greatest_distance_that_takes_in_next_to_nothing_is_suggested() {
+    let mut random = Random(5);
+    let table = Table::<u64>::with_copies(3000, usize::MAX, 0, &mut random);
+    let rows = suggest(&table.counts(24));
+    let at = suggested(&rows);
+    assert!(rows[at].expected_false <= NEGLIGIBLE && rows[at + 1].expected_false > NEGLIGIBLE);
+    assert!((9..=12).contains(&at), "{at}");
+}
+
+#[test]
+fn what_grows_with_the_distance_is_related_and_no_copy() {
+    // Copies: 40 at each distance up to 16; related pairs: 2 at 12, half as many more with each bit. Chance is far away.
+    let pairs = (0..=128).map(|d: i32| {
+        let copies = if d <= 16 { 40.0 } else { 0.0 };
+        let related = if (12..48).contains(&d) { 2.0 * 1.5f64.powi(d - 12) } else { 0.0 };
+        let chance = 1e9 * (-f64::from((d - 64) * (d - 64)) / 64.0).exp();
+        (copies + related + chance) as u64
+    });
+    let pairs: Vec<u64> = pairs.collect();
+    let near = pairs[..=40].to_vec();
+    let rows =
+        suggest(&Counts { bits: 128, rows: 100_000, sampled: 1000, nearest: near.clone(), near, pairs });
+    assert!((12..=20).contains(&suggested(&rows)), "{rows:?}");
+}
+
+#[test]
+fn a_table_of_equal_rows_gets_distance_0() {
+    for rows in [4, 5, 100] {
+        let table = Table { fingerprints: vec![7u64; rows], origins: vec![0; rows] };
+        let rows = suggest(&table.counts(16));
+        assert_eq!(suggested(&rows), 0);
+        assert!(rows[0].true_share() > Some(0.99));
+    }
+}
+
+#[test]
+fn an_empty_table_has_an_answer() {
+    let rows = suggest(&Counts {
+        bits: 64,
+        rows: 0,
+        pairs: vec![0; 65],
+        sampled: 0,
+        near: vec![0; 17],
+        nearest: vec![0; 17],
+    });
+    assert_eq!(suggested(&rows), 16);
+    assert!(
+        rows.iter().all(|row| row.found == 0.0 && row.expected_false == 0.0 && row.true_share().is_none())
+    );
+}
+
+proptest! {
+    #[test]
+    fn whatever_was_counted_there_is_one_suggestion_and_no_nonsense(
+        bits in prop_oneof![Just(64u32), Just(128)],
+        rows in prop_oneof![0u64..50, 0..u64::MAX],
+        sampled in prop_oneof![0u64..50, 0u64..1 << 40],
+        reach in 0usize..65,
+        counts in proptest::collection::vec(prop_oneof![Just(0u64), 0u64..20, 0u64..1 << 40], 194),
+    ) {
+        let pairs = counts[..=bits as usize].to_vec();
+        let near = counts[129..=129 + reach.min(64)].to_vec();
+        let nearest = counts[64..64 + near.len()].to_vec();
+        let answer = suggest(&Counts { bits, rows, pairs, sampled, near: near.clone(), nearest });
+        prop_assert_eq!(answer.len(), near.len());
+        suggested(&answer);
+        for (i, row) in answer.iter().enumerate() {
+            prop_assert!(row.expected_false.is_finite() && row.expected_false >= 0.0 && row.found.is_finite());
+            prop_assert!(row.true_share().is_none_or(|share| (0.0..=1.0).contains(&share)));
+            if let Some(before) = i.checked_sub(1).map(|j| answer[j]) {
+                prop_assert!(row.expected_false >= before.expected_false && row.found >= before.found);
+            }
+        }
+    }
+}
