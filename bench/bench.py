@@ -172,9 +172,14 @@ def machine(server):
     }
 
 
+def sizes(variable, otherwise):
+    """Numbers of rows, as the environment may say."""
+    return [int(rows) for rows in os.environ[variable].split()] if variable in os.environ else otherwise
+
+
 def main():
     server = Server(*sys.argv[1:3])
-    scales = [int(rows) for rows in os.environ.get("SCALES", "1000000 10000000").split()]
+    scales = sizes("SCALES", [1_000_000, 10_000_000])
     figures = [*core_figures(), *dictionary_figures(), *memory_figures()]
     with tempfile.TemporaryDirectory() as directory:
         server.run("fingerprints.sql")
@@ -193,7 +198,7 @@ def main():
             rows = min(SKEWED_ROWS, max(scales))
             server.run("index.sql", ROWS=str(rows), DATA=data, RIVALS="all")
             figures += beside_the_index(server, rows, data, directory)
-        for rows in [int(rows) for rows in os.environ["TEXT_SCALES"].split()] if "TEXT_SCALES" in os.environ else scales:
+        for rows in sizes("TEXT_SCALES", scales):
             server.run("text_fingerprints.sql", ROWS=str(rows))
         if os.environ.get("BIG"):
             server.run("index.sql", ROWS=os.environ.get("BIG_ROWS", "50000000"), DATA="uniform", RIVALS="none")

@@ -109,7 +109,8 @@ def texts(path):
         bodies = [body for text_kind, body in pairs if text_kind == kind]
         for name, make in (("Python simhash", python_simhash), ("datasketch MinHash(128), update", datasketch_update),
                            ("datasketch MinHash(128), update_batch", datasketch_batch),
-                           ("rensa RMinHash(128)", rensa_minhash), ("rensa CMinHash(128)", rensa_cminhash), ("jieba (Python), words alone", python_jieba)):
+                           ("rensa RMinHash(128)", rensa("RMinHash")), ("rensa CMinHash(128)", rensa("CMinHash")),
+                           ("jieba (Python), words alone", python_jieba)):
             if name.startswith("jieba") and kind.startswith("en"):
                 continue
             try:
@@ -149,24 +150,17 @@ def datasketch_batch():
     return lambda text: MinHash(num_perm=128).update_batch(five_shingles(text))
 
 
-def rensa_minhash():
-    from rensa import RMinHash
+def rensa(kind):
+    def make():
+        import rensa
 
-    def work(text):
-        signature = RMinHash(num_perm=128, seed=42)
-        signature.update([shingle.decode() for shingle in five_shingles(text)])
+        def work(text):
+            signature = getattr(rensa, kind)(num_perm=128, seed=42)
+            signature.update([shingle.decode() for shingle in five_shingles(text)])
 
-    return work
+        return work
 
-
-def rensa_cminhash():
-    from rensa import CMinHash
-
-    def work(text):
-        signature = CMinHash(num_perm=128, seed=42)
-        signature.update([shingle.decode() for shingle in five_shingles(text)])
-
-    return work
+    return make
 
 
 def python_jieba():

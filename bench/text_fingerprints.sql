@@ -1,10 +1,10 @@
--- Fingerprints of texts in the index: simhash beside one-bit MinHash of word pairs. How even they spread, what queries and all pairs
--- take, at the same recall.
+-- Fingerprints of texts in the index: simhash beside one-bit MinHash of word pairs. How even they spread, what queries and
+-- all pairs take, at the same recall.
 --
--- ROWS (1,000,000 unless set in the environment) texts of four clauses drawn at random from the shipped English verses; every tenth is a copy of
--- the one before it that lacks a word within. Distances are those that find
--- 90 % and 99 % of a sample of such copies, for each method its own. Medians and 99th percentiles of 1000 queries (200 where slow), the query's fingerprint read by
--- its row's key, warm; half of them copies.
+-- ROWS (1,000,000 unless set in the environment) texts of four clauses drawn at random from the shipped English verses; every
+-- tenth is a copy of the one before it that lacks a word within. Distances are those that find 90 % and 99 % of a sample of
+-- such copies, for each method its own. Medians and 99th percentiles of 1,000 queries (200 where slow), warm, each planned
+-- anew as EXECUTE in PL/pgSQL does, the fingerprint read by its row's key; half of them ask for copies.
 
 \set ON_ERROR_STOP on
 \pset footer off
@@ -12,7 +12,6 @@
 \if :{?rows} \else \set rows 1000000 \endif
 SET client_min_messages = warning;
 SET maintenance_work_mem = '2GB';
-SET max_parallel_workers_per_gather = 0;
 CREATE EXTENSION IF NOT EXISTS pg_simhash;
 CREATE TABLE IF NOT EXISTS bench_result (section text, data text, rows bigint, contender text, metric text, value float8);
 DROP SCHEMA IF EXISTS bench_text CASCADE;
@@ -39,8 +38,8 @@ FROM pick, LATERAL (SELECT a.body || ', ' || b.body || ', ' || CASE WHEN origina
 VACUUM ANALYZE text;
 ALTER TABLE text ADD PRIMARY KEY (id);
 
-CREATE TABLE method (name text, col text, bits int);
-INSERT INTO method VALUES ('simhash128', 's', 128), ('minhash128, word pairs', 'm', 128), ('minhash64, word pairs', 'm64', 64);
+CREATE TABLE method (name text, col text);
+INSERT INTO method VALUES ('simhash128', 's'), ('minhash128, word pairs', 'm'), ('minhash64, word pairs', 'm64');
 CREATE TABLE distance (name text, share float8, distance int);
 SELECT format($$INSERT INTO distance SELECT %L, share, percentile_disc(share) WITHIN GROUP (ORDER BY hamming(a.%2$I, b.%2$I))
   FROM text a JOIN text b ON a.original = b.id, unnest('{0.9,0.99}'::float8[]) share WHERE a.id %% 1000 = 0 GROUP BY share$$, name, col) FROM method \gexec

@@ -179,8 +179,25 @@ mod tests {
     use super::*;
     use crate::experiments::settings::Summary;
 
-    #[test]
-    fn decisions_count_the_three_upper_bands() {
+    fn sample(corpus: &str, pairs: [usize; 4]) -> Sample {
+        Sample {
+            corpus: corpus.into(),
+            language: crate::corpus::Language::Chinese,
+            length: crate::corpus::Length::Long,
+            shipped: true,
+            seed: 0,
+            version: String::new(),
+            documents: 0,
+            groups: 0,
+            trained: 0,
+            median: 0,
+            pairs,
+            others: 1000,
+            unlabelled: 0,
+        }
+    }
+
+    fn row(width: u32, duplicates: [Vec<u64>; 4], others: Vec<u64>, resampled: Vec<Vec<u16>>) -> Row {
         let summary = Summary {
             f1_published: 0.0,
             best: 0,
@@ -193,30 +210,14 @@ mod tests {
             recall_1e6: None,
             recall_1e5_resampled: vec![],
         };
+        Row { method: Method::default_of_simhash(), width, duplicates, others, resampled, summary }
+    }
+
+    #[test]
+    fn decisions_count_the_three_upper_bands() {
         let duplicates = [vec![5, 1, 0], vec![2, 2, 0], vec![0, 1, 0], vec![9, 9, 9]];
-        let row = Row {
-            method: Method::default_of_simhash(),
-            width: 64,
-            duplicates,
-            others: vec![0, 3, 5],
-            resampled: vec![],
-            summary,
-        };
-        let sample = Sample {
-            corpus: String::new(),
-            language: crate::corpus::Language::Chinese,
-            length: crate::corpus::Length::Long,
-            shipped: true,
-            seed: 0,
-            version: String::new(),
-            documents: 0,
-            groups: 0,
-            trained: 0,
-            median: 0,
-            pairs: [10, 10, 5, 40],
-            others: 1000,
-            unlabelled: 0,
-        };
+        let row = row(64, duplicates, vec![0, 3, 5], vec![]);
+        let sample = sample("", [10, 10, 5, 40]);
         let by_similarity = decision(&sample, &row, 1, Truths::Similar);
         assert_eq!(by_similarity, Confusion { tp: 11.0, fp: 3.0, fn_: 14.0 });
         assert_eq!(decision(&sample, &row, 1, Truths::Groups), Confusion { tp: 29.0, fp: 3.0, fn_: 36.0 });
@@ -228,44 +229,13 @@ mod tests {
     /// Two corpora with a best distance of 1 and of 2: each is measured at the other's.
     #[test]
     fn the_corpus_left_out_chooses_nothing() {
-        let sample = |corpus: &str| Sample {
-            corpus: corpus.into(),
-            language: crate::corpus::Language::Chinese,
-            length: crate::corpus::Length::Long,
-            shipped: true,
-            seed: 0,
-            version: String::new(),
-            documents: 0,
-            groups: 0,
-            trained: 0,
-            median: 0,
-            pairs: [10, 0, 0, 0],
-            others: 1000,
-            unlabelled: 0,
+        let resampled = vec![vec![0, 1000], vec![250, 500], vec![100, 300]];
+        let results = |corpus: &str, duplicates: [u64; 3], others: [u64; 3]| {
+            let duplicates = [duplicates.into(), vec![0; 3], vec![0; 3], vec![0; 3]];
+            let row = row(8, duplicates, others.into(), resampled.clone());
+            Results { sample: sample(corpus, [10, 0, 0, 0]), rows: vec![row] }
         };
-        let row = |duplicates: [u64; 3], others: [u64; 3]| Row {
-            method: Method::default_of_simhash(),
-            width: 8,
-            duplicates: [duplicates.into(), vec![0; 3], vec![0; 3], vec![0; 3]],
-            others: others.into(),
-            resampled: vec![vec![0, 1000], vec![250, 500], vec![100, 300]],
-            summary: Summary {
-                f1_published: 0.0,
-                best: 0,
-                f1: 0.0,
-                precision: 0.0,
-                recall: 0.0,
-                f1_resampled: vec![],
-                distance_1e5: None,
-                recall_1e5: None,
-                recall_1e6: None,
-                recall_1e5_resampled: vec![],
-            },
-        };
-        let results = [
-            Results { sample: sample("a"), rows: vec![row([0, 10, 0], [0, 0, 10])] },
-            Results { sample: sample("b"), rows: vec![row([0, 0, 10], [0, 0, 0])] },
-        ];
+        let results = [results("a", [0, 10, 0], [0, 0, 10]), results("b", [0, 0, 10], [0, 0, 0])];
         let corpora: Vec<&Results<Row>> = results.iter().collect();
         let combined = Combined::of(&corpora, Method::default_of_simhash(), 8).unwrap();
         let left_out = combined.left_out(Truths::Similar);
