@@ -106,6 +106,7 @@ my %calls = (
 	'an array in balls' => 'SELECT fps <@ hamming_ball(fps, 3) FROM prints',
 	'simhash_pairs' => q{SELECT count(*) FROM simhash_pairs('fps_fp', 6)},
 	'simhash_clusters' => q{SELECT count(*) FROM simhash_clusters('fps_fp', 6)},
+	'simhash_suggest' => q{SELECT count(*) FROM simhash_suggest('fps_fp')},
 	'nearest' => q{SELECT count(*) FROM (SELECT fp FROM fps ORDER BY fp <~> '0000000000000000' LIMIT 1000000) n},
 	'a wide range' => q{SELECT count(*) FROM fps WHERE fp <@ hamming_ball('0000000000000000'::fingerprint64, 30)},
 	'simhash_index_check' => q{SELECT count(*) FROM simhash_index_check('fps_fp')},

@@ -65,6 +65,7 @@ my %queries = (
 	'simhash_train' => q{SELECT simhash_train('another', 'SELECT body FROM many')},
 	'simhash_pairs' => q{SELECT count(*), sum(distance) FROM simhash_pairs('fps_fp', 3)},
 	'simhash_clusters' => q{SELECT count(*), sum(size) FROM simhash_clusters('fps_fp', 3)},
+	'simhash_suggest' => q{SELECT count(*), sum(found), sum(distance) FILTER (WHERE suggested) FROM simhash_suggest('fps_fp')},
 	'nearest' => q{SELECT sum(fp <~> '0000000000000000') FROM (SELECT fp FROM fps ORDER BY fp <~> '0000000000000000' LIMIT 300000) n},
 	'a wide range' => q{SELECT count(*) FROM fps WHERE fp <@ hamming_ball('0000000000000000'::fingerprint64, 28)},
 	'an index' => 'CREATE INDEX ON fps USING simhash (fp)',
