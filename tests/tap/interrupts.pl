@@ -6,6 +6,7 @@ use lib $FindBin::Bin;
 use SimhashTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use List::Util qw(min max);
 use Time::HiRes qw(time);
 
 my $node = new_node('main', "fsync = off\njit = off\nmax_wal_size = 8GB\nshared_preload_libraries = 'pg_simhash'\nsimhash.work_mem = '3GB'");
@@ -115,7 +116,8 @@ delete @calls{ grep { $_ ne $ENV{CALL} } keys %calls } if $ENV{CALL};
 
 # The time-out is PostgreSQL's own cancellation, and the clock runs in psql.
 my $allowed = soak() ? 0.5 : 1;
-my @points = soak() ? map { $_ / 20 } 1 .. 19 : (0.15, 0.5, 0.85);
+# At full length as many points as take a minute in all, 3 to 19: a call is cancelled halfway on the average.
+my $points = sub { my ($length) = @_; return soak() ? min(19, max(3, int(2 * 60_000 / $length))) : 3 };
 for my $name (sort keys %calls)
 {
 	my ($settings, $call) = $calls{$name} =~ /^(SET LOCAL .*?; )?(.*)$/s;
@@ -124,9 +126,10 @@ for my $name (sort keys %calls)
 	my ($length) = $output =~ /^Time: ([\d.]+) ms/m;
 	fail("$name: $error"), next unless defined $length;
 	my $worst = 0;
-	for my $point (@points)
+	my $count = $points->($length);
+	for my $point (1 .. $count)
 	{
-		my $timeout = int($length * $point) || 1;
+		my $timeout = int($length * ($point - 0.5) / $count) || 1;
 		my @late = ();
 		# What is late once may have waited for the machine.
 		for (1 .. 3)
@@ -140,7 +143,7 @@ for my $name (sort keys %calls)
 		my ($least) = sort { $a <=> $b } @late;
 		$worst = $least if $least > $worst;
 	}
-	cmp_ok($worst, '<', $allowed, sprintf('%s: %.2f s after the time-out, of %.2f s', $name, $worst, $length / 1000));
+	cmp_ok($worst, '<', $allowed, sprintf('%s: %.2f s after the time-out, at %d points of %.2f s', $name, $worst, $count, $length / 1000));
 }
 
 $node->stop;

@@ -38,8 +38,9 @@ impl Confusion {
 pub struct Distances {
     /// Of the truth's pairs, in their order.
     pub duplicates: Vec<u32>,
-    /// The number of other pairs at every distance.
+    /// The number of other pairs at every distance, and of pairs that count neither way.
     pub others: Vec<u64>,
+    pub unlabelled: Vec<u64>,
     /// The nearest others: documents and distance; complete up to `near_to`.
     near: Vec<(u32, u32, u32)>,
     near_to: Option<u32>,
@@ -90,7 +91,11 @@ impl Distances {
         let near_to = near_to.last();
         near.retain(|&(_, _, d)| near_to.is_some_and(|to| d <= to));
         let duplicates = truth.pairs.iter().map(|pair| distance(pair.a, pair.b)).collect();
-        Distances { duplicates, others, near, near_to }
+        let mut unlabelled = vec![0; others.len()];
+        for (a, later) in truth.unlabelled.iter().enumerate() {
+            later.iter().for_each(|&b| unlabelled[distance(a, b as usize) as usize] += 1);
+        }
+        Distances { duplicates, others, unlabelled, near, near_to }
     }
 
     /// At every distance, the number of duplicates of every band.
@@ -264,6 +269,7 @@ mod tests {
         assert_eq!(distances.duplicates, [1, 4, 3]);
         // Others: 0-3: 2, 0-4: 9, 1-4: 8, 2-3: 2, 2-4: 5, 3-4: 7; 1-3 does not count.
         assert_eq!(distances.others, [0, 0, 2, 0, 0, 1, 0, 1, 1, 1, 0]);
+        assert_eq!(distances.unlabelled, [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(truth.others(), distances.others.iter().sum::<u64>());
         let all = confusions(&truth, &distances, all);
         assert_eq!(all[0], Confusion { tp: 0.0, fp: 0.0, fn_: 3.0 });

@@ -22,6 +22,8 @@ pub struct Row {
     pub duplicates: [Vec<u64>; 4],
     /// Of pairs of different groups.
     pub others: Vec<u64>,
+    /// Of those that count neither way, being as similar as near-duplicates.
+    pub unlabelled: Vec<u64>,
     /// Of [`choices`]: for every distance that is kept, F1 in resamples of the groups, in thousandths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resampled: Vec<Vec<u16>>,
@@ -174,6 +176,7 @@ fn row<F: Fingerprint>(
             counts
         }),
         others: distances.others[..kept].to_vec(),
+        unlabelled: distances.unlabelled[..kept].to_vec(),
         resampled: resampled.collect(),
         summary,
     }

@@ -5,31 +5,39 @@ use crate::method::Method;
 use crate::metrics::{Confusion, deviation};
 use crate::results::{Results, Sample};
 
-/// Which pairs are to be found.
+/// Which pairs are to be found, which must not be, and in a table of how many rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Truths {
-    /// Pairs of one group with a similarity of at least 0.5.
-    Similar,
-    /// Pairs of one group.
-    Groups,
+pub struct Asked {
+    /// How many bands of similarity of the pairs of one group are to be found, from the greatest on.
+    bands: usize,
+    /// Whether pairs of different groups that are as similar as near-duplicates must not be found; else they count
+    /// neither way.
+    strict: bool,
+    /// As if the table had so many rows: each has as many duplicates as in the sample, and other rows in proportion.
+    rows: Option<u64>,
 }
 
-impl Truths {
-    /// How many bands of similarity, from the greatest on.
-    fn bands(self) -> usize {
-        match self {
-            Truths::Similar => 3,
-            Truths::Groups => 4,
-        }
+impl Asked {
+    /// Pairs of one group with a similarity of at least 0.5.
+    pub const SIMILAR: Asked = Asked { bands: 3, strict: false, rows: None };
+    /// Pairs of one group.
+    pub const GROUPS: Asked = Asked { bands: 4, ..Asked::SIMILAR };
+    /// Pairs of one group, and no others at all.
+    pub const LABELS: Asked = Asked { strict: true, ..Asked::GROUPS };
+
+    pub const fn of_rows(rows: u64) -> Asked {
+        Asked { rows: Some(rows), ..Asked::SIMILAR }
     }
 }
 
 /// A decision by a kept row at one distance.
-pub fn decision(sample: &Sample, row: &Row, distance: usize, truth: Truths) -> Confusion {
+pub fn decision(sample: &Sample, row: &Row, distance: usize, asked: Asked) -> Confusion {
     let within = |counts: &[u64]| counts.iter().take(distance + 1).sum::<u64>() as f64;
-    let tp: f64 = row.duplicates[..truth.bands()].iter().map(|counts| within(counts)).sum();
-    let all: usize = sample.pairs[..truth.bands()].iter().sum();
-    Confusion { tp, fp: within(&row.others), fn_: all as f64 - tp }
+    let tp: f64 = row.duplicates[..asked.bands].iter().map(|counts| within(counts)).sum();
+    let all: usize = sample.pairs[..asked.bands].iter().sum();
+    let fp = within(&row.others) + if asked.strict { within(&row.unlabelled) } else { 0.0 };
+    let times = asked.rows.map_or(1.0, |rows| rows as f64 / sample.documents as f64);
+    Confusion { tp, fp: times * fp, fn_: all as f64 - tp }
 }
 
 /// The share of a band's pairs within a distance; `None` when the band has fewer than ten pairs.
@@ -119,21 +127,26 @@ impl<'a> Combined<'a> {
 
     /// The one distance for all corpora with the greatest mean F1, and that.
     pub fn common(&self) -> (usize, f64) {
-        self.greatest(Truths::Similar, |_| true)
+        self.common_of(Asked::SIMILAR)
+    }
+
+    /// As [`Combined::common`].
+    pub fn common_of(&self, asked: Asked) -> (usize, f64) {
+        self.greatest(asked, |_| true)
     }
 
     /// The distance with the greatest mean F1 over the corpora whose places are `chosen`, the smallest of equals, and that.
-    fn greatest(&self, truth: Truths, chosen: impl Fn(usize) -> bool) -> (usize, f64) {
+    fn greatest(&self, asked: Asked, chosen: impl Fn(usize) -> bool) -> (usize, f64) {
         let f1_at = |distance: usize| {
             let rows = self.rows.iter().enumerate().filter(|(place, _)| chosen(*place));
-            mean(rows.map(|(_, (sample, row))| decision(sample, row, distance, truth).f1()))
+            mean(rows.map(|(_, (sample, row))| decision(sample, row, distance, asked).f1()))
         };
         let all = (0..=self.width as usize * 3 / 8).map(|distance| (distance, f1_at(distance)));
         all.rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
     }
 
     /// For each corpus F1 at the distance that the other ones choose; none for a single one.
-    pub fn left_out(&self, truth: Truths) -> Vec<LeftOut> {
+    pub fn left_out(&self, asked: Asked) -> Vec<LeftOut> {
         if self.rows.len() < 2 {
             return Vec::new();
         }
@@ -141,11 +154,12 @@ impl<'a> Combined<'a> {
             .iter()
             .enumerate()
             .map(|(place, (sample, row))| {
-                let (distance, _) = self.greatest(truth, |other| other != place);
-                let (best_distance, best) = self.greatest(truth, |other| other == place);
+                let (distance, others_f1) = self.greatest(asked, |other| other != place);
+                let (best_distance, best) = self.greatest(asked, |other| other == place);
                 LeftOut {
                     distance,
-                    f1: decision(sample, row, distance, truth).f1(),
+                    f1: decision(sample, row, distance, asked).f1(),
+                    others_f1,
                     best_distance,
                     best,
                     resampled: row.resampled.get(distance).map_or(Vec::new(), |resampled| {
@@ -158,7 +172,7 @@ impl<'a> Combined<'a> {
 
     /// The mean F1 on corpora left out, and how much it falls short of each one's best.
     pub fn held_out(&self) -> (f64, f64) {
-        let left_out = self.left_out(Truths::Similar);
+        let left_out = self.left_out(Asked::SIMILAR);
         let f1 = mean(left_out.iter().map(|left_out| left_out.f1));
         (f1, mean(left_out.iter().map(|left_out| left_out.best)) - f1)
     }
@@ -168,6 +182,8 @@ impl<'a> Combined<'a> {
 pub struct LeftOut {
     pub distance: usize,
     pub f1: f64,
+    /// The mean F1 of the others there.
+    pub others_f1: f64,
     pub best_distance: usize,
     pub best: f64,
     /// F1 in resamples, if they were kept; by similarity.
@@ -187,7 +203,7 @@ mod tests {
             shipped: true,
             seed: 0,
             version: String::new(),
-            documents: 0,
+            documents: 100,
             groups: 0,
             trained: 0,
             median: 0,
@@ -210,7 +226,16 @@ mod tests {
             recall_1e6: None,
             recall_1e5_resampled: vec![],
         };
-        Row { method: Method::default_of_simhash(), width, duplicates, others, resampled, summary }
+        let unlabelled = vec![2, 0, 1];
+        Row {
+            method: Method::default_of_simhash(),
+            width,
+            duplicates,
+            others,
+            unlabelled,
+            resampled,
+            summary,
+        }
     }
 
     #[test]
@@ -218,9 +243,12 @@ mod tests {
         let duplicates = [vec![5, 1, 0], vec![2, 2, 0], vec![0, 1, 0], vec![9, 9, 9]];
         let row = row(64, duplicates, vec![0, 3, 5], vec![]);
         let sample = sample("", [10, 10, 5, 40]);
-        let by_similarity = decision(&sample, &row, 1, Truths::Similar);
+        let by_similarity = decision(&sample, &row, 1, Asked::SIMILAR);
         assert_eq!(by_similarity, Confusion { tp: 11.0, fp: 3.0, fn_: 14.0 });
-        assert_eq!(decision(&sample, &row, 1, Truths::Groups), Confusion { tp: 29.0, fp: 3.0, fn_: 36.0 });
+        assert_eq!(decision(&sample, &row, 1, Asked::GROUPS), Confusion { tp: 29.0, fp: 3.0, fn_: 36.0 });
+        assert_eq!(decision(&sample, &row, 1, Asked::LABELS), Confusion { tp: 29.0, fp: 5.0, fn_: 36.0 });
+        let of_rows = decision(&sample, &row, 1, Asked::of_rows(1000));
+        assert_eq!(of_rows, Confusion { fp: 30.0, ..by_similarity });
         assert_eq!(band_recall(&sample, &row, 1, 0), Some(0.2));
         assert_eq!(band_recall(&sample, &row, 2, 1), None, "five pairs tell nothing");
         assert_eq!(false_rate(&sample, &row, 2), 0.008);
@@ -238,7 +266,7 @@ mod tests {
         let results = [results("a", [0, 10, 0], [0, 0, 10]), results("b", [0, 0, 10], [0, 0, 0])];
         let corpora: Vec<&Results<Row>> = results.iter().collect();
         let combined = Combined::of(&corpora, Method::default_of_simhash(), 8).unwrap();
-        let left_out = combined.left_out(Truths::Similar);
+        let left_out = combined.left_out(Asked::SIMILAR);
         let [a, b] = &left_out[..] else { panic!("two corpora") };
         assert_eq!((a.distance, a.best_distance, a.best), (2, 1, 1.0));
         assert!((a.f1 - 20.0 / 30.0).abs() < 1e-12);

@@ -1,37 +1,111 @@
 //! Distances chosen on all corpora but one and applied to that one: what a reader gets who takes a recommended distance to texts
 //! of their own.
 
-use super::combined::{Combined, LeftOut, Truths, decision, mean};
-use super::{All, Facts, Table, share, source, title};
-use crate::corpus::Kind;
+use super::combined::{Asked, Combined, LeftOut, decision, mean};
+use super::{All, Facts, Table, share, source, thousands, title};
+use crate::corpus::{Kind, Length};
 use crate::experiments::settings::{Row, choices};
 use crate::method::Method;
-use crate::metrics::deviation;
+use crate::metrics::{deviation, mean_and_interval};
 use crate::results::Results;
 
 const WIDTHS: [u32; 2] = [64, 128];
 const KINDS: [(Kind, &str); 3] =
     [(Kind::Prose, "prose"), (Kind::Template, "template"), (Kind::Question, "question")];
+const LENGTHS: [(Length, &str); 2] = [(Length::Long, "long"), (Length::Short, "short")];
 
 pub fn facts(all: &All, facts: &mut Facts) {
     let corpora: Vec<&Results<Row>> = all.settings.iter().collect();
     for width in WIDTHS {
         facts.insert(format!("left-out-{width}"), choices_table(&corpora, width));
         quoted(&corpora, width, facts);
+        let pool = |models: bool| {
+            let ranked = Combined::ranked(&corpora, width);
+            ranked.into_iter().filter(|combined| models || !combined.method.needs_model()).collect::<Vec<_>>()
+        };
+        for (name, models) in [("nested", false), ("nested-models", true)] {
+            facts.insert(format!("{name}-{width}"), share(nested(&pool(models))));
+        }
     }
     facts.insert("left-out-each".into(), each_table(&corpora));
     facts.insert("kinds".into(), kinds_table(all));
-    for (kind, name) in KINDS {
-        let corpora = of_kind(all, kind);
+    facts.insert("rows".into(), rows_table(&corpora, &every_choice()));
+    facts.insert("rows-recommended".into(), rows_table(&corpora, &recommended()));
+    facts.insert(
+        "documents".into(),
+        range(all.settings.iter().map(|results| results.sample.documents as u64)),
+    );
+    for (length, name) in LENGTHS {
+        let medians = all.of(length).into_iter().map(|results| results.sample.median as u64);
+        facts.insert(format!("medians-{name}"), range(medians));
+    }
+    let kinds = KINDS.map(|(kind, name)| (of_kind(all, kind), name));
+    for (corpora, name) in kinds.into_iter().chain(LENGTHS.map(|(length, name)| (all.of(length), name))) {
         for (place, method) in choices().into_iter().enumerate() {
             for width in WIDTHS {
                 let Some(combined) = Combined::of(&corpora, method, width) else { continue };
-                let (distance, f1) = combined.common();
-                facts.insert(format!("kind-{name}-{}-{width}", NAMES[place]), distance.to_string());
-                facts.insert(format!("kind-f1-{name}-{}-{width}", NAMES[place]), share(f1));
+                let mut fact = |what: &str, value: String| {
+                    facts.insert(format!("kind-{what}{name}-{}-{width}", NAMES[place]), value)
+                };
+                fact("", combined.common().0.to_string());
+                fact("f1-", if corpora.len() < 2 { "–".into() } else { share(combined.held_out().0) });
             }
         }
     }
+}
+
+/// The mean F1 on corpora left out if the others choose the setting too, with its distance.
+fn nested(settings: &[Combined<'_>]) -> f64 {
+    let all: Vec<Vec<LeftOut>> = settings.iter().map(|combined| combined.left_out(Asked::SIMILAR)).collect();
+    let corpora = all.first().map_or(0, Vec::len);
+    mean((0..corpora).map(|place| {
+        let chosen = all.iter().max_by(|a, b| a[place].others_f1.total_cmp(&b[place].others_f1));
+        chosen.map_or(0.0, |left_out| left_out[place].f1)
+    }))
+}
+
+/// The sizes of tables that are reckoned with.
+const ROWS: [u64; 3] = [10_000, 100_000, 1_000_000];
+
+/// The one distance for all corpora in tables of some size, and the mean F1 at distances that others chose.
+fn distance_and_f1(combined: &Combined<'_>, asked: Asked) -> String {
+    let left_out = combined.left_out(asked);
+    format!("{}: {}", combined.common_of(asked).0, share(mean(left_out.iter().map(|left_out| left_out.f1))))
+}
+
+/// What becomes of distance and F1 as tables grow, for the settings named.
+fn rows_table(corpora: &[&Results<Row>], settings: &[(String, Method, u32)]) -> String {
+    let sizes = ROWS.map(thousands);
+    let head: Vec<String> =
+        ["rows", "the samples' own"].map(str::to_owned).into_iter().chain(sizes).collect();
+    let mut table = Table::new(&head);
+    for (name, method, width) in settings {
+        let Some(combined) = Combined::of(corpora, *method, *width) else { continue };
+        let asked = std::iter::once(Asked::SIMILAR).chain(ROWS.map(Asked::of_rows));
+        let cells = asked.map(|asked| distance_and_f1(&combined, asked));
+        table.line(&std::iter::once(name.clone()).chain(cells).collect::<Vec<_>>());
+    }
+    table.finish()
+}
+
+/// All that one would choose from.
+fn every_choice() -> Vec<(String, Method, u32)> {
+    let of_width = |width| choices().map(|method| (format!("{}, {width}", method.label()), method, width));
+    WIDTHS.into_iter().flat_map(of_width).collect()
+}
+
+/// The few that the recommendation speaks of, as one writes them.
+fn recommended() -> Vec<(String, Method, u32)> {
+    let [default, _, _, words, pairs, _, idf] = choices();
+    let of = |name: &str, method, width| (name.to_owned(), method, width);
+    vec![
+        of("`minhash64(body, '{\"shingle\": 2}')`", pairs, 64),
+        of("`minhash128(body, '{\"shingle\": 2}')`", pairs, 128),
+        of("`minhash128(body)`", words, 128),
+        of("`simhash(body)`", default, 64),
+        of("`simhash128(body)`", default, 128),
+        of("`simhash128(body, '{\"shingle\": 2, \"weight\": \"idf\", \"model\": ...}')`", idf, 128),
+    ]
 }
 
 /// What [`choices`] are called in the prose, in their order.
@@ -41,9 +115,16 @@ fn of_kind(all: &All, kind: Kind) -> Vec<&Results<Row>> {
     all.settings.iter().filter(|results| source(&results.sample).kind == kind).collect()
 }
 
-/// By how much the one is ahead of the other, each at its own distances, on the same resamples.
+/// By how much the one is ahead of the other, each at its own distances, and half of the 95 % confidence interval of that
+/// for corpora like these (Student's t).
 fn ahead(one: &[LeftOut], other: &[LeftOut]) -> String {
-    let mean_f1 = |all: &[LeftOut]| mean(all.iter().map(|left_out| left_out.f1));
+    let differences: Vec<f64> = one.iter().zip(other).map(|(one, other)| one.f1 - other.f1).collect();
+    let (difference, interval) = mean_and_interval(&differences);
+    format!("{difference:+.3} ± {interval:.3}")
+}
+
+/// Half of the 95 % confidence interval of the same for other texts of these very corpora: resamples of their groups.
+fn interval_of_texts(one: &[LeftOut], other: &[LeftOut]) -> String {
     let times = one.iter().chain(other).map(|left_out| left_out.resampled.len()).min().unwrap_or(0);
     if times < 2 {
         return "–".into();
@@ -51,15 +132,18 @@ fn ahead(one: &[LeftOut], other: &[LeftOut]) -> String {
     let resampled = |all: &[LeftOut], time: usize| mean(all.iter().map(|left_out| left_out.resampled[time]));
     let differences: Vec<f64> =
         (0..times).map(|time| resampled(one, time) - resampled(other, time)).collect();
-    let difference = mean_f1(one) - mean_f1(other);
-    format!("{difference:+.3} ± {:.3}", 1.96 * deviation(&differences))
+    format!("{:.3}", 1.96 * deviation(&differences))
 }
 
 pub fn distances(left_out: &[LeftOut]) -> String {
-    let all = || left_out.iter().map(|left_out| left_out.distance);
-    match (all().min(), all().max()) {
-        (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
-        (Some(one), _) => one.to_string(),
+    range(left_out.iter().map(|left_out| left_out.distance as u64))
+}
+
+/// From the least to the greatest.
+fn range(values: impl Iterator<Item = u64> + Clone) -> String {
+    match (values.clone().min(), values.max()) {
+        (Some(least), Some(most)) if least != most => format!("{} to {}", thousands(least), thousands(most)),
+        (Some(one), _) => thousands(one),
         _ => "–".into(),
     }
 }
@@ -70,32 +154,41 @@ fn choices_table(corpora: &[&Results<Row>], width: u32) -> String {
         "distances chosen",
         "F1 on the corpus left out",
         "ahead of the default by",
+        "± for other texts of these corpora",
         "regret",
         "by groups: F1",
+        "ahead",
         "regret",
+        "by labels alone: F1",
+        "ahead",
     ]);
-    let left_out = |method, truth| {
-        Combined::of(corpora, method, width).map(|combined| combined.left_out(truth)).unwrap_or_default()
+    let left_out = |method, asked| {
+        Combined::of(corpora, method, width).map(|combined| combined.left_out(asked)).unwrap_or_default()
     };
-    let default = left_out(Method::default_of_simhash(), Truths::Similar);
+    let asked = [Asked::SIMILAR, Asked::GROUPS, Asked::LABELS];
+    let default = asked.map(|asked| left_out(Method::default_of_simhash(), asked));
     for method in choices() {
-        let similar = left_out(method, Truths::Similar);
-        let groups = left_out(method, Truths::Groups);
+        let [similar, groups, labels] = asked.map(|asked| left_out(method, asked));
         if similar.is_empty() {
             continue;
         }
         let f1 = |all: &[LeftOut]| share(mean(all.iter().map(|left_out| left_out.f1)));
         let regret = |all: &[LeftOut]| share(mean(all.iter().map(|left_out| left_out.best - left_out.f1)));
         let is_default = method == Method::default_of_simhash();
+        let beside = |text: String| if is_default { String::new() } else { text };
         let mark = if is_default { "**" } else { "" };
         table.line(&[
             format!("{mark}{}{mark}", method.label()),
             distances(&similar),
             f1(&similar),
-            if is_default { String::new() } else { ahead(&similar, &default) },
+            beside(ahead(&similar, &default[0])),
+            beside(interval_of_texts(&similar, &default[0])),
             regret(&similar),
             f1(&groups),
+            beside(ahead(&groups, &default[1])),
             regret(&groups),
+            f1(&labels),
+            beside(ahead(&labels, &default[2])),
         ]);
     }
     table.finish()
@@ -109,7 +202,7 @@ fn each_table(corpora: &[&Results<Row>]) -> String {
     for width in WIDTHS {
         for method in choices() {
             let Some(combined) = Combined::of(corpora, method, width) else { continue };
-            let cells = combined.left_out(Truths::Similar).into_iter().map(|left_out| {
+            let cells = combined.left_out(Asked::SIMILAR).into_iter().map(|left_out| {
                 let LeftOut { distance, f1, best_distance, best, .. } = left_out;
                 format!("{}: {} ({best_distance}: {})", distance, share(f1), share(best))
             });
@@ -139,12 +232,11 @@ fn kinds_table(all: &All) -> String {
                     let row = results.rows.iter().find(|row| row.method == method && row.width == width);
                     match row.filter(|_| source(&results.sample).kind == kind) {
                         None => String::new(),
-                        Some(row) => format!(
-                            "{}: {}; {}",
-                            row.summary.best,
-                            share(row.summary.f1),
-                            share(decision(&results.sample, row, distance, Truths::Similar).f1())
-                        ),
+                        Some(row) => {
+                            let f1 = |distance| decision(&results.sample, row, distance, Asked::SIMILAR).f1();
+                            let best = row.summary.best;
+                            format!("{best}: {}; {}", share(f1(best)), share(f1(distance)))
+                        }
                     }
                 });
                 let first = [
@@ -163,7 +255,7 @@ fn kinds_table(all: &All) -> String {
 /// What the prose quotes.
 fn quoted(corpora: &[&Results<Row>], width: u32, facts: &mut Facts) {
     let left_out =
-        |method| Combined::of(corpora, method, width).map(|combined| combined.left_out(Truths::Similar));
+        |method| Combined::of(corpora, method, width).map(|combined| combined.left_out(Asked::SIMILAR));
     let Some(default) = left_out(Method::default_of_simhash()) else { return };
     for (place, method) in choices().into_iter().enumerate() {
         let Some(found) = left_out(method) else { continue };
@@ -173,12 +265,20 @@ fn quoted(corpora: &[&Results<Row>], width: u32, facts: &mut Facts) {
         fact("left-out-regret", share(mean(found.iter().map(|left_out| left_out.best - left_out.f1))));
         fact("left-out-distances", distances(&found));
         fact("left-out-ahead", ahead(&found, &default));
+        fact("left-out-texts", interval_of_texts(&found, &default));
         if let Some(combined) = Combined::of(corpora, method, width) {
             let (distance, f1) = combined.common();
             fact("common-distance", distance.to_string());
             fact("common-f1", share(f1));
-            let groups = combined.left_out(Truths::Groups);
+            let groups = combined.left_out(Asked::GROUPS);
             fact("left-out-f1-groups", share(mean(groups.iter().map(|left_out| left_out.f1))));
+            fact("own-f1", share(mean(found.iter().map(|left_out| left_out.best))));
+            for (results, left_out) in corpora.iter().zip(groups) {
+                let LeftOut { best, best_distance, .. } = left_out;
+                let corpus = &results.sample.corpus;
+                fact(&format!("groups-f1-{corpus}"), share(best));
+                fact(&format!("groups-distance-{corpus}"), best_distance.to_string());
+            }
         }
     }
 }

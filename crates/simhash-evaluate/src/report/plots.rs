@@ -7,7 +7,7 @@ use plotters::chart::SeriesLabelPosition;
 use simhash_core::config::{Position, Weight};
 
 use super::chart::{Line, Panel, bars, panels};
-use super::combined::{Combined, Truths, decision};
+use super::combined::{Asked, Combined, decision};
 use super::edits::{PUBLISHED_DISTANCE, PUBLISHED_FOUND, decisions, esimhash, mean_f1, row};
 use super::others::predicted;
 use super::{All, source};
@@ -42,7 +42,7 @@ fn by_distance(all: &All, width: u32) -> Vec<Panel> {
             .filter_map(|results| default_row(results, width).map(|row| (&results.sample, row)));
         let line = |(sample, row)| {
             let points =
-                (0..=most).map(|d| (d as f64, measure(decision(sample, row, d, Truths::Similar)))).collect();
+                (0..=most).map(|d| (d as f64, measure(decision(sample, row, d, Asked::SIMILAR)))).collect();
             Line::new(source(sample).title, points)
         };
         corpora.map(line).collect()

@@ -2,7 +2,7 @@
 
 use simhash_core::config::{Method as Maker, Position, Weight};
 
-use super::combined::{Combined, Truths, band_recall, decision, false_rate, mean};
+use super::combined::{Asked, Combined, band_recall, decision, false_rate, mean};
 use super::held_out::distances;
 use super::{All, Facts, Table, maybe, per_million, share, thousands, title};
 use crate::corpus::Length;
@@ -98,7 +98,7 @@ fn tradeoff(all: &All) -> String {
             for (at, distance) in distances.into_iter().enumerate() {
                 let bands = [0, 1, 2, 3].map(|band| maybe(band_recall(&results.sample, row, band, distance)));
                 let [a, b, c, d] = bands;
-                let decision = decision(&results.sample, row, distance, Truths::Similar);
+                let decision = decision(&results.sample, row, distance, Asked::SIMILAR);
                 let first = at == 0;
                 table.line(&[
                     if first && width == 64 { title(&results.sample) } else { String::new() },
@@ -174,7 +174,7 @@ fn held_out_ranking(corpora: &[&Results<Row>], width: u32) -> String {
             share(*f1),
             share(*regret),
             share(combined.f1()),
-            distances(&combined.left_out(Truths::Similar)),
+            distances(&combined.left_out(Asked::SIMILAR)),
         ]);
     }
     table.finish()
