@@ -1,9 +1,9 @@
 //! `simhash_suggest`: which distance for this table, by a sample of its rows and their neighbours.
 //!
-//! The first table is read once: the number of rows, and a sample of them. The sample's distances tell what chance does; then
-//! the neighbours of some of its rows are searched, as a query searches them. What follows from both is the core's:
-//! `simhash_core::suggest`. The same index gives the same answer: the sample has a fixed seed, and work is limited by
-//! leaves read, not by a clock.
+//! The first table is read once: the number of entries, and a sample of them, of which those count that the query sees. The
+//! sample's distances tell what chance does; then the neighbours of some of its rows are searched, as a query searches
+//! them. What follows from both is the core's: `simhash_core::suggest`. The same index gives the same answer: the sample has
+//! a fixed seed, and work is limited by leaves read, not by a clock.
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
@@ -25,6 +25,10 @@ use crate::storage::{Entry, Shared};
 
 /// Rows whose distances to each other are counted: 8 million pairs.
 const SAMPLE: usize = 4096;
+/// Entries that are looked at to find so many rows which the query sees.
+const CANDIDATES: usize = 16 * SAMPLE;
+/// Fewer rows than this say nothing of a large table.
+const FEWEST: usize = 100;
 /// Rows whose neighbours are searched: as many at most, and this many unless the index is so large that they cost too much.
 const MOST_SEARCHES: u64 = 2048;
 const ENOUGH_SEARCHES: u64 = 256;
@@ -34,6 +38,8 @@ const LEAVES: f64 = 5e5;
 const OVERRUN: f64 = 3.0;
 /// Neighbours that count for one row, the nearest: those of a row with a million copies say no more than so many.
 const MOST_NEIGHBOURS: usize = 1000;
+/// If of one row in so many not all neighbours counted, their number says nothing of chance.
+const CUT_OF: u64 = 50;
 
 /// A row for each distance: see the SQL catalogue for the columns.
 #[pg_extern(sql = false)]
@@ -75,19 +81,22 @@ fn rows<F: Key>(opened: &Opened, index: &Index<F>) -> Vec<Row> {
             "Name the index of one fingerprint a row, or label pairs for simhash_evaluate.",
         );
     }
-    let (rows, sample) = sample_rows(index);
+    let (entries, sample) = sample_entries(index);
+    // SAFETY: the table stays open while this is used.
+    let mut heap = unsafe { Heap::new(opened) };
+    let (share, sample) = visible_rows(index, &mut heap, entries, sample);
+    let rows = (entries as f64 * share).round() as u64;
     progress::comparing();
     let fingerprints: Vec<F> = sample.iter().map(|entry| entry.key).collect();
     let pairs = pair_distances(&fingerprints, &mut || check_for_interrupts());
-    let found = near(opened, index, rows, &Chance::of_pairs(F::BITS, &pairs), &sample);
-    let live = (rows as f64 * found.live).round() as u64;
-    let Near { sampled, near, nearest, .. } = found;
-    suggest(&Counts { bits: F::BITS, rows: live, pairs, sampled, near, nearest })
+    let reach = reach(&Chance::of_pairs(F::BITS, &pairs), F::BITS, rows);
+    let Near { sampled, near, complete, nearest } = near(&mut heap, index, reach, &sample);
+    suggest(&Counts { bits: F::BITS, rows, pairs, sampled, near, complete, nearest })
 }
 
-/// The number of the first table's rows, and some of them in random order. That table's keys are fingerprints as they are.
-fn sample_rows<F: Key>(index: &Index<F>) -> (u64, Vec<Entry<F>>) {
-    let mut sample = Sample::new(SAMPLE);
+/// The number of the first table's entries, and some of them in random order. That table's keys are fingerprints as they are.
+fn sample_entries<F: Key>(index: &Index<F>) -> (u64, Vec<Entry<F>>) {
+    let mut sample = Sample::new(CANDIDATES);
     let mut from = Some(Entry::MIN);
     progress::reading();
     while let Some(low) = from {
@@ -101,9 +110,41 @@ fn sample_rows<F: Key>(index: &Index<F>) -> (u64, Vec<Entry<F>>) {
             }
             sample.offer(entry);
         }
+        progress::have_read(sample.seen() as usize);
     }
-    progress::read(sample.seen() as usize);
     (sample.seen(), sample.into_items())
+}
+
+/// The share of entries whose rows the snapshot sees, and the first such of the sample. Old versions of rows, and rows that others
+/// have not committed, say nothing of the table. Raises 55000 where they leave next to nothing.
+fn visible_rows<F: Key>(
+    index: &Index<F>,
+    heap: &mut Heap,
+    entries: u64,
+    sample: Vec<Entry<F>>,
+) -> (f64, Vec<Entry<F>>) {
+    let (mut visible, mut tried) = (Vec::new(), 0);
+    progress::looking_up();
+    while tried < sample.len() && visible.len() < SAMPLE {
+        let some = &sample[tried..sample.len().min(tried + SAMPLE)];
+        tried += some.len();
+        // In the order of the table, of which neighbours are quicker; kept in that of the sample.
+        let mut order: Vec<usize> = (0..some.len()).collect();
+        order.sort_unstable_by_key(|&i| some[i].tid);
+        let mut seen = vec![false; some.len()];
+        order.into_iter().for_each(|i| seen[i] = heap.visible(some[i].tid).is_some());
+        visible.extend(some.iter().zip(seen).filter(|(_, seen)| *seen).map(|(entry, _)| *entry));
+    }
+    if visible.len() < FEWEST && (tried as u64) < entries {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("of {tried} rows in index \"{}\", {} can be seen", index.rel.name(), visible.len()),
+            "VACUUM the table, so that deleted rows leave the index.",
+        );
+    }
+    let share = visible.len() as f64 / tried.max(1) as f64;
+    visible.truncate(SAMPLE);
+    (share, visible)
 }
 
 /// What searches found.
@@ -111,30 +152,25 @@ struct Near {
     /// How many rows' neighbours were searched, and these by distance.
     sampled: u64,
     near: Vec<u64>,
-    /// Of these the nearest of each row.
+    /// At how many of these distances all neighbours were counted of nearly every row.
+    complete: usize,
+    /// The nearest of each row.
     nearest: Vec<u64>,
-    /// The share of rows that the snapshot sees.
-    live: f64,
 }
 
-/// Searches the neighbours of some of a sample. Rows that the snapshot does not see, such as the old versions of updated
-/// ones, neither search nor count.
-fn near<F: Key>(opened: &Opened, index: &Index<F>, rows: u64, chance: &Chance, sample: &[Entry<F>]) -> Near {
-    let (plan, searches) = plan(index, reach(chance, F::BITS, rows));
+/// Searches the neighbours of some of a sample. Those that the snapshot does not see do not count.
+fn near<F: Key>(heap: &mut Heap, index: &Index<F>, reach: u32, sample: &[Entry<F>]) -> Near {
+    let (plan, searches) = plan(index, reach);
     let distances = plan.distance() as usize + 1;
-    let mut found = Near { sampled: 0, near: vec![0; distances], nearest: vec![0; distances], live: 1.0 };
-    let (mut tried, mut work) = (0u32, 0.0);
-    // SAFETY: the table stays open while this is used.
-    let mut heap = unsafe { Heap::new(opened) };
+    let mut found = Near { sampled: 0, near: vec![0; distances], complete: 0, nearest: vec![0; distances] };
+    // Rows by the distance of the last neighbour that counted, if there may be more.
+    let mut cut = vec![0u64; distances];
+    let mut work = 0.0;
     let mut candidates = Vec::new();
     progress::searching();
     for row in sample {
         if found.sampled >= searches || work > OVERRUN * LEAVES {
             break;
-        }
-        tried += 1;
-        if heap.visible(row.tid).is_none() {
-            continue;
         }
         found.sampled += 1;
         work += f64::from(nearest(index, &plan, row, &mut candidates)) + candidates.len() as f64;
@@ -142,12 +178,20 @@ fn near<F: Key>(opened: &Opened, index: &Index<F>, rows: u64, chance: &Chance, s
         for (place, (distance, _)) in neighbours.take(MOST_NEIGHBOURS).enumerate() {
             found.near[*distance as usize] += 1;
             found.nearest[*distance as usize] += u64::from(place == 0);
+            cut[*distance as usize] += u64::from(place + 1 == MOST_NEIGHBOURS);
         }
         if found.sampled.is_multiple_of(16) {
             progress::searched(found.sampled as f64 / searches as f64, found.near.iter().sum());
         }
     }
-    found.live = found.sampled as f64 / f64::from(tried.max(1));
+    let mut all = 0;
+    found.complete = cut
+        .iter()
+        .take_while(|&&cut| {
+            all += cut;
+            all * CUT_OF <= found.sampled
+        })
+        .count();
     found
 }
 

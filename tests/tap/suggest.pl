@@ -130,6 +130,37 @@ answer_is($node, q{SELECT * FROM simhash_suggest('big_fp')}, $first, 'the same i
 answer_is($node, q{SELECT distance BETWEEN 2 AND 6, round(found::numeric, 1) FROM simhash_suggest('big_fp') WHERE suggested}, 't|0.2', 'two copies in ten rows');
 $node->safe_psql('postgres', 'CREATE TABLE other AS SELECT * FROM big ORDER BY md5(i::text); CREATE INDEX other_fp ON other USING simhash (fp hamming_int8_ops)');
 answer_is($node, q{SELECT abs((SELECT distance FROM simhash_suggest('big_fp') WHERE suggested) - (SELECT distance FROM simhash_suggest('other_fp') WHERE suggested)) <= 1}, 't', 'another sample moves it by one at most');
+# Of what the query does not see nothing counts: neither rows deleted, nor those of another session. Copies in pairs, up to ten
+# bits apart: any two of eight thousand others are within ten once in 25 million.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION hash(text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT ('x' || left(md5($1), 16))::bit(64)::bigint $$;
+CREATE FUNCTION edited(f bigint, edits integer, salt text) RETURNS bigint LANGUAGE sql IMMUTABLE AS
+  $$ SELECT bit_xor(x) FROM (SELECT f AS x UNION ALL SELECT 1::bigint << (abs(hash(salt || e)) % 64)::integer FROM generate_series(1, edits) e) s $$;
+CREATE TABLE spam AS SELECT CASE WHEN i % 2 = 0 THEN hash('row ' || i) ELSE edited(hash('row ' || (i - 1)), i % 11, 'copy ' || i) END AS fp, false AS spam FROM generate_series(0, 7999) i;
+CREATE INDEX spam_fp ON spam USING simhash (fp hamming_int8_ops);
+SQL
+my $clean = q{SELECT distance FROM simhash_suggest('spam_fp') WHERE suggested};
+my $spam = q{INSERT INTO spam SELECT edited(hash('spam'), i % 9, 'spam ' || i), true FROM generate_series(1, 12000) i};
+my $without = $node->safe_psql('postgres', $clean);
+cmp_ok($without, '>=', 9, 'copies of up to ten bits are found');
+SKIP:
+{
+	my $other = $node->can('background_psql') ? $node->background_psql('postgres', on_error_stop => 1) : undef;
+	skip 'this version has no background_psql', 1 unless $other && $other->can('query_safe');
+	$other->query_safe("BEGIN; $spam");
+	answer_is($node, $clean, $without, 'rows that another session has not committed do not count');
+	$other->query_safe('ROLLBACK');
+	$other->quit;
+}
+$node->safe_psql('postgres', $spam);
+cmp_ok($node->safe_psql('postgres', $clean), '>=', 9, 'three rows in five of one page are not what chance does');
+$node->safe_psql('postgres', 'DELETE FROM spam WHERE spam');
+answer_is($node, $clean, $without, 'deleted rows do not count');
+$node->safe_psql('postgres', q{INSERT INTO spam SELECT hash('old ' || i), true FROM generate_series(1, 400000) i; DELETE FROM spam WHERE spam OR ctid > '(1,0)'});
+error_like($node, $clean, qr/55000.*can be seen/s, 'a table of which next to nothing is left has to be vacuumed first');
+$node->safe_psql('postgres', 'VACUUM spam');
+answer_is($node, $clean =~ s/distance/count(*)/r, '1', 'and then has an answer');
+answer_is($node, q{CREATE TEMP TABLE one AS SELECT 1::bigint AS fp; CREATE INDEX one_fp ON one USING simhash (fp hamming_int8_ops); SELECT count(*) > 0, count(*) FILTER (WHERE suggested) FROM simhash_suggest('one_fp')}, 't|0', 'one row gets no suggestion');
 error_like($node, q{SET statement_timeout = '5ms'; SELECT count(*) FROM simhash_suggest('big_fp')}, qr/57014/, 'it is cancelled');
 answer_is($node, 'SELECT count(*) FROM simhash_progress', '0', 'and leaves no report');
 my ($out, $err) = ('', '');

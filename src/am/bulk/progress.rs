@@ -83,8 +83,13 @@ pub fn reading() {
 }
 
 pub fn read(rows: usize) {
-    set(number::ROWS_READ, rows as i64);
+    have_read(rows);
     comparing();
+}
+
+/// How many rows were read so far.
+pub fn have_read(rows: usize) {
+    set(number::ROWS_READ, rows as i64);
 }
 
 pub fn comparing() {

@@ -30,11 +30,19 @@ pub struct Chance {
 
 /// Pairs counted at a distance, and how many there were to count among.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) count: f64,
-    pub(super) among: f64,
+struct Seen {
+    count: f64,
+    among: f64,
 }
 
+impl Seen {
+    fn rate(&self) -> f64 {
+        self.count / self.among.max(1.0)
+    }
+}
+
+/// Fewer pairs than this, those of a hundred rows, do not tell a curve from a line.
+const MANY: f64 = 5000.0;
 /// Fewer than this at a distance say too little of its probability for a fit.
 const FEW: f64 = 8.0;
 /// A fit may be so far off, as a share.
@@ -49,7 +57,12 @@ const MODEL_ERROR: f64 = 0.05;
 impl Chance {
     /// By the distances of random pairs alone.
     pub fn of_pairs(bits: u32, pairs: &[u64]) -> Self {
-        Self::fit(bits, &seen(bits, pairs, &[], 0.0))
+        Self::of_neighbours(bits, pairs, &[], 0.0)
+    }
+
+    /// By the distances of random pairs, and where neighbours were looked for by theirs, counted among so many pairs.
+    pub(super) fn of_neighbours(bits: u32, pairs: &[u64], near: &[u64], among: f64) -> Self {
+        Self::fit(bits, &seen(bits, pairs, near, among))
     }
 
     /// The neighbours by chance that a row of a table of so many rows has within a distance.
@@ -63,23 +76,27 @@ impl Chance {
         self.at[distance]
     }
 
-    pub(super) fn fit(bits: u32, seen: &[Seen]) -> Self {
+    fn fit(bits: u32, seen: &[Seen]) -> Self {
         let width = bits as usize;
         let ln_choose = ln_binomials(bits);
-        let rate = |d: usize| seen[d].count / seen[d].among.max(1.0);
-        let all: f64 = (0..=width).map(rate).sum();
+        let rate = |d: usize| seen[d].rate();
+        let first = end_of_clusters(seen);
+        let all: f64 = (first..=width).map(rate).sum();
         let quantile = |share: f64| {
             let mut sum = 0.0;
             let reached = |d: &usize| {
                 sum += rate(*d);
                 sum >= share * all
             };
-            (0..=width).find(reached).unwrap_or(width)
+            (first..=width).find(reached).unwrap_or(width)
         };
         let median = quantile(0.5);
         if all <= 0.0 || median < width / 8 {
-            // Nothing to go by, or half the rows are copies of each other.
+            // Nothing to go by, or all that there is may be copies.
             return Self::binomial(&ln_choose, 0.5);
+        }
+        if seen[width].among < MANY {
+            return Self::binomial(&ln_choose, median as f64 / width as f64);
         }
         let mut fitted = None;
         let mut from = quantile(0.05).min(median.saturating_sub(3));
@@ -124,8 +141,35 @@ impl Chance {
     }
 }
 
+/// Where the distances within clusters end, if these are so large that their pairs make a hill of their own, its top within
+/// 3/16 of the width, and those of other rows begin: the lowest place between that hill and a later one; else 0.
+fn end_of_clusters(seen: &[Seen]) -> usize {
+    /// The lesser hill is at least so many times as high as the place between.
+    const DEPTH: f64 = 2.0;
+    /// The pairs of other rows are at least this share.
+    const LEAST: f64 = 0.01;
+    let width = seen.len() - 1;
+    let rates: Vec<f64> = seen.iter().map(Seen::rate).collect();
+    let all: f64 = rates.iter().sum();
+    let mut lowest = (DEPTH, 0);
+    let (mut hill, mut before) = (0.0f64, 0.0);
+    for d in 0..width {
+        let later = rates[d + 1..].iter().copied().fold(0.0, f64::max);
+        // Where nothing was counted there may be less than one pair.
+        let depth = hill.min(later) / rates[d].max(0.5 / seen[d].among.max(1.0));
+        if depth > lowest.0 && all - before > LEAST * all {
+            lowest = (depth, d);
+        }
+        before += rates[d];
+        if d <= width * 3 / 16 && seen[d].count >= FEW {
+            hill = hill.max(rates[d]);
+        }
+    }
+    lowest.1
+}
+
 /// Neighbours where they were looked for, random pairs beyond.
-pub(super) fn seen(bits: u32, pairs: &[u64], near: &[u64], near_among: f64) -> Vec<Seen> {
+fn seen(bits: u32, pairs: &[u64], near: &[u64], near_among: f64) -> Vec<Seen> {
     let pairs_among: f64 = pairs.iter().map(|&count| count as f64).sum();
     let at = |d: usize| match near.get(d) {
         Some(&count) => Seen { count: count as f64, among: near_among },

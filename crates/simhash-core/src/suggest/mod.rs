@@ -21,7 +21,7 @@ mod tests;
 pub use chance::{Chance, pair_distances};
 pub use sample::Sample;
 
-use chance::{DEVIATIONS, SLACK, Seen, seen};
+use chance::{DEVIATIONS, SLACK};
 
 /// Up to this many false neighbours a row, on average, are negligible.
 pub const NEGLIGIBLE: f64 = 0.001;
@@ -31,7 +31,7 @@ pub const NEGLIGIBLE: f64 = 0.001;
 pub struct Counts {
     /// The width of the fingerprints.
     pub bits: u32,
-    /// The table's rows.
+    /// The table's rows that can be seen.
     pub rows: u64,
     /// Pairs of random rows by distance: 0 to the width.
     pub pairs: Vec<u64>,
@@ -39,6 +39,8 @@ pub struct Counts {
     /// for each of those rows.
     pub sampled: u64,
     pub near: Vec<u64>,
+    /// At how many of these distances all neighbours were counted.
+    pub complete: usize,
     /// As many distances: of those rows' nearest neighbours alone.
     pub nearest: Vec<u64>,
 }
@@ -62,18 +64,21 @@ impl Row {
 }
 
 /// How far neighbours are to be looked for: to where every other row has one by chance, and a little further, so that growth
-/// can be seen there.
+/// can be seen there, but not to where chance brings many.
 pub fn reach(chance: &Chance, bits: u32, rows: u64) -> u32 {
     const SOME: f64 = 0.5;
-    let some = (0..bits / 2).find(|&distance| chance.neighbours(distance, rows) >= SOME);
-    (some.unwrap_or(bits / 2) + bits / 32 + 2).min(bits / 2)
+    const MANY: f64 = 200.0;
+    let first = |least| {
+        (0..bits / 2).find(|&distance| chance.neighbours(distance, rows) >= least).unwrap_or(bits / 2)
+    };
+    (first(SOME) + bits / 32 + 2).min(first(MANY)).max(first(SOME)).min(bits / 2)
 }
 
-/// A row for each distance up to which neighbours were looked for, one of them suggested.
+/// A row for each distance up to which neighbours were looked for, one of them suggested; none of a table of one row.
 pub fn suggest(counts: &Counts) -> Vec<Row> {
     let among = counts.sampled as f64 * counts.rows.saturating_sub(1) as f64;
-    let seen = seen(counts.bits, &counts.pairs, &counts.near, among);
-    let chance = Chance::fit(counts.bits, &seen);
+    let complete = &counts.near[..counts.complete.min(counts.near.len())];
+    let chance = Chance::of_neighbours(counts.bits, &counts.pairs, complete, among);
     let mut found = 0;
     let mut rows: Vec<Row> = (0..counts.near.len())
         .map(|d| {
@@ -86,8 +91,10 @@ pub fn suggest(counts: &Counts) -> Vec<Row> {
             }
         })
         .collect();
-    let best = best_f1(&chance, &seen[..rows.len()], &counts.nearest)
-        .map(|best| before_growth(counts.bits, &seen[..rows.len()], best));
+    if counts.rows < 2 {
+        return rows;
+    }
+    let best = best_f1(&chance, counts, among).map(|best| before_growth(counts.bits, &counts.near, best));
     let suggested =
         best.unwrap_or_else(|| rows.iter().rposition(|row| row.expected_false <= NEGLIGIBLE).unwrap_or(0));
     if let Some(row) = rows.get_mut(suggested) {
@@ -98,11 +105,12 @@ pub fn suggest(counts: &Counts) -> Vec<Row> {
 
 /// The distance of the best F1 by rows, every nearest neighbour being true that chance does not explain; `None` unless more
 /// neighbours were found than by chance.
-fn best_f1(chance: &Chance, seen: &[Seen], nearest: &[u64]) -> Option<usize> {
-    let by_chance = |d: usize| chance.at(d) * seen[d].among;
-    let below = 0..chance.from.min(seen.len()).min(nearest.len());
+fn best_f1(chance: &Chance, counts: &Counts, among: f64) -> Option<usize> {
+    let Counts { near, nearest, .. } = counts;
+    let by_chance = |d: usize| chance.at(d) * among;
+    let below = 0..chance.from.min(near.len()).min(nearest.len());
     let expected: f64 = below.clone().map(by_chance).sum();
-    let neighbours: f64 = seen[below.clone()].iter().map(|s| s.count).sum();
+    let neighbours: f64 = near[below.clone()].iter().map(|&count| count as f64).sum();
     if neighbours < expected + DEVIATIONS * expected.sqrt() + SLACK {
         return None;
     }
@@ -121,13 +129,13 @@ fn best_f1(chance: &Chance, seen: &[Seen], nearest: &[u64]) -> Option<usize> {
 
 /// The greatest distance up to `best` around which neighbours do not grow by more than e in bits / 16; where they grow all
 /// the way, that of the least growth. Counts too small to tell do not grow.
-fn before_growth(bits: u32, seen: &[Seen], best: usize) -> usize {
+fn before_growth(bits: u32, near: &[u64], best: usize) -> usize {
     let half = (bits / 32).max(1) as usize;
     // What is counted around distances half of bits / 16 below and above.
-    let around = |d: usize| seen[d - 1..=d + 1].iter().map(|s| s.count).sum::<f64>();
+    let around = |d: usize| near[d - 1..=d + 1].iter().map(|&count| count as f64).sum::<f64>();
     let e = std::f64::consts::E;
     let grows = |low: f64, high: f64| high > e * low + DEVIATIONS * (high + e * e * low).sqrt();
-    let (first, last) = (half + 1, seen.len().saturating_sub(half + 2));
+    let (first, last) = (half + 1, near.len().saturating_sub(half + 2));
     let mut least: Option<(f64, usize)> = None;
     for d in (first..=best.min(last)).rev() {
         let (low, high) = (around(d - half), around(d + half));

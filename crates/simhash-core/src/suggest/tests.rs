@@ -65,6 +65,7 @@ impl<F: Key> Table<F> {
             bits: F::BITS,
             rows: self.fingerprints.len() as u64,
             near: pairs[..=reach as usize].iter().map(|count| 2 * count).collect(),
+            complete: reach as usize + 1,
             pairs,
             sampled: self.fingerprints.len() as u64,
         }
@@ -183,8 +184,15 @@ fn what_grows_with_the_distance_is_related_and_no_copy() {
     });
     let pairs: Vec<u64> = pairs.collect();
     let near = pairs[..=40].to_vec();
-    let rows =
-        suggest(&Counts { bits: 128, rows: 100_000, sampled: 1000, nearest: near.clone(), near, pairs });
+    let rows = suggest(&Counts {
+        bits: 128,
+        rows: 100_000,
+        sampled: 1000,
+        nearest: near.clone(),
+        complete: near.len(),
+        near,
+        pairs,
+    });
     assert!((12..=20).contains(&suggested(&rows)), "{rows:?}");
 }
 
@@ -199,19 +207,77 @@ fn a_table_of_equal_rows_gets_distance_0() {
 }
 
 #[test]
-fn an_empty_table_has_an_answer() {
-    let rows = suggest(&Counts {
-        bits: 64,
-        rows: 0,
-        pairs: vec![0; 65],
-        sampled: 0,
-        near: vec![0; 17],
-        nearest: vec![0; 17],
-    });
-    assert_eq!(suggested(&rows), 16);
-    assert!(
-        rows.iter().all(|row| row.found == 0.0 && row.expected_false == 0.0 && row.true_share().is_none())
-    );
+fn a_table_of_one_row_gets_no_suggestion() {
+    for rows in [0, 1] {
+        let table = Table { fingerprints: vec![7u64; rows], origins: vec![0; rows] };
+        let answer = suggest(&table.counts(16));
+        assert_eq!(answer.len(), 17);
+        assert!(answer.iter().all(|row| {
+            row.found == 0.0 && row.expected_false == 0.0 && row.true_share().is_none() && !row.suggested
+        }));
+    }
+}
+
+/// A page that many rows share, each with its own few changes, beside copies in pairs that are as far apart.
+#[test]
+fn a_large_cluster_is_not_what_chance_does() {
+    fn check<F: Key>(edits: u64, random: &mut Random) {
+        for percent in [0, 10, 25, 30, 60, 80] {
+            let mut table = Table::<F>::with_copies(2000, 2, edits, random);
+            let page = F::from_u128(random.wide());
+            for _ in 0..2000 * percent / (100 - percent) {
+                let row = (0..random.below(edits / 2 + 1))
+                    .fold(page, |row, _| row ^ F::bit(random.below(u64::from(F::BITS)) as u32));
+                table.fingerprints.push(row);
+                table.origins.push(usize::MAX);
+            }
+            let sample: Vec<F> = table.fingerprints.iter().copied().step_by(2).collect();
+            let chance = Chance::of_pairs(F::BITS, &pair_distances(&sample, &mut || ()));
+            let reach = reach(&chance, F::BITS, table.fingerprints.len() as u64);
+            let (f1, at) = (table.f1(), suggested(&suggest(&table.counts(reach))));
+            let best = f1.iter().copied().fold(0.0, f64::max);
+            assert!(f1[at] > best - 0.05, "{} bits, {percent} %: {} at {at} of {best}", F::BITS, f1[at]);
+        }
+    }
+    let mut random = Random(6);
+    check::<u64>(8, &mut random);
+    check::<u128>(16, &mut random);
+}
+
+/// Without copies, and without more rows than tell a curve from a line.
+#[test]
+fn few_rows_do_not_bend_the_curve() {
+    let mut random = Random(7);
+    for rows in [15, 20, 30, 50, 90] {
+        for _ in 0..25 {
+            let table = Table::<u64>::with_copies(rows, usize::MAX, 0, &mut random);
+            let at = suggested(&suggest(&table.counts(24)));
+            assert!((10..=20).contains(&at), "{rows} rows: {at}");
+        }
+    }
+}
+
+/// Rows near the middle of a skewed table have more neighbours than are counted.
+#[test]
+fn neighbours_that_were_not_all_counted_do_not_bend_the_curve() {
+    let mut random = Random(8);
+    let rows: Vec<u64> =
+        (0..4000).map(|_| (0..64).fold(0, |row, i| row | u64::from(random.below(8) == 0) << i)).collect();
+    let mut counts = Table { fingerprints: rows, origins: vec![0; 4000] }.counts(12);
+    let exact: Vec<f64> = counts
+        .near
+        .iter()
+        .scan(0, |sum, &near| {
+            *sum += near;
+            Some(*sum as f64 / 4000.0)
+        })
+        .collect();
+    counts.near.iter_mut().skip(6).for_each(|near| *near /= 4);
+    counts.complete = 6;
+    for row in &suggest(&counts)[4..] {
+        let ratio = row.expected_false / exact[row.distance as usize];
+        assert!((0.7..1.4).contains(&ratio), "{row:?}: {ratio}");
+    }
 }
 
 proptest! {
@@ -221,14 +287,17 @@ proptest! {
         rows in prop_oneof![0u64..50, 0..u64::MAX],
         sampled in prop_oneof![0u64..50, 0u64..1 << 40],
         reach in 0usize..65,
+        complete in 0usize..70,
         counts in proptest::collection::vec(prop_oneof![Just(0u64), 0u64..20, 0u64..1 << 40], 194),
     ) {
         let pairs = counts[..=bits as usize].to_vec();
         let near = counts[129..=129 + reach.min(64)].to_vec();
         let nearest = counts[64..64 + near.len()].to_vec();
-        let answer = suggest(&Counts { bits, rows, pairs, sampled, near: near.clone(), nearest });
+        let answer = suggest(&Counts { bits, rows, pairs, sampled, near: near.clone(), complete, nearest });
         prop_assert_eq!(answer.len(), near.len());
-        suggested(&answer);
+        if rows > 1 {
+            suggested(&answer);
+        }
         for (i, row) in answer.iter().enumerate() {
             prop_assert!(row.expected_false.is_finite() && row.expected_false >= 0.0 && row.found.is_finite());
             prop_assert!(row.true_share().is_none_or(|share| (0.0..=1.0).contains(&share)));
