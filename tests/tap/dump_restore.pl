@@ -145,7 +145,7 @@ for my $step (@steps)
 {
 	(my $command = $step) =~ s/\bnews_copy\b/restored/;
 	# pg_restore goes on after an error, so what it says is looked at.
-	$node->command_ok([ 'bash', '-c', "cd $directory && set -o pipefail && $command --no-password 2>&1 | tee -a log && ! grep -q error log" ], $step);
+	$node->command_ok([ 'bash', '-c', "cd $directory && set -o pipefail && { $command; } 2>&1 | tee -a log && ! grep -q error log" ], $step);
 }
 is($node->safe_psql('restored', $contents), $node->safe_psql('news', $contents), 'every value is back');
 $node->safe_psql('restored', q{SELECT simhash_index_check('plain_fp')});
