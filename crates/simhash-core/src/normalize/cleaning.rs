@@ -186,6 +186,13 @@ impl<'a> Cleaner<'a> {
 
     #[inline]
     fn end_group(&mut self) {
+        if self.group.is_some() {
+            self.settle_group();
+        }
+    }
+
+    #[cold]
+    fn settle_group(&mut self) {
         if let Some(group) = self.group.take()
             && group.digits != Group::DIGITS
         {
