@@ -12,7 +12,6 @@ use crate::results::Results;
 const WIDTHS: [u32; 2] = [64, 128];
 const KINDS: [(Kind, &str); 3] =
     [(Kind::Prose, "prose"), (Kind::Template, "template"), (Kind::Question, "question")];
-const LENGTHS: [(Length, &str); 2] = [(Length::Long, "long"), (Length::Short, "short")];
 
 pub fn facts(all: &All, facts: &mut Facts) {
     let corpora: Vec<&Results<Row>> = all.settings.iter().collect();
@@ -35,12 +34,10 @@ pub fn facts(all: &All, facts: &mut Facts) {
         "documents".into(),
         range(all.settings.iter().map(|results| results.sample.documents as u64)),
     );
-    for (length, name) in LENGTHS {
-        let medians = all.of(length).into_iter().map(|results| results.sample.median as u64);
-        facts.insert(format!("medians-{name}"), range(medians));
-    }
+    let short = all.of(Length::Short);
+    facts.insert("medians-short".into(), range(short.iter().map(|results| results.sample.median as u64)));
     let kinds = KINDS.map(|(kind, name)| (of_kind(all, kind), name));
-    for (corpora, name) in kinds.into_iter().chain(LENGTHS.map(|(length, name)| (all.of(length), name))) {
+    for (corpora, name) in kinds.into_iter().chain([(short, "short")]) {
         for (place, method) in choices().into_iter().enumerate() {
             for width in WIDTHS {
                 let Some(combined) = Combined::of(&corpora, method, width) else { continue };
@@ -69,8 +66,7 @@ const ROWS: [u64; 3] = [10_000, 100_000, 1_000_000];
 
 /// The one distance for all corpora in tables of some size, and the mean F1 at distances that others chose.
 fn distance_and_f1(combined: &Combined<'_>, asked: Asked) -> String {
-    let left_out = combined.left_out(asked);
-    format!("{}: {}", combined.common_of(asked).0, share(mean(left_out.iter().map(|left_out| left_out.f1))))
+    format!("{}: {}", combined.common_of(asked).0, share(mean_f1(&combined.left_out(asked))))
 }
 
 /// What becomes of distance and F1 as tables grow, for the settings named.
@@ -113,6 +109,14 @@ const NAMES: [&str; 7] = ["default", "log", "pairs", "minhash", "minhash-pairs",
 
 fn of_kind(all: &All, kind: Kind) -> Vec<&Results<Row>> {
     all.settings.iter().filter(|results| source(&results.sample).kind == kind).collect()
+}
+
+fn mean_f1(all: &[LeftOut]) -> f64 {
+    mean(all.iter().map(|left_out| left_out.f1))
+}
+
+fn mean_regret(all: &[LeftOut]) -> f64 {
+    mean(all.iter().map(|left_out| left_out.best - left_out.f1))
 }
 
 /// By how much the one is ahead of the other, each at its own distances, and half of the 95 % confidence interval of that
@@ -172,8 +176,8 @@ fn choices_table(corpora: &[&Results<Row>], width: u32) -> String {
         if similar.is_empty() {
             continue;
         }
-        let f1 = |all: &[LeftOut]| share(mean(all.iter().map(|left_out| left_out.f1)));
-        let regret = |all: &[LeftOut]| share(mean(all.iter().map(|left_out| left_out.best - left_out.f1)));
+        let f1 = |all: &[LeftOut]| share(mean_f1(all));
+        let regret = |all: &[LeftOut]| share(mean_regret(all));
         let is_default = method == Method::default_of_simhash();
         let beside = |text: String| if is_default { String::new() } else { text };
         let mark = if is_default { "**" } else { "" };
@@ -255,30 +259,19 @@ fn kinds_table(all: &All) -> String {
 /// What the prose quotes.
 fn quoted(corpora: &[&Results<Row>], width: u32, facts: &mut Facts) {
     let left_out =
-        |method| Combined::of(corpora, method, width).map(|combined| combined.left_out(Asked::SIMILAR));
-    let Some(default) = left_out(Method::default_of_simhash()) else { return };
+        |method, asked| Combined::of(corpora, method, width).map(|combined| combined.left_out(asked));
+    let Some(default) = left_out(Method::default_of_simhash(), Asked::SIMILAR) else { return };
     for (place, method) in choices().into_iter().enumerate() {
-        let Some(found) = left_out(method) else { continue };
+        let Some(found) = left_out(method, Asked::SIMILAR) else { continue };
         let mut fact =
             |what: &str, value: String| facts.insert(format!("{what}-{}-{width}", NAMES[place]), value);
-        fact("left-out-f1", share(mean(found.iter().map(|left_out| left_out.f1))));
-        fact("left-out-regret", share(mean(found.iter().map(|left_out| left_out.best - left_out.f1))));
-        fact("left-out-distances", distances(&found));
+        fact("left-out-f1", share(mean_f1(&found)));
+        fact("left-out-regret", share(mean_regret(&found)));
         fact("left-out-ahead", ahead(&found, &default));
-        fact("left-out-texts", interval_of_texts(&found, &default));
-        if let Some(combined) = Combined::of(corpora, method, width) {
-            let (distance, f1) = combined.common();
-            fact("common-distance", distance.to_string());
-            fact("common-f1", share(f1));
-            let groups = combined.left_out(Asked::GROUPS);
-            fact("left-out-f1-groups", share(mean(groups.iter().map(|left_out| left_out.f1))));
-            fact("own-f1", share(mean(found.iter().map(|left_out| left_out.best))));
-            for (results, left_out) in corpora.iter().zip(groups) {
-                let LeftOut { best, best_distance, .. } = left_out;
-                let corpus = &results.sample.corpus;
-                fact(&format!("groups-f1-{corpus}"), share(best));
-                fact(&format!("groups-distance-{corpus}"), best_distance.to_string());
-            }
+        fact("own-f1", share(mean(found.iter().map(|left_out| left_out.best))));
+        let groups = left_out(method, Asked::GROUPS).unwrap_or_default();
+        for (results, left_out) in corpora.iter().zip(groups) {
+            fact(&format!("groups-f1-{}", results.sample.corpus), share(left_out.best));
         }
     }
 }
