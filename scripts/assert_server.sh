@@ -42,7 +42,9 @@ fetch_source() {
 # with LIBRARY OPTION: the option, where the library can be compiled against.
 with() { if pkg-config --exists "$1" 2>/dev/null; then say "--with-$2"; else say "--without-$2"; fi; }
 
+# PostgreSQL's makefiles make the headers that others need only where no make runs above them.
 build_server() {
+  unset MAKELEVEL MAKEFLAGS MFLAGS
   cd "$source" && ./configure --prefix="$prefix" --enable-cassert --enable-debug --enable-tap-tests --without-readline \
     "$(with icu-i18n icu)" "$(with zlib zlib)" CFLAGS='-O1 -fno-omit-frame-pointer' &&
     nice make -s -j2 && nice make -s -j2 -C contrib &&
