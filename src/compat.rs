@@ -209,16 +209,12 @@ pub unsafe fn begin_index_scan(
 ///
 /// # Safety
 /// The snapshot is null or valid, `rel` is an open relation, `page` one of its pages, locked.
-pub unsafe fn expect_recent_snapshot(
-    snapshot: pg_sys::Snapshot,
-    rel: pg_sys::Relation,
-    page: &[u8; pg_sys::BLCKSZ as usize],
-) {
+pub unsafe fn expect_recent_snapshot(snapshot: pg_sys::Snapshot, rel: pg_sys::Relation, page: *const u8) {
     #[cfg(not(any(feature = "pg17", feature = "pg18")))]
     // SAFETY: as this function's.
     unsafe {
         if pg_sys::old_snapshot_threshold >= 0 {
-            pg_sys::TestForOldSnapshot(snapshot, rel, page.as_ptr().cast_mut().cast());
+            pg_sys::TestForOldSnapshot(snapshot, rel, page.cast_mut().cast());
         }
     }
     #[cfg(any(feature = "pg17", feature = "pg18"))]

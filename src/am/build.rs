@@ -1,24 +1,20 @@
 //! CREATE INDEX: one heap scan, then each table sorted and written from its leaves up. Workers may
 //! share the scan and the sorting (see `parallel`).
-//!
-//! Every page is written once, in shared buffers, and WAL-logged whole. The leaves of a table lie in
-//! key order on consecutive blocks. The roots' blocks are reserved first and filled last.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::{BlockLayout, Key};
 
-use super::index::{Index, forget_file, root};
+use simhash_index::Meta;
+use simhash_index::build::{Writer, initialize};
+
 use super::kind::{Keys, Kind};
 use super::options::Options;
 use super::parallel::{self, Team};
 use super::sort::{Share, Sorter};
-use super::{check_for_interrupts, pack_tid, with_key_type};
+use super::{pack_tid, with_key_type};
 use crate::error::raise;
-use crate::storage::allocate::extend;
-use crate::storage::meta::Meta;
-use crate::storage::page::{Bounds, Downlink, PageMut, capacity};
-use crate::storage::wal::write_new;
-use crate::storage::{Entry, Exclusive, FIRST_ROOT, IndexRel, PageBytes};
+use crate::storage::IndexRel;
+use crate::storage::cache::{Index, forget_file, open};
 
 /// Phases in pg_stat_progress_create_index, after PostgreSQL's own 1, "initializing".
 const PHASE_SCAN: i64 = 2;
@@ -57,7 +53,7 @@ pub unsafe extern "C-unwind" fn ambuild(
             );
         }
         let (heap_tuples, index_tuples) = with_key_type!(meta.bits, F => {
-            initialize::<F>(index, pg_sys::ForkNumber::MAIN_FORKNUM, meta, index.needs_wal());
+            initialize::<F, _>(&index, meta);
             build::<F>(heap, index, info)
         });
         let result: *mut pg_sys::IndexBuildResult =
@@ -73,9 +69,8 @@ pub unsafe extern "C-unwind" fn ambuildempty(rel: pg_sys::Relation) {
     // SAFETY: an open index; its init fork is WAL-logged although the index is not.
     unsafe {
         let meta = new_meta(rel);
-        with_key_type!(meta.bits, F => {
-            initialize::<F>(IndexRel::new(rel), pg_sys::ForkNumber::INIT_FORKNUM, meta, true);
-        });
+        let index = IndexRel::new(rel).init_fork();
+        with_key_type!(meta.bits, F => initialize::<F, _>(&index, meta));
     }
 }
 
@@ -86,22 +81,6 @@ unsafe fn new_meta(rel: pg_sys::Relation) -> Meta {
         let blocks = Options::blocks(rel, kind.default_blocks());
         Meta { kind: kind as u32, bits: kind.bits(), blocks }
     }
-}
-
-/// Writes the meta page and the empty roots.
-fn initialize<F: Key>(rel: IndexRel, fork: pg_sys::ForkNumber::Type, meta: Meta, log: bool) {
-    write_new(&extend(rel, fork), &meta.to_page(), log);
-    for table in 0..=meta.blocks as u8 {
-        let page = extend(rel, fork);
-        assert_eq!(page.block(), root(table), "the roots follow the meta page");
-        let mut image = blank();
-        PageMut::format::<F>(&mut image, table, 0, &Bounds::ALL, None);
-        write_new(&page, &image, log);
-    }
-}
-
-fn blank() -> Box<PageBytes> {
-    Box::new([0; size_of::<PageBytes>()])
 }
 
 fn progress(phase: i64) {
@@ -122,7 +101,7 @@ impl<F: Key> Collector<F> {
     pub fn new(index: &Index<F>, memory: usize, share: impl Fn(char) -> Option<Share>) -> Self {
         let one = BlockLayout::new::<F>(1).expect("every width can be one block");
         Self {
-            kind: index.kind,
+            kind: Kind::of(index),
             sorter: Sorter::new(index.layout, Self::row_memory(memory), share(parallel::ROWS)),
             nulls: Sorter::new(one, Self::null_memory(memory), share(parallel::NULLS)),
             rows: 0,
@@ -166,7 +145,7 @@ impl<F: Key> Collector<F> {
 }
 
 unsafe fn build<F: Key>(heap: pg_sys::Relation, rel: IndexRel, info: *mut pg_sys::IndexInfo) -> (f64, f64) {
-    let index = Index::<F>::open(rel);
+    let index = open::<F>(rel);
     // SAFETY: a setting, in kB.
     let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
     // SAFETY: the relations are open, the meta page is written.
@@ -186,11 +165,11 @@ unsafe fn build<F: Key>(heap: pg_sys::Relation, rel: IndexRel, info: *mut pg_sys
     // SAFETY: an open index.
     let fill = unsafe { Options::fillfactor(rel.as_ptr()) };
     for table in 0..index.null_table() {
-        let mut writer = Writer::new(rel, table, fill);
+        let mut writer = Writer::<F, _>::new(&rel, table, fill);
         collector.sorter.drain(u32::from(table), || workers_runs(table), |entry| writer.push(entry));
         writer.finish();
     }
-    let mut writer = Writer::new(rel, index.null_table(), fill);
+    let mut writer = Writer::<F, _>::new(&rel, index.null_table(), fill);
     collector.nulls.drain(0, || workers_runs(index.null_table()), |entry| writer.push(entry));
     writer.finish();
     // SAFETY: all tables are written.
@@ -220,101 +199,5 @@ unsafe extern "C-unwind" fn collect<F: Key>(
         for &key in keys {
             collector.sorter.push(key, tid);
         }
-    }
-}
-
-/// Writes one table from entries in ascending order.
-struct Writer<F> {
-    rel: IndexRel,
-    table: u8,
-    fill: usize,
-    log: bool,
-    /// The leaf being filled, and its lower bound.
-    entries: Vec<Entry<F>>,
-    low: Entry<F>,
-    leaf_capacity: usize,
-    /// Downlinks of the leaves written so far.
-    downlinks: Vec<Downlink<F>>,
-}
-
-impl<F: Key> Writer<F> {
-    fn new(rel: IndexRel, table: u8, fill: usize) -> Self {
-        let leaf_capacity = (capacity::<F>(0) * fill / 100).max(2);
-        Self {
-            rel,
-            table,
-            fill,
-            log: rel.needs_wal(),
-            entries: Vec::with_capacity(leaf_capacity),
-            low: Entry::MIN,
-            leaf_capacity,
-            downlinks: Vec::new(),
-        }
-    }
-
-    fn push(&mut self, entry: Entry<F>) {
-        if self.entries.len() == self.leaf_capacity {
-            self.write_leaf(Some(entry));
-        }
-        self.entries.push(entry);
-    }
-
-    /// Writes the last leaf and the levels above it, and fills the root.
-    fn finish(mut self) {
-        if self.downlinks.is_empty() {
-            let mut image = blank();
-            PageMut::format::<F>(&mut image, self.table, 0, &Bounds::ALL, None).set_entries(&self.entries);
-            return self.write_root(&image);
-        }
-        self.write_leaf(None);
-        let mut level = 1;
-        while self.downlinks.len() > capacity::<F>(level) {
-            self.write_level(level);
-            level += 1;
-        }
-        let mut image = blank();
-        PageMut::format::<F>(&mut image, self.table, level, &Bounds::ALL, None)
-            .set_downlinks(&self.downlinks);
-        self.write_root(&image);
-    }
-
-    /// Writes the leaf; `next` is the first entry of the one after it.
-    fn write_leaf(&mut self, next: Option<Entry<F>>) {
-        check_for_interrupts();
-        let bounds = Bounds { low: self.low, high: next };
-        let entries = std::mem::take(&mut self.entries);
-        let child = self.write_page(0, &bounds, |page| page.set_entries(&entries));
-        self.entries = entries;
-        self.entries.clear();
-        self.downlinks.push(Downlink { separator: self.low, child });
-        self.low = next.unwrap_or(Entry::MIN);
-    }
-
-    fn write_level(&mut self, level: u8) {
-        let per_page = (capacity::<F>(level) * self.fill / 100).max(2);
-        let below = std::mem::take(&mut self.downlinks);
-        let pages: Vec<&[Downlink<F>]> = below.chunks(per_page).collect();
-        for (i, links) in pages.iter().enumerate() {
-            check_for_interrupts();
-            let high = pages.get(i + 1).map(|next| next[0].separator);
-            let bounds = Bounds { low: links[0].separator, high };
-            let child = self.write_page(level, &bounds, |page| page.set_downlinks(links));
-            self.downlinks.push(Downlink { separator: bounds.low, child });
-        }
-    }
-
-    /// Writes a page at the end of the file; the page after it, if any, will be its right neighbour.
-    fn write_page(&self, level: u8, bounds: &Bounds<F>, fill: impl FnOnce(&mut PageMut<'_>)) -> u32 {
-        let locked = extend(self.rel, pg_sys::ForkNumber::MAIN_FORKNUM);
-        let block = locked.block();
-        let right = bounds.high.map(|_| block + 1);
-        let mut image = blank();
-        fill(&mut PageMut::format(&mut image, self.table, level, bounds, right));
-        write_new(&locked, &image, self.log);
-        block
-    }
-
-    fn write_root(&self, image: &PageBytes) {
-        write_new(&Exclusive::read(self.rel, FIRST_ROOT + u32::from(self.table)), image, self.log);
     }
 }

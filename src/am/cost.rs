@@ -2,13 +2,14 @@
 
 use pgrx::{PgList, pg_sys};
 use simhash_core::search::{BlockLayout, Key, cost};
+use simhash_index::index::leaves_per_table;
 
-use super::index::{Index, bits, leaves_per_table};
 use super::kind::Kind;
 use super::{strategy, with_key_type};
 use crate::compat;
 use crate::planner::made_radius;
 use crate::storage::IndexRel;
+use crate::storage::cache::{bits, open};
 
 /// Processing one leaf (some 500 popcounts), in units of cpu_operator_cost; 0.7 microseconds measured,
 /// where an operator call is reckoned at about 0.02.
@@ -49,11 +50,12 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let index = IndexRel::new(rel);
         let ordered = !(*path).indexorderbys.is_null();
         let (leaves, many_keys) = with_key_type!(bits(index), F => {
-            let index = Index::<F>::open(index);
+            let index = open::<F>(index);
             let per_table = leaves_per_table(index.layout, (*info).pages);
-            let Reach { distance, probes } = least_reach(root, path, index.kind);
+            let kind = Kind::of(&index);
+            let Reach { distance, probes } = least_reach(root, path, kind);
             let (first, all) = leaves_read::<F>(index.layout, distance, per_table, (*info).tuples, ordered);
-            (Leaves { first: first * probes, all: all * probes }, index.kind.has_many_keys())
+            (Leaves { first: first * probes, all: all * probes }, kind.has_many_keys())
         });
         pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
 

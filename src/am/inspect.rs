@@ -3,28 +3,20 @@
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::search::Key;
+use simhash_index::Entry;
+use simhash_index::check::check_tables;
+use simhash_index::facts::{TableFacts, table_facts};
+use simhash_index::page::capacity;
 
 use super::elsewhere::check_rows_are_here;
-use super::index::{Index, bits, root};
 use super::kind::{Keys, Kind};
 use super::opened::{Opened, check_rows_are_all, is_readable, name, raise_unreadable, table_of};
-use super::{check_for_interrupts, pack_tid, with_key_type};
+use super::{pack_tid, with_key_type};
 use crate::compat::owns_relation;
 use crate::error::raise;
-use crate::storage::damage::{Damage, raise_damage};
-use crate::storage::page::{Bounds, Page, capacity};
-use crate::storage::{Entry, Shared};
-
-/// What a walk over a table's leaves finds.
-#[derive(Default)]
-struct TableFacts {
-    rows: u64,
-    leaves: u64,
-    levels: u32,
-    /// Blocks (in the sense of block tables) with at least one row, and the most rows that share one.
-    distinct: u64,
-    largest_run: u64,
-}
+use crate::storage::cache::{Index, bits, open};
+use crate::storage::order::check_for_interrupts;
+use crate::storage::{PageBytes, Shared};
 
 /// One row about an index: see the SQL catalogue for the columns.
 #[pg_extern(sql = false)]
@@ -50,10 +42,10 @@ fn simhash_index_info(
     check_rows_are_here(&opened);
     let rel = opened.rel();
     let (tables, facts, nulls, capacity) = with_key_type!(bits(rel), F => {
-        let index = Index::<F>::open(rel);
+        let index = open::<F>(rel);
         let facts: Vec<TableFacts> = (0..index.null_table()).map(|table| table_facts(&index, table)).collect();
         let nulls = table_facts(&index, index.null_table()).rows;
-        (index.layout.blocks(), facts, nulls, capacity::<F>(0))
+        (index.layout.blocks(), facts, nulls, capacity::<F>(size_of::<PageBytes>(), 0))
     });
     let pages = rel.blocks();
     let with_key = facts[0].rows;
@@ -86,36 +78,6 @@ pub fn check_may_know(index: pg_sys::Oid) {
     check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
 }
 
-fn table_facts<F: Key>(index: &Index<F>, table: u8) -> TableFacts {
-    let mut facts = TableFacts::default();
-    let mut from = Some(Entry::MIN);
-    let mut run: Option<(F, u64)> = None;
-    let width = if table < index.null_table() { index.layout.width(u32::from(table)) } else { F::BITS };
-    while let Some(low) = from {
-        check_for_interrupts();
-        let (leaf, block) = index.cover::<Shared>(table, &low, None);
-        let page = index.checked(block, leaf.bytes());
-        from = page.bounds().high;
-        let mut blocks: Vec<F> =
-            page.entries::<F>().filter(|e| *e >= low).map(|e| e.key & F::leading_mask(width)).collect();
-        drop(leaf);
-        facts.leaves += 1;
-        facts.rows += blocks.len() as u64;
-        blocks.sort_unstable();
-        for same in blocks.chunk_by(|a, b| a == b) {
-            let before = run.filter(|(key, _)| *key == same[0]).map_or(0, |(_, length)| length);
-            facts.distinct += u64::from(before == 0);
-            let length = before + same.len() as u64;
-            facts.largest_run = facts.largest_run.max(length);
-            run = Some((same[0], length));
-        }
-    }
-    let block = root(table);
-    let guard = Shared::read(index.rel, block);
-    facts.levels = u32::from(index.checked(block, guard.bytes()).level()) + 1;
-    facts
-}
-
 /// Verifies an index; raises XX002 naming the block where something is wrong.
 #[pg_extern(sql = false)]
 fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
@@ -133,7 +95,7 @@ fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
     let opened = Opened::new(index, pg_sys::ShareLock);
     opened.check_valid();
     with_key_type!(bits(opened.rel()), F => {
-        let index = Index::<F>::open(opened.rel());
+        let index = open::<F>(opened.rel());
         check_tables(&index);
         if heap {
             check_covered(&opened);
@@ -172,87 +134,6 @@ fn check_covered(opened: &Opened) {
     }
 }
 
-/// Checks the structure of every table. Tables may differ in dead rows: vacuum empties them one after
-/// the other, and an insertion that failed halfway has reached the first ones only.
-fn check_tables<F: Key>(index: &Index<F>) {
-    let mut seen = vec![false; index.rel.blocks() as usize];
-    for table in index.tables() {
-        check_tree(index, table, &mut seen);
-    }
-}
-
-/// A page to be checked: where it is and what its parent says of it.
-struct Expected<F> {
-    block: u32,
-    bounds: Bounds<F>,
-}
-
-/// Checks a tree level by level against what each level's parents say.
-fn check_tree<F: Key>(index: &Index<F>, table: u8, seen: &mut [bool]) {
-    let block = root(table);
-    let mut level = {
-        let guard = Shared::read(index.rel, block);
-        index.checked(block, guard.bytes()).level()
-    };
-    let mut pages = vec![Expected { block, bounds: Bounds::<F>::ALL }];
-    loop {
-        let mut below = Vec::new();
-        for (i, expected) in pages.iter().enumerate() {
-            check_for_interrupts();
-            let damaged = |damage: Damage| -> ! { raise_damage(index.rel, expected.block, &damage) };
-            match seen.get_mut(expected.block as usize) {
-                Some(seen) if !*seen => *seen = true,
-                _ => damaged(Damage::Other("two downlinks lead to it, or it is beyond the end")),
-            }
-            let guard = Shared::read(index.rel, expected.block);
-            let page = index.checked(expected.block, guard.bytes());
-            if page.is_deleted() || page.table() != table || page.level() != level {
-                damaged(Damage::Place { table: page.table(), level: page.level() });
-            }
-            if page.bounds() != expected.bounds {
-                damaged(Damage::Other("its bounds are not those that its parent gives it"));
-            }
-            if page.right() != pages.get(i + 1).map(|next| next.block) {
-                damaged(Damage::Other("its right link is not the next page of its level"));
-            }
-            if level == 0 {
-                check_leaf(&page, &expected.bounds).unwrap_or_else(|damage| damaged(damage));
-            } else {
-                check_inner(&page, &expected.bounds, &mut below).unwrap_or_else(|damage| damaged(damage));
-            }
-        }
-        if level == 0 {
-            return;
-        }
-        level -= 1;
-        pages = below;
-    }
-}
-
-fn check_leaf<F: Key>(page: &Page<'_>, bounds: &Bounds<F>) -> Result<(), Damage> {
-    page.entries().position(|entry| !bounds.contains(&entry)).map_or(Ok(()), |i| Err(Damage::Order(i)))
-}
-
-fn check_inner<F: Key>(
-    page: &Page<'_>,
-    bounds: &Bounds<F>,
-    below: &mut Vec<Expected<F>>,
-) -> Result<(), Damage> {
-    if page.is_empty() {
-        return Err(Damage::Other("it has no children"));
-    }
-    for i in 0..page.len() {
-        let low: Entry<F> = page.entry(i);
-        let high = if i + 1 < page.len() { Some(page.entry(i + 1)) } else { bounds.high };
-        let first_is_low = i > 0 || low == bounds.low;
-        if !first_is_low || !bounds.contains(&low) || high.is_some_and(|high| high <= low) {
-            return Err(Damage::Order(i));
-        }
-        below.push(Expected { block: page.child(i), bounds: Bounds { low, high } });
-    }
-    Ok(())
-}
-
 /// What the scan of the heap looks rows up in.
 struct HeapCheck<F> {
     index: Index<F>,
@@ -260,7 +141,7 @@ struct HeapCheck<F> {
 }
 
 fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
-    let mut state = HeapCheck { index: index.clone(), kind: index.kind };
+    let mut state = HeapCheck { index: index.clone(), kind: Kind::of(index) };
     // SAFETY: relations are open, and functions in expressions run with their owner's rights for as
     // long; the callback gets the state, which outlives the scan.
     unsafe {
@@ -320,7 +201,7 @@ impl<F: Key> HeapCheck<F> {
             PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
             format!(
                 "index \"{}\" is damaged at block {block}: row ({heap_block},{offset}) is missing in table {table}",
-                self.index.rel.name()
+                self.index.store.name()
             ),
             "REINDEX it.",
         )

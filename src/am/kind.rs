@@ -2,10 +2,12 @@
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::search::Key;
+use simhash_index::{Damage, META_BLOCK, Store};
 
 use super::strategy;
 use crate::error::raise;
 use crate::functions::distance::{NEAR_64, NEAR_128};
+use crate::storage::Index;
 use crate::types::array::for_each_element;
 
 /// The type of an indexed column. The numbers are stored in meta pages and returned by the operator
@@ -60,6 +62,15 @@ impl Kind {
                 ),
                 "Use the operator classes that come with pg_simhash.",
             )
+        })
+    }
+
+    /// The kind of an open index's column; raises XX002 if there is none such.
+    pub fn of<F: Key>(index: &Index<F>) -> Self {
+        Self::from_code(index.meta().kind).filter(|kind| kind.bits() == F::BITS).unwrap_or_else(|| {
+            index
+                .store
+                .damaged(META_BLOCK, &Damage::Other("its kind of key or number of blocks is impossible"))
         })
     }
 

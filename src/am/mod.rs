@@ -1,38 +1,33 @@
-//! The index access method `simhash`: block tables kept as B-link trees in one relation.
+//! The index access method `simhash`: what PostgreSQL calls. The trees themselves, and how any number of
+//! backends read and write them, are in the crate `simhash-index`.
 //!
 //! Where things are: `handler` (what PostgreSQL asks for), `options`, `kind` (columns and their
-//! datums), `index` (an open index and its cached upper levels), `tree` (descents), `split` and
-//! `remove` (pages come and go), `insert`, `build` with `parallel`, `sort` and `runs`, `scan` over `range`
-//! and `nearest`, `vacuum`, `cost`, `validate`, `inspect`, `suggest` (which distance to use), and `bulk` (all pairs of a table,
-//! its clusters).
+//! datums), `insert`, `build` with `parallel`, `sort` and `runs`, `scan`, `vacuum`, `cost`, `validate`,
+//! `inspect`, `suggest` (which distance to use), and `bulk` (all pairs of a table, its clusters).
 
 mod build;
 pub mod bulk;
 mod cost;
 mod elsewhere;
 mod handler;
-mod index;
 mod insert;
 mod inspect;
 mod kind;
-mod nearest;
 mod opened;
 mod options;
 mod parallel;
-mod range;
-mod remove;
 mod runs;
 mod scan;
 mod sort;
-mod split;
 mod suggest;
-mod tree;
 mod vacuum;
 mod validate;
 
 use pgrx::pg_sys;
 
 pub use options::register as register_options;
+
+use crate::storage::order::check_for_interrupts;
 
 /// Strategy numbers of the operator classes.
 mod strategy {
@@ -41,17 +36,6 @@ mod strategy {
     pub const NEAR: u16 = 3;
     pub const DISTANCE: u16 = 4;
     pub const LAST: u16 = DISTANCE;
-}
-
-/// Lets a cancelled query end. Not to be called while a page is locked.
-fn check_for_interrupts() {
-    crate::storage::order::expect_none("an interrupt");
-    // SAFETY: PostgreSQL's CHECK_FOR_INTERRUPTS.
-    unsafe {
-        if std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 {
-            pg_sys::ProcessInterrupts();
-        }
-    }
 }
 
 /// The packed form of a TID: block number times 65536 plus offset.

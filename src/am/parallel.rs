@@ -14,12 +14,12 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::build::Collector;
-use super::index::{Index, bits};
 use super::runs::RunFile;
 use super::sort::Share;
 use super::with_key_type;
 use crate::compat;
 use crate::storage::IndexRel;
+use crate::storage::cache::{Index, bits, open};
 
 /// What the chunks of the shared memory are.
 mod chunk {
@@ -336,7 +336,7 @@ unsafe fn work<F: Key>(
 ) {
     // SAFETY: the relations are open, the task is in shared memory that outlives this call.
     unsafe {
-        let index = Index::<F>::open(rel);
+        let index = open::<F>(rel);
         let set = &raw mut (*task).files;
         let share = |what| Some(Share { set, worker, what });
         let mut collector = Collector::new(&index, (*task).memory, share);

@@ -1,17 +1,14 @@
 //! Sorted runs of entries on temporary files, and merging them.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
 use simhash_core::search::Key;
+use simhash_index::Entry;
+use simhash_index::page::TID_BYTES;
 
 use super::check_for_interrupts;
 use crate::compat;
-use crate::storage::Entry;
-use crate::storage::page::TID_BYTES;
 
 /// How many bytes a merge reads of a run at once: beside maintenance_work_mem, which makes runs a
 /// hundred times as long.
@@ -90,25 +87,29 @@ impl RunFile {
 }
 
 /// Hands all runs of the files and one more, `memory`, to `each` in ascending order. Closes the files.
-pub fn merge<F: Key>(files: Vec<RunFile>, memory: &[Entry<F>], mut each: impl FnMut(Entry<F>)) {
-    let mut runs: Vec<Run<F>> = files.iter().flat_map(RunFile::readers).collect();
-    let mut memory = memory.iter().copied();
-    let in_memory = runs.len();
-    let mut next = |run: usize| match runs.get_mut(run) {
-        Some(run) => run.next(),
-        None => memory.next(),
-    };
-    let mut heap: BinaryHeap<_> =
-        (0..=in_memory).filter_map(|run| next(run).map(|entry| Reverse((entry, run)))).collect();
-    while let Some(mut least) = heap.peek_mut() {
-        let Reverse((entry, run)) = *least;
-        each(entry);
-        match next(run) {
-            Some(entry) => *least = Reverse((entry, run)),
-            None => drop(PeekMut::pop(least)),
+pub fn merge<F: Key>(files: Vec<RunFile>, memory: &[Entry<F>], each: impl FnMut(Entry<F>)) {
+    let runs = files.iter().flat_map(RunFile::readers).map(Source::File);
+    let memory = std::iter::once(Source::Memory(memory.iter().copied()));
+    simhash_index::build::merge(runs.chain(memory).collect(), each);
+    files.into_iter().for_each(RunFile::close);
+}
+
+/// A run, wherever it is.
+enum Source<F, M> {
+    File(Run<F>),
+    Memory(M),
+}
+
+impl<F: Key, M: Iterator<Item = Entry<F>>> Iterator for Source<F, M> {
+    type Item = Entry<F>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<F>> {
+        match self {
+            Source::File(run) => run.next(),
+            Source::Memory(entries) => entries.next(),
         }
     }
-    files.into_iter().for_each(RunFile::close);
 }
 
 /// One run being read.

@@ -14,15 +14,16 @@ use std::mem::ManuallyDrop;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::Key;
+use simhash_index::Entry;
+use simhash_index::nearest::NearestOfAny;
+use simhash_index::range::{Hit, RangeScan};
 
-use super::index::{Index, bits};
-use super::kind::Condition;
-use super::nearest::NearestOfAny;
-use super::range::{Hit, RangeScan};
+use super::kind::{Condition, Kind};
 use super::{check_for_interrupts, strategy, unpack_tid, with_key_type};
 use crate::compat;
 use crate::error::{raise, reserve};
-use crate::storage::{Entry, IndexRel, Pinned, Shared};
+use crate::storage::cache::{Index, bits, open};
+use crate::storage::{IndexRel, Pinned, Shared};
 
 /// What the callbacks need of a scan, whatever the key type.
 trait Scan {
@@ -45,8 +46,8 @@ trait Scan {
 
 /// Which rows are still to come.
 enum Source<F> {
-    Range(RangeScan<F>, u32),
-    Nearest(Box<NearestOfAny<F>>),
+    Range(RangeScan<F, IndexRel>, u32),
+    Nearest(Box<NearestOfAny<F, IndexRel>>),
     /// The rows without a fingerprint, from this TID on.
     Nulls(Entry<F>),
     Done,
@@ -54,6 +55,7 @@ enum Source<F> {
 
 struct ScanOf<F> {
     index: Index<F>,
+    kind: Kind,
     /// Where index tuples are made.
     context: pg_sys::MemoryContext,
     source: Source<F>,
@@ -115,7 +117,7 @@ pub unsafe extern "C-unwind" fn ambeginscan(
             pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
         );
         let scan: Box<dyn Scan> =
-            with_key_type!(bits(index), F => Box::new(ScanOf::<F>::new(Index::open(index), context)));
+            with_key_type!(bits(index), F => Box::new(ScanOf::<F>::new(open(index), context)));
         let callback: *mut pg_sys::MemoryContextCallback =
             pg_sys::MemoryContextAllocZero(context, size_of::<pg_sys::MemoryContextCallback>()).cast();
         let opaque = Box::into_raw(Box::new(Opaque { context, scan }));
@@ -194,9 +196,11 @@ pub unsafe extern "C-unwind" fn amendscan(desc: pg_sys::IndexScanDesc) {
 
 impl<F: Key> ScanOf<F> {
     fn new(index: Index<F>, context: pg_sys::MemoryContext) -> Self {
-        let recheck = index.kind.is_lossy();
+        let kind = Kind::of(&index);
+        let recheck = kind.is_lossy();
         Self {
             index,
+            kind,
             context,
             source: Source::Done,
             filters: Vec::new(),
@@ -231,7 +235,7 @@ impl<F: Key> ScanOf<F> {
         self.orders.clear();
         self.later.clear();
         self.source = Source::Done;
-        let many_keys = self.index.kind.has_many_keys();
+        let many_keys = self.kind.has_many_keys();
         let (mut only_nulls, mut not_null) = (false, false);
         for key in keys {
             let flags = key.sk_flags as u32;
@@ -245,7 +249,7 @@ impl<F: Key> ScanOf<F> {
                 return;
             } else {
                 // SAFETY: the argument is of the operator's right-hand type and not NULL.
-                let conditions = unsafe { self.index.kind.conditions(key.sk_strategy, key.sk_argument) };
+                let conditions = unsafe { self.kind.conditions(key.sk_strategy, key.sk_argument) };
                 if conditions.is_empty() {
                     self.nulls_follow = false;
                     return;
@@ -271,19 +275,19 @@ impl<F: Key> ScanOf<F> {
     }
 
     fn choose_source(&mut self, order_bys: &[pg_sys::ScanKeyData]) {
-        if order_bys.len() > 1 && self.index.kind.is_lossy() {
+        if order_bys.len() > 1 && self.kind.is_lossy() {
             // amcostestimate leaves no reason to plan it. The executor, which knows the distances, takes rows
             // whose first one is NULL for equal, whatever the second.
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("index \"{}\" cannot order by several distances", self.index.rel.name()),
+                format!("index \"{}\" cannot order by several distances", self.index.store.name()),
                 "Let the planner sort: SET enable_seqscan = on; SET enable_sort = on.",
             );
         }
         for key in order_bys {
             let given = key.sk_flags as u32 & pg_sys::SK_ISNULL == 0 && key.sk_strategy == strategy::DISTANCE;
             // SAFETY: the order-by argument is of the column's type and not NULL.
-            let queries = given.then(|| unsafe { self.index.kind.keys::<F>(key.sk_argument) });
+            let queries = given.then(|| unsafe { self.kind.keys::<F>(key.sk_argument) });
             let query = queries.as_ref().and_then(|queries| queries.as_slice().first().copied());
             self.orders.push(query);
             match (&queries, query, &self.source) {
@@ -420,7 +424,7 @@ impl<F: Key> ScanOf<F> {
             (*desc).xs_heaptid = unpack_tid(hit.tid);
             (*desc).xs_recheck = self.recheck;
             // Another position's key is no farther than the row.
-            (*desc).xs_recheckorderby = self.index.kind.has_many_keys();
+            (*desc).xs_recheckorderby = self.kind.has_many_keys();
             for i in 0..(*desc).numberOfOrderBys.max(0) as usize {
                 let query = if self.batch_is_null { None } else { self.orders[i] };
                 // An array's least distance is to any of several queries.
@@ -441,7 +445,7 @@ impl<F: Key> ScanOf<F> {
                 };
                 // count(*) is planned as an index-only scan even where no column can be returned: nobody
                 // reads the value then, and it could not be made.
-                let mut is_null = self.batch_is_null || self.index.kind.is_lossy();
+                let mut is_null = self.batch_is_null || self.kind.is_lossy();
                 let caller = pg_sys::MemoryContextSwitchTo(self.context);
                 (*desc).xs_itup = pg_sys::index_form_tuple((*desc).xs_itupdesc, &mut value, &mut is_null);
                 pg_sys::MemoryContextSwitchTo(caller);
@@ -465,11 +469,11 @@ impl<F: Key> Scan for ScanOf<F> {
         // SAFETY: the descriptor is the scan's own; its snapshot is set, or null for a bitmap scan
         // that has not begun.
         unsafe {
-            self.index.snapshot = (*desc).xs_snapshot;
+            self.index.store.snapshot = (*desc).xs_snapshot;
             self.keeps_pin = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
             self.looks_rows_up = (*desc).xs_want_itup && pg_sys::RecoveryInProgress();
-            self.recheck = self.index.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
-            self.seen = self.index.kind.has_many_keys().then(HashSet::new);
+            self.recheck = self.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
+            self.seen = self.kind.has_many_keys().then(HashSet::new);
             self.read_keys(desc);
         }
     }

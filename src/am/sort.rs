@@ -11,11 +11,11 @@ use std::ffi::CString;
 use pgrx::pg_sys;
 use simhash_core::join::sort_in_pieces;
 use simhash_core::search::{BlockLayout, Key};
+use simhash_index::Entry;
 
 use super::check_for_interrupts;
 use super::runs::{RunFile, merge};
 use crate::error::raise_no_memory;
-use crate::storage::Entry;
 
 /// All rows of a build, or one worker's part of them.
 pub struct Sorter<F> {

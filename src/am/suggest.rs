@@ -9,19 +9,20 @@ use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::search::{Key, Plan, cost};
 use simhash_core::suggest::{Chance, Counts, Row, Sample, pair_distances, reach, suggest};
+use simhash_index::range::RangeScan;
+use simhash_index::{Damage, Entry, Store};
 
 use super::bulk::heap::Heap;
 use super::bulk::leaves::most_rows;
 use super::bulk::progress::{self, Command, Progress};
 use super::elsewhere::check_rows_are_here;
-use super::index::{Index, bits};
 use super::inspect::check_may_know;
+use super::kind::Kind;
 use super::opened::Opened;
-use super::range::RangeScan;
 use super::{check_for_interrupts, with_key_type};
 use crate::error::raise;
-use crate::storage::damage::{Damage, raise_damage};
-use crate::storage::{Entry, Shared};
+use crate::storage::Shared;
+use crate::storage::cache::{Index, bits, open};
 
 /// Rows whose distances to each other are counted: 8 million pairs.
 const SAMPLE: usize = 4096;
@@ -63,7 +64,7 @@ fn simhash_suggest(
     // SAFETY: the table is open.
     let table = unsafe { (*opened.table).rd_id };
     let rows = with_key_type!(bits(opened.rel()), F => {
-        let found = Index::<F>::open(opened.rel());
+        let found = open::<F>(opened.rel());
         let _progress = Progress::start(Command::Suggest, table, index, 1, most_rows(&found));
         rows(&opened, &found)
     });
@@ -74,10 +75,10 @@ fn simhash_suggest(
 }
 
 fn rows<F: Key>(opened: &Opened, index: &Index<F>) -> Vec<Row> {
-    if index.kind.has_many_keys() {
+    if Kind::of(index).has_many_keys() {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            format!("index \"{}\" is on an array of fingerprints", index.rel.name()),
+            format!("index \"{}\" is on an array of fingerprints", index.store.name()),
             "Name the index of one fingerprint a row, or label pairs for simhash_evaluate.",
         );
     }
@@ -106,7 +107,7 @@ fn sample_entries<F: Key>(index: &Index<F>) -> (u64, Vec<Entry<F>>) {
         from = page.bounds().high;
         for entry in page.entries().filter(|entry| *entry >= low) {
             if entry.tid & 0xffff == 0 {
-                raise_damage(index.rel, block, &Damage::Other("it holds a TID without an offset"));
+                index.store.damaged(block, &Damage::Other("it holds a TID without an offset"));
             }
             sample.offer(entry);
         }
@@ -138,7 +139,7 @@ fn visible_rows<F: Key>(
     if visible.len() < FEWEST && (tried as u64) < entries {
         raise(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("of {tried} rows in index \"{}\", {} can be seen", index.rel.name(), visible.len()),
+            format!("of {tried} rows in index \"{}\", {} can be seen", index.store.name(), visible.len()),
             "VACUUM the table, so that deleted rows leave the index.",
         );
     }

@@ -75,18 +75,6 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize]) {
     let _ = (buffer, parts);
 }
 
-/// Asks for the cache line in which a value begins.
-pub fn prefetch_value<T>(value: &T) {
-    // SAFETY: a prefetch reads nothing.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>((&raw const *value).cast::<i8>());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
-}
-
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
     // SAFETY: the callers hold a pin, so the buffer's page stays where it is, and a lock of a kind
     // that keeps others from changing it; the lifetime is bounded by the guard's borrow.
@@ -94,13 +82,9 @@ fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
 }
 
 impl Pinned {
-    /// Pins a block.
-    pub fn read(rel: IndexRel, block: u32) -> Self {
-        pin(rel, block)
-    }
-
-    /// Pins a block that `recent` may hold: that spares the search of the buffer table.
-    pub fn read_recent(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
+    /// Pins a block; `recent` may hold it: that spares the search of the buffer table.
+    #[inline]
+    pub fn read(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
         let Some(recent) = recent else {
             return pin(rel, block);
         };
@@ -160,10 +144,6 @@ impl Pinned {
 }
 
 impl Shared {
-    pub fn read(rel: IndexRel, block: u32) -> Self {
-        pin(rel, block).share()
-    }
-
     pub fn bytes(&self) -> &PageBytes {
         bytes(self.0)
     }
@@ -179,10 +159,6 @@ impl Shared {
 }
 
 impl Exclusive {
-    pub fn read(rel: IndexRel, block: u32) -> Self {
-        pin(rel, block).exclusive()
-    }
-
     /// Waits for a page while others are locked, all of them in `before`, the last one named last: each
     /// is, by what it says under its lock, above the page in the tree or to its left on its level.
     pub fn read_after(rel: IndexRel, block: u32, before: &[&Self]) -> Self {
@@ -194,7 +170,7 @@ impl Exclusive {
 
     /// # Safety
     /// `buffer` is pinned and exclusively locked, and no other guard will release it.
-    pub unsafe fn from_locked(buffer: pg_sys::Buffer) -> Self {
+    unsafe fn from_locked(buffer: pg_sys::Buffer) -> Self {
         order::locked(buffer);
         Self(buffer)
     }
@@ -239,5 +215,29 @@ impl Drop for Exclusive {
             // SAFETY: the guard holds one pin and the lock.
             unsafe { pg_sys::UnlockReleaseBuffer(self.0) }
         }
+    }
+}
+
+/// A new page at the end of the file, all zeroes.
+pub fn extend(rel: IndexRel) -> Exclusive {
+    let lock = !rel.is_local();
+    let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+    // SAFETY: the relation is open; the extension lock is what lets P_NEW be used, and the buffer
+    // comes back pinned and exclusively locked.
+    unsafe {
+        if lock {
+            pg_sys::LockRelationForExtension(rel.as_ptr(), mode);
+        }
+        let buffer = pg_sys::ReadBufferExtended(
+            rel.as_ptr(),
+            rel.fork(),
+            pg_sys::InvalidBlockNumber,
+            pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK,
+            std::ptr::null_mut(),
+        );
+        if lock {
+            pg_sys::UnlockRelationForExtension(rel.as_ptr(), mode);
+        }
+        Exclusive::from_locked(buffer)
     }
 }

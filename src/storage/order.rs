@@ -4,6 +4,8 @@
 //! Whoever waits for a page has none locked, or only pages that are, as they say themselves, above it
 //! in its tree or to its left on its level. Interrupts are not served and no one sleeps under a lock.
 
+use pgrx::pg_sys;
+
 #[cfg(not(feature = "lock-order"))]
 mod unchecked {
     use pgrx::pg_sys::Buffer;
@@ -28,10 +30,10 @@ mod checked {
 
     use pgrx::pg_sys::Buffer;
     use pgrx::{PgSqlErrorCode, pg_sys};
+    use simhash_index::page::may_be_waited_for;
 
     use crate::error::raise;
     use crate::storage::PageBytes;
-    use crate::storage::page::place;
 
     thread_local! {
         /// The pages that this backend has locked, in the order of locking. Guards take themselves out
@@ -65,13 +67,9 @@ mod checked {
     /// Raises an ERROR unless the page locked last is below or to the right of all others.
     pub fn expect_after(buffer: Buffer) {
         // SAFETY: pinned and locked, as all that are listed.
-        let place_of = |buffer| unsafe { place(&*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>()) };
-        let page = place_of(buffer);
-        let is_before = |other: &Buffer| {
-            let other = place_of(*other);
-            other.table == page.table
-                && (other.level > page.level || (other.level == page.level && other.low < page.low))
-        };
+        let bytes_of = |buffer| unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() };
+        let page = bytes_of(buffer);
+        let is_before = |&other: &Buffer| may_be_waited_for(page, bytes_of(other));
         expect("what is neither below nor to the right", |locked| {
             locked.iter().filter(|&&other| other != buffer).all(is_before)
         });
@@ -90,3 +88,15 @@ mod checked {
 }
 #[cfg(feature = "lock-order")]
 pub use checked::*;
+
+/// Lets a cancelled query end. Not to be called while a page is locked.
+#[inline]
+pub fn check_for_interrupts() {
+    expect_none("an interrupt");
+    // SAFETY: PostgreSQL's CHECK_FOR_INTERRUPTS.
+    unsafe {
+        if std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 {
+            pg_sys::ProcessInterrupts();
+        }
+    }
+}

@@ -10,55 +10,72 @@ use crate::memory;
 
 /// An open index. Whoever made it keeps the relation open for as long as it is used.
 #[derive(Clone, Copy)]
-pub struct IndexRel(pg_sys::Relation);
+pub struct IndexRel {
+    rel: pg_sys::Relation,
+    fork: pg_sys::ForkNumber::Type,
+    /// What a reader sees the table's rows by; null for others.
+    pub snapshot: pg_sys::Snapshot,
+}
 
 impl IndexRel {
     /// # Safety
     /// `rel` is an open index of this access method, and stays open while the result is used.
     pub unsafe fn new(rel: pg_sys::Relation) -> Self {
         memory::prepare();
-        Self(rel)
+        Self { rel, fork: pg_sys::ForkNumber::MAIN_FORKNUM, snapshot: std::ptr::null_mut() }
+    }
+
+    /// What an unlogged index is reset to after a crash.
+    pub fn init_fork(self) -> Self {
+        Self { fork: pg_sys::ForkNumber::INIT_FORKNUM, ..self }
     }
 
     pub fn as_ptr(self) -> pg_sys::Relation {
-        self.0
+        self.rel
+    }
+
+    pub fn fork(self) -> pg_sys::ForkNumber::Type {
+        self.fork
     }
 
     pub fn name(self) -> String {
         // SAFETY: an open relation has its pg_class row, whose name is a C string.
-        shown(unsafe { CStr::from_ptr((*(*self.0).rd_rel).relname.data.as_ptr()) }).into_owned()
+        shown(unsafe { CStr::from_ptr((*(*self.rel).rd_rel).relname.data.as_ptr()) }).into_owned()
     }
 
     pub fn oid(self) -> pg_sys::Oid {
         // SAFETY: the relation is open.
-        unsafe { (*self.0).rd_id }
+        unsafe { (*self.rel).rd_id }
     }
 
-    /// The number of its file on disk: a rebuilt index gets another, unless it is emptied in place (see `am/index.rs`).
+    /// The number of its file on disk: a rebuilt index gets another, unless it is emptied in place (see `cache.rs`).
     pub fn file(self) -> (pg_sys::Oid, u32) {
         // SAFETY: the relation is open.
-        unsafe { (self.oid(), compat::file_number(self.0)) }
+        unsafe { (self.oid(), compat::file_number(self.rel)) }
     }
 
-    /// The number of blocks of the main fork.
+    /// The number of blocks.
     pub fn blocks(self) -> u32 {
         // SAFETY: the relation is open.
-        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.0, pg_sys::ForkNumber::MAIN_FORKNUM) }
+        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.rel, self.fork) }
     }
 
-    /// Whether changes have to be WAL-logged: `RelationNeedsWAL`.
+    /// Whether changes have to be WAL-logged: `RelationNeedsWAL`, and always for what a crash resets to.
     pub fn needs_wal(self) -> bool {
+        if self.fork == pg_sys::ForkNumber::INIT_FORKNUM {
+            return true;
+        }
         // SAFETY: the relation is open.
         unsafe {
-            (*(*self.0).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
+            (*(*self.rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
                 && (pg_sys::wal_level > pg_sys::WalLevel::WAL_LEVEL_MINIMAL as i32
-                    || !compat::created_in_this_transaction(self.0))
+                    || !compat::created_in_this_transaction(self.rel))
         }
     }
 
     /// Whether only this backend can see it: a temporary index.
     pub fn is_local(self) -> bool {
         // SAFETY: the relation is open.
-        unsafe { (*(*self.0).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char }
+        unsafe { (*(*self.rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char }
     }
 }

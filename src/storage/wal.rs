@@ -9,11 +9,12 @@
 
 use pgrx::pg_sys;
 
-use super::page::Addition;
+use simhash_index::page::Addition;
+use simhash_index::store::MAX_PAGES;
+
 use super::{Exclusive, IndexRel, PageBytes};
 
-/// Generic WAL's limit of pages a record.
-pub const MAX_PAGES: usize = 4;
+const _: () = assert!(MAX_PAGES <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
 
 /// A change of up to four pages, atomic in memory, on disk and on a standby.
 ///
@@ -139,7 +140,12 @@ unsafe fn set_lsn(locked: &Exclusive, lsn: pg_sys::XLogRecPtr) {
 }
 
 /// Fills a page that nobody else can see yet, and logs it whole.
-pub fn write_new(locked: &Exclusive, image: &PageBytes, log: bool) {
+///
+/// # Panics
+/// When the image is not of a page's size.
+pub fn write_new(rel: IndexRel, locked: &Exclusive, image: &[u8]) {
+    let image: &PageBytes = image.try_into().expect("an image of a page's size");
+    let log = rel.needs_wal();
     critical(|| {
         // SAFETY: the page is exclusively locked, and nothing else refers to its bytes now.
         unsafe {

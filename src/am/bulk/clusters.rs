@@ -6,8 +6,8 @@ use simhash_core::search::Key;
 use super::progress::{self, Command};
 use super::session::{Session, Side, checked_distance, no_memory};
 use super::target::Target;
-use crate::am::index::bits;
 use crate::am::{check_for_interrupts, with_key_type};
+use crate::storage::cache::bits;
 
 /// A member, the representative of its cluster, and the cluster's size.
 pub type Member = (u64, u64, u32);

@@ -7,14 +7,13 @@ use std::ops::Bound;
 
 use simhash_core::join::{NoMemory, Position, Rows, Run, Source};
 use simhash_core::search::Key;
+use simhash_index::page::capacity;
+use simhash_index::{Damage, Entry, Store};
 
 use super::progress;
 use super::session::no_memory;
 use crate::am::check_for_interrupts;
-use crate::am::index::Index;
-use crate::storage::Entry;
-use crate::storage::damage::{Damage, raise_damage};
-use crate::storage::page::capacity;
+use crate::storage::{Index, PageBytes};
 
 /// The leaves of an open index.
 pub struct Leaves<'a, F> {
@@ -31,7 +30,7 @@ impl<'a, F: Key> Leaves<'a, F> {
 /// The most rows that each table of an index can have.
 pub fn most_rows<F: Key>(index: &Index<F>) -> usize {
     // A table of one leaf is its root.
-    (index.leaves_per_table() + 1.0) as usize * capacity::<F>(0)
+    (index.leaves_per_table() + 1.0) as usize * capacity::<F>(size_of::<PageBytes>(), 0)
 }
 
 impl<F: Key> Source<F> for Leaves<'_, F> {
@@ -53,7 +52,7 @@ impl<F: Key> Source<F> for Leaves<'_, F> {
             drop(leaf);
             let upto = end.map_or(Bound::Unbounded, |end| Bound::Excluded((end.key, end.tid)));
             if run.push(&mut self.rows, (Bound::Included((low.key, low.tid)), upto)).is_err() {
-                raise_damage(self.index.rel, block, &Damage::Other("a key is outside its bounds"));
+                self.index.store.damaged(block, &Damage::Other("a key is outside its bounds"));
             }
             if rows.to.is_some() && end.is_none_or(|end| to.is_some_and(|to| end >= to)) {
                 progress::read(run.rows());

@@ -7,8 +7,8 @@ use simhash_core::search::Key;
 use super::progress::Command;
 use super::session::{Session, Side, checked_distance};
 use super::target::Target;
-use crate::am::index::bits;
 use crate::am::with_key_type;
+use crate::storage::cache::bits;
 
 /// Two rows by their visible versions' TIDs, the lesser first, and their distance.
 pub type Pair = (u64, u64, u32);

@@ -15,10 +15,10 @@ use super::leaves::{Leaves, most_rows};
 use super::progress::{self, Command, Progress};
 use super::target::Target;
 use crate::am::check_for_interrupts;
-use crate::am::index::Index;
 use crate::am::opened::Opened;
 use crate::error::{raise, raise_no_memory};
 use crate::guc::work_mem;
+use crate::storage::open;
 
 /// How many pairs the first batch of `simhash_pairs` looks for, so that a LIMIT is served soon.
 const FIRST_BATCH: usize = 1024;
@@ -56,7 +56,7 @@ pub struct Session<F> {
 
 impl<F: Key> Session<F> {
     pub fn new(target: Target, opened: &Opened, distance: u32, command: Command) -> Self {
-        let index = Index::<F>::open(opened.rel());
+        let index = open::<F>(opened.rel());
         let memory = work_mem() / 2;
         let rows = most_rows(&index);
         let plan = cheapest::<F>(index.layout, distance, rows as f64);
@@ -87,9 +87,9 @@ impl<F: Key> Session<F> {
             self.forget_members();
         }
         let opened = self.target.open();
-        let mut index = Index::<F>::open(opened.rel());
+        let mut index = open::<F>(opened.rel());
         // SAFETY: a function called by a query has an active snapshot.
-        index.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
+        index.store.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
         let mut leaves = Leaves::new(&index);
         let mut seen = 0;
         progress::comparing();

@@ -6,3 +6,4 @@ pub mod accumulate;
 pub mod least;
 pub mod pairs;
 pub mod popcount;
+pub mod prefetch;

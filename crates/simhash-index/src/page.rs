@@ -5,6 +5,8 @@
 //! | header | key 0 | key 1 | ... |  free  | ... | slot 1 | slot 0 | special |
 //! ```
 //!
+//! The numbers are those of pages of 8 kB; any size will do that leaves room for a few entries.
+//!
 //! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes); an inner
 //! page's slot is the TID of a separator and a child block (10 bytes). So appending to a leaf
 //! changes three short runs of bytes, which is all that goes to WAL, and the keys of a page are one
@@ -20,13 +22,13 @@
 
 use simhash_core::search::Key;
 
-use super::damage::Damage;
-use super::{NO_BLOCK, PageBytes};
+use crate::NO_BLOCK;
+use crate::damage::Damage;
 
 /// Bytes of the page header.
 pub const HEADER: usize = 24;
-/// Where the special area starts.
-pub const SPECIAL: usize = size_of::<PageBytes>() - 56;
+/// Bytes of the special area, which ends the page.
+const SPECIAL_BYTES: usize = 56;
 
 const LOWER: usize = 12;
 const UPPER: usize = 14;
@@ -35,15 +37,16 @@ const SIZE_VERSION: usize = 18;
 /// PG_PAGE_LAYOUT_VERSION, unchanged since PostgreSQL 8.3.
 const LAYOUT_VERSION: u16 = 4;
 
-const LOW_KEY: usize = SPECIAL;
-const HIGH_KEY: usize = SPECIAL + 16;
-const LOW_TID: usize = SPECIAL + 32;
-const HIGH_TID: usize = SPECIAL + 38;
-const RIGHT: usize = SPECIAL + 44;
-const TABLE: usize = SPECIAL + 48;
-const LEVEL: usize = SPECIAL + 49;
-const FLAGS: usize = SPECIAL + 50;
-const MAGIC_AT: usize = SPECIAL + 52;
+// In the special area.
+const LOW_KEY: usize = 0;
+const HIGH_KEY: usize = 16;
+const LOW_TID: usize = 32;
+const HIGH_TID: usize = 38;
+const RIGHT: usize = 44;
+const TABLE: usize = 48;
+const LEVEL: usize = 49;
+const FLAGS: usize = 50;
+const MAGIC_AT: usize = 52;
 
 /// The mark of a tree page: "SHT1".
 const MAGIC: u32 = 0x5348_5431;
@@ -96,100 +99,110 @@ impl<F: Key> Bounds<F> {
     }
 }
 
-/// How many entries fit on a page.
-pub fn capacity<F: Key>(level: u8) -> usize {
-    (SPECIAL - HEADER) / (F::BYTES + slot_bytes(level))
+/// How many entries fit on a page of so many bytes.
+pub const fn capacity<F: Key>(page: usize, level: u8) -> usize {
+    (page - SPECIAL_BYTES - HEADER) / (F::BYTES + slot_bytes(level))
 }
 
-fn slot_bytes(level: u8) -> usize {
+/// Where the special area starts.
+#[inline]
+const fn special(bytes: &[u8]) -> usize {
+    bytes.len() - SPECIAL_BYTES
+}
+
+#[inline]
+const fn slot_bytes(level: u8) -> usize {
     if level == 0 { TID_BYTES } else { DOWNLINK_BYTES }
 }
 
-fn u16_at(bytes: &PageBytes, at: usize) -> u16 {
+#[inline]
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
-fn u32_at(bytes: &PageBytes, at: usize) -> u32 {
+#[inline]
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-fn tid_at(bytes: &PageBytes, at: usize) -> u64 {
+#[inline]
+fn tid_at(bytes: &[u8], at: usize) -> u64 {
     let mut tid = [0; 8];
     tid[..TID_BYTES].copy_from_slice(&bytes[at..at + TID_BYTES]);
     u64::from_le_bytes(tid)
 }
 
-fn put(bytes: &mut PageBytes, at: usize, value: &[u8]) {
+#[inline]
+fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-fn put_tid(bytes: &mut PageBytes, at: usize, tid: u64) {
+#[inline]
+fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
     put(bytes, at, &tid.to_le_bytes()[..TID_BYTES]);
 }
 
 /// Whether the page was never written: what a crash right after an extension leaves.
-pub fn is_new(bytes: &PageBytes) -> bool {
+pub fn is_new(bytes: &[u8]) -> bool {
     u16_at(bytes, UPPER) == 0
 }
 
 /// Whether the page may be taken for a new purpose.
-pub fn is_free(bytes: &PageBytes) -> bool {
-    is_new(bytes) || (u32_at(bytes, MAGIC_AT) == MAGIC && u16_at(bytes, FLAGS) & DELETED != 0)
+pub fn is_free(bytes: &[u8]) -> bool {
+    let special = special(bytes);
+    is_new(bytes)
+        || (u32_at(bytes, special + MAGIC_AT) == MAGIC && u16_at(bytes, special + FLAGS) & DELETED != 0)
 }
 
-/// Where a page says that it is: what the order of locks goes by.
-#[cfg(feature = "lock-order")]
-pub struct PagePlace {
-    pub table: u8,
-    pub level: u8,
-    /// The lower bound, of either width.
-    pub low: (u128, u64),
-}
-
-/// Reads the place of a page that has passed [`Page::check`].
-#[cfg(feature = "lock-order")]
-pub fn place(bytes: &PageBytes) -> PagePlace {
-    let mut key = [0; 16];
-    key.copy_from_slice(&bytes[LOW_KEY..LOW_KEY + 16]);
-    // A key of 64 bits has zeroes behind it.
-    let low = u128::load(&key);
-    PagePlace { table: bytes[TABLE], level: bytes[LEVEL], low: (low, tid_at(bytes, LOW_TID)) }
+/// Whether a page may be waited for while another is locked: whether that is, by what both say, above it
+/// in the same tree or to its left on the same level. Both have passed [`Page::check`].
+pub fn may_be_waited_for(page: &[u8], locked: &[u8]) -> bool {
+    let place = |bytes: &[u8]| {
+        let area = &bytes[special(bytes)..];
+        // A key of 64 bits has zeroes behind it.
+        let low = (u128::load(&area[LOW_KEY..LOW_KEY + 16]), tid_at(area, LOW_TID));
+        (area[TABLE], area[LEVEL], low)
+    };
+    let ((table, level, low), (other, above, left)) = (place(page), place(locked));
+    table == other && (above > level || (above == level && left < low))
 }
 
 /// A page that has been checked: every accessor stays within its bytes.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
-    bytes: &'a PageBytes,
+    bytes: &'a [u8],
     count: usize,
     key_bytes: usize,
 }
 
 impl<'a> Page<'a> {
     /// Checks the header and the special area of a tree page with keys of type `F`.
-    pub fn check<F: Key>(bytes: &'a PageBytes) -> Result<Self, Damage> {
+    pub fn check<F: Key>(bytes: &'a [u8]) -> Result<Self, Damage> {
         if is_new(bytes) {
             return Err(Damage::Empty);
         }
         let (lower, upper, special) = (u16_at(bytes, LOWER), u16_at(bytes, UPPER), u16_at(bytes, SPECIAL_AT));
-        if usize::from(special) != SPECIAL {
+        let end = bytes.len() - SPECIAL_BYTES;
+        if usize::from(special) != end {
             return Err(Damage::Header { lower, upper, special });
         }
-        let magic = u32_at(bytes, MAGIC_AT);
+        let area = &bytes[end..];
+        let magic = u32_at(area, MAGIC_AT);
         if magic != MAGIC {
             return Err(Damage::Magic(magic));
         }
-        let level = bytes[LEVEL];
+        let level = area[LEVEL];
         if level > MAX_LEVEL {
-            return Err(Damage::Place { table: bytes[TABLE], level });
+            return Err(Damage::Place { table: area[TABLE], level });
         }
         let keys = usize::from(lower).wrapping_sub(HEADER);
         let count = keys / F::BYTES;
         let slots = count.wrapping_mul(slot_bytes(level));
         let consistent = usize::from(lower) >= HEADER
             && lower <= upper
-            && usize::from(upper) <= SPECIAL
+            && usize::from(upper) <= end
             && keys.is_multiple_of(F::BYTES)
-            && SPECIAL - usize::from(upper) == slots;
+            && end - usize::from(upper) == slots;
         if !consistent {
             return Err(Damage::Header { lower, upper, special });
         }
@@ -206,11 +219,11 @@ impl<'a> Page<'a> {
     }
 
     pub fn table(&self) -> u8 {
-        self.bytes[TABLE]
+        self.area()[TABLE]
     }
 
     pub fn level(&self) -> u8 {
-        self.bytes[LEVEL]
+        self.area()[LEVEL]
     }
 
     pub fn is_leaf(&self) -> bool {
@@ -218,19 +231,19 @@ impl<'a> Page<'a> {
     }
 
     pub fn is_deleted(&self) -> bool {
-        u16_at(self.bytes, FLAGS) & DELETED != 0
+        u16_at(self.area(), FLAGS) & DELETED != 0
     }
 
     /// The next page of the level, if any.
     pub fn right(&self) -> Option<u32> {
-        let right = u32_at(self.bytes, RIGHT);
+        let right = u32_at(self.area(), RIGHT);
         (right != NO_BLOCK).then_some(right)
     }
 
     pub fn bounds<F: Key>(&self) -> Bounds<F> {
         let entry = |key: usize, tid: usize| Entry {
-            key: F::load(&self.bytes[key..key + F::BYTES]),
-            tid: tid_at(self.bytes, tid),
+            key: F::load(&self.area()[key..key + F::BYTES]),
+            tid: tid_at(self.area(), tid),
         };
         Bounds {
             low: entry(LOW_KEY, LOW_TID),
@@ -288,7 +301,12 @@ impl<'a> Page<'a> {
 
     fn slot(&self, index: usize) -> usize {
         assert!(index < self.count, "entry {index} of {}", self.count);
-        SPECIAL - (index + 1) * slot_bytes(self.level())
+        special(self.bytes) - (index + 1) * slot_bytes(self.level())
+    }
+
+    #[inline]
+    fn area(&self) -> &'a [u8] {
+        &self.bytes[special(self.bytes)..]
     }
 }
 
@@ -301,18 +319,18 @@ pub struct Downlink<F> {
 
 /// A page being written: a private copy that Generic WAL will install, or one of a build.
 pub struct PageMut<'a> {
-    bytes: &'a mut PageBytes,
+    bytes: &'a mut [u8],
 }
 
 impl<'a> PageMut<'a> {
     /// A page whose contents are about to be changed; it has passed [`Page::check`].
-    pub fn existing(bytes: &'a mut PageBytes) -> Self {
+    pub fn existing(bytes: &'a mut [u8]) -> Self {
         Self { bytes }
     }
 
     /// Formats an empty page.
     pub fn format<F: Key>(
-        bytes: &'a mut PageBytes,
+        bytes: &'a mut [u8],
         table: u8,
         level: u8,
         bounds: &Bounds<F>,
@@ -320,11 +338,12 @@ impl<'a> PageMut<'a> {
     ) -> Self {
         bytes.fill(0);
         let mut page = Self { bytes };
-        page.put_u16(SPECIAL_AT, SPECIAL as u16);
-        page.put_u16(SIZE_VERSION, size_of::<PageBytes>() as u16 | LAYOUT_VERSION);
-        page.bytes[TABLE] = table;
-        page.bytes[LEVEL] = level;
-        put(page.bytes, MAGIC_AT, &MAGIC.to_ne_bytes());
+        let (special, size) = (special(page.bytes), page.bytes.len() as u16);
+        page.put_u16(SPECIAL_AT, special as u16);
+        page.put_u16(SIZE_VERSION, size | LAYOUT_VERSION);
+        page.bytes[special + TABLE] = table;
+        page.bytes[special + LEVEL] = level;
+        put(page.bytes, special + MAGIC_AT, &MAGIC.to_ne_bytes());
         page.clear();
         page.set_low(bounds.low);
         page.set_high(bounds.high, right);
@@ -333,22 +352,25 @@ impl<'a> PageMut<'a> {
 
     /// Removes every entry; the free space is zeroed.
     pub fn clear(&mut self) {
-        self.bytes[HEADER..SPECIAL].fill(0);
-        self.set_extent(HEADER, SPECIAL);
+        let special = special(self.bytes);
+        self.bytes[HEADER..special].fill(0);
+        self.set_extent(HEADER, special);
     }
 
     pub fn set_low<F: Key>(&mut self, low: Entry<F>) {
-        low.key.store(&mut self.bytes[LOW_KEY..LOW_KEY + F::BYTES]);
-        put_tid(self.bytes, LOW_TID, low.tid);
+        let area = self.area();
+        low.key.store(&mut area[LOW_KEY..LOW_KEY + F::BYTES]);
+        put_tid(area, LOW_TID, low.tid);
     }
 
     /// Sets the upper bound and the right neighbour: both or neither.
     pub fn set_high<F: Key>(&mut self, high: Option<Entry<F>>, right: Option<u32>) {
         debug_assert_eq!(high.is_some(), right.is_some());
         let bound = high.unwrap_or(Entry::MIN);
-        bound.key.store(&mut self.bytes[HIGH_KEY..HIGH_KEY + F::BYTES]);
-        put_tid(self.bytes, HIGH_TID, bound.tid);
-        put(self.bytes, RIGHT, &right.unwrap_or(NO_BLOCK).to_ne_bytes());
+        let area = self.area();
+        bound.key.store(&mut area[HIGH_KEY..HIGH_KEY + F::BYTES]);
+        put_tid(area, HIGH_TID, bound.tid);
+        put(area, RIGHT, &right.unwrap_or(NO_BLOCK).to_ne_bytes());
     }
 
     /// Adds an entry to a leaf.
@@ -388,16 +410,17 @@ impl<'a> PageMut<'a> {
     /// Removes a leaf's entries at the given ascending indexes; each gap is filled with the last entry,
     /// so that few bytes change.
     pub fn remove<F: Key>(&mut self, indexes: &[usize]) {
+        let special = special(self.bytes);
         let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / F::BYTES;
         let key_at = |i: usize| HEADER + i * F::BYTES;
-        let slot_at = |i: usize| SPECIAL - (i + 1) * TID_BYTES;
+        let slot_at = |i: usize| special - (i + 1) * TID_BYTES;
         for &index in indexes.iter().rev() {
             assert!(index < count, "entry {index} of {count}");
             count -= 1;
             self.bytes.copy_within(key_at(count)..key_at(count + 1), key_at(index));
             self.bytes.copy_within(slot_at(count)..slot_at(count) + TID_BYTES, slot_at(index));
         }
-        let (lower, upper) = (key_at(count), SPECIAL - count * TID_BYTES);
+        let (lower, upper) = (key_at(count), special - count * TID_BYTES);
         self.bytes[lower..upper].fill(0);
         self.set_extent(lower, upper);
     }
@@ -405,7 +428,12 @@ impl<'a> PageMut<'a> {
     /// Takes the page out of its tree.
     pub fn delete(&mut self) {
         self.clear();
-        self.put_u16(FLAGS, DELETED);
+        put(self.area(), FLAGS, &DELETED.to_ne_bytes());
+    }
+
+    fn area(&mut self) -> &mut [u8] {
+        let special = special(self.bytes);
+        &mut self.bytes[special..]
     }
 
     fn make_room<F: Key>(&mut self, slot: usize) -> (usize, usize) {
@@ -425,12 +453,13 @@ impl<'a> PageMut<'a> {
     }
 }
 
-/// What an append at `key` in a leaf touches: the offsets of the key and of its TID. `key` may be any
-/// number: a hint.
-pub fn append_at<F: Key>(key: u16) -> [usize; 2] {
-    let key = usize::from(key).clamp(HEADER, SPECIAL - F::BYTES);
+/// What an append at `key` in a leaf of so many bytes touches: the offsets of the key and of its TID. `key`
+/// may be any number: a hint.
+pub fn append_at<F: Key>(page: usize, key: u16) -> [usize; 2] {
+    let special = page - SPECIAL_BYTES;
+    let key = usize::from(key).clamp(HEADER, special - F::BYTES);
     let entries = (key - HEADER) / F::BYTES;
-    [key, SPECIAL.saturating_sub((entries + 1) * TID_BYTES)]
+    [key, special.saturating_sub((entries + 1) * TID_BYTES)]
 }
 
 /// Where one more entry of a leaf goes, as the runs of bytes that change: `(offset, bytes)`.

@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 
 use simhash_core::search::{Key, Plan, cost};
 
-use super::index::Index;
-use super::range::{Hit, RangeScan};
+use crate::index::Index;
+use crate::range::{Hit, RangeScan};
+use crate::store::Store;
 
 /// How many rows may wait at first; each sweep allows four times more.
 const FIRST_WAITING: usize = 1024;
@@ -21,13 +22,13 @@ const FIRST_WAITING: usize = 1024;
 const MOST_WAITING: usize = 1 << 20;
 
 /// A nearest-first scan in progress.
-pub struct Nearest<F> {
+pub struct Nearest<F, S: Store> {
     query: F,
     /// Everything at less than this distance has been emitted, or waits in `waiting`.
     least: u32,
     /// The window's upper end.
     reach: u32,
-    scan: Option<RangeScan<F>>,
+    scan: Option<RangeScan<F, S>>,
     waiting: Vec<Vec<Hit<F>>>,
     waiting_count: usize,
     waiting_limit: usize,
@@ -36,8 +37,8 @@ pub struct Nearest<F> {
     finished: bool,
 }
 
-impl<F: Key> Nearest<F> {
-    pub fn new(index: &Index<F>, query: F) -> Self {
+impl<F: Key, S: Store> Nearest<F, S> {
+    pub fn new(index: &Index<F, S>, query: F) -> Self {
         let mut scan = Self {
             query,
             least: 0,
@@ -55,7 +56,7 @@ impl<F: Key> Nearest<F> {
     }
 
     /// Appends the next rows in order of distance. False at the end; true may come with no rows.
-    pub fn next_batch(&mut self, index: &Index<F>, batch: &mut Vec<Hit<F>>) -> bool {
+    pub fn next_batch(&mut self, index: &Index<F, S>, batch: &mut Vec<Hit<F>>) -> bool {
         let Some(scan) = &mut self.scan else {
             return self.next_window(index);
         };
@@ -89,7 +90,7 @@ impl<F: Key> Nearest<F> {
         self.least = self.reach + 1;
     }
 
-    fn next_window(&mut self, index: &Index<F>) -> bool {
+    fn next_window(&mut self, index: &Index<F, S>) -> bool {
         if self.finished {
             return false;
         }
@@ -106,7 +107,7 @@ impl<F: Key> Nearest<F> {
         true
     }
 
-    fn open_window(&mut self, index: &Index<F>) {
+    fn open_window(&mut self, index: &Index<F, S>) {
         let plan = if self.reach == F::BITS {
             Plan::balanced(index.layout, F::BITS, 1)
         } else {
@@ -118,19 +119,19 @@ impl<F: Key> Nearest<F> {
 
 /// The rows near any of several queries, in order of the least distance. A row comes once for each of its
 /// keys and each query.
-pub struct NearestOfAny<F> {
-    scans: Vec<Merged<F>>,
+pub struct NearestOfAny<F, S: Store> {
+    scans: Vec<Merged<F, S>>,
 }
 
 /// One of the merged scans.
-struct Merged<F> {
-    scan: Nearest<F>,
+struct Merged<F, S: Store> {
+    scan: Nearest<F, S>,
     /// Rows found and not yet handed out, in order of distance.
     ahead: VecDeque<Hit<F>>,
     ended: bool,
 }
 
-impl<F: Key> Merged<F> {
+impl<F: Key, S: Store> Merged<F, S> {
     /// No row still to come is nearer. `None` when none is to come.
     fn bound(&self) -> Option<u32> {
         match self.ahead.front() {
@@ -140,15 +141,15 @@ impl<F: Key> Merged<F> {
     }
 }
 
-impl<F: Key> NearestOfAny<F> {
-    pub fn new(index: &Index<F>, queries: &[F]) -> Self {
+impl<F: Key, S: Store> NearestOfAny<F, S> {
+    pub fn new(index: &Index<F, S>, queries: &[F]) -> Self {
         let start =
             |&query| Merged { scan: Nearest::new(index, query), ahead: VecDeque::new(), ended: false };
         Self { scans: queries.iter().map(start).collect() }
     }
 
     /// As [`Nearest::next_batch`].
-    pub fn next_batch(&mut self, index: &Index<F>, batch: &mut Vec<Hit<F>>) -> bool {
+    pub fn next_batch(&mut self, index: &Index<F, S>, batch: &mut Vec<Hit<F>>) -> bool {
         if let [only] = &mut self.scans[..] {
             return only.scan.next_batch(index, batch);
         }

@@ -1,8 +1,9 @@
 //! The meta page, block 0: what the index is, written once when it is created.
 
-use super::damage::{Damage, raise_damage};
-use super::page::HEADER;
-use super::{IndexRel, META_BLOCK, PageBytes, Shared};
+use crate::META_BLOCK;
+use crate::damage::Damage;
+use crate::page::HEADER;
+use crate::store::{Lock, Store};
 
 /// "SHM1".
 const MAGIC: u32 = 0x5348_4d31;
@@ -13,7 +14,7 @@ const LENGTH: usize = 24;
 /// What is fixed for the life of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// What the column holds: a code of the access method's.
+    /// What the column holds: a code of the access method's, of no concern here.
     pub kind: u32,
     /// Width of the keys.
     pub bits: u32,
@@ -22,10 +23,10 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The page's image.
-    pub fn to_page(self) -> Box<PageBytes> {
-        let mut page = Box::new([0; size_of::<PageBytes>()]);
-        let size = size_of::<PageBytes>() as u16;
+    /// The image of a page of so many bytes.
+    pub fn to_page(self, bytes: usize) -> Vec<u8> {
+        let mut page = vec![0; bytes];
+        let size = bytes as u16;
         let header = [(12, (HEADER + LENGTH) as u16), (14, size), (16, size), (18, size | 4)];
         for (at, value) in header {
             page[at..at + 2].copy_from_slice(&value.to_ne_bytes());
@@ -37,16 +38,16 @@ impl Meta {
         page
     }
 
-    /// Reads the meta page; raises XX002 if it is not one.
-    pub fn read(rel: IndexRel) -> Self {
-        if rel.blocks() == 0 {
-            raise_damage(rel, META_BLOCK, &Damage::Other("the file is empty"));
+    /// Reads the meta page; an ERROR if it is not one.
+    pub fn read<S: Store>(store: &S) -> Self {
+        if store.blocks() == 0 {
+            store.damaged(META_BLOCK, &Damage::Other("the file is empty"));
         }
-        let page = Shared::read(rel, META_BLOCK);
-        Self::parse(page.bytes()).unwrap_or_else(|damage| raise_damage(rel, META_BLOCK, &damage))
+        let page = store.read(META_BLOCK);
+        Self::parse(page.bytes()).unwrap_or_else(|damage| store.damaged(META_BLOCK, &damage))
     }
 
-    fn parse(page: &PageBytes) -> Result<Self, Damage> {
+    fn parse(page: &[u8]) -> Result<Self, Damage> {
         let field = |i: usize| {
             let at = HEADER + i * 4;
             u32::from_ne_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use simhash_core::search::{Ball, Key, Plan};
 use simhash_core::simd::popcount::within;
 
-use super::index::Index;
-use super::tree::{Parent, Place};
-use crate::storage::buffer::prefetch;
-use crate::storage::damage::{Damage, raise_damage};
-use crate::storage::{Entry, Shared};
+use crate::damage::Damage;
+use crate::index::Index;
+use crate::page::Entry;
+use crate::store::{Lock, Store};
+use crate::tree::{Parent, Place};
 
 /// A row found in the index.
 #[derive(Clone, Copy, Debug)]
@@ -27,36 +27,36 @@ pub struct Hit<F> {
 const LOOK_AHEAD: usize = 8;
 
 /// A leaf to be read.
-struct Planned<F> {
+struct Planned<F, S: Store> {
     table: u32,
     /// Everything below this in the table has been dealt with by then.
     from: Entry<F>,
     target: Entry<F>,
-    place: Place<F>,
+    place: Place<F, S>,
     /// Where the leaf ends, as far as its parent's copy knows.
     end: Option<Entry<F>>,
 }
 
 /// How far the look-ahead has come in a table.
-struct Frontier<F> {
+struct Frontier<F, S: Store> {
     table: u32,
     ball: Ball<F>,
     from: Entry<F>,
     /// A copy of the parent of the leaf planned last.
-    parent: Option<Parent<F>>,
+    parent: Option<Parent<F, S>>,
 }
 
 /// A scan in progress.
-pub struct RangeScan<F> {
+pub struct RangeScan<F, S: Store> {
     query: F,
     plan: Plan,
     next_table: u32,
-    frontier: Option<Frontier<F>>,
-    planned: VecDeque<Planned<F>>,
+    frontier: Option<Frontier<F, S>>,
+    planned: VecDeque<Planned<F, S>>,
     positions: Vec<u32>,
 }
 
-impl<F: Key> RangeScan<F> {
+impl<F: Key, S: Store> RangeScan<F, S> {
     pub fn new(plan: Plan, query: F) -> Self {
         Self {
             query,
@@ -70,7 +70,12 @@ impl<F: Key> RangeScan<F> {
 
     /// Reads the next leaf and appends its rows within `distance`, which may be less than the plan's.
     /// Returns the leaf, still locked; `None` at the end.
-    pub fn next_leaf(&mut self, index: &Index<F>, distance: u32, hits: &mut Vec<Hit<F>>) -> Option<Shared> {
+    pub fn next_leaf(
+        &mut self,
+        index: &Index<F, S>,
+        distance: u32,
+        hits: &mut Vec<Hit<F>>,
+    ) -> Option<S::Shared> {
         while self.planned.len() < LOOK_AHEAD && self.plan_leaf(index).is_some() {}
         let Planned { table, from, target, place, end } = self.planned.pop_front()?;
         let (leaf, block) = index.read_leaf(table as u8, &target, Some(place));
@@ -83,7 +88,7 @@ impl<F: Key> RangeScan<F> {
             let fingerprint = layout.restore(entry.key, table);
             let difference = fingerprint ^ self.query;
             if entry.tid & 0xffff == 0 {
-                raise_damage(index.rel, block, &Damage::Other("it holds a TID without an offset"));
+                index.store.damaged(block, &Damage::Other("it holds a TID without an offset"));
             }
             if entry >= from && self.plan.emits(difference, table) {
                 hits.push(Hit { fingerprint, tid: entry.tid, distance: difference.count_ones() });
@@ -105,7 +110,7 @@ impl<F: Key> RangeScan<F> {
     }
 
     /// Plans one leaf more. `None` when all are.
-    fn plan_leaf(&mut self, index: &Index<F>) -> Option<()> {
+    fn plan_leaf(&mut self, index: &Index<F, S>) -> Option<()> {
         loop {
             let Some(frontier) = &mut self.frontier else {
                 self.start_table()?;
@@ -122,7 +127,7 @@ impl<F: Key> RangeScan<F> {
                 frontier.neighbour(index, &target).unwrap_or_else(|| index.locate(table as u8, &target));
             let end = place.parent.as_ref().and_then(|parent| parent.copy.end_of(parent.child));
             if let Some(parent) = &place.parent {
-                prefetch(index.rel, place.leaf, parent.recent());
+                index.store.prefetch(place.leaf, parent.recent());
             }
             match end {
                 Some(end) => {
@@ -149,9 +154,9 @@ impl<F: Key> RangeScan<F> {
     }
 }
 
-impl<F: Key> Frontier<F> {
+impl<F: Key, S: Store> Frontier<F, S> {
     /// Where `target` is, by the copy of the last leaf's parent: usually one of the next children.
-    fn neighbour(&self, index: &Index<F>, target: &Entry<F>) -> Option<Place<F>> {
+    fn neighbour(&self, index: &Index<F, S>, target: &Entry<F>) -> Option<Place<F, S>> {
         let parent = self.parent.as_ref()?;
         if !parent.copy.bounds.contains(target) {
             return None;

@@ -5,58 +5,46 @@
 //! holds, and whoever arrives checks. A copy is dropped when a leaf reached through it turned out to
 //! have been split, and everything is when a leaf was no longer where a copy said.
 //!
-//! That holds of a file that never shrinks and whose meta page never changes. PostgreSQL empties a file
-//! in place only where no other backend can have seen it, and calls ambuild then: that forgets the file.
+//! That holds of a file that never shrinks and whose meta page never changes.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use pgrx::pg_sys;
 use simhash_core::search::key::{Spread, not_above};
 use simhash_core::search::{BlockLayout, Key, Plan, cost};
+use simhash_core::simd::prefetch::prefetch;
 
-use super::kind::Kind;
-use crate::storage::buffer::prefetch_value;
-use crate::storage::damage::{Damage, raise_damage};
-use crate::storage::meta::Meta;
-use crate::storage::page::{Bounds, Page};
-use crate::storage::{Entry, FIRST_ROOT, IndexRel, META_BLOCK};
-
-/// The most inner pages that a backend keeps copies of, over all indexes: about 48 MB at worst.
-const CACHED_PAGES: usize = 4096;
-/// The most indexes that a backend remembers.
-const CACHED_INDEXES: usize = 256;
+use crate::damage::Damage;
+use crate::meta::Meta;
+use crate::page::{Bounds, Entry, Page};
+use crate::store::Store;
+use crate::{FIRST_ROOT, META_BLOCK};
 
 /// A private copy of an inner page.
-pub struct Inner<F> {
+pub struct Inner<F, H> {
     pub level: u8,
     pub bounds: Bounds<F>,
     /// The separators, keys and TIDs apart: a search runs over the keys.
     spread: Spread,
     keys: Box<[F]>,
     tids: Box<[u64]>,
-    pub children: Box<[Child]>,
+    pub children: Box<[Child<H>]>,
 }
 
-/// A downlink, and two hints: the buffer that last held the child, checked by whoever pins it, and where
-/// the next key appended to it may go.
-pub struct Child {
+/// A downlink, and two hints: where the child was found last, checked by whoever pins it, and where the
+/// next key appended to it may go.
+pub struct Child<H> {
     pub block: u32,
-    pub recent: Cell<pg_sys::Buffer>,
+    pub recent: Cell<H>,
     pub next_key: Cell<u16>,
 }
 
-impl<F: Key> Inner<F> {
+impl<F: Key, H: Default> Inner<F, H> {
     /// Copies a page; fails if its separators do not ascend, for searches rely on it.
     fn copy(page: &Page<'_>) -> Result<Self, Damage> {
-        let child = |i| Child {
-            block: page.child(i),
-            recent: Cell::new(pg_sys::InvalidBuffer as i32),
-            next_key: Cell::new(0),
-        };
+        let child = |i| Child { block: page.child(i), recent: Cell::default(), next_key: Cell::new(0) };
         let bounds: Bounds<F> = page.bounds();
         let keys: Box<[F]> = (0..page.len()).map(|i| page.key(i)).collect();
         let tids: Box<[u64]> = (0..page.len()).map(|i| page.tid(i)).collect();
@@ -91,8 +79,8 @@ impl<F: Key> Inner<F> {
     pub fn prefetch(&self, target: &Entry<F>) {
         let guess = self.spread.guess(target.key);
         if let (Some(key), Some(child)) = (self.keys.get(guess), self.children.get(guess)) {
-            prefetch_value(key);
-            prefetch_value(child);
+            prefetch(key);
+            prefetch(child);
         }
     }
 
@@ -141,70 +129,88 @@ impl Hasher for BlockHasher {
     }
 }
 
+/// How many copies a backend keeps, and how many it may, of all indexes together.
+#[derive(Debug)]
+pub struct Budget {
+    copies: Cell<usize>,
+    limit: usize,
+}
+
+impl Budget {
+    pub const fn new(limit: usize) -> Self {
+        Self { copies: Cell::new(0), limit }
+    }
+}
+
 /// What a backend remembers of one index.
-struct Cache<F> {
+pub struct Cache<F, H> {
     meta: Meta,
+    layout: BlockLayout,
     /// The file is known to have so many blocks.
     blocks: Cell<u32>,
     /// The tables worth probing, and the size of the file when that was found out.
     selective: RefCell<(u32, Rc<[u32]>)>,
-    inner: RefCell<HashMap<u32, Rc<Inner<F>>, BuildHasherDefault<BlockHasher>>>,
+    inner: RefCell<Copies<F, H>>,
+    budget: Rc<Budget>,
 }
 
-thread_local! {
-    /// By index and file number; one file an index, the one opened last.
-    static INDEXES: RefCell<HashMap<(pg_sys::Oid, u32), Rc<dyn Any>>> = RefCell::default();
-    static COPIES: Cell<usize> = const { Cell::new(0) };
+type Copies<F, H> = HashMap<u32, Rc<Inner<F, H>>, BuildHasherDefault<BlockHasher>>;
+
+impl<F: Key, H> Cache<F, H> {
+    /// Nothing but the meta page's contents. An ERROR if these are not of keys of this type.
+    pub fn new<S: Store>(store: &S, meta: Meta, budget: Rc<Budget>) -> Self {
+        let layout =
+            BlockLayout::new::<F>(meta.blocks).filter(|_| meta.bits == F::BITS).unwrap_or_else(|| {
+                let damage = Damage::Other("its kind of key or number of blocks is impossible");
+                store.damaged(META_BLOCK, &damage)
+            });
+        Self {
+            meta,
+            layout,
+            blocks: Cell::new(0),
+            selective: RefCell::new((0, Rc::new([]))),
+            inner: RefCell::default(),
+            budget,
+        }
+    }
+
+    pub fn meta(&self) -> Meta {
+        self.meta
+    }
+
+    fn forget_count(&self, copies: usize) {
+        self.budget.copies.set(self.budget.copies.get() - copies);
+    }
+}
+
+impl<F, H> Drop for Cache<F, H> {
+    fn drop(&mut self) {
+        let copies = self.inner.get_mut().len();
+        self.budget.copies.set(self.budget.copies.get() - copies);
+    }
 }
 
 /// An open index with keys of type `F`.
-#[derive(Clone)]
-pub struct Index<F> {
-    pub rel: IndexRel,
-    pub kind: Kind,
+pub struct Index<F, S: Store> {
+    pub store: S,
     pub layout: BlockLayout,
-    /// What a reader sees the table's rows by; null for others.
-    pub snapshot: pg_sys::Snapshot,
-    cache: Rc<Cache<F>>,
+    cache: Rc<Cache<F, S::Hint>>,
 }
 
-/// The width of an index's keys, by its meta page.
-pub fn bits(rel: IndexRel) -> u32 {
-    let known = INDEXES.with_borrow(|indexes| {
-        let cache = indexes.get(&rel.file())?;
-        cache.downcast_ref::<Cache<u64>>().map(|c| c.meta.bits).or(Some(128))
-    });
-    known.unwrap_or_else(|| Meta::read(rel).bits)
+impl<F, S: Store> Clone for Index<F, S> {
+    fn clone(&self) -> Self {
+        Self { store: self.store.clone(), layout: self.layout, cache: self.cache.clone() }
+    }
 }
 
-impl<F: Key> Index<F> {
-    /// Opens an index whose keys are `F::BITS` wide.
-    pub fn open(rel: IndexRel) -> Self {
-        let file = rel.file();
-        let known = INDEXES.with_borrow(|indexes| indexes.get(&file).cloned());
-        let cache = known.and_then(|cache| cache.downcast::<Cache<F>>().ok()).unwrap_or_else(|| {
-            let cache = Rc::new(Cache::<F> {
-                meta: Meta::read(rel),
-                blocks: Cell::new(0),
-                selective: RefCell::new((0, Rc::new([]))),
-                inner: RefCell::default(),
-            });
-            INDEXES.with_borrow_mut(|indexes| {
-                // Its other files are gone, or come back when a subtransaction is undone.
-                indexes.retain(|&(oid, _), _| oid != file.0);
-                if indexes.len() >= CACHED_INDEXES {
-                    indexes.clear();
-                }
-                indexes.insert(file, cache.clone());
-            });
-            cache
-        });
-        let kind = Kind::from_code(cache.meta.kind).filter(|kind| kind.bits() == F::BITS);
-        let layout = BlockLayout::new::<F>(cache.meta.blocks);
-        let (Some(kind), Some(layout)) = (kind, layout) else {
-            raise_damage(rel, META_BLOCK, &Damage::Other("its kind of key or number of blocks is impossible"))
-        };
-        Self { rel, kind, layout, snapshot: std::ptr::null_mut(), cache }
+impl<F: Key, S: Store> Index<F, S> {
+    /// An index of which so much is known.
+    pub fn new(store: S, cache: Rc<Cache<F, S::Hint>>) -> Self {
+        Self { store, layout: cache.layout, cache }
+    }
+
+    pub fn meta(&self) -> Meta {
+        self.cache.meta
     }
 
     /// The table of NULL rows, ordered by TID.
@@ -219,7 +225,7 @@ impl<F: Key> Index<F> {
 
     /// The leaves of one table, about.
     pub fn leaves_per_table(&self) -> f64 {
-        leaves_per_table(self.layout, self.rel.blocks())
+        leaves_per_table(self.layout, self.store.blocks())
     }
 
     /// The plan that finds everything within `distance` with the least expected work.
@@ -229,7 +235,7 @@ impl<F: Key> Index<F> {
 
     /// The tables worth probing: by a sample of rows, taken again when the file has doubled.
     fn selective_tables(&self) -> Rc<[u32]> {
-        let blocks = self.rel.blocks();
+        let blocks = self.store.blocks();
         let (known_for, tables) = self.cache.selective.borrow().clone();
         if !tables.is_empty() && blocks / 2 <= known_for {
             return tables;
@@ -239,33 +245,32 @@ impl<F: Key> Index<F> {
         tables
     }
 
-    /// Raises XX002 if a link read from `from` leads beyond the end of the file.
+    /// An ERROR if a link read from `from` leads beyond the end of the file.
     pub fn expect_block(&self, block: u32, from: u32) {
         if block >= self.cache.blocks.get() {
-            self.cache.blocks.set(self.rel.blocks());
+            self.cache.blocks.set(self.store.blocks());
             if block >= self.cache.blocks.get() {
-                raise_damage(self.rel, from, &Damage::Link(block));
+                self.store.damaged(from, &Damage::Link(block));
             }
         }
     }
 
     /// An inner page's cached copy, if there is one.
-    pub fn cached(&self, block: u32) -> Option<Rc<Inner<F>>> {
+    pub fn cached(&self, block: u32) -> Option<Rc<Inner<F, S::Hint>>> {
         self.cache.inner.borrow().get(&block).cloned()
     }
 
-    /// Copies an inner page, keeping the copy if there is room; raises XX002 if its separators are out of
+    /// Copies an inner page, keeping the copy if there is room; an ERROR if its separators are out of
     /// order. What is known of other indexes makes room.
-    pub fn keep(&self, block: u32, page: &Page<'_>) -> Rc<Inner<F>> {
-        let copy = Inner::copy(page).unwrap_or_else(|damage| raise_damage(self.rel, block, &damage));
+    pub fn keep(&self, block: u32, page: &Page<'_>) -> Rc<Inner<F, S::Hint>> {
+        let copy = Inner::copy(page).unwrap_or_else(|damage| self.store.damaged(block, &damage));
         let copy = Rc::new(copy);
-        if COPIES.get() >= CACHED_PAGES {
-            let own = self.rel.file();
-            INDEXES.with_borrow_mut(|indexes| indexes.retain(|file, _| *file == own));
+        let Budget { copies, limit } = &*self.cache.budget;
+        if copies.get() >= *limit {
+            self.store.forget_others();
         }
-        if COPIES.get() < CACHED_PAGES && self.cache.inner.borrow_mut().insert(block, copy.clone()).is_none()
-        {
-            COPIES.set(COPIES.get() + 1);
+        if copies.get() < *limit && self.cache.inner.borrow_mut().insert(block, copy.clone()).is_none() {
+            copies.set(copies.get() + 1);
         }
         copy
     }
@@ -273,32 +278,16 @@ impl<F: Key> Index<F> {
     /// Drops the copy of one page.
     pub fn forget(&self, block: u32) {
         if self.cache.inner.borrow_mut().remove(&block).is_some() {
-            COPIES.set(COPIES.get() - 1);
+            self.cache.forget_count(1);
         }
     }
 
     /// Drops all copies of this index's pages.
     pub fn forget_all(&self) {
         let mut inner = self.cache.inner.borrow_mut();
-        forget_count(inner.len());
+        self.cache.forget_count(inner.len());
         inner.clear();
     }
-}
-
-impl<F> Drop for Cache<F> {
-    fn drop(&mut self) {
-        forget_count(self.inner.get_mut().len());
-    }
-}
-
-fn forget_count(copies: usize) {
-    // The counter may be gone already when the process exits.
-    let _ = COPIES.try_with(|count| count.set(count.get() - copies));
-}
-
-/// Forgets what this backend knows of an index's file: it is being written anew.
-pub fn forget_file(rel: IndexRel) {
-    INDEXES.with_borrow_mut(|indexes| indexes.remove(&rel.file()));
 }
 
 /// The leaves of one table, about: the file's pages but for the meta page and the roots, shared out evenly.

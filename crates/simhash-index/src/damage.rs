@@ -1,11 +1,6 @@
-//! What can be wrong with a page read from disk, and the ERROR (XX002) that says so.
+//! What can be wrong with a page read from disk.
 
 use std::fmt;
-
-use pgrx::PgSqlErrorCode;
-
-use super::relation::IndexRel;
-use crate::error::raise;
 
 /// A page that cannot be what its place in the index says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,13 +35,4 @@ impl fmt::Display for Damage {
             Damage::Other(what) => write!(f, "{what}"),
         }
     }
-}
-
-/// Raises ERRCODE_INDEX_CORRUPTED naming the index and the block.
-pub fn raise_damage(rel: IndexRel, block: u32, damage: &Damage) -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
-        format!("index \"{}\" is damaged at block {block}: {damage}", rel.name()),
-        "Look for failing storage, then REINDEX it.",
-    )
 }

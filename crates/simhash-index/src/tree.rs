@@ -7,16 +7,13 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pgrx::pg_sys;
 use simhash_core::search::Key;
 use simhash_core::simd::popcount::within;
 
-use super::check_for_interrupts;
-use super::index::{Index, Inner, root};
-use crate::compat;
-use crate::storage::damage::{Damage, raise_damage};
-use crate::storage::page::Page;
-use crate::storage::{Entry, Exclusive, IndexRel, PageBytes, Pinned, Shared};
+use crate::damage::Damage;
+use crate::index::{Index, Inner, root};
+use crate::page::{Entry, Page};
+use crate::store::{Lock, Store};
 
 /// A tree that cannot be descended after so many attempts is damaged, not busy.
 pub const ATTEMPTS: usize = 100;
@@ -24,48 +21,23 @@ pub const ATTEMPTS: usize = 100;
 /// How many right links are followed from where a cached copy led.
 const PATIENCE: usize = 8;
 
-/// A lock guard that a descent can end with.
-pub trait Guard: Sized {
-    /// Pins and locks a block; `recent` is the buffer that may hold it, and is brought up to date.
-    fn lock(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self;
-    fn bytes(&self) -> &PageBytes;
-}
-
-impl Guard for Shared {
-    fn lock(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
-        Pinned::read_recent(rel, block, recent).share()
-    }
-    fn bytes(&self) -> &PageBytes {
-        Shared::bytes(self)
-    }
-}
-
-impl Guard for Exclusive {
-    fn lock(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
-        Pinned::read_recent(rel, block, recent).exclusive()
-    }
-    fn bytes(&self) -> &PageBytes {
-        Exclusive::bytes(self)
-    }
-}
-
 /// Where a leaf should be, and the parent's copy that says so.
-pub struct Place<F> {
+pub struct Place<F, S: Store> {
     pub leaf: u32,
-    pub parent: Option<Parent<F>>,
+    pub parent: Option<Parent<F, S>>,
 }
 
 /// A copy of a leaf's parent.
-pub struct Parent<F> {
+pub struct Parent<F, S: Store> {
     pub block: u32,
-    pub copy: Rc<Inner<F>>,
+    pub copy: Rc<Inner<F, S::Hint>>,
     /// Which child the leaf is.
     pub child: usize,
 }
 
-impl<F> Parent<F> {
+impl<F, S: Store> Parent<F, S> {
     /// The hint where the leaf's buffer is.
-    pub fn recent(&self) -> &Cell<pg_sys::Buffer> {
+    pub fn recent(&self) -> &Cell<S::Hint> {
         &self.copy.children[self.child].recent
     }
 
@@ -81,13 +53,13 @@ impl<F> Parent<F> {
 }
 
 /// A descent that has not reached a leaf's parent yet.
-pub struct Descent<F> {
+pub struct Descent<F, S: Store> {
     table: u8,
     block: u32,
     /// The level of the page above.
     above: u8,
     /// The page's copy, if it is an inner page.
-    copy: Option<Rc<Inner<F>>>,
+    copy: Option<Rc<Inner<F, S::Hint>>>,
 }
 
 /// What a page is to someone who looks for an entry on its table and level.
@@ -97,14 +69,14 @@ enum Arrival {
     StartOver(Damage),
 }
 
-impl<F: Key> Index<F> {
-    /// Checks a locked page; raises XX002 if it is no tree page.
-    pub fn checked<'a>(&self, block: u32, bytes: &'a PageBytes) -> Page<'a> {
-        Page::check::<F>(bytes).unwrap_or_else(|damage| raise_damage(self.rel, block, &damage))
+impl<F: Key, S: Store> Index<F, S> {
+    /// Checks a locked page; an ERROR if it is no tree page.
+    pub fn checked<'a>(&self, block: u32, bytes: &'a [u8]) -> Page<'a> {
+        Page::check::<F>(bytes).unwrap_or_else(|damage| self.store.damaged(block, &damage))
     }
 
     /// The leaf of `table` that covers `target`, by cached copies as far as there are any.
-    pub fn locate(&self, table: u8, target: &Entry<F>) -> Place<F> {
+    pub fn locate(&self, table: u8, target: &Entry<F>) -> Place<F, S> {
         let mut descent = self.begin(table, target);
         loop {
             match self.descend(descent, target) {
@@ -116,11 +88,11 @@ impl<F: Key> Index<F> {
 
     /// Begins a descent at the root. Several may go down side by side: what the next step of each will
     /// read is on its way while the others take theirs.
-    pub fn begin(&self, table: u8, target: &Entry<F>) -> Descent<F> {
+    pub fn begin(&self, table: u8, target: &Entry<F>) -> Descent<F, S> {
         self.enter(table, root(table), u8::MAX, target)
     }
 
-    fn enter(&self, table: u8, block: u32, above: u8, target: &Entry<F>) -> Descent<F> {
+    fn enter(&self, table: u8, block: u32, above: u8, target: &Entry<F>) -> Descent<F, S> {
         let copy = self.cached(block).or_else(|| self.read_inner(table, block));
         if let Some(copy) = &copy {
             copy.prefetch(target);
@@ -129,7 +101,7 @@ impl<F: Key> Index<F> {
     }
 
     /// One step down: the leaf, or the descent from the next level.
-    pub fn descend(&self, descent: Descent<F>, target: &Entry<F>) -> Result<Place<F>, Descent<F>> {
+    pub fn descend(&self, descent: Descent<F, S>, target: &Entry<F>) -> Result<Place<F, S>, Descent<F, S>> {
         let Descent { table, block, above, copy } = descent;
         let Some(copy) = copy else {
             return Ok(Place { leaf: block, parent: None });
@@ -167,14 +139,14 @@ impl<F: Key> Index<F> {
             .collect()
     }
 
-    fn read_copy(&self, block: u32) -> Option<Rc<Inner<F>>> {
+    fn read_copy(&self, block: u32) -> Option<Rc<Inner<F, S::Hint>>> {
         self.cached(block).or_else(|| self.read_inner(0, block))
     }
 
     /// Copies an inner page. `None` when it is no inner page of `table` (any more): the caller takes
     /// it for a leaf, and whoever locks it finds out.
-    fn read_inner(&self, table: u8, block: u32) -> Option<Rc<Inner<F>>> {
-        let guard = Shared::read(self.rel, block);
+    fn read_inner(&self, table: u8, block: u32) -> Option<Rc<Inner<F, S::Hint>>> {
+        let guard = self.store.read(block);
         let page = Page::check::<F>(guard.bytes()).ok()?;
         let usable = page.table() == table && !page.is_leaf() && !page.is_deleted() && !page.is_empty();
         usable.then(|| self.keep(block, &page))
@@ -183,11 +155,16 @@ impl<F: Key> Index<F> {
     /// As [`Index::cover`] for a caller that has other leaves locked: it waits for no page, for what a
     /// copy says may be a page that is used anew, one that the caller has locked or whose holder waits
     /// for it. `None` when the leaf is locked by anyone, or not where `place` says.
-    pub fn cover_at_once(&self, table: u8, target: &Entry<F>, place: &Place<F>) -> Option<(Exclusive, u32)> {
+    pub fn cover_at_once(
+        &self,
+        table: u8,
+        target: &Entry<F>,
+        place: &Place<F, S>,
+    ) -> Option<(S::Exclusive, u32)> {
         let mut block = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
         for _ in 0..=PATIENCE {
-            let guard = Pinned::read_recent(self.rel, block, recent.take()).try_exclusive()?;
+            let guard = self.store.try_exclusive(self.store.pin(block, recent.take()))?;
             match self.arrive(table, block, guard.bytes(), target).0 {
                 Arrival::Covers => {
                     if block != place.leaf
@@ -209,7 +186,7 @@ impl<F: Key> Index<F> {
 
     /// The locked leaf of `table` that covers `target`, and its block. `hint` is where to look first.
     /// It may wait: no page may be locked by the caller.
-    pub fn cover<G: Guard>(&self, table: u8, target: &Entry<F>, hint: Option<Place<F>>) -> (G, u32) {
+    pub fn cover<G: Lock<S>>(&self, table: u8, target: &Entry<F>, hint: Option<Place<F, S>>) -> (G, u32) {
         let mut hint = hint;
         let mut last = None;
         for attempt in 0..ATTEMPTS {
@@ -228,24 +205,23 @@ impl<F: Key> Index<F> {
                 Err(found) => last = Some(found),
             }
             self.forget_all();
-            check_for_interrupts();
+            self.store.check_for_interrupts();
         }
         let (block, damage) = last.unwrap_or((root(table), Damage::Other("it cannot be reached")));
-        raise_damage(self.rel, block, &damage)
+        self.store.damaged(block, &damage)
     }
 
-    /// As [`Index::cover`] for a reader of the table's rows: raises an ERROR where the snapshot is too old
+    /// As [`Index::cover`] for a reader of the table's rows: an ERROR where the snapshot is too old
     /// for the leaf.
-    pub fn read_leaf(&self, table: u8, target: &Entry<F>, hint: Option<Place<F>>) -> (Shared, u32) {
-        let (leaf, block) = self.cover::<Shared>(table, target, hint);
-        // SAFETY: whoever set the snapshot keeps it while it reads; the page is locked.
-        unsafe { compat::expect_recent_snapshot(self.snapshot, self.rel.as_ptr(), leaf.bytes()) };
+    pub fn read_leaf(&self, table: u8, target: &Entry<F>, hint: Option<Place<F, S>>) -> (S::Shared, u32) {
+        let (leaf, block) = self.cover::<S::Shared>(table, target, hint);
+        self.store.expect_recent(leaf.bytes());
         (leaf, block)
     }
 
     /// The locked leaf that holds exactly this entry, if there is one.
-    pub fn find(&self, table: u8, entry: &Entry<F>) -> Option<Shared> {
-        let (leaf, block) = self.cover::<Shared>(table, entry, None);
+    pub fn find(&self, table: u8, entry: &Entry<F>) -> Option<S::Shared> {
+        let (leaf, block) = self.cover::<S::Shared>(table, entry, None);
         let page = self.checked(block, leaf.bytes());
         let mut positions = Vec::new();
         within(page.keys(), entry.key, 0, &mut positions);
@@ -253,18 +229,18 @@ impl<F: Key> Index<F> {
         found.then_some(leaf)
     }
 
-    fn cover_from<G: Guard>(
+    fn cover_from<G: Lock<S>>(
         &self,
         table: u8,
         target: &Entry<F>,
-        place: &Place<F>,
+        place: &Place<F, S>,
         mut steps: usize,
     ) -> Result<(G, u32), (u32, Damage)> {
         let mut block = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
         let mut previous = None;
         loop {
-            let guard = G::lock(self.rel, block, recent.take());
+            let guard = G::wait(&self.store, self.store.pin(block, recent.take()));
             let (arrival, low) = self.arrive(table, block, guard.bytes(), target);
             match arrival {
                 Arrival::Covers => return Ok((guard, block)),
@@ -278,16 +254,16 @@ impl<F: Key> Index<F> {
                 Arrival::StartOver(damage) => return Err((block, damage)),
             }
             drop(guard);
-            check_for_interrupts();
+            self.store.check_for_interrupts();
         }
     }
 
-    fn arrive(&self, table: u8, block: u32, bytes: &PageBytes, target: &Entry<F>) -> (Arrival, Entry<F>) {
+    fn arrive(&self, table: u8, block: u32, bytes: &[u8], target: &Entry<F>) -> (Arrival, Entry<F>) {
         let page = match Page::check::<F>(bytes) {
             Ok(page) => page,
             // A page allocated by a split that a crash undid.
             Err(Damage::Empty) => return (Arrival::StartOver(Damage::Empty), Entry::MIN),
-            Err(damage) => raise_damage(self.rel, block, &damage),
+            Err(damage) => self.store.damaged(block, &damage),
         };
         let bounds = page.bounds();
         let arrival = if page.is_deleted() || page.table() != table || !page.is_leaf() || *target < bounds.low
@@ -303,11 +279,11 @@ impl<F: Key> Index<F> {
 
     /// The exclusively locked page of `level` of `table` that covers `target`, found without cached
     /// copies. `None` when the tree is not that high.
-    pub fn cover_level(&self, table: u8, target: &Entry<F>, level: u8) -> Option<(Exclusive, u32)> {
+    pub fn cover_level(&self, table: u8, target: &Entry<F>, level: u8) -> Option<(S::Exclusive, u32)> {
         for _ in 0..ATTEMPTS {
-            check_for_interrupts();
+            self.store.check_for_interrupts();
             let root_block = root(table);
-            let guard = Shared::read(self.rel, root_block);
+            let guard = self.store.read(root_block);
             let page = self.checked(root_block, guard.bytes());
             let mut reached = page.level();
             if reached < level {
@@ -321,7 +297,7 @@ impl<F: Key> Index<F> {
                 block = child;
                 reached -= 1;
                 if reached > level {
-                    let guard = Shared::read(self.rel, block);
+                    let guard = self.store.read(block);
                     let page = self.checked(block, guard.bytes());
                     if !self.is_on(&page, table, reached, target) {
                         break;
@@ -332,13 +308,13 @@ impl<F: Key> Index<F> {
             if reached != level {
                 continue;
             }
-            let guard = Exclusive::read(self.rel, block);
+            let guard = self.store.lock(block);
             let page = self.checked(block, guard.bytes());
             if self.is_on(&page, table, level, target) {
                 return Some((guard, block));
             }
         }
-        raise_damage(self.rel, root(table), &Damage::Other("its tree cannot be descended"))
+        self.store.damaged(root(table), &Damage::Other("its tree cannot be descended"))
     }
 
     fn is_on(&self, page: &Page<'_>, table: u8, level: u8, target: &Entry<F>) -> bool {

@@ -7,13 +7,12 @@
 
 use simhash_core::search::Key;
 
-use super::index::{Index, root};
-use super::tree::ATTEMPTS;
-use crate::storage::allocate::new_page;
-use crate::storage::damage::{Damage, raise_damage};
-use crate::storage::page::{Bounds, Downlink, Page, PageMut};
-use crate::storage::wal::Change;
-use crate::storage::{Entry, Exclusive};
+use crate::allocate::new_page;
+use crate::damage::Damage;
+use crate::index::{Index, root};
+use crate::page::{Bounds, Downlink, Entry, Page, PageMut};
+use crate::store::{Extent, Lock, Store};
+use crate::tree::ATTEMPTS;
 
 /// The contents of a full page, cut in two.
 struct Halves<T, F> {
@@ -37,7 +36,7 @@ enum Root {
     HasGrown,
 }
 
-impl<F: Key> Index<F> {
+impl<F: Key, S: Store> Index<F, S> {
     /// Makes room for `target` on its leaf of `table`. No page may be locked by the caller. Others may
     /// take the room again before the caller comes back to it. Returns the leaf if it had room already.
     pub fn make_room(&self, table: u8, target: &Entry<F>) -> Option<u32> {
@@ -62,7 +61,7 @@ impl<F: Key> Index<F> {
             let position = parent_page.child_covering(target);
             let block = parent_page.child(position);
             self.expect_block(block, parent_block);
-            let full = Exclusive::read_after(self.rel, block, &[&parent]);
+            let full = self.store.exclusive_after(block, &[&parent]);
             let page = self.checked(block, full.bytes());
             self.expect_child(&parent_page, position, &page);
             if page.has_room() {
@@ -71,34 +70,34 @@ impl<F: Key> Index<F> {
             self.split_child(&parent, parent_block, position, &full, target);
             return None;
         }
-        raise_damage(self.rel, root(table), &Damage::Other("its tree cannot be descended"))
+        self.store.damaged(root(table), &Damage::Other("its tree cannot be descended"))
     }
 
-    /// Raises XX002 unless `page` is what its parent's downlink says.
+    /// An ERROR unless `page` is what its parent's downlink says.
     pub fn expect_child(&self, parent: &Page<'_>, position: usize, page: &Page<'_>) {
         let block = parent.child(position);
         if page.is_deleted() || page.table() != parent.table() || page.level() + 1 != parent.level() {
-            raise_damage(self.rel, block, &Damage::Place { table: page.table(), level: page.level() });
+            self.store.damaged(block, &Damage::Place { table: page.table(), level: page.level() });
         }
         let next = position + 1;
         let high = if next < parent.len() { Some(parent.entry(next)) } else { parent.bounds().high };
         if page.bounds::<F>() != (Bounds { low: parent.entry(position), high }) {
             let damage = Damage::Other("its bounds are not those that its parent gives it");
-            raise_damage(self.rel, block, &damage);
+            self.store.damaged(block, &damage);
         }
     }
 
     fn split_child(
         &self,
-        parent: &Exclusive,
+        parent: &S::Exclusive,
         parent_block: u32,
         position: usize,
-        full: &Exclusive,
+        full: &S::Exclusive,
         target: &Entry<F>,
     ) {
-        let new = new_page(self.rel);
-        let new_block = new.block();
-        let page = self.checked(full.block(), full.bytes());
+        let new = new_page(&self.store);
+        let new_block = self.store.block(&new);
+        let page = self.checked(self.store.block(full), full.bytes());
         let (table, level, bounds, right) = (page.table(), page.level(), page.bounds::<F>(), page.right());
         let cut = cut(&page, target);
         let separator = cut.separator();
@@ -106,21 +105,22 @@ impl<F: Key> Index<F> {
         let mut downlinks = downlinks(&parent_page);
         downlinks.insert(position + 1, Downlink { separator, child: new_block });
 
-        let change = Change::start(self.rel);
         let upper = Bounds { low: separator, high: bounds.high };
-        cut.fill_right(&mut PageMut::format(change.new_page(&new), table, level, &upper, right));
-        let mut left = PageMut::existing(change.page(full));
-        cut.fill_left(&mut left);
-        left.set_high(Some(separator), Some(new_block));
-        PageMut::existing(change.page(parent)).set_downlinks(&downlinks);
-        change.commit();
+        let pages = [(&new, Extent::Whole), (full, Extent::Parts), (parent, Extent::Parts)];
+        self.store.change(pages, |[new, full, parent]| {
+            cut.fill_right(&mut PageMut::format(new, table, level, &upper, right));
+            let mut left = PageMut::existing(full);
+            cut.fill_left(&mut left);
+            left.set_high(Some(separator), Some(new_block));
+            PageMut::existing(parent).set_downlinks(&downlinks);
+        });
         self.forget(parent_block);
     }
 
     /// Splits the root if it is at `level` and full.
     fn split_root(&self, table: u8, target: &Entry<F>, level: u8) -> Root {
         let block = root(table);
-        let locked = Exclusive::read(self.rel, block);
+        let locked = self.store.lock(block);
         let page = self.checked(block, locked.bytes());
         if page.level() != level {
             return Root::HasGrown;
@@ -128,23 +128,23 @@ impl<F: Key> Index<F> {
         if page.has_room() {
             return Root::HasRoom;
         }
-        let (left, right) = (new_page(self.rel), new_page(self.rel));
+        let (left, right) = (new_page(&self.store), new_page(&self.store));
         let cut = cut(&page, target);
         let separator = cut.separator();
         let children = [
-            Downlink { separator: Entry::MIN, child: left.block() },
-            Downlink { separator, child: right.block() },
+            Downlink { separator: Entry::MIN, child: self.store.block(&left) },
+            Downlink { separator, child: self.store.block(&right) },
         ];
 
-        let change = Change::start(self.rel);
         let lower = Bounds { low: Entry::MIN, high: Some(separator) };
         let upper = Bounds { low: separator, high: None };
-        let beside = Some(right.block());
-        cut.fill_left(&mut PageMut::format(change.new_page(&left), table, level, &lower, beside));
-        cut.fill_right(&mut PageMut::format(change.new_page(&right), table, level, &upper, None));
-        PageMut::format::<F>(change.new_page(&locked), table, level + 1, &Bounds::ALL, None)
-            .set_downlinks(&children);
-        change.commit();
+        let beside = Some(children[1].child);
+        let pages = [(&left, Extent::Whole), (&right, Extent::Whole), (&locked, Extent::Whole)];
+        self.store.change(pages, |[left, right, root]| {
+            cut.fill_left(&mut PageMut::format(left, table, level, &lower, beside));
+            cut.fill_right(&mut PageMut::format(right, table, level, &upper, None));
+            PageMut::format::<F>(root, table, level + 1, &Bounds::ALL, None).set_downlinks(&children);
+        });
         self.forget(block);
         Root::Split
     }

@@ -6,16 +6,14 @@
 //! position. As every page says which range it holds, the block can be used anew at once. An inner
 //! page left with one child hands it to its left neighbour in the same way.
 
-use pgrx::pg_sys;
 use simhash_core::search::Key;
 
-use super::index::Index;
-use super::split::downlinks;
-use crate::storage::page::{Downlink, Page, PageMut};
-use crate::storage::wal::Change;
-use crate::storage::{Entry, Exclusive};
+use crate::index::Index;
+use crate::page::{Downlink, Entry, Page, PageMut};
+use crate::split::downlinks;
+use crate::store::{Extent, Lock, Store};
 
-impl<F: Key> Index<F> {
+impl<F: Key, S: Store> Index<F, S> {
     /// Removes the leaf of `table` that starts at `low`, if it is still empty and has a left
     /// neighbour under its parent. Returns the number of pages freed.
     pub fn remove_empty(&self, table: u8, low: &Entry<F>) -> u32 {
@@ -42,8 +40,8 @@ impl<F: Key> Index<F> {
         }
         let (left_block, block) = (parent_page.child(position - 1), parent_page.child(position));
         self.expect_block(left_block.max(block), parent_block);
-        let left = Exclusive::read_after(self.rel, left_block, &[&parent]);
-        let page = Exclusive::read_after(self.rel, block, &[&parent, &left]);
+        let left = self.store.exclusive_after(left_block, &[&parent]);
+        let page = self.store.exclusive_after(block, &[&parent, &left]);
         let left_page = self.checked(left_block, left.bytes());
         let page_page = self.checked(block, page.bytes());
         self.expect_child(&parent_page, position - 1, &left_page);
@@ -56,19 +54,20 @@ impl<F: Key> Index<F> {
         remaining.remove(position);
         let moved = downlinks_if_inner(&page_page);
         let (high, right) = (page_page.bounds::<F>().high, page_page.right());
-        let change = Change::start(self.rel);
-        let mut survivor = PageMut::existing(change.page(&left));
-        for downlink in moved {
-            survivor.append_downlink::<F>(downlink);
-        }
-        survivor.set_high(high, right);
-        PageMut::existing(change.page(&page)).delete();
-        PageMut::existing(change.page(&parent)).set_downlinks(&remaining);
-        change.commit();
+        let pages = [(&left, Extent::Parts), (&page, Extent::Parts), (&parent, Extent::Parts)];
+        self.store.change(pages, |[left, page, parent]| {
+            let mut survivor = PageMut::existing(left);
+            for downlink in moved {
+                survivor.append_downlink::<F>(downlink);
+            }
+            survivor.set_high(high, right);
+            PageMut::existing(page).delete();
+            PageMut::existing(parent).set_downlinks(&remaining);
+        });
         drop((page, left, parent));
         self.forget_all();
-        // SAFETY: the relation is open. A crash before this leaks the page until the next vacuum.
-        unsafe { pg_sys::RecordFreeIndexPage(self.rel.as_ptr(), block) };
+        // A crash before this leaks the page until the next vacuum.
+        self.store.note_free(block);
         true
     }
 }

@@ -1,0 +1,119 @@
+//! Insertion of one row: an entry in every table, up to four tables a record.
+//!
+//! The leaves of a group are all locked, then changed under one record. Only the first may be waited
+//! for: where the others are said to be may be pages used anew, even one that is locked here already.
+//! One that cannot be locked at once is waited for alone, and a full one is split, with no lock held;
+//! then the group starts over. So whoever holds a leaf of several waits for nobody, and there is no
+//! deadlock. Every table is written before the call returns, so two transactions that insert and then
+//! search (an exclusion constraint) cannot both miss the other.
+
+use simhash_core::search::Key;
+
+use crate::damage::Damage;
+use crate::index::Index;
+use crate::page::{Addition, Entry, append_at};
+use crate::store::{Lock, MAX_PAGES, Store};
+use crate::tree::{ATTEMPTS, Descent, Parent, Place};
+
+/// Why the leaves of a group could not all be locked.
+enum Obstacle<F, S: Store> {
+    /// The leaf of this table, in this block, has no room.
+    Full(u8, u32),
+    /// The leaf of this table is locked, or is not in this place.
+    Busy(u8, Place<F, S>),
+}
+
+impl<F: Key, S: Store> Index<F, S> {
+    /// Adds a row under each of its fingerprints; without one to the table of NULLs.
+    pub fn insert(&self, fingerprints: &[F], tid: u64) {
+        if fingerprints.is_empty() {
+            return self.insert_into(&[self.null_table()], |_| Entry { key: F::ZERO, tid });
+        }
+        let tables: Vec<u8> = (0..self.null_table()).collect();
+        for &fingerprint in fingerprints {
+            for group in tables.chunks(MAX_PAGES) {
+                self.insert_into(group, |table| Entry {
+                    key: self.layout.rotate(fingerprint, u32::from(table)),
+                    tid,
+                });
+            }
+        }
+    }
+
+    fn insert_into(&self, tables: &[u8], entry: impl Fn(u8) -> Entry<F>) {
+        let mut contradictions = 0;
+        loop {
+            self.store.check_for_interrupts();
+            match self.lock_leaves(tables, &entry) {
+                Ok(leaves) => return self.store.append(&leaves),
+                Err(Obstacle::Busy(table, place)) => {
+                    drop(self.cover::<S::Exclusive>(table, &entry(table), Some(place)));
+                }
+                Err(Obstacle::Full(table, full)) => {
+                    if self.make_room(table, &entry(table)).is_none_or(|roomy| roomy == full) {
+                        continue;
+                    }
+                    // By its parent the entry belongs elsewhere: the full leaf was split meanwhile, or
+                    // is damaged.
+                    self.forget_all();
+                    contradictions += 1;
+                    if contradictions == ATTEMPTS {
+                        let damage = Damage::Other("its bounds are not those that its parent gives it");
+                        self.store.damaged(full, &damage);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Locks the leaf of every table, or none.
+    fn lock_leaves(
+        &self,
+        tables: &[u8],
+        entry: &impl Fn(u8) -> Entry<F>,
+    ) -> Result<Vec<(S::Exclusive, Addition)>, Obstacle<F, S>> {
+        // Find all leaves before the first is touched, so that memory fetches them side by side.
+        let mut descents: [Option<Descent<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
+        let mut places: [Option<Place<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
+        for (&table, descent) in tables.iter().zip(&mut descents) {
+            *descent = Some(self.begin(table, &entry(table)));
+        }
+        while descents.iter().any(Option::is_some) {
+            for (i, &table) in tables.iter().enumerate() {
+                match descents[i].take().map(|descent| self.descend(descent, &entry(table))) {
+                    Some(Ok(place)) => places[i] = Some(place),
+                    Some(Err(deeper)) => descents[i] = Some(deeper),
+                    None => {}
+                }
+            }
+        }
+        for place in places.iter().flatten() {
+            if let Some(parent) = &place.parent {
+                let parts = append_at::<F>(S::PAGE, parent.next_key().get());
+                self.store.prefetch_for_append(place.leaf, parent.recent(), parts);
+            }
+        }
+        let mut leaves = Vec::with_capacity(tables.len());
+        for (&table, place) in tables.iter().zip(places.into_iter().flatten()) {
+            let entry = entry(table);
+            let parent = place.parent.as_ref().map(Parent::share);
+            let (guard, block) = if leaves.is_empty() {
+                self.cover::<S::Exclusive>(table, &entry, Some(place))
+            } else if let Some(found) = self.cover_at_once(table, &entry, &place) {
+                found
+            } else {
+                return Err(Obstacle::Busy(table, place));
+            };
+            let page = self.checked(block, guard.bytes());
+            if !page.has_room() {
+                return Err(Obstacle::Full(table, block));
+            }
+            let addition = Addition::new(&page, entry);
+            if let Some(parent) = parent {
+                parent.next_key().set(addition.next_key());
+            }
+            leaves.push((guard, addition));
+        }
+        Ok(leaves)
+    }
+}

@@ -1,0 +1,153 @@
+//! PostgreSQL as the store that the index works on.
+
+use std::cell::Cell;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_index::damage::Damage;
+use simhash_index::page::Addition;
+use simhash_index::store::{Extent, Lock, Store};
+
+use super::{Exclusive, IndexRel, PageBytes, Pinned, Shared, buffer, cache, order, wal};
+use crate::compat;
+use crate::error::raise;
+
+impl Lock<IndexRel> for Shared {
+    #[inline]
+    fn wait(_: &IndexRel, pin: Pinned) -> Self {
+        pin.share()
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        Shared::bytes(self)
+    }
+}
+
+impl Lock<IndexRel> for Exclusive {
+    #[inline]
+    fn wait(_: &IndexRel, pin: Pinned) -> Self {
+        pin.exclusive()
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        Exclusive::bytes(self)
+    }
+}
+
+impl Store for IndexRel {
+    const PAGE: usize = size_of::<PageBytes>();
+    /// A buffer that may hold the page; 0, InvalidBuffer, for none.
+    type Hint = pg_sys::Buffer;
+    type Pinned = Pinned;
+    type Shared = Shared;
+    type Exclusive = Exclusive;
+
+    fn blocks(&self) -> u32 {
+        IndexRel::blocks(*self)
+    }
+
+    #[inline]
+    fn pin(&self, block: u32, hint: Option<&Cell<pg_sys::Buffer>>) -> Pinned {
+        Pinned::read(*self, block, hint)
+    }
+
+    fn share(&self, pin: Pinned) -> Shared {
+        pin.share()
+    }
+
+    fn exclusive(&self, pin: Pinned) -> Exclusive {
+        pin.exclusive()
+    }
+
+    fn exclusive_after(&self, block: u32, before: &[&Exclusive]) -> Exclusive {
+        Exclusive::read_after(*self, block, before)
+    }
+
+    fn try_exclusive(&self, pin: Pinned) -> Option<Exclusive> {
+        pin.try_exclusive()
+    }
+
+    fn cleanup(&self, pin: Pinned) -> Exclusive {
+        pin.cleanup()
+    }
+
+    fn unlock(&self, shared: Shared) -> Pinned {
+        shared.unlock()
+    }
+
+    fn block(&self, locked: &Exclusive) -> u32 {
+        locked.block()
+    }
+
+    fn extend(&self) -> Exclusive {
+        buffer::extend(*self)
+    }
+
+    fn free_block(&self) -> Option<u32> {
+        // SAFETY: the relation is open.
+        let block = unsafe { pg_sys::GetFreeIndexPage(self.as_ptr()) };
+        (block != pg_sys::InvalidBlockNumber).then_some(block)
+    }
+
+    fn note_free(&self, block: u32) {
+        // SAFETY: the relation is open.
+        unsafe { pg_sys::RecordFreeIndexPage(self.as_ptr(), block) };
+    }
+
+    fn change<const N: usize>(&self, pages: [(&Exclusive, Extent); N], edit: impl FnOnce([&mut [u8]; N])) {
+        let change = wal::Change::start(*self);
+        edit(pages.map(|(locked, extent)| match extent {
+            Extent::Parts => &mut change.page(locked)[..],
+            Extent::Whole => &mut change.new_page(locked)[..],
+        }));
+        change.commit();
+    }
+
+    fn append(&self, leaves: &[(Exclusive, Addition)]) {
+        wal::append(*self, leaves);
+    }
+
+    fn write_new(&self, locked: &Exclusive, image: &[u8]) {
+        wal::write_new(*self, locked, image);
+    }
+
+    #[inline]
+    fn prefetch(&self, block: u32, hint: &Cell<pg_sys::Buffer>) {
+        buffer::prefetch(*self, block, hint);
+    }
+
+    #[inline]
+    fn prefetch_for_append(&self, block: u32, hint: &Cell<pg_sys::Buffer>, parts: [usize; 2]) {
+        buffer::prefetch_for_append(*self, block, hint, parts);
+    }
+
+    #[inline]
+    fn check_for_interrupts(&self) {
+        order::check_for_interrupts();
+    }
+
+    fn pause(&self) {
+        compat::vacuum_delay_point();
+    }
+
+    #[inline]
+    fn expect_recent(&self, page: &[u8]) {
+        // SAFETY: whoever set the snapshot keeps it while it reads; the page is locked.
+        unsafe { compat::expect_recent_snapshot(self.snapshot, self.as_ptr(), page.as_ptr()) };
+    }
+
+    fn forget_others(&self) {
+        cache::forget_others(*self);
+    }
+
+    /// Raises ERRCODE_INDEX_CORRUPTED naming the index and the block.
+    #[cold]
+    fn damaged(&self, block: u32, damage: &Damage) -> ! {
+        raise(
+            PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+            format!("index \"{}\" is damaged at block {block}: {damage}", self.name()),
+            "Look for failing storage, then REINDEX it.",
+        )
+    }
+}
