@@ -1,5 +1,6 @@
 //! Where new pages come from: pages that vacuum took out of a tree, else the end of the file.
 
+use crate::mutant::{self, Mutant};
 use crate::page::is_free;
 use crate::store::{Lock, Store};
 
@@ -13,7 +14,7 @@ pub fn new_page<S: Store>(store: &S) -> S::Exclusive {
         // is not worth waiting for, and waiting would break the locking order.
         if block < store.blocks()
             && let Some(page) = store.try_exclusive(store.pin(block, None))
-            && is_free(page.bytes())
+            && (is_free(page.bytes()) || mutant::is(Mutant::FreeMapTrusted))
         {
             return page;
         }

@@ -18,6 +18,7 @@ use simhash_core::simd::prefetch::prefetch;
 
 use crate::damage::Damage;
 use crate::meta::Meta;
+use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, Page};
 use crate::store::Store;
 use crate::{FIRST_ROOT, META_BLOCK};
@@ -87,6 +88,9 @@ impl<F: Key, H: Default> Inner<F, H> {
     /// The index of the child that covers `target`, or of the first.
     pub fn child_covering(&self, target: &Entry<F>) -> usize {
         let mut after = not_above(&self.keys, self.spread.guess(target.key), target.key);
+        if mutant::is(Mutant::TiesIgnored) {
+            return after.saturating_sub(1);
+        }
         // TIDs, which lie elsewhere, count among equal keys only.
         while after > 0 && self.keys[after - 1] == target.key && self.tids[after - 1] > target.tid {
             after -= 1;

@@ -11,6 +11,7 @@ use simhash_core::search::Key;
 
 use crate::damage::Damage;
 use crate::index::Index;
+use crate::mutant::{self, Mutant};
 use crate::page::{Addition, Entry, append_at};
 use crate::store::{Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Descent, Parent, Place};
@@ -97,7 +98,7 @@ impl<F: Key, S: Store> Index<F, S> {
         for (&table, place) in tables.iter().zip(places.into_iter().flatten()) {
             let entry = entry(table);
             let parent = place.parent.as_ref().map(Parent::share);
-            let (guard, block) = if leaves.is_empty() {
+            let (guard, block) = if leaves.is_empty() || mutant::is(Mutant::WaitsForSecondLeaf) {
                 self.cover::<S::Exclusive>(table, &entry, Some(place))
             } else if let Some(found) = self.cover_at_once(table, &entry, &place) {
                 found
@@ -113,6 +114,9 @@ impl<F: Key, S: Store> Index<F, S> {
                 parent.next_key().set(addition.next_key());
             }
             leaves.push((guard, addition));
+            if mutant::is(Mutant::InterruptUnderLock) {
+                self.store.check_for_interrupts();
+            }
         }
         Ok(leaves)
     }

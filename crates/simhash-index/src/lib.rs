@@ -36,6 +36,7 @@ pub mod facts;
 pub mod index;
 pub mod insert;
 pub mod meta;
+pub mod mutant;
 pub mod nearest;
 pub mod page;
 pub mod range;

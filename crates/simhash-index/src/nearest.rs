@@ -13,11 +13,10 @@ use std::collections::VecDeque;
 use simhash_core::search::{Key, Plan, cost};
 
 use crate::index::Index;
+use crate::mutant::{self, Mutant};
 use crate::range::{Hit, RangeScan};
 use crate::store::Store;
 
-/// How many rows may wait at first; each sweep allows four times more.
-const FIRST_WAITING: usize = 1024;
 /// How many rows may wait at most: 24 or 48 MB.
 const MOST_WAITING: usize = 1 << 20;
 
@@ -46,7 +45,7 @@ impl<F: Key, S: Store> Nearest<F, S> {
             scan: None,
             waiting: (0..=F::BITS).map(|_| Vec::new()).collect(),
             waiting_count: 0,
-            waiting_limit: FIRST_WAITING,
+            waiting_limit: S::FIRST_WAITING,
             leaves: index.leaves_per_table(),
             found: Vec::new(),
             finished: false,
@@ -74,9 +73,13 @@ impl<F: Key, S: Store> Nearest<F, S> {
                 self.waiting_count += 1;
             }
         }
+        let reach = self.reach;
         while self.waiting_count > self.waiting_limit && self.reach > self.least {
             self.waiting_count -= std::mem::take(&mut self.waiting[self.reach as usize]).len();
             self.reach -= 1;
+        }
+        if mutant::is(Mutant::WindowNotShrunk) {
+            self.reach = reach;
         }
         true
     }

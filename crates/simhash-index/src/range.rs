@@ -11,6 +11,7 @@ use simhash_core::simd::popcount::within;
 
 use crate::damage::Damage;
 use crate::index::Index;
+use crate::mutant::{self, Mutant};
 use crate::page::Entry;
 use crate::store::{Lock, Store};
 use crate::tree::{Parent, Place};
@@ -90,12 +91,14 @@ impl<F: Key, S: Store> RangeScan<F, S> {
             if entry.tid & 0xffff == 0 {
                 index.store.damaged(block, &Damage::Other("it holds a TID without an offset"));
             }
-            if entry >= from && self.plan.emits(difference, table) {
+            let is_ahead = entry >= from || mutant::is(Mutant::PositionForgotten);
+            let is_ours = self.plan.emits(difference, table) || mutant::is(Mutant::ShownByEveryTable);
+            if is_ahead && is_ours {
                 hits.push(Hit { fingerprint, tid: entry.tid, distance: difference.count_ones() });
             }
         }
         let high = page.bounds().high;
-        if high != end {
+        if high != end && !mutant::is(Mutant::StaleEndTrusted) {
             self.go_on_from(table, high);
         }
         Some(leaf)

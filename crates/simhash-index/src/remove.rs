@@ -9,6 +9,7 @@
 use simhash_core::search::Key;
 
 use crate::index::Index;
+use crate::mutant::{self, Mutant};
 use crate::page::{Downlink, Entry, Page, PageMut};
 use crate::split::downlinks;
 use crate::store::{Extent, Lock, Store};
@@ -54,16 +55,33 @@ impl<F: Key, S: Store> Index<F, S> {
         remaining.remove(position);
         let moved = downlinks_if_inner(&page_page);
         let (high, right) = (page_page.bounds::<F>().high, page_page.right());
-        let pages = [(&left, Extent::Parts), (&page, Extent::Parts), (&parent, Extent::Parts)];
-        self.store.change(pages, |[left, page, parent]| {
+        let [on_left, on_page, on_parent] = [&left, &page, &parent].map(|locked| (locked, Extent::Parts));
+        let absorb = |left: &mut [u8]| {
             let mut survivor = PageMut::existing(left);
-            for downlink in moved {
-                survivor.append_downlink::<F>(downlink);
+            for downlink in &moved {
+                survivor.append_downlink::<F>(*downlink);
             }
             survivor.set_high(high, right);
-            PageMut::existing(page).delete();
-            PageMut::existing(parent).set_downlinks(&remaining);
-        });
+        };
+        if mutant::is(Mutant::RemovalWithoutParent) {
+            self.store.change([on_left, on_page], |[left, page]| {
+                absorb(left);
+                PageMut::existing(page).delete();
+            });
+        } else if mutant::is(Mutant::FreedTooEarly) {
+            self.store.change([on_page], |[page]| PageMut::existing(page).delete());
+            self.store.note_free(block);
+            self.store.change([on_left, on_parent], |[left, parent]| {
+                absorb(left);
+                PageMut::existing(parent).set_downlinks(&remaining);
+            });
+        } else {
+            self.store.change([on_left, on_page, on_parent], |[left, page, parent]| {
+                absorb(left);
+                PageMut::existing(page).delete();
+                PageMut::existing(parent).set_downlinks(&remaining);
+            });
+        }
         drop((page, left, parent));
         self.forget_all();
         // A crash before this leaks the page until the next vacuum.
@@ -73,7 +91,11 @@ impl<F: Key, S: Store> Index<F, S> {
 }
 
 fn is_mergeable(left: &Page<'_>, page: &Page<'_>) -> bool {
-    if page.is_leaf() { page.is_empty() } else { page.len() == 1 && left.has_room() }
+    if page.is_leaf() {
+        page.is_empty() || mutant::is(Mutant::EmptinessAssumed)
+    } else {
+        page.len() == 1 && left.has_room()
+    }
 }
 
 fn downlinks_if_inner<F: Key>(page: &Page<'_>) -> Vec<Downlink<F>> {

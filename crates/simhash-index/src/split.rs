@@ -10,6 +10,7 @@ use simhash_core::search::Key;
 use crate::allocate::new_page;
 use crate::damage::Damage;
 use crate::index::{Index, root};
+use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Downlink, Entry, Page, PageMut};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
@@ -67,7 +68,7 @@ impl<F: Key, S: Store> Index<F, S> {
             if page.has_room() {
                 return Some(block);
             }
-            self.split_child(&parent, parent_block, position, &full, target);
+            self.split_child(&parent, parent_block, position, full, target);
             return None;
         }
         self.store.damaged(root(table), &Damage::Other("its tree cannot be descended"))
@@ -92,28 +93,41 @@ impl<F: Key, S: Store> Index<F, S> {
         parent: &S::Exclusive,
         parent_block: u32,
         position: usize,
-        full: &S::Exclusive,
+        mut full: S::Exclusive,
         target: &Entry<F>,
     ) {
-        let new = new_page(&self.store);
-        let new_block = self.store.block(&new);
-        let page = self.checked(self.store.block(full), full.bytes());
+        let full_block = self.store.block(&full);
+        let page = self.checked(full_block, full.bytes());
         let (table, level, bounds, right) = (page.table(), page.level(), page.bounds::<F>(), page.right());
         let cut = cut(&page, target);
         let separator = cut.separator();
+        if mutant::is(Mutant::ReleasedEarly) {
+            drop(full);
+            full = self.store.exclusive_after(full_block, &[parent]);
+        }
+        let new = new_page(&self.store);
+        let new_block = self.store.block(&new);
         let parent_page = self.checked(parent_block, parent.bytes());
         let mut downlinks = downlinks(&parent_page);
         downlinks.insert(position + 1, Downlink { separator, child: new_block });
 
         let upper = Bounds { low: separator, high: bounds.high };
-        let pages = [(&new, Extent::Whole), (full, Extent::Parts), (parent, Extent::Parts)];
-        self.store.change(pages, |[new, full, parent]| {
+        let fill = |new: &mut [u8], full: &mut [u8]| {
             cut.fill_right(&mut PageMut::format(new, table, level, &upper, right));
             let mut left = PageMut::existing(full);
             cut.fill_left(&mut left);
             left.set_high(Some(separator), Some(new_block));
-            PageMut::existing(parent).set_downlinks(&downlinks);
-        });
+        };
+        let [new, full, parent] = [(&new, Extent::Whole), (&full, Extent::Parts), (parent, Extent::Parts)];
+        if mutant::is(Mutant::SplitInTwo) {
+            self.store.change([new, full], |[new, full]| fill(new, full));
+            self.store.change([parent], |[parent]| PageMut::existing(parent).set_downlinks(&downlinks));
+        } else {
+            self.store.change([new, full, parent], |[new, full, parent]| {
+                fill(new, full);
+                PageMut::existing(parent).set_downlinks(&downlinks);
+            });
+        }
         self.forget(parent_block);
     }
 
@@ -139,12 +153,23 @@ impl<F: Key, S: Store> Index<F, S> {
         let lower = Bounds { low: Entry::MIN, high: Some(separator) };
         let upper = Bounds { low: separator, high: None };
         let beside = Some(children[1].child);
-        let pages = [(&left, Extent::Whole), (&right, Extent::Whole), (&locked, Extent::Whole)];
-        self.store.change(pages, |[left, right, root]| {
+        let fill = |left: &mut [u8], right: &mut [u8]| {
             cut.fill_left(&mut PageMut::format(left, table, level, &lower, beside));
             cut.fill_right(&mut PageMut::format(right, table, level, &upper, None));
+        };
+        let raise = |root: &mut [u8]| {
             PageMut::format::<F>(root, table, level + 1, &Bounds::ALL, None).set_downlinks(&children);
-        });
+        };
+        let pages = [(&left, Extent::Whole), (&right, Extent::Whole), (&locked, Extent::Whole)];
+        if mutant::is(Mutant::RootSplitInTwo) {
+            self.store.change([pages[2]], |[root]| raise(root));
+            self.store.change([pages[0], pages[1]], |[left, right]| fill(left, right));
+        } else {
+            self.store.change(pages, |[left, right, root]| {
+                fill(left, right);
+                raise(root);
+            });
+        }
         self.forget(block);
         Root::Split
     }

@@ -43,6 +43,8 @@ pub enum Extent {
 pub trait Store: Clone {
     /// Bytes of a page.
     const PAGE: usize;
+    /// How many rows may wait in a nearest scan at first; each sweep allows four times more.
+    const FIRST_WAITING: usize = 1024;
     /// Where in memory a page was found last. The default is: nowhere.
     type Hint: Copy + Default;
     /// The page stays in memory, and a cleanup lock has to wait.

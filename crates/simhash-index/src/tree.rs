@@ -12,6 +12,7 @@ use simhash_core::simd::popcount::within;
 
 use crate::damage::Damage;
 use crate::index::{Index, Inner, root};
+use crate::mutant::{self, Mutant};
 use crate::page::{Entry, Page};
 use crate::store::{Lock, Store};
 
@@ -166,6 +167,7 @@ impl<F: Key, S: Store> Index<F, S> {
         for _ in 0..=PATIENCE {
             let guard = self.store.try_exclusive(self.store.pin(block, recent.take()))?;
             match self.arrive(table, block, guard.bytes(), target).0 {
+                Arrival::GoRight(_) if mutant::is(Mutant::HighBoundUnchecked) => return Some((guard, block)),
                 Arrival::Covers => {
                     if block != place.leaf
                         && let Some(parent) = &place.parent
@@ -266,10 +268,13 @@ impl<F: Key, S: Store> Index<F, S> {
             Err(damage) => self.store.damaged(block, &damage),
         };
         let bounds = page.bounds();
-        let arrival = if page.is_deleted() || page.table() != table || !page.is_leaf() || *target < bounds.low
+        let is_elsewhere = page.table() != table || *target < bounds.low;
+        let arrival = if page.is_deleted()
+            || !page.is_leaf()
+            || is_elsewhere && !mutant::is(Mutant::StaleCopyTrusted)
         {
             Arrival::StartOver(Damage::Place { table: page.table(), level: page.level() })
-        } else if bounds.is_before(target) {
+        } else if bounds.is_before(target) && !mutant::is(Mutant::RightLinkIgnored) {
             page.right().map_or(Arrival::Covers, Arrival::GoRight)
         } else {
             Arrival::Covers

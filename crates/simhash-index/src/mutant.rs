@@ -1,0 +1,100 @@
+//! Faults that can be made on purpose, one at a time: the proof that the simulation would find them.
+//!
+//! Without the feature `mutants` there is none, and [`is`] is a constant.
+
+macro_rules! mutants {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// One fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Mutant {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Mutant {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// What is wrong.
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$name => concat!($($doc),+),)+
+                }
+            }
+        }
+    };
+}
+
+mutants! {
+    /// A split lets go of the full page between reading and rewriting it.
+    ReleasedEarly,
+    /// An insertion waits for leaves while it holds others.
+    WaitsForSecondLeaf,
+    /// A reader takes a page for the right one although its target lies to the right of it.
+    RightLinkIgnored,
+    /// An insertion that holds leaves does not look at the upper bound of the next.
+    HighBoundUnchecked,
+    /// A split is logged in two records, the parent's change in the second.
+    SplitInTwo,
+    /// A full root is split in two records, its children in the second.
+    RootSplitInTwo,
+    /// A removed leaf stays in its parent.
+    RemovalWithoutParent,
+    /// Vacuum takes leaves under an exclusive lock.
+    NoCleanupLock,
+    /// A removed block is free before its parent forgets it.
+    FreedTooEarly,
+    /// Among equal keys the TIDs of separators are not looked at.
+    TiesIgnored,
+    /// A page that is used anew is taken for what an old copy says it is.
+    StaleCopyTrusted,
+    /// A block that the map of free pages names is taken without a look at it.
+    FreeMapTrusted,
+    /// A scan shows rows of a leaf that lie before its position.
+    PositionForgotten,
+    /// A scan goes on where a copy says that the leaf ends.
+    StaleEndTrusted,
+    /// A nearest scan forgets rows that must wait, and does not look for them again.
+    WindowNotShrunk,
+    /// A leaf is removed without a second look whether it is empty.
+    EmptinessAssumed,
+    /// Vacuum notes every page as free that it did not see in a tree.
+    UnseenPagesFreed,
+    /// Vacuum passes over pages that were added since it began.
+    NewPagesSkipped,
+    /// Every table that finds a row shows it.
+    ShownByEveryTable,
+    /// Who must not be near another row searches before inserting, not after.
+    SearchedFirst,
+    /// Interrupts are served under a lock.
+    InterruptUnderLock,
+}
+
+#[cfg(feature = "mutants")]
+mod active {
+    use std::cell::Cell;
+
+    use super::Mutant;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Makes this thread's code have one fault, or none.
+    pub fn activate(mutant: Option<Mutant>) {
+        ACTIVE.set(mutant);
+    }
+
+    /// Whether this thread's code is to have this fault.
+    pub fn is(mutant: Mutant) -> bool {
+        ACTIVE.get() == Some(mutant)
+    }
+}
+#[cfg(feature = "mutants")]
+pub use active::{activate, is};
+
+#[cfg(not(feature = "mutants"))]
+/// Whether the code is to have this fault: it is not.
+#[inline(always)]
+pub const fn is(_: Mutant) -> bool {
+    false
+}

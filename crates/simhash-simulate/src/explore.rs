@@ -1,0 +1,227 @@
+//! Schedules: a seed's program run under many orders of its actors' steps, judged at every step, and then
+//! after a crash and on a standby.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::sync::Barrier;
+use shuttle::sync::atomic::AtomicUsize;
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
+
+use crate::actors::{Actor, Excluded, judge_excluded, warm_up};
+use crate::failure::{Cancelled, Failed};
+use crate::program::{Base, Part, Program};
+use crate::random::Random;
+use crate::rows::Rows;
+use crate::settle::{open, replayed, settle};
+use crate::store::SimStore;
+use crate::trace::Step;
+use crate::tree::Facts;
+use crate::world::{Record, Shared, World, locked};
+
+/// The schedules of one seed: of its program, and of a standby of the last one.
+pub const PRIMARY: usize = 24;
+pub const STANDBY: usize = 8;
+pub const SCHEDULES: usize = PRIMARY + STANDBY;
+
+/// A schedule that takes more steps than this does not end.
+const MOST_STEPS: usize = 200_000;
+
+/// What went wrong, and what each actor did before.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub seed: u64,
+    pub what: String,
+    pub steps: Vec<String>,
+}
+
+/// Runs the schedules of a seed.
+pub fn explore(seed: u64) -> Result<Facts, Failure> {
+    match Random::new(seed ^ 0x5eed).below(3) {
+        0 => Seed::<136>(seed).explore(),
+        1 => Seed::<192>(seed).explore(),
+        _ => Seed::<304>(seed).explore(),
+    }
+}
+
+struct Seed<const PAGE: usize>(u64);
+
+/// The world of the schedule that runs now.
+type Current = Arc<Mutex<Option<Shared>>>;
+
+impl<const PAGE: usize> Seed<PAGE> {
+    fn explore(&self) -> Result<Facts, Failure> {
+        let mut random = Random::new(self.0);
+        let current: Current = Arc::default();
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&mut random, &current)));
+        outcome.map_err(|payload| {
+            let what = if let Some(Failed(what)) = payload.downcast_ref() {
+                what.clone()
+            } else if let Some(what) = payload.downcast_ref::<String>() {
+                what.clone()
+            } else if let Some(what) = payload.downcast_ref::<&str>() {
+                (*what).to_owned()
+            } else {
+                "an actor ended".to_owned()
+            };
+            let world = current.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+            Failure {
+                seed: self.0,
+                what,
+                steps: world.map_or(Vec::new(), |world| last_steps(&locked(&world))),
+            }
+        })
+    }
+
+    fn run(&self, random: &mut Random, current: &Current) -> Facts {
+        let program = Arc::new(Program::new::<PAGE>(random));
+        let facts: Arc<Mutex<Facts>> = Arc::default();
+        let last: Arc<Mutex<(Vec<Record>, Rows)>> = Arc::default();
+        let crashes = Mutex::new(Random::new(random.next()));
+        {
+            let (program, facts, last, current) =
+                (program.clone(), facts.clone(), last.clone(), current.clone());
+            self.schedule(random, PRIMARY, move || {
+                let base = &program.base;
+                let world = new_world(base, &current);
+                let excluded = act::<PAGE>(&world, &program.parts, None);
+                let (log, rows, images, free, seen) = {
+                    let world = locked(&world);
+                    (world.log.clone(), world.rows.clone(), world.images(), world.free.clone(), world.facts)
+                };
+                judge_excluded(&excluded, &rows);
+                let quiet = settle::<PAGE>(&images, free.clone(), rows.after_crash(usize::MAX - 1));
+                let mut crashes = locked_any(&crashes);
+                let records = crashes.below(log.len() + 1);
+                let free = if crashes.one_in(2) { free } else { base.free.clone() };
+                let images = replayed(&base.images, &log[..records], PAGE);
+                locked(&world).note(0, Step::Op(format!("a crash after {records} records of {}", log.len())));
+                settle::<PAGE>(&images, free, rows.after_crash(records));
+                let mut facts = locked_any(&facts);
+                facts.add(&seen);
+                facts.add(&Facts { crashes: 1, trees: quiet.trees, ..Facts::default() });
+                *locked_any(&last) = (log, rows);
+            });
+        }
+        let (log, rows) = std::mem::take(&mut *locked_any(&last));
+        let readers = Program::readers(random, &program.base);
+        let log = Arc::new(log);
+        let (collected, current) = (facts.clone(), current.clone());
+        self.schedule(random, STANDBY, move || {
+            let world = new_world(&program.base, &current);
+            locked(&world).rows = rows.clone();
+            act::<PAGE>(&world, &readers, Some(log.clone()));
+            locked_any(&collected).add(&locked(&world).facts);
+        });
+        let facts = *locked_any(&facts);
+        facts
+    }
+
+    fn schedule(&self, random: &mut Random, times: usize, run: impl Fn() + Send + Sync + 'static) {
+        let mut config = Config::new();
+        config.failure_persistence = FailurePersistence::None;
+        config.max_steps = MaxSteps::FailAfter(MOST_STEPS);
+        config.stack_size = 1 << 17;
+        let seed = random.next();
+        if random.one_in(2) {
+            Runner::new(RandomScheduler::new_from_seed(seed, times), config).run(run);
+        } else {
+            let depth = random.pick(&[2, 3, 5, 10]);
+            Runner::new(PctScheduler::new_from_seed(seed, depth, times), config).run(run);
+        }
+    }
+}
+
+fn locked_any<T>(value: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn new_world(base: &Base, current: &Current) -> Shared {
+    let world = Arc::new(Mutex::new(World::new(&base.images, base.free.clone(), base.rows.clone())));
+    *locked_any(current) = Some(world.clone());
+    world
+}
+
+/// Lets all actors play their parts, beside the replay of a log if there is one.
+fn act<const PAGE: usize>(world: &Shared, parts: &[Part], log: Option<Arc<Vec<Record>>>) -> Vec<Excluded> {
+    let steps = Arc::new(AtomicUsize::new(0));
+    let ready = Arc::new(Barrier::new(parts.len() + usize::from(log.is_some())));
+    let standby = log.is_some();
+    let store = |actor: usize, times: usize| SimStore::<PAGE> {
+        world: world.clone(),
+        actor,
+        steps: None,
+        cancelled: Arc::new(Mutex::new((times, Random::new(actor as u64)))),
+    };
+    let mut players = Vec::new();
+    for (i, part) in parts.iter().enumerate() {
+        let (part, ready, steps) = (part.clone(), ready.clone(), steps.clone());
+        let store = store(i + 1, 0);
+        players.push(thread::spawn(move || {
+            locked(&store.world).enter(store.actor, part.name, thread::current());
+            let mut index = open(store, part.copies);
+            if part.warm {
+                warm_up(&index, &part);
+            }
+            ready.wait();
+            index.store.steps = Some(steps);
+            locked_any(&index.store.cancelled).0 = part.cancelled;
+            let mut actor = Actor { index: &index, standby, excluded: Vec::new() };
+            actor.play(&part);
+            actor.excluded
+        }));
+    }
+    if let Some(log) = log {
+        let mut store = store(0, 0);
+        locked(world).enter(0, "replay", thread::current());
+        ready.wait();
+        store.steps = Some(steps);
+        replay(&store, &log);
+    }
+    let mut excluded = Vec::new();
+    for player in players {
+        match player.join() {
+            Ok(saw) => excluded.extend(saw),
+            Err(payload) if payload.is::<Cancelled>() => {}
+            Err(payload) => std::panic::resume_unwind(payload),
+        }
+    }
+    excluded
+}
+
+/// As PostgreSQL replays a record: its pages are locked one after the other, changed, and let go.
+fn replay<const PAGE: usize>(store: &SimStore<PAGE>, log: &[Record]) {
+    for record in log {
+        let blocks: Vec<u32> = record.pages.iter().map(|(block, _)| *block).collect();
+        {
+            let mut world = locked(&store.world);
+            while world.blocks() < record.blocks {
+                world.extend(PAGE);
+            }
+        }
+        for &block in &blocks {
+            locked(&store.world).pin(0, block);
+            store.lock_for_replay(block);
+        }
+        store.step();
+        {
+            let mut world = locked(&store.world);
+            world.note(0, Step::Replay(blocks.clone()));
+            world.install(record.pages.clone());
+            world.replayed += 1;
+        }
+        for &block in &blocks {
+            store.unlock_after_replay(block);
+        }
+    }
+}
+
+fn last_steps(world: &World) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (i, actor) in world.actors.iter().enumerate() {
+        lines.push(format!("actor {i}, {}, holds {:?}:", actor.name, actor.held));
+        lines.extend(actor.trace.steps().map(|step| format!("    {step}")));
+    }
+    lines
+}

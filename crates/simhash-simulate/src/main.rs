@@ -1,0 +1,142 @@
+//! Explores schedules of the index's protocol: actors on a simulated page store, in every order of steps
+//! that random and PCT schedulers come upon, against oracles that know the right answer by brute force.
+//!
+//! `simhash-simulate explore SCHEDULES [SEED]`, `simhash-simulate mutants SCHEDULES`,
+//! `simhash-simulate seed SEED [MUTANT]`.
+
+mod actors;
+mod explore;
+mod failure;
+mod program;
+mod random;
+mod rows;
+mod settle;
+mod store;
+mod trace;
+mod tree;
+mod world;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use explore::{Failure, SCHEDULES, explore};
+use simhash_index::mutant::{self, Mutant};
+use tree::Facts;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |i: usize| arguments.get(i).and_then(|argument| argument.parse::<u64>().ok());
+    let passed = match (arguments.first().map(String::as_str), number(1)) {
+        (Some("explore"), Some(schedules)) => run(schedules, number(2).unwrap_or(1)),
+        (Some("mutants"), Some(schedules)) => mutants(schedules),
+        (Some("seed"), Some(seed)) => repeat(seed, arguments.get(2).map(String::as_str)),
+        _ => {
+            eprintln!(
+                "usage: simhash-simulate explore SCHEDULES [SEED] | mutants SCHEDULES | seed SEED [MUTANT]"
+            );
+            return ExitCode::from(2);
+        }
+    };
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Explores so many schedules on all processors. Seeds follow each other from the first.
+fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (Facts, Vec<Failure>) {
+    let seeds = schedules.div_ceil(SCHEDULES as u64);
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let failures = Mutex::new(Vec::new());
+    let total = Mutex::new(Facts::default());
+    let begun = Instant::now();
+    let said = Mutex::new(begun);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                mutant::activate(mutant);
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= seeds || stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    match explore(first + i) {
+                        Ok(facts) => total.lock().unwrap_or_else(PoisonError::into_inner).add(&facts),
+                        Err(failure) => {
+                            failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                    }
+                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                    if talk && said.elapsed() > Duration::from_secs(30) {
+                        *said = Instant::now();
+                        println!(
+                            "{} of {schedules} schedules, {:.0} s",
+                            i * SCHEDULES as u64,
+                            begun.elapsed().as_secs_f64()
+                        );
+                    }
+                }
+            });
+        }
+    });
+    let unlocked = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (total.into_inner().unwrap_or_else(PoisonError::into_inner), unlocked)
+}
+
+fn run(schedules: u64, first: u64) -> bool {
+    let begun = Instant::now();
+    let (facts, failures) = search(schedules, first, None, true);
+    failures.iter().for_each(|failure| show(failure, None));
+    let Facts { records, trees, splits, removals, scans, crashes, cancelled } = facts;
+    println!(
+        "{schedules} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, {removals} removals), \
+         {trees} trees walked, {scans} scans judged, {crashes} crashes, {cancelled} insertions cancelled",
+        begun.elapsed().as_secs_f64()
+    );
+    failures.is_empty()
+}
+
+/// Whether every fault made on purpose is found within so many schedules.
+fn mutants(schedules: u64) -> bool {
+    let mut all = true;
+    for &mutant in Mutant::ALL {
+        let begun = Instant::now();
+        let (_, failures) = search(schedules, 1, Some(mutant), false);
+        let seconds = begun.elapsed().as_secs_f64();
+        match failures.iter().min_by_key(|failure| failure.seed) {
+            Some(Failure { seed, what, .. }) => {
+                println!("ok {mutant:?}: found at seed {seed} in {seconds:.1} s: {what}");
+            }
+            None => {
+                all = false;
+                println!("not ok {mutant:?}: not found in {schedules} schedules:{}", mutant.description());
+            }
+        }
+    }
+    all
+}
+
+fn repeat(seed: u64, mutant: Option<&str>) -> bool {
+    let mutant =
+        mutant.and_then(|name| Mutant::ALL.iter().copied().find(|mutant| format!("{mutant:?}") == name));
+    mutant::activate(mutant);
+    match explore(seed) {
+        Ok(facts) => {
+            println!("seed {seed} passes: {facts:?}");
+            true
+        }
+        Err(failure) => {
+            show(&failure, mutant);
+            false
+        }
+    }
+}
+
+fn show(failure: &Failure, mutant: Option<Mutant>) {
+    let Failure { seed, what, steps } = failure;
+    println!("seed {seed} fails: {what}");
+    steps.iter().for_each(|line| println!("  {line}"));
+    let mutant = mutant.map_or(String::new(), |mutant| format!(" {mutant:?}"));
+    println!("repeat it: cargo run --release -p simhash-simulate -- seed {seed}{mutant}");
+}

@@ -1,0 +1,262 @@
+//! What a seed stands for: an index with rows, and what each of some actors does with it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use simhash_core::search::BlockLayout;
+use simhash_index::Meta;
+use simhash_index::build::{Writer, initialize, merge};
+
+use crate::random::Random;
+use crate::rows::{Rows, distance};
+use crate::settle::{entries, open};
+use crate::store::SimStore;
+use crate::world::{ACTORS, Image, World, locked};
+
+/// One thing that an actor does.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Lets others go on.
+    Idle(usize),
+    /// Inserts a row with these keys, or one without.
+    Insert(Vec<u64>),
+    /// Inserts a row that must not be within a distance of another, and looks whether one is.
+    Exclude(u64, u32),
+    /// Deletes the live row with this number, of those that there are.
+    Delete(usize),
+    Vacuum,
+    /// Looks for everything within a distance; may keep each leaf pinned while it looks at its rows.
+    Range {
+        query: u64,
+        distance: u32,
+        pinned: bool,
+    },
+    /// Looks for the nearest rows.
+    Nearest {
+        queries: Vec<u64>,
+        rows: usize,
+    },
+    /// Reads a whole table from bound to bound.
+    Walk(u8),
+}
+
+/// An actor's part.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub name: &'static str,
+    pub ops: Vec<Op>,
+    /// How many pages it keeps copies of.
+    pub copies: usize,
+    /// Whether it knows the tree as it was before anybody began.
+    pub warm: bool,
+    /// Once in so many interrupt checks it is cancelled; 0: never.
+    pub cancelled: usize,
+}
+
+/// An index and its rows before a schedule.
+pub struct Base {
+    pub images: Vec<Image>,
+    pub free: Vec<u32>,
+    pub rows: Rows,
+    pub blocks: u32,
+}
+
+pub struct Program {
+    pub base: Base,
+    pub parts: Vec<Part>,
+}
+
+/// The rows' keys: some centres, and what is near them.
+struct Keys {
+    centres: Vec<u64>,
+    spread: usize,
+}
+
+impl Keys {
+    fn new(random: &mut Random) -> Self {
+        let centres = (0..random.pick(&[1, 2, 5, 40])).map(|_| random.next()).collect();
+        Self { centres, spread: random.pick(&[0, 2, 6, 20]) }
+    }
+
+    fn near(&self, centre: u64, random: &mut Random) -> u64 {
+        (0..random.below(self.spread + 1)).fold(centre, |key, _| key ^ 1 << random.below(64))
+    }
+
+    fn one(&self, random: &mut Random) -> u64 {
+        let centre = random.pick(&self.centres);
+        self.near(centre, random)
+    }
+
+    /// Of a row: usually one, sometimes none or several different ones.
+    fn of_row(&self, random: &mut Random) -> Vec<u64> {
+        match random.below(12) {
+            0 => Vec::new(),
+            1 => {
+                let keys: BTreeSet<u64> = (0..3).map(|_| self.one(random)).collect();
+                keys.into_iter().collect()
+            }
+            _ => vec![self.one(random)],
+        }
+    }
+}
+
+impl Program {
+    /// The program that a seed stands for.
+    pub fn new<const PAGE: usize>(random: &mut Random) -> Self {
+        let keys = Keys::new(random);
+        let base = Base::new::<PAGE>(&keys, random);
+        let writers = random.below(3) + 1;
+        let mut parts: Vec<Part> = Vec::new();
+        for _ in 0..writers {
+            parts.push(if random.one_in(3) { excluder(&keys, random) } else { inserter(&keys, random) });
+        }
+        if !random.one_in(4) {
+            parts.push(vacuumer(random));
+        }
+        for _ in 0..random.below(3) {
+            parts.push(reader(&keys, base.blocks, random));
+        }
+        if parts.len() < 2 {
+            parts.push(reader(&keys, base.blocks, random));
+        }
+        parts.truncate(ACTORS - 1);
+        Self { base, parts }
+    }
+
+    /// The readers that look at a standby while it replays.
+    pub fn readers(random: &mut Random, base: &Base) -> Vec<Part> {
+        let keys = Keys { centres: sample_keys(&base.rows, random), spread: 3 };
+        (0..random.below(2) + 1).map(|_| reader(&keys, base.blocks, random)).collect()
+    }
+}
+
+fn sample_keys(rows: &Rows, random: &mut Random) -> Vec<u64> {
+    let mut keys: Vec<u64> = rows.all.iter().flat_map(|row| row.keys.iter().copied()).collect();
+    if keys.is_empty() {
+        keys.push(random.next());
+    }
+    keys
+}
+
+fn part(name: &'static str, ops: Vec<Op>, random: &mut Random) -> Part {
+    let copies = random.pick(&[0, 2, 1000, 1000]);
+    let mut all = vec![Op::Idle(random.below(30))];
+    all.extend(ops);
+    Part { name, ops: all, copies, warm: !random.one_in(3), cancelled: 0 }
+}
+
+fn inserter(keys: &Keys, random: &mut Random) -> Part {
+    let rows = random.below(6) + 1;
+    // Some put all of their rows in one place, so that pages split under others.
+    let centre = random.one_in(2).then(|| random.pick(&keys.centres));
+    let ops = (0..rows).map(|_| match centre {
+        Some(centre) => Op::Insert(vec![keys.near(centre, random)]),
+        None => Op::Insert(keys.of_row(random)),
+    });
+    let ops = ops.collect();
+    let mut part = part("inserter", ops, random);
+    if random.one_in(4) {
+        part.cancelled = random.below(12) + 2;
+    }
+    part
+}
+
+fn excluder(keys: &Keys, random: &mut Random) -> Part {
+    let centre = random.pick(&keys.centres);
+    let distance = random.pick(&[0, 3, 8]);
+    let ops = (0..random.below(3) + 1).map(|_| Op::Exclude(keys.near(centre, random), distance)).collect();
+    part("excluder", ops, random)
+}
+
+fn vacuumer(random: &mut Random) -> Part {
+    let mut ops = Vec::new();
+    for _ in 0..random.below(2) + 1 {
+        ops.extend((0..random.below(4)).map(|_| Op::Delete(random.below(1000))));
+        ops.push(Op::Vacuum);
+    }
+    part("vacuum", ops, random)
+}
+
+fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
+    let ops = (0..random.below(3) + 1).map(|_| {
+        let query = keys.one(random);
+        match random.below(8) {
+            0 => Op::Walk(random.below(blocks as usize + 1) as u8),
+            1 | 2 => {
+                let queries = (0..random.pick(&[1, 1, 1, 2])).map(|_| keys.one(random)).collect();
+                Op::Nearest { queries, rows: random.pick(&[1, 5, 20, 1000]) }
+            }
+            _ => {
+                let distance = random.pick(&[0, 1, 3, 6, 10, 20, 40, 64]);
+                Op::Range { query, distance, pinned: random.one_in(2) }
+            }
+        }
+    });
+    let ops = ops.collect();
+    part("reader", ops, random)
+}
+
+impl Base {
+    /// An index that was built or filled by insertion, of which some rows are dead.
+    fn new<const PAGE: usize>(keys: &Keys, random: &mut Random) -> Self {
+        let world = Arc::new(Mutex::new(World::default()));
+        let store = SimStore::<PAGE>::alone(world.clone());
+        locked(&world).enter_alone();
+        let blocks = random.pick(&[1, 2, 4, 4, 4, 5]);
+        initialize::<u64, _>(&store, Meta { kind: 1, bits: 64, blocks });
+        let index = open(store.clone(), 1000);
+        let count = random.pick(&[0, 3, 12, 30, 60, 120]);
+        {
+            let mut world = locked(&world);
+            for _ in 0..count {
+                let row = world.rows.begin(keys.of_row(random), 0);
+                world.rows.commit(row, 0);
+            }
+        }
+        let rows = locked(&world).rows.clone();
+        if random.one_in(2) {
+            build(&store, &rows, index.layout, random);
+        } else {
+            rows.all.iter().for_each(|row| index.insert(&row.keys, row.tid));
+        }
+        // Rows that died before: some anywhere, or all in one place, or nearly all.
+        let (share, whole) = (random.pick(&[0, 10, 50, 97]), random.one_in(3));
+        let centre = random.pick(&keys.centres);
+        for row in 0..rows.all.len() {
+            let near = rows.all[row].keys.iter().any(|&key| distance(key, centre) <= keys.spread as u32);
+            if if whole { near } else { random.below(100) < share } {
+                locked(&world).rows.kill(row, 0);
+            }
+        }
+        if random.one_in(3) {
+            let dead = locked(&world).rows.dead();
+            let rows = locked(&world).rows.clone();
+            index.vacuum(&|tid| rows.of_tid(tid).is_some_and(|row| dead.contains(&row)));
+            locked(&world).rows.vacuumed(&dead, 0);
+        }
+        let world = locked(&world);
+        // The map of free pages is not logged: it may be lost, or be wrong.
+        let free = match random.below(4) {
+            0 => Vec::new(),
+            1 => (0..world.blocks() + 2).filter(|_| random.one_in(3)).collect(),
+            _ => world.free.clone(),
+        };
+        Self { images: world.images(), free, rows: world.rows.clone(), blocks }
+    }
+}
+
+/// Builds every table from sorted runs.
+fn build<const PAGE: usize>(store: &SimStore<PAGE>, rows: &Rows, layout: BlockLayout, random: &mut Random) {
+    let fill = random.pick(&[50, 90, 100]);
+    for table in 0..=layout.blocks() as u8 {
+        let mut runs = vec![Vec::new(); random.below(3) + 1];
+        for row in &rows.all {
+            let run = random.below(runs.len());
+            runs[run].extend(entries(row, table, layout));
+        }
+        runs.iter_mut().for_each(|run| run.sort_unstable());
+        let mut writer = Writer::new(store, table, fill);
+        merge(runs.into_iter().map(Vec::into_iter).collect(), |entry| writer.push(entry));
+        writer.finish();
+    }
+}

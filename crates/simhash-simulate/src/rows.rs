@@ -1,0 +1,207 @@
+//! The table that the index is of, as brute force knows it: which rows there were when, and what a scan
+//! had to return.
+
+use std::collections::BTreeMap;
+
+/// The distance that all is judged by, of its own.
+pub fn distance(a: u64, b: u64) -> u32 {
+    (a ^ b).count_ones()
+}
+
+/// Moments, in the order of events; or positions in the log.
+pub type Time = usize;
+
+/// When things happened to a row; `None`: not yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Its insertion began.
+    pub begun: Time,
+    /// Its insertion has returned.
+    pub committed: Option<Time>,
+    /// It was deleted, or its insertion was undone.
+    pub dead: Option<Time>,
+    /// Vacuum has taken it out of the index: its TID may be used anew.
+    pub gone: Option<Time>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub tid: u64,
+    /// None for a row in the table of NULLs.
+    pub keys: Vec<u64>,
+    pub at: Times,
+    /// The same in numbers of records: 0 is before the first, n + 1 after n of them.
+    pub log: Times,
+}
+
+impl Row {
+    pub fn is_live(&self) -> bool {
+        self.at.committed.is_some() && self.at.dead.is_none()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    pub all: Vec<Row>,
+    /// The row that has a TID, by slot.
+    slots: Vec<Option<usize>>,
+    clock: Time,
+}
+
+/// The TID of a slot: four rows a heap page, offsets from 1.
+fn tid(slot: usize) -> u64 {
+    ((slot / 4) as u64) << 16 | (slot % 4 + 1) as u64
+}
+
+fn slot(tid: u64) -> usize {
+    (tid >> 16) as usize * 4 + (tid & 0xffff) as usize - 1
+}
+
+impl Rows {
+    pub fn now(&mut self) -> Time {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// A new row, in the first slot that is free.
+    pub fn begin(&mut self, keys: Vec<u64>, log: usize) -> usize {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        if free == self.slots.len() {
+            self.slots.push(None);
+        }
+        let begun = self.now();
+        let times = |begun| Times { begun, ..Times::default() };
+        self.all.push(Row { tid: tid(free), keys, at: times(begun), log: times(log) });
+        self.slots[free] = Some(self.all.len() - 1);
+        self.all.len() - 1
+    }
+
+    pub fn commit(&mut self, row: usize, log: usize) {
+        self.all[row].at.committed = Some(self.now());
+        self.all[row].log.committed = Some(log);
+    }
+
+    pub fn kill(&mut self, row: usize, log: usize) {
+        self.all[row].at.dead = Some(self.now());
+        self.all[row].log.dead = Some(log);
+    }
+
+    /// The rows that a vacuum which begins now removes.
+    pub fn dead(&self) -> Vec<usize> {
+        let is_dead = |row: &&usize| self.all[**row].at.dead.is_some();
+        self.slots.iter().flatten().filter(is_dead).copied().collect()
+    }
+
+    /// Vacuum has ended: their TIDs may be used anew.
+    pub fn vacuumed(&mut self, rows: &[usize], log: usize) {
+        for &row in rows {
+            self.all[row].at.gone = Some(self.now());
+            self.all[row].log.gone = Some(log);
+            self.slots[slot(self.all[row].tid)] = None;
+        }
+    }
+
+    /// The row that has a TID now.
+    pub fn of_tid(&self, tid: u64) -> Option<usize> {
+        *self.slots.get(slot(tid))?
+    }
+
+    pub fn live(&self) -> impl Iterator<Item = &Row> {
+        self.all.iter().filter(|row| row.is_live())
+    }
+
+    /// As a standby sees them: moments are positions in the log.
+    pub fn by_log(&self) -> Self {
+        let mut rows = self.clone();
+        rows.all.iter_mut().for_each(|row| row.at = row.log);
+        rows
+    }
+
+    /// As a crash after so many records leaves them: what had not returned by then is undone, and so is
+    /// what came later.
+    pub fn after_crash(&self, records: usize) -> Self {
+        let mut rows = Self { clock: self.clock, ..Self::default() };
+        let now = records.saturating_add(1);
+        let past = |time: Option<Time>| time.filter(|&time| time <= now);
+        for row in self.all.iter().filter(|row| past(row.log.gone).is_none()) {
+            if row.log.begun >= now && past(row.log.committed).is_none() {
+                continue;
+            }
+            let mut row = row.clone();
+            row.log = Times { committed: past(row.log.committed), dead: past(row.log.dead), ..row.log };
+            if row.log.committed.is_none() || row.log.dead.is_some() {
+                row.log.dead = row.log.dead.or(Some(now));
+                row.at.dead = row.at.dead.or(Some(self.clock));
+            } else {
+                row.at.dead = None;
+            }
+            if row.log.committed.is_none() {
+                row.at.committed = None;
+            }
+            row.at.gone = None;
+            row.log.gone = None;
+            let slot = slot(row.tid);
+            rows.slots.resize(rows.slots.len().max(slot + 1), None);
+            rows.slots[slot] = Some(rows.all.len());
+            rows.all.push(row);
+        }
+        rows
+    }
+
+    /// What is wrong with the answer of a range scan that began at one moment and ended at another: every
+    /// row there throughout must be in it, once; nothing else that was not there in between.
+    pub fn judge(&self, scan: &Answer) -> Result<(), String> {
+        let mut found: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+        for hit in &scan.hits {
+            if distance(hit.key, scan.query) != hit.distance || hit.distance > scan.distance {
+                return Err(format!("{hit:?} is not at its distance from {:016x}", scan.query));
+            }
+            *found.entry((hit.tid, hit.key)).or_default() += 1;
+        }
+        // How often each hit may come: once for each row that was there at some time.
+        let mut allowed: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+        for row in &self.all {
+            let was_there = row.at.begun <= scan.ended && row.at.gone.is_none_or(|gone| gone >= scan.began);
+            let stayed = row.at.committed.is_some_and(|time| time <= scan.began)
+                && row.at.dead.is_none_or(|dead| dead >= scan.ended);
+            for &key in &row.keys {
+                if was_there {
+                    *allowed.entry((row.tid, key)).or_default() += 1;
+                }
+                let had_to_come = stayed && distance(key, scan.query) <= scan.reach;
+                if had_to_come && !found.contains_key(&(row.tid, key)) {
+                    return Err(format!("row {:x} with key {key:016x} is missing", row.tid));
+                }
+            }
+        }
+        for ((tid, key), times) in found {
+            let allowed = allowed.get(&(tid, key)).copied().unwrap_or(0);
+            if times > allowed {
+                return Err(format!(
+                    "row {tid:x} with key {key:016x} came {times} times, not at most {allowed}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub tid: u64,
+    pub key: u64,
+    pub distance: u32,
+}
+
+/// What a scan returned.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub query: u64,
+    /// Nothing may be farther.
+    pub distance: u32,
+    /// Everything that is no farther than this must be there.
+    pub reach: u32,
+    pub began: Time,
+    pub ended: Time,
+    pub hits: Vec<Found>,
+}

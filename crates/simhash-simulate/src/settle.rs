@@ -1,0 +1,123 @@
+//! What must hold when all is quiet: after a schedule, and after a crash at any record of its log.
+
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use simhash_core::search::BlockLayout;
+use simhash_index::check::check_tables;
+use simhash_index::page::is_free;
+use simhash_index::{Budget, Cache, Entry, FIRST_ROOT, Index, Meta};
+
+use crate::failure::fail;
+use crate::rows::{Row, Rows};
+use crate::store::SimStore;
+use crate::tree::{Facts, walk};
+use crate::world::{Image, Record, World, locked};
+
+/// The pages as a replay of some records leaves them.
+pub fn replayed(base: &[Image], log: &[Record], page: usize) -> Vec<Image> {
+    let mut images = base.to_vec();
+    for record in log {
+        images.resize_with(images.len().max(record.blocks as usize), || vec![0; page].into());
+        for (block, image) in &record.pages {
+            images[*block as usize] = image.clone();
+        }
+    }
+    images
+}
+
+/// The entries of a row in a table of an index with this layout.
+pub fn entries(row: &Row, table: u8, layout: BlockLayout) -> Vec<Entry<u64>> {
+    let null_table = layout.blocks() as u8;
+    match (row.keys.is_empty(), table == null_table) {
+        (true, true) => vec![Entry { key: 0, tid: row.tid }],
+        (false, false) => {
+            let entry = |key: &u64| Entry { key: layout.rotate(*key, u32::from(table)), tid: row.tid };
+            row.keys.iter().map(entry).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Opens an index as one that nobody else uses.
+pub fn open<const PAGE: usize>(store: SimStore<PAGE>, copies: usize) -> Index<u64, SimStore<PAGE>> {
+    let meta = Meta::read(&store);
+    let cache = Cache::new(&store, meta, Rc::new(Budget::new(copies)));
+    Index::new(store, Rc::new(cache))
+}
+
+/// Checks a file that nobody uses: the trees are sound, every live row is found, insertion and vacuum go
+/// on, and after a vacuum exactly the live rows are there and every other page is free.
+pub fn settle<const PAGE: usize>(images: &[Image], free: Vec<u32>, rows: Rows) -> Facts {
+    let world = Arc::new(Mutex::new(World::new(images, free, rows)));
+    let store = SimStore::<PAGE>::alone(world.clone());
+    locked(&world).enter_alone();
+    let index = open(store, 8);
+    let layout = index.layout;
+    check_tables(&index);
+    let contents = |table: u8| {
+        let world = locked(&world);
+        walk(|block| world.pages.get(block as usize).map(|page| &page.image[..]), table)
+            .unwrap_or_else(|what| fail(format!("in table {table}: {what}")))
+    };
+    let rows = locked(&world).rows.clone();
+    for table in index.tables() {
+        let tree = contents(table);
+        for row in rows.live() {
+            for entry in entries(row, table, layout) {
+                let times = tree.entries.iter().filter(|found| **found == entry).count();
+                if times != 1 || index.find(table, &entry).is_none() {
+                    fail(format!("a live row's entry {entry:x?} is {times} times in table {table}"));
+                }
+            }
+        }
+    }
+
+    // Insertion goes on.
+    let more: Vec<Vec<u64>> =
+        rows.live().filter(|row| !row.keys.is_empty()).take(2).map(|row| row.keys.clone()).collect();
+    for keys in more.into_iter().chain([Vec::new(), vec![u64::MAX / 3]]) {
+        let row = locked(&world).rows.begin(keys.clone(), usize::MAX);
+        let tid = locked(&world).rows.all[row].tid;
+        index.insert(&keys, tid);
+        locked(&world).rows.commit(row, usize::MAX);
+    }
+    // So does vacuum.
+    let rows = locked(&world).rows.clone();
+    let is_dead = |tid: u64| rows.of_tid(tid).is_none_or(|row| !rows.all[row].is_live());
+    index.vacuum(&is_dead);
+    check_tables(&index);
+    let mut used = vec![false; locked(&world).pages.len()];
+    used[..FIRST_ROOT as usize].fill(true);
+    for table in index.tables() {
+        let mut tree = contents(table);
+        let mut expected: Vec<Entry<u64>> = rows.live().flat_map(|row| entries(row, table, layout)).collect();
+        expected.sort_unstable();
+        tree.entries.sort_unstable();
+        if tree.entries != expected {
+            fail(format!(
+                "after a vacuum table {table} has {} entries of {}: {:x?}",
+                tree.entries.len(),
+                expected.len(),
+                tree.entries
+                    .iter()
+                    .find(|entry| !expected.contains(entry))
+                    .or_else(|| { expected.iter().find(|entry| !tree.entries.contains(entry)) })
+            ));
+        }
+        for block in tree.blocks {
+            if std::mem::replace(&mut used[block as usize], true) {
+                fail(format!("block {block} is used twice"));
+            }
+        }
+    }
+    let world = locked(&world);
+    for (block, used) in used.into_iter().enumerate() {
+        let (free, noted) = (is_free(&world.pages[block].image), world.free.contains(&(block as u32)));
+        if !used && !(free && noted) {
+            drop(world);
+            fail(format!("after a vacuum block {block} is lost: free {free}, noted {noted}"));
+        }
+    }
+    world.facts
+}

@@ -1,0 +1,214 @@
+//! The state that actors share: pages with their locks and pins, the log, the map of free pages, the rows.
+//!
+//! PostgreSQL's rules: any number of shared locks or one exclusive lock a page, a lock needs a pin, a
+//! cleanup lock waits for the pins of others, who waits is woken when it may try again and may find that
+//! another was quicker. The map of free pages is a hint. A record of the log holds whole pages, so a
+//! replay of its first n records is the file as it was after them, but for pages added and never written.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use shuttle::thread::Thread;
+
+use crate::rows::Rows;
+use crate::trace::{Step, Trace};
+use crate::tree::Facts;
+
+/// The most actors of a program.
+pub const ACTORS: usize = 8;
+
+/// A page's bytes; whoever has them locked keeps them as they are.
+pub type Image = Arc<[u8]>;
+
+/// Pages that change at once.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub pages: Vec<(u32, Image)>,
+    /// The number of blocks by then.
+    pub blocks: u32,
+}
+
+/// A page with those who have it.
+#[derive(Clone)]
+pub struct Slot {
+    pub image: Image,
+    shared: u8,
+    exclusive: Option<usize>,
+    pins: [u8; ACTORS],
+    /// Who waits for a lock or a pin to go.
+    waiting: u8,
+}
+
+impl Slot {
+    pub fn new(image: Image) -> Self {
+        Self { image, shared: 0, exclusive: None, pins: [0; ACTORS], waiting: 0 }
+    }
+
+    fn is_pinned_by_others(&self, actor: usize) -> bool {
+        self.pins.iter().enumerate().any(|(other, &pins)| other != actor && pins > 0)
+    }
+}
+
+/// A page as it is between schedules.
+impl From<&Image> for Slot {
+    fn from(image: &Image) -> Self {
+        Self::new(image.clone())
+    }
+}
+
+/// What an actor has, and what it did last.
+#[derive(Clone, Default)]
+pub struct Actor {
+    pub name: &'static str,
+    /// Blocks, in the order of locking.
+    pub held: Vec<u32>,
+    pub trace: Trace,
+    thread: Option<Thread>,
+}
+
+#[derive(Clone, Default)]
+pub struct World {
+    pub pages: Vec<Slot>,
+    pub free: Vec<u32>,
+    pub log: Vec<Record>,
+    pub rows: Rows,
+    pub actors: Vec<Actor>,
+    /// How often the tree's invariants were checked, and other things worth a line.
+    pub facts: Facts,
+    /// The records that a standby has replayed.
+    pub replayed: usize,
+}
+
+/// The world as all actors have it. Never locked while actors switch.
+pub type Shared = Arc<Mutex<World>>;
+
+pub fn locked(world: &Shared) -> MutexGuard<'_, World> {
+    world.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl World {
+    pub fn new(images: &[Image], free: Vec<u32>, rows: Rows) -> Self {
+        Self { pages: images.iter().map(Slot::from).collect(), free, rows, ..Self::default() }
+    }
+
+    pub fn blocks(&self) -> u32 {
+        self.pages.len() as u32
+    }
+
+    pub fn images(&self) -> Vec<Image> {
+        self.pages.iter().map(|page| page.image.clone()).collect()
+    }
+
+    pub fn enter(&mut self, actor: usize, name: &'static str, thread: Thread) {
+        if self.actors.len() <= actor {
+            self.actors.resize_with(actor + 1, Actor::default);
+        }
+        self.actors[actor].name = name;
+        self.actors[actor].thread = Some(thread);
+    }
+
+    /// Makes room for one actor that nothing schedules.
+    pub fn enter_alone(&mut self) {
+        self.actors.resize_with(1, Actor::default);
+    }
+
+    pub fn note(&mut self, actor: usize, step: Step) {
+        if let Some(actor) = self.actors.get_mut(actor) {
+            actor.trace.note(step);
+        }
+    }
+
+    pub fn held(&self, actor: usize) -> &[u32] {
+        self.actors.get(actor).map_or(&[], |actor| &actor.held)
+    }
+
+    fn hold(&mut self, actor: usize, block: u32) {
+        if let Some(actor) = self.actors.get_mut(actor) {
+            actor.held.push(block);
+        }
+    }
+
+    pub fn pin(&mut self, actor: usize, block: u32) {
+        self.pages[block as usize].pins[actor] += 1;
+    }
+
+    /// Returns those who may be woken, as everywhere below.
+    pub fn unpin(&mut self, actor: usize, block: u32) -> Vec<Thread> {
+        self.pages[block as usize].pins[actor] -= 1;
+        self.woken(block)
+    }
+
+    pub fn try_share(&mut self, actor: usize, block: u32) -> bool {
+        let page = &mut self.pages[block as usize];
+        if page.exclusive.is_some() {
+            page.waiting |= 1 << actor;
+            return false;
+        }
+        page.shared |= 1 << actor;
+        page.waiting &= !(1 << actor);
+        self.hold(actor, block);
+        true
+    }
+
+    /// `waits`: whether to be woken when it may be tried again.
+    pub fn try_exclusive(&mut self, actor: usize, block: u32, waits: bool) -> bool {
+        let page = &mut self.pages[block as usize];
+        if page.exclusive.is_some() || page.shared != 0 {
+            page.waiting |= u8::from(waits) << actor;
+            return false;
+        }
+        page.exclusive = Some(actor);
+        page.waiting &= !(1 << actor);
+        self.hold(actor, block);
+        true
+    }
+
+    /// An exclusive lock, if nobody else has the page pinned.
+    pub fn try_cleanup(&mut self, actor: usize, block: u32) -> bool {
+        let page = &mut self.pages[block as usize];
+        if page.is_pinned_by_others(actor) {
+            page.waiting |= 1 << actor;
+            return false;
+        }
+        self.try_exclusive(actor, block, true)
+    }
+
+    pub fn unlock(&mut self, actor: usize, block: u32) -> Vec<Thread> {
+        let page = &mut self.pages[block as usize];
+        if page.exclusive == Some(actor) {
+            page.exclusive = None;
+        } else {
+            page.shared &= !(1 << actor);
+        }
+        if let Some(actor) = self.actors.get_mut(actor)
+            && let Some(at) = actor.held.iter().rposition(|&held| held == block)
+        {
+            actor.held.remove(at);
+        }
+        self.woken(block)
+    }
+
+    fn woken(&mut self, block: u32) -> Vec<Thread> {
+        let waiting = std::mem::take(&mut self.pages[block as usize].waiting);
+        let is_waiting = |actor: &usize| waiting >> actor & 1 == 1;
+        (0..ACTORS).filter(is_waiting).filter_map(|actor| self.actors.get(actor)?.thread.clone()).collect()
+    }
+
+    pub fn extend(&mut self, bytes: usize) -> u32 {
+        self.pages.push(Slot::new(vec![0; bytes].into()));
+        self.blocks() - 1
+    }
+
+    /// The moment after the last record, in numbers of records; 0 is before all of them.
+    pub fn log_time(&self) -> usize {
+        self.log.len() + 1
+    }
+
+    /// Changes pages and logs them as one record.
+    pub fn install(&mut self, pages: Vec<(u32, Image)>) {
+        for (block, image) in &pages {
+            self.pages[*block as usize].image = image.clone();
+        }
+        let blocks = self.blocks();
+        self.log.push(Record { pages, blocks });
+    }
+}
