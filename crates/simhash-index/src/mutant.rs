@@ -57,8 +57,12 @@ mutants! {
     WindowNotShrunk,
     /// A leaf is removed without a second look whether it is empty.
     EmptinessAssumed,
-    /// Vacuum notes every page as free that it did not see in a tree.
-    UnseenPagesFreed,
+    /// Vacuum does not wait for a scan that keeps a root pinned which was a leaf and was split since.
+    ReadersOfRootForgotten,
+    /// A removed page's neighbour keeps its range.
+    RangeNotHandedOn,
+    /// A page that is added to a level is not the right neighbour of the one before it.
+    NewPageNotLinked,
     /// Vacuum passes over pages that were added since it began.
     NewPagesSkipped,
     /// Every table that finds a row shows it.

@@ -61,7 +61,9 @@ impl<F: Key, S: Store> Index<F, S> {
             for downlink in &moved {
                 survivor.append_downlink::<F>(*downlink);
             }
-            survivor.set_high(high, right);
+            if !mutant::is(Mutant::RangeNotHandedOn) {
+                survivor.set_high(high, right);
+            }
         };
         if mutant::is(Mutant::RemovalWithoutParent) {
             self.store.change([on_left, on_page], |[left, page]| {

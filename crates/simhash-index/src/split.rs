@@ -116,7 +116,8 @@ impl<F: Key, S: Store> Index<F, S> {
             cut.fill_right(&mut PageMut::format(new, table, level, &upper, right));
             let mut left = PageMut::existing(full);
             cut.fill_left(&mut left);
-            left.set_high(Some(separator), Some(new_block));
+            let beside = if mutant::is(Mutant::NewPageNotLinked) { right } else { Some(new_block) };
+            left.set_high(beside.map(|_| separator), beside);
         };
         let [new, full, parent] = [(&new, Extent::Whole), (&full, Extent::Parts), (parent, Extent::Parts)];
         if mutant::is(Mutant::SplitInTwo) {
