@@ -69,8 +69,8 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
             Op::Delete(number) => self.delete(*number),
             Op::Vacuum => self.vacuum(),
             Op::Range { query, distance, pinned } => drop(self.range(*query, *distance, *pinned)),
-            Op::Nearest { queries, rows } => self.nearest(queries, *rows),
-            Op::Walk(table) => self.walk(*table),
+            Op::Nearest { queries, rows, pinned } => self.nearest(queries, *rows, *pinned),
+            Op::Walk { table, pinned } => self.walk(*table, *pinned),
         }
     }
 
@@ -143,7 +143,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let (mut batch, mut hits) = (Vec::new(), Vec::new());
         while let Some(leaf) = scan.next_leaf(index, distance, &mut batch) {
             let pin = if pinned {
-                Some((self.owners(&batch), index.store.unlock(leaf)))
+                Some((self.owners(batch.iter().map(|hit| hit.tid)), index.store.unlock(leaf)))
             } else {
                 drop(leaf);
                 None
@@ -161,10 +161,10 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         hits
     }
 
-    /// The rows that have the TIDs of a locked leaf's hits.
-    fn owners(&self, hits: &[simhash_index::range::Hit<u64>]) -> Vec<(u64, Option<usize>)> {
+    /// The rows that have these TIDs, of a locked leaf.
+    fn owners(&self, tids: impl IntoIterator<Item = u64>) -> Vec<(u64, Option<usize>)> {
         let world = locked(&self.index.store.world);
-        hits.iter().map(|hit| (hit.tid, world.rows.of_tid(hit.tid))).collect()
+        tids.into_iter().map(|tid| (tid, world.rows.of_tid(tid))).collect()
     }
 
     /// While its leaf is pinned, a TID is not used anew. A standby does not wait for pins.
@@ -180,7 +180,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         }
     }
 
-    fn nearest(&self, queries: &[u64], rows: usize) {
+    fn nearest(&self, queries: &[u64], rows: usize, pinned: bool) {
         let began = self.now();
         let index = self.index;
         let mut scan = NearestOfAny::new(index, queries);
@@ -189,6 +189,9 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         while scan.next_batch(index, &mut batch) {
             for hit in batch.drain(..) {
                 hits.push(Found { tid: hit.tid, key: hit.fingerprint, distance: hit.distance });
+                if pinned {
+                    self.pin_again(&Entry { key: hit.fingerprint, tid: hit.tid });
+                }
             }
             if hits.len() >= rows {
                 complete = false;
@@ -219,7 +222,17 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         }
     }
 
-    fn walk(&self, table: u8) {
+    /// Pins the leaf of a row that was found a while ago, if it is still there.
+    fn pin_again(&self, entry: &Entry<u64>) {
+        if let Some(leaf) = self.index.find(0, entry) {
+            let owners = self.owners([entry.tid]);
+            let pin = self.index.store.unlock(leaf);
+            self.expect_owners(&owners);
+            drop(pin);
+        }
+    }
+
+    fn walk(&self, table: u8, pinned: bool) {
         let began = self.now();
         let index = self.index;
         let mut from = Some(Entry::MIN);
@@ -228,13 +241,22 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
             let (leaf, block) = index.read_leaf(table, &low, None);
             let page = index.checked(block, leaf.bytes());
             from = page.bounds::<u64>().high;
+            let mut tids = Vec::new();
             for entry in page.entries::<u64>().filter(|entry| *entry >= low) {
+                tids.push(entry.tid);
                 if table < index.null_table() {
                     let key = index.layout.restore(entry.key, u32::from(table));
                     hits.push(Found { tid: entry.tid, key, distance: key.count_ones() });
                 }
             }
-            drop(leaf);
+            if pinned {
+                let owners = self.owners(tids);
+                let pin = index.store.unlock(leaf);
+                self.expect_owners(&owners);
+                drop(pin);
+            } else {
+                drop(leaf);
+            }
             index.store.check_for_interrupts();
         }
         if table < index.null_table() {

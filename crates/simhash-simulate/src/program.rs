@@ -31,13 +31,17 @@ pub enum Op {
         distance: u32,
         pinned: bool,
     },
-    /// Looks for the nearest rows.
+    /// Looks for the nearest rows; may find each again in its leaf, and keep that pinned.
     Nearest {
         queries: Vec<u64>,
         rows: usize,
+        pinned: bool,
     },
-    /// Reads a whole table from bound to bound.
-    Walk(u8),
+    /// Reads a whole table from bound to bound; may keep each leaf pinned.
+    Walk {
+        table: u8,
+        pinned: bool,
+    },
 }
 
 /// An actor's part.
@@ -181,10 +185,10 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
     let ops = (0..random.below(3) + 1).map(|_| {
         let query = keys.one(random);
         match random.below(8) {
-            0 => Op::Walk(random.below(blocks as usize + 1) as u8),
+            0 => Op::Walk { table: random.below(blocks as usize + 1) as u8, pinned: random.one_in(2) },
             1 | 2 => {
                 let queries = (0..random.pick(&[1, 1, 1, 2])).map(|_| keys.one(random)).collect();
-                Op::Nearest { queries, rows: random.pick(&[1, 5, 20, 1000]) }
+                Op::Nearest { queries, rows: random.pick(&[1, 5, 20, 1000]), pinned: random.one_in(3) }
             }
             _ => {
                 let distance = random.pick(&[0, 1, 3, 6, 10, 20, 40, 64]);
