@@ -20,6 +20,8 @@ step() {
   failed=$((failed + ${numbers[1]:-0}))
 }
 
+say "Schedules of the index's protocol"
+step simulation env PG_TEST_EXTRA="${PG_TEST_EXTRA:-} soak" scripts/test.sh simulation
 say "Cluster tests at full length"
 step cluster env PG_TEST_EXTRA="${PG_TEST_EXTRA:-} soak" scripts/test.sh tap
 status=0

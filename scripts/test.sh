@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the test suites, those of `make test` or those named (core, golden, build, regress, least, isolation, tap; sqlsmith,
-# postgres), and ends with "N passed, N failed".
+# Runs the test suites, those of `make test` or those named (core, golden, simulation, build, regress, least, isolation, tap;
+# sqlsmith, postgres), and ends with "N passed, N failed".
 # Logs stay in target/logs; what the server tests leave behind, in target/ or the working directory named there.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
@@ -8,7 +8,7 @@
 # What is shipped goes through the soak; everyday tests run a library that checks the order of its locks as well.
 case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
-suites=${*:-core golden build regress least isolation tap}
+suites=${*:-core golden simulation build regress least isolation tap}
 logs=$top/target/logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
@@ -27,7 +27,7 @@ at_least_one_if() { if [ "$1" -ne 0 ] && [ "$2" -eq 0 ]; then say 1; else say "$
 
 suite_core() {
   local log=$logs/core.log status=0 failures
-  cargo test --locked --no-fail-fast -p simhash-core -p simhash-evaluate -p simhash-oom >"$log" 2>&1 || status=$?
+  cargo test --locked --no-fail-fast -p simhash-core -p simhash-evaluate -p simhash-index -p simhash-oom >"$log" 2>&1 || status=$?
   failures=$(at_least_one_if $status "$(sum '[0-9]+ failed;' "$log")")
   if [ $status -ne 0 ]; then grep -E '^(error|test .*FAILED|failures:|    [a-z_:]+$)|panicked at' "$log" | head -n 40 || tail -n 20 "$log"; fi
   report core "$(sum '[0-9]+ passed;' "$log")" "$failures"
@@ -50,6 +50,19 @@ suite_golden() {
   "$python" crates/simhash-core/tests/golden.py >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then tail -n 20 "$log"; fi
   report golden "$(sum '[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum '[0-9]+ failed' "$log")")"
+}
+
+# Schedules of the index's protocol, and every fault made on purpose. A soak begins at another seed each time.
+suite_simulation() {
+  local log=$logs/simulation.log status=0 schedules=20000 seed=1
+  case ${PG_TEST_EXTRA:-} in *soak*) schedules=5000000 seed=$(date +%s) ;; esac
+  cargo run --quiet --release --locked -p simhash-simulate -- test "${SCHEDULES:-$schedules}" "${SIMHASH_SEED:-$seed}" 2>"$log.stderr" |
+    tee "$log" | { grep -E '^[0-9]+ (of [0-9]+ )?schedules' || true; } || status=$?
+  if [ $status -ne 0 ]; then
+    grep -vE '^(ok|[0-9]+ )' "$log" | tail -n 100
+    grep -E '^error' -A 9 "$log.stderr" || true
+  fi
+  report simulation "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
 }
 
 # What make, make install and their messages do, without Rust and without room on the disk.

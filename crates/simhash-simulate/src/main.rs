@@ -1,8 +1,9 @@
 //! Explores schedules of the index's protocol: actors on a simulated page store, in every order of steps
 //! that random and PCT schedulers come upon, against oracles that know the right answer by brute force.
 //!
-//! `simhash-simulate explore SCHEDULES [SEED]`, `simhash-simulate mutants SCHEDULES`,
-//! `simhash-simulate seed SEED [MUTANT]`.
+//! `simhash-simulate test SCHEDULES [SEED]` explores schedules from a seed on, then looks for every fault made
+//! on purpose, and ends with "N passed, N failed". `simhash-simulate explore SCHEDULES [SEED]` and
+//! `simhash-simulate mutants` do one of the two; `simhash-simulate seed SEED [MUTANT]` repeats a failure.
 
 mod actors;
 mod explore;
@@ -28,18 +29,39 @@ use tree::Facts;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize| arguments.get(i).and_then(|argument| argument.parse::<u64>().ok());
-    let passed = match (arguments.first().map(String::as_str), number(1)) {
-        (Some("explore"), Some(schedules)) => run(schedules, number(2).unwrap_or(1)),
-        (Some("mutants"), Some(schedules)) => mutants(schedules),
+    let seed = number(2).unwrap_or(1);
+    let Score { passed, failed } = match (arguments.first().map(String::as_str), number(1)) {
+        (Some("test"), Some(schedules)) => run(schedules, seed).and(mutants()),
+        (Some("explore"), Some(schedules)) => run(schedules, seed),
+        (Some("mutants"), _) => mutants(),
         (Some("seed"), Some(seed)) => repeat(seed, arguments.get(2).map(String::as_str)),
         _ => {
-            eprintln!(
-                "usage: simhash-simulate explore SCHEDULES [SEED] | mutants SCHEDULES | seed SEED [MUTANT]"
-            );
+            eprintln!("usage: simhash-simulate test|explore SCHEDULES [SEED] | mutants | seed SEED [MUTANT]");
             return ExitCode::from(2);
         }
     };
-    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!("{passed} passed, {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The schedules within which every fault made on purpose is to be found: those of an everyday run.
+const MUTANT_SCHEDULES: u64 = 20_000;
+
+/// How many tests passed: an exploration is one, and so is each fault.
+#[derive(Clone, Copy, Debug, Default)]
+struct Score {
+    passed: u64,
+    failed: u64,
+}
+
+impl Score {
+    fn of(passed: bool) -> Self {
+        Self { passed: u64::from(passed), failed: u64::from(!passed) }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { passed: self.passed + other.passed, failed: self.failed + other.failed }
+    }
 }
 
 /// Explores so many schedules on all processors. Seeds follow each other from the first.
@@ -84,7 +106,7 @@ fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (Fa
     (total.into_inner().unwrap_or_else(PoisonError::into_inner), unlocked)
 }
 
-fn run(schedules: u64, first: u64) -> bool {
+fn run(schedules: u64, first: u64) -> Score {
     let begun = Instant::now();
     let (facts, failures) = search(schedules, first, None, true);
     failures.iter().for_each(|failure| show(failure, None));
@@ -94,41 +116,42 @@ fn run(schedules: u64, first: u64) -> bool {
          {trees} trees walked, {scans} scans judged, {crashes} crashes, {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );
-    failures.is_empty()
+    Score::of(failures.is_empty())
 }
 
-/// Whether every fault made on purpose is found within so many schedules.
-fn mutants(schedules: u64) -> bool {
-    let mut all = true;
+/// Looks for every fault made on purpose.
+fn mutants() -> Score {
+    let mut score = Score::default();
     for &mutant in Mutant::ALL {
         let begun = Instant::now();
-        let (_, failures) = search(schedules, 1, Some(mutant), false);
+        let (_, failures) = search(MUTANT_SCHEDULES, 1, Some(mutant), false);
         let seconds = begun.elapsed().as_secs_f64();
+        score = score.and(Score::of(!failures.is_empty()));
         match failures.iter().min_by_key(|failure| failure.seed) {
             Some(Failure { seed, what, .. }) => {
                 println!("ok {mutant:?}: found at seed {seed} in {seconds:.1} s: {what}");
             }
-            None => {
-                all = false;
-                println!("not ok {mutant:?}: not found in {schedules} schedules:{}", mutant.description());
-            }
+            None => println!(
+                "not ok {mutant:?}: not found in {MUTANT_SCHEDULES} schedules:{}",
+                mutant.description()
+            ),
         }
     }
-    all
+    score
 }
 
-fn repeat(seed: u64, mutant: Option<&str>) -> bool {
+fn repeat(seed: u64, mutant: Option<&str>) -> Score {
     let mutant =
         mutant.and_then(|name| Mutant::ALL.iter().copied().find(|mutant| format!("{mutant:?}") == name));
     mutant::activate(mutant);
     match explore(seed) {
         Ok(facts) => {
             println!("seed {seed} passes: {facts:?}");
-            true
+            Score::of(true)
         }
         Err(failure) => {
             show(&failure, mutant);
-            false
+            Score::of(false)
         }
     }
 }
