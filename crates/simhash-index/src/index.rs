@@ -1,6 +1,6 @@
 //! An open index: its meta data and the upper levels of its trees as this backend last saw them.
 //!
-//! Copies of inner pages are kept until they prove stale, so that a probe touches shared buffers only
+//! Copies of inner pages are kept until they prove stale, so that a probe touches shared pages only
 //! for its leaf. A stale copy is slow, never wrong: every leaf says which table and key range it
 //! holds, and whoever arrives checks. A copy is dropped when a leaf reached through it turned out to
 //! have been split, and everything is when a leaf was no longer where a copy said.

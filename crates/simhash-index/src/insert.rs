@@ -16,6 +16,9 @@ use crate::page::{Addition, Entry, append_at};
 use crate::store::{Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Descent, Parent, Place};
 
+/// The leaves of a group, and what is to be added to each.
+type Locked<S> = Vec<(<S as Store>::Exclusive, Addition)>;
+
 /// Why the leaves of a group could not all be locked.
 enum Obstacle<F, S: Store> {
     /// The leaf of this table, in this block, has no room.
@@ -72,7 +75,7 @@ impl<F: Key, S: Store> Index<F, S> {
         &self,
         tables: &[u8],
         entry: &impl Fn(u8) -> Entry<F>,
-    ) -> Result<Vec<(S::Exclusive, Addition)>, Obstacle<F, S>> {
+    ) -> Result<Locked<S>, Obstacle<F, S>> {
         // Find all leaves before the first is touched, so that memory fetches them side by side.
         let mut descents: [Option<Descent<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
         let mut places: [Option<Place<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];

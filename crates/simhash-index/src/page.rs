@@ -9,7 +9,7 @@
 //!
 //! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes); an inner
 //! page's slot is the TID of a separator and a child block (10 bytes). So appending to a leaf
-//! changes three short runs of bytes, which is all that goes to WAL, and the keys of a page are one
+//! changes three short runs of bytes, which is all that is logged, and the keys of a page are one
 //! packed array for the scan kernels. pd_lower tells the number of entries; the hole between lower
 //! and upper is left out of full-page images.
 //!
@@ -34,7 +34,7 @@ const LOWER: usize = 12;
 const UPPER: usize = 14;
 const SPECIAL_AT: usize = 16;
 const SIZE_VERSION: usize = 18;
-/// PG_PAGE_LAYOUT_VERSION, unchanged since PostgreSQL 8.3.
+/// The page layout version in the header that PostgreSQL asks of every page; unchanged since its 8.3.
 const LAYOUT_VERSION: u16 = 4;
 
 // In the special area.
@@ -317,7 +317,7 @@ pub struct Downlink<F> {
     pub child: u32,
 }
 
-/// A page being written: a private copy that Generic WAL will install, or one of a build.
+/// A page being written: a private copy that a change will install, or one of a build.
 pub struct PageMut<'a> {
     bytes: &'a mut [u8],
 }

@@ -1,7 +1,7 @@
 //! Removal of empty pages, by vacuum only.
 //!
 //! An empty leaf's key range goes to its left neighbour under the same parent; both and the parent
-//! change in one WAL record. Entries never move left, so a scan that has passed the neighbour misses
+//! change in one record. Entries never move left, so a scan that has passed the neighbour misses
 //! nothing; one on its way to the removed page finds it deleted and starts over from its own
 //! position. As every page says which range it holds, the block can be used anew at once. An inner
 //! page left with one child hands it to its left neighbour in the same way.

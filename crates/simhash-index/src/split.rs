@@ -1,6 +1,6 @@
 //! Splits: a full page makes room for one more entry.
 //!
-//! A split, its new right page and the parent's new downlink are one WAL record, so no crash and no
+//! A split, its new right page and the parent's new downlink are one record, so no crash and no
 //! reader ever sees a page without its downlink. That takes a parent with room: it is split first,
 //! from the top down. The root of a table keeps its block; when full, it hands its contents to two
 //! new pages and becomes their parent.

@@ -114,8 +114,7 @@ impl<const PAGE: usize> Seed<PAGE> {
             act::<PAGE>(&world, &readers, Some(log.clone()));
             locked_any(&collected).add(&locked(&world).facts);
         });
-        let facts = *locked_any(&facts);
-        facts
+        *locked_any(&facts)
     }
 
     fn schedule(&self, random: &mut Random, times: usize, run: impl Fn() + Send + Sync + 'static) {

@@ -5,6 +5,9 @@
 //! on purpose, and ends with "N passed, N failed". `simhash-simulate explore SCHEDULES [SEED]` and
 //! `simhash-simulate mutants` do one of the two; `simhash-simulate seed SEED [MUTANT]` repeats a failure.
 
+// Memory is not refused here.
+#![allow(clippy::disallowed_types)]
+
 mod actors;
 mod explore;
 mod failure;

@@ -114,7 +114,8 @@ pub fn settle<const PAGE: usize>(images: &[Image], free: Vec<u32>, rows: Rows) -
     let world = locked(&world);
     for (block, used) in used.into_iter().enumerate() {
         let (free, noted) = (is_free(&world.pages[block].image), world.free.contains(&(block as u32)));
-        if !used && !(free && noted) {
+        let lost = !(free && noted);
+        if !used && lost {
             drop(world);
             fail(format!("after a vacuum block {block} is lost: free {free}, noted {noted}"));
         }

@@ -152,7 +152,7 @@ pub fn check_record<const PAGE: usize>(
     for entry in &old {
         if kept.peek() == Some(&entry) {
             kept.next();
-        } else if !world.rows.of_tid(entry.tid).is_none_or(|row| world.rows.all[row].at.dead.is_some()) {
+        } else if world.rows.of_tid(entry.tid).is_some_and(|row| world.rows.all[row].at.dead.is_none()) {
             return Err(format!("the entry {entry:x?} of a live row is lost"));
         }
     }
