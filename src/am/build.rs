@@ -7,14 +7,14 @@ use simhash_core::search::{BlockLayout, Key};
 use simhash_index::Meta;
 use simhash_index::build::{Writer, initialize};
 
-use super::kind::{Keys, Kind};
+use super::kind::{Keys, Kind, open};
 use super::options::Options;
 use super::parallel::{self, Team};
 use super::sort::{Share, Sorter};
 use super::{pack_tid, with_key_type};
 use crate::error::raise;
 use crate::storage::IndexRel;
-use crate::storage::cache::{Index, forget_file, open};
+use crate::storage::cache::{Index, forget_file};
 
 /// Phases in pg_stat_progress_create_index, after PostgreSQL's own 1, "initializing".
 const PHASE_SCAN: i64 = 2;

@@ -4,12 +4,12 @@ use pgrx::{PgList, pg_sys};
 use simhash_core::search::{BlockLayout, Key, cost};
 use simhash_index::index::leaves_per_table;
 
-use super::kind::Kind;
+use super::kind::{Kind, open};
 use super::{strategy, with_key_type};
 use crate::compat;
 use crate::planner::made_radius;
 use crate::storage::IndexRel;
-use crate::storage::cache::{bits, open};
+use crate::storage::cache::bits;
 
 /// Processing one leaf (some 500 popcounts), in units of cpu_operator_cost; 0.7 microseconds measured,
 /// where an operator call is reckoned at about 0.02.

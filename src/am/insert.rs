@@ -2,10 +2,10 @@
 
 use pgrx::pg_sys;
 
-use super::kind::Kind;
+use super::kind::{Kind, open};
 use super::{pack_tid, with_key_type};
 use crate::storage::IndexRel;
-use crate::storage::cache::{bits, open};
+use crate::storage::cache::bits;
 
 /// aminsert.
 #[cfg(not(feature = "pg13"))]

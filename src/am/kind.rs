@@ -7,7 +7,7 @@ use simhash_index::{Damage, META_BLOCK, Store};
 use super::strategy;
 use crate::error::raise;
 use crate::functions::distance::{NEAR_64, NEAR_128};
-use crate::storage::Index;
+use crate::storage::{self, Index, IndexRel};
 use crate::types::array::for_each_element;
 
 /// The type of an indexed column. The numbers are stored in meta pages and returned by the operator
@@ -65,7 +65,7 @@ impl Kind {
         })
     }
 
-    /// The kind of an open index's column; raises XX002 if there is none such.
+    /// The kind of an open index's column; raises XX002 if there is none such, which [`open`] has seen to.
     pub fn of<F: Key>(index: &Index<F>) -> Self {
         Self::from_code(index.meta().kind).filter(|kind| kind.bits() == F::BITS).unwrap_or_else(|| {
             index
@@ -217,6 +217,13 @@ impl Kind {
         // SAFETY: the caller passes a datum of a ball type; the radius follows the centre.
         unsafe { ball.cast_mut_ptr::<u8>().add(center_bytes).cast::<i32>().read_unaligned() }
     }
+}
+
+/// Opens an index whose keys are `F::BITS` wide; raises XX002 if its column is of no kind that has such.
+pub fn open<F: Key>(rel: IndexRel) -> Index<F> {
+    let index = storage::open(rel);
+    Kind::of::<F>(&index);
+    index
 }
 
 /// The keys of one row.

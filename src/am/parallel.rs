@@ -14,12 +14,13 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 
 use super::build::Collector;
+use super::kind::open;
 use super::runs::RunFile;
 use super::sort::Share;
 use super::with_key_type;
 use crate::compat;
 use crate::storage::IndexRel;
-use crate::storage::cache::{Index, bits, open};
+use crate::storage::cache::{Index, bits};
 
 /// What the chunks of the shared memory are.
 mod chunk {

@@ -17,12 +17,13 @@ use simhash_core::search::Key;
 use simhash_index::Entry;
 use simhash_index::nearest::NearestOfAny;
 use simhash_index::range::{Hit, RangeScan};
+use simhash_index::walk::LeafWalk;
 
-use super::kind::{Condition, Kind};
+use super::kind::{Condition, Kind, open};
 use super::{check_for_interrupts, strategy, unpack_tid, with_key_type};
 use crate::compat;
 use crate::error::{raise, reserve};
-use crate::storage::cache::{Index, bits, open};
+use crate::storage::cache::{Index, bits};
 use crate::storage::{IndexRel, Pinned, Shared};
 
 /// What the callbacks need of a scan, whatever the key type.
@@ -48,8 +49,8 @@ trait Scan {
 enum Source<F> {
     Range(RangeScan<F, IndexRel>, u32),
     Nearest(Box<NearestOfAny<F, IndexRel>>),
-    /// The rows without a fingerprint, from this TID on.
-    Nulls(Entry<F>),
+    /// The rows without a fingerprint.
+    Nulls(LeafWalk<F>),
     Done,
 }
 
@@ -266,7 +267,7 @@ impl<F: Key> ScanOf<F> {
         self.nulls_follow = !strict;
         if only_nulls {
             if !strict {
-                self.source = Source::Nulls(Entry::MIN);
+                self.source = self.nulls();
             }
             self.nulls_follow = false;
             return;
@@ -344,7 +345,7 @@ impl<F: Key> ScanOf<F> {
                     self.start_range(driver);
                     continue;
                 }
-                self.source = if self.nulls_follow { Source::Nulls(Entry::MIN) } else { Source::Done };
+                self.source = if self.nulls_follow { self.nulls() } else { Source::Done };
                 continue;
             };
             self.keep(leaf);
@@ -395,14 +396,21 @@ impl<F: Key> ScanOf<F> {
         }
     }
 
+    fn nulls(&self) -> Source<F> {
+        Source::Nulls(LeafWalk::new(self.index.null_table(), Entry::MIN))
+    }
+
     fn read_nulls(&mut self) {
-        let Source::Nulls(from) = self.source else { return };
-        let (leaf, block) = self.index.read_leaf(self.index.null_table(), &from, None);
-        let page = self.index.checked(block, leaf.bytes());
+        let Source::Nulls(walk) = &mut self.source else { return };
+        let mut entries = Vec::new();
+        let Some(leaf) = walk.next_leaf(&self.index, &mut entries) else {
+            self.source = Source::Done;
+            return;
+        };
         self.batch_is_null = true;
-        let rows = page.entries::<F>().filter(|entry| *entry >= from);
-        self.batch.extend(rows.map(|entry| Hit { fingerprint: entry.key, tid: entry.tid, distance: 0 }));
-        self.source = page.bounds().high.map_or(Source::Done, Source::Nulls);
+        let rows =
+            entries.into_iter().map(|entry| Hit { fingerprint: entry.key, tid: entry.tid, distance: 0 });
+        self.batch.extend(rows);
         self.keep(leaf);
     }
 

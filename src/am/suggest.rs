@@ -9,20 +9,20 @@ use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::search::{Key, Plan, cost};
 use simhash_core::suggest::{Chance, Counts, Row, Sample, pair_distances, reach, suggest};
+use simhash_index::Entry;
 use simhash_index::range::RangeScan;
-use simhash_index::{Damage, Entry, Store};
+use simhash_index::walk::LeafWalk;
 
 use super::bulk::heap::Heap;
 use super::bulk::leaves::most_rows;
 use super::bulk::progress::{self, Command, Progress};
 use super::elsewhere::check_rows_are_here;
 use super::inspect::check_may_know;
-use super::kind::Kind;
+use super::kind::{Kind, open};
 use super::opened::Opened;
 use super::{check_for_interrupts, with_key_type};
 use crate::error::raise;
-use crate::storage::Shared;
-use crate::storage::cache::{Index, bits, open};
+use crate::storage::cache::{Index, bits};
 
 /// Rows whose distances to each other are counted: 8 million pairs.
 const SAMPLE: usize = 4096;
@@ -98,19 +98,14 @@ fn rows<F: Key>(opened: &Opened, index: &Index<F>) -> Vec<Row> {
 /// The number of the first table's entries, and some of them in random order. That table's keys are fingerprints as they are.
 fn sample_entries<F: Key>(index: &Index<F>) -> (u64, Vec<Entry<F>>) {
     let mut sample = Sample::new(CANDIDATES);
-    let mut from = Some(Entry::MIN);
+    let mut walk = LeafWalk::new(0, Entry::MIN);
+    let mut entries = Vec::new();
     progress::reading();
-    while let Some(low) = from {
+    loop {
         check_for_interrupts();
-        let (leaf, block) = index.cover::<Shared>(0, &low, None);
-        let page = index.checked(block, leaf.bytes());
-        from = page.bounds().high;
-        for entry in page.entries().filter(|entry| *entry >= low) {
-            if entry.tid & 0xffff == 0 {
-                index.store.damaged(block, &Damage::Other("it holds a TID without an offset"));
-            }
-            sample.offer(entry);
-        }
+        let Some(leaf) = walk.next_leaf(index, &mut entries) else { break };
+        drop(leaf);
+        entries.drain(..).for_each(|entry| sample.offer(entry));
         progress::have_read(sample.seen() as usize);
     }
     (sample.seen(), sample.into_items())

@@ -2,10 +2,11 @@
 
 use pgrx::pg_sys;
 
+use super::kind::open;
 use super::{unpack_tid, with_key_type};
 use crate::compat;
 use crate::storage::IndexRel;
-use crate::storage::cache::{bits, open};
+use crate::storage::cache::bits;
 
 /// ambulkdelete.
 #[pgrx::pg_guard]

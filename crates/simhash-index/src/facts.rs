@@ -5,6 +5,7 @@ use simhash_core::search::Key;
 use crate::index::{Index, root};
 use crate::page::Entry;
 use crate::store::{Lock, Store};
+use crate::walk::LeafWalk;
 
 /// What a walk over a table's leaves finds.
 #[derive(Default)]
@@ -20,17 +21,15 @@ pub struct TableFacts {
 /// Walks the leaves of a table.
 pub fn table_facts<F: Key, S: Store>(index: &Index<F, S>, table: u8) -> TableFacts {
     let mut facts = TableFacts::default();
-    let mut from = Some(Entry::MIN);
+    let mut walk = LeafWalk::new(table, Entry::MIN);
+    let mut entries = Vec::new();
     let mut run: Option<(F, u64)> = None;
     let width = if table < index.null_table() { index.layout.width(u32::from(table)) } else { F::BITS };
-    while let Some(low) = from {
+    loop {
         index.store.check_for_interrupts();
-        let (leaf, block) = index.cover::<S::Shared>(table, &low, None);
-        let page = index.checked(block, leaf.bytes());
-        from = page.bounds().high;
-        let mut blocks: Vec<F> =
-            page.entries::<F>().filter(|e| *e >= low).map(|e| e.key & F::leading_mask(width)).collect();
+        let Some(leaf) = walk.next_leaf(index, &mut entries) else { break };
         drop(leaf);
+        let mut blocks: Vec<F> = entries.drain(..).map(|entry| entry.key & F::leading_mask(width)).collect();
         facts.leaves += 1;
         facts.rows += blocks.len() as u64;
         blocks.sort_unstable();

@@ -20,13 +20,14 @@
 //! 5. Whoever waits for a page has none locked, or only pages above it in its tree and to its left on its
 //!    level. Everything else is locked at once or not at all. Nobody serves an interrupt under a lock.
 //! 6. A row's entries are all in their tables before its insertion returns.
-//! 7. Vacuum takes every leaf under a cleanup lock before a TID that was on it may be used anew: a scan
-//!    that keeps a leaf pinned can rely on the rows that it read there.
+//! 7. Before a TID may be used anew, vacuum has taken every leaf under a cleanup lock, and after the leaves
+//!    their table's root, which may have been a leaf until a moment ago: a scan that keeps a leaf pinned
+//!    can rely on the rows that it read there.
 //!
 //! # Where things are
 //! [`store`] what is asked of a store, [`page`] the layout, [`meta`], [`index`] an open index and its
 //! copies of inner pages, [`tree`] descents, [`insert`], [`split`] and [`remove`], [`vacuum`], [`range`]
-//! and [`nearest`] scans, [`build`], [`check`] and [`facts`].
+//! and [`nearest`] scans, [`walk`] over a table, [`build`], [`check`] and [`facts`].
 
 pub mod allocate;
 pub mod build;
@@ -45,6 +46,7 @@ pub mod split;
 pub mod store;
 pub mod tree;
 pub mod vacuum;
+pub mod walk;
 
 pub use damage::Damage;
 pub use index::{Budget, Cache, Index};

@@ -41,6 +41,12 @@ mutants! {
     RemovalWithoutParent,
     /// Vacuum takes leaves under an exclusive lock.
     NoCleanupLock,
+    /// Vacuum takes a leaf under a cleanup lock only where it has a dead entry.
+    CleanupOnlyWhereDead,
+    /// Vacuum takes the leaves of the table of NULLs under an exclusive lock.
+    NoCleanupOfNulls,
+    /// Vacuum takes leaves that were added since it began under an exclusive lock.
+    NoCleanupOfNewLeaves,
     /// A removed block is free before its parent forgets it.
     FreedTooEarly,
     /// Among equal keys the TIDs of separators are not looked at.
@@ -59,6 +65,20 @@ mutants! {
     EmptinessAssumed,
     /// Vacuum does not wait for a scan that keeps a root pinned which was a leaf and was split since.
     ReadersOfRootForgotten,
+    /// Vacuum waits for such a scan before it looks at the leaves and not after.
+    ReadersOfRootTooEarly,
+    /// Vacuum does not wait for such a scan in the table of NULLs.
+    ReadersOfNullRootForgotten,
+    /// A row that is found again is told by its key alone.
+    TidNotCompared,
+    /// A page that is new is logged as one that changes in parts.
+    NewPageInParts,
+    /// A nearest scan ends one distance early.
+    NearestEndsEarly,
+    /// Vacuum counts the rows of every table.
+    RowsCountedTwice,
+    /// The check of the structure does not look at the bounds of pages.
+    BoundsNotChecked,
     /// A removed page's neighbour keeps its range.
     RangeNotHandedOn,
     /// A page that is added to a level is not the right neighbour of the one before it.
@@ -71,6 +91,14 @@ mutants! {
     SearchedFirst,
     /// Interrupts are served under a lock.
     InterruptUnderLock,
+}
+
+/// Whether a fault has vacuum take a leaf without waiting for pins.
+pub(crate) fn spares_cleanup(is_of_nulls: bool, is_new: bool, has_dead: impl FnOnce() -> bool) -> bool {
+    is(Mutant::NoCleanupLock)
+        || is(Mutant::NoCleanupOfNulls) && is_of_nulls
+        || is(Mutant::NoCleanupOfNewLeaves) && is_new
+        || is(Mutant::CleanupOnlyWhereDead) && !has_dead()
 }
 
 #[cfg(feature = "mutants")]

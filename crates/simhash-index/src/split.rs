@@ -119,7 +119,8 @@ impl<F: Key, S: Store> Index<F, S> {
             let beside = if mutant::is(Mutant::NewPageNotLinked) { right } else { Some(new_block) };
             left.set_high(beside.map(|_| separator), beside);
         };
-        let [new, full, parent] = [(&new, Extent::Whole), (&full, Extent::Parts), (parent, Extent::Parts)];
+        let fresh = if mutant::is(Mutant::NewPageInParts) { Extent::Parts } else { Extent::Whole };
+        let [new, full, parent] = [(&new, fresh), (&full, Extent::Parts), (parent, Extent::Parts)];
         if mutant::is(Mutant::SplitInTwo) {
             self.store.change([new, full], |[new, full]| fill(new, full));
             self.store.change([parent], |[parent]| PageMut::existing(parent).set_downlinks(&downlinks));

@@ -3,7 +3,8 @@
 //! Each level is walked along its right links, so no split can carry an entry past the walk. Leaves
 //! are taken under a cleanup lock, even those without a dead entry: a scan that keeps a leaf pinned
 //! (index-only scans, snapshots other than MVCC) holds TIDs of it that must not be used anew before
-//! it has moved on.
+//! it has moved on. So is the root of every table, when its leaves are done: it may have been a leaf, with
+//! rows that are elsewhere now.
 
 use simhash_core::search::Key;
 
@@ -45,13 +46,17 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
         self.see(0);
         for table in self.index.tables() {
             for level in (1..=self.height(table)).rev() {
-                self.walk(table, level, |_, _| ());
+                self.walk(table, level, is_dead, |_, _| ());
+            }
+            if mutant::is(Mutant::ReadersOfRootTooEarly) {
+                drop(self.index.store.cleanup(self.index.store.pin(root(table), None)));
             }
             let mut empty = Vec::new();
             let index = self.index;
-            let counts_rows = table == 0 || table == self.index.null_table();
+            let counts_rows =
+                table == 0 || table == self.index.null_table() || mutant::is(Mutant::RowsCountedTwice);
             let (mut remaining, mut removed) = (0, 0);
-            self.walk(table, 0, |page, locked| {
+            self.walk(table, 0, is_dead, |page, locked| {
                 let (left, gone) = clean(index, page, locked, is_dead);
                 remaining += left;
                 removed += gone;
@@ -59,9 +64,7 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
                     empty.push(page.bounds::<F>().low);
                 }
             });
-            if !mutant::is(Mutant::ReadersOfRootForgotten) {
-                self.wait_for_readers_of_root(table);
-            }
+            self.wait_for_readers_of_root(table);
             if counts_rows {
                 self.counts.remaining += remaining;
                 self.counts.removed += removed;
@@ -83,18 +86,19 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
 
     /// Visits the pages of one level from left to right, exclusively locked; leaves under a cleanup
     /// lock.
-    fn walk(&mut self, table: u8, level: u8, mut visit: impl FnMut(&Page<'_>, &S::Exclusive)) {
+    fn walk(
+        &mut self,
+        table: u8,
+        level: u8,
+        is_dead: &impl Fn(u64) -> bool,
+        mut visit: impl FnMut(&Page<'_>, &S::Exclusive),
+    ) {
         let mut previous = None;
         let mut next = self.first_of(table, level);
         while let Some(block) = next {
             self.index.store.pause();
             let store = &self.index.store;
-            let pin = store.pin(block, None);
-            let locked = if level == 0 && !mutant::is(Mutant::NoCleanupLock) {
-                store.cleanup(pin)
-            } else {
-                store.exclusive(pin)
-            };
+            let locked = if level > 0 { store.lock(block) } else { self.lock_leaf(table, block, is_dead) };
             let page = self.index.checked(block, locked.bytes());
             if previous.is_none() && page.level() > level {
                 // The root has grown since it was found to be the first page of this level.
@@ -122,9 +126,29 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
         }
     }
 
+    fn lock_leaf(&self, table: u8, block: u32, is_dead: &impl Fn(u64) -> bool) -> S::Exclusive {
+        let store = &self.index.store;
+        let has_dead = || {
+            let leaf = store.read(block);
+            let page = self.index.checked(block, leaf.bytes());
+            (0..page.len()).any(|i| is_dead(page.tid(i)))
+        };
+        let is_of_nulls = table == self.index.null_table();
+        if mutant::spares_cleanup(is_of_nulls, block as usize >= self.seen.len(), has_dead) {
+            return store.lock(block);
+        }
+        store.cleanup(store.pin(block, None))
+    }
+
     /// A root that was a leaf may have been split under a scan that keeps it pinned: the rows that the scan
     /// read there have moved to other leaves, where nothing tells of it.
     fn wait_for_readers_of_root(&self, table: u8) {
+        if mutant::is(Mutant::ReadersOfRootForgotten)
+            || mutant::is(Mutant::ReadersOfRootTooEarly)
+            || mutant::is(Mutant::ReadersOfNullRootForgotten) && table == self.index.null_table()
+        {
+            return;
+        }
         let store = &self.index.store;
         drop(store.cleanup(store.pin(root(table), None)));
     }

@@ -3,16 +3,19 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use shuttle::thread;
+
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::nearest::NearestOfAny;
 use simhash_index::range::RangeScan;
-use simhash_index::store::{Lock, Store};
+use simhash_index::store::Store;
+use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Index};
 
 use crate::failure::{Cancelled, fail};
 use crate::program::{Op, Part};
 use crate::rows::{Answer, Found, Time, distance};
-use crate::store::SimStore;
+use crate::store::{Pinned, SimStore};
 use crate::trace::Step;
 use crate::world::locked;
 
@@ -49,6 +52,8 @@ pub fn warm_up<const PAGE: usize>(index: &Sim<PAGE>, part: &Part) {
 pub struct Actor<'a, const PAGE: usize> {
     pub index: &'a Sim<PAGE>,
     pub standby: bool,
+    /// For how many steps it keeps a leaf pinned.
+    pub patience: usize,
     pub excluded: Vec<Excluded>,
 }
 
@@ -60,7 +65,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         }
     }
 
-    fn perform(&mut self, op: &Op) {
+    pub fn perform(&mut self, op: &Op) {
         let store = &self.index.store;
         match op {
             Op::Idle(steps) => (0..*steps).for_each(|_| store.step()),
@@ -88,22 +93,33 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
             let row = world.rows.begin(keys.clone(), log);
             (row, world.rows.all[row].tid)
         };
-        let result = catch_unwind(AssertUnwindSafe(|| self.index.insert(&keys, tid)));
+        let done = self.unless_cancelled(|| self.index.insert(&keys, tid));
         let mut world = locked(world);
         let log = world.log_time();
-        match result {
-            Ok(()) => world.rows.commit(row, log),
-            Err(payload) if payload.is::<Cancelled>() => {
-                world.rows.kill(row, log);
-                world.facts.cancelled += 1;
-                return None;
-            }
-            Err(payload) => {
-                drop(world);
-                resume_unwind(payload)
-            }
+        if done.is_none() {
+            world.rows.kill(row, log);
+            return None;
         }
+        world.rows.commit(row, log);
         Some(row)
+    }
+
+    /// Runs something that may be cancelled: then the actor lets go of all that it has.
+    fn unless_cancelled<R>(&self, run: impl FnOnce() -> R) -> Option<R> {
+        let store = &self.index.store;
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(result) => Some(result),
+            Err(payload) if payload.is::<Cancelled>() => {
+                let woken = {
+                    let mut world = locked(&store.world);
+                    world.facts.cancelled += 1;
+                    world.release_all(store.actor)
+                };
+                woken.iter().for_each(thread::Thread::unpark);
+                None
+            }
+            Err(payload) => resume_unwind(payload),
+        }
     }
 
     fn exclude(&mut self, key: u64, distance: u32) {
@@ -129,10 +145,14 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let world = &self.index.store.world;
         let dead = locked(world).rows.dead();
         let tids: BTreeSet<u64> = dead.iter().map(|&row| locked(world).rows.all[row].tid).collect();
-        self.index.vacuum(&|tid| tids.contains(&tid));
+        if self.unless_cancelled(|| self.index.vacuum(&|tid| tids.contains(&tid))).is_none() {
+            return;
+        }
         let mut world = locked(world);
         let log = world.log_time();
-        world.rows.vacuumed(&dead, log);
+        let verdict = world.rows.vacuumed(&dead, log);
+        drop(world);
+        verdict.unwrap_or_else(|what| fail(what));
     }
 
     fn range(&self, query: u64, distance: u32, pinned: bool) -> Vec<Found> {
@@ -142,22 +162,21 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let mut scan = RangeScan::new(plan, query);
         let (mut batch, mut hits) = (Vec::new(), Vec::new());
         while let Some(leaf) = scan.next_leaf(index, distance, &mut batch) {
-            let pin = if pinned {
-                Some((self.owners(batch.iter().map(|hit| hit.tid)), index.store.unlock(leaf)))
+            if pinned {
+                let owners = self.owners(batch.iter().map(|hit| hit.tid));
+                self.hold(owners, index.store.unlock(leaf));
             } else {
                 drop(leaf);
-                None
-            };
+            }
             for hit in batch.drain(..) {
                 hits.push(Found { tid: hit.tid, key: hit.fingerprint, distance: hit.distance });
             }
-            if let Some((owners, pin)) = pin {
-                self.expect_owners(&owners);
-                drop(pin);
-            }
             index.store.check_for_interrupts();
         }
-        self.judge(Answer { query, distance, reach: distance, began, ended: self.now(), hits: hits.clone() });
+        let reach = Some(distance);
+        let answer = Answer { query, distance, reach, of_nulls: false, began, ended: self.now(), hits };
+        let hits = answer.hits.clone();
+        self.judge(answer);
         hits
     }
 
@@ -167,17 +186,22 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         tids.into_iter().map(|tid| (tid, world.rows.of_tid(tid))).collect()
     }
 
-    /// While its leaf is pinned, a TID is not used anew. A standby does not wait for pins.
-    fn expect_owners(&self, owners: &[(u64, Option<usize>)]) {
-        if self.standby {
-            return;
+    /// Keeps a leaf pinned for a while, in which none of the TIDs read there may be handed on. A standby does
+    /// not wait for pins.
+    fn hold(&self, owners: Vec<(u64, Option<usize>)>, pin: Pinned<PAGE>) {
+        let store = &self.index.store;
+        let show = |owners| {
+            let mut world = locked(&store.world);
+            let shown = &mut world.rows.shown;
+            shown.resize_with(shown.len().max(store.actor + 1), Vec::new);
+            shown[store.actor] = owners;
+        };
+        if !self.standby {
+            show(owners);
         }
-        for &(tid, owner) in owners {
-            self.index.store.step();
-            if locked(&self.index.store.world).rows.of_tid(tid) != owner {
-                fail(format!("the TID {tid:x} is used anew while its leaf is pinned"));
-            }
-        }
+        (0..self.patience).for_each(|_| store.step());
+        show(Vec::new());
+        drop(pin);
     }
 
     fn nearest(&self, queries: &[u64], rows: usize, pinned: bool) {
@@ -204,64 +228,54 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         }
         let last = hits.last().map_or(0, |hit| hit.distance);
         let ended = self.now();
-        if let [query] = queries {
-            if complete {
-                self.judge(Answer { query: *query, distance: 64, reach: 64, began, ended, hits });
-            } else if let Some(reach) = last.checked_sub(1) {
-                self.judge(Answer { query: *query, distance: 64, reach, began, ended, hits });
-            }
-        } else if complete {
-            // Each row comes once for each query, at its distance from that; once is enough.
-            for &query in queries {
-                let of_query = |hit: &&Found| distance(hit.key, query) == hit.distance;
-                let mut hits: Vec<Found> = hits.iter().filter(of_query).copied().collect();
+        let reach = if complete { Some(64) } else { last.checked_sub(1) };
+        for &query in queries {
+            let mut hits = hits.clone();
+            if queries.len() > 1 {
+                // Each row comes once for each query, at its distance from that; once is enough.
+                hits.retain(|hit| distance(hit.key, query) == hit.distance);
                 hits.sort_unstable_by_key(|hit| (hit.tid, hit.key));
                 hits.dedup_by_key(|hit| (hit.tid, hit.key));
-                self.judge(Answer { query, distance: 64, reach: 64, began, ended, hits });
             }
+            self.judge(Answer { query, distance: 64, reach, of_nulls: false, began, ended, hits });
         }
     }
 
     /// Pins the leaf of a row that was found a while ago, if it is still there.
     fn pin_again(&self, entry: &Entry<u64>) {
-        if let Some(leaf) = self.index.find(0, entry) {
-            let owners = self.owners([entry.tid]);
-            let pin = self.index.store.unlock(leaf);
-            self.expect_owners(&owners);
-            drop(pin);
+        (0..self.patience / 8).for_each(|_| self.index.store.step());
+        let Some(leaf) = self.index.find(0, entry) else { return };
+        let owners = self.owners([entry.tid]);
+        let is_owner = |row: usize| locked(&self.index.store.world).rows.all[row].keys.contains(&entry.key);
+        if !self.standby && !owners.iter().all(|(_, owner)| owner.is_some_and(is_owner)) {
+            fail(format!("{entry:x?} is found, but its TID is another row's"));
         }
+        self.hold(owners, self.index.store.unlock(leaf));
     }
 
     fn walk(&self, table: u8, pinned: bool) {
         let began = self.now();
         let index = self.index;
-        let mut from = Some(Entry::MIN);
-        let mut hits = Vec::new();
-        while let Some(low) = from {
-            let (leaf, block) = index.read_leaf(table, &low, None);
-            let page = index.checked(block, leaf.bytes());
-            from = page.bounds::<u64>().high;
-            let mut tids = Vec::new();
-            for entry in page.entries::<u64>().filter(|entry| *entry >= low) {
-                tids.push(entry.tid);
-                if table < index.null_table() {
-                    let key = index.layout.restore(entry.key, u32::from(table));
-                    hits.push(Found { tid: entry.tid, key, distance: key.count_ones() });
-                }
-            }
+        let of_nulls = table == index.null_table();
+        let mut walk = LeafWalk::new(table, Entry::MIN);
+        let (mut entries, mut hits) = (Vec::new(), Vec::new());
+        while let Some(leaf) = walk.next_leaf(index, &mut entries) {
             if pinned {
-                let owners = self.owners(tids);
-                let pin = index.store.unlock(leaf);
-                self.expect_owners(&owners);
-                drop(pin);
+                let owners = self.owners(entries.iter().map(|entry| entry.tid));
+                self.hold(owners, index.store.unlock(leaf));
             } else {
                 drop(leaf);
             }
+            for entry in entries.drain(..) {
+                let key =
+                    if of_nulls { entry.key } else { index.layout.restore(entry.key, u32::from(table)) };
+                hits.push(Found { tid: entry.tid, key, distance: key.count_ones() });
+            }
             index.store.check_for_interrupts();
         }
-        if table < index.null_table() {
-            self.judge(Answer { query: 0, distance: 64, reach: 64, began, ended: self.now(), hits });
-        }
+        let answer =
+            Answer { query: 0, distance: 64, reach: Some(64), of_nulls, began, ended: self.now(), hits };
+        self.judge(answer);
     }
 
     fn judge(&self, answer: Answer) {
@@ -272,7 +286,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         drop(world);
         if let Err(what) = verdict {
             fail(format!(
-                "a scan of {:016x} to {} (began {}, ended {}): {what}",
+                "a scan of {:016x} to {:?} (began {}, ended {}): {what}",
                 answer.query, answer.reach, answer.began, answer.ended
             ));
         }

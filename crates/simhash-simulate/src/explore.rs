@@ -11,10 +11,10 @@ use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
 use crate::actors::{Actor, Excluded, judge_excluded, warm_up};
 use crate::failure::{Cancelled, Failed};
-use crate::program::{Base, Part, Program};
+use crate::program::{Base, Op, Part, Program};
 use crate::random::Random;
 use crate::rows::Rows;
-use crate::settle::{open, replayed, settle};
+use crate::settle::{judge_check, open, replayed, settle};
 use crate::store::SimStore;
 use crate::trace::Step;
 use crate::tree::Facts;
@@ -85,7 +85,7 @@ impl<const PAGE: usize> Seed<PAGE> {
             self.schedule(random, PRIMARY, move || {
                 let base = &program.base;
                 let world = new_world(base, &current);
-                let excluded = act::<PAGE>(&world, &program.parts, None);
+                let excluded = act::<PAGE>(&world, &program.parts, &program.churn, None);
                 let (log, rows, images, free, seen) = {
                     let world = locked(&world);
                     (world.log.clone(), world.rows.clone(), world.images(), world.free.clone(), world.facts)
@@ -98,6 +98,7 @@ impl<const PAGE: usize> Seed<PAGE> {
                 let images = replayed(&base.images, &log[..records], PAGE);
                 locked(&world).note(0, Step::Op(format!("a crash after {records} records of {}", log.len())));
                 settle::<PAGE>(&images, free, rows.after_crash(records));
+                judge_check::<PAGE>(&images, base.blocks, &mut crashes);
                 let mut facts = locked_any(&facts);
                 facts.add(&seen);
                 facts.add(&Facts { crashes: 1, trees: quiet.trees, ..Facts::default() });
@@ -105,13 +106,17 @@ impl<const PAGE: usize> Seed<PAGE> {
             });
         }
         let (log, rows) = std::mem::take(&mut *locked_any(&last));
+        if log.is_empty() {
+            // A standby of nothing.
+            return *locked_any(&facts);
+        }
         let readers = Program::readers(random, &program.base);
         let log = Arc::new(log);
         let (collected, current) = (facts.clone(), current.clone());
         self.schedule(random, STANDBY, move || {
             let world = new_world(&program.base, &current);
             locked(&world).rows = rows.clone();
-            act::<PAGE>(&world, &readers, Some(log.clone()));
+            act::<PAGE>(&world, &readers, &[], Some(log.clone()));
             locked_any(&collected).add(&locked(&world).facts);
         });
         *locked_any(&facts)
@@ -142,10 +147,15 @@ fn new_world(base: &Base, current: &Current) -> Shared {
     world
 }
 
-/// Lets all actors play their parts, beside the replay of a log if there is one.
-fn act<const PAGE: usize>(world: &Shared, parts: &[Part], log: Option<Arc<Vec<Record>>>) -> Vec<Excluded> {
+/// Lets all actors play their parts, after some churn, beside the replay of a log if there is one.
+fn act<const PAGE: usize>(
+    world: &Shared,
+    parts: &[Part],
+    churn: &[Op],
+    log: Option<Arc<Vec<Record>>>,
+) -> Vec<Excluded> {
     let steps = Arc::new(AtomicUsize::new(0));
-    let ready = Arc::new(Barrier::new(parts.len() + usize::from(log.is_some())));
+    let [warm, ready] = [(); 2].map(|()| Arc::new(Barrier::new(parts.len() + 1)));
     let standby = log.is_some();
     let store = |actor: usize, times: usize| SimStore::<PAGE> {
         world: world.clone(),
@@ -155,7 +165,7 @@ fn act<const PAGE: usize>(world: &Shared, parts: &[Part], log: Option<Arc<Vec<Re
     };
     let mut players = Vec::new();
     for (i, part) in parts.iter().enumerate() {
-        let (part, ready, steps) = (part.clone(), ready.clone(), steps.clone());
+        let (part, warm, ready, steps) = (part.clone(), warm.clone(), ready.clone(), steps.clone());
         let store = store(i + 1, 0);
         players.push(thread::spawn(move || {
             locked(&store.world).enter(store.actor, part.name, thread::current());
@@ -163,18 +173,25 @@ fn act<const PAGE: usize>(world: &Shared, parts: &[Part], log: Option<Arc<Vec<Re
             if part.warm {
                 warm_up(&index, &part);
             }
+            warm.wait();
             ready.wait();
             index.store.steps = Some(steps);
             locked_any(&index.store.cancelled).0 = part.cancelled;
-            let mut actor = Actor { index: &index, standby, excluded: Vec::new() };
+            let mut actor = Actor { index: &index, standby, patience: part.patience, excluded: Vec::new() };
             actor.play(&part);
             actor.excluded
         }));
     }
+    locked(world).enter(0, if standby { "replay" } else { "churn" }, thread::current());
+    warm.wait();
+    if !churn.is_empty() {
+        let index = open(store(0, 0), 1000);
+        let mut actor = Actor { index: &index, standby, patience: 0, excluded: Vec::new() };
+        churn.iter().for_each(|op| actor.perform(op));
+    }
+    ready.wait();
     if let Some(log) = log {
         let mut store = store(0, 0);
-        locked(world).enter(0, "replay", thread::current());
-        ready.wait();
         store.steps = Some(steps);
         replay(&store, &log);
     }

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 }
 
 /// The schedules within which every fault made on purpose is to be found: those of an everyday run.
-const MUTANT_SCHEDULES: u64 = 20_000;
+const MUTANT_SCHEDULES: u64 = 40_000;
 
 /// How many tests passed: an exploration is one, and so is each fault.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,9 +68,9 @@ impl Score {
 }
 
 /// Explores so many schedules on all processors. Seeds follow each other from the first.
-fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (Facts, Vec<Failure>) {
+fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (u64, Facts, Vec<Failure>) {
     let seeds = schedules.div_ceil(SCHEDULES as u64);
-    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (next, ran, stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let failures = Mutex::new(Vec::new());
     let total = Mutex::new(Facts::default());
     let begun = Instant::now();
@@ -86,7 +86,10 @@ fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (Fa
                         return;
                     }
                     match explore(first + i) {
-                        Ok(facts) => total.lock().unwrap_or_else(PoisonError::into_inner).add(&facts),
+                        Ok(facts) => {
+                            ran.fetch_add(SCHEDULES as u64, Ordering::Relaxed);
+                            total.lock().unwrap_or_else(PoisonError::into_inner).add(&facts);
+                        }
                         Err(failure) => {
                             failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
                             stop.store(true, Ordering::Relaxed);
@@ -106,16 +109,16 @@ fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (Fa
         }
     });
     let unlocked = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
-    (total.into_inner().unwrap_or_else(PoisonError::into_inner), unlocked)
+    (ran.into_inner(), total.into_inner().unwrap_or_else(PoisonError::into_inner), unlocked)
 }
 
 fn run(schedules: u64, first: u64) -> Score {
     let begun = Instant::now();
-    let (facts, failures) = search(schedules, first, None, true);
+    let (ran, facts, failures) = search(schedules, first, None, true);
     failures.iter().for_each(|failure| show(failure, None));
     let Facts { records, trees, splits, removals, scans, crashes, cancelled } = facts;
     println!(
-        "{schedules} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, {removals} removals), \
+        "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, {removals} removals), \
          {trees} trees walked, {scans} scans judged, {crashes} crashes, {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );
@@ -127,7 +130,7 @@ fn mutants() -> Score {
     let mut score = Score::default();
     for &mutant in Mutant::ALL {
         let begun = Instant::now();
-        let (_, failures) = search(MUTANT_SCHEDULES, 1, Some(mutant), false);
+        let (_, _, failures) = search(MUTANT_SCHEDULES, 1, Some(mutant), false);
         let seconds = begun.elapsed().as_secs_f64();
         score = score.and(Score::of(!failures.is_empty()));
         match failures.iter().min_by_key(|failure| failure.seed) {

@@ -55,6 +55,8 @@ pub struct Part {
     pub warm: bool,
     /// Once in so many interrupt checks it is cancelled; 0: never.
     pub cancelled: usize,
+    /// For how many steps it keeps a leaf pinned, where it does.
+    pub patience: usize,
 }
 
 /// An index and its rows before a schedule.
@@ -67,6 +69,8 @@ pub struct Base {
 
 pub struct Program {
     pub base: Base,
+    /// What happens after everybody has read the upper levels of the trees, and before anybody begins.
+    pub churn: Vec<Op>,
     pub parts: Vec<Part>,
 }
 
@@ -74,12 +78,18 @@ pub struct Program {
 struct Keys {
     centres: Vec<u64>,
     spread: usize,
+    /// One row in so many has no key.
+    keyless: usize,
 }
 
 impl Keys {
     fn new(random: &mut Random) -> Self {
-        let centres = (0..random.pick(&[1, 2, 5, 40])).map(|_| random.next()).collect();
-        Self { centres, spread: random.pick(&[0, 2, 6, 20]) }
+        let mut centres: Vec<u64> = (0..random.pick(&[1, 2, 5, 40])).map(|_| random.next()).collect();
+        if random.one_in(2) {
+            // As far from each other as can be.
+            centres.push(!centres[0]);
+        }
+        Self { centres, spread: random.pick(&[0, 0, 2, 6, 20]), keyless: random.pick(&[2, 12, 12, 12]) }
     }
 
     fn near(&self, centre: u64, random: &mut Random) -> u64 {
@@ -93,9 +103,11 @@ impl Keys {
 
     /// Of a row: usually one, sometimes none or several different ones.
     fn of_row(&self, random: &mut Random) -> Vec<u64> {
+        if random.one_in(self.keyless) {
+            return Vec::new();
+        }
         match random.below(12) {
-            0 => Vec::new(),
-            1 => {
+            0 => {
                 let keys: BTreeSet<u64> = (0..3).map(|_| self.one(random)).collect();
                 keys.into_iter().collect()
             }
@@ -108,7 +120,11 @@ impl Program {
     /// The program that a seed stands for.
     pub fn new<const PAGE: usize>(random: &mut Random) -> Self {
         let keys = Keys::new(random);
-        let base = Base::new::<PAGE>(&keys, random);
+        if random.one_in(3) {
+            return Self::siege::<PAGE>(random);
+        }
+        let counts = [0, 3, 12, 30, 60, 120];
+        let base = Base::new::<PAGE>(&keys, &counts, random);
         let writers = random.below(3) + 1;
         let mut parts: Vec<Part> = Vec::new();
         for _ in 0..writers {
@@ -124,12 +140,45 @@ impl Program {
             parts.push(reader(&keys, base.blocks, random));
         }
         parts.truncate(ACTORS - 1);
-        Self { base, parts }
+        let churn = if random.one_in(3) { churn(&keys, random) } else { Vec::new() };
+        Self { base, churn, parts }
+    }
+
+    /// A leaf that a reader keeps pinned is split under it, while vacuum takes the dead rows that it read.
+    fn siege<const PAGE: usize>(random: &mut Random) -> Self {
+        let of_nulls = random.one_in(3);
+        let keyless = if of_nulls { 1 } else { 1000 };
+        let keys = Keys { centres: vec![random.next()], spread: random.pick(&[0, 3]), keyless };
+        let base = Base::new::<PAGE>(&keys, &[3, 5, 8, 12], random);
+        let mut parts = Vec::new();
+        for _ in 0..random.below(2) + 1 {
+            let ops = (0..random.below(8) + 4).map(|_| Op::Insert(keys.of_row(random))).collect();
+            parts.push(part("besieger", ops, random));
+        }
+        let deletions = (0..random.below(2)).map(|_| Op::Delete(random.below(1000)));
+        let ops = deletions.chain([Op::Vacuum]).collect();
+        parts.push(part("vacuum", ops, random));
+        let table = if of_nulls { base.blocks as u8 } else { 0 };
+        let query = keys.centres[0];
+        let op = if of_nulls || random.one_in(3) {
+            Op::Walk { table, pinned: true }
+        } else {
+            Op::Range { query, distance: random.pick(&[0, 6, 64]), pinned: true }
+        };
+        let mut reader = part("reader", vec![op.clone(), op], random);
+        reader.patience = 400;
+        parts.push(reader);
+        // Who comes first decides; a split takes few steps beside all that vacuum does.
+        let latest = random.pick(&[10, 60, 200]);
+        for part in &mut parts {
+            part.ops[0] = Op::Idle(random.below(latest));
+        }
+        Self { base, churn: Vec::new(), parts }
     }
 
     /// The readers that look at a standby while it replays.
     pub fn readers(random: &mut Random, base: &Base) -> Vec<Part> {
-        let keys = Keys { centres: sample_keys(&base.rows, random), spread: 3 };
+        let keys = Keys { centres: sample_keys(&base.rows, random), spread: 3, keyless: 12 };
         (0..random.below(2) + 1).map(|_| reader(&keys, base.blocks, random)).collect()
     }
 }
@@ -142,11 +191,23 @@ fn sample_keys(rows: &Rows, random: &mut Random) -> Vec<u64> {
     keys
 }
 
+/// Some generations of rows.
+fn churn(keys: &Keys, random: &mut Random) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for _ in 0..random.below(3) + 1 {
+        ops.extend((0..random.below(20)).map(|_| Op::Delete(random.below(1000))));
+        ops.push(Op::Vacuum);
+        ops.extend((0..random.below(12)).map(|_| Op::Insert(keys.of_row(random))));
+    }
+    ops
+}
+
 fn part(name: &'static str, ops: Vec<Op>, random: &mut Random) -> Part {
     let copies = random.pick(&[0, 2, 1000, 1000]);
+    let patience = random.pick(&[1, 1, 20, 400]);
     let mut all = vec![Op::Idle(random.below(30))];
     all.extend(ops);
-    Part { name, ops: all, copies, warm: !random.one_in(3), cancelled: 0 }
+    Part { name, ops: all, copies, warm: !random.one_in(3), cancelled: 0, patience }
 }
 
 fn inserter(keys: &Keys, random: &mut Random) -> Part {
@@ -178,7 +239,11 @@ fn vacuumer(random: &mut Random) -> Part {
         ops.extend((0..random.below(4)).map(|_| Op::Delete(random.below(1000))));
         ops.push(Op::Vacuum);
     }
-    part("vacuum", ops, random)
+    let mut part = part("vacuum", ops, random);
+    if random.one_in(4) {
+        part.cancelled = random.below(60) + 5;
+    }
+    part
 }
 
 fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
@@ -186,6 +251,7 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
         let query = keys.one(random);
         match random.below(8) {
             0 => Op::Walk { table: random.below(blocks as usize + 1) as u8, pinned: random.one_in(2) },
+            3 if keys.keyless == 2 => Op::Walk { table: blocks as u8, pinned: true },
             1 | 2 => {
                 let queries = (0..random.pick(&[1, 1, 1, 2])).map(|_| keys.one(random)).collect();
                 Op::Nearest { queries, rows: random.pick(&[1, 5, 20, 1000]), pinned: random.one_in(3) }
@@ -202,14 +268,14 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
 
 impl Base {
     /// An index that was built or filled by insertion, of which some rows are dead.
-    fn new<const PAGE: usize>(keys: &Keys, random: &mut Random) -> Self {
+    fn new<const PAGE: usize>(keys: &Keys, counts: &[usize], random: &mut Random) -> Self {
         let world = Arc::new(Mutex::new(World::default()));
         let store = SimStore::<PAGE>::alone(world.clone());
         locked(&world).enter_alone();
         let blocks = random.pick(&[1, 2, 4, 4, 4, 5]);
         initialize::<u64, _>(&store, Meta { kind: 1, bits: 64, blocks });
         let index = open(store.clone(), 1000);
-        let count = random.pick(&[0, 3, 12, 30, 60, 120]);
+        let count = random.pick(counts);
         {
             let mut world = locked(&world);
             for _ in 0..count {
@@ -236,7 +302,7 @@ impl Base {
             let dead = locked(&world).rows.dead();
             let rows = locked(&world).rows.clone();
             index.vacuum(&|tid| rows.of_tid(tid).is_some_and(|row| dead.contains(&row)));
-            locked(&world).rows.vacuumed(&dead, 0);
+            locked(&world).rows.vacuumed(&dead, 0).expect("nobody reads");
         }
         let world = locked(&world);
         // The map of free pages is not logged: it may be lost, or be wrong.

@@ -46,6 +46,8 @@ pub struct Rows {
     /// The row that has a TID, by slot.
     slots: Vec<Option<usize>>,
     clock: Time,
+    /// Rows by TID that a scan has read on a leaf which it keeps pinned, by actor.
+    pub shown: Vec<Vec<(u64, Option<usize>)>>,
 }
 
 /// The TID of a slot: four rows a heap page, offsets from 1.
@@ -93,12 +95,19 @@ impl Rows {
     }
 
     /// Vacuum has ended: their TIDs may be used anew.
-    pub fn vacuumed(&mut self, rows: &[usize], log: usize) {
+    ///
+    /// What is wrong: a scan that keeps its leaf pinned still shows one of them.
+    pub fn vacuumed(&mut self, rows: &[usize], log: usize) -> Result<(), String> {
         for &row in rows {
+            let tid = self.all[row].tid;
+            if self.shown.iter().flatten().any(|&(shown, owner)| shown == tid && owner == Some(row)) {
+                return Err(format!("the TID {tid:x} is handed on while its leaf is pinned"));
+            }
             self.all[row].at.gone = Some(self.now());
             self.all[row].log.gone = Some(log);
-            self.slots[slot(self.all[row].tid)] = None;
+            self.slots[slot(tid)] = None;
         }
+        Ok(())
     }
 
     /// The row that has a TID now.
@@ -164,11 +173,17 @@ impl Rows {
             let was_there = row.at.begun <= scan.ended && row.at.gone.is_none_or(|gone| gone >= scan.began);
             let stayed = row.at.committed.is_some_and(|time| time <= scan.began)
                 && row.at.dead.is_none_or(|dead| dead >= scan.ended);
-            for &key in &row.keys {
+            let keys: &[u64] = match (scan.of_nulls, row.keys.is_empty()) {
+                (true, true) => &[0],
+                (false, false) => &row.keys,
+                _ => &[],
+            };
+            for &key in keys {
                 if was_there {
                     *allowed.entry((row.tid, key)).or_default() += 1;
                 }
-                let had_to_come = stayed && distance(key, scan.query) <= scan.reach;
+                let had_to_come =
+                    stayed && scan.reach.is_some_and(|reach| distance(key, scan.query) <= reach);
                 if had_to_come && !found.contains_key(&(row.tid, key)) {
                     return Err(format!("row {:x} with key {key:016x} is missing", row.tid));
                 }
@@ -199,8 +214,10 @@ pub struct Answer {
     pub query: u64,
     /// Nothing may be farther.
     pub distance: u32,
-    /// Everything that is no farther than this must be there.
-    pub reach: u32,
+    /// Everything that is no farther than this must be there; `None`: nothing need be.
+    pub reach: Option<u32>,
+    /// Of the table of NULLs, whose rows have the key 0.
+    pub of_nulls: bool,
     pub began: Time,
     pub ended: Time,
     pub hits: Vec<Found>,

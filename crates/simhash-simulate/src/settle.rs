@@ -1,5 +1,6 @@
 //! What must hold when all is quiet: after a schedule, and after a crash at any record of its log.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +9,8 @@ use simhash_index::check::check_tables;
 use simhash_index::page::is_free;
 use simhash_index::{Budget, Cache, Entry, FIRST_ROOT, Index, Meta};
 
-use crate::failure::fail;
+use crate::failure::{Failed, fail};
+use crate::random::Random;
 use crate::rows::{Row, Rows};
 use crate::store::SimStore;
 use crate::tree::{Facts, walk};
@@ -85,8 +87,13 @@ pub fn settle<const PAGE: usize>(images: &[Image], free: Vec<u32>, rows: Rows) -
     // So does vacuum.
     let rows = locked(&world).rows.clone();
     let is_dead = |tid: u64| rows.of_tid(tid).is_none_or(|row| !rows.all[row].is_live());
-    index.vacuum(&is_dead);
+    let counts = index.vacuum(&is_dead);
     check_tables(&index);
+    let entries_of = |table: u8| rows.live().flat_map(|row| entries(row, table, layout)).count() as u64;
+    let expected = entries_of(0) + entries_of(index.null_table());
+    if counts.remaining != expected {
+        fail(format!("vacuum counts {} rows of {expected}", counts.remaining));
+    }
     let mut used = vec![false; locked(&world).pages.len()];
     used[..FIRST_ROOT as usize].fill(true);
     for table in index.tables() {
@@ -121,4 +128,30 @@ pub fn settle<const PAGE: usize>(images: &[Image], free: Vec<u32>, rows: Rows) -
         }
     }
     world.facts
+}
+
+/// Changes one bit of a page and asks the check what the walk over raw pages says: they must agree.
+pub fn judge_check<const PAGE: usize>(images: &[Image], blocks: u32, random: &mut Random) {
+    let mut images = images.to_vec();
+    let block = random.below(images.len() - FIRST_ROOT as usize) + FIRST_ROOT as usize;
+    let mut bytes = images[block].to_vec();
+    // The special area says most of a page; the header and the entries have their turn too.
+    let from = random.pick(&[0, PAGE - 56, PAGE - 56]);
+    let at = from + random.below(PAGE - from);
+    bytes[at] ^= 1 << random.below(8);
+    images[block] = bytes.into();
+    let image = |block: u32| images.get(block as usize).map(|image| &image[..]);
+    let walked = (0..=blocks as u8).try_for_each(|table| walk(image, table).map(drop));
+    let world = Arc::new(Mutex::new(World::new(&images, Vec::new(), Rows::default())));
+    locked(&world).enter_alone();
+    let checked = catch_unwind(AssertUnwindSafe(|| check_tables(&open(SimStore::<PAGE>::alone(world), 8))));
+    let checked = checked.map_err(|payload| match payload.downcast_ref() {
+        Some(Failed(what)) => what.clone(),
+        None => fail(format!("the check panics over byte {at} of block {block}")),
+    });
+    if walked.is_ok() != checked.is_ok() {
+        fail(format!(
+            "byte {at} of block {block} is changed: the walk says {walked:?}, the check {checked:?}"
+        ));
+    }
 }

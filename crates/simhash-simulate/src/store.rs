@@ -8,7 +8,7 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 use simhash_index::damage::Damage;
 use simhash_index::mutant::{self, Mutant};
-use simhash_index::page::{Addition, may_be_waited_for};
+use simhash_index::page::{Addition, Page, is_new};
 use simhash_index::store::{Extent, Lock, MAX_PAGES, Store};
 
 use crate::failure::{Cancelled, fail};
@@ -135,6 +135,19 @@ impl<const PAGE: usize> SimStore<PAGE> {
         locked(&self.world).note(self.actor, step);
     }
 
+    /// Ends the actor if it is its lot to be cancelled now.
+    fn cancel(&self) {
+        let cancelled = {
+            let mut cancelled = self.cancelled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let times = cancelled.0;
+            times > 0 && cancelled.1.one_in(times)
+        };
+        if cancelled {
+            self.note(Step::Op("is cancelled".to_owned()));
+            std::panic::resume_unwind(Box::new(Cancelled));
+        }
+    }
+
     fn wait(&self, block: u32, step: Step, mut attempt: impl FnMut(&mut crate::world::World) -> bool) {
         self.step();
         loop {
@@ -255,7 +268,7 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         let page = pin.locked();
         for &other in &held {
             let image = locked(&self.world).pages[other as usize].image.clone();
-            if !may_be_waited_for(&page.image, &image) {
+            if !may_wait(&page.image, &image) {
                 fail(format!("waits for block {block}, neither below nor to the right of {other}"));
             }
         }
@@ -275,6 +288,11 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
     fn cleanup(&self, pin: Pinned<PAGE>) -> Exclusive<PAGE> {
         self.expect_none_held("waits for a cleanup lock");
         let (actor, block) = (self.actor, pin.block);
+        if locked(&self.world).pins(actor, block) != 1 {
+            fail(format!("waits for a cleanup lock on block {block}, which it has pinned twice"));
+        }
+        // Whoever waits for pins can be cancelled.
+        self.cancel();
         self.wait(block, Step::Cleanup(block), |world| world.try_cleanup(actor, block));
         Exclusive(pin.locked())
     }
@@ -301,8 +319,11 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
 
     fn free_block(&self) -> Option<u32> {
         self.step();
+        let block = locked(&self.world).free.last().copied();
+        // The map is read and then marked: two may be told of the same block.
+        self.step();
         let mut world = locked(&self.world);
-        let block = world.free.pop();
+        world.free.retain(|&free| Some(free) != block);
         world.note(self.actor, Step::TakeFree(block));
         block
     }
@@ -328,6 +349,11 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
             let world = locked(&self.world);
             blocks.map(|block| world.pages[block as usize].image.to_vec())
         };
+        for ((_, extent), copy) in pages.iter().zip(&copies) {
+            if *extent == Extent::Parts && is_new(copy) {
+                fail("changes a page in parts that was never written".to_owned());
+            }
+        }
         edit(copies.each_mut().map(|copy| &mut copy[..]));
         let pages = blocks.into_iter().zip(copies).map(|(block, copy)| (block, copy.into())).collect();
         self.note_and(pages, tree::Change::Structure);
@@ -360,19 +386,12 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
 
     fn check_for_interrupts(&self) {
         self.expect_none_held("serves an interrupt");
-        let cancelled = {
-            let mut cancelled = self.cancelled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let times = cancelled.0;
-            times > 0 && cancelled.1.one_in(times)
-        };
-        if cancelled {
-            self.note(Step::Op("is cancelled".to_owned()));
-            std::panic::resume_unwind(Box::new(Cancelled));
-        }
+        self.cancel();
     }
 
     fn pause(&self) {
         self.expect_none_held("pauses");
+        self.cancel();
     }
 
     fn expect_recent(&self, _: &[u8]) {}
@@ -382,4 +401,12 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
     fn damaged(&self, block: u32, damage: &Damage) -> ! {
         fail(format!("raises an ERROR: the index is damaged at block {block}: {damage}"))
     }
+}
+
+/// Whether a page is below another, which is locked, or to its right on its level, as both say.
+fn may_wait(page: &[u8], locked: &[u8]) -> bool {
+    let (Ok(page), Ok(locked)) = (Page::check::<u64>(page), Page::check::<u64>(locked)) else { return false };
+    let is_right = page.bounds::<u64>().low > locked.bounds::<u64>().low;
+    let level = page.level().cmp(&locked.level());
+    page.table() == locked.table() && (level.is_lt() || level.is_eq() && is_right)
 }

@@ -193,6 +193,29 @@ impl World {
         (0..ACTORS).filter(is_waiting).filter_map(|actor| self.actors.get(actor)?.thread.clone()).collect()
     }
 
+    /// As the end of a transaction: an actor lets go of all that it has.
+    pub fn release_all(&mut self, actor: usize) -> Vec<Thread> {
+        let mut woken = Vec::new();
+        for block in 0..self.blocks() {
+            let page = &mut self.pages[block as usize];
+            page.shared &= !(1 << actor);
+            page.exclusive = page.exclusive.filter(|&holder| holder != actor);
+            page.waiting &= !(1 << actor);
+            if std::mem::take(&mut page.pins[actor]) > 0 {
+                woken.extend(self.woken(block));
+            }
+        }
+        if let Some(actor) = self.actors.get_mut(actor) {
+            actor.held.clear();
+        }
+        woken
+    }
+
+    /// How often an actor has a page pinned.
+    pub fn pins(&self, actor: usize, block: u32) -> u8 {
+        self.pages[block as usize].pins[actor]
+    }
+
     pub fn extend(&mut self, bytes: usize) -> u32 {
         self.pages.push(Slot::new(vec![0; bytes].into()));
         self.blocks() - 1

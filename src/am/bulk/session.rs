@@ -15,10 +15,10 @@ use super::leaves::{Leaves, most_rows};
 use super::progress::{self, Command, Progress};
 use super::target::Target;
 use crate::am::check_for_interrupts;
+use crate::am::kind::open;
 use crate::am::opened::Opened;
 use crate::error::{raise, raise_no_memory};
 use crate::guc::work_mem;
-use crate::storage::open;
 
 /// How many pairs the first batch of `simhash_pairs` looks for, so that a LIMIT is served soon.
 const FIRST_BATCH: usize = 1024;
