@@ -25,6 +25,8 @@ my %damages = (
 	'random special area' => sub { my ($page) = @_; substr($page, SPECIAL, 56) = random_bytes(56); return $page },
 	'special area random but for the magic' => sub { my ($page) = @_; substr($page, SPECIAL, 52) = random_bytes(52); return $page },
 	'meta or header random' => sub { my ($page) = @_; substr($page, 24, 64) = random_bytes(64); return $page },
+	# On other pages than the meta page these are bytes of a key.
+	'impossible kind' => sub { my ($page) = @_; substr($page, 32, 4) = pack('L', (0, 2, 4, 6, 99)[roll(5)]); return $page },
 	'wild lower' => sub { my ($page) = @_; substr($page, LOWER, 2) = pack('S', 24 + 8 * roll(1000)); return $page },
 	'wild lower and upper' => sub { my ($page) = @_; substr($page, LOWER, 4) = pack('SS', 24 + roll(4000), 8136 - roll(4000)); return $page },
 	'link to itself' => sub { my ($page, $block) = @_; substr($page, RIGHT, 4) = pack('L', $block); return $page },
@@ -55,11 +57,11 @@ my %damages = (
 	},
 	'cut off' => sub { return undef },);
 # Only the pages' contents are wrong, not their form: queries cannot tell, but a check can.
-my $plausible = qr/random keys|random slots|torn/;
+my $plausible = qr/random keys|random slots|torn|kind/;
 
 # What a check must find; the meta page has no special area.
 my $evident = qr/random page|zeroed|magic|random special|boundary/;
-my $evident_in_meta = qr/random page|zeroed|header random/;
+my $evident_in_meta = qr/random page|zeroed|header random|kind/;
 
 # Which page: the meta page, a root, any. A tree of 20,000 rows has roots at 1 to 5.
 my %places = (meta => sub { 0 }, root => sub { 1 + roll(4) }, any => sub { 5 + roll($_[0] - 5) });
