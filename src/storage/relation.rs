@@ -25,7 +25,7 @@ impl IndexRel {
         Self { rel, fork: pg_sys::ForkNumber::MAIN_FORKNUM, snapshot: std::ptr::null_mut() }
     }
 
-    /// What an unlogged index is reset to after a crash.
+    /// What an unlogged index is reset to after a crash: to be initialised, not to be read.
     pub fn init_fork(self) -> Self {
         Self { fork: pg_sys::ForkNumber::INIT_FORKNUM, ..self }
     }
