@@ -1,5 +1,6 @@
 //! What actors do, and what they must see.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -48,12 +49,17 @@ pub fn warm_up<const PAGE: usize>(index: &Sim<PAGE>, part: &Part) {
     }
 }
 
+/// How many steps an actor keeps leaves pinned in all: others do not last longer.
+const MOST_IDLE: usize = 1500;
+
 /// Plays a part; on a standby moments are positions in the log.
 pub struct Actor<'a, const PAGE: usize> {
     pub index: &'a Sim<PAGE>,
     pub standby: bool,
     /// For how many steps it keeps a leaf pinned.
     pub patience: usize,
+    /// How many steps it has spent so.
+    pub idle: Cell<usize>,
     pub excluded: Vec<Excluded>,
 }
 
@@ -199,7 +205,9 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         if !self.standby {
             show(owners);
         }
-        (0..self.patience).for_each(|_| store.step());
+        let steps = self.patience.min(MOST_IDLE.saturating_sub(self.idle.get()));
+        self.idle.set(self.idle.get() + steps);
+        (0..steps).for_each(|_| store.step());
         show(Vec::new());
         drop(pin);
     }
@@ -243,7 +251,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
 
     /// Pins the leaf of a row that was found a while ago, if it is still there.
     fn pin_again(&self, entry: &Entry<u64>) {
-        (0..self.patience / 8).for_each(|_| self.index.store.step());
+        (0..self.patience.min(30)).for_each(|_| self.index.store.step());
         let Some(leaf) = self.index.find(0, entry) else { return };
         let owners = self.owners([entry.tid]);
         let is_owner = |row: usize| locked(&self.index.store.world).rows.all[row].keys.contains(&entry.key);

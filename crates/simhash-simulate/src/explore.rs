@@ -1,6 +1,7 @@
 //! Schedules: a seed's program run under many orders of its actors' steps, judged at every step, and then
 //! after a crash and on a standby.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +27,7 @@ pub const STANDBY: usize = 8;
 pub const SCHEDULES: usize = PRIMARY + STANDBY;
 
 /// A schedule that takes more steps than this does not end.
-const MOST_STEPS: usize = 200_000;
+const MOST_STEPS: usize = 500_000;
 
 /// What went wrong, and what each actor did before.
 #[derive(Clone, Debug)]
@@ -177,7 +178,13 @@ fn act<const PAGE: usize>(
             ready.wait();
             index.store.steps = Some(steps);
             locked_any(&index.store.cancelled).0 = part.cancelled;
-            let mut actor = Actor { index: &index, standby, patience: part.patience, excluded: Vec::new() };
+            let mut actor = Actor {
+                index: &index,
+                standby,
+                patience: part.patience,
+                idle: Cell::new(0),
+                excluded: Vec::new(),
+            };
             actor.play(&part);
             actor.excluded
         }));
@@ -186,7 +193,8 @@ fn act<const PAGE: usize>(
     warm.wait();
     if !churn.is_empty() {
         let index = open(store(0, 0), 1000);
-        let mut actor = Actor { index: &index, standby, patience: 0, excluded: Vec::new() };
+        let mut actor =
+            Actor { index: &index, standby, patience: 0, idle: Cell::new(0), excluded: Vec::new() };
         churn.iter().for_each(|op| actor.perform(op));
     }
     ready.wait();
