@@ -11,11 +11,10 @@ use simhash_index::page::capacity;
 use super::elsewhere::check_rows_are_here;
 use super::kind::{Keys, Kind, open};
 use super::opened::{Opened, check_rows_are_all, is_readable, name, raise_unreadable, table_of};
-use super::{pack_tid, with_key_type};
+use super::{check_for_interrupts, pack_tid, with_key_type};
 use crate::compat::owns_relation;
 use crate::error::raise;
 use crate::storage::cache::{Index, bits};
-use crate::storage::order::check_for_interrupts;
 use crate::storage::{PageBytes, Shared};
 
 /// One row about an index: see the SQL catalogue for the columns.

@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use constant PAGE => 8192;
-# Where a tree page keeps what (src/storage/page.rs): the header's fields and the special area.
+# Where a tree page keeps what (crates/simhash-index/src/page.rs): the header's fields and the special area.
 use constant { LOWER => 12, UPPER => 14, SPECIAL => 8136, RIGHT => 8136 + 44, TABLE => 8136 + 48, LEVEL => 8136 + 49, FLAGS => 8136 + 50, MAGIC => 8136 + 52 };
 
 my @checksums = `postgres --version` =~ /PostgreSQL\) (?:1[89]|[2-9]\d)/ ? ('--no-data-checksums') : ();

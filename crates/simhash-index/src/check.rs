@@ -8,8 +8,10 @@ use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, Page};
 use crate::store::{Lock, Store};
 
-/// Checks the structure of every table; an ERROR where it is wrong. Nobody may write meanwhile. Tables may differ in dead rows: vacuum empties them one after
-/// the other, and an insertion that failed halfway has reached the first ones only.
+/// Checks the structure of every table; an ERROR where it is wrong. Nobody may write meanwhile.
+///
+/// Tables may differ in dead rows: vacuum empties them one after the other, and an insertion that failed
+/// halfway has reached the first ones only.
 pub fn check_tables<F: Key, S: Store>(index: &Index<F, S>) {
     let mut seen = vec![false; index.store.blocks() as usize];
     for table in index.tables() {

@@ -27,7 +27,8 @@
 //! # Where things are
 //! [`store`] what is asked of a store, [`page`] the layout, [`meta`], [`index`] an open index and its
 //! copies of inner pages, [`tree`] descents, [`insert`], [`split`] and [`remove`], [`vacuum`], [`range`]
-//! and [`nearest`] scans, [`walk`] over a table, [`build`], [`check`] and [`facts`].
+//! and [`nearest`] scans, [`walk`] over a table, [`build`], [`check`] and
+//! [`facts`]; [`mutant`] has the faults that the simulation must find.
 
 pub mod allocate;
 pub mod build;

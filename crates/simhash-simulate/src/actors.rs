@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use shuttle::thread;
-
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::nearest::NearestOfAny;
 use simhash_index::range::RangeScan;
@@ -16,7 +15,7 @@ use simhash_index::{Entry, Index};
 use crate::failure::{Cancelled, fail};
 use crate::program::{Op, Part};
 use crate::rows::{Answer, Found, Time, distance};
-use crate::store::{Pinned, SimStore};
+use crate::store::{Pinned, Shared, SimStore};
 use crate::trace::Step;
 use crate::world::locked;
 
@@ -168,12 +167,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let mut scan = RangeScan::new(plan, query);
         let (mut batch, mut hits) = (Vec::new(), Vec::new());
         while let Some(leaf) = scan.next_leaf(index, distance, &mut batch) {
-            if pinned {
-                let owners = self.owners(batch.iter().map(|hit| hit.tid));
-                self.hold(owners, index.store.unlock(leaf));
-            } else {
-                drop(leaf);
-            }
+            self.let_go(leaf, batch.iter().map(|hit| hit.tid), pinned);
             for hit in batch.drain(..) {
                 hits.push(Found { tid: hit.tid, key: hit.fingerprint, distance: hit.distance });
             }
@@ -184,6 +178,14 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let hits = answer.hits.clone();
         self.judge(answer);
         hits
+    }
+
+    /// Unlocks a leaf of which these TIDs were read, and keeps it pinned for a while or not.
+    fn let_go(&self, leaf: Shared<PAGE>, tids: impl Iterator<Item = u64>, pinned: bool) {
+        if pinned {
+            let owners = self.owners(tids);
+            self.hold(owners, self.index.store.unlock(leaf));
+        }
     }
 
     /// The rows that have these TIDs, of a locked leaf.
@@ -268,12 +270,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let mut walk = LeafWalk::new(table, Entry::MIN);
         let (mut entries, mut hits) = (Vec::new(), Vec::new());
         while let Some(leaf) = walk.next_leaf(index, &mut entries) {
-            if pinned {
-                let owners = self.owners(entries.iter().map(|entry| entry.tid));
-                self.hold(owners, index.store.unlock(leaf));
-            } else {
-                drop(leaf);
-            }
+            self.let_go(leaf, entries.iter().map(|entry| entry.tid), pinned);
             for entry in entries.drain(..) {
                 let key =
                     if of_nulls { entry.key } else { index.layout.restore(entry.key, u32::from(table)) };

@@ -11,7 +11,7 @@ use shuttle::sync::atomic::AtomicUsize;
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
 use crate::actors::{Actor, Excluded, judge_excluded, warm_up};
-use crate::failure::{Cancelled, Failed};
+use crate::failure::Failed;
 use crate::program::{Base, Op, Part, Program};
 use crate::random::Random;
 use crate::rows::Rows;
@@ -66,7 +66,7 @@ impl<const PAGE: usize> Seed<PAGE> {
             } else {
                 "an actor ended".to_owned()
             };
-            let world = current.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+            let world = locked(&current).clone();
             Failure {
                 seed: self.0,
                 what,
@@ -93,23 +93,23 @@ impl<const PAGE: usize> Seed<PAGE> {
                 };
                 judge_excluded(&excluded, &rows);
                 let quiet = settle::<PAGE>(&images, free.clone(), rows.after_crash(usize::MAX - 1));
-                let mut crashes = locked_any(&crashes);
+                let mut crashes = locked(&crashes);
                 let records = crashes.below(log.len() + 1);
                 let free = if crashes.one_in(2) { free } else { base.free.clone() };
                 let images = replayed(&base.images, &log[..records], PAGE);
                 locked(&world).note(0, Step::Op(format!("a crash after {records} records of {}", log.len())));
                 settle::<PAGE>(&images, free, rows.after_crash(records));
                 judge_check::<PAGE>(&images, base.blocks, &mut crashes);
-                let mut facts = locked_any(&facts);
+                let mut facts = locked(&facts);
                 facts.add(&seen);
                 facts.add(&Facts { crashes: 1, trees: quiet.trees, ..Facts::default() });
-                *locked_any(&last) = (log, rows);
+                *locked(&last) = (log, rows);
             });
         }
-        let (log, rows) = std::mem::take(&mut *locked_any(&last));
+        let (log, rows) = std::mem::take(&mut *locked(&last));
         if log.is_empty() {
             // A standby of nothing.
-            return *locked_any(&facts);
+            return *locked(&facts);
         }
         let readers = Program::readers(random, &program.base);
         let log = Arc::new(log);
@@ -118,9 +118,9 @@ impl<const PAGE: usize> Seed<PAGE> {
             let world = new_world(&program.base, &current);
             locked(&world).rows = rows.clone();
             act::<PAGE>(&world, &readers, &[], Some(log.clone()));
-            locked_any(&collected).add(&locked(&world).facts);
+            locked(&collected).add(&locked(&world).facts);
         });
-        *locked_any(&facts)
+        *locked(&facts)
     }
 
     fn schedule(&self, random: &mut Random, times: usize, run: impl Fn() + Send + Sync + 'static) {
@@ -138,13 +138,9 @@ impl<const PAGE: usize> Seed<PAGE> {
     }
 }
 
-fn locked_any<T>(value: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 fn new_world(base: &Base, current: &Current) -> Shared {
     let world = Arc::new(Mutex::new(World::new(&base.images, base.free.clone(), base.rows.clone())));
-    *locked_any(current) = Some(world.clone());
+    *locked(current) = Some(world.clone());
     world
 }
 
@@ -158,16 +154,11 @@ fn act<const PAGE: usize>(
     let steps = Arc::new(AtomicUsize::new(0));
     let [warm, ready] = [(); 2].map(|()| Arc::new(Barrier::new(parts.len() + 1)));
     let standby = log.is_some();
-    let store = |actor: usize, times: usize| SimStore::<PAGE> {
-        world: world.clone(),
-        actor,
-        steps: None,
-        cancelled: Arc::new(Mutex::new((times, Random::new(actor as u64)))),
-    };
+    let store = |actor: usize| SimStore::<PAGE> { actor, ..SimStore::alone(world.clone()) };
     let mut players = Vec::new();
     for (i, part) in parts.iter().enumerate() {
         let (part, warm, ready, steps) = (part.clone(), warm.clone(), ready.clone(), steps.clone());
-        let store = store(i + 1, 0);
+        let store = store(i + 1);
         players.push(thread::spawn(move || {
             locked(&store.world).enter(store.actor, part.name, thread::current());
             let mut index = open(store, part.copies);
@@ -177,7 +168,7 @@ fn act<const PAGE: usize>(
             warm.wait();
             ready.wait();
             index.store.steps = Some(steps);
-            locked_any(&index.store.cancelled).0 = part.cancelled;
+            *locked(&index.store.cancelled) = (part.cancelled, Random::new(part.luck));
             let mut actor = Actor {
                 index: &index,
                 standby,
@@ -192,14 +183,14 @@ fn act<const PAGE: usize>(
     locked(world).enter(0, if standby { "replay" } else { "churn" }, thread::current());
     warm.wait();
     if !churn.is_empty() {
-        let index = open(store(0, 0), 1000);
+        let index = open(store(0), 1000);
         let mut actor =
             Actor { index: &index, standby, patience: 0, idle: Cell::new(0), excluded: Vec::new() };
         churn.iter().for_each(|op| actor.perform(op));
     }
     ready.wait();
     if let Some(log) = log {
-        let mut store = store(0, 0);
+        let mut store = store(0);
         store.steps = Some(steps);
         replay(&store, &log);
     }
@@ -207,7 +198,6 @@ fn act<const PAGE: usize>(
     for player in players {
         match player.join() {
             Ok(saw) => excluded.extend(saw),
-            Err(payload) if payload.is::<Cancelled>() => {}
             Err(payload) => std::panic::resume_unwind(payload),
         }
     }

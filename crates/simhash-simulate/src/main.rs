@@ -3,7 +3,7 @@
 //!
 //! `simhash-simulate test SCHEDULES [SEED]` explores schedules from a seed on, then looks for every fault made
 //! on purpose, and ends with "N passed, N failed". `simhash-simulate explore SCHEDULES [SEED]` and
-//! `simhash-simulate mutants` do one of the two; `simhash-simulate seed SEED [MUTANT]` repeats a failure.
+//! `simhash-simulate mutants [SEED]` do one of the two; `simhash-simulate seed SEED [MUTANT]` repeats a failure.
 
 // Memory is not refused here.
 #![allow(clippy::disallowed_types)]
@@ -21,25 +21,28 @@ mod tree;
 mod world;
 
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use explore::{Failure, SCHEDULES, explore};
 use simhash_index::mutant::{self, Mutant};
 use tree::Facts;
+use world::locked;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize| arguments.get(i).and_then(|argument| argument.parse::<u64>().ok());
     let seed = number(2).unwrap_or(1);
     let Score { passed, failed } = match (arguments.first().map(String::as_str), number(1)) {
-        (Some("test"), Some(schedules)) => run(schedules, seed).and(mutants()),
+        (Some("test"), Some(schedules)) => run(schedules, seed).and(mutants(1)),
         (Some("explore"), Some(schedules)) => run(schedules, seed),
-        (Some("mutants"), _) => mutants(),
+        (Some("mutants"), first) => mutants(first.unwrap_or(1)),
         (Some("seed"), Some(seed)) => repeat(seed, arguments.get(2).map(String::as_str)),
         _ => {
-            eprintln!("usage: simhash-simulate test|explore SCHEDULES [SEED] | mutants | seed SEED [MUTANT]");
+            eprintln!(
+                "usage: simhash-simulate test|explore SCHEDULES [SEED] | mutants [SEED] | seed SEED [MUTANT]"
+            );
             return ExitCode::from(2);
         }
     };
@@ -88,14 +91,14 @@ fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (u6
                     match explore(first + i) {
                         Ok(facts) => {
                             ran.fetch_add(SCHEDULES as u64, Ordering::Relaxed);
-                            total.lock().unwrap_or_else(PoisonError::into_inner).add(&facts);
+                            locked(&total).add(&facts);
                         }
                         Err(failure) => {
-                            failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+                            locked(&failures).push(failure);
                             stop.store(true, Ordering::Relaxed);
                         }
                     }
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut said = locked(&said);
                     if talk && said.elapsed() > Duration::from_secs(30) {
                         *said = Instant::now();
                         println!(
@@ -108,8 +111,8 @@ fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (u6
             });
         }
     });
-    let unlocked = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
-    (ran.into_inner(), total.into_inner().unwrap_or_else(PoisonError::into_inner), unlocked)
+    let (total, failures) = (*locked(&total), std::mem::take(&mut *locked(&failures)));
+    (ran.into_inner(), total, failures)
 }
 
 fn run(schedules: u64, first: u64) -> Score {
@@ -126,11 +129,11 @@ fn run(schedules: u64, first: u64) -> Score {
 }
 
 /// Looks for every fault made on purpose.
-fn mutants() -> Score {
+fn mutants(first: u64) -> Score {
     let mut score = Score::default();
     for &mutant in Mutant::ALL {
         let begun = Instant::now();
-        let (_, _, failures) = search(MUTANT_SCHEDULES, 1, Some(mutant), false);
+        let (_, _, failures) = search(MUTANT_SCHEDULES, first, Some(mutant), false);
         let seconds = begun.elapsed().as_secs_f64();
         score = score.and(Score::of(!failures.is_empty()));
         match failures.iter().min_by_key(|failure| failure.seed) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use simhash_core::search::BlockLayout;
 use simhash_index::Meta;
 use simhash_index::build::{Writer, initialize, merge};
+use simhash_index::page::capacity;
 
 use crate::random::Random;
 use crate::rows::{Rows, distance};
@@ -55,8 +56,20 @@ pub struct Part {
     pub warm: bool,
     /// Once in so many interrupt checks it is cancelled; 0: never.
     pub cancelled: usize,
+    /// What decides in which.
+    pub luck: u64,
     /// For how many steps it keeps a leaf pinned, where it does.
     pub patience: usize,
+}
+
+/// How large an index is before a schedule, and what of it is dead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Site {
+    Any,
+    /// A few leaves, of which half the rows are dead.
+    Small,
+    /// One table beside that of NULLs, with a full leaf, of which half the rows are dead.
+    FullRoot,
 }
 
 /// An index and its rows before a schedule.
@@ -123,8 +136,7 @@ impl Program {
         if random.one_in(3) {
             return Self::siege::<PAGE>(random);
         }
-        let counts = [0, 3, 12, 30, 60, 120];
-        let base = Base::new::<PAGE>(&keys, &counts, random);
+        let base = Base::new::<PAGE>(&keys, Site::Any, random);
         let writers = random.below(3) + 1;
         let mut parts: Vec<Part> = Vec::new();
         for _ in 0..writers {
@@ -149,10 +161,13 @@ impl Program {
         let of_nulls = random.one_in(3);
         let keyless = if of_nulls { 1 } else { 1000 };
         let keys = Keys { centres: vec![random.next()], spread: random.pick(&[0, 3]), keyless };
-        let base = Base::new::<PAGE>(&keys, &[3, 5, 8, 12], random);
+        // Half of them are short, so that a scheduler comes upon every order: a root that the first row splits.
+        let is_short = random.one_in(2);
+        let base = Base::new::<PAGE>(&keys, if is_short { Site::FullRoot } else { Site::Small }, random);
+        let rows = if is_short { 1 } else { random.below(8) + 4 };
         let mut parts = Vec::new();
-        for _ in 0..random.below(2) + 1 {
-            let ops = (0..random.below(8) + 4).map(|_| Op::Insert(keys.of_row(random))).collect();
+        for _ in 0..if is_short { 1 } else { random.below(2) + 1 } {
+            let ops = (0..rows).map(|_| Op::Insert(keys.of_row(random))).collect();
             parts.push(part("besieger", ops, random));
         }
         let deletions = (0..random.below(2)).map(|_| Op::Delete(random.below(1000)));
@@ -165,11 +180,12 @@ impl Program {
         } else {
             Op::Range { query, distance: random.pick(&[0, 6, 64]), pinned: true }
         };
-        let mut reader = part("reader", vec![op.clone(), op], random);
+        let ops = if is_short { vec![op] } else { vec![op.clone(), op] };
+        let mut reader = part("reader", ops, random);
         reader.patience = 400;
         parts.push(reader);
         // Who comes first decides; a split takes few steps beside all that vacuum does.
-        let latest = random.pick(&[10, 60, 200]);
+        let latest = if is_short { 8 } else { random.pick(&[10, 60, 200]) };
         for part in &mut parts {
             part.ops[0] = Op::Idle(random.below(latest));
         }
@@ -207,7 +223,7 @@ fn part(name: &'static str, ops: Vec<Op>, random: &mut Random) -> Part {
     let patience = random.pick(&[1, 1, 20, 400]);
     let mut all = vec![Op::Idle(random.below(30))];
     all.extend(ops);
-    Part { name, ops: all, copies, warm: !random.one_in(3), cancelled: 0, patience }
+    Part { name, ops: all, copies, warm: !random.one_in(3), cancelled: 0, luck: random.next(), patience }
 }
 
 fn inserter(keys: &Keys, random: &mut Random) -> Part {
@@ -268,14 +284,17 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
 
 impl Base {
     /// An index that was built or filled by insertion, of which some rows are dead.
-    fn new<const PAGE: usize>(keys: &Keys, counts: &[usize], random: &mut Random) -> Self {
+    fn new<const PAGE: usize>(keys: &Keys, site: Site, random: &mut Random) -> Self {
         let world = Arc::new(Mutex::new(World::default()));
         let store = SimStore::<PAGE>::alone(world.clone());
         locked(&world).enter_alone();
-        let blocks = random.pick(&[1, 2, 4, 4, 4, 5]);
+        let (count, blocks) = match site {
+            Site::Any => (random.pick(&[0, 3, 12, 30, 60, 120]), random.pick(&[1, 2, 4, 4, 4, 5])),
+            Site::Small => (random.pick(&[3, 5, 8, 12]), random.pick(&[1, 2, 4, 4, 4, 5])),
+            Site::FullRoot => (capacity::<u64>(PAGE, 0), 1),
+        };
         initialize::<u64, _>(&store, Meta { kind: 1, bits: 64, blocks });
         let index = open(store.clone(), 1000);
-        let count = random.pick(counts);
         {
             let mut world = locked(&world);
             for _ in 0..count {
@@ -290,7 +309,10 @@ impl Base {
             rows.all.iter().for_each(|row| index.insert(&row.keys, row.tid));
         }
         // Rows that died before: some anywhere, or all in one place, or nearly all.
-        let (share, whole) = (random.pick(&[0, 10, 50, 97]), random.one_in(3));
+        let (share, whole) = match site {
+            Site::Any => (random.pick(&[0, 10, 50, 97]), random.one_in(3)),
+            _ => (50, false),
+        };
         let centre = random.pick(&keys.centres);
         for row in 0..rows.all.len() {
             let near = rows.all[row].keys.iter().any(|&key| distance(key, centre) <= keys.spread as u32);
@@ -298,7 +320,7 @@ impl Base {
                 locked(&world).rows.kill(row, 0);
             }
         }
-        if random.one_in(3) {
+        if site == Site::Any && random.one_in(3) {
             let dead = locked(&world).rows.dead();
             let rows = locked(&world).rows.clone();
             index.vacuum(&|tid| rows.of_tid(tid).is_some_and(|row| dead.contains(&row)));

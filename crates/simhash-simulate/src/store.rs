@@ -2,7 +2,7 @@
 //! actor go on, and the rules of locking are checked at each.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
@@ -24,7 +24,7 @@ pub struct SimStore<const PAGE: usize> {
     /// What a step touches, so that the scheduler takes notice; none while nobody else is there.
     pub steps: Option<Arc<AtomicUsize>>,
     /// Once in so many interrupt checks the actor is cancelled; 0: never.
-    pub cancelled: Arc<std::sync::Mutex<(usize, Random)>>,
+    pub cancelled: Arc<Mutex<(usize, Random)>>,
 }
 
 impl<const PAGE: usize> Clone for SimStore<PAGE> {
@@ -121,7 +121,7 @@ impl<const PAGE: usize> Lock<SimStore<PAGE>> for Exclusive<PAGE> {
 impl<const PAGE: usize> SimStore<PAGE> {
     /// A store that nobody else uses: no step is a choice.
     pub fn alone(world: World) -> Self {
-        Self { world, actor: 0, steps: None, cancelled: Arc::new(std::sync::Mutex::new((0, Random::new(0)))) }
+        Self { world, actor: 0, steps: None, cancelled: Arc::new(Mutex::new((0, Random::new(0)))) }
     }
 
     /// Lets the scheduler choose who goes on.
@@ -138,7 +138,7 @@ impl<const PAGE: usize> SimStore<PAGE> {
     /// Ends the actor if it is its lot to be cancelled now.
     fn cancel(&self) {
         let cancelled = {
-            let mut cancelled = self.cancelled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut cancelled = locked(&self.cancelled);
             let times = cancelled.0;
             times > 0 && cancelled.1.one_in(times)
         };

@@ -5,7 +5,7 @@
 //! another was quicker. The map of free pages is a hint. A record of the log holds whole pages, so a
 //! replay of its first n records is the file as it was after them, but for pages added and never written.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shuttle::thread::Thread;
 
@@ -81,8 +81,9 @@ pub struct World {
 /// The world as all actors have it. Never locked while actors switch.
 pub type Shared = Arc<Mutex<World>>;
 
-pub fn locked(world: &Shared) -> MutexGuard<'_, World> {
-    world.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// A lock that outlives whoever failed with it.
+pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl World {
