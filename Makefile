@@ -8,14 +8,20 @@ build:
 	@scripts/build.sh
 
 help:
-	@echo 'make            compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names; the same as make build'
+	@echo 'make            compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names'
+	@echo '                (the same as make build)'
 	@echo 'make install    put it into that PostgreSQL (honours DESTDIR); make uninstall takes it out'
-	@echo 'make demo       near-duplicates in real texts, in a server of its own; make demo-stop ends it'
+	@echo 'make demo       near-duplicates in real texts, in a server of its own'
+	@echo '                (make demo-stop ends it)'
 	@echo 'make test       unit, property, doc, simulation, regression, isolation and cluster tests'
-	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools: two hours or more'
-	@echo 'make bench      speed beside every rival; writes docs/benchmarks.md (BIG=1: also 50 million rows)'
-	@echo 'make evaluate   which settings find what: docs/evaluation.md; CORPORA=DIR measures the corpora there too'
-	@echo 'make lint       formatting, clippy, shellcheck, figures that nobody typed'
+	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools'
+	@echo '                (two hours or more)'
+	@echo 'make bench      speed beside every rival: docs/benchmarks.md, and the README'\''s table'
+	@echo '                (BIG=1: also 50 million rows)'
+	@echo 'make evaluate   which settings find what: docs/evaluation.md'
+	@echo '                (CORPORA=DIR: also the corpora there)'
+	@echo 'make lint       formatting, clippy, shellcheck, long lines, circles of imports, links,'
+	@echo '                and whether pages of figures are what the results give'
 	@echo 'make clean      remove everything that was built, and the demo server'
 
 install:
@@ -40,15 +46,15 @@ soak:
 	@scripts/soak.sh
 
 bench:
-	@scripts/setup.sh build
+	@scripts/setup.sh bench
 	@scripts/bench.sh
 
 evaluate:
-	@scripts/setup.sh build
+	@scripts/setup.sh evaluate
 	@scripts/evaluate.sh
 
 lint:
-	@scripts/setup.sh build
+	@scripts/setup.sh lint
 	@scripts/lint.sh
 
 clean:

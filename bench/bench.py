@@ -1,9 +1,11 @@
-"""Runs the benchmarks in a private server and beside it, and writes docs/benchmarks: the figures, then the pages that show them.
+"""Runs the benchmarks in a private server and beside it; keeps docs/benchmarks/results.json.
 
 usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 
-From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables, none for "" (then only texts, methods, deduplication and BIG run); BIG=1 adds one of
-50 million rows (BIG_ROWS says otherwise), without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES unless given. Figures of parts that do not run this time stay as they were.
+From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables. With "" only
+texts, methods, deduplication and BIG run. BIG=1 adds a table of 50 million rows (BIG_ROWS says
+otherwise), without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES
+unless given. Figures of parts that do not run this time stay as they were.
 """
 
 import json
@@ -16,12 +18,10 @@ import subprocess
 import sys
 import tempfile
 
-import pages
-import report
-
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "docs/benchmarks/results.json"
 SKEWED_ROWS = 1_000_000
+KEY = ("section", "data", "rows", "contender", "metric")
 
 
 class Server:
@@ -34,80 +34,93 @@ class Server:
     def run(self, file, **environment):
         """Runs a file of bench/, its output shown."""
         print(f"== {file} {environment or ''}", flush=True)
-        command = self.command("psql", "-X", "-q", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-f", f"bench/{file}")
+        command = self.command(
+            "psql", "-X", "-q", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-f", f"bench/{file}")
         subprocess.run(command, cwd=TOP, env={**os.environ, **environment}, check=True)
 
     def ask(self, query):
         command = self.command("psql", "-X", "-q", "-A", "-t", "-d", "postgres", "-c", query)
-        return subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout.strip()
+        return output(command, cwd=TOP).strip()
 
     def save(self, query, path):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.ask(query) + "\n")
+        pathlib.Path(path).write_text(self.ask(query) + "\n", encoding="utf-8")
 
     def figures(self):
         """What the SQL files noted, and forgets it."""
         rows = self.ask("SELECT json_agg(r) FROM bench_result r")
         self.ask("TRUNCATE bench_result")
-        return [{**row, "metric": row["metric"].strip()} for row in json.loads(rows or "null") or []]
+        rows = json.loads(rows or "null") or []
+        return [{**row, "metric": row["metric"].strip()} for row in rows]
 
     def pgbench(self, query, clients):
         """Transactions a second, prepared; :n in the query is 1 to 1000."""
         with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
             script.write(f"\\set n random(1, 1000)\n{query};\n")
             script.flush()
-            command = self.command("pgbench", "-n", "-M", "prepared", "-T", "5", "-c", str(clients), "-j", "2", "-f", script.name, "postgres")
-            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        return float(re.search(r"tps = ([0-9.]+)", output)[1])
+            command = self.command(
+                "pgbench", "-n", "-M", "prepared", "-T", "5", "-c", str(clients), "-j", "2",
+                "-f", script.name, "postgres")
+            return float(re.search(r"tps = ([0-9.]+)", output(command))[1])
 
     def throughput(self, rows):
         """Look-ups within 3 bits a second for 1 to 8 clients."""
+        asked = "(SELECT fp FROM bench.query WHERE n = :n)"
         queries = {
-            "simhash": "SELECT id FROM bench.doc WHERE hamming(fp, (SELECT fp FROM bench.query WHERE n = :n)) <= 3",
+            "simhash": f"SELECT id FROM bench.doc WHERE hamming(fp, {asked}) <= 3",
             "primary key look-up": "SELECT id FROM bench.doc WHERE id = :n",
         }
         self.ask("CREATE INDEX IF NOT EXISTS query_n ON bench.query (n); ANALYZE bench.query")
         for contender, query in queries.items():
             for clients in (1, 2, 4, 8):
                 rate = self.pgbench(query, clients)
-                yield {"section": "throughput", "data": "uniform", "rows": rows, "contender": contender, "metric": f"{clients} clients", "value": rate}
+                yield figure("throughput", "uniform", rows, contender, f"{clients} clients", rate)
 
     def single_rows(self):
-        """Rows inserted a second, each a transaction, into the tables that dedup.sql left, by 1 and 8 clients, with fsync off and on."""
+        """Rows inserted a second, each a transaction, into the tables that dedup.sql left."""
         insert = "INSERT INTO bench.{} (fp) VALUES (bench.random64()::fingerprint64)"
         queries = {
             "index alone": insert.format("plain"),
             "index and simhash_dedup, distance 3": insert.format("triggered"),
-            "exclusion constraint, distance 3": insert.format("excluded") + " ON CONFLICT DO NOTHING",
+            "exclusion constraint, distance 3":
+                insert.format("excluded") + " ON CONFLICT DO NOTHING",
         }
         for fsync in ("off", "on"):
             self.ask(f"ALTER SYSTEM SET fsync = {fsync}")
             self.ask("SELECT pg_reload_conf(), pg_sleep(1)")
             for contender, query in queries.items():
-                for clients in report.DEDUP_CLIENTS:
+                for clients in (1, 8):
                     rate = self.pgbench(query, clients)
-                    print(f"  {contender}: {rate:.0f} a second, {clients} clients, fsync {fsync}", flush=True)
-                    yield {"section": "dedup", "data": "uniform", "rows": 100_000, "contender": contender, "metric": f"{clients} clients, fsync {fsync}", "value": rate}
+                    metric = f"{clients} clients, fsync {fsync}"
+                    print(f"  {contender}: {rate:.0f} a second, {metric}", flush=True)
+                    yield figure("dedup", "uniform", 100_000, contender, metric, rate)
         self.ask("ALTER SYSTEM RESET fsync")
         self.ask("SELECT pg_reload_conf()")
 
 
+def output(command, **more):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout
+
+
+def figure(*parts):
+    return dict(zip((*KEY, "value"), parts))
+
+
 def rivals(*arguments, path=None):
-    """The figures of rivals.py; a rival that cannot be had is a line of its own."""
+    """The figures of rivals.py. A rival that is not here is skipped with a line."""
     environment = {**os.environ, **({"PYTHONPATH": str(path)} if path else {})}
     command = [sys.executable, str(TOP / "bench/rivals.py"), *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     figures = []
     for line in done.stdout.splitlines():
-        figure = json.loads(line)
-        if "skipped" in figure:
-            print(f"{figure['skipped']}: skipped, {figure['why']}", flush=True)
+        found = json.loads(line)
+        if "skipped" in found:
+            print(f"{found['skipped']}: skipped, {found['why']}", flush=True)
         else:
-            figures.append(figure)
+            print(f"  {found['contender']}: {found['metric']} {found['value']:.3f}", flush=True)
+            figures.append(found)
     if done.returncode != 0:
-        print(f"rivals {arguments[0]}: skipped, {(done.stderr.strip().splitlines() or ['no reason'])[-1]}", flush=True)
-    for figure in figures:
-        print(f"  {figure['contender']}: {figure['metric']} {figure['value']:.3f}", flush=True)
+        why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
+        print(f"rivals {arguments[0]}: skipped, {why}", flush=True)
     return figures
 
 
@@ -122,7 +135,7 @@ def beside_the_index(server, rows, data, directory):
 
 
 def core_figures():
-    """What criterion measured, if it ran: a speed where it was told how much there is to do, a time elsewhere."""
+    """What criterion measured, if it ran: speeds where it knows how much there is to do."""
     for estimates in sorted((TOP / "target/criterion").glob("**/new/estimates.json")):
         benchmark = json.loads((estimates.parent / "benchmark.json").read_text())
         work = benchmark.get("throughput") or {}
@@ -133,52 +146,76 @@ def core_figures():
             metric, value = "million a second", work["Elements"] / nanoseconds * 1000
         else:
             metric, value = "ms", nanoseconds / 1e6
-        yield {"section": "core", "data": benchmark["group_id"], "rows": 0, "contender": benchmark["function_id"] or "", "metric": metric, "value": value}
+        yield figure(
+            "core", benchmark["group_id"], 0, benchmark["function_id"] or "", metric, value)
 
 
 def example(name, *arguments):
     """The figures that an example of the core prints."""
     command = [TOP / "target/release/examples" / name, *arguments]
-    return [float(word) for word in subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()]
+    return [float(word) for word in output(command).split()]
 
 
 def dictionary_figures():
     """What a process pays for jieba's dictionary: medians of five."""
     runs = [example("load_dictionary") for _ in range(5)]
     for metric, values in zip(("seconds", "MB"), zip(*runs)):
-        yield {"section": "dictionary", "data": "zh", "rows": 0, "contender": "simhash", "metric": metric, "value": statistics.median(values)}
+        yield figure("dictionary", "zh", 0, "simhash", metric, statistics.median(values))
 
 
 def memory_figures():
-    """Bytes an element of what is held in memory while batches are deduplicated and models trained."""
+    """Bytes an element of what batches and the training of models hold in memory."""
     for structure in ("hash", "bloom", "trie", "near", "terms", "pairs", "model"):
-        for metric, value in zip(("least bytes each", "most bytes each"), example("memory", structure)):
-            yield {"section": "memory", "data": "random", "rows": 4_000_000, "contender": structure, "metric": metric, "value": value}
+        for metric, value in zip(
+                ("least bytes each", "most bytes each"), example("memory", structure)):
+            yield figure("memory", "random", 4_000_000, structure, metric, value)
 
 
 def machine(server):
-    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    memory = int(re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
-    version = lambda command: subprocess.run(command, capture_output=True, text=True).stdout.strip()
-    packages = json.loads(version([sys.executable, "-m", "pip", "list", "--format", "json"]) or "[]")
+    def read(pattern, file):
+        return re.search(pattern, pathlib.Path(file).read_text())
+
+    cpu = read(r"model name\s*: (.*)", "/proc/cpuinfo")
+    installed = json.loads(output([sys.executable, "-m", "pip", "list", "--format", "json"]))
+    rivals_here = ("faiss-cpu", "datasketch", "rensa", "simhash", "jieba")
     return {
         "processor": cpu[1] if cpu else platform.machine(),
         "cores": os.cpu_count(),
-        "memory, GiB": round(memory / 2**20),
+        "memory, GiB": round(int(read(r"MemTotal:\s*(\d+)", "/proc/meminfo")[1]) / 2**20),
         "system": platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
         "PostgreSQL": server.ask("SHOW server_version"),
-        "Rust": version(["rustc", "--version"]),
-        **{p["name"]: p["version"] for p in packages if p["name"] in ("faiss-cpu", "datasketch", "rensa", "simhash", "jieba")},
+        "Rust": output(["rustc", "--version"]).strip(),
+        **{p["name"]: p["version"] for p in installed if p["name"] in rivals_here},
     }
+
+
+def keep(about, figures):
+    """Replaces whole tables of what was measured before by what was measured now.
+
+    So a contender that is not there now leaves no figure behind.
+    """
+    old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"figures": []}
+    tables = {(f["section"], f["data"], f["rows"]) for f in figures}
+    before = [f for f in old["figures"] if (f["section"], f["data"], f["rows"]) not in tables]
+    merged = {tuple(f[k] for k in KEY): f for f in before + figures}
+    lines = ",\n  ".join(
+        json.dumps({**f, "value": float(f"{f['value']:.5g}")}, ensure_ascii=False)
+        for f in merged.values())
+    head = json.dumps(about, ensure_ascii=False)
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(
+        f'{{"machine": {head},\n "figures": [\n  {lines}\n]}}\n', encoding="utf-8")
 
 
 def sizes(variable, otherwise):
     """Numbers of rows, as the environment may say."""
-    return [int(rows) for rows in os.environ[variable].split()] if variable in os.environ else otherwise
+    given = os.environ.get(variable)
+    return otherwise if given is None else [int(rows) for rows in given.split()]
 
 
 def main():
     server = Server(*sys.argv[1:3])
+    about = machine(server)
     scales = sizes("SCALES", [1_000_000, 10_000_000])
     figures = [*core_figures(), *dictionary_figures(), *memory_figures()]
     with tempfile.TemporaryDirectory() as directory:
@@ -187,7 +224,8 @@ def main():
         server.run("dedup.sql")
         figures += server.single_rows()
         server.run("texts.sql")
-        server.save("SELECT json_build_array(texts, body) FROM bench_texts ORDER BY md5(body)", f"{directory}/texts")
+        server.save("SELECT json_build_array(texts, body) FROM bench_texts ORDER BY md5(body)",
+                    f"{directory}/texts")
         figures += rivals("texts", f"{directory}/texts")
         for rows in scales:
             server.run("index.sql", ROWS=str(rows), DATA="uniform", RIVALS="all")
@@ -201,13 +239,10 @@ def main():
         for rows in sizes("TEXT_SCALES", scales):
             server.run("text_fingerprints.sql", ROWS=str(rows))
         if os.environ.get("BIG"):
-            server.run("index.sql", ROWS=os.environ.get("BIG_ROWS", "50000000"), DATA="uniform", RIVALS="none")
+            rows = os.environ.get("BIG_ROWS", "50000000")
+            server.run("index.sql", ROWS=rows, DATA="uniform", RIVALS="none")
     figures += server.figures()
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    report.keep(RESULTS, machine(server), figures)
-    report.plots(RESULTS)
-    pages.write()
-    print("docs/benchmarks/, docs/benchmarks.md and the sections that other pages repeat are written")
+    keep(about, figures)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What others measure outside the database, on the data that bench.py hands over: libraries in memory, one thread.
+"""What libraries do in memory, with one thread, on the data that bench.py hands over.
 
-usage: rivals.py fingerprints FILE QUERIES DATA    faiss, over 64-bit fingerprints (one signed integer a line)
+usage: rivals.py fingerprints FILE QUERIES DATA    faiss: 64-bit fingerprints, a number a line
        rivals.py pairs FILE                        the C++ simhash library's find_all
-       rivals.py texts FILE                        Python libraries, over texts (a JSON array of kind and text a line)
+       rivals.py texts FILE                        Python libraries: [kind, text] in JSON a line
 
 Prints a JSON object a line: a figure, or what was skipped and why.
 """
@@ -13,11 +13,8 @@ import time
 
 
 def note(section, contender, metric, value, **more):
-    print(json.dumps({"section": section, "contender": contender, "metric": metric, "value": value, **more}), flush=True)
-
-
-def skipped(contender, why):
-    print(json.dumps({"skipped": contender, "why": str(why)}), flush=True)
+    figure = {"section": section, "contender": contender, "metric": metric, "value": value, **more}
+    print(json.dumps(figure), flush=True)
 
 
 def latency(contender, distance, queries, ask, **more):
@@ -45,20 +42,27 @@ def fingerprints(path, queries_path, data):
     read = lambda name: numpy.loadtxt(name, dtype=numpy.int64).view(numpy.uint8).reshape(-1, 8)
     rows, queries = read(path), read(queries_path)
     more = {"data": data, "rows": len(rows)}
-    within = lambda index, distance: lambda query: int(index.range_search(query[None], distance + 1)[0][-1])
+
+    def within(index, distance):
+        return lambda query: int(index.range_search(query[None], distance + 1)[0][-1])
+
+    def nearest(index):
+        return lambda query: index.search(query[None], 10)[0].size
 
     flat = faiss.IndexBinaryFlat(64)
     flat.add(rows)
-    latency("faiss BinaryFlat, in memory", "≤ 3", queries[-20:], within(flat, 3), **more)
-    latency("faiss BinaryFlat, in memory", "nearest 10", queries[-20:], lambda q: flat.search(q[None], 10)[0].size, **more)
+    name = "faiss BinaryFlat, in memory"
+    latency(name, "≤ 3", queries[-20:], within(flat, 3), **more)
+    latency(name, "nearest 10", queries[-20:], nearest(flat), **more)
 
     started = time.perf_counter()
     hashed = faiss.IndexBinaryMultiHash(64, 4, 16)
     hashed.add(rows)
-    note("build", "faiss MultiHash, in memory", "seconds", time.perf_counter() - started, **more)
+    name = "faiss MultiHash, in memory"
+    note("build", name, "seconds", time.perf_counter() - started, **more)
     for distance, flips, count in ((3, 0, 1000), (6, 1, 100)):
         hashed.nflip = flips
-        latency("faiss MultiHash, in memory", f"≤ {distance}", queries[-count:], within(hashed, distance), **more)
+        latency(name, f"≤ {distance}", queries[-count:], within(hashed, distance), **more)
     del hashed
 
     if len(rows) > 1_000_000 or data != "uniform":
@@ -72,7 +76,7 @@ def fingerprints(path, queries_path, data):
     for effort in (40, 1000):
         graph.hnsw.efSearch = effort
         name = f"faiss HNSW, ef {effort}, in memory"
-        latency(name, "nearest 10", asked, lambda q: graph.search(q[None], 10)[0].size, **more)
+        latency(name, "nearest 10", asked, nearest(graph), **more)
         # A neighbour counts when it is as near as the tenth.
         recall = (graph.search(asked, 10)[0] <= truth[:, None]).mean()
         note("latency", name, "nearest 10 recall", float(recall), **more)
@@ -85,8 +89,9 @@ def pairs(path):
         values = [int(line) % 2**64 for line in lines]
     started = time.perf_counter()
     found = simhash.find_all(values, 4, 3)
-    note("bulk", "C++ simhash, find_all", "pairs ≤ 3, seconds", time.perf_counter() - started, data="uniform", rows=len(values))
-    note("bulk", "C++ simhash, find_all", "pairs ≤ 3, found", len(found), data="uniform", rows=len(values))
+    seconds = time.perf_counter() - started
+    for metric, value in (("pairs ≤ 3, seconds", seconds), ("pairs ≤ 3, found", len(found))):
+        note("bulk", "C++ simhash, find_all", metric, value, data="uniform", rows=len(values))
 
 
 def megabytes_a_second(contender, kind, texts, work, enough=2.0):
@@ -105,18 +110,23 @@ def megabytes_a_second(contender, kind, texts, work, enough=2.0):
 def texts(path):
     with open(path, encoding="utf-8") as lines:
         pairs = [json.loads(line) for line in lines]
+    libraries = {
+        "Python simhash": python_simhash,
+        "datasketch MinHash(128), update": datasketch_update,
+        "datasketch MinHash(128), update_batch": datasketch_batch,
+        "rensa RMinHash(128)": rensa("RMinHash"),
+        "rensa CMinHash(128)": rensa("CMinHash"),
+        "jieba (Python), words alone": python_jieba,
+    }
     for kind in ("zh", "zh, short", "en", "en, short"):
         bodies = [body for text_kind, body in pairs if text_kind == kind]
-        for name, make in (("Python simhash", python_simhash), ("datasketch MinHash(128), update", datasketch_update),
-                           ("datasketch MinHash(128), update_batch", datasketch_batch),
-                           ("rensa RMinHash(128)", rensa("RMinHash")), ("rensa CMinHash(128)", rensa("CMinHash")),
-                           ("jieba (Python), words alone", python_jieba)):
+        for name, make in libraries.items():
             if name.startswith("jieba") and kind.startswith("en"):
                 continue
             try:
                 work = make()
             except ImportError as why:
-                skipped(name, why)
+                print(json.dumps({"skipped": name, "why": str(why)}), flush=True)
                 continue
             megabytes_a_second(name, kind, bodies, work)
 
@@ -129,7 +139,8 @@ def python_simhash():
 
 def five_shingles(text):
     """Of words, or of characters where there are no spaces between words."""
-    parts, glue = (list(text), "") if any("一" <= c <= "龥" for c in text) else (text.split(), " ")
+    chinese = any("一" <= c <= "龥" for c in text)
+    parts, glue = (list(text), "") if chinese else (text.split(), " ")
     return [glue.join(parts[i:i + 5]).encode() for i in range(max(1, len(parts) - 4))]
 
 

@@ -1,5 +1,6 @@
--- Near-duplicates among real texts, step by step. `make demo` runs this file in a server of its own; it works in any UTF8
--- database where the extension can be created, with psql started in the root of the checkout.
+-- Near-duplicates among real texts, step by step. `make demo` runs this file in a server of its
+-- own. It works in any UTF8 database where the extension can be created. Start psql in the root of
+-- the checkout.
 
 \set ON_ERROR_STOP on
 \set QUIET on
@@ -22,7 +23,7 @@ CREATE TABLE doc (
 
 \set ECHO none
 \echo
-\echo '== 2. Chinese statutes, software licences, Bible verses in both languages are loaded'
+\echo '== 2. Loading Chinese statutes, software licences, and Bible verses in both languages'
 \timing on
 
 \echo -n 'zh_laws       '
@@ -37,7 +38,8 @@ CREATE TABLE doc (
 \timing off
 ANALYZE doc;
 \echo
-SELECT source, count(*) AS texts, pg_size_pretty(sum(octet_length(body))) AS size, round(avg(length(body))) AS characters_each
+SELECT source, count(*) AS texts, pg_size_pretty(sum(octet_length(body))) AS size,
+       round(avg(length(body))) AS characters_each
 FROM doc GROUP BY source ORDER BY source;
 
 \echo '== 3. Near-duplicates: fingerprints that differ in at most 16 of their 128 bits'
@@ -53,7 +55,7 @@ CREATE TABLE pair AS
 \timing off
 \set ECHO none
 
--- What pairs connect is a group; its first text stands for it.
+-- Texts that pairs connect are a group. Its first text stands for it.
 CREATE TABLE duplicate AS
   WITH RECURSIVE link (a, b) AS (
     SELECT a, b FROM pair UNION ALL SELECT b, a FROM pair
@@ -65,31 +67,38 @@ CREATE TABLE duplicate AS
   SELECT id, min(other) AS first FROM reached GROUP BY id;
 
 \echo
-SELECT source, count(DISTINCT first) AS groups, count(*) AS texts_in_groups, count(*) - count(DISTINCT first) AS could_go
+SELECT source, count(DISTINCT first) AS groups, count(*) AS texts_in_groups,
+       count(*) - count(DISTINCT first) AS could_go
 FROM duplicate JOIN doc USING (id) GROUP BY source ORDER BY source;
 
-\echo '== 4. Some of the groups; in front of a text its distance from the first one'
+\echo '== 4. Some of the groups. Before each text stands its distance from the first one'
 \pset tuples_only on
 \pset format unaligned
 
 WITH member AS (
-  SELECT d.source, g.first, d.id, d.title, hamming(d.fp, f.fp) AS distance, regexp_replace(d.body, '\s+', ' ', 'g') AS text
+  SELECT d.source, g.first, d.id, d.title, hamming(d.fp, f.fp) AS distance,
+         regexp_replace(d.body, '\s+', ' ', 'g') AS text
   FROM duplicate g JOIN doc d ON d.id = g.id JOIN doc f ON f.id = g.first
 ), chosen AS (
-  -- For each source the three groups that an equality test would miss by most, among those small enough to read.
-  SELECT first, source, row_number() OVER (PARTITION BY source ORDER BY max(distance) DESC, first) AS place
+  -- For each source the three groups with the largest distances, of those small enough to read.
+  SELECT first, source,
+         row_number() OVER (PARTITION BY source ORDER BY max(distance) DESC, first) AS place
   FROM member GROUP BY first, source HAVING count(*) <= 4
 )
-SELECT CASE WHEN id = first THEN E'\n' ELSE '' END || lpad(distance::text, 4) || '  ' || title || E'\n      '
+SELECT CASE WHEN id = first THEN E'\n' ELSE '' END
+         || lpad(distance::text, 4) || '  ' || title || E'\n      '
        || CASE WHEN length(text) > 130 AND source LIKE 'en%' THEN left(text, 130) || ' …'
-               WHEN length(text) > 60 AND source LIKE 'zh%' THEN left(text, 60) || ' …' ELSE text END
+               WHEN length(text) > 60 AND source LIKE 'zh%' THEN left(text, 60) || ' …'
+               ELSE text END
 FROM member JOIN chosen USING (first, source) WHERE place <= 3 ORDER BY source, place, id;
 
 \echo
 \echo '== 5. What changed between two of them: [-gone-] {+new+}'
 
--- The words of a text in their order, and what stands between them; simhash_tokens knows where Chinese words end.
-CREATE FUNCTION pieces(body text) RETURNS TABLE (place integer, piece text) LANGUAGE plpgsql IMMUTABLE AS $$
+-- The words of a text in their order, and what stands between them. simhash_tokens knows where
+-- Chinese words end.
+CREATE FUNCTION pieces(body text) RETURNS TABLE (place integer, piece text)
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   rest text := regexp_replace(body, '\s+', ' ', 'g');
   word text;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Speed: the core by criterion, then SQL beside its rivals in a private server; writes docs/benchmarks.md and what other pages
-# repeat of it. Files of bench/ named on the command line run alone, and write nothing.
+# Speed: the core by criterion, then SQL beside its rivals in a private server. Keeps the figures
+# and writes docs/benchmarks.md, its plots and the README's table. Files of bench/ that are named on
+# the command line run alone, and keep nothing.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql
@@ -9,18 +10,20 @@ use_workdir
 trap stop_cluster EXIT
 trap 'exit 130' INT TERM
 
-# Python and the rivals that pip can install; each that it cannot is skipped with a line.
+# Python and the rivals that pip can install. Each that it cannot is skipped with a line.
 need_rivals() {
   python=target/venv-bench/bin/python
   export FIND_ALL=$top/target/venv-bench/find_all
   [ -x "$python" ] || python3 -m venv target/venv-bench
-  "$python" -m pip install --quiet numpy matplotlib || die "make bench needs numpy and matplotlib from PyPI for its page"
   local package
-  for package in faiss-cpu simhash datasketch rensa jieba; do
-    "$python" -m pip install --quiet "$package" || say "$package: skipped, pip could not install it"
+  for package in numpy faiss-cpu simhash datasketch rensa jieba; do
+    "$python" -m pip install --quiet "$package" ||
+      say "$package: skipped, pip could not install it"
   done
   # A library of the same module name as another.
-  [ -d "$FIND_ALL" ] || "$python" -m pip install --quiet --target "$FIND_ALL" --no-deps simhash-pybind || say "simhash-pybind: skipped, pip could not install it"
+  [ -d "$FIND_ALL" ] ||
+    "$python" -m pip install --quiet --target "$FIND_ALL" --no-deps simhash-pybind ||
+    say "simhash-pybind: skipped, pip could not install it"
 }
 
 cargo build --locked --quiet --release -p simhash-core --examples
@@ -29,9 +32,11 @@ if [ $# -eq 0 ]; then
   [ -n "${SKIP_CORE:-}" ] || cargo bench --locked -p simhash-core
 fi
 stage_server bench
-start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" "shared_buffers = 4GB" "max_wal_size = 8GB"
+start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" \
+  "shared_buffers = 4GB" "max_wal_size = 8GB"
 if [ $# -eq 0 ]; then
   "$python" bench/bench.py "$bindir" "$socket"
+  scripts/pages.sh
   exit
 fi
 for file in "$@"; do

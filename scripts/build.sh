@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Compiles the extension in release mode, if anything changed, into target/pgNN/pg_simhash.so
-# (target/pgNN-assert for a server with assertions, and then with those of Rust too).
+# Compiles the extension in release mode, if anything changed, into target/pgNN/pg_simhash.so. For a
+# server with assertions it goes to target/pgNN-assert and has Rust's assertions as well.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 
 if library_is_current; then exit 0; fi
-command -v cargo >/dev/null 2>&1 || die "cargo is not on PATH, nor in ${CARGO_HOME:-$HOME/.cargo}/bin: make build installs Rust where packages have it; else see https://rustup.rs"
+command -v cargo >/dev/null 2>&1 ||
+  die "cargo is not on PATH, nor in ${CARGO_HOME:-$HOME/.cargo}/bin:" \
+    "make build installs Rust where packages have it; else see https://rustup.rs"
 say "Compiling for PostgreSQL $pg_major (the first time takes some minutes)"
 cargo_target=${CARGO_TARGET_DIR:-target}
 if [ "$pg_build" != "$pg_feature" ]; then
   cargo_target=target/$pg_build/cargo
-  export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true CARGO_PROFILE_RELEASE_LTO=off
+  export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
+  export CARGO_PROFILE_RELEASE_LTO=off
 fi
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --release --locked --lib --no-default-features \
   --features "$pg_feature${build_features:+,$build_features}" --target-dir "$cargo_target"

@@ -1,15 +1,17 @@
-# Private PostgreSQL clusters for the demo, the tests and the benchmarks: a copy of the server's programs with the
-# extension installed into it, run by an unprivileged user. The server on this machine is never touched. Sourced after lib.sh.
+# Private PostgreSQL clusters for the demo, the tests and the benchmarks: a copy of the server's
+# programs with the extension installed into it, run by an unprivileged user. A server that runs on
+# this machine is never touched. Sourced after lib.sh.
 # shellcheck shell=bash disable=SC2154 # top, pg_build: lib.sh
 
-# PostgreSQL refuses to run as root, so root borrows an unprivileged user.
+# PostgreSQL refuses to run as root. Then the server runs as another user.
 server_user=$(id -un)
 if [ "$(id -u)" -eq 0 ]; then
   server_user=nobody
   if id postgres >/dev/null 2>&1; then server_user=postgres; fi
 fi
 
-# as_server COMMAND...: as the user who owns the clusters, in the working directory, free of the caller's PG* settings.
+# as_server COMMAND...: runs it as the user who owns the clusters, in the working directory, without
+# the caller's PG* settings.
 as_server() {
   (
     cd "$work" || exit
@@ -19,8 +21,8 @@ as_server() {
   )
 }
 
-# use_workdir: sets work to target/, or to a directory in /var/tmp when the server's user cannot reach the checkout
-# (below /root, say); target/workdir remembers which.
+# use_workdir: sets work to target/, or to a directory in /var/tmp if the server's user cannot reach
+# the checkout (below /root, for example). target/workdir remembers the directory.
 use_workdir() {
   mkdir -p target
   work=$top/target bindir=
@@ -34,8 +36,9 @@ use_workdir() {
   fi
 }
 
-# stage_server NAME: copies the server below $work/pgNN-NAME (pgNN-assert-NAME), installs the extension there and sets bindir to the copy's.
-# PostgreSQL finds its files relative to its own program, so the copy is complete; if it does not, the extension goes into
+# stage_server NAME: copies the server below $work/pgNN-NAME (pgNN-assert-NAME), installs the
+# extension there and sets bindir to that of the copy. PostgreSQL finds its files relative to its
+# own program, so the copy is complete. If a build of PostgreSQL does not, the extension goes into
 # the server itself.
 stage_server() {
   local root=$work/$pg_build-$1 source_bindir pkglibdir sharedir stamp
@@ -49,7 +52,8 @@ stage_server() {
     say "$stamp" >"$root/stamp"
   fi
   bindir=$root$source_bindir
-  # Not asked of pg_config: Debian's does not look beside itself before 15, though its server does.
+  # initdb is asked, not pg_config: before 15 Debian's pg_config does not look beside itself, though
+  # its server does.
   case $(as_server initdb --show -D "$work/none" 2>&1 || true) in
     *"share_path=$root/"*) install_tree "$root" "$pkglibdir" "$sharedir" ;;
     *)
@@ -59,12 +63,14 @@ stage_server() {
   esac
 }
 
-# Only PostgreSQL's own programs: on some systems bindir is /usr/bin.
+# copy_server ROOT BINDIR PKGLIBDIR SHAREDIR: of BINDIR, which is /usr/bin on some systems, only
+# PostgreSQL's own programs.
 copy_server() {
   local root=$1 program
   install -d "$root$2" "$root$3" "$root$4"
-  for program in postgres initdb pg_ctl psql pg_config pg_dump pg_dumpall pg_restore pgbench pg_basebackup pg_controldata \
-    pg_checksums pg_resetwal pg_rewind pg_waldump pg_amcheck pg_verifybackup pg_isready createdb dropdb createuser vacuumdb reindexdb; do
+  for program in postgres initdb pg_ctl psql pg_config pg_dump pg_dumpall pg_restore pgbench \
+    pg_basebackup pg_controldata pg_checksums pg_resetwal pg_rewind pg_waldump pg_amcheck \
+    pg_verifybackup pg_isready createdb dropdb createuser vacuumdb reindexdb; do
     if [ -x "$2/$program" ]; then cp -L "$2/$program" "$root$2/"; fi
   done
   cp -RL "$3/." "$root$3/"
@@ -72,7 +78,8 @@ copy_server() {
   chmod -R a+rX "$root"
 }
 
-# start_cluster NAME [SETTING...]: a fresh UTF-8 cluster in $work/NAME that listens on a socket in $socket only.
+# start_cluster NAME [SETTING...]: starts a fresh UTF-8 cluster in $work/NAME that listens only on a
+# socket in $socket.
 start_cluster() {
   data=$work/$1
   shift
@@ -80,16 +87,18 @@ start_cluster() {
   rm -rf "$data"
   mkdir -m 700 "$data"
   chown "$server_user" "$data"
-  # Not below the checkout: a socket's path may have 107 bytes.
+  # Not below the checkout, because the path of a socket may have only 107 bytes.
   socket=$(mktemp -d /tmp/pg_simhash.XXXXXX)
   chown "$server_user" "$socket"
-  as_server initdb --no-sync -A trust -U postgres -E UTF8 --locale=C -D "$data" >"$work/initdb.log" 2>&1 || {
+  as_server initdb --no-sync -A trust -U postgres -E UTF8 --locale=C -D "$data" \
+    >"$work/initdb.log" 2>&1 || {
     cat "$work/initdb.log" >&2
     die "initdb failed"
   }
   {
-    printf "%s\n" "listen_addresses = ''" "unix_socket_directories = '$socket'" "unix_socket_permissions = 0700" \
-      "fsync = off" "log_destination = stderr" "logging_collector = off" "$@"
+    printf "%s\n" "listen_addresses = ''" "unix_socket_directories = '$socket'" \
+      "unix_socket_permissions = 0700" "fsync = off" "log_destination = stderr" \
+      "logging_collector = off" "$@"
   } | as_server tee -a "$data/postgresql.conf" >/dev/null
   if ! as_server pg_ctl -s -w -t 60 -D "$data" -l "$data/server.log" start; then
     tail -n 20 "$data/server.log" >&2
@@ -97,7 +106,7 @@ start_cluster() {
   fi
 }
 
-# stop_cluster: ends the cluster in $data, if one runs there, and removes its socket directory.
+# stop_cluster: stops the cluster in $data, if one runs there, and removes its socket directory.
 stop_cluster() {
   local directory=${socket:-}
   if [ -n "${data:-}" ] && [ -f "$data/postmaster.pid" ]; then
@@ -108,7 +117,7 @@ stop_cluster() {
   socket=
 }
 
-# stop_server DATA-DIRECTORY: by the pg_ctl beside the program that runs there.
+# stop_server DATA-DIRECTORY: stops it with the pg_ctl beside the program that runs there.
 stop_server() {
   local bindir
   bindir=$(sed -E 's|/postgres "-D".*||' "$1/postmaster.opts")

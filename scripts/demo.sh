@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The demo: a private server with real texts in it, near-duplicates found. The server stays, to try more with psql;
-# `demo.sh stop` ends it, and a second run starts anew.
+# The demo: a private server with real texts in it, whose near-duplicates are found step by step.
+# The server goes on running, to try more with psql. `demo.sh stop` ends it. A second run starts
+# afresh.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_workdir
@@ -31,15 +32,18 @@ cat <<TEXT
 
   $psql -h $socket -U postgres demo
 
--- Is this text there already? A verse from memory:
-SELECT hamming(fp, simhash128('And they said every one to his fellow, Come, let us cast lots, that we may know
-  for whose cause this evil is upon us. So they cast lots, and the lot fell upon Jonah')) AS distance, title
+-- Is this text there already? A verse quoted from memory:
+SELECT hamming(fp, simhash128('And they said every one to his fellow, Come, let us cast lots, that
+  we may know for whose cause this evil is upon us. So they cast lots, and the lot fell upon Jonah'
+  )) AS distance, title
 FROM doc ORDER BY 1 LIMIT 5;
 
 -- What a fingerprint is made of: the heaviest features of a text.
-SELECT f.* FROM doc, simhash_features(body) f WHERE title = '国家科学技术奖励条例(2024-05-26)' ORDER BY weight DESC LIMIT 10;
+SELECT f.* FROM doc, simhash_features(body) f
+WHERE title = '国家科学技术奖励条例(2024-05-26)' ORDER BY weight DESC LIMIT 10;
 
 -- Two-word shingles see the order of words, single words do not.
 SELECT hamming(simhash128('能力比学历重要性高'), simhash128('学历比能力重要性高')) AS words,
-       hamming(simhash128('能力比学历重要性高', '{"shingle": 2}'), simhash128('学历比能力重要性高', '{"shingle": 2}')) AS shingles;
+       hamming(simhash128('能力比学历重要性高', '{"shingle": 2}'),
+               simhash128('学历比能力重要性高', '{"shingle": 2}')) AS shingles;
 TEXT

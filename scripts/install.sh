@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs into the PostgreSQL that PG_CONFIG names, below DESTDIR if that is set; `install.sh uninstall` undoes it.
+# Installs into the PostgreSQL that PG_CONFIG names, below DESTDIR if that is set. `install.sh
+# uninstall` takes the files out again.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 pkglibdir=$("$PG_CONFIG" --pkglibdir)
@@ -7,20 +8,26 @@ sharedir=$("$PG_CONFIG" --sharedir)
 root=${DESTDIR:-}
 
 if [ "${1:-}" = uninstall ]; then
-  rm -f "$root$pkglibdir/pg_simhash.so" "$root$sharedir/extension/pg_simhash.control" "$root$sharedir"/extension/pg_simhash--*.sql
+  rm -f "$root$pkglibdir/pg_simhash.so" "$root$sharedir/extension/pg_simhash.control" \
+    "$root$sharedir"/extension/pg_simhash--*.sql
   exit 0
 fi
 
-# `make && sudo make install` must not need Rust for root, whose PATH is another; `make install` alone builds first.
+# `make install` alone builds first. `make && sudo make install` must not need Rust for root, whose
+# PATH may not have it.
 if ! library_is_current; then
   if command -v cargo >/dev/null 2>&1; then
     scripts/build.sh
   elif [ -f "$library" ]; then
-    say "Installing $library as it was built before: sources are newer, and cargo is not on the PATH of $(id -un)"
+    say "Installing $library as it was built before:" \
+      "sources are newer, and cargo is not on the PATH of $(id -un)"
   else
-    built=$({ find target -path 'target/pg[0-9]*/pg_simhash.so' 2>/dev/null || true; } | sed -E 's|target/pg([0-9]+)/.*|\1|' | sort -n | paste -sd' ')
-    die "Nothing is built yet for PostgreSQL $pg_major ($PG_CONFIG)${built:+, only for $built}, and cargo is not on the PATH of $(id -un).
-Run make first, as the user who has Rust, then sudo make install; both with the same PG_CONFIG=/path/to/pg_config, if there are several."
+    built=$({ find target -path 'target/pg[0-9]*/pg_simhash.so' 2>/dev/null || true; } |
+      sed -E 's|target/pg([0-9]+)/.*|\1|' | sort -n | paste -sd' ')
+    say "Nothing is built yet for PostgreSQL $pg_major ($PG_CONFIG)${built:+, only for $built}," \
+      "and cargo is not on the PATH of $(id -un)." >&2
+    die "Run make first, as the user who has Rust, then sudo make install;" \
+      "both with the same PG_CONFIG=/path/to/pg_config, if there are several."
   fi
 fi
 for dir in "$root$pkglibdir" "$root$sharedir/extension"; do
@@ -28,4 +35,5 @@ for dir in "$root$pkglibdir" "$root$sharedir/extension"; do
   [ -w "$dir" ] || die "no permission to write to $dir: sudo make install PG_CONFIG=$PG_CONFIG"
 done
 install_tree "$root" "$pkglibdir" "$sharedir"
-say "Installed into $root$pkglibdir and $root$sharedir/extension; in a database: CREATE EXTENSION pg_simhash;"
+say "Installed into $root$pkglibdir and $root$sharedir/extension;" \
+  "in a database: CREATE EXTENSION pg_simhash;"

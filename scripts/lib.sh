@@ -4,7 +4,8 @@
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$top"
-# With it, errors would carry backtraces, and expected output would depend on who runs the tests.
+# With RUST_BACKTRACE set, errors would carry backtraces, and expected outputs would depend on who
+# runs the tests.
 unset RUST_BACKTRACE
 
 say() { printf '%s\n' "$*"; }
@@ -27,23 +28,26 @@ quietly() {
   fi
 }
 
-# Rust may have been installed by rustup without a new login since.
+# rustup may have installed Rust without a new login since then.
 if ! command -v cargo >/dev/null 2>&1 && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
   PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
 fi
 # shellcheck disable=SC2034 # setup.sh compares it
 rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-# find_pg_config: the given one, else PATH's, else the newest below /usr/lib/postgresql; only one that has
-# both server and headers counts. Prints nothing when there is none.
+# find_pg_config: prints PG_CONFIG if that is set, else the pg_config on PATH, else the newest below
+# /usr/lib/postgresql. Only one with both server and headers counts. Prints nothing when there is
+# none.
 find_pg_config() {
-  local candidate
+  local candidate candidates
   if [ -n "${PG_CONFIG:-}" ]; then
     has_server_and_headers "$PG_CONFIG" && canonical_pg_config "$PG_CONFIG"
     return 0
   fi
-  local candidates
-  mapfile -t candidates < <(command -v pg_config; find /usr/lib/postgresql -path '*/bin/pg_config' 2>/dev/null | sort -rV)
+  mapfile -t candidates < <(
+    command -v pg_config
+    find /usr/lib/postgresql -path '*/bin/pg_config' 2>/dev/null | sort -rV
+  )
   for candidate in "${candidates[@]}"; do
     if has_server_and_headers "$candidate"; then
       canonical_pg_config "$candidate"
@@ -52,15 +56,18 @@ find_pg_config() {
   done
 }
 
-# version_of PG_CONFIG: the major version, 15, say; nothing if it is no such program.
+# version_of PG_CONFIG: the major version, such as 15; nothing if the program is no pg_config.
 version_of() { { "$1" --version 2>/dev/null || true; } | sed -nE 's/^PostgreSQL ([0-9]+).*/\1/p'; }
 
-# Stops when PG_CONFIG is given and names no pg_config.
+# check_pg_config: stops if PG_CONFIG is set and names no pg_config.
 check_pg_config() {
   local example=/usr/lib/postgresql/NN/bin/pg_config
   [ -n "${PG_CONFIG:-}" ] || return 0
-  command -v "$PG_CONFIG" >/dev/null 2>&1 || die "PG_CONFIG=$PG_CONFIG: there is no such program; it is to name a pg_config, such as $example"
-  [ -n "$(version_of "$PG_CONFIG")" ] || die "PG_CONFIG=$PG_CONFIG: not a pg_config program; those are called $example, for example"
+  command -v "$PG_CONFIG" >/dev/null 2>&1 ||
+    die "PG_CONFIG=$PG_CONFIG: there is no such program;" \
+      "it is to name a pg_config, such as $example"
+  [ -n "$(version_of "$PG_CONFIG")" ] ||
+    die "PG_CONFIG=$PG_CONFIG: not a pg_config program; those are called $example, for example"
 }
 
 has_server_and_headers() {
@@ -69,54 +76,64 @@ has_server_and_headers() {
   [ -x "$bindir/postgres" ] && [ -f "$("$1" --includedir-server)/postgres.h" ]
 }
 
-# One spelling for one installation, so that Cargo does not rebuild the bindings for another name of it.
+# One spelling for one installation, so that Cargo does not rebuild the bindings for another name of
+# it.
 canonical_pg_config() {
   local bindir
   bindir=$("$1" --bindir)
   if [ -x "$bindir/pg_config" ]; then say "$bindir/pg_config"; else say "$1"; fi
 }
 
-# use_postgresql: sets PG_CONFIG, pg_major (15, say), pg_feature (pg15), pg_build (pg15, or pg15-assert for a server with
-# assertions, whose library has Rust's as well) and library, or stops. build_features names what else of Cargo.toml's features
-# the library is compiled with.
+# use_postgresql: sets PG_CONFIG, pg_major (such as 15), pg_feature (pg15), pg_build (pg15, or
+# pg15-assert for a server with assertions, whose library has Rust's as well) and library, or stops.
+# build_features names further features of Cargo.toml that the library is compiled with.
 use_postgresql() {
-  local found
+  local found supported
   check_pg_config
   found=$(find_pg_config)
-  [ -n "$found" ] || die "${PG_CONFIG:+PG_CONFIG=$PG_CONFIG: }no PostgreSQL with server and headers found: install postgresql-NN and postgresql-server-dev-NN, or set PG_CONFIG"
+  [ -n "$found" ] ||
+    die "${PG_CONFIG:+PG_CONFIG=$PG_CONFIG: }no PostgreSQL with server and headers found:" \
+      "install postgresql-NN and postgresql-server-dev-NN, or set PG_CONFIG"
   PG_CONFIG=$found
   pg_major=$(version_of "$PG_CONFIG")
   pg_feature=pg$pg_major
-  grep -q "^$pg_feature = " Cargo.toml || die "PostgreSQL $pg_major ($PG_CONFIG) is not supported; these are: $(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml | paste -sd' ')"
+  supported=$(sed -n 's/^pg\([0-9]*\) = .*/\1/p' Cargo.toml | paste -sd' ')
+  grep -q "^$pg_feature = " Cargo.toml ||
+    die "PostgreSQL $pg_major ($PG_CONFIG) is not supported; these are: $supported"
   pg_build=$pg_feature
   case $("$PG_CONFIG" --configure) in *--enable-cassert*) pg_build=$pg_feature-assert ;; esac
   export PG_CONFIG pg_major pg_feature pg_build
   library=target/$pg_build${build_features:+-$build_features}/pg_simhash.so
 }
 
-# Whether the library is there and no source is newer.
+# library_is_current: whether the library is there and no source is newer.
 library_is_current() {
   [ -f "$library" ] && [ -z "$(find Cargo.toml Cargo.lock build.rs src crates sql \
-    -type d \( -name tests -o -name benches -o -name examples \) -prune -o -type f -newer "$library" -print -quit)" ]
+    -type d \( -name tests -o -name benches -o -name examples \) -prune \
+    -o -type f -newer "$library" -print -quit)" ]
 }
 
-# put_files MODE FROM TO [FROM TO]...: replaces files by rename, never written over: a running backend has the old library mapped.
-# When one cannot be written (a full disk), all stay as they were and nothing new is left behind.
+# put_files MODE FROM TO [FROM TO]...: replaces files by renaming. It never writes over a file,
+# because a running backend has the old library mapped. If a file cannot be written (a full disk),
+# all stay as they were and nothing new is left behind.
 put_files() (
   mode=$1 new=() pairs=("${@:2}")
   trap 'rm -f "${new[@]}"' EXIT
   for ((i = 0; i < ${#pairs[@]}; i += 2)); do
     new+=("${pairs[i + 1]}.new")
-    install -m "$mode" "${pairs[i]}" "${pairs[i + 1]}.new" || die "could not write ${pairs[i + 1]}: nothing was replaced"
+    install -m "$mode" "${pairs[i]}" "${pairs[i + 1]}.new" ||
+      die "could not write ${pairs[i + 1]}: nothing was replaced"
   done
   for file in "${new[@]}"; do mv -f "$file" "${file%.new}"; done
 )
 
-# install_tree ROOT PKGLIBDIR SHAREDIR: the three kinds of file an extension is made of.
+# install_tree ROOT PKGLIBDIR SHAREDIR: installs the library, the control file and the SQL scripts.
 install_tree() {
   local file texts=()
   install -d "$1$2" "$1$3/extension"
-  for file in pg_simhash.control sql/pg_simhash--*.sql; do texts+=("$file" "$1$3/extension/$(basename "$file")"); done
+  for file in pg_simhash.control sql/pg_simhash--*.sql; do
+    texts+=("$file" "$1$3/extension/$(basename "$file")")
+  done
   put_files 755 "$library" "$1$2/pg_simhash.so"
   put_files 644 "${texts[@]}"
 }

@@ -1,18 +1,32 @@
 #!/usr/bin/env bash
-# Formatting and lints, warnings denied; shell scripts as well where shellcheck is there; pages that hold what their results give.
+# Formatting and lints, with warnings denied. Shell scripts where shellcheck is there. Lines of at
+# most 100 characters. Which files use which, where links lead, and whether the pages of figures are
+# what the committed results give.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 for component in fmt clippy; do
-  cargo "$component" --version >/dev/null 2>&1 || quietly rustup.log rustup component add rustfmt clippy
+  cargo "$component" --version >/dev/null 2>&1 ||
+    quietly rustup.log rustup component add rustfmt clippy
 done
 unformatted=$(cargo fmt --all -- --check -l || true)
 [ -z "$unformatted" ] || die "cargo fmt would change:
 $unformatted"
-PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets --no-default-features --features "$pg_feature,lock-order" -- -D warnings
+PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets \
+  --no-default-features --features "$pg_feature,lock-order" -- -D warnings
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run
 fi
+# Characters, not bytes. Tables, and plans that a page shows, are as wide as they are.
+long=$(git ls-files '*.rs' '*.py' '*.sh' '*.sql' '*.pl' '*.pm' '*.spec' '*.md' '*.toml' Makefile |
+  LC_ALL=C.UTF-8 xargs grep -nHP '^(?!\||.*Remote SQL:).{101,}' || true)
+[ -z "$long" ] || die "Lines of more than 100 characters:
+$long"
 if command -v python3 >/dev/null 2>&1; then
-  python3 bench/pages.py check
+  python3 scripts/rooms.py
+  python3 -m doctest -o NORMALIZE_WHITESPACE report/measures.py
+  python3 -m report check
+  python3 scripts/links.py
+else
+  say "Rooms, links and pages of figures: not checked, for there is no python3"
 fi
 say "Formatting and lints: clean"

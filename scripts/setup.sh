@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Finds out what is missing to build (`setup.sh build`), also to test (`setup.sh test`) or
-# to test at length (`setup.sh soak`), and installs it on Debian and Ubuntu.
-# Changes nothing, and calls no package manager, when nothing is missing.
+# Finds out what is missing to build (`setup.sh build`), to test (`setup.sh test`) or to test at
+# length (`setup.sh soak`), and installs it on Debian and Ubuntu. If nothing is missing it changes
+# nothing and calls no package manager.
 . "$(dirname "$0")/lib.sh"
 goal=${1:-build}
 packages=()
@@ -16,13 +16,15 @@ need_compiler() {
 # bindgen loads libclang and reads the compiler's own headers beside it.
 need_libclang() {
   [ -n "${LIBCLANG_PATH:-}" ] && return
-  if any_file '/usr/lib*/llvm*/lib*/libclang*.so*' || any_file '/usr/lib*/libclang*.so*' || any_file '/usr/lib/*/libclang*.so*'; then
-    any_file '/usr/lib*/llvm*/lib*/clang/*/include/stddef.h' || any_file '/usr/lib*/clang/*/include/stddef.h' && return
+  if any_file '/usr/lib*/llvm*/lib*/libclang*.so*' || any_file '/usr/lib*/libclang*.so*' ||
+    any_file '/usr/lib/*/libclang*.so*'; then
+    any_file '/usr/lib*/llvm*/lib*/clang/*/include/stddef.h' ||
+      any_file '/usr/lib*/clang/*/include/stddef.h' && return
   fi
   packages+=(libclang-dev)
 }
 
-# The PostgreSQL that is there, or else the one the distribution ships.
+# need_postgresql: the PostgreSQL that is there, else the one that the distribution ships.
 need_postgresql() {
   [ -n "$(find_pg_config)" ] && return
   local version
@@ -32,13 +34,15 @@ need_postgresql() {
     packages+=("postgresql-$version" "postgresql-server-dev-$version")
     return
   fi
-  version=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | sort -V | tail -n 1 | grep -oE '/[0-9]+/' | tr -d / || true)
+  version=$(find /usr/lib/postgresql -path '*/bin/postgres' 2>/dev/null | sort -V | tail -n 1 |
+    grep -oE '/[0-9]+/' | tr -d / || true)
   if [ -n "$version" ]; then
     packages+=("postgresql-server-dev-$version")
     return
   fi
   refresh_package_lists
-  version=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
+  version=$(apt-cache depends postgresql 2>/dev/null |
+    sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
   packages+=("postgresql${version:+-$version}" "postgresql-server-dev-${version:-all}")
 }
 
@@ -48,7 +52,16 @@ need_test_tools() {
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3 python3-venv)
 }
 
-# Where there is no package of it the soak tests say that they skip it. The tools to build a PostgreSQL with.
+# need_python MODULES: Python with these. Where nothing can be installed, scripts say what they
+# skip.
+need_python() {
+  python3 -c "import $1" 2>/dev/null && return
+  command -v apt-get >/dev/null 2>&1 && find_root || return 0
+  packages+=(python3 python3-venv)
+}
+
+# need_soak_tools: tools to build a PostgreSQL with, and sqlsmith. If the system has no package of a
+# tool, the soak says what it skips.
 need_soak_tools() {
   command -v apt-get >/dev/null 2>&1 || return 0
   local tool
@@ -68,17 +81,20 @@ rust_is_new_enough() {
   [ -n "$version" ] && command -v cargo >/dev/null 2>&1 && version_ge "$version" "$rust_needed"
 }
 
-# The upstream version that apt would install; nothing when it has none.
-packaged_version() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9][0-9.]*\).*/\1/p'; }
+# packaged_version PACKAGE: the upstream version that apt would install; nothing if it has none.
+packaged_version() {
+  apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9][0-9.]*\).*/\1/p'
+}
 
-# Adds what brings Rust to the packages; stops when Rust is there but too old, or nothing brings a new enough one.
+# need_rust: adds the packages that bring Rust. Stops if Rust is there but too old, or if no package
+# brings a Rust that is new enough.
 need_rust() {
   rust_is_new_enough && return
   if [ -n "$(rust_version)" ]; then
-    if command -v rustup >/dev/null 2>&1; then
-      die "Rust $(rust_version) is too old, $rust_needed is needed: run rustup update stable"
-    fi
-    die "Rust $(rust_version) is too old, $rust_needed is needed: install a newer one from https://rustup.rs"
+    local old
+    old="Rust $(rust_version) is too old, $rust_needed is needed"
+    command -v rustup >/dev/null 2>&1 && die "$old: run rustup update stable"
+    die "$old: install a newer one from https://rustup.rs"
   fi
   command -v rustup >/dev/null 2>&1 && return
   refresh_package_lists
@@ -89,11 +105,13 @@ need_rust() {
   elif [ -n "$(packaged_version rustup)" ]; then
     packages+=(rustup)
   else
-    die "Rust $rust_needed or newer is needed and this system's packages have none: install it from https://rustup.rs"
+    die "Rust $rust_needed or newer is needed and this system's packages have none:" \
+      "install it from https://rustup.rs"
   fi
 }
 
-# find_root: sets as_root to what makes a command run as root without asking (a terminal may ask); fails when nothing does.
+# find_root: sets as_root to the prefix that runs a command as root. Without a terminal it must not
+# ask for a password. Fails if there is no such prefix.
 find_root() {
   as_root=()
   [ "$(id -u)" -eq 0 ] && return
@@ -111,7 +129,8 @@ refresh_package_lists() {
 
 install_packages() {
   [ ${#packages[@]} -eq 0 ] && return
-  command -v apt-get >/dev/null 2>&1 || die "missing here; install what your system calls: ${packages[*]}"
+  command -v apt-get >/dev/null 2>&1 ||
+    die "missing here; install what your system calls: ${packages[*]}"
   local install=(apt-get install -y --no-install-recommends "${packages[@]}")
   if ! find_root; then
     die "Missing system packages, and no way to become root here. As root run:
@@ -133,7 +152,11 @@ finish_rust() {
 need_compiler
 need_libclang
 need_postgresql
-case $goal in test | soak) need_test_tools ;; esac
+case $goal in
+  test | soak) need_test_tools ;;
+  lint) need_python json ;;
+  bench | evaluate) need_python ensurepip,venv ;;
+esac
 if [ "$goal" = soak ]; then need_soak_tools; fi
 need_rust
 install_packages

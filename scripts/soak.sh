@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests at full length, then the short ones and other people's tools on a server with
-# assertions; ends with "N passed, N failed, N skipped". SQLSMITH_QUERIES and SIMHASH_SEED may be
-# set.
+# The simulation and the cluster tests at full length, then all tests with a server and other
+# people's tools on a server with assertions. Ends with "N passed, N failed, N skipped".
+# SQLSMITH_QUERIES and SIMHASH_SEED may be set.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 passed=0 failed=0 skipped=0
@@ -28,9 +28,10 @@ status=0
 server=$(scripts/assert_server.sh) || status=$?
 if [ "$status" -eq 0 ]; then
   say "The tests, sqlsmith and PostgreSQL's own tests on a server with assertions"
-  step assertions env PG_CONFIG="$server" scripts/test.sh regress least isolation tap sqlsmith postgres
+  step assertions env PG_CONFIG="$server" \
+    scripts/test.sh regress least isolation tap sqlsmith postgres
 elif [ "$status" -eq 3 ]; then
-  say "assertions skipped: PostgreSQL's source is not to be had here"
+  say "assertions skipped: PostgreSQL's source is not available here"
   skipped=$((skipped + 1))
   step sqlsmith scripts/test.sh sqlsmith
 else

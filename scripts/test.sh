@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs the test suites, those of `make test` or those named (core, golden, simulation, build, regress, least, isolation, tap;
-# sqlsmith, postgres), and ends with "N passed, N failed".
-# Logs stay in target/logs; what the server tests leave behind, in target/ or the working directory named there.
+# Runs the test suites, those of `make test` or those named on the command line (tests/README.md
+# lists them), and ends with "N passed, N failed". ONLY=NAME runs one test of a suite with a server.
+# Logs stay in target/logs. What the server tests leave behind stays in target/ or in the working
+# directory that target/workdir names.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 . scripts/strangers.sh
-# What is shipped goes through the soak; everyday tests run a library that checks the order of its locks as well.
+# Everyday tests run a library that also checks the order of its locks. The soak runs the library
+# that is shipped.
 case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
 suites=${*:-core golden simulation build regress least isolation tap}
@@ -13,7 +15,7 @@ logs=$top/target/logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
 
-# report SUITE PASSED FAILED: one line, and the sums.
+# report SUITE PASSED FAILED: prints one line and adds to the sums.
 report() {
   printf '%-10s %5d passed, %d failed  (%d s)\n' "$1" "$2" "$3" $((SECONDS - started))
   passed=$((passed + $2)) failed=$((failed + $3))
@@ -25,12 +27,28 @@ sum() { { grep -oE "$1" "$2" || true; } | tr -cd '0-9\n' | awk '{n += $1} END {p
 # A suite that ends badly without naming a failed test counts as one failure.
 at_least_one_if() { if [ "$1" -ne 0 ] && [ "$2" -eq 0 ]; then say 1; else say "$2"; fi; }
 
+# report_lines SUITE STATUS LOG: for a log with a line "N passed, N failed".
+report_lines() {
+  local failures
+  failures=$(at_least_one_if "$2" "$(sum ', [0-9]+ failed$' "$3")")
+  report "$1" "$(sum '^[0-9]+ passed' "$3")" "$failures"
+}
+
 suite_core() {
   local log=$logs/core.log status=0 failures
-  cargo test --locked --no-fail-fast -p simhash-core -p simhash-evaluate -p simhash-oom >"$log" 2>&1 || status=$?
+  cargo test --locked --no-fail-fast -p simhash-core -p simhash-evaluate -p simhash-oom \
+    >"$log" 2>&1 || status=$?
   failures=$(at_least_one_if $status "$(sum '[0-9]+ failed;' "$log")")
-  if [ $status -ne 0 ]; then grep -E '^(error|test .*FAILED|failures:|    [a-z_:]+$)|panicked at' "$log" | head -n 40 || tail -n 20 "$log"; fi
+  if [ $status -ne 0 ]; then
+    grep -E '^(error|test .*FAILED|failures:|    [a-z_:]+$)|panicked at' "$log" | head -n 40 ||
+      tail -n 20 "$log"
+  fi
   report core "$(sum '[0-9]+ passed;' "$log")" "$failures"
+}
+
+# install_xxhash: a virtual environment below target/ with the Python package xxhash.
+install_xxhash() {
+  python3 -m venv target/venv && target/venv/bin/python -m pip install --quiet 'xxhash>=3,<5'
 }
 
 # The golden vectors against a second implementation, in Python with the xxhash package.
@@ -38,49 +56,52 @@ suite_golden() {
   local log=$logs/golden.log status=0 python=python3
   if ! "$python" -c 'import xxhash' 2>/dev/null; then
     python=target/venv/bin/python
-    if ! "$python" -c 'import xxhash' 2>/dev/null; then
-      if ! { python3 -m venv target/venv && "$python" -m pip install --quiet 'xxhash>=3,<5'; } >"$log" 2>&1; then
-        tail -n 3 "$log"
-        say "golden: the Python package xxhash could not be installed, so the golden vectors are not cross-checked"
-        report golden 0 1
-        return
-      fi
+    if ! "$python" -c 'import xxhash' 2>/dev/null && ! install_xxhash >"$log" 2>&1; then
+      tail -n 3 "$log"
+      say "golden: the Python package xxhash could not be installed," \
+        "so the golden vectors are not cross-checked"
+      report golden 0 1
+      return
     fi
   fi
   "$python" crates/simhash-core/tests/golden.py >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then tail -n 20 "$log"; fi
-  report golden "$(sum '[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum '[0-9]+ failed' "$log")")"
+  report_lines golden $status "$log"
 }
 
-# Schedules of the index's protocol, and every fault made on purpose. A soak begins at another seed each time.
+# Schedules of the index's protocol, and every fault made on purpose. A soak begins at another seed
+# each time.
 suite_simulation() {
   local log=$logs/simulation.log status=0 schedules=40000 seed=1
   case ${PG_TEST_EXTRA:-} in *soak*) schedules=5000000 seed=$(date +%s) ;; esac
-  cargo run --quiet --release --locked -p simhash-simulate -- test "${SCHEDULES:-$schedules}" "${SIMHASH_SEED:-$seed}" 2>"$log.stderr" |
+  cargo run --quiet --release --locked -p simhash-simulate -- \
+    test "${SCHEDULES:-$schedules}" "${SIMHASH_SEED:-$seed}" 2>"$log.stderr" |
     tee "$log" | { grep -E '^[0-9]+ (of [0-9]+ )?schedules' || true; } || status=$?
   if [ $status -ne 0 ]; then
     grep -vE '^(ok|[0-9]+ )' "$log" | tail -n 100
     grep -E '^error' -A 9 "$log.stderr" || true
   fi
-  report simulation "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
+  report_lines simulation $status "$log"
 }
 
-# What make, make install and their messages do, without Rust and without room on the disk.
+# What make and make install do and say, also without Rust or without room on the disk.
 suite_build() {
   local log=$logs/build.log status=0
   env -u build_features bash tests/build.sh >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then grep -vE '^ok ' "$log" | tail -n 40; fi
-  report build "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
+  report_lines build $status "$log"
 }
 
-# regression SUITE DIRECTORY PROGRAM INPUT-PATTERN ARGUMENT...: pg_regress or its sibling over tests/DIRECTORY.
+# regression SUITE DIRECTORY PROGRAM INPUT-PATTERN ARGUMENT...: pg_regress or its sibling over
+# tests/DIRECTORY.
 regression() {
-  local suite=$1 directory=$run/tests/$2 program=$3 pattern=$4 log=$logs/$1.log status=0 names total bad out=$run/$1
+  local suite=$1 directory=$run/tests/$2 program=$3 pattern=$4 log=$logs/$1.log out=$run/$1
+  local status=0 names total bad
   shift 4
   [ -d "$directory" ] || return 0
-  names=$(find "$directory" -path "*/$pattern" | sort | sed -E 's|.*/||; s|\.[a-z]+$||')
+  names=${ONLY:-$(find "$directory" -path "*/$pattern" | sort | sed -E 's|.*/||; s|\.[a-z]+$||')}
   [ -n "$names" ] || return 0
-  # shellcheck disable=SC2086 # one word a test
+  # shellcheck disable=SC2086 # one word for each test
   as_server "$pgxs_test/$program" --inputdir="$directory" --outputdir="$out" --bindir="$bindir" \
     --host="$socket" --encoding=UTF8 "$@" $names >"$log" 2>&1 || status=$?
   total=$(sum 'All [0-9]+ tests' "$log")
@@ -99,46 +120,51 @@ regression() {
 as_superuser=(--user=postgres --load-extension=pg_simhash)
 suite_regress() { regression regress regress regress/pg_regress 'sql/*.sql' "${as_superuser[@]}"; }
 
-# The regression tests once more, by a role that owns nothing of the extension, which lives in a schema of its own; but for
-# those with a line `-- superuser only: why`.
+# The regression tests once more, as a role that owns nothing of the extension. The extension is in
+# a schema of its own. Tests with a line `-- superuser only: why` are left out.
 suite_least() {
   cp -R "$run/tests/regress" "$run/tests/least"
   { grep -lZ '^-- superuser only: ' "$run"/tests/least/sql/*.sql || true; } | xargs -0r rm
-  if ! as_server psql -X -q -v ON_ERROR_STOP=1 -h "$socket" -U postgres -d postgres -f "$run/tests/least.sql" >"$logs/least.log" 2>&1; then
+  if ! as_server psql -X -q -v ON_ERROR_STOP=1 -h "$socket" -U postgres -d postgres \
+    -f "$run/tests/least.sql" >"$logs/least.log" 2>&1; then
     tail -n 20 "$logs/least.log"
     report least 0 1
     return
   fi
-  regression least least regress/pg_regress 'sql/*.sql' --user=regress_simhash_least --use-existing --dbname=least
+  regression least least regress/pg_regress 'sql/*.sql' --user=regress_simhash_least \
+    --use-existing --dbname=least
 }
 
 suite_isolation() {
   if [ "$pg_major" -eq 13 ] && [ ! -x "$pgxs_test/isolation/pg_isolation_regress" ]; then
-    say "isolation: not run, for PostgreSQL 13 does not install its isolation tester"
+    say "isolation: not run, because PostgreSQL 13 does not install its isolation tester"
     return
   fi
-  regression isolation isolation isolation/pg_isolation_regress 'specs/*.spec' "${as_superuser[@]}"
+  regression isolation isolation isolation/pg_isolation_regress 'specs/*.spec' \
+    "${as_superuser[@]}"
 }
 
 suite_tap() {
   local log=$logs/tap.log status=0
   local tests=("$run"/tests/tap/*.pl)
-  # To repeat the failure of one.
   if [ -n "${ONLY:-}" ]; then tests=("$run/tests/tap/$ONLY.pl"); fi
-  as_server env PG_REGRESS="$pgxs_test/regress/pg_regress" PG_TEST_EXTRA="${PG_TEST_EXTRA:-}" TESTDIR="$run" \
-    TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" PERL_TEST_HARNESS_DUMP_TAP="$run/tap" \
+  as_server env PG_REGRESS="$pgxs_test/regress/pg_regress" PG_TEST_EXTRA="${PG_TEST_EXTRA:-}" \
+    TESTDIR="$run" TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" \
+    PERL_TEST_HARNESS_DUMP_TAP="$run/tap" \
     perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "${tests[@]}" >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then grep -vE '\.\. ok *$|^ok|^# ?$' "$log" | tail -n 60; fi
-  report tap "$(sum '^[0-9]+ passed' "$log")" "$(at_least_one_if $status "$(sum ', [0-9]+ failed$' "$log")")"
+  report_lines tap $status "$log"
 }
 
 prepare_server() {
   pgxs_test=$(dirname "$("$PG_CONFIG" --pgxs)")/../test
-  [ -x "$pgxs_test/regress/pg_regress" ] || die "pg_regress is not in $pgxs_test: install PostgreSQL's server development files"
+  [ -x "$pgxs_test/regress/pg_regress" ] ||
+    die "pg_regress is not in $pgxs_test: install PostgreSQL's server development files"
   scripts/build.sh
   use_workdir
   stage_server test
-  # A copy, so that the server's user can read the tests and the pages they run, and write results wherever the checkout is.
+  # A copy, so that the server's user can read the tests and the pages they run, and can write
+  # results, wherever the checkout is.
   run=$work/test
   rm -rf "$run"
   mkdir -p "$run"
@@ -149,7 +175,7 @@ prepare_server() {
   chown "$server_user" "$run"
 }
 
-# What an interrupted test left running ends as well.
+# Also ends the servers that an interrupted test left running.
 stop_everything() {
   stop_cluster
   local pidfile

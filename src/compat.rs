@@ -33,7 +33,7 @@ pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
     }
 }
 
-/// Whether a role owns a relation; a superuser owns all.
+/// Whether a role owns a relation. A superuser owns all.
 ///
 /// # Safety
 /// In a transaction: a catalogue look-up.
@@ -47,8 +47,8 @@ pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     }
 }
 
-/// From 17 on, lets names be looked up in PostgreSQL's own schemas only, until the level of
-/// settings ends.
+/// From 17 on, names are looked up in PostgreSQL's own schemas only, until the level of settings
+/// ends.
 ///
 /// # Safety
 /// `NewGUCNestLevel` was called, and its level is ended later.
@@ -60,9 +60,8 @@ pub unsafe fn restrict_search_path() {
     }
 }
 
-/// Sleeps as the cost-based vacuum delay asks; handles interrupts.
+/// Sleeps as the cost-based vacuum delay asks; handles interrupts. No page may be locked.
 pub fn vacuum_delay_point() {
-    crate::storage::order::expect_none("a delay");
     // SAFETY: no lock is held (the callers' promise).
     unsafe {
         #[cfg(feature = "pg18")]
@@ -82,7 +81,8 @@ const SEGMENT: u64 = 1 << 30;
 pub unsafe fn seek_temporary_file(file: *mut pg_sys::BufFile, at: u64) -> bool {
     // SAFETY: as this function's.
     unsafe {
-        pg_sys::BufFileSeek(file, (at / SEGMENT) as i32, (at % SEGMENT) as pg_sys::off_t, SEEK_SET) == 0
+        pg_sys::BufFileSeek(file, (at / SEGMENT) as i32, (at % SEGMENT) as pg_sys::off_t, SEEK_SET)
+            == 0
     }
 }
 
@@ -94,7 +94,11 @@ const NO_SUBTRANSACTION: pg_sys::SubTransactionId = 0;
 ///
 /// # Safety
 /// `rel` is an open relation; `buffer` is or was one of its buffers.
-pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: pg_sys::Buffer) -> bool {
+pub unsafe fn read_recent_buffer(
+    rel: pg_sys::Relation,
+    block: u32,
+    buffer: pg_sys::Buffer,
+) -> bool {
     #[cfg(feature = "pg13")]
     {
         let _ = (rel, block, buffer);
@@ -126,7 +130,10 @@ fn file_set(set: *mut pg_sys::SharedFileSet) -> *mut FileSet {
 ///
 /// # Safety
 /// This process is attached to the set.
-pub unsafe fn create_shared_file(set: *mut pg_sys::SharedFileSet, name: &CStr) -> *mut pg_sys::BufFile {
+pub unsafe fn create_shared_file(
+    set: *mut pg_sys::SharedFileSet,
+    name: &CStr,
+) -> *mut pg_sys::BufFile {
     // SAFETY: as this function's.
     unsafe {
         #[cfg(any(feature = "pg13", feature = "pg14"))]
@@ -140,7 +147,10 @@ pub unsafe fn create_shared_file(set: *mut pg_sys::SharedFileSet, name: &CStr) -
 ///
 /// # Safety
 /// This process is attached to the set.
-pub unsafe fn open_shared_file(set: *mut pg_sys::SharedFileSet, name: &CStr) -> *mut pg_sys::BufFile {
+pub unsafe fn open_shared_file(
+    set: *mut pg_sys::SharedFileSet,
+    name: &CStr,
+) -> *mut pg_sys::BufFile {
     // SAFETY: as this function's. The mode is O_RDONLY.
     unsafe {
         #[cfg(feature = "pg13")]
@@ -166,14 +176,15 @@ pub unsafe fn index_build_workers(
         // From 17 the access method says that it can, and PostgreSQL asks.
         #[cfg(not(any(feature = "pg17", feature = "pg18")))]
         {
-            (*info).ii_ParallelWorkers = pg_sys::plan_create_index_workers((*heap).rd_id, (*index).rd_id);
+            (*info).ii_ParallelWorkers =
+                pg_sys::plan_create_index_workers((*heap).rd_id, (*index).rd_id);
         }
         let _ = (heap, index);
         (*info).ii_ParallelWorkers
     }
 }
 
-/// What backend number `entry`, from 1, reports of itself; null if there is none.
+/// What backend number `entry` reports of itself; null if there is none. Numbers begin at 1.
 pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
     // SAFETY: reads this backend's copy of the status entries; checks the number.
     unsafe {
@@ -185,7 +196,7 @@ pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
     }
 }
 
-/// Begins a scan of an index with so many conditions and no order.
+/// Begins a scan of an index with that number of conditions and no order.
 ///
 /// # Safety
 /// The table and its index are open, the snapshot is registered.
@@ -198,18 +209,29 @@ pub unsafe fn begin_index_scan(
     // SAFETY: as this function's.
     unsafe {
         #[cfg(feature = "pg18")]
-        return pg_sys::index_beginscan(table, index, snapshot, std::ptr::null_mut(), conditions, 0);
+        return pg_sys::index_beginscan(
+            table,
+            index,
+            snapshot,
+            std::ptr::null_mut(),
+            conditions,
+            0,
+        );
         #[cfg(not(feature = "pg18"))]
         pg_sys::index_beginscan(table, index, snapshot, conditions, 0)
     }
 }
 
-/// Raises "snapshot too old" if rows that the snapshot sees may have left the page: to 16 that is what
-/// `old_snapshot_threshold` allows.
+/// Raises "snapshot too old" if rows that the snapshot sees may have left the page. Up to 16,
+/// `old_snapshot_threshold` allows that.
 ///
 /// # Safety
 /// The snapshot is null or valid, `rel` is an open relation, `page` one of its pages, locked.
-pub unsafe fn expect_recent_snapshot(snapshot: pg_sys::Snapshot, rel: pg_sys::Relation, page: *const u8) {
+pub unsafe fn expect_recent_snapshot(
+    snapshot: pg_sys::Snapshot,
+    rel: pg_sys::Relation,
+    page: *const u8,
+) {
     #[cfg(not(any(feature = "pg17", feature = "pg18")))]
     // SAFETY: as this function's.
     unsafe {
@@ -237,7 +259,7 @@ pub unsafe fn count_search(desc: pg_sys::IndexScanDesc) {
     let _ = desc;
 }
 
-/// Makes a path one of the last that the planner takes: from 18 on costs do not do that alone.
+/// Makes a path one of the last that the planner takes. From 18 on, costs alone do not do that.
 ///
 /// # Safety
 /// `path` is the planner's, and its costs are being estimated.

@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 use std::ffi::CStr;
+use std::str::Utf8Error;
 
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{PgLogLevel, PgSqlErrorCode, function_name, pg_sys};
+use pgrx::{PgLogLevel, PgSqlErrorCode, function_name};
 
-use crate::memory;
-use crate::types::text::{encoding_is, server_to_utf8};
+use crate::{encoding, memory};
 
-/// Raises an ERROR. The message quotes the value that was wrong; an empty hint is left out.
+/// Raises an ERROR. The message quotes the value that was wrong. An empty hint is left out.
 pub fn raise(code: PgSqlErrorCode, message: String, hint: &str) -> ! {
     report(PgLogLevel::ERROR, code, &message, hint);
     unreachable!("report(ERROR) does not return")
 }
 
-/// Makes room for so many values more; raises 53200 where there is no memory.
+/// Makes room for `more` values. Raises 53200 where there is no memory.
 pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
     if values.capacity() - values.len() < more && values.try_reserve(more).is_err() {
         raise_no_memory((values.len() + more).saturating_mul(size_of::<T>()), "");
@@ -25,7 +25,7 @@ pub fn reserve<T>(values: &mut Vec<T>, more: usize) {
 /// Raises 53200.
 pub fn raise_no_memory(bytes: usize, hint: &str) -> ! {
     let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
-    raise(code, format!("out of memory: {bytes} bytes at once are not to be had"), hint)
+    raise(code, format!("out of memory: a request for {bytes} bytes failed"), hint)
 }
 
 /// Gives a WARNING.
@@ -43,15 +43,17 @@ fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
     }
 }
 
-/// A message that quotes a long value, without the value's middle: what is said of it stands at the end.
+/// A message without the middle of a long value that it quotes. What it says of the value stands at
+/// its end.
 fn clipped(message: &str) -> Cow<'_, str> {
     const LONGEST: usize = 2000;
     const END: usize = 400;
     if message.len() <= LONGEST {
         return Cow::Borrowed(message);
     }
-    let boundary =
-        |from: usize| (from..message.len()).find(|&at| message.is_char_boundary(at)).unwrap_or(message.len());
+    let boundary = |from: usize| {
+        (from..message.len()).find(|&at| message.is_char_boundary(at)).unwrap_or(message.len())
+    };
     let (start, end) = (boundary(LONGEST - END), boundary(message.len() - END));
     Cow::Owned(format!("{} [... {} bytes ...] {}", &message[..start], end - start, &message[end..]))
 }
@@ -65,15 +67,25 @@ pub fn raise_invalid_text(type_name: &str, value: &str, hint: &str) -> ! {
     )
 }
 
+/// Raises "invalid byte sequence for encoding ..." (22021), as PostgreSQL does.
+pub fn raise_not_utf8(error: Utf8Error) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_CHARACTER_NOT_IN_REPERTOIRE,
+        format!("invalid byte sequence for encoding \"UTF8\" at byte {}", error.valid_up_to()),
+        "",
+    )
+}
+
 /// A name or value from PostgreSQL, in the database's encoding, for a message.
 pub fn shown(text: &CStr) -> Cow<'_, str> {
     memory::prepare();
-    if encoding_is(pg_sys::pg_enc::PG_UTF8) || encoding_is(pg_sys::pg_enc::PG_SQL_ASCII) {
-        // The check of the whole at once is many times as fast as one that looks for what is wrong.
+    if encoding::converts_nothing() {
+        // One check of the whole is much faster than a check that also replaces what is wrong.
         return text.to_str().map_or_else(|_| text.to_string_lossy(), Cow::Borrowed);
     }
     // SAFETY: what is converted outlives the message that quotes it.
-    Cow::Borrowed(unsafe { server_to_utf8(text.to_bytes()) })
+    let converted = unsafe { encoding::from_server(text.to_bytes()) };
+    Cow::Borrowed(converted.unwrap_or_else(|error| raise_not_utf8(error)))
 }
 
 /// A number as PostgreSQL writes it.
@@ -86,10 +98,11 @@ pub fn shown_number(number: f32) -> String {
     }
 }
 
-/// pgrx hands a message over in UTF-8, but PostgreSQL takes it to be in the database's encoding, and fails to send what is
-/// not: so in a database of another one, characters beyond ASCII are written as in E'...' strings.
+/// A message that PostgreSQL can send. pgrx hands messages over in UTF-8, and PostgreSQL takes them
+/// to be in the database's encoding. So in a database of another encoding, characters beyond ASCII
+/// are written as in E'...' strings.
 fn sendable(text: &str) -> String {
-    if text.is_ascii() || encoding_is(pg_sys::pg_enc::PG_UTF8) || encoding_is(pg_sys::pg_enc::PG_SQL_ASCII) {
+    if text.is_ascii() || encoding::converts_nothing() {
         return text.to_owned();
     }
     text.chars()

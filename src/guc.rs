@@ -20,7 +20,8 @@ pub fn define() {
     GucRegistry::define_int_guc(
         c"simhash.work_mem",
         c"Memory for one deduplication or one training of a model.",
-        c"dedup_texts and simhash_clusters stop with an error that says what to do; simhash_train writes to temporary files.",
+        c"dedup_texts and simhash_clusters stop with an error that says what to do; \
+          simhash_train writes to temporary files.",
         &WORK_MEM,
         16 << 10,
         i32::MAX,

@@ -1,30 +1,48 @@
 //! pg_simhash: near-duplicate rows found by PostgreSQL itself.
 //!
-//! This crate is the shell: SQL types, functions, the planner's part and the index access method.
-//! The algorithms are in `simhash-core`, which knows no PostgreSQL. The SQL catalogue is written by
-//! hand in `sql/`; functions here are exported under the C symbols it names (`<name>_wrapper`).
+//! This crate is the shell between PostgreSQL and two crates that know none: `simhash-core` makes
+//! and compares fingerprints, `simhash-index` keeps them in pages. The SQL catalogue is written by
+//! hand in `sql/`. It names functions by their C symbols (`<name>_wrapper`).
+//!
+//! The modules are rooms, one above the other. A room uses those below it, the lowest first:
+//!
+//! - [`memory`]: what happens when memory is refused. [`guc`]: settings. [`encoding`]: the
+//!   database's. [`error`]: errors and warnings. [`compat`]: PostgreSQL's major versions.
+//! - [`call`]: what a call from SQL keeps. [`catalog`]: what the catalogues say.
+//! - [`types`]: the SQL types, decoded and encoded. [`query`]: rows of a query given as text.
+//! - [`storage`]: the index's pages. [`models`]: trained models.
+//! - [`planner`]: which clauses an index can answer, and for how many rows.
+//! - [`am`]: the access method. [`bulk`]: a whole table at once. [`trigger`]: duplicates on insert.
+//! - [`functions`]: what SQL calls, in terms of all these.
+
+#![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]
 
 mod am;
+mod bulk;
+mod call;
+mod catalog;
 mod compat;
-mod dedup;
+mod encoding;
 mod error;
 mod functions;
 mod guc;
 mod memory;
 mod models;
 mod planner;
+mod query;
 mod storage;
+mod trigger;
 mod types;
 
 ::pgrx::pg_module_magic!(name, version);
 
-/// Runs when a process loads the library: the postmaster with shared_preload_libraries, else a backend
-/// at its first use of anything here.
+/// Runs when a process loads the library: the postmaster with shared_preload_libraries, else a
+/// backend at its first use of anything here.
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     memory::install();
     guc::define();
-    am::register_options();
+    am::options::register();
     planner::rewrite::install();
     // SAFETY: reads a flag of the process.
     if unsafe { ::pgrx::pg_sys::process_shared_preload_libraries_in_progress } {

@@ -1,8 +1,9 @@
 //! What happens when memory is refused: an ERROR 53200, and the session goes on.
 //!
-//! An allocation in Rust, of whichever crate, that fails calls [`allocation_failed`], which unwinds to pgrx's guard; one
-//! in PostgreSQL raises PostgreSQL's own error. Either error must itself be made, copied and sent, which takes memory
-//! when there is none: for that a reserve is held, and let go when an error begins.
+//! When an allocation fails in Rust, in whichever crate, [`allocation_failed`] is called and
+//! unwinds to pgrx's guard. When one fails in PostgreSQL, PostgreSQL raises its own error. To make,
+//! copy and send either error takes memory, and there is none. So a reserve is held, and it is
+//! freed when an error begins.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
@@ -13,15 +14,15 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgSqlErrorCode, function_name, pg_sys};
 
-/// Enough for the largest block that a memory context begins when it cannot have a larger one (1 MB), in the context
-/// that the error is copied to and in the one that it is reported from, and for what Rust needs beside. It is never
-/// written to, so it takes addresses and no pages.
+/// Where memory is short, a memory context still begins blocks of up to 1 MB. The reserve is enough
+/// for one in the context that the error is copied to, one in the context that it is reported from,
+/// and what Rust needs beside them. It is never written to, so it takes addresses and no pages.
 const RESERVE: Layout = match Layout::from_size_align(4 << 20, 16) {
     Ok(layout) => layout,
     Err(_) => panic!("a valid layout"),
 };
 
-/// Null while it is let go.
+/// Null once the reserve was freed.
 static HELD: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 thread_local! {
@@ -31,8 +32,8 @@ thread_local! {
 /// Must be called once, from `_PG_init`.
 pub fn install() {
     simhash_oom::set_hook(allocation_failed);
-    // pgrx's panic hook notes the place and, with RUST_BACKTRACE=1, the stack, which allocates and takes locks. Errors
-    // that know their place need neither.
+    // pgrx's panic hook notes the place and, with RUST_BACKTRACE=1, the stack, which allocates and
+    // takes locks. Errors that know their place need neither.
     let pgrx_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if info.payload().is::<&str>() || info.payload().is::<String>() {
@@ -49,16 +50,17 @@ pub fn install() {
     take();
 }
 
-/// Makes sure of the reserve, or raises 53200. Called wherever PostgreSQL enters the library with a user's data.
+/// Makes sure of the reserve, or raises 53200. Called wherever PostgreSQL enters the library with a
+/// user's data.
 #[inline]
 pub fn prepare() {
     if HELD.load(Ordering::Relaxed).is_null() {
-        prepare_anew();
+        prepare_again();
     }
 }
 
 #[cold]
-fn prepare_anew() {
+fn prepare_again() {
     listen();
     if !take() {
         raise(RESERVE.size());
@@ -81,10 +83,11 @@ fn release() {
     }
 }
 
-/// Raises 53200 for a request of so many bytes.
+/// Raises 53200 for a request of `bytes` bytes.
 fn raise(bytes: usize) -> ! {
     RAISING.set(true);
-    let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory", function_name!());
+    let report =
+        ErrorReport::new(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory", function_name!());
     let payload = Box::new(report.set_detail(format!("Failed on request of size {bytes}.")));
     RAISING.set(false);
     std::panic::resume_unwind(payload)
@@ -93,24 +96,31 @@ fn raise(bytes: usize) -> ! {
 /// The standard library's hook for an allocation that fails. Returning ends the process.
 fn allocation_failed(layout: Layout) {
     release();
-    // A second failure on the way out, of the error itself or in a destructor, which must not unwind, has no remedy.
+    // A second failure on the way out, of the error itself or in a destructor, which must not
+    // unwind, has no remedy.
     if !RAISING.get() && !std::thread::panicking() {
         raise(layout.size());
     }
 }
 
-// pgrx leaves it out; called from a callback of errfinish, where nothing may be caught or raised.
+// pgrx does not bind it. It is called from a callback of errfinish, where nothing may be caught or
+// raised.
 unsafe extern "C-unwind" {
     fn geterrcode() -> c_int;
 }
 
-static mut LISTENER: pg_sys::ErrorContextCallback =
-    pg_sys::ErrorContextCallback { previous: null_mut(), callback: Some(error_begins), arg: null_mut() };
+static mut LISTENER: pg_sys::ErrorContextCallback = pg_sys::ErrorContextCallback {
+    previous: null_mut(),
+    callback: Some(error_begins),
+    arg: null_mut(),
+};
 
-/// Puts [`LISTENER`] at the bottom of PostgreSQL's stack of error context callbacks, if it is not there: what is above pops
-/// down to it, and only a return to the main loop or to a stack saved before empties the stack of it.
+/// Puts [`LISTENER`] at the bottom of PostgreSQL's stack of error context callbacks, if it is not
+/// there. What is above it pops down to it. It leaves the stack only when PostgreSQL returns to the
+/// main loop, or to a stack that was saved before.
 fn listen() {
-    // SAFETY: called where the stack is PostgreSQL's present one, all of whose members are alive; the listener is static.
+    // SAFETY: called where the stack is PostgreSQL's present one, all of whose members are alive;
+    // the listener is static.
     unsafe {
         let listener = &raw mut LISTENER;
         let mut last = &raw mut pg_sys::error_context_stack;
@@ -124,8 +134,9 @@ fn listen() {
     }
 }
 
-/// Runs in errfinish, before the error is thrown: pgrx copies it next, in whatever memory there is, and an error while it does
-/// that is thrown to the same place, until PostgreSQL's stack of errors overflows, which is a PANIC.
+/// Runs in errfinish, before the error is thrown. Next, pgrx copies the error, in whatever memory
+/// there is. An error while it copies is thrown to the same place, and so on until PostgreSQL's
+/// stack of errors overflows, which is a PANIC.
 unsafe extern "C-unwind" fn error_begins(_argument: *mut c_void) {
     const SUCCESS: c_int = 0;
     const WARNING: c_int = 1 << 6;
@@ -137,7 +148,10 @@ unsafe extern "C-unwind" fn error_begins(_argument: *mut c_void) {
     }
 }
 
-unsafe extern "C-unwind" fn transaction_ended(_event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+unsafe extern "C-unwind" fn transaction_ended(
+    _event: pg_sys::XactEvent::Type,
+    _argument: *mut c_void,
+) {
     listen();
     take();
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What `make` and `make install` do, in a copy of the checkout where cargo is a stand-in that compiles nothing. Ends with "N passed, N failed".
+# What `make` and `make install` do, in a copy of the checkout where a stand-in for cargo compiles
+# nothing. Ends with "N passed, N failed".
 # usage: tests/build.sh [CHECKOUT]; PG_CONFIG as for make.
 . "$(dirname "$0")/../scripts/lib.sh"
 cd "${1:-$top}"
@@ -28,20 +29,24 @@ says() { grep -qE -- "$1" "$tmp/output"; }
 ended_well() { [ "$status" -eq 0 ]; }
 is_silent() { [ ! -s "$tmp/output" ]; }
 
-# run COMMAND...: as somebody who has no cargo on PATH or in his home; status and output are kept.
+# run COMMAND...: runs it with $path for PATH and an empty home directory, and keeps status and
+# output.
 run() {
   status=0
   env HOME="$tmp/home" PATH="$path" "$@" >"$tmp/output" 2>&1 || status=$?
 }
 
-# Every program but those of Rust.
+# $tmp/programs has every program except those of Rust.
 mkdir -p "$tmp/programs" "$tmp/with_cargo" "$tmp/home"
 for directory in /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do
   for program in "$directory"/*; do
-    case ${program##*/} in cargo* | rust* | pg_config) ;; *) [ ! -x "$program" ] || ln -sf "$program" "$tmp/programs/" ;; esac
+    case ${program##*/} in
+      cargo* | rust* | pg_config) ;;
+      *) [ ! -x "$program" ] || ln -sf "$program" "$tmp/programs/" ;;
+    esac
   done
 done
-# A stand-in for cargo that writes what it would compile, and for the compiler it asks for.
+# Stand-ins for cargo, which writes random bytes in place of a library, and for rustc.
 cat >"$tmp/with_cargo/cargo" <<'END'
 #!/bin/sh
 mkdir -p "${CARGO_TARGET_DIR:-target}/release"
@@ -53,7 +58,8 @@ without_cargo=$tmp/programs
 with_cargo=$tmp/with_cargo:$tmp/programs
 
 mkdir "$tmp/checkout"
-cp -R Makefile Cargo.toml Cargo.lock build.rs pg_simhash.control src sql scripts crates "$tmp/checkout/"
+cp -R Makefile Cargo.toml Cargo.lock build.rs pg_simhash.control src sql scripts crates \
+  "$tmp/checkout/"
 cd "$tmp/checkout"
 library=target/pg$pg_major/pg_simhash.so
 to=$tmp/root
@@ -66,23 +72,28 @@ path=$with_cargo
 for target in "" build install; do
   # shellcheck disable=SC2086 # no word for none
   run make $target PG_CONFIG=/nonexistent DESTDIR="$to"
-  check "make${target:+ $target} PG_CONFIG=/nonexistent fails" not ended_well
-  check "make${target:+ $target} PG_CONFIG=/nonexistent says why" says '^PG_CONFIG=/nonexistent: there is no such program'
+  name="make${target:+ $target}"
+  check "$name PG_CONFIG=/nonexistent fails" not ended_well
+  check "$name PG_CONFIG=/nonexistent says why" \
+    says '^PG_CONFIG=/nonexistent: there is no such program'
   # shellcheck disable=SC2086
   run make $target PG_CONFIG=/bin/true DESTDIR="$to"
-  check "make${target:+ $target} with something else as PG_CONFIG fails" not ended_well
-  check "make${target:+ $target} with something else as PG_CONFIG says why" says '^PG_CONFIG=/bin/true: not a pg_config'
+  check "$name with something else as PG_CONFIG fails" not ended_well
+  check "$name with something else as PG_CONFIG says why" \
+    says '^PG_CONFIG=/bin/true: not a pg_config'
 done
 
 path=$without_cargo
 run "${install_it[@]}"
 check 'make install with nothing built and no cargo fails' not ended_well
-check 'it says what is missing' says "Nothing is built yet for PostgreSQL $pg_major .*, and cargo is not on the PATH of $(id -un)"
+check 'it says what is missing' says \
+  "Nothing is built yet for PostgreSQL $pg_major .*, and cargo is not on the PATH of $(id -un)"
 check 'it says what to do' says 'Run make first, as the user who has Rust, then sudo make install'
 mkdir -p target/pg99
 touch target/pg99/pg_simhash.so
 run "${install_it[@]}"
-check 'it says what there is, built for another version' says "Nothing is built yet for PostgreSQL $pg_major \\(.*\\), only for 99"
+check 'it says what there is, built for another version' \
+  says "Nothing is built yet for PostgreSQL $pg_major \\(.*\\), only for 99"
 rm -r target/pg99
 
 path=$with_cargo
@@ -100,23 +111,25 @@ check 'make install needs no cargo after make' ended_well
 check 'what was built is installed' cmp "$library" "$installed"
 check 'with the control file' cmp pg_simhash.control "$extension/pg_simhash.control"
 check 'with the script' cmp sql/pg_simhash--0.1.0.sql "$extension/pg_simhash--0.1.0.sql"
-check 'and with nothing else' test "$(find "$to" -type f | wc -l)" -eq $((2 + $(find sql -name 'pg_simhash--*.sql' | wc -l)))
+scripts=$(find sql -name 'pg_simhash--*.sql' | wc -l)
+check 'and with nothing else' test "$(find "$to" -type f | wc -l)" -eq $((2 + scripts))
 touch -d '1 hour' src/lib.rs
 run "${install_it[@]}"
 check 'a library older than its sources is installed without cargo' ended_well
-check 'but not without a word' says 'as it was built before: sources are newer'
+check 'and it says so' says 'as it was built before: sources are newer'
 path=$with_cargo
 run "${install_it[@]}"
-check 'with cargo it is built anew' says '^Compiling'
+check 'with cargo it is built again' says '^Compiling'
 check 'and installed' cmp "$library" "$installed"
 touch -d '1 hour ago' src/lib.rs
 
-# No room on the disk: files may have a million bytes, the library has three.
+# No room on the disk: files may have a million bytes, and the library has three million.
 cp "$installed" "$tmp/before"
 head -c 3000000 /dev/urandom >"$library"
 run bash -c 'trap "" XFSZ; ulimit -f 1000; "$@"' - "${install_it[@]}"
 check 'without room make install fails' not ended_well
-check 'it says what could not be written' says "could not write .*pg_simhash.so: nothing was replaced"
+check 'it says what could not be written' \
+  says "could not write .*pg_simhash.so: nothing was replaced"
 check 'the installed library stays' cmp "$installed" "$tmp/before"
 check 'nothing is left behind' no_leftover
 run bash -c 'ulimit -f 1000; "$@"' - "${install_it[@]}"

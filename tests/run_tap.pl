@@ -1,11 +1,11 @@
-# Runs the cluster tests named on the command line, some at once, and ends with "N passed, N failed".
+# Runs the cluster tests named on the command line, two at a time. Ends with "N passed, N failed".
 # usage: perl run_tap.pl DIRECTORY-OF-PostgreSQL::Test TEST...
 use strict;
 use warnings;
 use TAP::Harness;
 
 my ($modules, @tests) = @ARGV;
-# Those that take longest at full length begin first, so that none is left running alone at the end.
+# The tests that take longest at full length start first, so that none runs alone at the end.
 my @longest = map { qr{/$_\.pl$} } qw(properties dedup interrupts memory equivalence);
 for my $long (reverse @longest) { @tests = ((grep { /$long/ } @tests), grep { !/$long/ } @tests); }
 my $harness = TAP::Harness->new({ lib => [$modules], jobs => 2, merge => 0, timer => 1 });

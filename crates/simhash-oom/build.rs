@@ -1,4 +1,4 @@
-//! Asks the compiler whether the hook is to be had.
+//! Asks the compiler whether it has the hook.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,14 +7,15 @@ const PROBE: &str = "#![feature(alloc_error_hook)]
     pub fn probe(hook: fn(std::alloc::Layout)) { std::alloc::set_alloc_error_hook(hook) }";
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-env-changed=RUSTC_BOOTSTRAP");
+    println!("cargo::rustc-check-cfg=cfg(has_alloc_error_hook)");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=RUSTC_BOOTSTRAP");
     if has_hook().unwrap_or(false) {
-        println!("cargo:rustc-cfg=has_alloc_error_hook");
+        println!("cargo::rustc-cfg=has_alloc_error_hook");
     } else {
         println!(
-            "cargo:warning=this compiler gives no alloc_error_hook (is .cargo/config.toml read?): a failed \
-             allocation will end the server process instead of the query"
+            "cargo::warning=this compiler gives no alloc_error_hook (is .cargo/config.toml read?): \
+             a failed allocation will end the server process instead of the query"
         );
     }
 }

@@ -5,31 +5,30 @@ use simhash_core::search::{BlockLayout, Key, cost};
 use simhash_index::index::leaves_per_table;
 
 use super::kind::{Kind, open};
-use super::{strategy, with_key_type};
 use crate::compat;
 use crate::planner::made_radius;
-use crate::storage::IndexRel;
-use crate::storage::cache::bits;
+use crate::storage::{IndexRel, bits, with_key_type};
+use crate::types::strategy;
 
-/// Processing one leaf (some 500 popcounts), in units of cpu_operator_cost; 0.7 microseconds measured,
-/// where an operator call is reckoned at about 0.02.
+/// What it costs to process one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
+/// 0.7 microseconds a leaf, where an operator call counts as about 0.02.
 const OPERATORS_PER_LEAF: f64 = 30.0;
-/// Of the pages that a scan reads, the share that has to come from disk although other scans of the
-/// same index have been there.
+/// The share of the pages which a scan has to read from disk although other scans of the same index
+/// have read them before.
 const UNCACHED: f64 = 0.05;
-/// The distance assumed where the query does not tell it at planning time.
+/// The distance to assume where the query does not say it at planning time.
 const UNKNOWN_DISTANCE: u32 = 6;
-/// The fingerprints of an array where the query does not tell.
+/// How many fingerprints an array has, where the query does not say.
 const USUAL_LEXICONS: f64 = 4.0;
-/// Rows that an ordered scan is reckoned to be asked for before its reader stops.
+/// How many rows the reader of an ordered scan is expected to take.
 const ORDERED_ROWS: f64 = 10.0;
 
-/// What a plan costs that would end in an ERROR: an array's order by several distances. More than any sum of disabled plans,
-/// such as a sub-select's, which counts once a row.
+/// The cost of a plan that would end in an ERROR: an array's order by several distances. It is more
+/// than any sum of disabled plans, such as a sub-select's, which counts once for each row.
 const REFUSED: f64 = 1e100;
 
 /// amcostestimate.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "PostgreSQL's signature")]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amcostestimate(
     root: *mut pg_sys::PlannerInfo,
@@ -41,7 +40,8 @@ pub unsafe extern "C-unwind" fn amcostestimate(
     correlation: *mut f64,
     pages: *mut f64,
 ) {
-    // SAFETY: PostgreSQL passes a path over an index of this access method and places for the results.
+    // SAFETY: PostgreSQL passes a path over an index of this access method and places for the
+    // results.
     unsafe {
         let mut generic = pg_sys::GenericCosts::default();
         pg_sys::genericcostestimate(root, path, loop_count, &mut generic);
@@ -54,18 +54,21 @@ pub unsafe extern "C-unwind" fn amcostestimate(
             let per_table = leaves_per_table(index.layout, (*info).pages);
             let kind = Kind::of(&index);
             let Reach { distance, probes } = least_reach(root, path, kind);
-            let (first, all) = leaves_read::<F>(index.layout, distance, per_table, (*info).tuples, ordered);
+            let rows = (*info).tuples;
+            let Leaves { first, all } =
+                leaves_read::<F>(index.layout, distance, per_table, rows, ordered);
             (Leaves { first: first * probes, all: all * probes }, kind.has_many_keys())
         });
         pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
 
-        let leaf = OPERATORS_PER_LEAF * pg_sys::cpu_operator_cost + UNCACHED * generic.spc_random_page_cost;
+        let leaf = OPERATORS_PER_LEAF * pg_sys::cpu_operator_cost
+            + UNCACHED * generic.spc_random_page_cost;
         let rows = generic.numIndexTuples;
         let conditions = pg_sys::list_length((*path).indexclauses).max(1);
         let row = pg_sys::cpu_index_tuple_cost + f64::from(conditions) * pg_sys::cpu_operator_cost;
-        // On a standby an index-only scan looks every row up (see amcanreturn): a bare count(*) is
-        // better planned otherwise. So it is over an array's elements, each row being remembered so
-        // that it is counted once.
+        // A bare count(*) is better planned otherwise in two cases. On a standby an index-only scan
+        // looks every row up (see amcanreturn). Over arrays every row is remembered, so that it is
+        // counted once.
         let slow = (*path).path.pathtype == pg_sys::NodeTag::T_IndexOnlyScan
             && (pg_sys::RecoveryInProgress() || many_keys);
         let leaf = if many_keys && pg_sys::list_length((*path).indexorderbys) > 1 {
@@ -79,13 +82,13 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         *startup = if ordered { leaves.first * leaf } else { leaf };
         *total = (*startup).max(leaves.all * leaf) + rows * row;
         *selectivity = generic.indexSelectivity;
-        // Rows near each other in distance lie anywhere in the table.
+        // Rows near each other in distance lie anywhere in the heap.
         *correlation = 0.0;
         *pages = leaves.all.max(1.0);
     }
 }
 
-/// Leaves read until the first rows come, and to the end.
+/// How many leaves are read until the first rows come, and to the end.
 struct Leaves {
     first: f64,
     all: f64,
@@ -97,19 +100,20 @@ fn leaves_read<F: Key>(
     per_table: f64,
     rows: f64,
     ordered: bool,
-) -> (f64, f64) {
+) -> Leaves {
     let read = |distance: u32| {
         let plan = cost::cheapest::<F>(layout, distance.min(F::BITS), per_table);
         cost::expected_leaves::<F>(&plan, per_table)
     };
     match distance {
-        Some(distance) if !ordered => (1.0, read(distance)),
+        Some(distance) if !ordered => Leaves { first: 1.0, all: read(distance) },
         _ if ordered => {
-            let near = (0..=F::BITS).find(|&d| cost::expected_matches(F::BITS, d, rows) >= ORDERED_ROWS);
+            let near =
+                (0..=F::BITS).find(|&d| cost::expected_matches(F::BITS, d, rows) >= ORDERED_ROWS);
             let first = read(near.unwrap_or(F::BITS).min(distance.unwrap_or(F::BITS)));
-            (first, per_table.max(first))
+            Leaves { first, all: per_table.max(first) }
         }
-        _ => (1.0, per_table),
+        _ => Leaves { first: 1.0, all: per_table },
     }
 }
 
@@ -121,7 +125,11 @@ struct Reach {
 }
 
 /// The least reach that a condition of the path allows.
-unsafe fn least_reach(root: *mut pg_sys::PlannerInfo, path: *mut pg_sys::IndexPath, kind: Kind) -> Reach {
+unsafe fn least_reach(
+    root: *mut pg_sys::PlannerInfo,
+    path: *mut pg_sys::IndexPath,
+    kind: Kind,
+) -> Reach {
     let usual = if kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
     let ordered = Reach { distance: None, probes: usual };
     // SAFETY: the path's clauses are the planner's.
@@ -134,10 +142,16 @@ unsafe fn least_reach(root: *mut pg_sys::PlannerInfo, path: *mut pg_sys::IndexPa
             .iter_ptr()
             .flat_map(|clause| {
                 let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
-                quals.iter_ptr().map(|qual| (*qual).clause.cast::<pg_sys::Node>()).collect::<Vec<_>>()
+                quals
+                    .iter_ptr()
+                    .map(|qual| (*qual).clause.cast::<pg_sys::Node>())
+                    .collect::<Vec<_>>()
             })
             .filter_map(|clause| clause_reach(root, path, kind, clause))
-            .map(|(distance, probes)| Reach { distance: Some(distance), probes: probes.unwrap_or(usual) })
+            .map(|(distance, probes)| Reach {
+                distance: Some(distance),
+                probes: probes.unwrap_or(usual),
+            })
             .min_by_key(|reach| reach.distance)
             .unwrap_or(ordered)
     }
@@ -164,7 +178,7 @@ unsafe fn clause_reach(
         let argument = PgList::<pg_sys::Node>::from_pg((*operator).args).get_ptr(1)?;
         let constant = argument.cast::<pg_sys::Const>();
         let known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
-        // A Const is read as what its type is laid out as.
+        // A constant is read by the layout of its type, so the layout has to fit.
         if !known || !kind.operand_fits(number, (*constant).consttype) {
             // A ball around a parameter or a column of another table has its radius all the same.
             let fixed = if number == strategy::NEAR { kind.near() } else { None };

@@ -1,16 +1,17 @@
 //! The handler: what PostgreSQL is told about this access method.
 
-use pgrx::{Internal, pg_extern, pg_sys};
+use pgrx::pg_sys;
 
 use super::kind::Kind;
-use super::{build, cost, insert, options, scan, strategy, vacuum, validate};
+use super::{build, cost, insert, options, scan, vacuum, validate};
+use crate::types::strategy;
 
-/// `simhash_handler(internal) -> index_am_handler`.
-#[pg_extern(sql = false)]
-fn simhash_handler() -> Internal {
-    // SAFETY: makes a node of the type that the tag says; it lives in the caller's memory context.
-    let mut routine =
-        unsafe { pgrx::PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine) };
+/// What the access method can do and which functions do it. Lives in the current memory context.
+pub fn routine() -> *mut pg_sys::IndexAmRoutine {
+    // SAFETY: makes a node of the type that the tag says.
+    let mut routine = unsafe {
+        pgrx::PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine)
+    };
     routine.amstrategies = strategy::LAST;
     routine.amsupport = 1;
     routine.amcanorderbyop = true;
@@ -22,8 +23,8 @@ fn simhash_handler() -> Internal {
         routine.amcanbuildparallel = true;
     }
     routine.amusemaintenanceworkmem = false;
-    routine.amparallelvacuumoptions =
-        (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_COND_CLEANUP) as u8;
+    routine.amparallelvacuumoptions = (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL
+        | pg_sys::VACUUM_OPTION_PARALLEL_COND_CLEANUP) as u8;
     routine.amkeytype = pg_sys::InvalidOid;
 
     routine.ambuild = Some(build::ambuild);
@@ -41,16 +42,17 @@ fn simhash_handler() -> Internal {
     routine.amgettuple = Some(scan::amgettuple);
     routine.amgetbitmap = Some(scan::amgetbitmap);
     routine.amendscan = Some(scan::amendscan);
-    Internal::from(Some(pg_sys::Datum::from(routine.into_pg())))
+    routine.into_pg()
 }
 
-/// amcanreturn: a fingerprint can be had from the index; a ball or an array cannot: only a ball's centre and
-/// an array's elements are stored.
+/// amcanreturn: the index can return a fingerprint. It cannot return a ball or an array: of these
+/// it stores only the centre or the elements.
 ///
-/// Nothing can on a standby. An index-only scan keeps a leaf pinned so that vacuum cannot hand a TID of it
-/// to another row; replay of Generic WAL waits for no pin, and the heap page may be all-visible again
-/// by the time the scan asks. A plan that needs no column at all, a bare count(*), is index-only all
-/// the same if nothing else is allowed: such a scan looks every row up itself.
+/// On a standby it returns nothing. An index-only scan keeps a leaf pinned so that vacuum cannot
+/// give a TID on it to another row. Replay of Generic WAL waits for no pin, and the heap page may
+/// be all-visible again by the time the scan asks. A plan that needs no column at all, for a bare
+/// count(*), is index-only nonetheless if nothing else is allowed: such a scan looks every row up
+/// itself.
 #[pgrx::pg_guard]
 unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, _column: i32) -> bool {
     // SAFETY: an open index of this access method; its support function says what it holds.

@@ -1,15 +1,14 @@
-//! aminsert: one row into every table.
+//! aminsert: one row into every block table.
 
 use pgrx::pg_sys;
 
 use super::kind::{Kind, open};
-use super::{pack_tid, with_key_type};
-use crate::storage::IndexRel;
-use crate::storage::cache::bits;
+use crate::storage::{IndexRel, bits, with_key_type};
+use crate::types::tid;
 
 /// aminsert.
 #[cfg(not(feature = "pg13"))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "PostgreSQL's signature")]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn aminsert(
     rel: pg_sys::Relation,
@@ -41,7 +40,7 @@ pub unsafe extern "C-unwind" fn aminsert(
     unsafe { insert_row(rel, values, is_null, heap_tid) }
 }
 
-/// Whether the row was unique is not this access method's to say: always false.
+/// Always false: this access method does not say whether the row is unique.
 unsafe fn insert_row(
     rel: pg_sys::Relation,
     values: *mut pg_sys::Datum,
@@ -51,7 +50,7 @@ unsafe fn insert_row(
     // SAFETY: as aminsert's.
     unsafe {
         let rel = IndexRel::new(rel);
-        let tid = pack_tid(&*heap_tid);
+        let tid = tid::pack(&*heap_tid);
         with_key_type!(bits(rel), F => {
             let index = open::<F>(rel);
             if *is_null {

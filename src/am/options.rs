@@ -50,8 +50,11 @@ pub fn register() {
 
 /// amoptions.
 #[pgrx::pg_guard]
-pub unsafe extern "C-unwind" fn amoptions(given: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
-    #[allow(clippy::needless_update)] // PostgreSQL 18 has a field more.
+pub unsafe extern "C-unwind" fn amoptions(
+    given: pg_sys::Datum,
+    validate: bool,
+) -> *mut pg_sys::bytea {
+    #[allow(clippy::needless_update, reason = "PostgreSQL 18 has one more field")]
     let field = |name: &'static std::ffi::CStr, offset: usize| pg_sys::relopt_parse_elt {
         optname: name.as_ptr(),
         opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,

@@ -1,12 +1,11 @@
-//! ambulkdelete and amvacuumcleanup.
+//! ambulkdelete and amvacuumcleanup: rows that vacuum found dead leave the index.
 
 use pgrx::pg_sys;
 
 use super::kind::open;
-use super::{unpack_tid, with_key_type};
 use crate::compat;
-use crate::storage::IndexRel;
-use crate::storage::cache::bits;
+use crate::storage::{IndexRel, bits, with_key_type};
+use crate::types::tid;
 
 /// ambulkdelete.
 #[pgrx::pg_guard]
@@ -21,9 +20,10 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
         let rel = IndexRel::new((*info).index);
         let stats = if stats.is_null() { new_stats() } else { stats };
         let is_dead = |tid: u64| {
-            let mut tid = unpack_tid(tid);
+            let mut tid = tid::unpack(tid);
             callback.is_some_and(|callback| {
-                // VACUUM's looks the TID up; that of CREATE INDEX CONCURRENTLY feeds a sort and may raise.
+                // VACUUM's callback looks the TID up. That of CREATE INDEX CONCURRENTLY feeds a
+                // sort and may raise an ERROR.
                 pg_sys::ffi::pg_guard_ffi_boundary(|| callback(&mut tid, callback_state))
             })
         };
@@ -59,7 +59,7 @@ pub unsafe extern "C-unwind" fn amvacuumcleanup(
             stats
         };
         pg_sys::IndexFreeSpaceMapVacuum(rel.as_ptr());
-        (*stats).num_pages = rel.blocks();
+        (*stats).num_pages = rel.pages();
         stats
     }
 }

@@ -5,19 +5,18 @@ use std::ffi::CStr;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 use super::kind::Kind;
-use super::strategy;
+use crate::catalog::cache;
+use crate::types::strategy;
 
 /// amvalidate.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amvalidate(operator_class: pg_sys::Oid) -> bool {
-    // SAFETY: catalogue look-ups; syscache tuples and lists are released before the end.
-    unsafe {
-        let Some(class) = OperatorClass::look_up(operator_class) else {
-            return false;
-        };
-        let operators = class.operators_are_sound();
-        class.function_is_sound() && operators
-    }
+    let Some(class) = OperatorClass::look_up(operator_class) else {
+        return false;
+    };
+    // Both are looked at, so that all complaints are heard.
+    let operators = class.operators_are_sound();
+    class.function_is_sound() && operators
 }
 
 /// What pg_opclass says.
@@ -28,22 +27,15 @@ struct OperatorClass {
 }
 
 impl OperatorClass {
-    unsafe fn look_up(oid: pg_sys::Oid) -> Option<Self> {
-        // SAFETY: the tuple is a FormData_pg_opclass and valid until it is released.
+    fn look_up(oid: pg_sys::Oid) -> Option<Self> {
+        let cache = pg_sys::SysCacheIdentifier::CLAOID;
+        // SAFETY: a look-up by OID; the name is a C string.
         unsafe {
-            let tuple =
-                pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::CLAOID as i32, pg_sys::Datum::from(oid));
-            if tuple.is_null() {
-                return None;
-            }
-            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_opclass>(tuple);
-            let class = Self {
-                name: CStr::from_ptr((*form).opcname.data.as_ptr()).to_string_lossy().into_owned(),
-                family: (*form).opcfamily,
-                input_type: (*form).opcintype,
-            };
-            pg_sys::ReleaseSysCache(tuple);
-            Some(class)
+            cache::row(cache, oid, |row: &cache::Row<pg_sys::FormData_pg_opclass>| Self {
+                name: CStr::from_ptr(row.opcname.data.as_ptr()).to_string_lossy().into_owned(),
+                family: row.opcfamily,
+                input_type: row.opcintype,
+            })
         }
     }
 
@@ -57,17 +49,20 @@ impl OperatorClass {
     }
 
     /// Support function 1 takes `internal` and returns the code of a kind.
-    unsafe fn function_is_sound(&self) -> bool {
-        // SAFETY: catalogue look-ups, and a call of the function with the argument it is declared for.
+    fn function_is_sound(&self) -> bool {
+        // SAFETY: catalogue look-ups, and a call of the function with the argument it is declared
+        // for.
         unsafe {
-            let function = pg_sys::get_opfamily_proc(self.family, self.input_type, self.input_type, 1);
+            let function =
+                pg_sys::get_opfamily_proc(self.family, self.input_type, self.input_type, 1);
             if function == pg_sys::InvalidOid {
                 return self.complain("lacks support function 1");
             }
             if pg_sys::get_func_rettype(function) != pg_sys::INT4OID {
                 return self.complain("has a support function 1 that does not return integer");
             }
-            let code = pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null());
+            let code =
+                pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null());
             match Kind::from_code(code.value() as u32) {
                 None => self.complain(&format!("has the unknown key kind {}", code.value() as i32)),
                 Some(kind) if !kind.fits(self.input_type) => {
@@ -78,40 +73,38 @@ impl OperatorClass {
         }
     }
 
-    /// Every operator has a known strategy, the input type on its left and the right purpose and result;
-    /// `~=` or `<@` is among them.
-    unsafe fn operators_are_sound(&self) -> bool {
-        let cache = pg_sys::SysCacheIdentifier::AMOPSTRATEGY as i32;
-        // SAFETY: a search list is valid until it is released; its members are FormData_pg_amop.
-        unsafe {
-            let list = pg_sys::SearchSysCacheList(
-                cache,
-                1,
-                pg_sys::Datum::from(self.family),
-                pg_sys::Datum::null(),
-                pg_sys::Datum::null(),
-            );
-            let members = (*list).members.as_slice((*list).n_members as usize);
-            let mut sound = true;
-            let mut searchable = false;
-            for &member in members {
-                let form =
-                    pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_amop>(&raw mut (*member).tuple);
-                searchable |= matches!((*form).amopstrategy as u16, strategy::WITHIN | strategy::NEAR);
-                sound &= self.operator_is_sound(&*form);
-            }
-            pg_sys::ReleaseCatCacheList(list);
-            if searchable { sound } else { self.complain("has no operator to search by") }
+    /// Every operator has a known strategy, the input type on its left, and the purpose and result
+    /// of its strategy. `~=` or `<@` is among them.
+    fn operators_are_sound(&self) -> bool {
+        let family = [pg_sys::Datum::from(self.family)];
+        let mut searchable = false;
+        // SAFETY: a look-up by the family.
+        let sound = unsafe {
+            cache::rows(
+                pg_sys::SysCacheIdentifier::AMOPSTRATEGY,
+                &family,
+                |member: &pg_sys::FormData_pg_amop| {
+                    let number = member.amopstrategy as u16;
+                    searchable |= matches!(number, strategy::WITHIN | strategy::NEAR);
+                    self.operator_is_sound(member)
+                },
+            )
+        };
+        if searchable {
+            sound.into_iter().all(|sound| sound)
+        } else {
+            self.complain("has no operator to search by")
         }
     }
 
-    unsafe fn operator_is_sound(&self, member: &pg_sys::FormData_pg_amop) -> bool {
+    fn operator_is_sound(&self, member: &pg_sys::FormData_pg_amop) -> bool {
         let number = member.amopstrategy as u16;
         if !(strategy::EQUAL..=strategy::LAST).contains(&number) {
             return self.complain(&format!("has an operator with the unknown strategy {number}"));
         }
         if member.amoplefttype != self.input_type {
-            return self.complain(&format!("has an operator of strategy {number} for another type"));
+            return self
+                .complain(&format!("has an operator of strategy {number} for another type"));
         }
         let by_distance = number == strategy::DISTANCE;
         let ordering = member.amoppurpose == pg_sys::AMOP_ORDER as std::ffi::c_char;

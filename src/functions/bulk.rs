@@ -3,9 +3,12 @@
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
 
-use crate::am::{bulk, unpack_tid};
+use crate::bulk::clusters::clusters;
+use crate::bulk::pairs::pairs;
+use crate::bulk::progress::reports;
+use crate::types::tid;
 
-/// Every pair of rows within a distance; yields them as they are found.
+/// Every pair of rows within a distance, as pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_pairs(
     index: pg_sys::Oid,
@@ -14,8 +17,10 @@ fn simhash_pairs(
     'static,
     (name!(a, pg_sys::ItemPointerData), name!(b, pg_sys::ItemPointerData), name!(distance, i32)),
 > {
-    let pairs = bulk::pairs(index, distance);
-    TableIterator::new(pairs.map(|(a, b, distance)| (unpack_tid(a), unpack_tid(b), distance as i32)))
+    let pairs = pairs(index, distance);
+    TableIterator::new(
+        pairs.map(|(a, b, distance)| (tid::unpack(a), tid::unpack(b), distance as i32)),
+    )
 }
 
 /// Every row that has a near-duplicate, with its cluster.
@@ -31,15 +36,15 @@ fn simhash_clusters(
         name!(size, i32),
     ),
 > {
-    let clusters = bulk::clusters(index, distance);
+    let clusters = clusters(index, distance);
     TableIterator::new(clusters.map(|(member, representative, size)| {
-        (unpack_tid(member), unpack_tid(representative), i32::try_from(size).unwrap_or(i32::MAX))
+        (tid::unpack(member), tid::unpack(representative), i32::try_from(size).unwrap_or(i32::MAX))
     }))
 }
 
 /// What sessions report; the view simhash_progress adds names.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-#[allow(clippy::type_complexity)]
+#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_get_progress() -> TableIterator<
     'static,
     (
@@ -57,17 +62,17 @@ fn simhash_get_progress() -> TableIterator<
         name!(pairs, Option<i64>),
     ),
 > {
-    TableIterator::new(bulk::progress::reports().into_iter().map(|report| {
+    TableIterator::new(reports().into_iter().map(|report| {
         let n = report.numbers.as_ref();
         (
             report.pid,
             report.database,
-            n.map(|n| n.table),
+            n.map(|n| n.heap),
             n.map(|n| n.index),
             n.map(|n| n.command),
             n.map(|n| n.phase),
-            n.map(|n| n.tables_total),
-            n.map(|n| n.tables_done),
+            n.map(|n| n.block_tables_total),
+            n.map(|n| n.block_tables_done),
             n.map(|n| n.rows_total),
             n.map(|n| n.rows_read),
             n.map(|n| n.compared),

@@ -3,13 +3,15 @@
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::config::Method;
+use simhash_core::sets::bloom::ShapeError;
 use simhash_core::sets::dedup::{Deduplicator, Duplicate, Exact};
 
-use super::call_site::{fingerprinter, interrupts};
-use super::cursor::{Column, for_each_row, is_integer, is_text};
+use crate::call::interrupts;
+use crate::catalog::Schema;
 use crate::error::raise;
 use crate::guc::work_mem;
-use crate::models::Schema;
+use crate::models::fingerprinter;
+use crate::query::{Column, for_each_row, is_integer, is_text};
 use crate::types::{ConfigText, Text};
 
 /// Not STRICT: a NULL distance leaves the near stage out.
@@ -30,7 +32,8 @@ fn dedup_texts(
         name!(distance, Option<i32>),
     ),
 > {
-    let (Some(query), Some(exact), Some(config), Some(method)) = (query, exact, config, method) else {
+    let (Some(query), Some(exact), Some(config), Some(method)) = (query, exact, config, method)
+    else {
         raise(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             "query, exact, config and method of dedup_texts must not be NULL".into(),
@@ -38,8 +41,12 @@ fn dedup_texts(
         )
     };
     let mut stream = Deduplicator::new(exact_named(exact.as_str()), distance.map(checked_distance));
-    let mut fingerprinter =
-        fingerprinter(method_named(method.as_str()), config.config(), Schema::of_call(fcinfo), u64::BITS);
+    let mut fingerprinter = fingerprinter(
+        method_named(method.as_str()),
+        config.config(),
+        Schema::of_call(fcinfo),
+        u64::BITS,
+    );
     let mut interrupt = interrupts();
     let mut duplicates: Vec<(i64, Duplicate)> = Vec::new();
     let columns = [
@@ -55,13 +62,10 @@ fn dedup_texts(
         if body.is_empty() {
             return;
         }
-        let checked = stream.check(id, body, || fingerprinter.fingerprint::<u64>(body, &mut interrupt));
-        let found = checked.unwrap_or_else(|error| {
-            raise(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, error.to_string(), "Use exact => 'hash'.")
-        });
-        if let Some(duplicate) = found {
-            duplicates.push((id, duplicate));
-        }
+        let checked =
+            stream.check(id, body, || fingerprinter.fingerprint::<u64>(body, &mut interrupt));
+        let found = checked.unwrap_or_else(|error| raise_too_large(&error));
+        duplicates.extend(found.map(|duplicate| (id, duplicate)));
         limit_memory(stream.memory() + duplicates.capacity() * size_of::<(i64, Duplicate)>());
     });
     TableIterator::new(duplicates.into_iter().map(|(id, duplicate)| {
@@ -100,13 +104,21 @@ fn checked_distance(distance: i32) -> u32 {
     })
 }
 
+fn raise_too_large(error: &ShapeError) -> ! {
+    raise(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, error.to_string(), "Use exact => 'hash'.")
+}
+
 fn limit_memory(used: usize) {
     let limit = work_mem();
     if used > limit {
         raise(
             PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
-            format!("dedup_texts needs more than the {} MB that simhash.work_mem allows", limit >> 20),
-            "Raise simhash.work_mem, use exact => 'bloom', which needs least, or leave out the near stage with distance => NULL.",
+            format!(
+                "dedup_texts needs more than the {} MB that simhash.work_mem allows",
+                limit >> 20
+            ),
+            "Raise simhash.work_mem, use exact => 'bloom', which needs least, \
+             or leave out the near stage with distance => NULL.",
         )
     }
 }

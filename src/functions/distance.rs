@@ -6,12 +6,7 @@ use simhash_core::fingerprint::parse_hex;
 
 use crate::error::{raise, raise_invalid_text};
 use crate::types::bits::BitString;
-use crate::types::{Fp64, Fp128, Text};
-
-/// Near-duplicates of long texts at 64 bits: Manku, Jain, Das Sarma, WWW 2007, section 1.
-pub const NEAR_64: u32 = 3;
-/// Near-duplicates at 128 bits: Zhang, Sheng, Zhang, Yang 2020 (E-Simhash).
-pub const NEAR_128: u32 = 10;
+use crate::types::{Fp64, Fp128, Text, Width};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_fingerprint64(a: Fp64, b: Fp64) -> i32 {
@@ -40,7 +35,7 @@ fn hamming_bit(a: BitString<'_>, b: BitString<'_>) -> i32 {
     a.bytes.iter().zip(b.bytes.iter()).map(|(x, y)| (x ^ y).count_ones()).sum::<u32>() as i32
 }
 
-/// Two quoted literals, which say nothing of their type: fingerprints in their text form.
+/// For two quoted literals, which do not say their type: fingerprints in their text form.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
     let (a, b) = (a.as_str(), b.as_str());
@@ -76,15 +71,15 @@ fn hamming_within_int8(a: i64, b: i64, distance: i64) -> bool {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn fingerprint64_near(a: Fp64, b: Fp64) -> bool {
-    a.0.hamming(b.0) <= NEAR_64
+    a.0.hamming(b.0) <= Width::Bits64.near()
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn fingerprint128_near(a: Fp128, b: Fp128) -> bool {
-    a.0.hamming(b.0) <= NEAR_128
+    a.0.hamming(b.0) <= Width::Bits128.near()
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_int8_near(a: i64, b: i64) -> bool {
-    (a as u64).hamming(b as u64) <= NEAR_64
+    (a as u64).hamming(b as u64) <= Width::Bits64.near()
 }

@@ -3,9 +3,10 @@
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sets::ksentence::{ksentence as longest_sentences, normalize_config};
 
-use super::call_site::{interrupts, keep, simhasher_for};
+use crate::call::{interrupts, keep};
+use crate::catalog::Schema;
 use crate::error::raise;
-use crate::models::Schema;
+use crate::models::simhasher_for;
 use crate::types::{Fp128, Text};
 
 /// Returns a uuid, whose 16 bytes are laid out as those of a fingerprint128.
@@ -18,8 +19,11 @@ fn ksentence(body: Text<'_>, k: i32, fcinfo: pg_sys::FunctionCallInfo) -> Option
             "Allowed: 1 or more.",
         )
     });
-    let normalizer =
-        keep(fcinfo, |()| true, || ((), simhasher_for(normalize_config(), Schema::of_call(fcinfo))));
+    let normalizer = keep(
+        fcinfo,
+        |()| true,
+        || ((), simhasher_for(normalize_config(), Schema::of_call(fcinfo))),
+    );
     let normalized = normalizer.normalize(body.as_str(), &mut interrupts());
     longest_sentences(&normalized, k, &mut interrupts()).map(|md5| Fp128(u128::from_be_bytes(md5)))
 }

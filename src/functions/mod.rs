@@ -1,14 +1,33 @@
-//! The SQL functions: arguments in, the core's answer out.
+//! The functions that SQL calls: arguments in, the answer of the rooms below out.
+//!
+//! Each file has those of one type or one purpose. The SQL script in `sql/` names them by their C
+//! symbols, which pgrx makes of the Rust names (`<name>_wrapper`).
 
-mod bloom;
+mod ball;
+mod blocks;
+mod bloom_aggregate;
+mod bloom_filter;
 mod bulk;
-pub mod call_site;
-pub mod cursor;
+mod config;
 mod dedup_texts;
-pub mod distance;
+mod distance;
 mod evaluate;
 mod fingerprint;
+mod fingerprint_types;
+mod handler;
+mod hashers;
+mod inspect;
 mod ksentence;
+mod lexicons;
 mod minhash;
-pub mod shingles;
+mod minhash_gin;
+mod minhash_signature;
+mod models;
+mod order;
+mod own_features;
+mod planner;
+mod shingles;
+mod suggest;
+mod train;
+mod trigger;
 mod tsvector;

@@ -6,14 +6,20 @@ use simhash_core::config::{MAX_SHINGLE, Shingles};
 use simhash_core::sets::set_config;
 use simhash_core::sets::shingles::ShingleSet;
 
-use super::call_site::{interrupts, keep, simhasher_for};
+use crate::call::{interrupts, keep};
+use crate::catalog::Schema;
 use crate::error::raise;
-use crate::models::Schema;
-use crate::types::array::TextArray;
+use crate::models::simhasher_for;
+use crate::types::returned_array::TextArray;
 use crate::types::{ConfigText, Text};
 
-/// The call site's maker of shingles of `k` tokens; of those that the config names when `k` is 0.
-fn shingler<'a>(fcinfo: pg_sys::FunctionCallInfo, k: i32, config: &ConfigText<'_>) -> &'a mut Simhasher {
+/// The call site's maker of shingles of `k` tokens, or of the sizes that the config names if `k` is
+/// 0.
+fn shingler<'a>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    k: i32,
+    config: &ConfigText<'_>,
+) -> &'a mut Simhasher {
     let serves = |made_for: &(i32, String)| made_for.0 == k && made_for.1 == config.as_str();
     keep(fcinfo, serves, || {
         let config_of_call = config.config();
@@ -40,23 +46,30 @@ pub fn shingles_of(k: i32, also: &str) -> Shingles {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn shingles(body: Text<'_>, k: i32, config: ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> TextArray {
+fn shingles(
+    body: Text<'_>,
+    k: i32,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> TextArray {
     let mut shingles = TextArray::new();
-    shingler(fcinfo, k, &config)
-        .for_each_distinct_feature(body.as_str(), &mut interrupts(), |shingle| shingles.push(shingle));
+    shingler(fcinfo, k, &config).for_each_distinct_feature(
+        body.as_str(),
+        &mut interrupts(),
+        |shingle| shingles.push(shingle),
+    );
     shingles
 }
 
-fn both_sets(
-    a: &Text<'_>,
-    b: &Text<'_>,
-    k: i32,
-    config: &ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> (ShingleSet, ShingleSet) {
-    let shingler = shingler(fcinfo, k, config);
-    let mut set = |text: &Text<'_>| ShingleSet::new(shingler, text.as_str(), &mut interrupts());
-    (set(a), set(b))
+/// What `measure` says of the sets of two texts.
+fn measured(
+    [a, b]: [Text<'_>; 2],
+    shingler: &mut Simhasher,
+    measure: impl FnOnce(&ShingleSet, &ShingleSet) -> Option<f64>,
+) -> Option<f32> {
+    let mut set = |text: Text<'_>| ShingleSet::new(shingler, text.as_str(), &mut interrupts());
+    let (a, b) = (set(a), set(b));
+    measure(&a, &b).map(|share| share as f32)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -67,8 +80,7 @@ fn shingle_similarity(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Option<f32> {
-    let (a, b) = both_sets(&a, &b, k, &config, fcinfo);
-    a.jaccard(&b).map(|similarity| similarity as f32)
+    measured([a, b], shingler(fcinfo, k, &config), ShingleSet::jaccard)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -79,6 +91,5 @@ fn shingle_containment(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Option<f32> {
-    let (a, b) = both_sets(&a, &b, k, &config, fcinfo);
-    a.containment(&b).map(|containment| containment as f32)
+    measured([a, b], shingler(fcinfo, k, &config), ShingleSet::containment)
 }

@@ -1,49 +1,15 @@
-//! The models that this backend has used, each good as long as its row is the one that it was read from.
+//! The models that this backend has used. A model is good as long as the table still has the row
+//! that it was read from.
 
 use std::cell::RefCell;
-use std::ffi::CStr;
 use std::sync::Arc;
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::PgSqlErrorCode;
 use simhash_core::models::Model;
 
 use super::store::{self, RowIdentity};
+use crate::catalog::Schema;
 use crate::error::raise;
-
-/// The schema that the extension is in; its table of models is found there, whatever the search path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schema(pub pg_sys::Oid);
-
-impl Schema {
-    /// The schema of the function that is being called.
-    pub fn of_call(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: PostgreSQL passes a valid call; the look-up is in a system cache.
-        unsafe {
-            let flinfo = (*fcinfo).flinfo;
-            Schema(if flinfo.is_null() {
-                pg_sys::InvalidOid
-            } else {
-                pg_sys::get_func_namespace((*flinfo).fn_oid)
-            })
-        }
-    }
-
-    /// The type of that name in it.
-    pub fn type_named(self, name: &CStr) -> Option<pg_sys::Oid> {
-        // SAFETY: a catalogue look-up by name and schema.
-        let oid = unsafe {
-            pg_sys::GetSysCacheOid(
-                pg_sys::SysCacheIdentifier::TYPENAMENSP as i32,
-                pg_sys::Anum_pg_type_oid as pg_sys::AttrNumber,
-                pg_sys::Datum::from(name.as_ptr()),
-                pg_sys::Datum::from(self.0),
-                pg_sys::Datum::null(),
-                pg_sys::Datum::null(),
-            )
-        };
-        (oid != pg_sys::InvalidOid).then_some(oid)
-    }
-}
 
 struct Entry {
     schema: Schema,
@@ -52,14 +18,14 @@ struct Entry {
     model: Arc<Model>,
 }
 
-/// How many models stay in memory; the one read first goes first.
+/// How many models stay in memory. The one that was read first goes first.
 const KEPT: usize = 8;
 
 thread_local! {
     static CACHE: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The model of that name, or an ERROR that names those there are.
+/// The model of that name, or an ERROR that names the models that exist.
 pub fn find(schema: Schema, name: &str) -> Arc<Model> {
     let cached = CACHE.with_borrow(|cache| {
         let entry = cache.iter().find(|entry| entry.schema == schema && entry.name == name)?;
@@ -78,7 +44,12 @@ pub fn find(schema: Schema, name: &str) -> Arc<Model> {
             if cache.len() == KEPT {
                 cache.remove(0);
             }
-            cache.push(Entry { schema, name: name.to_owned(), identity: *identity, model: model.clone() });
+            cache.push(Entry {
+                schema,
+                name: name.to_owned(),
+                identity: *identity,
+                model: model.clone(),
+            });
         }
     });
     match model {
@@ -92,7 +63,7 @@ fn parse(name: &str, bytes: Box<[u8]>) -> Arc<Model> {
         raise(
             PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
             format!("model \"{name}\" cannot be read: {error}"),
-            "Restore it, or train it anew under another name.",
+            "Restore it, or train another model under another name.",
         )
     })
 }
@@ -108,5 +79,9 @@ fn raise_unknown(schema: Schema, name: &str) -> ! {
     } else {
         format!("There are: {}{more}.", quoted.join(", "))
     };
-    raise(PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT, format!("model \"{name}\" does not exist"), &hint)
+    raise(
+        PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+        format!("model \"{name}\" does not exist"),
+        &hint,
+    )
 }

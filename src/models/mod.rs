@@ -1,13 +1,15 @@
-//! Trained models in a database: the table they are stored in, a backend's cache of them, and training.
+//! Trained models in a database: the table they are stored in, a backend's cache of them, training,
+//! and what makes fingerprints by them.
 //!
-//! A model never changes once stored, so functions that read one by name are IMMUTABLE; it may be deleted, and then they
-//! raise an ERROR, and trained anew under another name.
+//! A model never changes once it is stored, so functions that read one by name are IMMUTABLE. When
+//! it is deleted, they raise an ERROR. A new model gets a new name.
 
-mod aggregate;
+pub mod aggregate;
 mod cache;
-mod functions;
+mod hasher;
 mod spill;
-mod store;
-mod train;
+pub mod store;
+pub mod train;
 
-pub use cache::{Schema, find};
+pub use cache::find;
+pub use hasher::{fingerprinter, simhasher_for};

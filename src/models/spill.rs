@@ -1,4 +1,5 @@
-//! What training has no memory for: one of PostgreSQL's temporary files, under temp_file_limit and gone with the query.
+//! Where training puts what it has no memory for: one of PostgreSQL's temporary files, which counts
+//! towards temp_file_limit and is deleted with the query.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::models::spill::Spill;
@@ -10,7 +11,7 @@ use crate::error::raise;
 pub struct TempFile(Option<*mut pg_sys::BufFile>);
 
 impl TempFile {
-    /// Ends the file; one that is not ended goes with the transaction.
+    /// Deletes the file. One that is not closed is deleted when the transaction ends.
     pub fn close(self) {
         if let Some(file) = self.0 {
             // SAFETY: the file is open.
@@ -22,11 +23,11 @@ impl TempFile {
 impl Spill for TempFile {
     fn append(&mut self, bytes: &[u8]) {
         pgrx::check_for_interrupts!();
-        // SAFETY: the file lives until the transaction ends; its struct is in the context that is current at the first write,
-        // which append's callers keep as long. The bytes are only read.
+        // SAFETY: the file and its struct live until the transaction ends. The bytes are only read.
         unsafe {
             let file = *self.0.get_or_insert_with(|| {
-                pgrx::PgMemoryContexts::TopTransactionContext.switch_to(|_| pg_sys::BufFileCreateTemp(false))
+                pgrx::PgMemoryContexts::TopTransactionContext
+                    .switch_to(|_| pg_sys::BufFileCreateTemp(false))
             });
             pg_sys::BufFileWrite(file, bytes.as_ptr().cast_mut().cast(), bytes.len());
         }
@@ -36,7 +37,7 @@ impl Spill for TempFile {
         const FROM_START: i32 = 0;
         let Some(file) = self.0 else { return };
         pgrx::check_for_interrupts!();
-        // SAFETY: as above; at most as many bytes are written as there is place for.
+        // SAFETY: as above. No more bytes are read than there is room for.
         let read = unsafe {
             match pg_sys::BufFileSeek(file, 0, offset as i64, FROM_START) {
                 0 => pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len()),
@@ -44,7 +45,11 @@ impl Spill for TempFile {
             }
         };
         if read != bytes.len() {
-            raise(PgSqlErrorCode::ERRCODE_IO_ERROR, "could not read back a temporary file".into(), "")
+            raise(
+                PgSqlErrorCode::ERRCODE_IO_ERROR,
+                "could not read back a temporary file".into(),
+                "",
+            )
         }
     }
 }

@@ -1,26 +1,27 @@
-//! `simhash_train`: a model from a query's texts, in one pass and bounded memory.
+//! A model from a query's texts, in one pass and bounded memory.
 
 use std::time::{Duration, Instant};
 
-use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::models::train::{TrainError, Trainer};
 
-use super::cache::Schema;
 use super::spill::TempFile;
 use super::store;
+use crate::call::interrupts;
+use crate::catalog::Schema;
 use crate::error::raise;
-use crate::functions::call_site::interrupts;
-use crate::functions::cursor::{Column, for_each_row, is_text};
 use crate::guc::work_mem;
-use crate::types::{ConfigText, Text};
+use crate::query::{Column, for_each_row, is_text};
+use crate::types::ConfigText;
 
-/// Between two notices of progress.
+/// The time between two notices of progress.
 const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
-/// Counts by what of `config` decides on features; raises an ERROR if that cannot be.
+/// A trainer that counts the features of a config. Raises an ERROR if the config cannot train.
 pub fn new_trainer(config: &ConfigText<'_>) -> Trainer {
-    Trainer::new(&config.config())
-        .unwrap_or_else(|error| raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), ""))
+    Trainer::new(&config.config()).unwrap_or_else(|error| {
+        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), "")
+    })
 }
 
 pub fn raise_train_error(error: TrainError) -> ! {
@@ -46,24 +47,19 @@ pub fn raise_out_of_memory(what: &str, hint: &str) -> ! {
     )
 }
 
-#[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
-fn simhash_train(
-    name: Text<'_>,
-    query: Text<'_>,
-    config: ConfigText<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> i64 {
-    let schema = Schema::of_call(fcinfo);
-    // SAFETY: reads the transaction's state; raises an ERROR in a read-only one.
+/// Trains a model on the texts that a query yields and stores it under a name. Returns the number
+/// of texts.
+pub fn train(schema: Schema, name: &str, query: &str, config: &ConfigText<'_>) -> i64 {
+    // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_train()".as_ptr()) };
     store::check_may_insert(schema);
-    store::check_new_name(schema, name.as_str());
-    let mut trainer = new_trainer(&config);
+    store::check_new_name(schema, name);
+    let mut trainer = new_trainer(config);
     let mut spill = TempFile::default();
     let mut interrupt = interrupts();
     let mut noticed = Instant::now();
     let columns = [Column { name: "body", types: "text", accepts: &is_text }];
-    for_each_row(query.as_str(), &columns, &mut |row| {
+    for_each_row(query, &columns, &mut |row| {
         let Some(body) = row.text(0) else { return };
         if let Err(error) = trainer.add(body.as_str(), &mut interrupt) {
             raise_train_error(error);
@@ -84,6 +80,6 @@ fn simhash_train(
     });
     let model = trainer.finish(Some(&mut spill), &mut interrupt);
     spill.close();
-    store::insert(schema, name.as_str(), &model);
+    store::insert(schema, name, &model);
     model.documents() as i64
 }

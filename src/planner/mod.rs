@@ -1,25 +1,30 @@
 //! The planner's part: `hamming(x, y) <= k` becomes something an index can answer, with an
 //! estimate.
 //!
-//! PostgreSQL matches index clauses on `indexed_column OP value`; in `hamming(fp, $1) <= 3` the
+//! PostgreSQL matches index clauses on `indexed_column OP value`. In `hamming(fp, $1) <= 3` the
 //! column sits inside a function. Two steps bring it out:
 //!
-//! 1. [`support`]: `hamming` has a support function, so this library is loaded while a query's
-//!    expressions are simplified, which is before its relations are looked at.
-//! 2. [`rewrite`]: the library's hook runs when the first relation is looked at, which is before the
-//!    quals are distributed, and rewrites them ([`pattern`] says which) where a simhash index
-//!    ([`index`]) could use the result. [`catalog`] says which functions are ours.
+//! 1. `hamming` has a support function, so this library is loaded while a query's expressions are
+//!    simplified, which is before its relations are looked at.
+//! 2. The library's hook ([`rewrite`]) runs when the first relation is looked at, which is before
+//!    the quals are distributed. It rewrites quals of some forms ([`pattern`], [`nodes`]) where a
+//!    simhash index ([`index`]) could use the result. [`measures`] says which functions are ours.
 //!
-//! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters.
-//! [`selectivity`] gives the estimates, from the column's statistics ([`sample`]).
+//! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters. Where
+//! indexes on either side could serve a clause, [`support`] gives the form for each.
+//! [`selectivity`] gives the estimates, from the column's statistics ([`statistics`]).
 
-mod catalog;
+mod changes;
+mod descendants;
 mod index;
+mod indexed_columns;
+mod measures;
+mod nodes;
 mod pattern;
 pub mod rewrite;
-mod sample;
-mod selectivity;
-mod support;
+pub mod selectivity;
+mod statistics;
+pub mod support;
 
-pub use catalog::access_method;
+pub use measures::access_method;
 pub use selectivity::made_radius;

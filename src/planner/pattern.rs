@@ -1,8 +1,9 @@
-//! `hamming(x, y) <= k` and its other forms, recognised and rebuilt.
+//! `hamming(x, y) <= k` and its other forms, recognised.
 
 use pgrx::{PgList, pg_sys};
 
-use super::catalog::{Catalog, Measure, valid};
+use super::measures::{Measure, Objects};
+use super::nodes::{difference, greatest, int8_const, widened};
 
 /// How the distance is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,16 +51,18 @@ unsafe fn call_of_two(
     }
 }
 
-unsafe fn distance_of(node: *mut pg_sys::Node) -> Option<(Measure, *mut pg_sys::Node, *mut pg_sys::Node)> {
+unsafe fn distance_of(
+    node: *mut pg_sys::Node,
+) -> Option<(Measure, *mut pg_sys::Node, *mut pg_sys::Node)> {
     // SAFETY: as call_of_two's.
     unsafe {
         let (function, x, y) = call_of_two(node)?;
-        Some((Catalog::get().of_hamming(function)?, x, y))
+        Some((Objects::get().of_hamming(function)?, x, y))
     }
 }
 
 impl Pattern {
-    /// Recognises a clause; volatile operands are none.
+    /// Recognises a clause. One with volatile operands is no pattern.
     ///
     /// # Safety
     /// `clause` is an expression tree or null.
@@ -71,9 +74,11 @@ impl Pattern {
             }
             let (_, left, right) = call_of_two(clause)?;
             let operator = (*clause.cast::<pg_sys::OpExpr>()).opno;
-            let strategy = pg_sys::get_op_opfamily_strategy(operator, pg_sys::INTEGER_BTREE_FAM_OID);
+            let strategy =
+                pg_sys::get_op_opfamily_strategy(operator, pg_sys::INTEGER_BTREE_FAM_OID);
             let (distance, limit, strategy) = match distance_of(left) {
                 Some(distance) => (distance, right, strategy),
+                // Mirrored, a B-tree strategy is as far from the other end, of 1 (<) to 5 (>).
                 None => (distance_of(right)?, left, 6 - strategy),
             };
             let comparison = match strategy as u32 {
@@ -83,7 +88,8 @@ impl Pattern {
                 _ => return None,
             };
             let (measure, x, y) = distance;
-            let stable = [x, y, limit].into_iter().all(|node| !pg_sys::contain_volatile_functions(node));
+            let stable =
+                [x, y, limit].into_iter().all(|node| !pg_sys::contain_volatile_functions(node));
             stable.then_some(Pattern { measure, x, y, limit, comparison })
         }
     }
@@ -97,12 +103,14 @@ impl Pattern {
             let one_less = i64::from(self.comparison == Comparison::Less);
             if pgrx::is_a(self.limit, pg_sys::NodeTag::T_Const) {
                 let value = integer_value(self.limit.cast())?.checked_sub(one_less)?;
-                return (0..self.measure.width.bits()).contains(&value).then(|| int8_const(value));
+                return (0..i64::from(self.measure.layout.width().bits()))
+                    .contains(&value)
+                    .then(|| int8_const(value));
             }
             let limit = match pg_sys::exprType(self.limit) {
                 pg_sys::INT8OID if one_less == 0 => return Some(self.limit),
-                // One less than the least bigint is none; what is below 0 allows no distance, nor does
-                // NULL, which GREATEST passes over.
+                // There is no bigint below the least one. A limit below 0 allows no distance. Nor
+                // does NULL, which GREATEST passes over.
                 pg_sys::INT8OID => greatest(self.limit, int8_const(0)),
                 pg_sys::INT2OID | pg_sys::INT4OID => widened(self.limit)?,
                 _ => return None,
@@ -124,121 +132,4 @@ unsafe fn integer_value(constant: *mut pg_sys::Const) -> Option<i64> {
             _ => None,
         }
     }
-}
-
-fn int8_const(value: i64) -> *mut pg_sys::Node {
-    // SAFETY: an int8 is passed by value in eight bytes.
-    unsafe {
-        let datum = pg_sys::Datum::from(value);
-        pg_sys::makeConst(pg_sys::INT8OID, -1, pg_sys::InvalidOid, 8, datum, false, true).cast()
-    }
-}
-
-/// A smallint or an integer as a bigint.
-unsafe fn widened(number: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    let mut function = pg_sys::InvalidOid;
-    // SAFETY: catalogue look-ups; the function casts from the expression's type to bigint.
-    unsafe {
-        let path = pg_sys::find_coercion_pathway(
-            pg_sys::INT8OID,
-            pg_sys::exprType(number),
-            pg_sys::CoercionContext::COERCION_IMPLICIT,
-            &mut function,
-        );
-        let by_function = path == pg_sys::CoercionPathType::COERCION_PATH_FUNC;
-        by_function.then(|| call(function, pg_sys::INT8OID, &[number]))
-    }
-}
-
-/// The greater of two bigints.
-unsafe fn greatest(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the node is filled in whole; its arguments are bigints.
-    unsafe {
-        let mut arguments = PgList::<pg_sys::Node>::new();
-        arguments.push(a);
-        arguments.push(b);
-        let mut node = pgrx::PgBox::<pg_sys::MinMaxExpr>::alloc_node(pg_sys::NodeTag::T_MinMaxExpr);
-        node.minmaxtype = pg_sys::INT8OID;
-        node.op = pg_sys::MinMaxOp::IS_GREATEST;
-        node.args = arguments.into_pg();
-        node.location = -1;
-        node.into_pg().cast()
-    }
-}
-
-/// `a - b` of two bigints.
-unsafe fn difference(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: a catalogue look-up by name, operand types and schema; the operands are of these
-    // types.
-    unsafe {
-        let minus = valid(pg_sys::GetSysCacheOid(
-            pg_sys::SysCacheIdentifier::OPERNAMENSP as i32,
-            pg_sys::Anum_pg_operator_oid as pg_sys::AttrNumber,
-            pg_sys::Datum::from(c"-".as_ptr()),
-            pg_sys::Datum::from(pg_sys::INT8OID),
-            pg_sys::Datum::from(pg_sys::INT8OID),
-            pg_sys::Datum::from(pg_sys::PG_CATALOG_NAMESPACE),
-        ))?;
-        let none = pg_sys::InvalidOid;
-        let clause = pg_sys::make_opclause(minus, pg_sys::INT8OID, false, a.cast(), b.cast(), none, none);
-        pg_sys::set_opfuncid(clause.cast());
-        Some(clause.cast())
-    }
-}
-
-/// A call of `function`, displayed as a call.
-///
-/// # Safety
-/// The arguments are expressions of the types that the function takes.
-pub unsafe fn call(
-    function: pg_sys::Oid,
-    result: pg_sys::Oid,
-    arguments: &[*mut pg_sys::Node],
-) -> *mut pg_sys::Node {
-    // SAFETY: as this function's.
-    unsafe {
-        let mut list = PgList::<pg_sys::Node>::new();
-        for &argument in arguments {
-            list.push(argument);
-        }
-        let none = pg_sys::InvalidOid;
-        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-        pg_sys::makeFuncExpr(function, result, list.into_pg(), none, none, form).cast()
-    }
-}
-
-/// `x <@ hamming_ball_or_null(y, radius)`, folded as far as it is constant.
-///
-/// # Safety
-/// `x` and `y` are of the measure's type; `radius` is a bigint.
-pub unsafe fn within_ball(
-    root: *mut pg_sys::PlannerInfo,
-    measure: Measure,
-    x: *mut pg_sys::Node,
-    y: *mut pg_sys::Node,
-    radius: *mut pg_sys::Node,
-) -> *mut pg_sys::Node {
-    // SAFETY: as this function's; the catalogue knows the functions by their argument types.
-    unsafe {
-        let ball = pg_sys::eval_const_expressions(root, call(measure.make_ball, measure.ball, &[y, radius]));
-        let (operator, none) = (measure.operator, pg_sys::InvalidOid);
-        let clause =
-            pg_sys::make_opclause(operator, pg_sys::BOOLOID, false, x.cast(), ball.cast(), none, none);
-        pg_sys::set_opfuncid(clause.cast());
-        clause.cast()
-    }
-}
-
-/// `hamming_within(x, y, radius)`: what either side's index can serve.
-///
-/// # Safety
-/// `x` and `y` are of the measure's type; `radius` is a bigint.
-pub unsafe fn within_call(
-    measure: Measure,
-    x: *mut pg_sys::Node,
-    y: *mut pg_sys::Node,
-    radius: *mut pg_sys::Node,
-) -> *mut pg_sys::Node {
-    // SAFETY: as this function's.
-    unsafe { call(measure.within, pg_sys::BOOLOID, &[x, y, radius]) }
 }

@@ -1,16 +1,17 @@
 //! The hook that rewrites a query's quals before the planner distributes them.
 //!
-//! Invariant: a rewritten clause is true for exactly the rows the user's clause is true for. It may
-//! be NULL where the user's is false, so only quals are rewritten, and in them only what stands
-//! under AND and OR: there NULL and false are the same.
+//! Invariant: a rewritten clause is true for exactly the rows that the user's clause is true for.
+//! It may be NULL where the user's clause is false. So only quals are rewritten, and in them only
+//! what stands under AND and OR, where NULL and false are the same.
 
 use std::sync::OnceLock;
 
 use pgrx::{PgList, pg_guard, pg_sys};
 
-use super::catalog::Measure;
 use super::index::{appended, is_indexed, member_is_indexed};
-use super::pattern::{Comparison, Pattern, within_ball, within_call};
+use super::measures::Measure;
+use super::nodes::{both, within_ball, within_call};
+use super::pattern::{Comparison, Pattern};
 use crate::guc;
 use crate::memory;
 
@@ -58,9 +59,9 @@ unsafe extern "C-unwind" fn relation_info_hook(
     }
 }
 
-/// Whether a relation is the first of the query that is looked at: then no qual has been
-/// distributed, and all of the query's relations are in its range table and locked. A relation
-/// enters the planner's array after it was looked at; a partition is looked at after its parent.
+/// Whether a relation is the first of the query that is looked at. Then no qual has been
+/// distributed yet, and all of the query's relations are in its range table and locked. A relation
+/// enters the planner's array after it was looked at. A partition is looked at after its parent.
 unsafe fn is_first(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) -> bool {
     // SAFETY: the arguments are the hook's; the array's members are null or relations.
     unsafe {
@@ -73,13 +74,21 @@ unsafe fn is_first(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo)
     }
 }
 
-/// Rewrites clauses of one query level. Idempotent: what it writes is no pattern, and a pattern
-/// that stays beside what was made of it is left alone.
+/// Rewrites clauses of one query level. To do so twice changes nothing: what it writes is no
+/// pattern, and a pattern that stays beside its rewritten form is left alone.
 struct Rewriter {
     root: *mut pg_sys::PlannerInfo,
-    /// The member of a UNION ALL that the clauses, written in terms of the union, are rewritten
-    /// for.
+    /// The member of a UNION ALL for which the clauses are rewritten. They are written in terms of
+    /// the union.
     member: Option<*mut pg_sys::AppendRelInfo>,
+}
+
+/// What an index can answer of a clause.
+enum Rewritten {
+    /// All of it: this goes in its place.
+    Instead(*mut pg_sys::Node),
+    /// A part of it: the clause must be kept beside this.
+    Beside(*mut pg_sys::Node),
 }
 
 impl Rewriter {
@@ -125,9 +134,10 @@ impl Rewriter {
                 let Some(clause) = clauses.get_ptr(i) else { continue };
                 match self.clause(clause) {
                     None => {}
-                    Some((rewritten, false)) => clauses.replace_ptr(i, rewritten),
-                    Some((rewritten, true)) if pg_sys::list_member(clauses.as_ptr(), rewritten.cast()) => {}
-                    Some((rewritten, true)) => {
+                    Some(Rewritten::Instead(rewritten)) => clauses.replace_ptr(i, rewritten),
+                    Some(Rewritten::Beside(rewritten))
+                        if pg_sys::list_member(clauses.as_ptr(), rewritten.cast()) => {}
+                    Some(Rewritten::Beside(rewritten)) => {
                         clauses.replace_ptr(i, rewritten);
                         clauses.push(clause);
                     }
@@ -136,8 +146,8 @@ impl Rewriter {
         }
     }
 
-    /// What to put in a clause's place, and whether the clause must be kept beside it.
-    unsafe fn clause(&self, clause: *mut pg_sys::Node) -> Option<(*mut pg_sys::Node, bool)> {
+    /// What to make of a clause.
+    unsafe fn clause(&self, clause: *mut pg_sys::Node) -> Option<Rewritten> {
         // SAFETY: the clause is an expression of this query level.
         unsafe {
             if clause.is_null() {
@@ -149,12 +159,15 @@ impl Rewriter {
             }
             let pattern = Pattern::of(clause)?;
             let rewritten = self.within(&pattern)?;
-            Some((rewritten, pattern.comparison == Comparison::Equal))
+            Some(match pattern.comparison {
+                Comparison::Equal => Rewritten::Beside(rewritten),
+                Comparison::Less | Comparison::AtMost => Rewritten::Instead(rewritten),
+            })
         }
     }
 
-    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions: an AND
-    /// gets no AND for an arm.
+    /// The arms of an OR, or of an AND inside one. The planner counts on flat expressions, so an
+    /// AND gets no AND for an arm.
     unsafe fn arms(&self, expression: *mut pg_sys::BoolExpr) {
         // SAFETY: a BoolExpr's arguments are expressions.
         unsafe {
@@ -166,8 +179,10 @@ impl Rewriter {
                         let Some(arm) = arms.get_ptr(i) else { continue };
                         match self.clause(arm) {
                             None => {}
-                            Some((rewritten, false)) => arms.replace_ptr(i, rewritten),
-                            Some((rewritten, true)) => arms.replace_ptr(i, both(rewritten, arm)),
+                            Some(Rewritten::Instead(rewritten)) => arms.replace_ptr(i, rewritten),
+                            Some(Rewritten::Beside(rewritten)) => {
+                                arms.replace_ptr(i, both(rewritten, arm));
+                            }
                         }
                     }
                 }
@@ -223,9 +238,9 @@ impl Rewriter {
     }
 }
 
-/// The quals of a flattened UNION ALL are distributed before its members are looked at, and copied
-/// to each member after this hook: so they are rewritten where they wait, for the first member that
-/// has an index.
+/// Rewrites the quals of a flattened UNION ALL, for the first member that has an index. They were
+/// distributed before the members are looked at, and are copied to each member after this hook. So
+/// they are rewritten where they wait.
 unsafe fn members_of_union(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::RelOptInfo) {
     // SAFETY: a member's parent has its RelOptInfo; RestrictInfo caches are reset with the clause.
     unsafe {
@@ -236,23 +251,12 @@ unsafe fn members_of_union(root: *mut pg_sys::PlannerInfo, rel: *mut pg_sys::Rel
         }
         let rewriter = Rewriter { root, member: Some(member) };
         for info in PgList::<pg_sys::RestrictInfo>::from_pg((*parent).baserestrictinfo).iter_ptr() {
-            if let Some((rewritten, false)) = rewriter.clause((*info).clause.cast()) {
+            if let Some(Rewritten::Instead(rewritten)) = rewriter.clause((*info).clause.cast()) {
                 (*info).clause = rewritten.cast();
                 (*info).eval_cost.startup = -1.0;
                 (*info).norm_selec = -1.0;
                 (*info).outer_selec = -1.0;
             }
         }
-    }
-}
-
-/// `a AND b`
-unsafe fn both(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: both are expressions of type boolean.
-    unsafe {
-        let mut arms = PgList::<pg_sys::Node>::new();
-        arms.push(a);
-        arms.push(b);
-        pg_sys::makeBoolExpr(pg_sys::BoolExprType::AND_EXPR, arms.into_pg(), -1).cast()
     }
 }

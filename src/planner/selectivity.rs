@@ -1,19 +1,21 @@
 //! How many rows `<@`, `@>`, `~=` and `hamming_within` keep.
 
-use pgrx::{Internal, PgList, pg_extern, pg_sys};
+use pgrx::{PgList, pg_sys};
 
-use super::catalog::{Catalog, Layout, Width, made_ball};
-use super::sample::{Sample, fingerprint_bits, first_element};
-use crate::functions::distance::{NEAR_64, NEAR_128};
+use super::measures::{Objects, made_ball};
+use super::statistics::{ColumnSample, Reach};
+use crate::types::layout::Value;
 
 /// Without a column to look at: as rare as an exact match.
 const UNKNOWN: f64 = 0.0001;
 /// A radius that is not known while planning is taken to be this share of the width.
 const USUAL_RADIUS_PER_BIT: f64 = 6.0 / 64.0;
 
-/// Where a condition stands.
-pub struct Place {
+/// A clause whose selectivity the planner asks for.
+pub struct Clause {
     pub root: *mut pg_sys::PlannerInfo,
+    pub arguments: *mut pg_sys::List,
+    /// The relation that the clause restricts, as the planner numbers it.
     pub relation: i32,
     /// A join clause, with its join if that is known.
     pub join: Option<*mut pg_sys::SpecialJoinInfo>,
@@ -23,62 +25,190 @@ pub struct Place {
 #[derive(Clone, Copy)]
 enum Radius {
     Known(u32),
-    /// The radius of `~=`.
+    /// The radius of `~=`. For balls it is the lesser of both.
     Near,
-    /// That of the ball, if one is given.
+    /// That of the ball.
     OfBall,
 }
 
-/// What a constant operand says.
-struct Target {
-    center: Option<u128>,
-    radius: Option<u32>,
-}
-
-/// The selectivity of `hamming_within(a, b, radius)`.
-///
-/// # Safety
-/// The arguments are the planner's.
-pub unsafe fn within_selectivity(arguments: *mut pg_sys::List, place: &Place) -> f64 {
-    // SAFETY: as this function's.
-    unsafe {
-        let arguments = PgList::<pg_sys::Node>::from_pg(arguments);
-        let (Some(a), Some(b), Some(radius)) =
-            (arguments.get_ptr(0), arguments.get_ptr(1), arguments.get_ptr(2))
-        else {
-            return UNKNOWN;
-        };
-        let radius = constant_radius(place.root, radius).map_or(Radius::OfBall, Radius::Known);
-        estimate([a, b], radius, place)
+impl Clause {
+    /// The selectivity of `hamming_within(a, b, radius)`.
+    ///
+    /// # Safety
+    /// The clause is the planner's.
+    pub unsafe fn within_selectivity(&self) -> f64 {
+        // SAFETY: as this function's.
+        unsafe {
+            let arguments = PgList::<pg_sys::Node>::from_pg(self.arguments);
+            let (Some(a), Some(b), Some(radius)) =
+                (arguments.get_ptr(0), arguments.get_ptr(1), arguments.get_ptr(2))
+            else {
+                return UNKNOWN;
+            };
+            self.estimate([a, b], self.radius(radius))
+        }
     }
-}
 
-/// The selectivity of `a <@ b` or `a @> b`, where one is a ball. One that is made of a centre on
-/// the spot may have a radius that is known, though its centre is not: a parameter, or a column.
-unsafe fn ball_selectivity(arguments: *mut pg_sys::List, place: &Place) -> f64 {
-    // SAFETY: the planner's arguments.
-    unsafe {
-        let Some([a, b]) = operands(arguments) else { return UNKNOWN };
-        let known = |radius| constant_radius(place.root, radius).map_or(Radius::OfBall, Radius::Known);
-        match (made_ball(a), made_ball(b)) {
-            (None, Some((center, radius))) => estimate([a, center], known(radius), place),
-            (Some((center, radius)), None) => estimate([center, b], known(radius), place),
-            _ => estimate([a, b], Radius::OfBall, place),
+    /// The selectivity of `a <@ b` or `a @> b`, where one is a ball. If the ball is made in the
+    /// clause, its radius may be known although its centre is not, which may be a parameter or a
+    /// column.
+    ///
+    /// # Safety
+    /// The clause is the planner's.
+    pub unsafe fn ball_selectivity(&self) -> f64 {
+        // SAFETY: as this function's.
+        unsafe {
+            let Some([a, b]) = self.operands() else { return UNKNOWN };
+            match (made_ball(a), made_ball(b)) {
+                (None, Some((center, radius))) => self.estimate([a, center], self.radius(radius)),
+                (Some((center, radius)), None) => self.estimate([center, b], self.radius(radius)),
+                _ => self.estimate([a, b], Radius::OfBall),
+            }
+        }
+    }
+
+    /// The selectivity of `a ~= b`.
+    ///
+    /// # Safety
+    /// The clause is the planner's.
+    pub unsafe fn near_selectivity(&self) -> f64 {
+        // SAFETY: as this function's.
+        unsafe { self.operands().map_or(UNKNOWN, |operands| self.estimate(operands, Radius::Near)) }
+    }
+
+    unsafe fn operands(&self) -> Option<[*mut pg_sys::Node; 2]> {
+        // SAFETY: a list of expressions, or null.
+        let arguments = unsafe { PgList::<pg_sys::Node>::from_pg(self.arguments) };
+        let pair = [arguments.get_ptr(0)?, arguments.get_ptr(1)?];
+        (arguments.len() == 2).then_some(pair)
+    }
+
+    /// A radius that the clause gives.
+    unsafe fn radius(&self, radius: *mut pg_sys::Node) -> Radius {
+        // SAFETY: an expression of the query.
+        unsafe { constant_radius(self.root, radius).map_or(Radius::OfBall, Radius::Known) }
+    }
+
+    unsafe fn estimate(&self, operands: [*mut pg_sys::Node; 2], radius: Radius) -> f64 {
+        let mut arguments = PgList::<pg_sys::Node>::new();
+        operands.into_iter().for_each(|operand| arguments.push(operand));
+        let arguments = arguments.into_pg();
+        // SAFETY: operands of the planner's clause.
+        unsafe {
+            match self.join {
+                Some(join) => self.estimate_join(arguments, join, radius),
+                None => self.estimate_restriction(arguments, radius),
+            }
+        }
+    }
+
+    /// The share of a relation's rows that a clause with one operand of it keeps.
+    unsafe fn estimate_restriction(&self, arguments: *mut pg_sys::List, radius: Radius) -> f64 {
+        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        unsafe {
+            let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
+            let mut other = std::ptr::null_mut();
+            let mut on_left = false;
+            let found = pg_sys::get_restriction_variable(
+                self.root,
+                arguments,
+                self.relation,
+                &mut variable,
+                &mut other,
+                &mut on_left,
+            );
+            if !found {
+                return UNKNOWN;
+            }
+            let column = ColumnSample::of(&mut variable);
+            release(&variable);
+            let Some(column) = column else { return UNKNOWN };
+            let operand = operand_value(&column, other);
+            let reach = reach(&column, operand.as_ref(), radius);
+            match operand {
+                Some(Value { center, .. }) => column.share_within(center, reach),
+                None => column.share_of_pairs(reach),
+            }
+        }
+    }
+
+    /// The share of the pairs of two relations' rows that a clause with an operand of each keeps.
+    /// It is the share of near pairs within one of the columns, the lesser of the two.
+    unsafe fn estimate_join(
+        &self,
+        arguments: *mut pg_sys::List,
+        join: *mut pg_sys::SpecialJoinInfo,
+        radius: Radius,
+    ) -> f64 {
+        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        unsafe {
+            let mut left: pg_sys::VariableStatData = std::mem::zeroed();
+            let mut right: pg_sys::VariableStatData = std::mem::zeroed();
+            let mut reversed = false;
+            pg_sys::get_join_variables(
+                self.root,
+                arguments,
+                join,
+                &mut left,
+                &mut right,
+                &mut reversed,
+            );
+            let sides = [ColumnSample::of(&mut left), ColumnSample::of(&mut right)];
+            release(&left);
+            release(&right);
+            let radii: Vec<_> = sides.iter().flatten().flat_map(ColumnSample::radii).collect();
+            let shares = sides.iter().flatten().map(|side| share_of_pairs(side, radius, &radii));
+            let share = shares.reduce(f64::min);
+            let semi = !join.is_null()
+                && matches!(
+                    (*join).jointype,
+                    pg_sys::JoinType::JOIN_SEMI | pg_sys::JoinType::JOIN_ANTI
+                );
+            let inner_rows = sides[usize::from(!reversed)].as_ref().map_or(1.0, |side| side.rows);
+            let matched_by_any = if semi { inner_rows } else { 1.0 };
+            share.map_or(UNKNOWN, |share| (share * matched_by_any).clamp(0.0, 1.0))
         }
     }
 }
 
-/// The selectivity of `a ~= b`.
-unsafe fn near_selectivity(arguments: *mut pg_sys::List, place: &Place) -> f64 {
-    // SAFETY: the planner's arguments.
-    unsafe { operands(arguments).map_or(UNKNOWN, |operands| estimate(operands, Radius::Near, place)) }
+/// The share of pairs of a column's rows that are as near as a join asks. `radii` are those of the
+/// balls on the other side, if there are some.
+fn share_of_pairs(column: &ColumnSample, radius: Radius, radii: &[(u32, f64)]) -> f64 {
+    let within = |radius| column.share_of_pairs(reach(column, None, radius));
+    if matches!(radius, Radius::OfBall) && !column.layout.is_of_balls() && !radii.is_empty() {
+        radii.iter().map(|&(radius, share)| share * within(Radius::Known(radius))).sum()
+    } else {
+        within(radius)
+    }
 }
 
-unsafe fn operands(arguments: *mut pg_sys::List) -> Option<[*mut pg_sys::Node; 2]> {
-    // SAFETY: a list of expressions, or null.
-    let arguments = unsafe { PgList::<pg_sys::Node>::from_pg(arguments) };
-    let pair = [arguments.get_ptr(0)?, arguments.get_ptr(1)?];
-    (arguments.len() == 2).then_some(pair)
+/// How near a column's rows have to be to the other operand.
+fn reach(column: &ColumnSample, operand: Option<&Value>, radius: Radius) -> Reach {
+    let width = column.layout.width();
+    let of_operand = operand.and_then(|operand| operand.radius);
+    let allowed = match radius {
+        Radius::Known(radius) => Some(radius),
+        // Balls say themselves what is near.
+        Radius::Near if column.layout.is_of_balls() => of_operand,
+        Radius::Near => Some(width.near()),
+        Radius::OfBall => of_operand,
+    };
+    let usual = (f64::from(width.bits()) * USUAL_RADIUS_PER_BIT) as u32;
+    Reach { allowed, usual, mutual: matches!(radius, Radius::Near) }
+}
+
+/// The other operand, if it is constant. It is read only if it is of a type of ours that fits the
+/// column's. Operators that others declare with these estimators may have operands of any type.
+///
+/// # Safety
+/// `operand` is an expression or null.
+unsafe fn operand_value(column: &ColumnSample, operand: *mut pg_sys::Node) -> Option<Value> {
+    // SAFETY: as this function's; the constant's layout is that of its type.
+    unsafe {
+        let (datum, type_oid) = constant(operand)?;
+        let layout = Objects::get().layout(type_oid)?;
+        layout.goes_with(column.layout).then(|| layout.read(datum))
+    }
 }
 
 /// The datum and type of a constant that is not NULL.
@@ -94,7 +224,10 @@ unsafe fn constant(node: *mut pg_sys::Node) -> Option<(pg_sys::Datum, pg_sys::Oi
 }
 
 /// A radius that is constant, or as good as.
-unsafe fn constant_radius(root: *mut pg_sys::PlannerInfo, radius: *mut pg_sys::Node) -> Option<u32> {
+unsafe fn constant_radius(
+    root: *mut pg_sys::PlannerInfo,
+    radius: *mut pg_sys::Node,
+) -> Option<u32> {
     // SAFETY: an expression of the query; the datum is read as the type the constant says.
     unsafe {
         let (datum, type_oid) = constant(pg_sys::estimate_expression_value(root, radius))?;
@@ -116,110 +249,6 @@ pub unsafe fn made_radius(root: *mut pg_sys::PlannerInfo, ball: *mut pg_sys::Nod
     unsafe { made_ball(ball).and_then(|(_, radius)| constant_radius(root, radius)) }
 }
 
-unsafe fn estimate(operands: [*mut pg_sys::Node; 2], radius: Radius, place: &Place) -> f64 {
-    // SAFETY: the planner's own structures, filled in before they are read and released after.
-    unsafe {
-        let mut list = PgList::<pg_sys::Node>::new();
-        operands.into_iter().for_each(|operand| list.push(operand));
-        let arguments = list.into_pg();
-        let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
-        if let Some(join) = place.join {
-            let mut inner: pg_sys::VariableStatData = std::mem::zeroed();
-            let mut reversed = false;
-            let (left, right) = (&mut variable, &mut inner);
-            pg_sys::get_join_variables(place.root, arguments, join, left, right, &mut reversed);
-            let sides = [Sample::of(&mut variable), Sample::of(&mut inner)];
-            let share = sides
-                .iter()
-                .flatten()
-                .map(|side| {
-                    side.share_of_pairs(Target::of(side, std::ptr::null_mut(), radius).usual_radius(side))
-                })
-                .reduce(f64::min);
-            release(&variable);
-            release(&inner);
-            let semi = !join.is_null()
-                && matches!((*join).jointype, pg_sys::JoinType::JOIN_SEMI | pg_sys::JoinType::JOIN_ANTI);
-            let inner_rows = sides[usize::from(!reversed)].as_ref().map_or(1.0, |side| side.rows);
-            let matched_by_any = if semi { inner_rows } else { 1.0 };
-            return share.map_or(UNKNOWN, |share| (share * matched_by_any).clamp(0.0, 1.0));
-        }
-        let mut other = std::ptr::null_mut();
-        let mut on_left = false;
-        let found = pg_sys::get_restriction_variable(
-            place.root,
-            arguments,
-            place.relation,
-            &mut variable,
-            &mut other,
-            &mut on_left,
-        );
-        if !found {
-            return UNKNOWN;
-        }
-        let sample = Sample::of(&mut variable);
-        release(&variable);
-        let Some(sample) = sample else { return UNKNOWN };
-        let target = Target::of(&sample, other, radius);
-        let radius = target.usual_radius(&sample);
-        match target.center {
-            Some(center) => sample.share_within(center, radius),
-            None => sample.share_of_pairs(radius),
-        }
-    }
-}
-
-impl Target {
-    /// What the operand opposite a column says. A constant is read only if it is of a type of ours
-    /// that fits the column's: operators that others declare with these estimators may have
-    /// operands of any type.
-    ///
-    /// # Safety
-    /// `other` is an expression or null.
-    unsafe fn of(sample: &Sample, other: *mut pg_sys::Node, radius: Radius) -> Target {
-        let known = match radius {
-            Radius::Known(radius) => Some(radius),
-            Radius::Near if sample.bits == 64 => Some(NEAR_64),
-            Radius::Near => Some(NEAR_128),
-            Radius::OfBall => None,
-        };
-        let unknown = Target { center: None, radius: known };
-        // SAFETY: the constant's layout is that of its type.
-        unsafe {
-            let Some((datum, type_oid)) = constant(other) else { return unknown };
-            match (sample.layout, Catalog::get().layout(type_oid)) {
-                (Layout::Fingerprint(_), layout) if layout == Some(sample.layout) => {
-                    Target { center: Some(sample.fingerprint(datum)), ..unknown }
-                }
-                (Layout::Fingerprint(column), Some(Layout::Ball(width))) if column == width => {
-                    Target::of_ball(datum, width).unwrap_or(unknown)
-                }
-                (Layout::Ball(width), layout) if layout == Some(sample.layout) => {
-                    let ball = Target::of_ball(datum, width);
-                    Target { center: None, radius: ball.and_then(|ball| ball.radius) }
-                }
-                _ => unknown,
-            }
-        }
-    }
-
-    /// # Safety
-    /// `datum` is a ball, or an array of balls, of that width. An array is taken for its first.
-    unsafe fn of_ball(datum: pg_sys::Datum, width: Width) -> Option<Target> {
-        // SAFETY: as this function's.
-        unsafe {
-            match width {
-                Width::Lexicons => first_element(datum, |ball| stored_ball(ball, 64)),
-                Width::Bits64 | Width::Bits128 => Some(stored_ball(datum, width.bits() as u32)),
-            }
-        }
-    }
-
-    fn usual_radius(&self, sample: &Sample) -> u32 {
-        self.radius.unwrap_or((f64::from(sample.bits) * USUAL_RADIUS_PER_BIT) as u32)
-    }
-}
-
 unsafe fn release(variable: &pg_sys::VariableStatData) {
     // SAFETY: the tuple is released by the function that came with it, once.
     unsafe {
@@ -227,65 +256,4 @@ unsafe fn release(variable: &pg_sys::VariableStatData) {
             pg_sys::ffi::pg_guard_ffi_boundary(|| free(variable.statsTuple));
         }
     }
-}
-
-/// # Safety
-/// `datum` is a ball of that width.
-unsafe fn stored_ball(datum: pg_sys::Datum, bits: u32) -> Target {
-    let ball = datum.cast_mut_ptr::<u8>();
-    // SAFETY: as this function's: the centre, laid out as the fingerprint is, then the radius as an
-    // int4.
-    unsafe {
-        let (center, size) = if bits == 64 {
-            (ball.cast::<u64>().read_unaligned() as u128, 8)
-        } else {
-            (fingerprint_bits(datum, 128), 16)
-        };
-        Target { center: Some(center), radius: Some(ball.add(size).cast::<u32>().read_unaligned()) }
-    }
-}
-
-/// An estimator's place as PostgreSQL passes it.
-fn place(root: Internal, relation: i32, join: Option<Internal>) -> Place {
-    Place { root: pointer(root), relation, join: join.map(pointer) }
-}
-
-fn pointer<T>(internal: Internal) -> *mut T {
-    internal.unwrap().map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr::<T>())
-}
-
-#[pg_extern(sql = false, stable, strict, parallel_safe)]
-fn hamming_within_sel(root: Internal, _operator: pg_sys::Oid, arguments: Internal, relation: i32) -> f64 {
-    // SAFETY: the planner's arguments.
-    unsafe { ball_selectivity(pointer(arguments), &place(root, relation, None)) }
-}
-
-#[pg_extern(sql = false, stable, strict, parallel_safe)]
-fn hamming_within_joinsel(
-    root: Internal,
-    _operator: pg_sys::Oid,
-    arguments: Internal,
-    _join_type: i16,
-    join: Internal,
-) -> f64 {
-    // SAFETY: the planner's arguments.
-    unsafe { ball_selectivity(pointer(arguments), &place(root, 0, Some(join))) }
-}
-
-#[pg_extern(sql = false, stable, strict, parallel_safe)]
-fn hamming_near_sel(root: Internal, _operator: pg_sys::Oid, arguments: Internal, relation: i32) -> f64 {
-    // SAFETY: the planner's arguments.
-    unsafe { near_selectivity(pointer(arguments), &place(root, relation, None)) }
-}
-
-#[pg_extern(sql = false, stable, strict, parallel_safe)]
-fn hamming_near_joinsel(
-    root: Internal,
-    _operator: pg_sys::Oid,
-    arguments: Internal,
-    _join_type: i16,
-    join: Internal,
-) -> f64 {
-    // SAFETY: the planner's arguments.
-    unsafe { near_selectivity(pointer(arguments), &place(root, 0, Some(join))) }
 }

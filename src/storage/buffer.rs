@@ -1,23 +1,25 @@
 //! Guards for pins and locks on shared buffers.
 //!
-//! Whoever holds a lock waits for no other, but for a child of a page that is locked, and for its
-//! right neighbour: [`Exclusive::read_after`]. Everything else that is locked beside another page is
-//! locked only if that can be done at once. With the feature `lock-order`, which tests are compiled
-//! with, waiting otherwise is an ERROR. A guard that is dropped while an error unwinds does nothing: PostgreSQL's abort
-//! releases every pin and lock, and the state may already be torn down.
+//! Whoever holds a lock waits only for a child or for the right neighbour of a locked page:
+//! [`Exclusive::read_after`]. Any other page is locked beside a locked one only if that can be done
+//! at once. With the feature `lock-order`, as in tests, any other wait is an ERROR.
+//!
+//! A guard that is dropped while an error unwinds does nothing: PostgreSQL's abort releases every
+//! pin and lock, and the state may already be torn down.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
 
-use super::{IndexRel, PageBytes, order};
+use super::order;
+use super::relation::{IndexRel, PageBytes};
 use crate::compat;
 
 /// No buffer.
 const NONE: pg_sys::Buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
 
-/// A pin: the page stays in memory, and vacuum's cleanup lock has to wait.
+/// A pin: the page stays in memory, and a cleanup lock on it has to wait.
 pub struct Pinned(pg_sys::Buffer);
 
 /// A pin and a shared lock: the page does not change.
@@ -26,28 +28,35 @@ pub struct Shared(pg_sys::Buffer);
 /// A pin and an exclusive lock. The page is changed through [`super::wal`] only.
 pub struct Exclusive(pg_sys::Buffer);
 
-fn pin(rel: IndexRel, block: u32) -> Pinned {
-    // SAFETY: the relation is open; PostgreSQL raises an ERROR if the block does not exist.
-    Pinned(unsafe { pg_sys::ReadBuffer(rel.as_ptr(), block) })
+fn pin(rel: IndexRel, page: u32) -> Pinned {
+    // SAFETY: the relation is open; PostgreSQL raises an ERROR if the page does not exist.
+    Pinned(unsafe { pg_sys::ReadBuffer(rel.as_ptr(), page) })
 }
 
-/// Gets a block on its way that will soon be pinned and read: from disk if it is not in memory, else
+/// Starts to fetch a page that will soon be pinned and read: from disk if it is not in memory, else
 /// its header, first keys and special area into the processor's caches.
-pub fn prefetch(rel: IndexRel, block: u32, recent: &Cell<pg_sys::Buffer>) {
-    prefetch_parts(rel, block, recent, &[0, 64, 128, 192, 256, 320, 384, 448, LAST_LINE]);
+pub fn prefetch(rel: IndexRel, page: u32, recent: &Cell<pg_sys::Buffer>) {
+    prefetch_parts(rel, page, recent, &[0, 64, 128, 192, 256, 320, 384, 448, LAST_LINE]);
 }
 
-/// As [`prefetch`] for a page of which the header, the special area and the bytes at `parts` are used.
-pub fn prefetch_for_append(rel: IndexRel, block: u32, recent: &Cell<pg_sys::Buffer>, parts: [usize; 2]) {
-    prefetch_parts(rel, block, recent, &[0, LAST_LINE, parts[0], parts[1]]);
+/// As [`prefetch`], for a page of which the header, the special area and the bytes at `parts` will
+/// be used.
+pub fn prefetch_for_append(
+    rel: IndexRel,
+    page: u32,
+    recent: &Cell<pg_sys::Buffer>,
+    parts: [usize; 2],
+) {
+    prefetch_parts(rel, page, recent, &[0, LAST_LINE, parts[0], parts[1]]);
 }
 
 const LAST_LINE: usize = size_of::<PageBytes>() - 64;
 
-fn prefetch_parts(rel: IndexRel, block: u32, recent: &Cell<pg_sys::Buffer>, parts: &[usize]) {
+fn prefetch_parts(rel: IndexRel, page: u32, recent: &Cell<pg_sys::Buffer>, parts: &[usize]) {
     if recent.get() == NONE {
         // SAFETY: the relation is open.
-        let result = unsafe { pg_sys::PrefetchBuffer(rel.as_ptr(), pg_sys::ForkNumber::MAIN_FORKNUM, block) };
+        let result =
+            unsafe { pg_sys::PrefetchBuffer(rel.as_ptr(), pg_sys::ForkNumber::MAIN_FORKNUM, page) };
         recent.set(result.recent_buffer);
     }
     if recent.get() > 0 {
@@ -61,8 +70,8 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize]) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let number = buffer as usize - 1;
-        // SAFETY: the buffer number was one of this server's, so the addresses lie in shared memory; a
-        // prefetch reads nothing.
+        // SAFETY: the buffer number was one of this server's, so the addresses lie in shared
+        // memory; a prefetch reads nothing.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(pg_sys::BufferDescriptors.add(number).cast::<i8>());
             let page = pg_sys::BufferBlocks.add(number * size_of::<PageBytes>()).cast::<i8>();
@@ -76,23 +85,26 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize]) {
 }
 
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {
-    // SAFETY: the callers hold a pin, so the buffer's page stays where it is, and a lock of a kind
-    // that keeps others from changing it; the lifetime is bounded by the guard's borrow.
+    // SAFETY: the callers hold a pin, so the page stays where it is, and a lock that keeps others
+    // from changing it. The guard's borrow bounds the lifetime.
     unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() }
 }
 
 impl Pinned {
-    /// Pins a block; `recent` may hold it: that spares the search of the buffer table.
+    /// Pins a page. The buffer in `recent` may still hold it, which spares a search of PostgreSQL's
+    /// buffer table.
     #[inline]
-    pub fn read(rel: IndexRel, block: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
+    pub fn read(rel: IndexRel, page: u32, recent: Option<&Cell<pg_sys::Buffer>>) -> Self {
         let Some(recent) = recent else {
-            return pin(rel, block);
+            return pin(rel, page);
         };
-        // SAFETY: the relation is open; the buffer, if any, was once that of this block.
-        if recent.get() != NONE && unsafe { compat::read_recent_buffer(rel.as_ptr(), block, recent.get()) } {
-            return Self(recent.get());
+        let buffer = recent.get();
+        // SAFETY: the relation is open; the buffer, if there is one, once held this page.
+        let pinned = |buffer| unsafe { compat::read_recent_buffer(rel.as_ptr(), page, buffer) };
+        if buffer != NONE && pinned(buffer) {
+            return Self(buffer);
         }
-        let pinned = pin(rel, block);
+        let pinned = pin(rel, page);
         recent.set(pinned.0);
         pinned
     }
@@ -131,7 +143,7 @@ impl Pinned {
         Exclusive(buffer)
     }
 
-    /// An exclusive lock if it can be had at once.
+    /// An exclusive lock, if it is free at once.
     pub fn try_exclusive(self) -> Option<Exclusive> {
         // SAFETY: the buffer is pinned.
         let locked = unsafe { pg_sys::ConditionalLockBuffer(self.0) };
@@ -159,13 +171,14 @@ impl Shared {
 }
 
 impl Exclusive {
-    /// Waits for a page while others are locked, all of them in `before`, the last one named last: each
-    /// is, by what it says under its lock, above the page in the tree or to its left on its level.
-    pub fn read_after(rel: IndexRel, block: u32, before: &[&Self]) -> Self {
-        order::expect_only(before.iter().map(|page| page.0));
-        let page = pin(rel, block).wait_exclusive();
-        order::expect_after(page.0);
-        page
+    /// Waits for a page while the pages in `before` are locked, and no others; the one locked last
+    /// is named last. Each of them is above the page in the tree or to its left on its level, by
+    /// what it says itself under its lock.
+    pub fn read_after(rel: IndexRel, page: u32, before: &[&Self]) -> Self {
+        order::expect_only(before.iter().map(|locked| locked.0));
+        let locked = pin(rel, page).wait_exclusive();
+        order::expect_after(locked.0);
+        locked
     }
 
     /// # Safety
@@ -179,7 +192,8 @@ impl Exclusive {
         bytes(self.0)
     }
 
-    pub fn block(&self) -> u32 {
+    /// The page's number.
+    pub fn number(&self) -> u32 {
         // SAFETY: the buffer is pinned.
         unsafe { pg_sys::BufferGetBlockNumber(self.0) }
     }
@@ -222,7 +236,7 @@ impl Drop for Exclusive {
 pub fn extend(rel: IndexRel) -> Exclusive {
     let lock = !rel.is_local();
     let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-    // SAFETY: the relation is open; the extension lock is what lets P_NEW be used, and the buffer
+    // SAFETY: the relation is open; whoever reads P_NEW has to hold the extension lock; the buffer
     // comes back pinned and exclusively locked.
     unsafe {
         if lock {

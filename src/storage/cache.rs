@@ -1,8 +1,8 @@
 //! What this backend remembers of indexes: their meta data and the upper levels of their trees.
 //!
-//! That a file never shrinks and its meta page never changes holds of every file but one that PostgreSQL
-//! empties in place. It does so only where no other backend can have seen it, and calls ambuild then:
-//! that forgets the file.
+//! A file never shrinks and its meta page never changes, with one exception: PostgreSQL may empty a
+//! file in place. It does so only where no other backend can have seen the file, and it calls
+//! ambuild next, which forgets the file here.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 use simhash_index::{Budget, Cache, Meta};
 
-use super::IndexRel;
+use super::relation::IndexRel;
 
 /// The most inner pages that a backend keeps copies of, over all indexes: about 48 MB at worst.
 const CACHED_PAGES: usize = 4096;
@@ -25,7 +25,7 @@ pub type Index<F> = simhash_index::Index<F, IndexRel>;
 type Known<F> = Cache<F, pg_sys::Buffer>;
 
 thread_local! {
-    /// By index and file number; one file an index, the one opened last.
+    /// By index and file number. Each index has one file here, the one opened last.
     static INDEXES: RefCell<HashMap<(pg_sys::Oid, u32), Rc<dyn Any>>> = RefCell::default();
     static BUDGET: Rc<Budget> = Rc::new(Budget::new(CACHED_PAGES));
 }
@@ -39,6 +39,23 @@ pub fn bits(rel: IndexRel) -> u32 {
     known.unwrap_or_else(|| Meta::read(&rel).bits)
 }
 
+/// Runs `$body` with `$F` bound to the type of keys that are `$bits` wide.
+macro_rules! with_key_type {
+    ($bits:expr, $F:ident => $body:expr) => {
+        match $bits {
+            64 => {
+                type $F = u64;
+                $body
+            }
+            _ => {
+                type $F = u128;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_key_type;
+
 /// Opens an index whose keys are `F::BITS` wide.
 pub fn open<F: Key>(rel: IndexRel) -> Index<F> {
     let file = rel.file();
@@ -46,7 +63,7 @@ pub fn open<F: Key>(rel: IndexRel) -> Index<F> {
     let cache = known.and_then(|cache| cache.downcast::<Known<F>>().ok()).unwrap_or_else(|| {
         let cache = Rc::new(Known::<F>::new(&rel, Meta::read(&rel), BUDGET.with(Rc::clone)));
         INDEXES.with_borrow_mut(|indexes| {
-            // Its other files are gone, or come back when a subtransaction is undone.
+            // The index's other files are gone, or come back when a subtransaction is undone.
             indexes.retain(|&(oid, _), _| oid != file.0);
             if indexes.len() >= CACHED_INDEXES {
                 indexes.clear();
@@ -58,7 +75,7 @@ pub fn open<F: Key>(rel: IndexRel) -> Index<F> {
     Index::new(rel, cache)
 }
 
-/// Forgets what this backend knows of an index's file: it is being written anew.
+/// Forgets what this backend knows of an index's file, which is about to be written from scratch.
 pub fn forget_file(rel: IndexRel) {
     INDEXES.with_borrow_mut(|indexes| indexes.remove(&rel.file()));
 }

@@ -1,19 +1,19 @@
 //! The index's pages in PostgreSQL: shared buffers, locks on them, and the WAL of their changes.
 //!
-//! What pages hold and in which order they are locked is the business of `simhash-index`; this is the
-//! store that it works on. All access to shared buffers goes through the guards of [`buffer`], all
-//! changes through [`wal`].
+//! The crate `simhash-index` decides what pages hold and in which order they are locked. This room
+//! is the store that it works on: [`store`] implements its trait. Shared buffers are read through
+//! the guards of [`buffer`] only and changed through [`wal`] only. [`order`] checks the order of
+//! locks in tests. [`cache`] is what a backend remembers of the indexes that it has opened.
 
-pub mod buffer;
-pub mod cache;
-pub mod order;
-pub mod relation;
-pub mod store;
-pub mod wal;
+mod buffer;
+mod cache;
+mod order;
+mod relation;
+mod store;
+mod wal;
 
-pub use buffer::{Exclusive, Pinned, Shared};
-pub use cache::{Index, open};
-pub use relation::IndexRel;
-
-/// A page as bytes.
-pub type PageBytes = [u8; pgrx::pg_sys::BLCKSZ as usize];
+pub use buffer::{Pinned, Shared};
+pub(crate) use cache::with_key_type;
+pub use cache::{Index, bits, forget_file, open};
+pub use order::check_for_interrupts;
+pub use relation::{IndexRel, PageBytes};

@@ -1,8 +1,9 @@
-//! The rule by which no two backends can wait for each other's pages, checked where tests are compiled
-//! with the feature `lock-order`; otherwise nothing here does anything.
+//! The rule by which no two backends can wait for each other's pages. It is checked where the
+//! feature `lock-order` is on, as it is in tests; elsewhere the checks are empty.
 //!
-//! Whoever waits for a page has none locked, or only pages that are, as they say themselves, above it
-//! in its tree or to its left on its level. Interrupts are not served and no one sleeps under a lock.
+//! Whoever waits for a page has no page locked, or only pages above it in its tree or to its left
+//! on its level, by what these pages say themselves. Nobody serves interrupts or sleeps while a
+//! page is locked.
 
 use pgrx::pg_sys;
 
@@ -33,11 +34,11 @@ mod checked {
     use simhash_index::page::may_be_waited_for;
 
     use crate::error::raise;
-    use crate::storage::PageBytes;
+    use crate::storage::relation::PageBytes;
 
     thread_local! {
-        /// The pages that this backend has locked, in the order of locking. Guards take themselves out
-        /// also while an error unwinds.
+        /// The buffers that this backend has locked, in the order of locking. A guard takes its
+        /// buffer out even while an error unwinds.
         static LOCKED: RefCell<Vec<Buffer>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -55,7 +56,7 @@ mod checked {
 
     /// Raises an ERROR if any page is locked.
     pub fn expect_none(what: &str) {
-        expect(what, |locked| locked.is_empty());
+        expect(what, <[Buffer]>::is_empty);
     }
 
     /// Raises an ERROR if pages are locked other than these.
@@ -66,7 +67,7 @@ mod checked {
 
     /// Raises an ERROR unless the page locked last is below or to the right of all others.
     pub fn expect_after(buffer: Buffer) {
-        // SAFETY: pinned and locked, as all that are listed.
+        // SAFETY: this buffer and every listed one is pinned and locked.
         let bytes_of = |buffer| unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() };
         let page = bytes_of(buffer);
         let is_before = |&other: &Buffer| may_be_waited_for(page, bytes_of(other));
@@ -89,7 +90,7 @@ mod checked {
 #[cfg(feature = "lock-order")]
 pub use checked::*;
 
-/// Lets a cancelled query end. Not to be called while a page is locked.
+/// Lets a cancelled query end. No page may be locked.
 #[inline]
 pub fn check_for_interrupts() {
     expect_none("an interrupt");

@@ -8,12 +8,15 @@ use crate::compat;
 use crate::error::shown;
 use crate::memory;
 
-/// An open index. Whoever made it keeps the relation open for as long as it is used.
+/// A page as bytes.
+pub type PageBytes = [u8; pg_sys::BLCKSZ as usize];
+
+/// An open index. Whoever makes it keeps the relation open for as long as it is used.
 #[derive(Clone, Copy)]
 pub struct IndexRel {
     rel: pg_sys::Relation,
     fork: pg_sys::ForkNumber::Type,
-    /// What a reader sees the table's rows by; null for others.
+    /// The snapshot by which a reader sees the heap's rows; null for everybody else.
     pub snapshot: pg_sys::Snapshot,
 }
 
@@ -25,7 +28,7 @@ impl IndexRel {
         Self { rel, fork: pg_sys::ForkNumber::MAIN_FORKNUM, snapshot: std::ptr::null_mut() }
     }
 
-    /// What an unlogged index is reset to after a crash: to be initialised, not to be read.
+    /// The fork that a crash resets an unlogged index to. It is initialised and never read.
     pub fn init_fork(self) -> Self {
         Self { fork: pg_sys::ForkNumber::INIT_FORKNUM, ..self }
     }
@@ -48,26 +51,29 @@ impl IndexRel {
         unsafe { (*self.rel).rd_id }
     }
 
-    /// The number of its file on disk: a rebuilt index gets another, unless it is emptied in place (see `cache.rs`).
+    /// The index's OID and the number of its file on disk. A rebuilt index gets another file,
+    /// unless PostgreSQL empties it in place (see `cache.rs`).
     pub fn file(self) -> (pg_sys::Oid, u32) {
         // SAFETY: the relation is open.
         unsafe { (self.oid(), compat::file_number(self.rel)) }
     }
 
-    /// The number of blocks.
-    pub fn blocks(self) -> u32 {
+    /// The number of pages.
+    pub fn pages(self) -> u32 {
         // SAFETY: the relation is open.
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.rel, self.fork) }
     }
 
-    /// Whether changes have to be WAL-logged: `RelationNeedsWAL`, and always for what a crash resets to.
+    /// Whether changes have to be WAL-logged: what `RelationNeedsWAL` says, but the fork that a
+    /// crash resets to is always logged.
     pub fn needs_wal(self) -> bool {
         if self.fork == pg_sys::ForkNumber::INIT_FORKNUM {
             return true;
         }
         // SAFETY: the relation is open.
         unsafe {
-            (*(*self.rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
+            (*(*self.rel).rd_rel).relpersistence
+                == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
                 && (pg_sys::wal_level > pg_sys::WalLevel::WAL_LEVEL_MINIMAL as i32
                     || !compat::created_in_this_transaction(self.rel))
         }
@@ -76,6 +82,8 @@ impl IndexRel {
     /// Whether only this backend can see it: a temporary index.
     pub fn is_local(self) -> bool {
         // SAFETY: the relation is open.
-        unsafe { (*(*self.rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char }
+        unsafe {
+            (*(*self.rel).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
+        }
     }
 }

@@ -7,7 +7,9 @@ use simhash_index::damage::Damage;
 use simhash_index::page::Addition;
 use simhash_index::store::{Extent, Lock, Store};
 
-use super::{Exclusive, IndexRel, PageBytes, Pinned, Shared, buffer, cache, order, wal};
+use super::buffer::{self, Exclusive, Pinned, Shared};
+use super::relation::{IndexRel, PageBytes};
+use super::{cache, order, wal};
 use crate::compat;
 use crate::error::raise;
 
@@ -37,19 +39,19 @@ impl Lock<IndexRel> for Exclusive {
 
 impl Store for IndexRel {
     const PAGE: usize = size_of::<PageBytes>();
-    /// A buffer that may hold the page; 0, InvalidBuffer, for none.
+    /// A buffer that may hold the page; InvalidBuffer, which is 0, for none.
     type Hint = pg_sys::Buffer;
     type Pinned = Pinned;
     type Shared = Shared;
     type Exclusive = Exclusive;
 
-    fn blocks(&self) -> u32 {
-        IndexRel::blocks(*self)
+    fn pages(&self) -> u32 {
+        IndexRel::pages(*self)
     }
 
     #[inline]
-    fn pin(&self, block: u32, hint: Option<&Cell<pg_sys::Buffer>>) -> Pinned {
-        Pinned::read(*self, block, hint)
+    fn pin(&self, page: u32, hint: Option<&Cell<pg_sys::Buffer>>) -> Pinned {
+        Pinned::read(*self, page, hint)
     }
 
     fn share(&self, pin: Pinned) -> Shared {
@@ -60,8 +62,8 @@ impl Store for IndexRel {
         pin.exclusive()
     }
 
-    fn exclusive_after(&self, block: u32, before: &[&Exclusive]) -> Exclusive {
-        Exclusive::read_after(*self, block, before)
+    fn exclusive_after(&self, page: u32, before: &[&Exclusive]) -> Exclusive {
+        Exclusive::read_after(*self, page, before)
     }
 
     fn try_exclusive(&self, pin: Pinned) -> Option<Exclusive> {
@@ -76,26 +78,30 @@ impl Store for IndexRel {
         shared.unlock()
     }
 
-    fn block(&self, locked: &Exclusive) -> u32 {
-        locked.block()
+    fn number(&self, locked: &Exclusive) -> u32 {
+        locked.number()
     }
 
     fn extend(&self) -> Exclusive {
         buffer::extend(*self)
     }
 
-    fn free_block(&self) -> Option<u32> {
+    fn free_page(&self) -> Option<u32> {
         // SAFETY: the relation is open.
-        let block = unsafe { pg_sys::GetFreeIndexPage(self.as_ptr()) };
-        (block != pg_sys::InvalidBlockNumber).then_some(block)
+        let page = unsafe { pg_sys::GetFreeIndexPage(self.as_ptr()) };
+        (page != pg_sys::InvalidBlockNumber).then_some(page)
     }
 
-    fn note_free(&self, block: u32) {
+    fn note_free(&self, page: u32) {
         // SAFETY: the relation is open.
-        unsafe { pg_sys::RecordFreeIndexPage(self.as_ptr(), block) };
+        unsafe { pg_sys::RecordFreeIndexPage(self.as_ptr(), page) };
     }
 
-    fn change<const N: usize>(&self, pages: [(&Exclusive, Extent); N], edit: impl FnOnce([&mut [u8]; N])) {
+    fn change<const N: usize>(
+        &self,
+        pages: [(&Exclusive, Extent); N],
+        edit: impl FnOnce([&mut [u8]; N]),
+    ) {
         let change = wal::Change::start(*self);
         edit(pages.map(|(locked, extent)| match extent {
             Extent::Parts => &mut change.page(locked)[..],
@@ -113,13 +119,13 @@ impl Store for IndexRel {
     }
 
     #[inline]
-    fn prefetch(&self, block: u32, hint: &Cell<pg_sys::Buffer>) {
-        buffer::prefetch(*self, block, hint);
+    fn prefetch(&self, page: u32, hint: &Cell<pg_sys::Buffer>) {
+        buffer::prefetch(*self, page, hint);
     }
 
     #[inline]
-    fn prefetch_for_append(&self, block: u32, hint: &Cell<pg_sys::Buffer>, parts: [usize; 2]) {
-        buffer::prefetch_for_append(*self, block, hint, parts);
+    fn prefetch_for_append(&self, page: u32, hint: &Cell<pg_sys::Buffer>, parts: [usize; 2]) {
+        buffer::prefetch_for_append(*self, page, hint, parts);
     }
 
     #[inline]
@@ -128,12 +134,13 @@ impl Store for IndexRel {
     }
 
     fn pause(&self) {
+        order::expect_none("a delay");
         compat::vacuum_delay_point();
     }
 
     #[inline]
     fn expect_recent(&self, page: &[u8]) {
-        // SAFETY: whoever set the snapshot keeps it while it reads; the page is locked.
+        // SAFETY: whoever set the snapshot keeps it while reading; the page is locked.
         unsafe { compat::expect_recent_snapshot(self.snapshot, self.as_ptr(), page.as_ptr()) };
     }
 

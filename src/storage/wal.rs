@@ -1,10 +1,10 @@
 //! Changes of pages and their WAL, all of it in the format of PostgreSQL's Generic WAL.
 //!
-//! - [`Change`] takes up to four pages, lets them be rewritten as private copies, and installs and
-//!   logs them as one atomic record: splits, removals, vacuum.
-//! - [`append`] adds one entry to each of up to four leaves. Generic WAL would find the changed bytes
-//!   by comparing whole pages; here they are known, so the record (the same record, replayed by the
-//!   same code) is put together from them directly.
+//! - [`Change`] is for splits, removals and vacuum. It takes up to four pages, lets them be
+//!   rewritten as private copies, and installs and logs them as one atomic record.
+//! - [`append`] adds one entry to each of up to four leaves. Generic WAL would find the changed
+//!   bytes by comparing whole pages. Here they are known, so the record is put together from them
+//!   directly; it is the same record, and the same code replays it.
 //! - [`write_new`] logs a whole page of a build.
 
 use pgrx::pg_sys;
@@ -12,7 +12,8 @@ use pgrx::pg_sys;
 use simhash_index::page::Addition;
 use simhash_index::store::MAX_PAGES;
 
-use super::{Exclusive, IndexRel, PageBytes};
+use super::buffer::Exclusive;
+use super::relation::{IndexRel, PageBytes};
 
 const _: () = assert!(MAX_PAGES <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
 
@@ -40,11 +41,13 @@ impl Change {
         self.register(locked, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32)
     }
 
-    #[allow(clippy::mut_from_ref)]
+    #[allow(clippy::mut_from_ref, reason = "the image is not the locked page")]
     fn register<'a>(&'a self, locked: &'a Exclusive, flags: i32) -> &'a mut PageBytes {
-        // SAFETY: the buffer is exclusively locked. Each registration gives an image of its own, and
-        // callers register a page once; the image lives as long as the state.
-        unsafe { &mut *pg_sys::GenericXLogRegisterBuffer(self.state, locked.buffer(), flags).cast() }
+        // SAFETY: the buffer is exclusively locked. Each registration makes an image of its own,
+        // which lives as long as the state; callers register a page once.
+        unsafe {
+            &mut *pg_sys::GenericXLogRegisterBuffer(self.state, locked.buffer(), flags).cast()
+        }
     }
 
     /// Installs and logs all pages. The locks must still be held; they are released afterwards.
@@ -64,7 +67,8 @@ impl Drop for Change {
     }
 }
 
-/// A critical section: an error inside is a PANIC, since pages and WAL would disagree.
+/// Runs `body` in a critical section: an error inside is a PANIC, since pages and WAL would
+/// disagree.
 fn critical<R>(body: impl FnOnce() -> R) -> R {
     // SAFETY: the counter belongs to this process, which has one thread.
     unsafe { pg_sys::CritSectionCount += 1 };
@@ -115,8 +119,8 @@ fn log_deltas(
     deltas: &mut [[u8; DELTA_BYTES]; MAX_PAGES],
     lengths: &[usize; MAX_PAGES],
 ) {
-    // SAFETY: in a critical section, all buffers exclusively locked and marked dirty; the deltas
-    // outlive the insertion. This is the record that GenericXLogFinish writes.
+    // SAFETY: this is a critical section, all buffers are exclusively locked and marked dirty, and
+    // the deltas outlive the insertion. The record is the one that GenericXLogFinish writes.
     unsafe {
         pg_sys::XLogBeginInsert();
         for (i, (leaf, _)) in leaves.iter().enumerate() {
@@ -135,7 +139,8 @@ unsafe fn set_lsn(locked: &Exclusive, lsn: pg_sys::XLogRecPtr) {
     // SAFETY: the caller has the page exclusively locked; pd_lsn is the header's first field.
     unsafe {
         let header = pg_sys::BufferGetBlock(locked.buffer()).cast::<pg_sys::PageHeaderData>();
-        (*header).pd_lsn = pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
+        (*header).pd_lsn =
+            pg_sys::PageXLogRecPtr { xlogid: (lsn >> 32) as u32, xrecoff: lsn as u32 };
     }
 }
 

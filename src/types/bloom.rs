@@ -1,21 +1,20 @@
 //! `bloom_filter`: a set of texts that answers "maybe" or "certainly not".
 //!
-//! On disk: the format's version and k (two bytes each), four zero bytes, m, the number of texts added (eight bytes
-//! each), all little-endian, then the bits. In text: `m=80,k=3,count=2,bits=00ff...`; as bytea the bytes on disk.
+//! On disk: the format's version and k (two bytes each), four zero bytes, m and the number of texts
+//! added (eight bytes each), all little-endian, then the bits. As bytea: the same. In text:
+//! `m=80,k=3,count=2,bits=00ff...`.
 
 use std::borrow::Cow;
-use std::ffi::CStr;
 
-use pgrx::{FromDatum, Internal, IntoDatum, PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::sets::bloom::Shape;
 
-use super::{
-    Output, STRETCH, by_datum, message_buffer, palloc_varlena, receive_rest, sql_type, varlena_bytes,
-};
-use crate::error::{raise, raise_invalid_text, shown};
-use crate::memory;
+use super::cstring::Output;
+use super::datum::{Decode, Encode, argument, result, sql_type};
+use super::varlena::{STRETCH, packed_bytes, palloc_varlena};
+use crate::error::raise;
 
-/// A filter and how many texts were added to it, counting each as often as it was.
+/// A filter. `count` is how many texts were added to it, repeated ones included.
 #[derive(Clone, Debug)]
 pub struct BloomFilter<'a> {
     pub shape: Shape,
@@ -23,7 +22,7 @@ pub struct BloomFilter<'a> {
     pub bits: Cow<'a, [u8]>,
 }
 
-/// A filter to be changed where it is.
+/// A filter that is changed where it is.
 pub struct BitsMut<'a> {
     pub shape: Shape,
     pub count: &'a mut u64,
@@ -70,22 +69,13 @@ fn room_for(bytes: usize) -> Vec<u8> {
 }
 
 sql_type!(BloomFilter<'_>, "bloom_filter");
-by_datum!(BloomFilter<'_>);
+argument!(BloomFilter<'_>);
+result!(BloomFilter<'_>);
 
 const VERSION: u16 = 1;
 const HEADER: usize = 24;
 
 impl<'a> BloomFilter<'a> {
-    /// An empty filter, or ERROR when there is no memory for it.
-    pub fn empty(shape: Shape) -> BloomFilter<'static> {
-        let mut bits = room_for(shape.bytes());
-        while bits.len() < shape.bytes() {
-            pgrx::check_for_interrupts!();
-            bits.resize(shape.bytes().min(bits.len() + STRETCH), 0);
-        }
-        BloomFilter { shape, count: 0, bits: Cow::Owned(bits) }
-    }
-
     /// A copy that owns its bits.
     pub fn copied(&self) -> BloomFilter<'static> {
         let mut bits = room_for(self.bits.len());
@@ -106,7 +96,7 @@ impl<'a> BloomFilter<'a> {
         union.unite(other);
     }
 
-    /// `None` for bytes that are no filter.
+    /// Reads the form on disk. `None` for bytes that are no filter.
     pub fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
         let (header, bits) = bytes.split_first_chunk::<HEADER>()?;
         let (shape, count) = Self::read_header(header)?;
@@ -133,7 +123,8 @@ impl<'a> BloomFilter<'a> {
         header
     }
 
-    fn parse(text: &str) -> Option<BloomFilter<'static>> {
+    /// Reads the text form. `None` for what is none.
+    pub fn parse(text: &str) -> Option<BloomFilter<'static>> {
         let mut parts = text.trim().splitn(4, ',');
         let mut part = |name: &str| parts.next()?.trim().strip_prefix(name)?.strip_prefix('=');
         let shape = Shape { bits: part("m")?.parse().ok()?, hashes: part("k")?.parse().ok()? };
@@ -150,89 +141,44 @@ impl<'a> BloomFilter<'a> {
                 bits.push((digit(high)? << 4 | digit(low)?) as u8);
             }
         }
-        is_clear_beyond(shape, &bits).then_some(BloomFilter { shape, count, bits: Cow::Owned(bits) })
+        is_clear_beyond(shape, &bits).then_some(BloomFilter {
+            shape,
+            count,
+            bits: Cow::Owned(bits),
+        })
+    }
+
+    pub fn to_text(&self) -> Output {
+        let Shape { bits, hashes } = self.shape;
+        let mut text = format!("m={bits},k={hashes},count={},bits=", self.count).into_bytes();
+        let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
+        text.reserve_exact(2 * self.bits.len());
+        for stretch in self.bits.chunks(STRETCH / 8) {
+            pgrx::check_for_interrupts!();
+            text.extend(stretch.iter().flat_map(|&byte| [hex(byte >> 4), hex(byte & 15)]));
+        }
+        Output(text)
     }
 }
 
-/// The last byte has no bit beyond the filter's.
+/// Whether the last byte has no bit beyond the filter's.
 fn is_clear_beyond(shape: Shape, bits: &[u8]) -> bool {
     let beyond = shape.bytes() as u64 * 8 - shape.bits;
     bits.last().is_some_and(|last| u64::from(last.leading_zeros()) >= beyond)
 }
 
-impl FromDatum for BloomFilter<'_> {
-    unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, _: pg_sys::Oid) -> Option<Self> {
-        if is_null {
-            return None;
-        }
-        // SAFETY: the caller passes a bloom_filter, which is of variable length.
-        let bytes = unsafe { varlena_bytes(datum) };
-        Some(BloomFilter::from_bytes(bytes).unwrap_or_else(|| {
+impl Decode for BloomFilter<'_> {
+    unsafe fn decode(datum: pg_sys::Datum) -> Self {
+        // SAFETY: as the trait's; the type is of variable length.
+        let bytes = unsafe { packed_bytes(datum) };
+        BloomFilter::from_bytes(bytes).unwrap_or_else(|| {
             raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed bloom_filter".into(), "")
-        }))
+        })
     }
 }
 
-impl IntoDatum for BloomFilter<'_> {
-    fn into_datum(self) -> Option<pg_sys::Datum> {
-        Some(palloc_varlena(&[&self.header(), &self.bits]))
-    }
-    /// Unknown at compile time; nothing here builds arrays of the type through pgrx.
-    fn type_oid() -> pg_sys::Oid {
-        pg_sys::InvalidOid
-    }
-}
-
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_filter_in(text: &CStr) -> BloomFilter<'static> {
-    let shown = shown(text);
-    BloomFilter::parse(&shown).unwrap_or_else(|| {
-        let shown: String = shown.chars().take(64).collect();
-        raise_invalid_text(
-            "bloom_filter",
-            &shown,
-            "A bloom_filter is written as m=bits,k=hashes,count=texts,bits=hexadecimal digits.",
-        )
-    })
-}
-
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_filter_out(filter: BloomFilter<'_>) -> Output {
-    let mut text = format!("m={},k={},count={},bits=", filter.shape.bits, filter.shape.hashes, filter.count)
-        .into_bytes();
-    let hex = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
-    text.reserve_exact(2 * filter.bits.len());
-    for stretch in filter.bits.chunks(STRETCH / 8) {
-        pgrx::check_for_interrupts!();
-        text.extend(stretch.iter().flat_map(|&byte| [hex(byte >> 4), hex(byte & 15)]));
-    }
-    Output::new(&text)
-}
-
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_filter_recv(buffer: Internal) -> BloomFilter<'static> {
-    from_bytea(receive_rest(message_buffer(buffer)))
-}
-
-/// As bytea, which is laid out as a filter is.
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_filter_send(filter: BloomFilter<'_>) -> BloomFilter<'_> {
-    filter
-}
-
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn bloom_filter_from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
-    from_bytea(bytes)
-}
-
-fn from_bytea(bytes: &[u8]) -> BloomFilter<'static> {
-    memory::prepare();
-    match BloomFilter::from_bytes(bytes) {
-        Some(filter) => filter.copied(),
-        None => raise(
-            PgSqlErrorCode::ERRCODE_INVALID_BINARY_REPRESENTATION,
-            format!("bytea of {} bytes is no bloom_filter", bytes.len()),
-            "Cast a bloom_filter to bytea to see the form.",
-        ),
+impl Encode for BloomFilter<'_> {
+    fn encode(self) -> pg_sys::Datum {
+        palloc_varlena(&[&self.header(), &self.bits])
     }
 }

@@ -2,22 +2,28 @@
 //!
 //! The representation is that of `text`, so output is PostgreSQL's own for text.
 
-use std::ffi::CStr;
-
-use pgrx::{FromDatum, Internal, IntoDatum, PgSqlErrorCode, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError};
 
-use super::text::server_to_utf8;
-use super::{Text, by_datum, message_buffer, sql_type};
+use super::datum::{Decode, Encode, argument, result, sql_type};
+use super::text::{Text, server_to_utf8};
 use crate::error::raise;
 
 /// A `simhash_config` argument: canonical JSON, in UTF-8.
 pub struct ConfigText<'a>(Text<'a>);
 
 sql_type!(ConfigText<'_>, "simhash_config");
-by_datum!(ConfigText<'_>);
+argument!(ConfigText<'_>);
+result!(ConfigText<'_>);
 
 impl ConfigText<'_> {
+    /// The canonical form of an object in the server's encoding, or an ERROR (22P02).
+    pub fn checked(json: &[u8]) -> ConfigText<'static> {
+        // SAFETY: what is converted is read at once.
+        let json = unsafe { server_to_utf8(json) };
+        ConfigText(Text::from(parse(json).to_string()))
+    }
+
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -29,24 +35,20 @@ impl ConfigText<'_> {
     }
 }
 
-impl FromDatum for ConfigText<'_> {
-    unsafe fn from_polymorphic_datum(datum: pg_sys::Datum, is_null: bool, oid: pg_sys::Oid) -> Option<Self> {
-        // SAFETY: a simhash_config has the representation of text.
-        unsafe { Text::from_polymorphic_datum(datum, is_null, oid) }.map(ConfigText)
+impl Decode for ConfigText<'_> {
+    unsafe fn decode(datum: pg_sys::Datum) -> Self {
+        // SAFETY: as the trait's; a simhash_config has the representation of text.
+        ConfigText(unsafe { Text::decode(datum) })
     }
 }
 
-impl IntoDatum for ConfigText<'_> {
-    fn into_datum(self) -> Option<pg_sys::Datum> {
-        self.0.into_datum()
-    }
-    /// Unknown at compile time; nothing here builds arrays of the type through pgrx.
-    fn type_oid() -> pg_sys::Oid {
-        pg_sys::InvalidOid
+impl Encode for ConfigText<'_> {
+    fn encode(self) -> pg_sys::Datum {
+        self.0.encode()
     }
 }
 
-/// The longest text that is read as a configuration: parsing cannot be cancelled.
+/// The longest text that is read as a configuration, for parsing cannot be cancelled.
 const LONGEST: usize = 64 << 10;
 
 fn parse(json: &str) -> Config {
@@ -64,28 +66,4 @@ fn parse(json: &str) -> Config {
             &hint,
         )
     })
-}
-
-fn canonical(json: &str) -> ConfigText<'static> {
-    ConfigText(Text::from(parse(json).to_string()))
-}
-
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_config_in(text: &CStr) -> ConfigText<'static> {
-    // SAFETY: the argument outlives this call, and so does anything converted from it.
-    canonical(unsafe { server_to_utf8(text.to_bytes()) })
-}
-
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_config_recv(buffer: Internal) -> ConfigText<'static> {
-    let buffer = message_buffer(buffer);
-    let mut length = 0;
-    // SAFETY: the buffer is the StringInfo PostgreSQL passes to a receive function; what is left of
-    // it is the text in the client's encoding, which pq_getmsgtext converts to the server's.
-    let text = unsafe {
-        let left = (*buffer).len - (*buffer).cursor;
-        CStr::from_ptr(pg_sys::pq_getmsgtext(buffer, left, &mut length))
-    };
-    // SAFETY: as in simhash_config_in.
-    canonical(unsafe { server_to_utf8(text.to_bytes()) })
 }

@@ -1,5 +1,5 @@
-# The values that arguments.pl gives to functions, by type: SQL expressions, the first of each a
-# plain one.
+# The values that arguments.pl gives to functions, by type: SQL expressions, of which the first is
+# an ordinary one.
 package ArgumentValues;
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(%values %plain %plain_of value);
 
-# How long the long ones are.
+# The length of long values.
 my $long = soak() ? 1_000_000 : 60_000;
 my ($third, $half, $tenth, $many) =
   (int($long / 3), int($long / 2), int($long / 10), int($long / 50));
@@ -17,8 +17,9 @@ my @bytes = map {
 	"'\\x" . join('', map { sprintf '%02x', ($_ * 37 + $n) % 256 } 1 .. $n) . "'"
 } 0 .. 17, 24, 31 .. 33, 64;
 my @ids = map { "'$_'::regclass" }
-  qw(rows_fp rows_wide rows_number rows_ball rows_wide_ball rows_many rows_btree rows_gin rows_expression
-  rows_partial rows_empty rows rows_view parts parts_fp part1_fp_idx rows_id_seq rows_foreign invalid_fp rows_type pg_class pg_class_oid_index);
+  qw(rows_fp rows_wide rows_number rows_ball rows_wide_ball rows_many rows_btree rows_gin
+  rows_expression rows_partial rows_empty rows rows_view parts parts_fp part1_fp_idx rows_id_seq
+  rows_foreign invalid_fp rows_type pg_class pg_class_oid_index);
 our %values = (
 	boolean  => [qw(true false)],
 	smallint => [qw(3 0 1 -1 64 32767 -32768)],
@@ -26,7 +27,8 @@ our %values = (
 		qw(3 0 1 -1 2 5 16 63 64 65 127 128 129 1000 1001 65535 65536 100000000 2147483647 -2147483648)
 	],
 	bigint => [
-		qw(3 0 1 -1 64 65 128 10000 2147483648 -2147483649 4294967296 9223372036854775807 -9223372036854775808)
+		qw(3 0 1 -1 64 65 128 10000 2147483648 -2147483649 4294967296 9223372036854775807
+		  -9223372036854775808)
 	],
 	real => [qw(0.5 0 -0 1 -1 0.999999 1e-45 3.4e38 -3.4e38 'NaN' 'Infinity' '-Infinity')],
 	'double precision' => [qw(0.5 0 1 -1 1e-300 1.7e308 'NaN' 'Infinity' '-Infinity')],
@@ -100,7 +102,8 @@ our %values = (
 		q('{"tokenizer":"jieba","weight":"level","hmm":false}'),
 		q('{"model":"m","weight":"entropy","position":"paper"}'),
 		q('{"model":"no model","weight":"idf"}'),
-q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],"stopwords":"auto","cap":0.01}'),
+q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],)
+		  . q("stopwords":"auto","cap":0.01}'),
 		q('{"tokenizer":"char","weight":"log","position":"bucket"}'),
 		q('{"shingle":3,"cap":3e38,"weight":"tf"}'),
 	],
@@ -121,7 +124,9 @@ q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],"stop
 		"''",
 		"'a:1A,2B,16383C'",
 		"strip('a b c')",
-"(SELECT string_agg(i::text || ':' || i % 16383 + 1, ' ')::tsvector FROM generate_series(1, $many) i)",
+<<"SQL",
+(SELECT string_agg(i::text || ':' || i % 16383 + 1, ' ')::tsvector FROM generate_series(1, $many) i)
+SQL
 	],
 	bit => [
 		"B'" . '01' x 32 . "'",
@@ -215,8 +220,8 @@ our %plain_of = (
 	'bloom_agg expected'        => '100',
 );
 
-# Any type's text form may be given to its input function; NULL is all that can be made of internal,
-# besides what functions return.
+# An input function may get the text form of any type. Of type internal there is only NULL, and what
+# functions return.
 $values{cstring} = [map { "($_)::cstring" }
 	  map { @{ $values{$_} } } grep { /^(?:text|json|simhash_config)$/ } sort keys %values];
 $values{internal}              = ['NULL'];

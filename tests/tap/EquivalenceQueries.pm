@@ -7,7 +7,7 @@ use EquivalenceValues;
 
 our @EXPORT = qw(statement);
 
-# What one query has: how many rows its tables may multiply to, its CTEs, the next alias.
+# The state of one query: how many rows its tables may still multiply to, its CTEs, the next alias.
 my ($rows_left, @ctes, $next_alias);
 
 sub alias { return 'a' . $next_alias++ }
@@ -86,7 +86,7 @@ sub whole_limit
 	}
 }
 
-# `=` of one value, said of its parts.
+# `=` of two values, as plain SQL over their parts.
 sub equal_parts
 {
 	my ($x, $y) = @_;
@@ -220,7 +220,7 @@ sub condition
 	return subquery_condition($depth, @aliases);
 }
 
-# --- Sources: an item of FROM, and its alias; undef when the query has rows enough already.
+# --- Sources: an item of FROM and its alias, or undef if the query has enough rows already.
 
 sub affordable
 {
@@ -371,7 +371,8 @@ sub outputs
 	return map { pair($list[$_], ' AS o' . $_) } 0 .. $#list;
 }
 
-# An order by distance: what is compared is the distances alone, for equal ones come in any order.
+# An order by distance. Only distances are compared, because rows at equal distances come in any
+# order.
 sub nearest
 {
 	my ($from, $where, @aliases) = @_;
@@ -385,6 +386,38 @@ sub nearest
 	my $list = commas(@by);
 	my $limit = pick('', ' LIMIT 1', ' LIMIT 10', ' LIMIT 10 OFFSET 3', ' LIMIT 100', ' LIMIT 0');
 	return pair('SELECT ', $list, ' FROM ', $from, $where, ' ORDER BY ', $list, $limit);
+}
+
+# An aggregate, a grouping or a DISTINCT; which one depends on the dice.
+sub aggregate
+{
+	my ($dice, $from, $where, $kind, $distance, @aliases) = @_;
+	my $last = $aliases[-1];
+	return pair(
+		"SELECT count(*) AS o0, count($aliases[0].k) AS o1, sum($last.id) AS o2 FROM ",
+		$from, $where) if $dice < 73;
+	return pair(
+		'SELECT count(*) FILTER (WHERE ',
+		condition(1, 0, @aliases),
+		') AS o0, min(',
+		$distance, ') AS o1 FROM ',
+		$from, $where) if $dice < 78;
+	return pair(
+		"SELECT $last.grp AS o0, count(*) AS o1, min(",
+		$distance,
+		") AS o2 FROM ",
+		$from,
+		$where,
+		" GROUP BY $last.grp HAVING min(",
+		$distance,
+		') ',
+		comparison(),
+		' ',
+		limit_of_group($kind),
+		chance(0.3) ? ' AND count(*) > 2' : '') if $dice < 84;
+	return pair('SELECT DISTINCT ', $distance, " AS o0, $last.grp AS o1 FROM ", $from, $where)
+	  if $dice < 88;
+	return pair('SELECT ', $distance, ' AS o0, count(*) AS o1 FROM ', $from, $where, ' GROUP BY 1');
 }
 
 sub select_statement
@@ -401,39 +434,7 @@ sub select_statement
 		pair($query, ' ORDER BY ', join(', ', map { "$_.id" } @aliases), ' LIMIT 20'))
 	  if $dice < 67 && @aliases == 1 && $from->[0] =~ /^eq\.(?:t|u|n|big|pl|ex) /;
 	my $distance = distance(column($kind, $last), centre($kind, @aliases));
-	return (
-		{},
-		pair(
-			"SELECT count(*) AS o0, count($aliases[0].k) AS o1, sum($last.id) AS o2 FROM ",
-			$from, $where)) if $dice < 73;
-	return (
-		{},
-		pair(
-			'SELECT count(*) FILTER (WHERE ',
-			condition(1, 0, @aliases),
-			') AS o0, min(',
-			$distance, ') AS o1 FROM ',
-			$from, $where)) if $dice < 78;
-	return (
-		{},
-		pair(
-			"SELECT $last.grp AS o0, count(*) AS o1, min(",
-			$distance,
-			") AS o2 FROM ",
-			$from,
-			$where,
-			" GROUP BY $last.grp HAVING min(",
-			$distance,
-			') ',
-			comparison(),
-			' ',
-			limit_of_group($kind),
-			chance(0.3) ? ' AND count(*) > 2' : '')) if $dice < 84;
-	return ({}, pair('SELECT DISTINCT ', $distance, " AS o0, $last.grp AS o1 FROM ", $from, $where))
-	  if $dice < 88;
-	return ({},
-		pair('SELECT ', $distance, ' AS o0, count(*) AS o1 FROM ', $from, $where, ' GROUP BY 1'))
-	  if $dice < 91;
+	return ({}, aggregate($dice, $from, $where, $kind, $distance, @aliases)) if $dice < 91;
 	return (
 		{},
 		pair(
@@ -458,7 +459,7 @@ sub select_statement
 
 sub limit_of_group { return pick(0 .. 12, 20, -1, 64, '(SELECT 5)', "'7'::bigint") }
 
-# A statement that writes, and what it returns; a query of what is there then follows.
+# A statement that writes and returns rows. A query of what the table then holds follows it.
 sub writing_statement
 {
 	my ($target, $alias, $name) = named_source(qw(t u n pl pr inh part ex dom));
@@ -478,7 +479,7 @@ sub writing_statement
 		[ "fp = $alias.h::fingerprint64", "fp = $alias.h" ],
 		'fp = NULL', 'grp = 2');
 
-	# A row that moves to another partition is written anew, whatever it is.
+	# With `grp = 2` a row may move to another partition.
 	return (
 		{ check => $check },
 		pair(
@@ -486,7 +487,8 @@ sub writing_statement
 			$where, " RETURNING $alias.id"));
 }
 
-# One statement: what is known of it, and the pair. Its tables multiply to so many rows at most.
+# One statement: what is known of its answer, and the pair of wordings. Its tables multiply to at
+# most the given number of rows.
 sub statement
 {
 	my ($writes, $most_rows) = @_;

@@ -1,8 +1,8 @@
-# Rows, fingerprints and expressions for equivalence.pl, each expression twice: over our types and
-# operators, and over bigint copies with plain SQL.
+# Rows, fingerprints and expressions for equivalence.pl, each expression in two wordings: over the
+# extension's types and operators, and over bigint copies with plain SQL.
 #
-# A piece of SQL is a pair [ours, plain]; pair() joins pieces, and a string stands for both. A value
-# is { kind, ours, plain }: `plain` lists the bigint expressions, two for a fingerprint128.
+# A piece of SQL is a pair [ours, plain]. pair() joins pieces, and a string stands for both sides. A
+# value is { kind, ours, plain }: `plain` lists the bigint expressions, two for a fingerprint128.
 package EquivalenceValues;
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ our @EXPORT = qw(pick chance roll_between pair commas literal column centre limi
 our %types =
   (fp => 'fingerprint64', w => 'fingerprint128', h => 'bigint', lex => 'fingerprint64[]');
 
-# Tables and views, with the number of rows they have, and whether one may write to them.
+# Tables and views, with the number of rows that they have.
 our %tables = (
 	t => 500,
 	u => 70,
@@ -234,7 +234,7 @@ sub combined
 	};
 }
 
-# The schema's name in a piece that is a table.
+# A table, with the schema of each side.
 sub from_table { my ($name) = @_; return [ "eq.$name", "plain.$name" ] }
 
 sub null_value
@@ -247,8 +247,8 @@ sub null_value
 		plain => [ ($plain) x ($kind eq 'w' ? 2 : 1) ] };
 }
 
-# What a distance is measured to. The aliases are those that can be named here; the last is that of
-# the column that it is compared with.
+# The value that a distance is measured to. The aliases are those that can be named here. The last
+# one is that of the column on the other side.
 sub centre
 {
 	my ($kind, @aliases) = @_;
@@ -356,7 +356,7 @@ sub limit
 	return "CASE WHEN $alias.ok THEN $alias.k ELSE " . pick(@near) . ' END';
 }
 
-# The radius of a ball that a query makes; one out of range would be an error.
+# The radius of a ball that a query makes. A radius out of range would be an error.
 sub ball_radius
 {
 	my ($kind, @aliases) = @_;
@@ -382,7 +382,7 @@ sub distance
 	($x, $y) = ($y, $x) if chance(0.4);
 	my ($a, $b) = ($x->{ours}, $y->{ours});
 
-	# Of two literals that do not say their type the text is compared, or the type is unknown.
+	# Two untyped literals would be compared as text, or their type would be unknown.
 	my $typed = $a =~ /^'[^:]*'$/ && $b =~ /^'[^:]*'$/;
 	$a .= "::$types{$x->{kind}}" if $typed;
 	my $ours = chance(0.7) ? "hamming($a, $b)" : "($a <~> $b)";

@@ -1,5 +1,5 @@
-# Statements that try to break the server, run one after the other, and what of their outcome is a
-# fault: a server that crashed, an error of class XX, a Rust panic, a WARNING that begins with
+# Runs statements that try to break the server, one after the other, and finds what of their outcome
+# is a fault: a server that crashed, an error of class XX, a Rust panic, a WARNING that begins with
 # WRONG, a statement that would not be cancelled.
 package Hostile;
 use strict;
@@ -12,11 +12,11 @@ use Exporter 'import';
 
 our @EXPORT = qw(run_hostile faults_of no_faults $patience hostile_settings);
 
-# Seconds that a statement may take, and how many more until it must have ended.
+# Seconds that a statement may take, and further seconds until it must have ended.
 our $patience = 5;
 my $grace = 5;
 
-# Settings that a cluster needs.
+# Settings that a cluster needs for these tests.
 sub hostile_settings
 {
 	return
@@ -25,15 +25,18 @@ sub hostile_settings
 	  . "\nlog_error_verbosity = verbose\n";
 }
 
-# What nobody should read in a message: words of a Rust panic.
-my $panic =
-qr/panicked|unwrap\(\)|called `|attempt to |index out of bounds|out of range for slice|RefCell|poison|not yet implemented|internal error: entered/;
+# Words of a Rust panic, which must not be in any message.
+my @panic = ('panicked', 'unwrap\(\)', 'called `', 'attempt to ', 'index out of bounds',
+	'out of range for slice', 'RefCell', 'poison', 'not yet implemented', 'internal error: entered');
+my $panic = join '|', @panic;
+$panic = qr/$panic/;
 
 my $runs = 0;
 
-# Runs statements, one a line each. Options: preamble, statements before the first, and again after
-# a crash; tolerated, a pattern of "SQLSTATE: message" that is no fault; seconds for all. Answers
-# with a list of [statement, what happened], and the number of statements that gave an error.
+# Runs statements, each on a line of its own, because psql's messages name lines. Options: preamble,
+# statements before the first one and again after a crash; tolerated, a pattern of "SQLSTATE:
+# message" that is no fault; seconds for all. Returns a list of [statement, what happened] and the
+# number of statements that gave an error.
 sub run_hostile
 {
 	my ($node, $statements, %option) = @_;
@@ -42,15 +45,15 @@ sub run_hostile
 		'SET client_min_messages = warning',
 		@{ $option{preamble} // [] }
 	);
-	my $tolerated = $option{tolerated} // qr/(?!)/;
-	my (@faults, $next, %refused);
+	my (@faults, %refused);
 	my $log_start = -s $node->logfile;
-	for ($next = 0; $next < @$statements;)
+	for (my $next = 0; $next < @$statements;)
 	{
 		my $first = $next;
 		my $file  = $node->basedir . '/hostile' . ++$runs . '.sql';
 		open my $handle, '>', $file or die "$file: $!";
-		print $handle map { "$_;\n" } @preamble, @$statements[$first .. $#$statements];
+		print $handle map { s/\s*\n\s*/ /gr . ";\n" } @preamble,
+		  @$statements[$first .. $#$statements];
 		close $handle;
 		my @command = (
 			'psql', '-XqAt',     '-v', 'VERBOSITY=verbose',
@@ -60,34 +63,16 @@ sub run_hostile
 		my $ended = _run(\@command, "$file.err", $option{seconds} // 1800);
 		my $error = slurp_file("$file.err");
 		my $last;
-
-		for my $line (split /\n/, $error)
+		for (_messages($error, $file))
 		{
-			next unless $line =~ /^psql:\Q$file\E:(\d+): (.*)/ || $line =~ /^()(.*)/;
-			my ($number, $message) = ($1, $2);
+			my ($number, $message) = @$_;
 			$last = $first + $number - 1 - @preamble if $number ne '';
 			my $statement = defined $last && $last >= $first ? $statements->[$last] : '(preamble)';
 			$refused{$last} = 1 if defined $last && $message =~ /^ERROR/;
-			next if $message =~ /^(?:ERROR|WARNING|FATAL):\s+(.*)/ && $1 =~ $tolerated;
-			if (   $message =~ /^(?:ERROR|FATAL|PANIC|WARNING):\s+XX\w{3}:/
-				|| $message =~ $panic
-				|| $message =~ /WRONG:/
-				|| $message =~ /^PANIC/)
-			{
-				push @faults, [$statement, $message];
-			}
+			push @faults, [$statement, $message] if _is_fault($message, $option{tolerated});
 		}
 		unlink "$file.err", $file unless @faults;
-		if (!$ended)
-		{
-			my $queries = $node->safe_psql('postgres',
-"SELECT query FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
-			);
-			push @faults, [$queries, 'still running when all should have ended'];
-			$node->stop('immediate');
-			$node->start;
-			last;
-		}
+		if (!$ended) { push @faults, _end_all($node); last; }
 		last
 		  if $error !~
 		  /server closed the connection|connection to server was lost|terminating connection/;
@@ -99,15 +84,53 @@ sub run_hostile
 		# A server that crashes each time would be restarted for ever.
 		if (@faults >= 30) { push @faults, ['', 'given up after 30 faults']; last; }
 	}
-	my $log = slurp_file($node->logfile, $log_start);
-	push @faults, [$2, "ended after $1 ms only"]
-	  while $log =~ /duration: (\d+)\.\d+ ms  statement: (.*)/g;
-	push @faults, ['', $1] while $log =~ /(TRAP: .*|PANIC: .*)/g;
+	push @faults, _faults_in_log(slurp_file($node->logfile, $log_start));
 	return (\@faults, scalar keys %refused);
 }
 
-# Until a server that crashed lets clients in again. Not by a query that a psql reads: it may be
-# gone before it has.
+# psql's messages: [number of the line, message]; without a number where psql names no line.
+sub _messages
+{
+	my ($error, $file) = @_;
+	return map { /^psql:\Q$file\E:(\d+): (.*)/ || /^()(.*)/ ? [$1, $2] : () } split /\n/, $error;
+}
+
+sub _is_fault
+{
+	my ($message, $tolerated) = @_;
+	$tolerated //= qr/(?!)/;
+	return 0 if $message =~ /^(?:ERROR|WARNING|FATAL):\s+(.*)/ && $1 =~ $tolerated;
+	return $message =~ /^(?:ERROR|FATAL|PANIC|WARNING):\s+XX\w{3}:/
+	  || $message =~ $panic
+	  || $message =~ /WRONG:/
+	  || $message =~ /^PANIC/;
+}
+
+# Ends a server whose statements take too long. The fault names them.
+sub _end_all
+{
+	my ($node) = @_;
+	my $queries = $node->safe_psql('postgres', <<'SQL');
+SELECT query FROM pg_stat_activity
+  WHERE state = 'active' AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+SQL
+	$node->stop('immediate');
+	$node->start;
+	return [$queries, 'still running when all should have ended'];
+}
+
+sub _faults_in_log
+{
+	my ($log) = @_;
+	my @faults;
+	push @faults, [$2, "ended after $1 ms only"]
+	  while $log =~ /duration: (\d+)\.\d+ ms  statement: (.*)/g;
+	push @faults, ['', $1] while $log =~ /(TRAP: .*|PANIC: .*)/g;
+	return @faults;
+}
+
+# Waits until a server that crashed lets clients in again. It does not ask by a query, because its
+# psql may end before it has read the query.
 sub _wait_for
 {
 	my ($node) = @_;
@@ -143,7 +166,7 @@ sub _run
 	return 1;
 }
 
-# A list of faults, for a person; the same message once.
+# A list of faults to read. A message is shown three times at most.
 sub faults_of
 {
 	my ($faults) = @_;
@@ -158,7 +181,7 @@ sub faults_of
 	return join "\n", @lines;
 }
 
-# One test: nothing of it was a fault.
+# One test: no outcome of these statements was a fault.
 sub no_faults
 {
 	my ($node, $name, $statements, %option) = @_;

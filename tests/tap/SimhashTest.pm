@@ -1,5 +1,5 @@
-# What the index's cluster tests share: clusters, a reproducible seed, made-up fingerprints, and comparisons of what an
-# index answers with what a sequential scan answers.
+# What the index's cluster tests share: clusters, a seed that repeats a run, and comparisons of an
+# index's answers with those of a sequential scan.
 package SimhashTest;
 use strict;
 use warnings;
@@ -9,13 +9,25 @@ use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(soak seed roll new_node answer_is error_like index_is_clean answers_agree session_errors start_again pgbench_tries_again);
+our @EXPORT = qw(soak seed roll by_force new_node answer_is error_like index_is_clean answers_agree
+	session_errors start_again pgbench_tries_again);
 
-# The long form of the tests: `make soak`.
+# Whether the tests run in their long form, as in `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
 
-# The seed of everything made up; printed, so that a failure can be had again with SIMHASH_SEED. The short form is the
-# same each time, the long form is not.
+# Settings under which a query compares every row, and no index of ours has a say.
+sub by_force
+{
+	return <<'SQL';
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SET enable_indexonlyscan = off;
+SET simhash.enable_rewrite = off;
+SQL
+}
+
+# The seed of everything that is made up. It is printed, so that SIMHASH_SEED can repeat a failure.
+# The short form has the same seed each time, the long form another.
 my $seed;
 
 sub seed
@@ -37,13 +49,19 @@ sub new_node
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	my @extra = ('--encoding=UTF8', '--locale=C', @{ delete $init{options} // [] });
 	$node->init(extra => \@extra, %init);
-	$node->append_conf('postgresql.conf', "max_connections = 40\nlog_statement = none\nlog_autovacuum_min_duration = -1\n$settings");
+	$node->append_conf('postgresql.conf', <<"CONF");
+max_connections = 40
+log_statement = none
+log_autovacuum_min_duration = -1
+$settings
+CONF
 	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash;' . slurp_file("$FindBin::Bin/compare.sql"));
+	$node->safe_psql('postgres',
+		'CREATE EXTENSION pg_simhash;' . slurp_file("$FindBin::Bin/compare.sql"));
 	return $node;
 }
 
-# One test: a query gives these rows. An error is a failure that shows its message.
+# One test: a query returns these rows. An error is a failure that shows the message.
 sub answer_is
 {
 	my ($node, $query, $expected, $name) = @_;
@@ -57,7 +75,8 @@ sub error_like
 {
 	my ($node, $statement, $pattern, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	my ($status, $output, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$statement", on_error_stop => 1);
+	my ($status, $output, $error) =
+		$node->psql('postgres', "\\set VERBOSITY verbose\n$statement", on_error_stop => 1);
 	return like($status == 3 ? $error : "status $status: $error$output", $pattern, $name);
 }
 
@@ -69,7 +88,8 @@ sub index_is_clean
 	return answer_is($node, "SELECT count(*) FROM simhash_index_check('$index') c", '1', $name);
 }
 
-# One test: the index and a sequential scan answer alike at some random points and distances, and for the whole table.
+# One test: the index and a sequential scan give the same answers at some points and distances, and
+# for the whole table.
 sub answers_agree
 {
 	my ($node, $table, $column, $index, $name, %options) = @_;
@@ -78,34 +98,38 @@ sub answers_agree
 	my $distances = $options{distances} // ($wide == 64 ? '0,1,3,6,12,20,64' : '0,3,10,24,40,128');
 	my $points = $options{points} // 6;
 	return answer_is($node, <<"SQL", '', $name);
-SELECT failures FROM test.compare('$table', '$column', '$index', test.points('$table', '$column', $points, '@{[seed()]}'), '{$distances}', '{1,10}')
+SELECT failures FROM test.compare('$table', '$column',
+    '$index', test.points('$table', '$column', $points, '@{[seed()]}'), '{$distances}', '{1,10}')
 SQL
 }
 
-# The messages of a log or of a client, without those that are expected.
+# The error messages of a log or of a client, without those that are expected.
 sub session_errors
 {
 	my ($text, $expected) = @_;
-	return join("\n", grep { /\b(?:ERROR|FATAL|PANIC)\b|terminated by signal/ && !/$expected/ } split /\n/, $text);
+	return join("\n", grep { /\b(?:ERROR|FATAL|PANIC)\b|terminated by signal/
+		&& !/$expected/ } split /\n/, $text);
 }
 
-# Whether pgbench tries a transaction again that failed to serialize, as it does from 15 on; else the named test is not run.
+# Whether pgbench tries a transaction again that failed to serialize, as it does from PostgreSQL 15
+# on. If not, a note says that the named test is not run.
 sub pgbench_tries_again
 {
 	my ($name) = @_;
 	return 1 if `pgbench --version` =~ /\) (?:1[5-9]|[2-9]\d)/;
-	note "$name: not run, for this pgbench does not try again";
+	note "$name: not run, because this pgbench does not try again";
 	return 0;
 }
 
-# Starts a cluster again after kill -9 of its postmaster: the children must have noticed and ended before.
+# Starts a cluster again after kill -9 of its postmaster. Its children must have noticed and ended
+# before.
 sub start_again
 {
 	my ($node) = @_;
 	for (1 .. 300)
 	{
 		return 1 if $node->start(fail_ok => 1);
-		# The attempt may have left a process number behind.
+		# The attempt may have left a file with a process number.
 		$node->stop('fast', fail_ok => 1);
 		select(undef, undef, undef, 0.2);
 	}

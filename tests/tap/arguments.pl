@@ -1,9 +1,9 @@
-# Every function, operator, aggregate and cast of the extension, as the catalogue lists them, with
-# every argument NULL, extreme or of another make in turn, then all of them at random and nested;
-# every type's binary input damaged; every estimator attached to operators of other types; functions
-# of an ordinary user's that pass for the extension's. Each statement gives a result or an error
-# whose SQLSTATE is not of class XX, and the server stays up. `make soak`: minutes of it, with
-# another seed each time.
+# Every function, operator, aggregate and cast of the extension, as the catalogue lists them. First
+# every argument in turn is NULL, extreme or of another kind; then all are random and nested. Also:
+# binary input of every type is damaged, every estimator is attached to operators of other types,
+# and an ordinary user makes functions that pass for the extension's. Each statement gives a result
+# or an error whose SQLSTATE is not of class XX, and the server stays up. `make soak` takes minutes
+# for it, with another seed each time.
 use strict;
 use warnings;
 use FindBin;
@@ -27,8 +27,10 @@ sub rows_of
 	  $node->safe_psql('postgres', shift, extra_params => ['-F', "\t"]);
 }
 
-my $member =
-q{SELECT objid FROM pg_depend WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_simhash')};
+my $member = <<'SQL';
+SELECT objid FROM pg_depend WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pg_simhash')
+SQL
 my @functions = map {
 	my ($name, $kind, $set, $result, $types, $names) = @$_;
 	my @types = split /;/, $types;
@@ -43,16 +45,17 @@ my @functions = map {
 	}
 } rows_of(<<"SQL");
 SELECT proname, prokind, proretset, format_type(prorettype, NULL),
-  (SELECT coalesce(string_agg(format_type(t, NULL), ';' ORDER BY i), '') FROM unnest(proargtypes) WITH ORDINALITY a (t, i)),
-  coalesce(array_to_string(proargnames, ';'), '')
-FROM pg_proc WHERE oid IN ($member AND classid = 'pg_proc'::regclass) AND prorettype <> 'trigger'::regtype ORDER BY 1, 5
+    (SELECT coalesce(string_agg(format_type(t, NULL), ';' ORDER BY i), '')
+      FROM unnest(proargtypes) WITH ORDINALITY a (t, i)),
+    coalesce(array_to_string(proargnames, ';'), '')
+  FROM pg_proc WHERE oid IN ($member AND classid = 'pg_proc'::regclass)
+    AND prorettype <> 'trigger'::regtype ORDER BY 1, 5
 SQL
 cmp_ok(scalar @functions, '>', 150, 'functions and aggregates are found in the catalogue');
 my %unknown = map { $_ => 1 } grep { !$values{$_} } map { @{ $_->{types} } } @functions;
 is(join(', ', sort keys %unknown), '', 'there are values for every type of argument');
 
-# A function that returns internal may be called with nothing but NULL; what it returns, given to
-# every other.
+# What functions that return internal give is a value for arguments of type internal.
 for my $function (grep { $_->{result} eq 'internal' } @functions)
 {
 	push @{ $values{internal} },
@@ -62,15 +65,19 @@ for my $function (grep { $_->{result} eq 'internal' } @functions)
 my @operators =
   map { { name => $_->[0], left => $_->[1], right => $_->[2], selective => $_->[3] eq 't' } }
   rows_of(<<"SQL");
-SELECT oprname, format_type(oprleft, NULL), format_type(oprright, NULL), oprresult = 'boolean'::regtype
-FROM pg_operator WHERE oid IN ($member AND classid = 'pg_operator'::regclass) ORDER BY 1, 2, 3
+SELECT oprname, format_type(oprleft, NULL), format_type(oprright, NULL),
+    oprresult = 'boolean'::regtype
+  FROM pg_operator WHERE oid IN ($member AND classid = 'pg_operator'::regclass) ORDER BY 1, 2, 3
 SQL
 my @casts = map { { from => $_->[0], to => $_->[1] } } rows_of(<<"SQL");
-SELECT format_type(castsource, NULL), format_type(casttarget, NULL) FROM pg_cast WHERE oid IN ($member AND classid = 'pg_cast'::regclass) ORDER BY 1, 2
+SELECT format_type(castsource, NULL), format_type(casttarget, NULL) FROM pg_cast
+  WHERE oid IN ($member AND classid = 'pg_cast'::regclass) ORDER BY 1, 2
 SQL
-my @types = rows_of(
-"SELECT typname FROM pg_type WHERE oid IN ($member AND classid = 'pg_type'::regclass) AND typtype = 'b' AND typelem = 0 ORDER BY 1"
-);
+my @types = rows_of(<<"SQL");
+SELECT typname FROM pg_type
+  WHERE oid IN ($member AND classid = 'pg_type'::regclass) AND typtype = 'b' AND typelem = 0
+  ORDER BY 1
+SQL
 
 sub plain
 {
@@ -107,7 +114,8 @@ sub statement
 		  . " FROM ($source, g FROM generate_series(1, 6) g) x GROUP BY GROUPING SETS ((g), ())",
 		"SELECT "
 		  . call($function, @columns)
-		  . " OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM ($source, g FROM generate_series(1, 4) g) x",
+		  . ' OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) '
+		  . "FROM ($source, g FROM generate_series(1, 4) g) x",
 		"SELECT " . call($function, @arguments) . " FILTER (WHERE id > 5) FROM rows",
 	  )
 	  : (
@@ -140,7 +148,7 @@ for my $function (@functions)
 		}
 	}
 
-	# Fewer arguments, where the others have defaults.
+	# One argument fewer, which may have a default.
 	push @statements, statement($function, map { plain($function, $_) } 0 .. $n - 2) if $n > 1;
 }
 no_faults($node, 'one argument at a time', \@statements);
@@ -173,17 +181,20 @@ for my $operator (@operators)
 		push @statements, "SELECT count(*) FROM rows WHERE $left $operator->{name} $value",
 		  "SELECT count(*) FROM rows_empty WHERE $left $operator->{name} $value"
 		  if $operator->{selective};
-		push @statements,
-"SELECT id FROM rows WHERE ($left $operator->{name} (SELECT $value)) IS NOT FALSE ORDER BY id LIMIT 5"
+		push @statements, "SELECT id FROM rows WHERE ($left $operator->{name} (SELECT $value)) "
+		  . 'IS NOT FALSE ORDER BY id LIMIT 5'
 		  if $operator->{selective};
 		push @statements, "SELECT $left FROM rows ORDER BY $left $operator->{name} $value LIMIT 5";
 	}
-	push @statements,
-"SELECT count(*) FROM rows a JOIN rows b ON a.$left $operator->{name} b.$right WHERE a.id < 10"
-	  if $left && $right && $operator->{selective};
-	push @statements,
-"SELECT a.id, n.id FROM rows a, LATERAL (SELECT id FROM rows b ORDER BY b.$left $operator->{name} a.$right LIMIT 2) n WHERE a.id < 10"
-	  if $left && $right;
+	next unless $left && $right;
+	push @statements, "SELECT count(*) FROM rows a JOIN rows b "
+	  . "ON a.$left $operator->{name} b.$right WHERE a.id < 10"
+	  if $operator->{selective};
+	push @statements, <<"SQL";
+SELECT a.id, n.id FROM rows a, LATERAL (
+    SELECT id FROM rows b ORDER BY b.$left $operator->{name} a.$right LIMIT 2) n
+  WHERE a.id < 10
+SQL
 }
 for my $cast (@casts)
 {
@@ -194,7 +205,7 @@ for my $cast (@casts)
 my @preamble = ('SET enable_seqscan = off');
 no_faults($node, 'operators and casts', \@statements, preamble => \@preamble);
 
-# ---- binary input: values, arrays of them, cut, lengthened, every early byte changed
+# ---- binary input: of values and of arrays, cut, lengthened, with every early byte changed
 
 sub copy_file
 {
@@ -247,12 +258,12 @@ for my $type (map { ($_->[0], "$_->[0]\[]") } @types)
 	push @statements,
 	  map { "COPY received FROM '" . copy_file($_, ++$files) . "' (FORMAT binary)" } sort keys %bad;
 
-	# What was accepted must be good for everything.
+	# Values that were accepted must be valid for everything.
 	push @statements, 'SELECT value, value::text FROM received', 'DROP TABLE received';
 }
 no_faults($node, 'binary input', \@statements);
 
-# ---- estimators of operators, support functions of functions, of other types than theirs
+# ---- estimators on operators of other types than theirs
 
 @statements = ();
 my @foreign = (
@@ -289,20 +300,26 @@ push @statements, 'CREATE SCHEMA foreigners',
 	map { value($foreign[$_], $foreign{ $foreign[$_] } // $values{ $foreign[$_] }[0]) . " AS c$_" }
 	  0 .. $#foreign)
   . ' FROM generate_series(1, 300)', 'ANALYZE foreigners.t';
-my $accepted =
-"SELECT count(*) FROM pg_operator o JOIN pg_namespace n ON n.oid = oprnamespace WHERE nspname = 'foreigners'";
+my $accepted = <<'SQL';
+SELECT count(*) FROM pg_operator o JOIN pg_namespace n ON n.oid = oprnamespace
+  WHERE nspname = 'foreigners'
+SQL
 for my $i (0 .. $#foreign)
 {
 	for my $j (0 .. $#foreign)
 	{
 		my ($left, $right) = @foreign[$i, $j];
-		push @statements,
-"CREATE FUNCTION foreigners.f($left, $right) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END'";
+		push @statements, <<"SQL";
+CREATE FUNCTION foreigners.f($left, $right)
+  RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN true; END'
+SQL
 		for my $e (0 .. $#estimators)
 		{
 			my $name = ('###', '##&', '##!')[$e];
-			push @statements,
-"CREATE OPERATOR foreigners.$name (LEFTARG = $left, RIGHTARG = $right, FUNCTION = foreigners.f, $estimators[$e][1])";
+			push @statements, <<"SQL";
+CREATE OPERATOR foreigners.$name (
+  LEFTARG = $left, RIGHTARG = $right, FUNCTION = foreigners.f, $estimators[$e][1])
+SQL
 			my $constant = value($right, $foreign{$right} // $values{$right}[0]);
 			my $other    = value($left,  $foreign{$left}  // $values{$left}[0]);
 			push @statements,
@@ -318,27 +335,29 @@ no_faults($node, 'estimators of operators of other types', \@statements);
 cmp_ok($node->safe_psql('postgres', $accepted),
 	'>', 0, 'PostgreSQL let such operators be made by a superuser');
 
-# What an ordinary user may: nothing of it since PostgreSQL's minor versions of February 2026.
+# An ordinary user may do nothing of this since PostgreSQL's minor versions of February 2026.
 $node->safe_psql('postgres', 'CREATE ROLE ordinary; CREATE SCHEMA mine AUTHORIZATION ordinary');
-my ($status) = $node->psql(
-	'postgres',
-"SET ROLE ordinary; CREATE FUNCTION mine.f(text, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR mine.### (LEFTARG = text, RIGHTARG = bigint, FUNCTION = mine.f, RESTRICT = hamming_near_sel)",
-	on_error_stop => 1
-);
+my ($status) = $node->psql('postgres', <<'SQL', on_error_stop => 1);
+SET ROLE ordinary;
+CREATE FUNCTION mine.f(text, bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+CREATE OPERATOR mine.### (
+  LEFTARG = text, RIGHTARG = bigint, FUNCTION = mine.f, RESTRICT = hamming_near_sel)
+SQL
 note 'an ordinary user '
   . ($status ? 'is refused' : 'may make')
   . ' an operator with an estimator of the extension';
 
-# ---- functions of a user's that pass for the extension's: its names, its C symbols as a body, other types
+# ---- a user's functions that pass for the extension's: its names, its C symbols as a body, other
+# types
 
-$node->safe_psql('postgres',
-'GRANT CREATE ON SCHEMA public TO ordinary; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ordinary'
-);
-my %symbols =
-  map { $_->[0] => $_->[1] }
-  rows_of(
-"SELECT proname, prosrc FROM pg_proc WHERE oid IN ($member AND classid = 'pg_proc'::regclass) AND prokind = 'f'"
-  );
+$node->safe_psql('postgres', <<'SQL');
+GRANT CREATE ON SCHEMA public TO ordinary;
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO ordinary
+SQL
+my %symbols = map { $_->[0] => $_->[1] } rows_of(<<"SQL");
+SELECT proname, prosrc FROM pg_proc
+  WHERE oid IN ($member AND classid = 'pg_proc'::regclass) AND prokind = 'f'
+SQL
 for my $type (soak() ? @foreign : ('text', 'bigint', 'real', 'fingerprint128', 'jsonb'))
 {
 	my $constant = value($type, $foreign{$type} // $values{$type}[0]);
@@ -362,8 +381,8 @@ for my $type (soak() ? @foreign : ('text', 'bigint', 'real', 'fingerprint128', '
 				  =~ s/'/''/gr)
 			  . "'";
 
-# The same name, so that a look-up by name may find it; another name with the C symbol, which may be
-# taken for ours.
+			# One function has the same name, so that a look-up by name may find it. Others have another name
+			# and the C symbol as a body.
 			push @made,
 			  "CREATE FUNCTION $function->{name}(" . join(', ', @types) . ") RETURNS $result $body";
 			for my $returned (@results[0, 1])
@@ -388,7 +407,7 @@ for my $type (soak() ? @foreign : ('text', 'bigint', 'real', 'fingerprint128', '
 		}
 	}
 
-	# The extension's own, which must not be served by what the user made.
+	# The extension's own functions, whose rewrite must not use what the user made.
 	push @queries,
 	  map { "EXPLAIN SELECT id FROM rows WHERE hamming($_->[0], $_->[1]) <= 3" }
 	  ['fp', "'0123456789abcdef'"], ['wide', "'" . '0' x 32 . "'"], ['number', 7],

@@ -1,5 +1,6 @@
-# simhash_pairs and simhash_clusters against brute force: every class of distance and of data, what only some snapshots
-# see, who may call them, that they can be cancelled, and what others see of them meanwhile.
+# simhash_pairs and simhash_clusters compared with brute force: for distances and data of every
+# kind, and for rows that only some snapshots see. Also who may call them, that they can be
+# cancelled, and what other sessions see of them meanwhile.
 use strict;
 use warnings;
 use FindBin;
@@ -9,27 +10,34 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-my $node = new_node('main', "shared_buffers = 128MB\nautovacuum = off\nmax_prepared_transactions = 5");
+my $node = new_node('main',
+	"shared_buffers = 128MB\nautovacuum = off\nmax_prepared_transactions = 5");
 
-# Pairs by brute force, as "(0,1) (0,2) 3" lines. The condition selects the rows that the index covers.
+# Pairs by brute force, as "(0,1) (0,2) 3" lines. The condition selects the rows that the index
+# covers.
 sub brute
 {
 	my ($table, $expression, $distance, $condition) = @_;
 	$condition //= 'true';
 	return <<"SQL";
-WITH r AS MATERIALIZED (SELECT ctid AS c, $expression AS f FROM $table WHERE ($condition) AND ($expression) IS NOT NULL)
-SELECT a.c || ' ' || b.c || ' ' || hamming(a.f, b.f) FROM r a JOIN r b ON a.c < b.c AND hamming(a.f, b.f) <= $distance
+WITH r AS MATERIALIZED (
+  SELECT ctid AS c, $expression AS f FROM $table
+  WHERE ($condition) AND ($expression) IS NOT NULL)
+SELECT a.c || ' ' || b.c || ' ' || hamming(a.f, b.f)
+  FROM r a JOIN r b ON a.c < b.c AND hamming(a.f, b.f) <= $distance
 SQL
 }
 
 sub rows_of
 {
 	my ($query, $session) = @_;
-	my $text = $session // $node->safe_psql('postgres', "SET enable_mergejoin = off; SET enable_hashjoin = off; $query");
+	my $text = $session // $node->safe_psql('postgres',
+		"SET enable_mergejoin = off; SET enable_hashjoin = off; $query");
 	return join("\n", sort grep { $_ ne '' } split /\n/, $text);
 }
 
-# The clusters that pairs make, by a union-find of our own: "member representative size" lines.
+# The clusters that pairs make, by a union-find of this test's own: lines "member representative
+# size".
 sub components
 {
 	my (@pairs) = @_;
@@ -62,12 +70,19 @@ sub bulk_agrees
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $settings = $options{settings} // '';
 	my $expected = rows_of(brute($table, $expression, $distance, $options{condition}));
-	my $pairs = rows_of("$settings SELECT a || ' ' || b || ' ' || distance FROM simhash_pairs('$index', $distance)");
+	my $pairs = rows_of(<<"SQL");
+$settings SELECT a || ' ' || b || ' ' || distance FROM simhash_pairs('$index', $distance)
+SQL
 	my $count = () = $expected =~ /^./mg;
-	ok($pairs eq $expected, "$name, distance $distance: $count pairs") or diag_difference($pairs, $expected);
-	my $clusters = rows_of("$settings SELECT member || ' ' || representative || ' ' || size FROM simhash_clusters('$index', $distance)");
+	ok($pairs eq $expected, "$name, distance $distance: $count pairs")
+		or diag_difference($pairs, $expected);
+	my $clusters = rows_of(<<"SQL");
+$settings SELECT member || ' ' || representative || ' ' || size
+  FROM simhash_clusters('$index', $distance)
+SQL
 	my $components = components(split /\n/, $expected);
-	ok($clusters eq $components, "$name, distance $distance: clusters") or diag_difference($clusters, $components);
+	ok($clusters eq $components, "$name, distance $distance: clusters")
+		or diag_difference($clusters, $components);
 }
 
 sub diag_difference
@@ -76,7 +91,8 @@ sub diag_difference
 	my %expected = map { $_ => 1 } split /\n/, shift;
 	my @extra = grep { !$expected{$_} } sort keys %got;
 	my @missing = grep { !$got{$_} } sort keys %expected;
-	diag('too many: ' . join('; ', @extra[0 .. ($#extra > 4 ? 4 : $#extra)]) . '; missing: ' . join('; ', @missing[0 .. ($#missing > 4 ? 4 : $#missing)]));
+	diag('too many: ' . join('; ', @extra[0 .. ($#extra > 4 ? 4 : $#extra)])
+		. '; missing: ' . join('; ', @missing[0 .. ($#missing > 4 ? 4 : $#missing)]));
 }
 
 # Data of many kinds, in one table each.
@@ -93,7 +109,8 @@ for my $kind (sort keys %data)
 	my $rows = $kind eq 'equal' ? 100 : 400;
 	$node->safe_psql('postgres', <<"SQL");
 CREATE TABLE $kind (id integer, h bigint, fp fingerprint64, wide fingerprint128, note integer);
-INSERT INTO $kind SELECT i, h, h::fingerprint64, test.wide(h, h # test.flips('w' || i, i % 4)) FROM (SELECT i, $data{$kind} AS h FROM generate_series(1, $rows) i) s;
+INSERT INTO $kind SELECT i, h, h::fingerprint64, test.wide(h, h # test.flips('w' || i, i % 4))
+  FROM (SELECT i, $data{$kind} AS h FROM generate_series(1, $rows) i) s;
 CREATE INDEX ${kind}_h ON $kind USING simhash (h hamming_int8_ops) WITH (blocks = 3);
 CREATE INDEX ${kind}_fp ON $kind USING simhash (fp);
 CREATE INDEX ${kind}_wide ON $kind USING simhash (wide);
@@ -102,10 +119,17 @@ SQL
 	bulk_agrees("$kind, 128 bits", "${kind}_wide", $kind, 'wide', $_) for 0, 10, 24;
 	bulk_agrees("$kind, bigint", "${kind}_h", $kind, 'h', $_) for 3, 7;
 }
-$node->safe_psql('postgres', "CREATE TABLE few AS SELECT * FROM clustered WHERE id <= 60; CREATE INDEX few_fp ON few USING simhash (fp); CREATE INDEX few_wide ON few USING simhash (wide)");
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE few AS SELECT * FROM clustered WHERE id <= 60;
+CREATE INDEX few_fp ON few USING simhash (fp);
+CREATE INDEX few_wide ON few USING simhash (wide)
+SQL
 bulk_agrees('the whole width', 'few_fp', 'few', 'fp', 64);
 bulk_agrees('the whole width', 'few_wide', 'few', 'wide', 128);
-$node->safe_psql('postgres', "CREATE TABLE nothing (fp fingerprint64); CREATE INDEX nothing_fp ON nothing USING simhash (fp)");
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE nothing (fp fingerprint64);
+CREATE INDEX nothing_fp ON nothing USING simhash (fp)
+SQL
 bulk_agrees('no rows', 'nothing_fp', 'nothing', 'fp', 3);
 
 # Balls by their centres; partial and expression indexes; unlogged and temporary tables.
@@ -123,26 +147,32 @@ bulk_agrees('unlogged table', 'unlogged_fp', 'unlogged', 'fp', 6);
 answer_is($node, <<'SQL', 't', 'temporary table');
 CREATE TEMPORARY TABLE mine AS SELECT * FROM clustered;
 CREATE INDEX mine_fp ON mine USING simhash (fp);
-SELECT (SELECT count(*) FROM simhash_pairs('mine_fp', 6)) = (SELECT count(*) FROM simhash_pairs('clustered_fp', 6));
+SELECT (SELECT count(*) FROM simhash_pairs('mine_fp', 6))
+  = (SELECT count(*) FROM simhash_pairs('clustered_fp', 6));
 SQL
 
 # Deletes, updates that leave the index alone (HOT), updates of the fingerprint, vacuum.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id integer PRIMARY KEY, fp fingerprint64, note integer) WITH (fillfactor = 50);
-INSERT INTO t SELECT i, (test.number('t' || i % 30) # test.flips('t' || i, i % 4))::fingerprint64 FROM generate_series(1, 600) i;
+INSERT INTO t SELECT i, (test.number('t' || i % 30) # test.flips('t' || i, i % 4))::fingerprint64
+  FROM generate_series(1, 600) i;
 CREATE INDEX t_fp ON t USING simhash (fp);
 DELETE FROM t WHERE id % 7 = 0;
 UPDATE t SET note = 1 WHERE id % 3 = 0;
 UPDATE t SET note = 2 WHERE id % 6 = 0;
 UPDATE t SET fp = (test.number('t' || id % 30) # 3)::fingerprint64 WHERE id % 11 = 0;
 SQL
-ok($node->poll_query_until('postgres', q{SELECT n_tup_hot_upd > 100 FROM pg_stat_user_tables WHERE relname = 't'}), 'there were HOT updates');
+ok($node->poll_query_until('postgres',
+	q{SELECT n_tup_hot_upd > 100 FROM pg_stat_user_tables WHERE relname = 't'}),
+	'there were HOT updates');
 bulk_agrees('deletes and updates', 't_fp', 't', 'fp', $_) for 0, 3, 6;
 $node->safe_psql('postgres', 'VACUUM t');
 bulk_agrees('after vacuum', 't_fp', 't', 'fp', $_) for 3, 6;
 
-# Rows of others that are not committed; snapshots that do not move.
-my $other = $node->can('background_psql') ? $node->background_psql('postgres', on_error_stop => 1) : undef;
+# Uncommitted rows of others; snapshots that do not move.
+my $other = $node->can('background_psql')
+	? $node->background_psql('postgres', on_error_stop => 1)
+	: undef;
 SKIP:
 {
 	skip 'this version has no background_psql', 6 unless $other && $other->can('query_safe');
@@ -152,64 +182,123 @@ SKIP:
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	is(rows_of('', $reader->query_safe($pairs)), $before, 'a snapshot is taken');
 	# A chain over an invisible row must not connect.
-	$other->query_safe("BEGIN; INSERT INTO t SELECT 10000 + i, (test.number('t' || i % 30) # test.flips('u' || i, 5))::fingerprint64 FROM generate_series(1, 200) i; DELETE FROM t WHERE id % 5 = 0");
+	$other->query_safe(<<'SQL');
+BEGIN;
+INSERT INTO t SELECT 10000 + i,
+  (test.number('t' || i % 30) # test.flips('u' || i, 5))::fingerprint64
+  FROM generate_series(1, 200) i;
+DELETE FROM t WHERE id % 5 = 0
+SQL
 	bulk_agrees('others have not committed', 't_fp', 't', 'fp', 3);
-	is(rows_of('', $other->query_safe($pairs)), rows_of('', $other->query_safe("SET enable_hashjoin = off; " . brute('t', 'fp', 3))), 'a transaction sees its own rows');
+	is(rows_of('', $other->query_safe($pairs)),
+		rows_of('', $other->query_safe("SET enable_hashjoin = off; " . brute('t', 'fp', 3))),
+		'a transaction sees its own rows');
 	$other->query_safe('COMMIT');
 	is(rows_of('', $reader->query_safe($pairs)), $before, 'the old snapshot sees what it saw');
 	$reader->query_safe('COMMIT');
 	bulk_agrees('after the commit', 't_fp', 't', 'fp', 3);
 	$_->quit for $reader, $other;
 }
-# The same on any version: a prepared transaction's rows and deletions.
-$node->safe_psql('postgres', "BEGIN; INSERT INTO t SELECT 20000 + i, (test.number('t' || i % 30) # test.flips('v' || i, 5))::fingerprint64 FROM generate_series(1, 100) i; DELETE FROM t WHERE id % 4 = 0; PREPARE TRANSACTION 'p'");
+# The same on every version: rows and deletions of a prepared transaction.
+$node->safe_psql('postgres', <<'SQL');
+BEGIN;
+INSERT INTO t SELECT 20000 + i,
+  (test.number('t' || i % 30) # test.flips('v' || i, 5))::fingerprint64
+  FROM generate_series(1, 100) i;
+DELETE FROM t WHERE id % 4 = 0;
+PREPARE TRANSACTION 'p'
+SQL
 bulk_agrees('a prepared transaction', 't_fp', 't', 'fp', 3);
 $node->safe_psql('postgres', "COMMIT PREPARED 'p'");
 bulk_agrees('when it has committed', 't_fp', 't', 'fp', 3);
-bulk_agrees('serializable', 't_fp', 't', 'fp', 3, settings => 'SET default_transaction_isolation = serializable;');
+bulk_agrees('serializable', 't_fp', 't', 'fp', 3,
+	settings => 'SET default_transaction_isolation = serializable;');
 
-# Under one snapshot, while others insert, delete, update and vacuum: pairs are those of a sequential scan, and clusters
-# are what they connect.
+# While others insert, delete, update and vacuum: under one snapshot the pairs are those of a
+# sequential scan, and the clusters are what these pairs connect.
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE busy (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp fingerprint64, note integer) WITH (fillfactor = 70);
-CREATE FUNCTION near(i bigint) RETURNS fingerprint64 LANGUAGE sql AS $$SELECT (test.number('busy' || i % 300) # test.flips('busy' || i, i % 4))::fingerprint64$$;
+CREATE TABLE busy (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp fingerprint64,
+  note integer) WITH (fillfactor = 70);
+CREATE FUNCTION near(i bigint) RETURNS fingerprint64 LANGUAGE sql AS $$
+  SELECT (test.number('busy' || i % 300) # test.flips('busy' || i, i % 4))::fingerprint64 $$;
 INSERT INTO busy (fp) SELECT near(i) FROM generate_series(1, 1200) i;
 CREATE INDEX busy_fp ON busy USING simhash (fp);
 CREATE FUNCTION check_bulk(k integer) RETURNS void LANGUAGE plpgsql AS $f$
 DECLARE expected text; got text; torn bigint;
 BEGIN
-  SELECT count(*) || coalesce(md5(string_agg(a.c || ' ' || b.c || ' ' || hamming(a.fp, b.fp), ',' ORDER BY a.c, b.c)), '') INTO expected
-    FROM (SELECT ctid AS c, fp FROM busy OFFSET 0) a JOIN (SELECT ctid AS c, fp FROM busy OFFSET 0) b ON a.c < b.c AND hamming(a.fp, b.fp) <= k;
-  SELECT count(*) || coalesce(md5(string_agg(a || ' ' || b || ' ' || distance, ',' ORDER BY a, b)), '') INTO got FROM simhash_pairs('busy_fp', k);
-  IF got IS DISTINCT FROM expected THEN RAISE 'pairs within %: %, should be %', k, got, expected; END IF;
-  WITH p AS MATERIALIZED (SELECT * FROM simhash_pairs('busy_fp', k)), c AS MATERIALIZED (SELECT * FROM simhash_clusters('busy_fp', k))
-  SELECT (SELECT count(*) FROM p LEFT JOIN c x ON x.member = a LEFT JOIN c y ON y.member = b WHERE x.representative IS DISTINCT FROM y.representative OR x.member IS NULL)
-    + abs((SELECT count(*) FROM c) - (SELECT count(*) FROM (SELECT a FROM p UNION SELECT b FROM p) m))
+  SELECT count(*) || coalesce(md5(string_agg(
+      a.c || ' ' || b.c || ' ' || hamming(a.fp, b.fp), ',' ORDER BY a.c, b.c)), '') INTO expected
+    FROM (SELECT ctid AS c, fp FROM busy OFFSET 0) a
+      JOIN (SELECT ctid AS c, fp FROM busy OFFSET 0) b ON a.c < b.c AND hamming(a.fp, b.fp) <= k;
+  SELECT count(*) || coalesce(md5(string_agg(
+      a || ' ' || b || ' ' || distance, ',' ORDER BY a, b)), '') INTO got
+    FROM simhash_pairs('busy_fp', k);
+  IF got IS DISTINCT FROM expected THEN
+    RAISE 'pairs within %: %, should be %', k, got, expected;
+  END IF;
+  WITH p AS MATERIALIZED (SELECT * FROM simhash_pairs('busy_fp', k)),
+    c AS MATERIALIZED (SELECT * FROM simhash_clusters('busy_fp', k))
+  SELECT (SELECT count(*) FROM p LEFT JOIN c x ON x.member = a LEFT JOIN c y ON y.member = b
+      WHERE x.representative IS DISTINCT FROM y.representative OR x.member IS NULL)
+    + abs((SELECT count(*) FROM c)
+      - (SELECT count(*) FROM (SELECT a FROM p UNION SELECT b FROM p) m))
     + (SELECT count(*) FROM c LEFT JOIN busy ON ctid = member WHERE id IS NULL) INTO torn;
   IF torn > 0 THEN RAISE 'clusters within %: % faults', k, torn; END IF;
 END $f$;
 SQL
 my %busy = (
-	'insert@6' => "\\set a random(1, 1000000)\nINSERT INTO busy (fp) SELECT near(:a + i) FROM generate_series(1, 5) i;\n",
-	'delete@6' => "\\set a random(1, 200)\nDELETE FROM busy WHERE id IN (SELECT id FROM busy WHERE id % 200 = :a LIMIT 5 FOR UPDATE SKIP LOCKED);\n",
-	'hot@4' => "\\set a random(1, 300)\nUPDATE busy SET note = :a WHERE id IN (SELECT id FROM busy WHERE id % 300 = :a LIMIT 5 FOR UPDATE SKIP LOCKED);\n",
-	'move@3' => "\\set a random(1, 300)\nUPDATE busy SET fp = near(:a) WHERE id IN (SELECT id FROM busy WHERE id % 300 = :a LIMIT 3 FOR UPDATE SKIP LOCKED);\n",
+	'insert@6' => <<"SQL",
+\\set a random(1, 1000000)
+INSERT INTO busy (fp) SELECT near(:a + i) FROM generate_series(1, 5) i;
+SQL
+	'delete@6' => <<"SQL",
+\\set a random(1, 200)
+DELETE FROM busy
+  WHERE id IN (SELECT id FROM busy WHERE id % 200 = :a LIMIT 5 FOR UPDATE SKIP LOCKED);
+SQL
+	'hot@4' => <<"SQL",
+\\set a random(1, 300)
+UPDATE busy SET note = :a
+  WHERE id IN (SELECT id FROM busy WHERE id % 300 = :a LIMIT 5 FOR UPDATE SKIP LOCKED);
+SQL
+	'move@3' => <<"SQL",
+\\set a random(1, 300)
+UPDATE busy SET fp = near(:a)
+  WHERE id IN (SELECT id FROM busy WHERE id % 300 = :a LIMIT 3 FOR UPDATE SKIP LOCKED);
+SQL
 	'vacuum@1' => "VACUUM busy;\n",
-	'check@2' => "\\set k random(0, 8)\nBEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT check_bulk(:k);\nSELECT check_bulk(3);\nCOMMIT;\n");
-$node->pgbench('-n -c 6 -T ' . (soak() ? 60 : 6), 0, [qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], 'it holds while others write and vacuum', \%busy);
+	'check@2' => <<'SQL');
+\set k random(0, 8)
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT check_bulk(:k);
+SELECT check_bulk(3);
+COMMIT;
+SQL
+$node->pgbench('-n -c 6 -T ' . (soak() ? 60 : 6), 0, [qr/processed: [1-9]/],
+	[qr/^(?!.*(?:ERROR|aborted|FATAL))/s], 'it holds while others write and vacuum', \%busy);
 bulk_agrees('after the load', 'busy_fp', 'busy', 'fp', 4);
 
-# What it is for: all but the first of each cluster go, and nothing near is left.
+# What clusters are for: delete all but the first row of each, and no near-duplicates are left.
 $node->safe_psql('postgres', "UPDATE t SET note = 3 WHERE id % 2 = 0");
-answer_is($node, "WITH gone AS (DELETE FROM t WHERE ctid IN (SELECT member FROM simhash_clusters('t_fp', 3) WHERE member <> representative) RETURNING 1) SELECT count(*) > 100 FROM gone",
+answer_is($node, <<'SQL',
+WITH gone AS (
+  DELETE FROM t WHERE ctid IN (
+    SELECT member FROM simhash_clusters('t_fp', 3) WHERE member <> representative)
+  RETURNING 1)
+SELECT count(*) > 100 FROM gone
+SQL
 	't', 'deleting by member works');
 answer_is($node, "SELECT count(*) FROM simhash_clusters('t_fp', 0)", '0', 'no equal rows are left');
 index_is_clean($node, 't_fp', 'the index is sound');
 
-# Little memory: chunks (16 MB hold some 300,000 rows), against much.
+# In little memory the work is done in chunks (16 MB hold some 300,000 rows), with the same result.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE big (fp fingerprint64, wide fingerprint128);
-INSERT INTO big SELECT h::fingerprint64, test.wide(h, h) FROM (SELECT CASE WHEN i % 20 = 0 THEN test.number('b' || i - 1) # test.flips('b' || i, 3) ELSE test.number('b' || i) END AS h FROM generate_series(1, 400000) i) s;
+INSERT INTO big SELECT h::fingerprint64, test.wide(h, h)
+  FROM (
+    SELECT CASE WHEN i % 20 = 0 THEN test.number('b' || i - 1) # test.flips('b' || i, 3)
+      ELSE test.number('b' || i) END AS h
+    FROM generate_series(1, 400000) i) s;
 INSERT INTO big SELECT 7::bigint::fingerprint64, test.wide(7, 7) FROM generate_series(1, 3000);
 CREATE INDEX big_fp ON big USING simhash (fp);
 CREATE INDEX big_wide ON big USING simhash (wide);
@@ -217,27 +306,61 @@ SQL
 for my $case ([ 'big_fp', 3 ], [ 'big_fp', 5 ], [ 'big_wide', 6 ])
 {
 	my ($index, $distance) = @$case;
-	answer_is($node, <<"SQL", 't|t', "$index, distance $distance: little memory finds what much finds");
+	answer_is($node, <<"SQL",
 CREATE TEMPORARY TABLE much AS SELECT * FROM simhash_clusters('$index', $distance);
 SET simhash.work_mem = '16MB';
 CREATE TEMPORARY TABLE little AS SELECT * FROM simhash_clusters('$index', $distance);
-SELECT count(*) > 40000, NOT EXISTS (SELECT * FROM much EXCEPT SELECT * FROM little) AND NOT EXISTS (SELECT * FROM little EXCEPT SELECT * FROM much) FROM little;
+SELECT count(*) > 40000, NOT EXISTS (SELECT * FROM much EXCEPT SELECT * FROM little)
+  AND NOT EXISTS (SELECT * FROM little EXCEPT SELECT * FROM much) FROM little;
 SQL
+		't|t', "$index, distance $distance: little memory finds what much finds");
 }
-answer_is($node, "SET simhash.work_mem = '16MB'; SET work_mem = '64kB'; SELECT count(*), count(DISTINCT (a, b)) FROM simhash_pairs('big_fp', 1) WHERE distance = 0",
+answer_is($node, <<'SQL',
+SET simhash.work_mem = '16MB';
+SET work_mem = '64kB';
+SELECT count(*), count(DISTINCT (a, b)) FROM simhash_pairs('big_fp', 1) WHERE distance = 0
+SQL
 	'4498500|4498500', 'all pairs of equal rows, once each');
-answer_is($node, "SELECT count(*), min(size), max(size) FROM simhash_clusters('big_fp', 0)", '3000|3000|3000', 'equal rows are one cluster');
-answer_is($node, "SELECT count(*) FROM (SELECT simhash_pairs('big_fp', 3) LIMIT 5) s", '5', 'LIMIT ends it early');
-answer_is($node, "BEGIN; DECLARE c CURSOR FOR SELECT simhash_pairs('big_fp', 3); MOVE 1000 IN c; SAVEPOINT s; DROP TABLE IF EXISTS none; ROLLBACK TO s; MOVE 1000 IN c; CLOSE c; COMMIT; SELECT 1", '1',
+answer_is($node, "SELECT count(*), min(size), max(size) FROM simhash_clusters('big_fp', 0)",
+	'3000|3000|3000', 'equal rows are one cluster');
+answer_is($node, "SELECT count(*) FROM (SELECT simhash_pairs('big_fp', 3) LIMIT 5) s",
+	'5', 'LIMIT ends it early');
+answer_is($node, <<'SQL', '1',
+BEGIN;
+DECLARE c CURSOR FOR SELECT simhash_pairs('big_fp', 3);
+MOVE 1000 IN c;
+SAVEPOINT s;
+DROP TABLE IF EXISTS none;
+ROLLBACK TO s;
+MOVE 1000 IN c;
+CLOSE c;
+COMMIT;
+SELECT 1
+SQL
 	'a cursor over it survives a rollback to a savepoint, and being closed');
-$node->safe_psql('postgres', 'CREATE TABLE all_equal AS SELECT 5::bigint::fingerprint64 AS fp FROM generate_series(1, 250000); CREATE INDEX all_equal_fp ON all_equal USING simhash (fp)');
-error_like($node, "SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_clusters('all_equal_fp', 3)", qr/53200.*simhash\.work_mem.*HINT/s, 'clusters say when they need more memory');
-answer_is($node, "SELECT count(*), min(size) FROM simhash_clusters('all_equal_fp', 3)", '250000|250000', 'and do with it');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE all_equal AS SELECT 5::bigint::fingerprint64 AS fp FROM generate_series(1, 250000);
+CREATE INDEX all_equal_fp ON all_equal USING simhash (fp)
+SQL
+error_like($node, <<'SQL',
+SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_clusters('all_equal_fp', 3)
+SQL
+	qr/53200.*simhash\.work_mem.*HINT/s, 'clusters say when they need more memory');
+answer_is($node, "SELECT count(*), min(size) FROM simhash_clusters('all_equal_fp', 3)",
+	'250000|250000', 'and do with it');
 
-# Cancelled at once; progress is seen by those who may.
-$node->safe_psql('postgres', 'CREATE ROLE reader LOGIN; CREATE ROLE stranger; CREATE ROLE watcher; GRANT pg_read_all_stats TO watcher; GRANT SELECT ON big TO reader');
-for my $call ("SELECT count(*) FROM simhash_pairs('big_fp', 30)", "SELECT count(*) FROM simhash_clusters('big_fp', 30)",
-	"SELECT count(*) FROM simhash_clusters('big_wide', 50)", "SELECT count(*) FROM simhash_pairs('all_equal_fp', 3)")
+# A call can be cancelled at once. Its progress is shown to the roles that may see it.
+$node->safe_psql('postgres', <<'SQL');
+CREATE ROLE reader LOGIN;
+CREATE ROLE stranger;
+CREATE ROLE watcher;
+GRANT pg_read_all_stats TO watcher;
+GRANT SELECT ON big TO reader
+SQL
+for my $call ("SELECT count(*) FROM simhash_pairs('big_fp', 30)",
+	"SELECT count(*) FROM simhash_clusters('big_fp', 30)",
+	"SELECT count(*) FROM simhash_clusters('big_wide', 50)",
+	"SELECT count(*) FROM simhash_pairs('all_equal_fp', 3)")
 {
 	my $started = time;
 	error_like($node, "SET statement_timeout = '300ms'; $call", qr/57014/, "$call is cancelled");
@@ -245,8 +368,15 @@ for my $call ("SELECT count(*) FROM simhash_pairs('big_fp', 30)", "SELECT count(
 }
 my ($out, $err) = ('', '');
 my @psql = ('psql', '-XAtq', '-d', $node->connstr('postgres'));
-my $session = IPC::Run::start([ @psql, '-U', 'reader', '-c', "SELECT count(*) FROM simhash_clusters('big_fp', 30)" ], '<', '/dev/null', '>', \$out, '2>', \$err);
-ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM simhash_progress WHERE phase = 'comparing rows' AND compared > 0 AND rows_total > 400000 AND rows_read = 403000 AND command = 'simhash_clusters' AND relid = 'big'::regclass AND index_relid = 'big_fp'::regclass AND datname = 'postgres' AND tables_total > 0"),
+my $session = IPC::Run::start(
+	[ @psql, '-U', 'reader', '-c', "SELECT count(*) FROM simhash_clusters('big_fp', 30)" ],
+	'<', '/dev/null', '>', \$out, '2>', \$err);
+ok($node->poll_query_until('postgres', <<'SQL'),
+SELECT count(*) = 1 FROM simhash_progress
+  WHERE phase = 'comparing rows' AND compared > 0 AND rows_total > 400000
+    AND rows_read = 403000 AND command = 'simhash_clusters' AND relid = 'big'::regclass
+    AND index_relid = 'big_fp'::regclass AND datname = 'postgres' AND tables_total > 0
+SQL
 	'the view shows it');
 my $shown = "SELECT count(*), count(relid), count(phase), count(compared) FROM simhash_progress";
 answer_is($node, "SET ROLE reader; $shown", '1|1|1|1', 'to the role that runs it');
@@ -257,29 +387,57 @@ $session->finish;
 like($err, qr/canceling statement/, 'and says so');
 answer_is($node, 'SELECT count(*) FROM simhash_progress', '0', 'then the view is empty');
 
-# Who may, and of what.
-error_like($node, "SET ROLE stranger; SELECT * FROM simhash_pairs('big_fp', 3) LIMIT 1", qr/42501.*permission denied for table big/s, 'SELECT is needed');
+# Who may call these functions, and on which relations.
+error_like($node, "SET ROLE stranger; SELECT * FROM simhash_pairs('big_fp', 3) LIMIT 1",
+	qr/42501.*permission denied for table big/s, 'SELECT is needed');
 $node->safe_psql('postgres', 'GRANT SELECT (fp) ON big TO stranger');
-answer_is($node, "SET ROLE stranger; SELECT count(*) > 0 FROM simhash_pairs('big_fp', 3)", 't', 'SELECT on the column suffices');
-error_like($node, "SET ROLE stranger; SELECT * FROM simhash_pairs('big_wide', 3) LIMIT 1", qr/42501/, 'on that column');
-$node->safe_psql('postgres', 'ALTER TABLE few ENABLE ROW LEVEL SECURITY; GRANT SELECT ON few TO reader');
-error_like($node, "SET ROLE reader; SELECT * FROM simhash_clusters('few_fp', 3)", qr/0A000.*row-level security.*HINT/s, 'row-level security is not circumvented');
+answer_is($node, "SET ROLE stranger; SELECT count(*) > 0 FROM simhash_pairs('big_fp', 3)",
+	't', 'SELECT on the column suffices');
+error_like($node, "SET ROLE stranger; SELECT * FROM simhash_pairs('big_wide', 3) LIMIT 1",
+	qr/42501/, 'on that column');
+$node->safe_psql('postgres',
+	'ALTER TABLE few ENABLE ROW LEVEL SECURITY; GRANT SELECT ON few TO reader');
+error_like($node, "SET ROLE reader; SELECT * FROM simhash_clusters('few_fp', 3)",
+	qr/0A000.*row-level security.*HINT/s, 'row-level security is not circumvented');
 answer_is($node, "SELECT count(*) > 0 FROM simhash_clusters('few_fp', 64)", 't', 'the owner may');
-error_like($node, "SELECT * FROM simhash_pairs('t_pkey', 3)", qr/42809.*"t_pkey" is not a simhash index/s, 'a B-tree');
-error_like($node, "SELECT * FROM simhash_pairs('t', 3)", qr/42809.*"t" is not a simhash index/s, 'a table');
-error_like($node, "SELECT * FROM simhash_pairs('t_fp', $_)", qr/22003.*HINT/s, "distance $_") for -1, 65;
-error_like($node, "SELECT * FROM simhash_clusters('few_wide', 129)", qr/22003.*Allowed: 0 to 128/s, 'distance 129');
-$node->safe_psql('postgres', 'CREATE TABLE parts (fp fingerprint64) PARTITION BY HASH (fp); CREATE TABLE part PARTITION OF parts FOR VALUES WITH (MODULUS 1, REMAINDER 0); CREATE INDEX parts_fp ON parts USING simhash (fp)');
-error_like($node, "SELECT * FROM simhash_pairs('parts_fp', 3)", qr/42809.*partitioned index.*HINT/s, 'a partitioned index');
-error_like($node, "SELECT * FROM simhash_index_info('parts_fp')", qr/42809.*partitioned index/s, 'also for simhash_index_info');
-answer_is($node, "SELECT count(*) FROM simhash_pairs('part_fp_idx', 3)", '0', 'the index of a partition');
-$node->safe_psql('postgres', "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_fp'::regclass");
-error_like($node, "SELECT * FROM simhash_pairs('t_fp', 3)", qr/55000.*not valid.*HINT/s, 'an index that is not valid');
+error_like($node, "SELECT * FROM simhash_pairs('t_pkey', 3)",
+	qr/42809.*"t_pkey" is not a simhash index/s, 'a B-tree');
+error_like($node, "SELECT * FROM simhash_pairs('t', 3)",
+	qr/42809.*"t" is not a simhash index/s, 'a table');
+error_like($node, "SELECT * FROM simhash_pairs('t_fp', $_)", qr/22003.*HINT/s, "distance $_")
+	for -1, 65;
+error_like($node, "SELECT * FROM simhash_clusters('few_wide', 129)",
+	qr/22003.*Allowed: 0 to 128/s, 'distance 129');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE parts (fp fingerprint64) PARTITION BY HASH (fp);
+CREATE TABLE part PARTITION OF parts FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+CREATE INDEX parts_fp ON parts USING simhash (fp)
+SQL
+error_like($node, "SELECT * FROM simhash_pairs('parts_fp', 3)",
+	qr/42809.*partitioned index.*HINT/s, 'a partitioned index');
+error_like($node, "SELECT * FROM simhash_index_info('parts_fp')",
+	qr/42809.*partitioned index/s, 'also for simhash_index_info');
+answer_is($node, "SELECT count(*) FROM simhash_pairs('part_fp_idx', 3)",
+	'0', 'the index of a partition');
+$node->safe_psql('postgres',
+	"UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_fp'::regclass");
+error_like($node, "SELECT * FROM simhash_pairs('t_fp', 3)",
+	qr/55000.*not valid.*HINT/s, 'an index that is not valid');
 my ($temp_out, $temp_err) = ('', '');
-my $temporary = IPC::Run::start([ @psql, '-c', 'CREATE TEMPORARY TABLE theirs (fp fingerprint64)', '-c', 'CREATE INDEX theirs_fp ON theirs USING simhash (fp)', '-c', 'SELECT pg_sleep(100)' ], '<', '/dev/null', '>', \$temp_out, '2>', \$temp_err);
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_class WHERE relname = 'theirs_fp'");
-error_like($node, "SELECT * FROM simhash_pairs((SELECT oid FROM pg_class WHERE relname = 'theirs_fp'), 3)", qr/0A000.*belongs to another session/s, "another session's temporary index");
-$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(100)%' AND pid <> pg_backend_pid()");
+my $temporary = IPC::Run::start(
+	[ @psql, '-c', 'CREATE TEMPORARY TABLE theirs (fp fingerprint64)',
+		'-c', 'CREATE INDEX theirs_fp ON theirs USING simhash (fp)', '-c', 'SELECT pg_sleep(100)' ],
+	'<', '/dev/null', '>', \$temp_out, '2>', \$temp_err);
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_class WHERE relname = 'theirs_fp'");
+error_like($node, <<'SQL',
+SELECT * FROM simhash_pairs((SELECT oid FROM pg_class WHERE relname = 'theirs_fp'), 3)
+SQL
+	qr/0A000.*belongs to another session/s, "another session's temporary index");
+$node->safe_psql('postgres', <<'SQL');
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE query LIKE '%pg_sleep(100)%' AND pid <> pg_backend_pid()
+SQL
 $temporary->finish;
 
 $node->stop;

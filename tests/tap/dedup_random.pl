@@ -1,7 +1,9 @@
-# The trigger simhash_dedup against a model of it. Several sessions take turns with random statements on a partitioned table:
-# insertions, updates that move rows or do not, deletions, upserts, MERGE, cursors, savepoints, rollbacks, exceptions that
-# are caught, other triggers that suppress rows or write to the table themselves. The model knows what every statement
-# must do; whatever it leaves committed is compared with the table. Then clients that move and insert the same rows at once.
+# The trigger simhash_dedup compared with a model of it. Several sessions take turns with random
+# statements on a partitioned table: insertions, updates that move rows or do not, deletions,
+# upserts, MERGE, cursors, savepoints, rollbacks, exceptions that are caught, other triggers that
+# suppress rows or write to the table themselves. The model knows what every statement must do. The
+# rows that it has committed are compared with the table. At the end, clients move and insert the
+# same rows at once.
 use strict;
 use warnings;
 use FindBin;
@@ -17,9 +19,10 @@ my $sessions = 3;
 my $turns = soak() ? 2500 : 400;
 my $rounds = soak() ? 12 : 1;
 my $node = new_node('main', "autovacuum = off\nmax_prepared_transactions = 5");
-my $has_merge = $node->safe_psql('postgres', q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
+my $has_merge = $node->safe_psql('postgres',
+	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
 
-# Rows have a number each, id % 1000, and go from table to table with it.
+# Each row has a number, id % 1000, which it keeps when it moves from table to table.
 sub create_table
 {
 	my ($arguments) = @_;
@@ -46,14 +49,19 @@ BEGIN
   END IF;
   RETURN NEW;
 END \$\$;
-CREATE OR REPLACE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN IF NEW.note = 'never' THEN RETURN NULL; END IF; RETURN NEW; END \$\$;
+CREATE OR REPLACE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS \$\$
+BEGIN
+  IF NEW.note = 'never' THEN RETURN NULL; END IF;
+  RETURN NEW;
+END \$\$;
 CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION before();
-CREATE TRIGGER m BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', $arguments);
+CREATE TRIGGER m BEFORE INSERT OR UPDATE ON t
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', $arguments);
 CREATE TRIGGER z BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION never();
 SQL
 }
 
-## The model: rows by id, as a statement of one session sees them, and what it changes.
+## The model: the rows by id, as a statement of one session sees them, and the statement's changes.
 
 my ($action, %committed, @session, $number, @bases, @history, @plan);
 
@@ -76,7 +84,8 @@ sub put
 	if ($row) { $view->{rows}{$id} = $row; } else { delete $view->{rows}{$id}; }
 }
 
-# Whether the row may come in, and what it is linked to: the nearest, of these the one of the least id.
+# Whether the trigger lets the row in, and the id that it links the row to: that of the nearest row,
+# and of equally near rows the least id.
 sub judged
 {
 	my ($view, $id, $fp) = @_;
@@ -87,14 +96,15 @@ sub judged
 		my $theirs = $view->{rows}{$other}{fp};
 		next if $other == $id || !defined $theirs;
 		my $distance = bits($fp, $theirs);
-		($best, $link) = ($distance, $other) if $distance <= $near && (!defined $best || $distance < $best);
+		($best, $link) = ($distance, $other)
+			if $distance <= $near && (!defined $best || $distance < $best);
 	}
 	return (1, $link) if $action eq 'link' || !defined $best;
 	die { state => '23S01' } if $action eq 'error';
 	return (0, undef);
 }
 
-# Trigger a; false if the row is not to be stored.
+# What trigger a does; false if the row is not stored.
 sub fires_before
 {
 	my ($view, $row) = @_;
@@ -114,7 +124,7 @@ sub add
 	return 0 unless fires_before($view, $row);
 	my ($kept, $link) = judged($view, $id, $fp);
 	return 0 unless $kept;
-	# ON CONFLICT DO UPDATE, the only way to give an id that is there.
+	# Only ON CONFLICT DO UPDATE inserts an id that is there already.
 	return modify($view, $id, fp => $fp, note => $note) if $view->{rows}{$id};
 	put($view, $id, { %$row, same_as => $link });
 	return 1;
@@ -138,18 +148,19 @@ sub modify
 	return 1;
 }
 
-## Random statements, each with what the model makes of it.
+## Random statements, each with a function that applies it to the model.
 
 sub shown { my ($fp) = @_; return defined $fp ? sprintf("'%016x'", $fp) : 'NULL' }
 
-# The row that a session updated last, wherever it is now; that is, if the update came to pass, and if it was not undone.
+# The present id of the row that a session updated last. The update may have been suppressed or
+# undone.
 sub updated_last
 {
 	my ($view, $s) = @_;
 	return (grep { $_ % 1000 == $s->{updated} } sort { $a <=> $b } keys %{ $view->{rows} })[0];
 }
 
-# A row's id; half of the time that of one that some session updated last.
+# The id of a row; half of the time, of a row that some session updated last.
 sub any_id
 {
 	my ($view) = @_;
@@ -163,13 +174,16 @@ sub new_id { return 1000 * roll(3) + $number++ }
 
 sub elsewhere { my ($id) = @_; return 1000 * roll(3) + $id % 1000 }
 
-# A copy of a row's fingerprint, often of the row that the session updated last; something near or less near; rarely none.
+# A copy of a row's fingerprint, often of the row that the session updated last; or a fingerprint
+# more or less near to one of the bases; rarely NULL.
 sub any_fp
 {
 	my ($view) = @_;
 	my $kind = roll(20);
 	return undef if $kind == 0;
-	my $copied = $kind < 8 ? updated_last($view, $view->{session}) : $kind < 12 ? any_id($view) : undef;
+	my $copied = $kind < 8 ? updated_last($view, $view->{session})
+		: $kind < 12 ? any_id($view)
+		: undef;
 	return $view->{rows}{$copied}{fp} if $copied;
 	my $fp = $bases[ roll(scalar @bases) ];
 	$fp ^= 1 << roll(64) for 1 .. roll(5);
@@ -193,7 +207,8 @@ sub update
 {
 	my ($view, $id, %set) = @_;
 	$view->{session}{updated} = $id % 1000;
-	my %shown = (%set, exists $set{fp} ? (fp => shown($set{fp})) : (), exists $set{note} ? (note => "'$set{note}'") : ());
+	my %shown = (%set, exists $set{fp} ? (fp => shown($set{fp})) : (),
+		exists $set{note} ? (note => "'$set{note}'") : ());
 	my $list = join(', ', map { "$_ = $shown{$_}" } sort keys %shown);
 	return ("UPDATE t SET $list WHERE id = $id", sub { modify($_[0], $id, %set) });
 }
@@ -213,10 +228,11 @@ sub moving
 	}
 	elsif ($kind == 3)
 	{
-		# Nothing near the row that is on its way: that one is nowhere just then.
+		# Not a fingerprint near that of the moving row, which is in no table at that moment.
 		my ($old, $fp) = ($view->{rows}{$id}, any_fp($view) // 0);
 		my $moved = exists $set{fp} ? $set{fp} : $old && $old->{fp};
-		$set{note} = sprintf('insert %d %016x', new_id(), $fp) if !defined $moved || bits($fp, $moved) > $near;
+		$set{note} = sprintf('insert %d %016x', new_id(), $fp)
+			if !defined $moved || bits($fp, $moved) > $near;
 	}
 	return update($view, $id, %set);
 }
@@ -229,7 +245,11 @@ sub merge
 	my %set = (id => $to, roll(2) ? (fp => $other) : ());
 	my $set = exists $set{fp} ? 'id = s.new, fp = s.fp' : 'id = s.new';
 	my $values = "($id, $to, " . shown($other) . "::fingerprint64), ($new, 0, " . shown($fp) . ')';
-	my $merge = "MERGE INTO t USING (VALUES $values) s (id, new, fp) ON t.id = s.id WHEN MATCHED THEN UPDATE SET $set WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.fp, 'merged')";
+	my $merge = <<"SQL";
+MERGE INTO t USING (VALUES $values) s (id, new, fp) ON t.id = s.id
+  WHEN MATCHED THEN UPDATE SET $set
+  WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.fp, 'merged')
+SQL
 	return ($merge, sub {
 		my ($view) = @_;
 		if ($view->{rows}{$id}) { modify($view, $id, %set); }
@@ -243,7 +263,10 @@ sub upsert
 	my ($view) = @_;
 	my ($id, $fp) = ((roll(4) && any_id($view)) || new_id(), any_fp($view));
 	my $values = "($id, " . shown($fp) . ", 'upserted')";
-	return ("INSERT INTO t VALUES $values ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp, note = EXCLUDED.note", sub { add($_[0], $id, $fp, 'upserted') });
+	return (<<"SQL", sub { add($_[0], $id, $fp, 'upserted') });
+INSERT INTO t VALUES $values
+  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp, note = EXCLUDED.note
+SQL
 }
 
 sub moving_all
@@ -251,30 +274,43 @@ sub moving_all
 	my ($from, $to) = (roll(3), 1000 * roll(3));
 	return ("UPDATE t SET id = id % 1000 + $to WHERE id / 1000 = $from", sub {
 		my ($view) = @_;
-		modify($view, $_, id => $_ % 1000 + $to) for grep { int($_ / 1000) == $from } keys %{ $view->{rows} };
+		modify($view, $_, id => $_ % 1000 + $to)
+			for grep { int($_ / 1000) == $from } keys %{ $view->{rows} };
 	});
 }
 
-# A row moves, and a copy of it comes in by the same statement.
+# A row moves, and the same statement inserts a copy of it.
 sub moving_and_copying
 {
 	my ($view) = @_;
 	my ($id, $new) = (any_id($view), new_id());
 	my $to = elsewhere($id);
-	return ("WITH m AS (UPDATE t SET id = $to WHERE id = $id RETURNING fp) INSERT INTO t SELECT $new, fp, 'copied' FROM m", sub {
+	return (<<"SQL", sub {
+WITH m AS (UPDATE t SET id = $to WHERE id = $id RETURNING fp)
+INSERT INTO t SELECT $new, fp, 'copied' FROM m
+SQL
 		my ($view) = @_;
 		add($view, $new, $view->{rows}{$to}{fp}, 'copied') if modify($view, $id, id => $to);
 	});
 }
 
-# The cursor must be on every partition, pruned or not.
+# The condition id + 0 prunes nothing, so that the cursor is on every partition.
 sub by_cursor
 {
 	my ($view) = @_;
 	my $id = any_id($view);
 	my $to = elsewhere($id);
-	return ("DO 'DECLARE c CURSOR FOR SELECT 1 FROM t WHERE id + 0 = $id FOR UPDATE; x int; BEGIN OPEN c; FETCH c INTO x; IF FOUND THEN UPDATE t SET id = $to WHERE CURRENT OF c; END IF; CLOSE c; END'",
-		sub { modify($_[0], $id, id => $to) });
+	return (<<"SQL", sub { modify($_[0], $id, id => $to) });
+DO 'DECLARE
+  c CURSOR FOR SELECT 1 FROM t WHERE id + 0 = $id FOR UPDATE;
+  x int;
+BEGIN
+  OPEN c;
+  FETCH c INTO x;
+  IF FOUND THEN UPDATE t SET id = $to WHERE CURRENT OF c; END IF;
+  CLOSE c;
+END'
+SQL
 }
 
 sub noting
@@ -303,19 +339,31 @@ sub fingerprint
 	return update($view, any_id($view), fp => any_fp($view));
 }
 
-# What an exception undoes is as if it had never been; what comes after it is of the same transaction.
+# A statement that an exception undoes, and another one after it in the same transaction. The model
+# knows only the second.
 sub exception
 {
 	my ($view) = @_;
 	my ($undone) = (\&noting, \&moving, \&insertion)[ roll(3) ]->($view);
 	my ($done, $model) = (\&noting, \&moving, \&insertion, \&insertion)[ roll(4) ]->($view);
-	return ("DO \$\$ BEGIN BEGIN $undone; RAISE EXCEPTION 'undo'; EXCEPTION WHEN raise_exception OR SQLSTATE '23S01' THEN NULL; END; $done; END \$\$", $model);
+	return (<<"SQL", $model);
+DO \$\$
+BEGIN
+  BEGIN
+    $undone;
+    RAISE EXCEPTION 'undo';
+  EXCEPTION WHEN raise_exception OR SQLSTATE '23S01' THEN NULL;
+  END;
+  $done;
+END \$\$
+SQL
 }
 
-# How often each is taken.
+# Each statement as often as its weight.
 my @statements = (
-	(\&insertion) x 25, (\&moving) x 20, (\&noting) x 8, (\&never) x 8, (\&fingerprint) x 8, (\&deletion) x 10, (\&moving_all) x 3, (\&upsert) x 8,
-	(\&moving_and_copying) x 4, (\&by_cursor) x 4, (\&exception) x 10, $has_merge ? (\&merge) x 8 : ());
+	(\&insertion) x 25, (\&moving) x 20, (\&noting) x 8, (\&never) x 8, (\&fingerprint) x 8,
+	(\&deletion) x 10, (\&moving_all) x 3, (\&upsert) x 8, (\&moving_and_copying) x 4,
+	(\&by_cursor) x 4, (\&exception) x 10, $has_merge ? (\&merge) x 8 : ());
 
 ## Sessions, which take turns.
 
@@ -323,13 +371,22 @@ sub start_session
 {
 	my ($name) = @_;
 	my $connection = $node->connstr('postgres');
-	# Errors and \warn come unbuffered, in their order.
+	# Errors and the output of \warn come unbuffered and in order.
 	my $psql = "exec psql -XAtq -d \"$connection\" 2>&1 >/dev/null";
 	my $pid = open2(my $output, my $input, 'sh', '-c', $psql);
 	$input->autoflush(1);
-	my $s = { name => $name, pid => $pid, input => $input, output => $output, writes => {}, savepoints => [], updated => -1 };
-	# MERGE takes its rows in the order they are given, if each is looked up.
-	run($s, "\\set VERBOSITY sqlstate\nSET lock_timeout = '10ms'; SET statement_timeout = '60s'; SET enable_hashjoin = off; SET enable_mergejoin = off");
+	my $s = {
+		name => $name, pid => $pid, input => $input, output => $output,
+		writes => {}, savepoints => [], updated => -1
+	};
+	# With nested loops MERGE takes its rows in the order in which they are given.
+	run($s, <<"SQL");
+\\set VERBOSITY sqlstate
+SET lock_timeout = '10ms';
+SET statement_timeout = '60s';
+SET enable_hashjoin = off;
+SET enable_mergejoin = off
+SQL
 	return $s;
 }
 
@@ -380,19 +437,28 @@ sub roll_back_to
 	return run($s, "ROLLBACK TO s$place");
 }
 
-# After an update that came to nothing, now and then: another session moves the row, this one inserts its copy.
+# After an update that came to nothing, half of the time: another session is to move the row, and
+# this one to insert a copy of it.
 sub plan_for
 {
 	my ($s) = @_;
 	my ($number, @others) = ($s->{updated}, grep { $_ != $s } @session);
 	return if $number < 0 || roll(2);
-	my $row = sub { my ($view) = @_; return (grep { $_ % 1000 == $number } keys %{ $view->{rows} })[0] // 0 };
-	push @plan, [ $others[ roll(scalar @others) ], sub { my $id = $row->($_[0]); return update($_[0], $id, id => elsewhere($id)) } ];
+	my $row = sub {
+		my ($view) = @_;
+		return (grep { $_ % 1000 == $number } keys %{ $view->{rows} })[0] // 0;
+	};
+	push @plan, [ $others[ roll(scalar @others) ], sub {
+		my ($view) = @_;
+		my $id = $row->($view);
+		return update($view, $id, id => elsewhere($id));
+	} ];
 	push @plan, [ $s, sub {
 		my ($view) = @_;
 		my ($id, $found) = (new_id(), $row->($view));
 		my $fp = $found ? $view->{rows}{$found}{fp} : undef;
-		return ("INSERT INTO t VALUES ($id, " . shown($fp) . ", 'copy')", sub { add($_[0], $id, $fp, 'copy') });
+		return ("INSERT INTO t VALUES ($id, " . shown($fp) . ", 'copy')",
+			sub { add($_[0], $id, $fp, 'copy') });
 	} ];
 }
 
@@ -432,9 +498,13 @@ sub take_statement
 	my $state = run($s, $statement);
 	if ($state)
 	{
-		if ($s->{open}) { @{ $s->{savepoints} } && roll(2) ? roll_back_to($s) : end_transaction($s, 0); }
-		# Whoever has to wait, gives up.
-		return $state eq '55P03' || $state eq $expected ? '' : "SQLSTATE $state where '$expected' is right";
+		if ($s->{open})
+		{
+			@{ $s->{savepoints} } && roll(2) ? roll_back_to($s) : end_transaction($s, 0);
+		}
+		# A session that would have to wait gives up (55P03).
+		return '' if $state eq '55P03' || $state eq $expected;
+		return "SQLSTATE $state where '$expected' is right";
 	}
 	return "no error where $expected is right" if $expected;
 	%{ $s->{writes} } = (%{ $s->{writes} }, %{ $view->{changes} });
@@ -461,14 +531,21 @@ sub play
 	}
 	end_transaction($_, 0) for grep { $_->{open} } @session;
 	$wrong ||= differences();
-	is($wrong, '', "$arguments: $turn turns") or diag(join("\n", @history > 60 ? @history[ -60 .. -1 ] : @history));
+	is($wrong, '', "$arguments: $turn turns")
+		or diag(join("\n", @history > 60 ? @history[ -60 .. -1 ] : @history));
 	for my $s (@session) { close $s->{input}; waitpid $s->{pid}, 0; }
 	return if $wrong;
 	if ($action ne 'link')
 	{
-		answer_is($node, "SELECT count(*) FROM t a JOIN t b ON a.id < b.id AND (a.fp <~> b.fp) + 0 <= $near", '0', "$arguments: no near-duplicate pair");
+		answer_is($node, <<"SQL", '0', "$arguments: no near-duplicate pair");
+SELECT count(*) FROM t a JOIN t b ON a.id < b.id AND (a.fp <~> b.fp) + 0 <= $near
+SQL
 	}
-	index_is_clean($node, $_, "$arguments: the structure is sound") for $node->safe_psql('postgres', q{SELECT indexrelid::regclass FROM pg_index i JOIN pg_class c ON c.oid = indexrelid JOIN pg_am a ON a.oid = relam WHERE amname = 'simhash' AND relkind = 'i' ORDER BY 1}) =~ /\S+/g;
+	my $indexes = $node->safe_psql('postgres', <<'SQL');
+SELECT indexrelid::regclass FROM pg_index i JOIN pg_class c ON c.oid = indexrelid
+  JOIN pg_am a ON a.oid = relam WHERE amname = 'simhash' AND relkind = 'i' ORDER BY 1
+SQL
+	index_is_clean($node, $_, "$arguments: the structure is sound") for $indexes =~ /\S+/g;
 }
 
 sub differences
@@ -476,21 +553,28 @@ sub differences
 	my $found = $node->safe_psql('postgres', 'SELECT id, fp, note, same_as FROM t ORDER BY id');
 	my $expected = join("\n", map {
 		my $row = $committed{$_};
-		join('|', $_, defined $row->{fp} ? sprintf('%016x', $row->{fp}) : '', $row->{note}, $row->{same_as} // '')
+		join('|', $_, defined $row->{fp} ? sprintf('%016x', $row->{fp}) : '',
+			$row->{note}, $row->{same_as} // '')
 	} sort { $a <=> $b } keys %committed);
 	return '' if $found eq $expected;
 	return "the table:\n$found\nthe model:\n$expected\n";
 }
 
-## Clients that do not take turns: rows move, or are about to and do not, while copies of them are inserted elsewhere.
+## Clients that do not take turns: rows move, or moves are rolled back, while others insert copies
+## of these rows elsewhere.
 
 sub at_once
 {
 	my ($name, $rows, $turns) = ('moves and copies at once', 15, soak() ? 20_000 : 300);
 	return unless pgbench_tries_again($name);
 	create_table(q{'action=skip'});
-	$node->safe_psql('postgres', "INSERT INTO t SELECT i + 1000 * (i % 3), test.number('row ' || i)::fingerprint64, '' FROM generate_series(1, $rows) i; CREATE SEQUENCE copies MINVALUE 100 MAXVALUE 999 CYCLE");
-	$node->pgbench("-n -c 6 -j 2 -t $turns --max-tries=1000", 0, [qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s], "$name: six clients",
+	$node->safe_psql('postgres', <<"SQL");
+INSERT INTO t SELECT i + 1000 * (i % 3), test.number('row ' || i)::fingerprint64, ''
+  FROM generate_series(1, $rows) i;
+CREATE SEQUENCE copies MINVALUE 100 MAXVALUE 999 CYCLE
+SQL
+	$node->pgbench("-n -c 6 -j 2 -t $turns --max-tries=1000", 0, [qr/processed: [1-9]/],
+		[qr/^(?!.*(?:ERROR|aborted|FATAL))/s], "$name: six clients",
 		{ 'moves@2' => qq{
 \\set row random(1, $rows)
 \\set to random(0, 2)
@@ -507,32 +591,56 @@ ROLLBACK;
 BEGIN;
 UPDATE t SET note = 'noted' WHERE id % 1000 = :row;
 ROLLBACK;
-}, 'copies@2' => qq{
+}, 'copies@2' => <<"SQL" });
 \\set row random(1, $rows)
 \\set to random(0, 2)
 \\set flips random(0, 2)
-INSERT INTO t SELECT nextval('copies') + 1000 * :to, (test.number('row ' || :row) # test.flips('s', :flips))::fingerprint64, 'copy';
-} });
-	answer_is($node, 'SELECT count(*) FROM t a JOIN t b ON a.id < b.id AND (a.fp <~> b.fp) + 0 <= 3', '0', "$name: no near-duplicate pair");
-	answer_is($node, q{SELECT string_agg((id % 1000)::text, ' ' ORDER BY id % 1000) FROM t}, join(' ', 1 .. $rows), "$name: every row is there");
+INSERT INTO t SELECT nextval('copies') + 1000 * :to,
+  (test.number('row ' || :row) # test.flips('s', :flips))::fingerprint64, 'copy';
+SQL
+	answer_is($node,
+		'SELECT count(*) FROM t a JOIN t b ON a.id < b.id AND (a.fp <~> b.fp) + 0 <= 3',
+		'0', "$name: no near-duplicate pair");
+	answer_is($node, q{SELECT string_agg((id % 1000)::text, ' ' ORDER BY id % 1000) FROM t},
+		join(' ', 1 .. $rows), "$name: every row is there");
 }
 
-# A partition whose detachment got stuck halfway is no longer below its parent, but its own writers still meet its rows,
-# and those of the parent.
+# A partition whose detachment got stuck halfway is no longer below its parent. A session that
+# writes to it still meets its rows and those of the parent.
 sub half_detached
 {
-	return unless $node->safe_psql('postgres', q{SELECT current_setting('server_version_num')::int >= 140000}) eq 't';
+	return unless $node->safe_psql('postgres',
+		q{SELECT current_setting('server_version_num')::int >= 140000}) eq 't';
 	create_table(q{'action=skip'});
-	$node->safe_psql('postgres', "INSERT INTO t VALUES (1, '1111111111111111', ''), (1001, '2222222222222222', ''); BEGIN; SELECT FROM t; PREPARE TRANSACTION 'reader'");
-	error_like($node, "SET statement_timeout = '200ms'; ALTER TABLE t DETACH PARTITION t0 CONCURRENTLY", qr/57014/, 'the detachment does not get through');
-	answer_is($node, q{SELECT inhrelid::regclass FROM pg_inherits WHERE inhdetachpending}, 't0', 'and stays half done');
-	$node->safe_psql('postgres', q{INSERT INTO t0 VALUES (2, '1111111111111110', ''), (3, '2222222222222220', ''), (4, '4444444444444444', '')});
-	answer_is($node, q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM t0}, '1 4', 'a writer to the partition meets both');
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t VALUES (1, '1111111111111111', ''), (1001, '2222222222222222', '');
+BEGIN;
+SELECT FROM t;
+PREPARE TRANSACTION 'reader'
+SQL
+	error_like($node, <<'SQL', qr/57014/, 'the detachment does not get through');
+SET statement_timeout = '200ms';
+ALTER TABLE t DETACH PARTITION t0 CONCURRENTLY
+SQL
+	answer_is($node, q{SELECT inhrelid::regclass FROM pg_inherits WHERE inhdetachpending},
+		't0', 'and stays half done');
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t0 VALUES (2, '1111111111111110', ''), (3, '2222222222222220', ''),
+  (4, '4444444444444444', '')
+SQL
+	answer_is($node, q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM t0},
+		'1 4', 'a writer to the partition meets both');
 	$node->safe_psql('postgres', q{COMMIT PREPARED 'reader'});
-	# With the parent goes its trigger.
-	$node->safe_psql('postgres', q{ALTER TABLE t DETACH PARTITION t0 FINALIZE; CREATE TRIGGER m BEFORE INSERT ON t0 FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp')});
-	$node->safe_psql('postgres', q{INSERT INTO t0 VALUES (5, '1111111111111110', ''), (6, '2222222222222220', '')});
-	answer_is($node, q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM t0}, '1 4 6', 'and, when it is detached, its own alone');
+	# The trigger goes with the parent.
+	$node->safe_psql('postgres', <<'SQL');
+ALTER TABLE t DETACH PARTITION t0 FINALIZE;
+CREATE TRIGGER m BEFORE INSERT ON t0 FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp')
+SQL
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t0 VALUES (5, '1111111111111110', ''), (6, '2222222222222220', '')
+SQL
+	answer_is($node, q{SELECT string_agg(id::text, ' ' ORDER BY id) FROM t0},
+		'1 4 6', 'and, when it is detached, its own alone');
 	$node->safe_psql('postgres', 'DROP TABLE t0');
 }
 
@@ -545,7 +653,9 @@ for (1 .. $rounds)
 }
 at_once();
 half_detached();
-is(session_errors(slurp_file($node->logfile), qr/lock timeout|statement timeout|near-duplicate row|undo|due to concurrent update/), '', 'nothing unexpected in the log');
+is(session_errors(slurp_file($node->logfile),
+	qr/lock timeout|statement timeout|near-duplicate row|undo|due to concurrent update/),
+	'', 'nothing unexpected in the log');
 
 $node->stop;
 done_testing();

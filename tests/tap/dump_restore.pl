@@ -1,4 +1,5 @@
-# pg_dump and COPY carry fingerprints, generated fingerprint columns and indexes on them through unchanged.
+# Fingerprints, generated fingerprint columns, indexes and models come through pg_dump and COPY
+# unchanged, and so do rights to models.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -22,11 +23,16 @@ CREATE TABLE doc (
 CREATE INDEX doc_fp ON doc (fp);
 CREATE INDEX doc_fp128 ON doc USING hash (fp128);
 INSERT INTO doc (id, body)
-  SELECT i, 'the cat number ' || i || ' sat on the mat 你妈妈喊你回家吃饭哦' || chr(19968 + i) FROM generate_series(1, 200) i;
+  SELECT i, 'the cat number ' || i || ' sat on the mat 你妈妈喊你回家吃饭哦' || chr(19968 + i)
+    FROM generate_series(1, 200) i;
 INSERT INTO doc VALUES (201, ''), (202, NULL);
-CREATE TABLE plain (fp fingerprint64, fp128 fingerprint128, ball hamming_ball64, ball128 hamming_ball128, config simhash_config);
-INSERT INTO plain SELECT fp, fp128, hamming_ball(fp, id % 65), hamming_ball(fp128, id % 129), '{"shingle": 3, "weight": "log"}' FROM doc;
-INSERT INTO plain VALUES ('ffffffffffffffff', repeat('f', 32)::fingerprint128, '<8000000000000000,64>', NULL, '{}');
+CREATE TABLE plain (fp fingerprint64, fp128 fingerprint128, ball hamming_ball64,
+  ball128 hamming_ball128, config simhash_config);
+INSERT INTO plain
+  SELECT fp, fp128, hamming_ball(fp, id % 65), hamming_ball(fp128, id % 129),
+    '{"shingle": 3, "weight": "log"}' FROM doc;
+INSERT INTO plain VALUES
+  ('ffffffffffffffff', repeat('f', 32)::fingerprint128, '<8000000000000000,64>', NULL, '{}');
 SQL
 
 # One line for everything stored, in an order that does not depend on the storage.
@@ -35,100 +41,145 @@ my $contents = q{
   UNION ALL SELECT md5(string_agg(p::text, E'\n' ORDER BY p::text COLLATE "C")) FROM plain p};
 my $before = $node->safe_psql('source', $contents);
 like($before, qr/^[0-9a-f]{32}\n[0-9a-f]{32}$/, 'there is something to compare');
-is($node->safe_psql('source', 'SELECT count(*) FROM doc WHERE fp IS NULL'), '2', 'no features, no fingerprint');
-is($node->safe_psql('source', 'SELECT count(DISTINCT fp) > 100 FROM doc'), 't', 'different texts have different fingerprints');
+is($node->safe_psql('source', 'SELECT count(*) FROM doc WHERE fp IS NULL'),
+	'2', 'no features, no fingerprint');
+is($node->safe_psql('source', 'SELECT count(DISTINCT fp) > 100 FROM doc'),
+	't', 'different texts have different fingerprints');
 
 my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 my %formats = (
-	plain => sub { $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, shift ], 'plain dump restores') },
-	custom => sub { $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', shift, $dump ], 'custom dump restores') });
+	plain => sub {
+		$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, shift ],
+			'plain dump restores');
+	},
+	custom => sub {
+		$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', shift, $dump ],
+			'custom dump restores');
+	});
 for my $format (sort keys %formats)
 {
 	$node->command_ok([ 'pg_dump', "--format=$format", '-f', $dump, 'source' ], "dumps as $format");
 	$node->safe_psql('postgres', "CREATE DATABASE $format");
 	$formats{$format}->($format);
 	is($node->safe_psql($format, $contents), $before, "the $format dump brings back every value");
-	is($node->safe_psql($format, q{SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 'doc'}),
+	is($node->safe_psql($format, <<'SQL'),
+SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 'doc'
+SQL
 		'doc_fp doc_fp128 doc_pkey', "the $format dump brings back the indexes");
-	is( $node->safe_psql($format,
-			q{SET enable_seqscan = off; SELECT count(*) FROM doc a WHERE a.id = (SELECT min(b.id) FROM doc b WHERE b.fp = a.fp)}),
+	is($node->safe_psql($format, <<'SQL'),
+SET enable_seqscan = off;
+SELECT count(*) FROM doc a WHERE a.id = (SELECT min(b.id) FROM doc b WHERE b.fp = a.fp)
+SQL
 		$node->safe_psql('source', 'SELECT count(DISTINCT fp) FROM doc'),
 		"the index of the $format dump finds every row");
 }
 
-for my $options ('FORMAT text', 'FORMAT csv', q{FORMAT csv, DELIMITER '|', NULL 'none', HEADER}, 'FORMAT binary')
+for my $options ('FORMAT text', 'FORMAT csv',
+	q{FORMAT csv, DELIMITER '|', NULL 'none', HEADER}, 'FORMAT binary')
 {
 	my $file = PostgreSQL::Test::Utils::tempdir . '/copy';
 	$node->safe_psql('source', "COPY plain TO '$file' WITH ($options)");
-	$node->safe_psql('source', "CREATE TABLE copied (LIKE plain); COPY copied FROM '$file' WITH ($options)");
-	is( $node->safe_psql('source', q{SELECT md5(string_agg(p::text, E'\n' ORDER BY p::text COLLATE "C")) FROM copied p}),
+	$node->safe_psql('source',
+		"CREATE TABLE copied (LIKE plain); COPY copied FROM '$file' WITH ($options)");
+	is($node->safe_psql('source', <<'SQL'),
+SELECT md5(string_agg(p::text, E'\n' ORDER BY p::text COLLATE "C")) FROM copied p
+SQL
 		(split /\n/, $before)[1],
 		"COPY ($options) round-trips");
 	$node->safe_psql('source', 'DROP TABLE copied');
 }
 
-# Rights to models: of whoever installed the extension, and of whom he let in.
-my $rights = q{
-  SELECT string_agg(format('%s %s', r, p), ', ' ORDER BY r COLLATE "C", p COLLATE "C") FROM unnest('{bob,creator,owner,PUBLIC}'::text[]) r,
-    unnest(CASE r WHEN 'PUBLIC' THEN '{SELECT}' ELSE '{INSERT,DELETE,INSERT WITH GRANT OPTION}' END::text[]) p
-  WHERE CASE r WHEN 'PUBLIC' THEN has_table_privilege('nobody', 'simhash_model', p) ELSE has_table_privilege(r, 'simhash_model', p) END};
-my $has_database_owner = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_roles WHERE rolname = 'pg_database_owner'});
+# Rights to models: those of the role that installed the extension, and of roles that it let in.
+my $rights = <<'SQL';
+SELECT string_agg(format('%s %s', r, p), ', ' ORDER BY r COLLATE "C", p COLLATE "C")
+FROM unnest('{bob,creator,owner,PUBLIC}'::text[]) r,
+  unnest(CASE r WHEN 'PUBLIC' THEN '{SELECT}'
+    ELSE '{INSERT,DELETE,INSERT WITH GRANT OPTION}' END::text[]) p
+WHERE CASE r WHEN 'PUBLIC' THEN has_table_privilege('nobody', 'simhash_model', p)
+  ELSE has_table_privilege(r, 'simhash_model', p) END
+SQL
+my $has_database_owner = $node->safe_psql('postgres',
+	q{SELECT count(*) FROM pg_roles WHERE rolname = 'pg_database_owner'});
 $node->safe_psql('postgres', "CREATE ROLE $_ LOGIN") for qw(owner creator bob nobody);
-$node->safe_psql('postgres', $_) for 'CREATE DATABASE owned OWNER owner', 'CREATE DATABASE created', 'GRANT CREATE ON DATABASE created TO creator';
+$node->safe_psql('postgres', $_) for 'CREATE DATABASE owned OWNER owner',
+	'CREATE DATABASE created', 'GRANT CREATE ON DATABASE created TO creator';
 $node->safe_psql($_, 'GRANT CREATE ON SCHEMA public TO owner, creator') for 'owned', 'created';
 my %installed = (owned => 'owner', created => 'creator');
 my %has = (
-	owned => 'PUBLIC SELECT, bob INSERT, owner DELETE, owner INSERT, owner INSERT WITH GRANT OPTION',
-	created => 'PUBLIC SELECT, bob INSERT, creator DELETE, creator INSERT, creator INSERT WITH GRANT OPTION');
+	owned => 'PUBLIC SELECT, bob INSERT, '
+		. 'owner DELETE, owner INSERT, owner INSERT WITH GRANT OPTION',
+	created => 'PUBLIC SELECT, bob INSERT, '
+		. 'creator DELETE, creator INSERT, creator INSERT WITH GRANT OPTION');
 for my $database (sort keys %installed)
 {
 	my @as = (extra_params => [ '-U', $installed{$database} ]);
 	$node->safe_psql($database, 'CREATE EXTENSION pg_simhash', @as);
-	# He restores his own dump, without an error, into a database of his own.
-	$node->command_ok([ 'pg_dump', '-U', $installed{$database}, '--format=custom', '-f', $dump, $database ], "$installed{$database} dumps");
+	# The role restores its own dump without an error, into a database of its own.
+	$node->command_ok(
+		[ 'pg_dump', '-U', $installed{$database}, '--format=custom', '-f', $dump, $database ],
+		"$installed{$database} dumps");
 	$node->safe_psql('postgres', "CREATE DATABASE ${database}_own OWNER $installed{$database}");
 	if ($has_database_owner)
 	{
-		$node->command_ok([ 'pg_restore', '-U', $installed{$database}, '--exit-on-error', '-d', "${database}_own", $dump ], 'and restores');
-		is($node->safe_psql("${database}_own", "SELECT has_table_privilege('$installed{$database}', 'simhash_model', 'INSERT WITH GRANT OPTION')"),
+		$node->command_ok(
+			[ 'pg_restore', '-U', $installed{$database}, '--exit-on-error',
+				'-d', "${database}_own", $dump ],
+			'and restores');
+		is($node->safe_psql("${database}_own", <<"SQL"),
+SELECT has_table_privilege('$installed{$database}', 'simhash_model', 'INSERT WITH GRANT OPTION')
+SQL
 			't', 'he has his rights');
 	}
-	$node->safe_psql($database, q{GRANT INSERT ON simhash_model TO bob; SELECT simhash_train('m', $$SELECT 'a b c'$$)}, @as);
-	is($node->safe_psql($database, $rights), $has{$database}, "rights of the one who installed, $installed{$database}");
+	$node->safe_psql($database, <<'SQL', @as);
+GRANT INSERT ON simhash_model TO bob;
+SELECT simhash_train('m', $$SELECT 'a b c'$$)
+SQL
+	is($node->safe_psql($database, $rights), $has{$database},
+		"rights of the one who installed, $installed{$database}");
 	$node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, $database ], 'a superuser dumps');
 	for my $new ('postgres', $installed{$database})
 	{
 		$node->safe_psql('postgres', "CREATE DATABASE restored OWNER $new");
-		$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ], "and restores into a database of $new");
-		# Of the grant option, the database's owner has his by owning it.
+		$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'restored', $dump ],
+			"and restores into a database of $new");
+		# The owner of the database has the grant option by owning it.
 		my $expected = $has{$database};
 		$expected =~ s/, owner INSERT WITH GRANT OPTION// if $new eq 'postgres' && $has_database_owner;
 		is($node->safe_psql('restored', $rights), $expected, 'rights are what they were');
-		is($node->safe_psql('restored', q{DELETE FROM simhash_model WHERE name = 'm' RETURNING name}, extra_params => [ '-U', $installed{$database} ]),
+		is($node->safe_psql('restored',
+			q{DELETE FROM simhash_model WHERE name = 'm' RETURNING name},
+			extra_params => [ '-U', $installed{$database} ]),
 			'm', 'and serve');
 		$node->safe_psql('postgres', 'DROP DATABASE restored');
 	}
 }
-# Nothing is left of a role that is dropped.
-$node->safe_psql($_, 'DROP OWNED BY owner, creator') for 'owned', 'created', 'owned_own', 'created_own';
+# A role can be dropped without a trace.
+$node->safe_psql($_, 'DROP OWNED BY owner, creator')
+	for 'owned', 'created', 'owned_own', 'created_own';
 $node->safe_psql('postgres', "DROP DATABASE $_") for qw(owned created owned_own created_own);
 $node->safe_psql('postgres', 'DROP ROLE owner, creator, bob, nobody');
 
-# Models, and what is computed with them while a dump is restored: as docs/methods/models.md says.
+# Models, and what is computed with them while a dump is restored, with the steps of
+# docs/methods/models.md.
 $node->safe_psql('postgres', "CREATE DATABASE $_") for 'news', 'news_schema';
 for my $database ('news', 'news_schema')
 {
 	my $schema = $database eq 'news' ? 'public' : 'ext';
-	# Names before and after simhash_model in the order of the dump; a model that takes a while to load.
+	# Tables whose names come before and after simhash_model in the order of the dump, and a model that
+	# takes a while to load.
 	$node->safe_psql($database, <<"SQL");
 CREATE SCHEMA IF NOT EXISTS $schema;
 CREATE EXTENSION pg_simhash SCHEMA $schema;
 SET search_path = public, $schema;
-SELECT simhash_train('news', 'SELECT md5(i::text) || '' '' || md5((i + 1)::text) FROM generate_series(1, 30000) i');
-CREATE TABLE a_doc (body text, fp fingerprint128 GENERATED ALWAYS AS (esimhash(body, 'news')) STORED, CHECK (esimhash(body, 'news') = fp));
+SELECT simhash_train('news',
+    'SELECT md5(i::text) || '' '' || md5((i + 1)::text) FROM generate_series(1, 30000) i');
+CREATE TABLE a_doc (body text,
+  fp fingerprint128 GENERATED ALWAYS AS (esimhash(body, 'news')) STORED,
+  CHECK (esimhash(body, 'news') = fp));
 CREATE TABLE z_doc (LIKE a_doc INCLUDING ALL);
 CREATE TABLE plain (body text);
-INSERT INTO a_doc (body) SELECT 'some words of number ' || i || ' ' || md5(i::text) FROM generate_series(1, 100) i;
+INSERT INTO a_doc (body)
+  SELECT 'some words of number ' || i || ' ' || md5(i::text) FROM generate_series(1, 100) i;
 INSERT INTO z_doc (body) SELECT body FROM a_doc;
 INSERT INTO plain SELECT body FROM a_doc;
 CREATE INDEX plain_fp ON plain USING simhash (esimhash(body, 'news'));
@@ -137,25 +188,32 @@ SQL
 }
 $contents = q{SELECT md5(string_agg(fp::text, ' ' ORDER BY fp::text COLLATE "C")), count(*) FROM
   (SELECT fp FROM a_doc UNION ALL SELECT fp FROM z_doc UNION ALL SELECT fp FROM fps) all_fps};
-my @steps = slurp_file("$FindBin::Bin/../../docs/methods/models.md") =~ /^(pg_(?:dump|restore) .*)$/mg;
+my @steps = slurp_file("$FindBin::Bin/../../docs/methods/models.md")
+	=~ /^(pg_(?:dump|restore) .*)$/mg;
 cmp_ok(scalar @steps, '>=', 4, 'the page has the steps');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 my $directory = PostgreSQL::Test::Utils::tempdir;
 for my $step (@steps)
 {
 	(my $command = $step) =~ s/\bnews_copy\b/restored/;
-	# pg_restore goes on after an error, so what it says is looked at.
-	$node->command_ok([ 'bash', '-c', "cd $directory && set -o pipefail && { $command; } 2>&1 | tee -a log && ! grep -q error log" ], $step);
+	# pg_restore goes on after an error, so its messages are searched.
+	my $script = "cd $directory && set -o pipefail && "
+		. "{ $command; } 2>&1 | tee -a log && ! grep -q error log";
+	$node->command_ok([ 'bash', '-c', $script ], $step);
 }
-is($node->safe_psql('restored', $contents), $node->safe_psql('news', $contents), 'every value is back');
+is($node->safe_psql('restored', $contents), $node->safe_psql('news', $contents),
+	'every value is back');
 $node->safe_psql('restored', q{SELECT simhash_index_check('plain_fp')});
 
-# With the extension in a schema that comes first, a dump restores as it is, one table after the other.
-$node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, 'news_schema' ], 'a dump with the models first');
+# If the extension is in a schema that comes first, a dump restores as it is, one table after the
+# other.
+$node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, 'news_schema' ],
+	'a dump with the models first');
 $node->safe_psql('postgres', 'CREATE DATABASE first');
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', 'first', $dump ], 'restores');
 $_ = "SET search_path = public, ext; $contents" for my $in_schema;
-is($node->safe_psql('first', $in_schema), $node->safe_psql('news_schema', $in_schema), 'with every value');
+is($node->safe_psql('first', $in_schema), $node->safe_psql('news_schema', $in_schema),
+	'with every value');
 
 $node->stop;
 done_testing();

@@ -1,7 +1,8 @@
-# Equivalence: made-up queries, each said twice, over our types and operators and over bigint copies
-# of the same rows with plain SQL. Ours runs with the rewrite on and off, under settings that make
-# the planner choose differently; all must give the same rows, or the same error. 2,500 queries; in
-# the long form as many as SIMHASH_SOAK_SECONDS (600) allow, with fresh rows after each 2,500.
+# Made-up queries, each in two wordings: over the extension's types and operators, and over bigint
+# copies of the same rows with plain SQL. The first wording runs with the rewrite on and off, under
+# settings that make the planner choose differently. All must give the same rows, or the same error.
+# There are 2,500 queries. The long form runs as many as SIMHASH_SOAK_SECONDS (600) allow, with new
+# rows after each 2,500.
 #
 # A failure prints what repeats it: SIMHASH_SEED and SIMHASH_CASE, which run that query alone.
 use strict;
@@ -19,12 +20,17 @@ my $batch = 250;
 my $single = $ENV{SIMHASH_CASE};
 my $deadline = soak() && !defined $single ? time + ($ENV{SIMHASH_SOAK_SECONDS} // 600) : 0;
 my $base_seed = seed();
-my $node = new_node('main',
-	join "\n", 'autovacuum = off', 'jit = off', 'restart_after_crash = on', 'shared_buffers = 128MB',
-	'statement_timeout = 60s', 'max_parallel_workers = 4', 'max_worker_processes = 12'
-);
+my $node = new_node('main', <<'CONF');
+autovacuum = off
+jit = off
+restart_after_crash = on
+shared_buffers = 128MB
+statement_timeout = 60s
+max_parallel_workers = 4
+max_worker_processes = 12
+CONF
 
-# Settings that change plans and never answers: a name and the values it is given.
+# Settings that change plans and never answers, with the values that they take.
 my %settings = (
 	(map { $_ => [ 'off', 'off', 'on' ] } qw(enable_seqscan)),
 	(   map { $_ => [ 'off', 'on' ] }
@@ -44,7 +50,7 @@ my %settings = (
 	random_page_cost => [ 0, 1, 4 ],
 	cpu_operator_cost => [ 0.0001, 0.0025, 1 ],
 	effective_cache_size => [ '8MB', '4GB' ],
-	cursor_tuple_fraction => [ 0.01, 1 ],);
+	cursor_tuple_fraction => [ 0.01, 1 ]);
 my @known = grep { $settings{$_} } split /\n/,
   $node->safe_psql('postgres', 'SELECT name FROM pg_settings ORDER BY name');
 my $forced_parallel = $node->safe_psql('postgres',
@@ -70,7 +76,7 @@ sub some_settings
 
 # --- Cases
 
-# One case: a list of statements for each side, settings, what is known of the answer.
+# One case: the statements in both wordings, settings, and whether the order of the answer is known.
 sub make_case
 {
 	my ($seed, $number) = @_;
@@ -130,7 +136,7 @@ sub make_case
 		ordered => $about->{ordered} };
 }
 
-# The script of one side: `#` begins what is no row.
+# The script of one side. In its output `#` begins lines that are no rows.
 sub script
 {
 	my ($case, $name, $side, $settings) = @_;
@@ -144,7 +150,8 @@ my %variants = (
 	on => [ 0, sub { $_[0] } ],
 	off => [ 0, sub { "SET LOCAL simhash.enable_rewrite = off; $_[0]" } ]);
 
-# Runs cases in one session; gives each variant's answer by case number, and how the session ended.
+# Runs cases in one session. Returns each variant's answer by case number, and how the session
+# ended.
 sub run_cases
 {
 	my (@cases) = @_;
@@ -174,12 +181,12 @@ sub normal
 	my ($case, $answer) = @_;
 	my @parts = @{ $answer // [ ['no answer'] ] };
 
-	# A cursor's pieces may be any rows.
+	# Each piece of a cursor may have any rows.
 	@parts = [ map { @$_ } @parts ] if $case->{mode} eq 'cursor';
 	return join "\n--\n", map { join "\n", $case->{ordered} ? @$_ : sort @$_ } @parts;
 }
 
-# Lines of one answer that the other has not, some of them.
+# Some of the lines that only one of two answers has.
 sub difference
 {
 	my ($expected, $got) = @_;
@@ -225,7 +232,7 @@ sub report
 	return;
 }
 
-# Tables of rows that the seed gives.
+# Makes the tables with rows that depend on the seed.
 sub make_tables
 {
 	my ($seed) = @_;
@@ -262,7 +269,8 @@ sub make_tables
 	return;
 }
 
-# Runs queries `from` to `to` of a seed; gives how many failed, and how many were errors for both.
+# Runs queries `from` to `to` of a seed. Returns how many failed, and how many were errors in both
+# wordings.
 sub run_range
 {
 	my ($seed, $from, $to) = @_;
@@ -311,11 +319,11 @@ else
 			is($failed, 0, "seed $seed: queries $from to $to give the same rows as plain SQL");
 			$all_errors += $errors;
 
-			# What was rolled back made pages not all-visible, and left dead rows.
+			# The transactions that were rolled back left dead rows and pages that are not all-visible.
 			$node->safe_psql('postgres', 'VACUUM');
 		}
 
-		# A generator whose queries fail would compare nothing.
+		# If most queries were errors, nothing would be compared.
 		cmp_ok($all_errors, '<', $count / 50, "seed $seed: next to no query is an error");
 		$seed++;
 	} while ($deadline && time < $deadline);

@@ -1,9 +1,9 @@
--- Tables for equivalence.pl: schema eq has our types, operators and indexes, schema plain the same
--- rows as bigint (two for 128 bits) and nothing of ours. The tables of plain are filled before this
--- runs; :c0 to :c3 are fingerprints, :w0 a wide one. Every table has the same columns in the same
--- order, so that a query says the same over either schema.
+-- Tables for equivalence.pl. Schema eq has the extension's types, operators and indexes. Schema
+-- plain has the same rows as bigint (two for 128 bits) and nothing of the extension. The tables of
+-- plain are filled before this runs. :c0 to :c3 are fingerprints, :w0 is a fingerprint128. Every
+-- table has the same columns in the same order, so that a query means the same over either schema.
 
--- The reference's distance. Before PostgreSQL 14 bit_count is not there.
+-- The distance in plain SQL. Before PostgreSQL 14 there is no bit_count.
 SELECT current_setting('server_version_num')::integer >= 140000 AS counts_bits \gset
 \if :counts_bits
 CREATE FUNCTION plain.d(a bigint, b bigint) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
@@ -12,12 +12,12 @@ CREATE FUNCTION plain.d(a bigint, b bigint) RETURNS integer LANGUAGE sql IMMUTAB
 CREATE FUNCTION plain.d(a bigint, b bigint) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
   $$SELECT length(replace((a # b)::bit(64)::text, '0', ''))$$;
 \endif
--- The least over equal positions that both have, of arrays of at most three.
+-- The least distance over equal positions, for arrays of at most three elements.
 CREATE FUNCTION plain.least(a bigint[], b bigint[]) RETURNS integer LANGUAGE sql
 IMMUTABLE PARALLEL SAFE AS
   $$SELECT least(plain.d(a[1], b[1]), plain.d(a[2], b[2]), plain.d(a[3], b[3]))$$;
 
--- Functions for either side: what the planner may not fold, and what it may.
+-- Functions for both sides: the planner may not evaluate them early.
 CREATE FUNCTION plain.unsteady(anyelement) RETURNS anyelement LANGUAGE plpgsql VOLATILE
   AS 'BEGIN RETURN $1; END';
 CREATE FUNCTION plain.steady(anyelement) RETURNS anyelement LANGUAGE plpgsql STABLE
@@ -37,7 +37,8 @@ CREATE DOMAIN eq.imprint AS fingerprint64;
 CREATE DOMAIN eq.wide_imprint AS fingerprint128;
 CREATE DOMAIN eq.number AS bigint;
 
--- A table with all indexes, a small one, a large one of many leaves, one that has none.
+-- A table with all indexes, a small one, a large one whose indexes have many leaves, one without an
+-- index.
 CREATE TABLE eq.t (id integer, grp integer, k2 smallint, k integer, k8 bigint, kn numeric,
   ok boolean, rad integer, fp fingerprint64, w fingerprint128, h bigint, lex fingerprint64[],
   ball hamming_ball64);
@@ -70,12 +71,12 @@ CREATE TABLE eq.ph (LIKE eq.t) PARTITION BY HASH (fp);
 CREATE TABLE eq.ph0 PARTITION OF eq.ph FOR VALUES WITH (MODULUS 3, REMAINDER 0);
 CREATE TABLE eq.ph1 PARTITION OF eq.ph FOR VALUES WITH (MODULUS 3, REMAINDER 1);
 CREATE TABLE eq.ph2 PARTITION OF eq.ph FOR VALUES WITH (MODULUS 3, REMAINDER 2);
--- Inheritance: the parent has rows, a child more columns, a grandchild two parents.
+-- Inheritance: the parent has rows, a child has further columns, a grandchild has two parents.
 CREATE TABLE eq.inh (LIKE eq.t);
 CREATE TABLE eq.inh1 () INHERITS (eq.inh);
 CREATE TABLE eq.inh2 (extra text, note fingerprint64) INHERITS (eq.inh);
 CREATE TABLE eq.inh3 () INHERITS (eq.inh1, eq.inh2);
--- Foreign siblings, where postgres_fdw is to be had; else the child is a plain table.
+-- A foreign table as a child if postgres_fdw is available, else a plain table.
 CREATE TABLE eq.far (LIKE eq.t);
 CREATE TABLE eq.far1 () INHERITS (eq.far);
 SELECT count(*) > 0 AS has_fdw FROM pg_available_extensions WHERE name = 'postgres_fdw' \gset
@@ -92,7 +93,7 @@ CREATE FOREIGN TABLE eq.far2 () INHERITS (eq.far) SERVER loop
 CREATE TABLE eq.far2 () INHERITS (eq.far);
 \endif
 
--- Both sides' rows. A family's rows go to its members by id.
+-- The rows of eq. In a family they go to its members by id.
 CREATE FUNCTION plain.fill(family text, member text, condition text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -146,7 +147,7 @@ CREATE INDEX ON eq.ex USING simhash ((w::uuid::fingerprint128));
 CREATE INDEX ON eq.ex (hamming(fp, :'c0'));
 CREATE INDEX ON eq.ex (id) WHERE hamming(w, :'w0') <= 30;
 
--- Views, on both sides. A literal of a fingerprint is a function there.
+-- Views on both sides. Where eq has a literal fingerprint, plain has a function.
 CREATE FUNCTION plain.near_c0(bigint) RETURNS boolean LANGUAGE sql IMMUTABLE AS
   $$SELECT plain.d($1, (SELECT value FROM plain.constants WHERE name = 'c0')) <= 24$$;
 CREATE VIEW eq.v_near AS SELECT * FROM eq.t WHERE hamming(fp, :'c0') <= 24;
@@ -155,9 +156,12 @@ SELECT format($$
 CREATE VIEW %1$s.v_some AS SELECT * FROM %1$s.t WHERE ok;
 CREATE VIEW %1$s.v_few AS SELECT * FROM %1$s.t WHERE id %% 8 = 1;
 CREATE VIEW %1$s.v_barrier WITH (security_barrier) AS SELECT * FROM %1$s.t WHERE grp > 1;
--- Ids are unique in every table and view: by them queries take the first so many rows.
-CREATE VIEW %1$s.v_all AS SELECT * FROM %1$s.t WHERE id %% 2 = 0 UNION ALL SELECT * FROM %1$s.u WHERE id %% 2 = 1;
-CREATE VIEW %1$s.v_mixed AS SELECT * FROM %1$s.pl WHERE id %% 2 = 0 UNION ALL SELECT * FROM %1$s.n WHERE id %% 2 = 1;
+-- Ids are unique in every table and view, because queries take the first rows in order of their
+-- ids.
+CREATE VIEW %1$s.v_all AS
+  SELECT * FROM %1$s.t WHERE id %% 2 = 0 UNION ALL SELECT * FROM %1$s.u WHERE id %% 2 = 1;
+CREATE VIEW %1$s.v_mixed AS
+  SELECT * FROM %1$s.pl WHERE id %% 2 = 0 UNION ALL SELECT * FROM %1$s.n WHERE id %% 2 = 1;
 CREATE VIEW %1$s.v_top AS SELECT * FROM %1$s.t ORDER BY id LIMIT 100;
 CREATE VIEW %1$s.v_family AS SELECT * FROM %1$s.inh WHERE k IS NOT NULL;
 $$, name) FROM unnest('{eq,plain}'::text[]) name \gexec

@@ -1,8 +1,8 @@
 # The trigger simhash_dedup over made-up families of tables: partitions and inheritance, columns in
 # other places, dropped columns, keys of other types, domains, collations and modifiers, indexes on
-# some tables only, triggers with other arguments in each. Each row brought in is judged by what the
-# tables hold, by text forms alone: let in or not, linked to a duplicate's key, a message that shows
-# no other value than a duplicate's key.
+# some tables only, triggers with other arguments on each. Every row that is brought in is judged by
+# what the tables hold, by text forms alone: whether it is let in, whether it is linked to a
+# duplicate's key, and whether a message shows any value but a duplicate's key.
 use strict;
 use warnings;
 use FindBin;
@@ -25,7 +25,7 @@ SQL
 sub one   { return $_[roll(scalar @_)] }
 sub often { return roll($_[0]) > 0 }
 
-# How a type writes the n-th key; all differ as texts.
+# By type, a literal of the n-th key. All differ as texts.
 my %key = (
 	bigint                     => sub { 1000000 + shift },
 	integer                    => sub { 1000000 + shift },
@@ -78,130 +78,160 @@ sub fingerprint
 	return ($digits, $type eq 'bigint' ? "('x$digits')::bit(64)::bigint" : "'$digits'");
 }
 
-# Tables of a family: [{ name, columns => {name => type}, rows_in => bool, strange => bool }], and
-# the statements that make them.
-sub family
+# One to three further columns of any type.
+sub pads
 {
-	my $f = 'f' . ++$families;
-	my (@tables, @make);
-	my $partitioned = roll(3) == 0;
-	my $fp_type     = one(sort keys %fp_bits);
-	push @make, "CREATE SCHEMA $f";
-	my $own_keys = roll(2);
-	my %common   = (fp => $fp_type);
-	my $type     = one(@key_types);
+	my @types = (qw(integer text smallint bytea), 'bigint DEFAULT 7', '"char"');
+	return map { "pad$_ " . one(@types) } 1 .. roll(3);
+}
 
-	if (!$own_keys || $partitioned)
+sub shuffled
+{
+	my @list = @_;
+	for my $i (reverse 1 .. $#list)
 	{
-		%common = (%common, id => $type, link => $type, dup => 'boolean');
+		my $j = roll($i + 1);
+		@list[$i, $j] = @list[$j, $i];
 	}
-	my $count = 0;
-	my $other = sub {
-		map { "pad$_ " . one(qw(integer text smallint bytea), 'bigint DEFAULT 7', '"char"') }
-		  1 .. roll(3);
-	};
-	my $shuffled = sub {
-		my @list = @_;
-		for my $i (reverse 1 .. $#list) { my $j = roll($i + 1); @list[$i, $j] = @list[$j, $i]; }
-		@list;
-	};
-	my $create = sub {
-		my ($name, $columns, $extra, $tail) = @_;
-		my @dropped = map { "gone$_ " . one('integer', 'text', 'bigint') } 1 .. roll(3);
-		my @list =
-		  $shuffled->((map { "$_ $columns->{$_}" } sort keys %$columns), @$extra, @dropped);
-		push @make, "CREATE TABLE $f.$name (" . join(', ', @list) . ")$tail";
-		push @make, map { "ALTER TABLE $f.$name DROP COLUMN " . (/^(\w+)/)[0] } @dropped;
-	};
-	if ($partitioned)
-	{
-		my @pads = $other->();
-		$create->('t0', { %common, part => 'integer' }, \@pads, ' PARTITION BY LIST (part)');
-		push @tables, { name => 't0', columns => {%common}, part => undef };
-		for my $i (1 .. 2 + roll(3))
-		{
-			if (roll(4) == 0)
-			{
-				push @make, "CREATE TABLE $f.t$i PARTITION OF $f.t0 FOR VALUES IN ($i)"
-				  . (roll(2) ? '' : " PARTITION BY LIST (part)");
-				push @make, "CREATE TABLE $f.t${i}a PARTITION OF $f.t$i DEFAULT"
-				  if $make[-1] =~ /PARTITION BY/;
-			}
-			else
-			{
-				$create->(
-					"t$i",
-					{ %common, part => 'integer' },
-					[map { s/ DEFAULT 7//r } @pads], ''
-				);
-				push @make, "ALTER TABLE $f.t0 ATTACH PARTITION $f.t$i FOR VALUES IN ($i)";
-			}
-			push @tables, { name => "t$i", columns => {%common}, part => $i };
-		}
-	}
-	else
-	{
-		$create->('t0', \%common, [$other->()], '');
-		push @tables, { name => 't0', columns => {%common} };
-		for my $i (1 .. 2 + roll(4))
-		{
-			my $parent  = one(@tables);
-			my %columns = %{ $parent->{columns} };
-			my %new;
-			if (!$columns{id} && often(5))
-			{
-				$new{id}   = one(@key_types);
-				$new{link} = often(6) ? $new{id} : one(@key_types) if often(4);
-				$new{dup}  = 'boolean'                             if often(3);
-			}
-			if (roll(2))
-			{
-				$create->(
-					"t$i", \%new,
-					[map { "x$i$_" } $other->()],
-					" INHERITS ($f.$parent->{name})"
-				);
-			}
-			else
-			{
-				# Its inherited columns in an order of its own: a table that inherits later.
-				push @make, "CREATE TABLE $f.like$i (LIKE $f.$parent->{name} INCLUDING DEFAULTS)";
-				my @inherited = map { "$_ $columns{$_}" } sort keys %columns;
-				$create->("t$i", \%new, [@inherited], '');
-				push @make,
-"DO \$\$DECLARE c record; BEGIN FOR c IN SELECT attname, format_type(atttypid, atttypmod) AS t FROM pg_attribute a WHERE attrelid = '$f.like$i'::regclass AND attnum > 0 AND NOT attisdropped AND NOT EXISTS (SELECT FROM pg_attribute b WHERE b.attrelid = '$f.t$i'::regclass AND b.attname = a.attname) LOOP EXECUTE format('ALTER TABLE $f.t$i ADD COLUMN %I %s', c.attname, c.t); END LOOP; END\$\$",
-				  "DROP TABLE $f.like$i", "ALTER TABLE $f.t$i INHERIT $f.$parent->{name}";
-			}
-			push @tables, { name => "t$i", columns => { %columns, %new } };
-		}
-	}
+	return @list;
+}
 
-	# Keys of one type everywhere: then nothing may be refused.
-	my %types = map { $_ => 1 } grep { defined } map { $_->{columns}{id} } @tables;
-	my $alike = keys %types <= 1;
-	for my $table (@tables)
+# The functions below add tables and statements to a family:
+# { schema, fp_type, partitioned, columns, tables, make }. A table is
+# { name, columns => { name => type }, part, trigger }; `make` lists statements.
+
+# CREATE TABLE with columns in a random order, some of them dropped again.
+sub create_table
+{
+	my ($family, $name, $columns, $extra, $tail) = @_;
+	my @dropped = map { "gone$_ " . one('integer', 'text', 'bigint') } 1 .. roll(3);
+	my @list = shuffled((map { "$_ $columns->{$_}" } sort keys %$columns), @$extra, @dropped);
+	my $table = "$family->{schema}.$name";
+	push @{ $family->{make} }, "CREATE TABLE $table (" . join(', ', @list) . ")$tail",
+	  map { "ALTER TABLE $table DROP COLUMN " . (/^(\w+)/)[0] } @dropped;
+	return;
+}
+
+# Two to four partitions, of which some are partitioned themselves and some have their columns in
+# other places.
+sub make_partitions
+{
+	my ($family) = @_;
+	my ($f, $make, $columns) = @$family{qw(schema make columns)};
+	my @pads = pads();
+	create_table($family, 't0', { %$columns, part => 'integer' },
+		\@pads, ' PARTITION BY LIST (part)');
+	push @{ $family->{tables} }, { name => 't0', columns => {%$columns}, part => undef };
+	for my $i (1 .. 2 + roll(3))
 	{
-		push @make,
-		  "CREATE INDEX ON $f.$table->{name} USING simhash (fp"
-		  . ($fp_type eq 'bigint' ? ' hamming_int8_ops' : '') . ')'
+		if (roll(4) == 0)
+		{
+			push @$make, "CREATE TABLE $f.t$i PARTITION OF $f.t0 FOR VALUES IN ($i)"
+			  . (roll(2) ? '' : " PARTITION BY LIST (part)");
+			push @$make, "CREATE TABLE $f.t${i}a PARTITION OF $f.t$i DEFAULT"
+			  if $make->[-1] =~ /PARTITION BY/;
+		}
+		else
+		{
+			my @without_default = map { s/ DEFAULT 7//r } @pads;
+			create_table($family, "t$i", { %$columns, part => 'integer' }, \@without_default, '');
+			push @$make, "ALTER TABLE $f.t0 ATTACH PARTITION $f.t$i FOR VALUES IN ($i)";
+		}
+		push @{ $family->{tables} }, { name => "t$i", columns => {%$columns}, part => $i };
+	}
+	return;
+}
+
+# A parent and two to five tables that inherit from any table before them.
+sub make_heirs
+{
+	my ($family) = @_;
+	my ($f, $tables) = @$family{qw(schema tables)};
+	create_table($family, 't0', $family->{columns}, [pads()], '');
+	push @$tables, { name => 't0', columns => { %{ $family->{columns} } } };
+	for my $i (1 .. 2 + roll(4))
+	{
+		my $parent  = one(@$tables);
+		my %columns = %{ $parent->{columns} };
+		my %new;
+		if (!$columns{id} && often(5))
+		{
+			$new{id}   = one(@key_types);
+			$new{link} = often(6) ? $new{id} : one(@key_types) if often(4);
+			$new{dup}  = 'boolean'                             if often(3);
+		}
+		if (roll(2))
+		{
+			my @extra = map { "x$i$_" } pads();
+			create_table($family, "t$i", \%new, \@extra, " INHERITS ($f.$parent->{name})");
+		}
+		else { make_late_heir($family, $i, $parent, \%new); }
+		push @$tables, { name => "t$i", columns => { %columns, %new } };
+	}
+	return;
+}
+
+# A table that inherits only after its creation, and so has the inherited columns in an order of its
+# own.
+sub make_late_heir
+{
+	my ($family, $i, $parent, $new) = @_;
+	my ($f, $make, $columns) = (@$family{qw(schema make)}, $parent->{columns});
+	push @$make, "CREATE TABLE $f.like$i (LIKE $f.$parent->{name} INCLUDING DEFAULTS)";
+	my @inherited = map { "$_ $columns->{$_}" } sort keys %$columns;
+	create_table($family, "t$i", $new, \@inherited, '');
+	push @$make, <<"SQL", "DROP TABLE $f.like$i", "ALTER TABLE $f.t$i INHERIT $f.$parent->{name}";
+DO \$\$
+DECLARE c record;
+BEGIN
+  FOR c IN
+    SELECT attname, format_type(atttypid, atttypmod) AS t FROM pg_attribute a
+    WHERE attrelid = '$f.like$i'::regclass AND attnum > 0 AND NOT attisdropped AND NOT EXISTS (
+      SELECT FROM pg_attribute b
+      WHERE b.attrelid = '$f.t$i'::regclass AND b.attname = a.attname)
+  LOOP
+    EXECUTE format('ALTER TABLE $f.t$i ADD COLUMN %I %s', c.attname, c.t);
+  END LOOP;
+END\$\$
+SQL
+	return;
+}
+
+sub make_indexes
+{
+	my ($family) = @_;
+	my ($f, $make, $partitioned) = @$family{qw(schema make partitioned)};
+	my $class = $family->{fp_type} eq 'bigint' ? ' hamming_int8_ops' : '';
+	for my $table (@{ $family->{tables} })
+	{
+		my $type = $table->{columns}{id};
+		push @$make, "CREATE INDEX ON $f.$table->{name} USING simhash (fp$class)"
 		  if often(3) && !($partitioned && $table->{name} ne 't0');
-		if ($table->{columns}{id} && grep { $_ eq $table->{columns}{id} } @unique_types)
-		{
-			push @make, "CREATE UNIQUE INDEX ON $f.$table->{name} (id)"
-			  if !$partitioned
-			  && roll(3) == 0
-			  && $table->{columns}{id} !~ /smallint|tsvector|jsonb/;
-		}
+		next unless $type && grep { $_ eq $type } @unique_types;
+		push @$make, "CREATE UNIQUE INDEX ON $f.$table->{name} (id)"
+		  if !$partitioned && roll(3) == 0 && $type !~ /smallint|tsvector|jsonb/;
 	}
-	for my $table (@tables)
+	return;
+}
+
+# A trigger with arguments of its own on most tables, or on a partitioned one.
+sub make_triggers
+{
+	my ($family) = @_;
+
+	# If the keys of all tables are of one type, nothing may be refused.
+	my %types =
+	  map { $_ => 1 } grep { defined } map { $_->{columns}{id} } @{ $family->{tables} };
+	my $alike = keys %types <= 1;
+	for my $table (@{ $family->{tables} })
 	{
-		next if $partitioned && $table->{name} ne 't0' || roll(5) == 0;
+		next if $family->{partitioned} && $table->{name} ne 't0' || roll(5) == 0;
 		my $columns = $table->{columns};
 		my $action  = one('skip', 'error', 'error', 'link', 'link', 'flag');
 		$action = 'skip'
 		  if $action eq 'link' && !($columns->{link} && $columns->{id})
 		  || $action eq 'flag' && !$columns->{dup};
-		my $reach     = one(0, 1, 3, 3, 6, $fp_bits{$fp_type});
+		my $reach     = one(0, 1, 3, 3, 6, $fp_bits{ $family->{fp_type} });
 		my @arguments = ("'fp=fp'", "'distance=$reach'", "'action=$action'");
 		push @arguments, "'key=id'" if $columns->{id};
 		push @arguments, "'link=link'"
@@ -209,12 +239,14 @@ sub family
 		  || $action eq 'flag' && roll(2) && $columns->{link} && $columns->{id};
 		push @arguments, "'flag=dup'" if $action eq 'flag';
 		my $links = grep { /link=/ } @arguments;
-		push @make,
-"CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON $f.$table->{name} FOR EACH ROW EXECUTE FUNCTION simhash_dedup("
-		  . join(', ', $shuffled->(@arguments)) . ')';
+		my $list  = join(', ', shuffled(@arguments));
+		push @{ $family->{make} }, <<"SQL";
+CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON $family->{schema}.$table->{name}
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup($list)
+SQL
 
-# A link of another type than the key's is refused, and so may be a key of another type in the
-# family.
+		# The trigger refuses a link column of another type than the key's, and may refuse a family whose
+		# keys are of several types.
 		my $strange = !$alike || $links && $columns->{link} ne $columns->{id};
 		$table->{trigger} = {
 			action  => $action,
@@ -224,43 +256,67 @@ sub family
 			key     => $columns->{id} ? "'id'"   : 'NULL'
 		};
 	}
+	return;
+}
+
+# A statement that brings a row into a table, or a fingerprint into a row. The function test.push
+# judges what the trigger does.
+sub bring_in
+{
+	my ($family, $points) = @_;
+	my ($f, $partitioned, $tables) = @$family{qw(schema partitioned tables)};
+	my $table   = one(@$tables);
+	my $columns = $table->{columns};
+	my ($digits, $literal) = fingerprint($family->{fp_type}, $points);
+	($digits, $literal) = ('', 'NULL') if roll(20) == 0;
+	my @parts = map { $_->{part} } grep { defined $_->{part} } @$tables;
+	my %row = (fp => $literal);
+	$row{id}   = $key{ $columns->{id} }->(++$keys) if $columns->{id};
+	$row{part} = $table->{part} // one(@parts)     if $partitioned;
+	my @names = sort keys %row;
+	my $insert =
+		"INSERT INTO $f.$table->{name} ("
+	  . join(', ', @names)
+	  . ') VALUES ('
+	  . join(', ', map { $row{$_} } @names) . ')';
+	my $trigger = $partitioned ? $tables->[0]{trigger} : $table->{trigger};
+	return $insert unless $trigger;
+	my $given = "'$f.t0', '$digits', '$trigger->{action}', $trigger->{reach}, "
+	  . "$trigger->{key}, $trigger->{link}";
+	return "SELECT test.push(\$q\$$insert\$q\$, $given, NULL, NULL, $trigger->{strange})"
+	  unless roll(4) == 0 && !$partitioned && $digits;
+
+	# An update of the first row that is there.
+	return <<"SQL";
+SELECT test.push(\$q\$UPDATE $f.$table->{name} t SET fp = $literal
+    WHERE ctid = '\$q\$ || c || \$q\$' AND tableoid = '\$q\$ || o || \$q\$'\$q\$,
+    $given, c, o::regclass, $trigger->{strange})
+  FROM (SELECT ctid c, tableoid o FROM ONLY $f.$table->{name}
+    WHERE test.digits(fp) <> '$digits' ORDER BY ctid LIMIT 1) x
+SQL
+}
+
+# The statements that make a family of tables, fill it and drop it.
+sub family
+{
+	my %family = (schema => 'f' . ++$families, tables => []);
+	$family{partitioned} = roll(3) == 0;
+	$family{fp_type}     = one(sort keys %fp_bits);
+	$family{make}        = ["CREATE SCHEMA $family{schema}"];
+	my $own_keys = roll(2);
+	my $type     = one(@key_types);
+	$family{columns} = { fp => $family{fp_type} };
+	@{ $family{columns} }{qw(id link dup)} = ($type, $type, 'boolean')
+	  if !$own_keys || $family{partitioned};
+	if   ($family{partitioned}) { make_partitions(\%family); }
+	else                        { make_heirs(\%family); }
+	make_indexes(\%family);
+	make_triggers(\%family);
 	my @points = map {
 		[map { roll(2) } 1 .. 128]
 	} 1 .. 3;
-	my @fill;
-	my @parts = map { $_->{part} } grep { defined $_->{part} } @tables;
-	for (1 .. 25)
-	{
-		my $table   = one(@tables);
-		my $columns = $table->{columns};
-		my ($digits, $literal) = fingerprint($fp_type, \@points);
-		($digits, $literal) = ('', 'NULL') if roll(20) == 0;
-		my %row = (fp => $literal);
-		$row{id}   = $key{ $columns->{id} }->(++$keys) if $columns->{id};
-		$row{part} = $table->{part} // one(@parts)     if $partitioned;
-		my @names = sort keys %row;
-		my $insert =
-			"INSERT INTO $f.$table->{name} ("
-		  . join(', ', @names)
-		  . ') VALUES ('
-		  . join(', ', map { $row{$_} } @names) . ')';
-		my $trigger = $partitioned ? $tables[0]{trigger} : $table->{trigger};
-
-		if ($trigger)
-		{
-			if (roll(4) == 0 && !$partitioned && $digits)
-			{
-				# An update of whichever row is first there.
-				push @fill,
-"SELECT test.push(\$q\$UPDATE $f.$table->{name} t SET fp = $literal WHERE ctid = '\$q\$ || c || \$q\$' AND tableoid = '\$q\$ || o || \$q\$'\$q\$, '$f.t0', '$digits', '$trigger->{action}', $trigger->{reach}, $trigger->{key}, $trigger->{link}, c, o::regclass, $trigger->{strange}) FROM (SELECT ctid c, tableoid o FROM ONLY $f.$table->{name} WHERE test.digits(fp) <> '$digits' ORDER BY ctid LIMIT 1) x";
-				next;
-			}
-			push @fill,
-"SELECT test.push(\$q\$$insert\$q\$, '$f.t0', '$digits', '$trigger->{action}', $trigger->{reach}, $trigger->{key}, $trigger->{link}, NULL, NULL, $trigger->{strange})";
-		}
-		else { push @fill, $insert; }
-	}
-	return (@make, @fill, "DROP SCHEMA $f CASCADE");
+	my @fill = map { bring_in(\%family, \@points) } 1 .. 25;
+	return (@{ $family{make} }, @fill, "DROP SCHEMA $family{schema} CASCADE");
 }
 
 my $rounds = soak() ? 10 : 1;

@@ -1,5 +1,6 @@
-# A pool of idle connections wakes up after the table was emptied, vacuumed and filled again: what they remember of the
-# index are blocks that other tables use by now. All of them insert at once, and nobody may wait for ever.
+# A pool of idle connections wakes up after the table was emptied, vacuumed and filled again. The
+# blocks of the index that they remember now belong to other block tables. All connections insert at
+# once, and nobody may wait for ever.
 use strict;
 use warnings;
 use FindBin;
@@ -17,7 +18,10 @@ seed();
 sub random_rows
 {
 	my ($count) = @_;
-	return "SELECT ('x' || substr(md5(random()::text), 1, 16))::bit(64)::bigint::fingerprint64 FROM generate_series(1, $count) i";
+	return <<"SQL";
+SELECT ('x' || substr(md5(random()::text), 1, 16))::bit(64)::bigint::fingerprint64
+  FROM generate_series(1, $count) i
+SQL
 }
 
 # Sends statements to a psql that stays connected, and ends them with a line in its output file.
@@ -36,7 +40,7 @@ sub is_done
 	return -e $session->{output} && slurp_file($session->{output}) =~ /^$session->{mark}$/m;
 }
 
-# Waits until all sessions are done; false after so many seconds.
+# Waits until all sessions are done; false if they are not within this number of seconds.
 sub wait_for_all
 {
 	my ($sessions, $seconds) = @_;
@@ -48,7 +52,11 @@ sub wait_for_all
 	return 0;
 }
 
-$node->safe_psql('postgres', 'CREATE TABLE n (id bigint GENERATED ALWAYS AS IDENTITY, fp fingerprint64);' . "INSERT INTO n (fp) @{[random_rows($rows)]};" . 'CREATE INDEX n_fp ON n USING simhash (fp)');
+$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE n (id bigint GENERATED ALWAYS AS IDENTITY, fp fingerprint64);
+INSERT INTO n (fp) @{[random_rows($rows)]};
+CREATE INDEX n_fp ON n USING simhash (fp)
+SQL
 my @sessions;
 for my $number (1 .. SESSIONS)
 {
@@ -67,15 +75,22 @@ for my $round (1 .. $rounds)
 	$node->safe_psql('postgres', 'VACUUM n');
 	$node->safe_psql('postgres', "INSERT INTO n (fp) @{[random_rows($rows)]}");
 	my $insert = join(';', ("INSERT INTO n (fp) @{[random_rows(1)]}") x 6);
-	send_statements($_, "SET statement_timeout = '20s'; $insert; SELECT count(*) FROM n WHERE fp ~= '0123456789abcdef'") for @sessions;
+	send_statements($_, <<"SQL") for @sessions;
+SET statement_timeout = '20s';
+$insert;
+SELECT count(*) FROM n WHERE fp ~= '0123456789abcdef'
+SQL
 	$hung = !wait_for_all(\@sessions, 40);
-	my $waiting = "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE wait_event = 'BufferContent'";
-	ok(!$hung, "round $round: nobody waits for ever") or diag('waiting for a page: ', scalar $node->safe_psql('postgres', $waiting));
+	my $waiting = <<'SQL';
+SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE wait_event = 'BufferContent'
+SQL
+	ok(!$hung, "round $round: nobody waits for ever")
+		or diag('waiting for a page: ', scalar $node->safe_psql('postgres', $waiting));
 	last if $hung;
 }
 if ($hung)
 {
-	# Such a backend ends by no other means.
+	# Nothing else ends such a backend.
 	$node->stop('immediate');
 	done_testing();
 	exit;
@@ -88,6 +103,7 @@ for my $session (@sessions)
 	print { $session->{to} } "\\q\n";
 	close $session->{to};
 }
-is(join('', map { session_errors(slurp_file($_->{output}), qr/^$/) } @sessions), '', 'no session had an error');
+is(join('', map { session_errors(slurp_file($_->{output}), qr/^$/) } @sessions),
+	'', 'no session had an error');
 $node->stop;
 done_testing();

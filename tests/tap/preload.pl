@@ -1,5 +1,5 @@
-# The Chinese dictionary: the same answers whether the postmaster loads it, a backend does, or a parallel worker;
-# preloaded, a fresh backend has it at once; never loaded for a text without Han characters.
+# The Chinese dictionary: the answers are the same whether the postmaster loads it or a backend. If
+# it is preloaded, a new backend has it at once. A text without Han characters does not load it.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -11,7 +11,7 @@ $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
 
-# Milliseconds that the server needs for an expression in a fresh backend, the least of some tries.
+# The least of some times, in milliseconds, that a new backend needs for an expression.
 sub first_call
 {
 	my ($expression) = @_;
@@ -25,7 +25,8 @@ DO \$\$
 DECLARE started timestamptz := clock_timestamp();
 BEGIN
   PERFORM $expression;
-  PERFORM set_config('my.milliseconds', (extract(epoch FROM clock_timestamp() - started) * 1000)::text, false);
+  PERFORM set_config('my.milliseconds',
+    (extract(epoch FROM clock_timestamp() - started) * 1000)::text, false);
 END \$\$;
 SELECT current_setting('my.milliseconds');
 SQL
@@ -37,7 +38,8 @@ SQL
 
 my $chinese = q{simhash('我们在北京大学的图书馆里学习数据库系统')};
 my $english = q{simhash('the cat sat on the mat')};
-my $tokens = q{SELECT simhash_tokens('我们在北京大学的图书馆里学习数据库系统'), simhash128('南京市长江大桥欢迎您')};
+my $tokens = q{SELECT simhash_tokens('我们在北京大学的图书馆里学习数据库系统'),
+  simhash128('南京市长江大桥欢迎您')};
 
 my $answer = $node->safe_psql('postgres', $tokens);
 like($answer, qr/,图书馆,/, 'the dictionary segments');
@@ -48,11 +50,13 @@ cmp_ok($cold_english, '<', $cold / 3, 'English text does not load the dictionary
 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_simhash'");
 $node->restart;
-is($node->safe_psql('postgres', $tokens), $answer, 'the same tokens and fingerprints when preloaded');
+is($node->safe_psql('postgres', $tokens),
+	$answer, 'the same tokens and fingerprints when preloaded');
 my $warm = first_call($chinese);
 note "preloaded: Chinese $warm ms";
 cmp_ok($warm, '<', $cold / 3, 'a preloaded dictionary is there in a fresh backend');
-is($node->safe_psql('postgres', q{SHOW shared_preload_libraries}), 'pg_simhash', 'it was preloaded');
+is($node->safe_psql('postgres', q{SHOW shared_preload_libraries}),
+	'pg_simhash', 'it was preloaded');
 
 $node->stop;
 done_testing();

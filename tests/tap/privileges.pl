@@ -1,7 +1,7 @@
 # An index never changes what a role may do. The extension is in a schema of its own, on which one
-# role has USAGE and another has not; what others made for them (views, functions, policies,
-# triggers) they use over a table with indexes, with the rewrite on and off, and over the same table
-# without an index: the same rows, or the same error.
+# role has USAGE and another has not. Both use what others made for them (views, functions,
+# policies, triggers) over a table with indexes, with the rewrite on and off, and over the same
+# table without an index. They get the same rows, or the same error.
 use strict;
 use warnings;
 use FindBin;
@@ -14,8 +14,8 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->append_conf('postgresql.conf', "autovacuum = off\njit = off\nrestart_after_crash = on");
 $node->start;
-my $version =
-  $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::integer / 10000");
+my $version = $node->safe_psql('postgres',
+	"SELECT current_setting('server_version_num')::integer / 10000");
 
 # Two schemas of the same objects: `indexed` has simhash indexes, `bare` none.
 my @schemas = ('indexed', 'bare');
@@ -40,10 +40,10 @@ my %conditions = (
 	wide => "home.hamming(w, $wide) <= 12",
 	bigint => 'home.hamming(h, 0) <= 6',
 	lexicons => "home.hamming(lex, '{0000000000000000}') <= 6",
-	balls =>
-	  "home.hamming_ball(fp, 6) OPERATOR(home.~=) home.hamming_ball($q[0]::home.fingerprint64, 6)",
+	balls => 'home.hamming_ball(fp, 6) OPERATOR(home.~=) '
+		. "home.hamming_ball($q[0]::home.fingerprint64, 6)",
 	join => "EXISTS (SELECT FROM %s.probe p WHERE home.hamming(t.fp, p.fp) <= 2)",
-	anti_join => "NOT EXISTS (SELECT FROM %s.probe p WHERE home.hamming(t.fp, p.fp) <= 2)",);
+	anti_join => "NOT EXISTS (SELECT FROM %s.probe p WHERE home.hamming(t.fp, p.fp) <= 2)");
 
 my $script = <<'SQL';
 SET client_min_messages = warning;
@@ -78,7 +78,7 @@ CREATE TABLE ruled (LIKE t);
 INSERT INTO ruled SELECT * FROM t;
 ALTER TABLE ruled ENABLE ROW LEVEL SECURITY;
 CREATE POLICY near ON ruled USING (hamming(fp, $q[0]) <= 6) WITH CHECK (hamming(fp, $q[0]) <= 20);
--- Readable but for one column, and by one column alone.
+-- A table of which only two columns may be read.
 CREATE TABLE part_read (LIKE t);
 INSERT INTO part_read SELECT * FROM t;
 -- Written to by others: a check, a generated column, a default, triggers.
@@ -155,7 +155,8 @@ GRANT UPDATE, DELETE ON $schema.t TO PUBLIC;
 SQL
 }
 
-# Queries over either schema. Those that name the extension's functions need USAGE, index or none.
+# Queries over either schema. Those that name the extension's functions need USAGE on its schema,
+# with an index or without.
 for my $name (sort keys %conditions)
 {
 	push @queries, map { "SELECT id FROM %s.${_}_$name" } 'v', 'b', 'p', 'o',
@@ -195,7 +196,7 @@ my ($status, undef, $error) = $node->psql('postgres', $script, on_error_stop => 
 is($status, 0, 'tables, views, functions and policies') or BAIL_OUT($error);
 $node->safe_psql('postgres', 'VACUUM ANALYZE');
 
-# All queries by one role, in each of the three ways; gives how many were allowed.
+# Runs all queries as one role in each of the three ways. Returns how many were allowed.
 sub same_for
 {
 	my ($role, $name) = @_;
@@ -231,10 +232,9 @@ sub same_for
 		for my $way (1, 2)
 		{
 			next if $others[ $way - 1 ] eq $expected;
-			diag(
-				join "\n", "$name, by $role: $queries[$number], rewrite $ways[$way][1]",
-				'-- without an index', $expected, '-- with indexes', $others[ $way - 1 ]
-			) if $wrong++ < 5;
+			diag(join "\n", "$name, by $role: $queries[$number], rewrite $ways[$way][1]",
+				'-- without an index', $expected, '-- with indexes', $others[ $way - 1 ])
+				if $wrong++ < 5;
 			last;
 		}
 	}
@@ -242,19 +242,14 @@ sub same_for
 	return $allowed;
 }
 
-cmp_ok(
-	same_for('user_of_schema', 'with USAGE'),
-	'>',
-	@queries * 0.85,
+cmp_ok(same_for('user_of_schema', 'with USAGE'), '>', @queries * 0.85,
 	'with USAGE nearly all is allowed');
-cmp_ok(
-	same_for('stranger', 'without USAGE'),
-	'>',
-	@queries * 0.6,
+cmp_ok(same_for('stranger', 'without USAGE'), '>', @queries * 0.6,
 	'without USAGE what others made is allowed');
 same_for('maker', 'the owner');
 
-# Who may call what a query names needs no right to what the planner writes in its place.
+# A role that may call the functions in its query needs no right to those that the planner puts in
+# their place.
 $node->safe_psql('postgres', <<'SQL');
 DO $$
 DECLARE helper regprocedure;

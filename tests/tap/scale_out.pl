@@ -1,5 +1,6 @@
-# docs/scale-out.md as it stands: a table over three clusters by postgres_fdw. Conditions and orders are sent to the
-# shards, each shard uses its own index, answers equal those of one table; pairs found by blocks equal those found by force.
+# The statements of docs/scale-out.md as they stand: a table over three clusters with postgres_fdw.
+# Conditions and orders are sent to the shards, each shard uses its own index, and answers equal
+# those of one table. Pairs found by blocks equal those found by brute force.
 use strict;
 use warnings;
 use FindBin;
@@ -13,25 +14,33 @@ my $rows = soak() ? 300_000 : 9_000;
 seed();
 my $salt = roll(1_000_000);
 my $coordinator = new_cluster('coordinator', '');
-my @shards = map { new_cluster("shard$_", "session_preload_libraries = auto_explain\nauto_explain.log_min_duration = 0\nauto_explain.log_verbose = on") } 0 .. 2;
+my $explained = <<'CONF';
+session_preload_libraries = auto_explain
+auto_explain.log_min_duration = 0
+auto_explain.log_verbose = on
+CONF
+my @shards = map { new_cluster("shard$_", $explained) } 0 .. 2;
 
-# A running cluster that accepts connections by TCP on the loopback address, with what a page needs and no more.
+# A running cluster that accepts TCP connections on the loopback address, with what the page needs
+# and no more.
 sub new_cluster
 {
 	my ($name, $settings) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-	$node->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'\nmax_prepared_transactions = 5\n$settings");
+	$node->append_conf('postgresql.conf',
+		"listen_addresses = '127.0.0.1'\nmax_prepared_transactions = 5\n$settings");
 	$node->start;
 	return $node;
 }
 
-# The page's SQL, one block after the other, with the output that follows it, if any.
+# The blocks of SQL on the page, each with the output that follows it, if any.
 sub blocks
 {
 	my $page = slurp_file("$FindBin::Bin/../../docs/scale-out.md");
 	my @blocks;
-	while ($page =~ /^```sql\n-- on (every shard|the coordinator)\n(.*?)^```\n(?:```\n(.*?)^```\n)?/msg)
+	while ($page
+		=~ /^```sql\n-- on (every shard|the coordinator)\n(.*?)^```\n(?:```\n(.*?)^```\n)?/msg)
 	{
 		push @blocks, { where => $1, sql => $2, output => $3 };
 	}
@@ -41,7 +50,8 @@ sub blocks
 sub run_block
 {
 	my ($block) = @_;
-	my $sql = $block->{sql} =~ s/host 'shard(\d)', port '5432'/"host '127.0.0.1', port '" . $shards[$1]->port . "'"/ger;
+	my $sql = $block->{sql}
+		=~ s/host 'shard(\d)', port '5432'/"host '127.0.0.1', port '" . $shards[$1]->port . "'"/ger;
 	my @nodes = $block->{where} eq 'every shard' ? @shards : ($coordinator);
 	my $answer;
 	for my $node (@nodes)
@@ -57,7 +67,7 @@ sub run_block
 	is($answer, $shown, 'its output is the one shown');
 }
 
-# What a shard ran for one remote query, by auto_explain.
+# The answer to a query, and the plans that auto_explain logged on each shard.
 sub shard_plans
 {
 	my ($query) = @_;
@@ -72,56 +82,92 @@ is(scalar @blocks, 6, 'the page has its blocks');
 run_block($_) for @blocks[ 0, 1 ];
 
 # Every fifth row is a copy of an earlier one, with 0 to 4 bits flipped.
-$coordinator->safe_psql('postgres', 'CREATE SCHEMA test; ' . (slurp_file("$FindBin::Bin/compare.sql") =~ /(CREATE FUNCTION test\.number.*?\$\$;\n.*?CREATE FUNCTION test\.flips.*?\$\$;\n)/s)[0]);
+my ($functions) = slurp_file("$FindBin::Bin/compare.sql")
+	=~ /(CREATE FUNCTION test\.number.*?\$\$;\n.*?CREATE FUNCTION test\.flips.*?\$\$;\n)/s;
+$coordinator->safe_psql('postgres', "CREATE SCHEMA test; $functions");
 $coordinator->safe_psql('postgres', <<"SQL");
 CREATE TABLE whole (id bigint PRIMARY KEY, body text, fp fingerprint64);
-INSERT INTO whole SELECT i, 'text ' || i, (CASE WHEN i % 5 = 0 THEN test.number('$salt ' || (i * 7 % i + i / 2)) # test.flips(i::text, i % 5 + i / 5 % 5) ELSE test.number('$salt ' || i) END)::fingerprint64
+INSERT INTO whole SELECT i, 'text ' || i, (CASE WHEN i % 5 = 0
+    THEN test.number('$salt ' || (i * 7 % i + i / 2)) # test.flips(i::text, i % 5 + i / 5 % 5)
+    ELSE test.number('$salt ' || i) END)::fingerprint64
   FROM generate_series(1, $rows) i;
 INSERT INTO doc TABLE whole;
 ANALYZE;
 SQL
 $_->safe_psql('postgres', 'ANALYZE') for @shards;
-is(join('|', map { $_->safe_psql('postgres', "SELECT count(*) BETWEEN $rows / 4 AND $rows / 2 FROM doc") } @shards), 't|t|t', 'each shard has its share');
+my $share = "SELECT count(*) BETWEEN $rows / 4 AND $rows / 2 FROM doc";
+is(join('|', map { $_->safe_psql('postgres', $share) } @shards),
+	't|t|t', 'each shard has its share');
 
 run_block($_) for @blocks[ 2, 3 ];
 
 my $point = $coordinator->safe_psql('postgres', 'SELECT fp FROM whole WHERE id = 4');
-for my $form ("hamming(fp, '$point') <= 6", "hamming(fp, '$point') < 7", "fp <@ hamming_ball('$point', 6)", "fp ~= '$point'")
+for my $form ("hamming(fp, '$point') <= 6", "hamming(fp, '$point') < 7",
+	"fp <@ hamming_ball('$point', 6)", "fp ~= '$point'")
 {
 	my ($answer, @plans) = shard_plans("SELECT id FROM doc WHERE $form ORDER BY id");
-	is($answer, $coordinator->safe_psql('postgres', "SELECT id FROM whole WHERE $form ORDER BY id"), "$form: as one table answers");
-	like($plans[$_], qr/(?:Index (?:Only )?Scan using doc_fp_idx|Bitmap Index Scan on doc_fp_idx)/, "$form: shard $_ uses its index") for 0 .. 2;
+	is($answer, $coordinator->safe_psql('postgres', "SELECT id FROM whole WHERE $form ORDER BY id"),
+		"$form: as one table answers");
+	like($plans[$_], qr/(?:Index (?:Only )?Scan using doc_fp_idx|Bitmap Index Scan on doc_fp_idx)/,
+		"$form: shard $_ uses its index") for 0 .. 2;
 }
 # A parameter that is known only when the query runs.
-my ($answer, @plans) = shard_plans("SET plan_cache_mode = force_generic_plan; PREPARE q(fingerprint64) AS SELECT id FROM doc WHERE hamming(fp, \$1) <= 6 ORDER BY id; EXECUTE q('$point')");
-is($answer, $coordinator->safe_psql('postgres', "SELECT id FROM whole WHERE hamming(fp, '$point') <= 6 ORDER BY id"), 'a parameter: as one table answers');
+my ($answer, @plans) = shard_plans(<<"SQL");
+SET plan_cache_mode = force_generic_plan;
+PREPARE q(fingerprint64) AS SELECT id FROM doc WHERE hamming(fp, \$1) <= 6 ORDER BY id;
+EXECUTE q('$point')
+SQL
+is($answer, $coordinator->safe_psql('postgres',
+	"SELECT id FROM whole WHERE hamming(fp, '$point') <= 6 ORDER BY id"),
+	'a parameter: as one table answers');
 like($plans[$_], qr/doc_fp_idx/, "a parameter: shard $_ uses its index") for 0 .. 2;
 
 # Nearest first. Rows at one distance may come in any order, so distances are compared.
-($answer, @plans) = shard_plans("SELECT fp <~> '$point' FROM doc ORDER BY fp <~> '$point' LIMIT 10");
-is($answer, $coordinator->safe_psql('postgres', "SELECT hamming(fp, '$point') FROM whole ORDER BY 1 LIMIT 10"), 'the ten nearest, as one table answers');
+($answer, @plans) =
+	shard_plans("SELECT fp <~> '$point' FROM doc ORDER BY fp <~> '$point' LIMIT 10");
+is($answer, $coordinator->safe_psql('postgres',
+	"SELECT hamming(fp, '$point') FROM whole ORDER BY 1 LIMIT 10"),
+	'the ten nearest, as one table answers');
 for (0 .. 2)
 {
-	like($plans[$_], qr/Index (?:Only )?Scan using doc_fp_idx.*Order By: \(doc\.fp OPERATOR\(public\.<~>\)/s, "the ten nearest: shard $_ uses its index");
+	like($plans[$_],
+		qr/Index (?:Only )?Scan using doc_fp_idx.*Order By: \(doc\.fp OPERATOR\(public\.<~>\)/s,
+		"the ten nearest: shard $_ uses its index");
 	is(scalar(() = $plans[$_] =~ /FETCH 20 FROM c\d/g), 1, "the ten nearest: one fetch from shard $_");
 }
-answer_is($coordinator, "SELECT count(*) FROM (SELECT fp <~> '$point' FROM doc ORDER BY fp <~> '$point' LIMIT 1000) s", '1000', 'more than one fetch');
+answer_is($coordinator, <<"SQL", '1000', 'more than one fetch');
+SELECT count(*) FROM (SELECT fp <~> '$point' FROM doc ORDER BY fp <~> '$point' LIMIT 1000) s
+SQL
 
-# Deduplication: the pairs that meet under a key are all the pairs there are, wherever they lie.
-my $by_force = $coordinator->safe_psql('postgres', 'SELECT a.id, b.id, hamming(a.fp, b.fp) FROM whole a JOIN whole b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3 ORDER BY 1, 2') unless soak();
+# Deduplication: every pair meets under some key, on whichever shards its rows are.
+my $by_force = $coordinator->safe_psql('postgres', <<'SQL') unless soak();
+SELECT a.id, b.id, hamming(a.fp, b.fp)
+  FROM whole a JOIN whole b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3 ORDER BY 1, 2
+SQL
 my $before = $coordinator->safe_psql('postgres', 'SELECT count(*) FROM doc');
 run_block($_) for @blocks[ 4, 5 ];
-cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM pair'), '>', $rows / 20, 'there are pairs');
-is($coordinator->safe_psql('postgres', 'SELECT * FROM pair ORDER BY a, b'), $by_force, 'they are those found by force') unless soak();
-is($coordinator->safe_psql('postgres', 'SELECT count(DISTINCT doc.tableoid) FROM pair JOIN doc ON doc.id = pair.a'), '3', 'of every shard');
+cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM pair'),
+	'>', $rows / 20, 'there are pairs');
+is($coordinator->safe_psql('postgres', 'SELECT * FROM pair ORDER BY a, b'),
+	$by_force, 'they are those found by force') unless soak();
+is($coordinator->safe_psql('postgres',
+	'SELECT count(DISTINCT doc.tableoid) FROM pair JOIN doc ON doc.id = pair.a'),
+	'3', 'of every shard');
 $coordinator->safe_psql('postgres', 'DELETE FROM whole WHERE id NOT IN (SELECT id FROM doc)');
-is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM whole a JOIN whole b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3'), '0', 'no near-duplicates are left') unless soak();
-cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM whole'), '>', $rows * 0.75, 'the others are');
+is($coordinator->safe_psql('postgres', <<'SQL'), '0', 'no near-duplicates are left') unless soak();
+SELECT count(*) FROM whole a JOIN whole b ON a.id < b.id AND hamming(a.fp, b.fp) <= 3
+SQL
+cmp_ok($coordinator->safe_psql('postgres', 'SELECT count(*) FROM whole'),
+	'>', $rows * 0.75, 'the others are');
 
-# A trigger on the coordinator's table says what it does not see.
-my ($status, $output, $error) = $coordinator->psql('postgres', q{CREATE TRIGGER t BEFORE INSERT ON doc FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp'); INSERT INTO doc VALUES (-1, '', '0000000000000000')});
+# A trigger on the coordinator's table warns about the tables that it does not see.
+my ($status, $output, $error) = $coordinator->psql('postgres', <<'SQL');
+CREATE TRIGGER t BEFORE INSERT ON doc FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+INSERT INTO doc VALUES (-1, '', '0000000000000000')
+SQL
 is($status, 0, 'a trigger over foreign partitions lets rows in');
-like($error, qr/WARNING:  simhash_dedup does not look at the foreign tables below doc/, 'with a warning');
+like($error, qr/WARNING:  simhash_dedup does not look at the foreign tables below doc/,
+	'with a warning');
 
 $_->stop for $coordinator, @shards;
 done_testing();

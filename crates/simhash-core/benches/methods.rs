@@ -1,4 +1,5 @@
-//! What the other methods cost beside simhash on the same texts: E-Simhash, MinHash, the exact sets.
+//! What the other methods cost, compared with simhash on the same texts: E-Simhash, MinHash, the
+//! exact sets.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -37,7 +38,9 @@ fn texts(criterion: &mut Criterion) {
         let mut simhash = Simhasher::new(Config::default()).expect("no model");
         group.bench_function("simhash128", |bencher| {
             bencher.iter(|| {
-                texts.iter().for_each(|t| _ = black_box(simhash.fingerprint::<u128>(t, &mut || ())))
+                for text in &texts {
+                    black_box(simhash.fingerprint::<u128>(text, &mut || ()));
+                }
             });
         });
         let config = Config {
@@ -51,15 +54,17 @@ fn texts(criterion: &mut Criterion) {
             Simhasher::with_model(config, Arc::new(trained(&texts))).expect("the same features");
         group.bench_function("esimhash", |bencher| {
             bencher.iter(|| {
-                texts.iter().for_each(|t| _ = black_box(esimhash.fingerprint::<u128>(t, &mut || ())))
+                for text in &texts {
+                    black_box(esimhash.fingerprint::<u128>(text, &mut || ()));
+                }
             });
         });
         let mut minhasher = MinHasher::new(128);
         group.bench_function("minhash of 128", |bencher| {
             bencher.iter(|| {
-                texts.iter().for_each(|t| {
-                    black_box(minhasher.text_signature(&mut simhash, t, &mut || ()));
-                })
+                for text in &texts {
+                    black_box(minhasher.text_signature(&mut simhash, text, &mut || ()));
+                }
             });
         });
         group.bench_function("training", |bencher| bencher.iter(|| black_box(trained(&texts))));
@@ -82,7 +87,9 @@ fn structures(criterion: &mut Criterion) {
     });
 
     let words = |i: u64| {
-        (0..10).map(|g| format!("w{}", xxh3_64(&(i * 10 + g).to_le_bytes()) % 1000)).collect::<Vec<_>>()
+        (0..10)
+            .map(|g| format!("w{}", xxh3_64(&(i * 10 + g).to_le_bytes()) % 1000))
+            .collect::<Vec<_>>()
     };
     let short: Vec<String> = (0..200_000).map(|i| words(i).join(" ")).collect();
     group.throughput(Throughput::Elements(short.len() as u64));

@@ -1,4 +1,4 @@
-//! How fast texts become fingerprints, beside a naive loop and the segmentation alone.
+//! How fast texts become fingerprints, compared with a naive loop and with the segmentation alone.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -48,7 +48,19 @@ fn fingerprints<F: Fingerprint>(
     });
 }
 
-/// Lower-case ASCII words counted in a hash map, then one pass over 64 counters for every distinct word.
+fn normalization(group: &mut BenchmarkGroup<WallTime>, texts: &[String]) {
+    let mut simhasher = Simhasher::new(Config::default()).expect("no model");
+    group.bench_function("normalize", |bencher| {
+        bencher.iter(|| {
+            for text in texts {
+                black_box(simhasher.normalize(text, &mut || ()));
+            }
+        });
+    });
+}
+
+/// Lower-case ASCII words are counted in a hash map. Then every distinct word takes one pass over
+/// 64 counters.
 fn naive(text: &str) -> u64 {
     let mut counts: HashMap<u64, i64> = HashMap::new();
     let mut word = Vec::new();
@@ -98,12 +110,7 @@ fn english(criterion: &mut Criterion) {
             &texts,
             r#"{"tokenizer": "char", "shingle": 4}"#,
         );
-        let mut simhasher = Simhasher::new(Config::default()).expect("no model");
-        group.bench_function("normalize", |bencher| {
-            bencher.iter(|| {
-                texts.iter().for_each(|text| drop(black_box(simhasher.normalize(text, &mut || ()))))
-            });
-        });
+        normalization(&mut group, &texts);
     }
 }
 
@@ -127,21 +134,20 @@ fn chinese(criterion: &mut Criterion) {
         &texts,
         r#"{"tokenizer": "char", "shingle": 2}"#,
     );
-    let mut simhasher = Simhasher::new(Config::default()).expect("no model");
-    group.bench_function("normalize", |bencher| {
-        bencher.iter(|| texts.iter().for_each(|text| drop(black_box(simhasher.normalize(text, &mut || ())))));
-    });
+    normalization(&mut group, &texts);
 }
 
 fn accumulation(criterion: &mut Criterion) {
     let hashes: Vec<u64> = (0..4096u64).map(|i| xxh3_64(&i.to_le_bytes())).collect();
-    let wide: Vec<u128> = hashes.iter().map(|&hash| u128::from(hash) << 64 | u128::from(!hash)).collect();
+    let wide: Vec<u128> =
+        hashes.iter().map(|&hash| u128::from(hash) << 64 | u128::from(!hash)).collect();
     let weights: Vec<u32> = (0..4096).map(|i| 1024 + i % 700).collect();
     let mut group = criterion.benchmark_group("accumulate");
     group.throughput(Throughput::Elements(hashes.len() as u64));
     group.bench_function("naive", |bencher| {
-        bencher
-            .iter(|| naive_sum(hashes.iter().copied().zip(weights.iter().map(|&weight| i64::from(weight)))));
+        bencher.iter(|| {
+            naive_sum(hashes.iter().copied().zip(weights.iter().map(|&weight| i64::from(weight))))
+        });
     });
     group.bench_function("64 bits", |bencher| {
         bencher.iter(|| {

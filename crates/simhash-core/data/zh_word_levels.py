@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes zh_word_levels.txt: the words of jieba's dictionary that make up four fifths of its running text.
+"""Writes zh_word_levels.txt: the commonest words of jieba's dictionary, four fifths of its text.
 
 Usage: zh_word_levels.py path/to/jieba/dict.txt > zh_word_levels.txt
 
-The dictionary gives a count for every word. In order of falling counts, the words that make up the first
-fifth of the sum of all counts are level 1, the next fifth level 2, and so on; the last fifth, 98 % of the
-words, is level 5 and not listed.
+The dictionary gives a count for every word. In order of falling counts, the words that make up the
+first fifth of the sum of all counts are level 1, the next fifth level 2, and so on. The last fifth,
+98 % of the words, is level 5 and not listed.
 """
 import sys
 

@@ -1,5 +1,5 @@
-//! Fingerprints every line of a file, as `SELECT simhash(body)` does every row, and prints the median time of
-//! five passes in seconds: what the database adds is measured against this.
+//! Fingerprints every line of a file, as `SELECT simhash(body)` fingerprints every row, and prints
+//! the median time of five passes in seconds. The rest of what a query takes is the database's.
 //!
 //! `cargo run --release --example fingerprint_lines -- FILE`
 
@@ -17,8 +17,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut seconds: Vec<f64> = (0..PASSES)
         .map(|_| {
             let start = Instant::now();
-            let found =
-                text.lines().filter(|line| simhasher.fingerprint::<u64>(line, &mut || ()).is_some()).count();
+            let found = text
+                .lines()
+                .filter(|line| simhasher.fingerprint::<u64>(line, &mut || ()).is_some())
+                .count();
             std::hint::black_box(found);
             start.elapsed().as_secs_f64()
         })

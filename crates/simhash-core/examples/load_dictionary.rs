@@ -1,5 +1,5 @@
-//! Loads jieba's dictionary as a backend does at its first Chinese text, and prints the seconds that took and the megabytes of
-//! memory that stay.
+//! Loads jieba's dictionary as a backend does at its first Chinese text. Prints the seconds that
+//! this took, and the megabytes of memory that stay.
 //!
 //! `cargo run --release --example load_dictionary` (on Linux: memory is read from /proc)
 

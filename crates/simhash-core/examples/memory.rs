@@ -1,7 +1,9 @@
-//! Fills one structure and prints the least and the most bytes of memory an element that it takes on the way from a million
-//! elements to four million: tables double, so it is not one figure. Texts are counted without their own bytes.
+//! Fills one structure and prints the least and the most bytes of memory that it takes for each
+//! element, on the way from a million elements to four million. There is no single figure, because
+//! structures double. The bytes of the texts themselves are not counted.
 //!
-//! `cargo run --release --example memory -- hash|bloom|trie|near|terms|pairs|model` (on Linux: memory is read from /proc)
+//! `cargo run --release --example memory -- hash|bloom|trie|near|terms|pairs|model` (on Linux:
+//! memory is read from /proc)
 
 use simhash_core::Config;
 use simhash_core::hash::feature_hash;
@@ -10,9 +12,9 @@ use simhash_core::sets::dedup::{Deduplicator, Exact};
 
 const FIRST: usize = 1_000_000;
 const LAST: usize = 4_000_000;
-/// Memory is read after every so many elements.
+/// After how many elements memory is read again.
 const EVERY: usize = 20_000;
-/// Pairs of neighbours are those of so many terms.
+/// How many terms the pairs of neighbours are made of.
 const TERMS: usize = 2_000;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -23,7 +25,7 @@ fn resident() -> Outcome<usize> {
     Ok(line.trim().trim_end_matches(" kB").parse::<usize>()? * 1024)
 }
 
-/// Adds element after element; `add` says how many of its bytes do not count.
+/// Adds element after element. `add` says how many of its bytes do not count.
 fn fill(mut add: impl FnMut(usize) -> Outcome<usize>) -> Outcome<(f64, f64)> {
     let before = resident()?;
     let (mut least, mut most, mut own) = (f64::INFINITY, 0f64, 0);
@@ -47,7 +49,7 @@ fn exact(stage: Exact) -> Outcome<(f64, f64)> {
     })
 }
 
-/// Random fingerprints, hardly two of them within 3 of each other.
+/// Random fingerprints, of which hardly any two are within 3 of each other.
 fn near() -> Outcome<(f64, f64)> {
     let mut texts = Deduplicator::new(Exact::None, Some(3));
     fill(|number| {
@@ -89,7 +91,9 @@ fn main() -> Outcome<()> {
         Some("trie") => exact(Exact::Trie)?,
         Some("near") => near()?,
         Some("terms") => training(word)?,
-        Some("pairs") => training(|number| format!("{} {}", word(number / TERMS), word(number % TERMS)))?,
+        Some("pairs") => {
+            training(|number| format!("{} {}", word(number / TERMS), word(number % TERMS)))?
+        }
         Some("model") => model()?,
         _ => return Err("usage: memory hash|bloom|trie|near|terms|pairs|model".into()),
     };

@@ -1,4 +1,5 @@
-//! Distinct hashes counted: a dense list in order of first occurrence, and an open-addressing index over it.
+//! A counter of distinct hashes: a dense list in order of first occurrence, and an open-addressing
+//! index over it.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -13,7 +14,7 @@ pub(crate) struct Counter<F> {
     index: Vec<u32>,
     /// 64 - log2 of the number of slots.
     shift: u32,
-    /// Odd and unknown to who wrote the text, so that no text can make every probe collide.
+    /// Odd, and unknown to whoever writes texts, so that no text can make every probe collide.
     multiplier: u64,
 }
 
@@ -25,13 +26,18 @@ pub(crate) const MOST: usize = 3 << 29;
 impl<F: Fingerprint> Counter<F> {
     pub(crate) fn new() -> Self {
         let multiplier = RandomState::new().hash_one(0u64) | 1;
-        let mut counter =
-            Counter { hashes: Vec::new(), numbers: Vec::new(), index: Vec::new(), shift: 0, multiplier };
+        let mut counter = Counter {
+            hashes: Vec::new(),
+            numbers: Vec::new(),
+            index: Vec::new(),
+            shift: 0,
+            multiplier,
+        };
         counter.set_slots(FEWEST_SLOTS, &Interrupt::new(&mut || ()));
         counter
     }
 
-    /// Forgets every hash; keeps the memory unless it is large.
+    /// Forgets every hash. Keeps the memory unless it is large.
     pub(crate) fn clear(&mut self) {
         const KEPT: usize = 1 << 16;
         if self.index.len() > KEPT {
@@ -59,7 +65,7 @@ impl<F: Fingerprint> Counter<F> {
         &self.numbers
     }
 
-    /// The place of `hash` in the list, which is new if it is the last one, with number 0.
+    /// The place of `hash` in the list. If it was not there, it is appended with the number 0.
     #[inline]
     fn place(&mut self, hash: F) -> usize {
         let mask = self.index.len() - 1;
@@ -78,8 +84,8 @@ impl<F: Fingerprint> Counter<F> {
         self.hashes.len() - 1
     }
 
-    /// Counts one occurrence of `hash`, or sets its number if one is given; its place in the list. Counts stop at
-    /// `u32::MAX`.
+    /// Counts one occurrence of `hash`, or sets its number if one is given. Returns its place in
+    /// the list. Counts stop at `u32::MAX`.
     #[inline]
     pub(crate) fn count(&mut self, hash: F, number: Option<u32>) -> usize {
         let place = self.place(hash);
@@ -109,7 +115,7 @@ impl<F: Fingerprint> Counter<F> {
         ((hash.to_u128() as u64).wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
-    /// Makes room for `more` hashes, so that counting them does not have to.
+    /// Makes room for `more` hashes, so that counting them does not grow the index.
     #[inline]
     pub(crate) fn reserve(&mut self, more: usize, interrupt: &Interrupt) {
         while (self.hashes.len() + more) * 4 > self.index.len() * 3 {
@@ -117,7 +123,7 @@ impl<F: Fingerprint> Counter<F> {
         }
     }
 
-    /// Indexes the list anew; `slots` is a power of two greater than the list is long.
+    /// Indexes the list again. `slots` must be a power of two greater than the list is long.
     #[cold]
     fn set_slots(&mut self, slots: usize, interrupt: &Interrupt) {
         assert!(u32::try_from(slots).is_ok(), "more than 2^31 distinct features");
@@ -168,7 +174,8 @@ mod tests {
             }
             prop_assert_eq!(counter.get(u128::MAX), None);
             counter.clear();
-            prop_assert!(counter.hashes().is_empty() && order.iter().all(|&hash| counter.get(hash).is_none()));
+            prop_assert!(counter.hashes().is_empty());
+            prop_assert!(order.iter().all(|&hash| counter.get(hash).is_none()));
         }
     }
 }

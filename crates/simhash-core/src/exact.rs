@@ -1,13 +1,15 @@
-//! Exact sums of floating-point weights, bit by bit: no rounding, so no order.
+//! Exact sums of floating-point weights, bit by bit. Nothing is rounded, so the order does not
+//! matter.
 //!
-//! An `f32` is a whole number of at most 24 bits times a power of two. The whole numbers are summed apart for
-//! every power; only the sign of the total is ever asked for, from the greatest power down.
+//! An `f32` is a whole number of at most 24 bits times a power of two. The whole numbers are summed
+//! separately for every power. Only the sign of the total is needed, and it is computed from the
+//! greatest power down.
 
 use crate::Fingerprint;
 use crate::simd::accumulate::BitSums;
 use crate::sorted::SortedMap;
 
-/// Weighted hashes of one power of two that are not summed yet.
+/// How many weighted hashes of one power of two wait to be summed together.
 const PENDING: usize = 256;
 
 #[derive(Default)]
@@ -25,7 +27,7 @@ impl<F: Fingerprint> Power<F> {
     }
 }
 
-/// For every bit, the sum of the weights of the hashes that have it set less that of the others.
+/// For every bit, the weights of the hashes that have it set, less the weights of the others.
 pub(crate) struct ExactSums<F> {
     /// By exponent of two.
     powers: SortedMap<i32, Power<F>>,
@@ -56,15 +58,19 @@ impl<F: Fingerprint> ExactSums<F> {
         }
     }
 
-    /// Bit i is 1 when sum i is greater than 0. `None` when nothing weighs more than 0.
+    /// The fingerprint: bit i is 1 when sum i is greater than 0. `None` when no weight is greater
+    /// than 0.
     pub(crate) fn sign(mut self) -> Option<F> {
         if self.powers.is_empty() {
             return None;
         }
         self.powers.values_mut().for_each(Power::flush);
         let positive = |bit: u32| {
-            let digits =
-                self.powers.iter().rev().map(|(exponent, power)| (exponent, power.sums.component(bit)));
+            let digits = self
+                .powers
+                .iter()
+                .rev()
+                .map(|(exponent, power)| (exponent, power.sums.component(bit)));
             sum_is_positive(digits)
         };
         let bits = (0..F::BITS).fold(0, |bits, bit| bits | u128::from(positive(bit)) << bit);
@@ -72,7 +78,8 @@ impl<F: Fingerprint> ExactSums<F> {
     }
 }
 
-/// The whole number and the exponent of two whose product a finite `weight` is; the sign is dropped.
+/// A whole number and an exponent: a finite `weight` is the number times two to the exponent. The
+/// sign is dropped.
 fn decompose(weight: f32) -> (u32, i32) {
     let bits = weight.to_bits();
     let (exponent, fraction) = (bits >> 23 & 0xff, bits & 0x7f_ffff);
@@ -82,10 +89,11 @@ fn decompose(weight: f32) -> (u32, i32) {
     }
 }
 
-/// Whether the sum of digit · 2^exponent is greater than 0. Exponents must fall; digits must be less than 2^62
-/// in magnitude.
+/// Whether the sum of digit · 2^exponent is greater than 0. Exponents must fall. Digits must be
+/// less than 2^62 in magnitude.
 fn sum_is_positive(digits: impl Iterator<Item = (i32, i64)>) -> bool {
-    // In units of 2^exponent, what is still to come is less than 2^63: below that many units nothing is decided.
+    // In units of 2^exponent, what is still to come is less than 2^63. A smaller sum can still
+    // change its sign.
     const DECIDED: i128 = 1 << 63;
     let mut sum = 0i128;
     let mut unit = None;
@@ -134,7 +142,8 @@ mod tests {
         assert_eq!(sign(&[(1, f32::from_bits(1))]), Some(1));
     }
 
-    /// Every f32 times 2^149 is a whole number of at most 277 bits: 512-bit arithmetic as the reference.
+    /// The reference: every f32 times 2^149 is a whole number of at most 277 bits, so 384 bits hold
+    /// the sums.
     fn reference(features: &[(u64, f32)]) -> u64 {
         let add = |sum: &mut [u64; 6], weight: f32| {
             let (mantissa, exponent) = decompose(weight);
@@ -161,7 +170,16 @@ mod tests {
     fn weight() -> impl Strategy<Value = f32> {
         prop_oneof![
             (0u32..0x7f80_0000).prop_map(f32::from_bits),
-            prop::sample::select(vec![0.5f32, 1.0, 1.5, 2.0, 1e20, 1e38, f32::MAX, f32::MIN_POSITIVE]),
+            prop::sample::select(vec![
+                0.5f32,
+                1.0,
+                1.5,
+                2.0,
+                1e20,
+                1e38,
+                f32::MAX,
+                f32::MIN_POSITIVE
+            ]),
         ]
     }
 

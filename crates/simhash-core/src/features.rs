@@ -1,4 +1,5 @@
-//! Features: every shingle of k consecutive tokens, stop words left out; with several k, those of each.
+//! Features: every shingle of k consecutive tokens, without the stop words. Several k give the
+//! shingles of each.
 
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ use crate::levels::Levels;
 use crate::stopwords::{WordSet, is_number};
 use crate::tokenize::for_each_token;
 
-/// What stands between the tokens of a shingle; no token holds it.
+/// What stands between the tokens of a shingle. No token holds it.
 const SEPARATOR: char = ' ';
 
 /// One occurrence of a feature.
@@ -48,7 +49,8 @@ impl Featurizer {
         }
     }
 
-    /// Hands every token but the stop words to `sink`. A single letter beside a number is none: of A4 and i7 it is half.
+    /// Hands every token but the stop words to `sink`. A single letter beside a number is no stop
+    /// word: it is half of A4 or i7.
     pub(crate) fn for_each_token(
         &self,
         text: &str,
@@ -80,7 +82,7 @@ impl Featurizer {
         }
     }
 
-    /// Hands every feature to `sink`, in the order of their last tokens, shorter ones first.
+    /// Hands every feature to `sink`, in the order of their last tokens, and shorter ones first.
     pub(crate) fn for_each_feature(
         &mut self,
         text: &str,
@@ -96,14 +98,16 @@ impl Featurizer {
                 sink(Occurrence { text: token, level: level(token), size: 0 });
             });
         } else {
-            self.for_each_token(text, config, interrupt, &mut |token| window.push(token, level(token), sink));
+            self.for_each_token(text, config, interrupt, &mut |token| {
+                window.push(token, level(token), sink);
+            });
             window.finish(sink);
         }
         self.window = window;
     }
 }
 
-/// The last tokens, as many as the longest shingle has, joined, in one buffer.
+/// As many of the last tokens as the longest shingle has, joined in one buffer.
 struct Window {
     shingles: Shingles,
     longest: usize,
@@ -120,7 +124,12 @@ impl Default for Window {
 
 impl Window {
     fn new(shingles: Shingles) -> Self {
-        Window { shingles, longest: shingles.longest(), joined: String::new(), tokens: VecDeque::new() }
+        Window {
+            shingles,
+            longest: shingles.longest(),
+            joined: String::new(),
+            tokens: VecDeque::new(),
+        }
     }
 
     fn restart(&mut self, shingles: Shingles) {
@@ -154,7 +163,7 @@ impl Window {
         }
     }
 
-    /// The last `tokens` tokens are a shingle.
+    /// Hands the shingle of the last `tokens` tokens to `sink`.
     fn emit(&self, tokens: usize, size: usize, sink: &mut impl FnMut(Occurrence<'_>)) {
         let of_it = self.tokens.range(self.tokens.len() - tokens..);
         let start = of_it.clone().next().map_or(0, |&(start, _)| start);

@@ -1,7 +1,7 @@
 //! Fingerprints: 64 or 128 bits compared by Hamming distance.
 //!
-//! A [`Fingerprint`] is nothing but its bits; bit `BITS - 1` is the first of the text form and the
-//! most significant. Everything else in this crate is generic over the width through this trait.
+//! A [`Fingerprint`] is nothing but its bits. Bit `BITS - 1` is the most significant, and the first
+//! of the text form. Everything else in this crate is generic over the width through this trait.
 
 use std::fmt;
 use std::hash::Hash;

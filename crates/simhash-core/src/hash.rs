@@ -4,7 +4,8 @@ use xxhash_rust::xxh3;
 
 use crate::Fingerprint;
 
-/// The feature's hash over its UTF-8 bytes: XXH3-64 for 64 bits, XXH3-128 for 128, both with seed 0.
+/// The hash of the feature's UTF-8 bytes: XXH3-64 for 64 bits, XXH3-128 for 128 bits, both with
+/// seed 0.
 ///
 /// Stored fingerprints depend on it, so it never changes.
 ///

@@ -1,4 +1,4 @@
-//! The caller's check for interruption, called often enough and not too often.
+//! The caller's check for interruption: called often enough, and not too often.
 
 use std::cell::{Cell, RefCell};
 
@@ -21,7 +21,7 @@ impl<'a> Interrupt<'a> {
         self.call();
     }
 
-    /// Accounts for `bytes` of work done; may unwind.
+    /// Accounts for `bytes` of work that was done. May unwind.
     #[inline]
     pub(crate) fn spend(&self, bytes: usize) {
         match self.left.get().checked_sub(bytes) {

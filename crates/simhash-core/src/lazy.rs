@@ -3,8 +3,9 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// As the standard library's `LazyLock`, but a computation that unwinds, for want of memory say, is begun anew
-/// when the value is next asked for; a `LazyLock` would refuse it ever after.
+/// As the standard library's `LazyLock`, except where a computation unwinds, because memory is
+/// refused for example. Here it is tried again when the value is next asked for. A `LazyLock` would
+/// refuse to give the value ever after.
 pub(crate) struct Lazy<T> {
     value: OnceLock<T>,
     compute: fn() -> T,

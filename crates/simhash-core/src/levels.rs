@@ -1,9 +1,12 @@
-//! Importance in five levels (Manku, Jain and Das Sarma weigh features so): 1 says little, 5 says much.
+//! Importance in five levels, by which Manku, Jain and Das Sarma weigh features. A word of level 1
+//! says little, one of level 5 says much.
 //!
-//! - A Han word's level is its dictionary frequency's: each level holds a fifth of the running text that the
-//!   dictionary was counted on, 1 the most frequent words, 5 the rarest and those that are not listed.
-//! - Any other stop word (English or Chinese list) is 1.
-//! - Any other token goes by its length in characters: to 3 level 2, to 6 level 3, to 9 level 4, beyond 5.
+//! - A Han word has a level by its frequency in the dictionary. Each level holds a fifth of the
+//!   running text that the dictionary was counted on: 1 holds the most frequent words, 5 the rarest
+//!   ones and those that are not listed.
+//! - Any other stop word (of the English or the Chinese list) has level 1.
+//! - Any other token has a level by its length in characters: 2 up to 3 characters, 3 up to 6, 4 up
+//!   to 9, and 5 beyond.
 //!
 //! A shingle has the level of its most important token.
 
@@ -19,15 +22,17 @@ pub(crate) struct Levels {
     stop_words: WordSet,
 }
 
-/// The level of what is rare.
+/// The level of rare words.
 const HIGHEST: u32 = 5;
 
 impl Levels {
     pub(crate) fn new(steps: NormalizeSteps) -> Self {
         let mut han = Counter::new();
         let lines = include_str!("../data/zh_word_levels.txt").lines();
-        for (level, words) in
-            lines.filter(|line| !line.starts_with('#')).zip(1u32..).map(|(line, level)| (level, line))
+        for (level, words) in lines
+            .filter(|line| !line.starts_with('#'))
+            .zip(1u32..)
+            .map(|(line, level)| (level, line))
         {
             // The first field repeats the level.
             for word in words.split(' ').skip(1) {
@@ -62,9 +67,13 @@ mod tests {
     fn frequent_words_are_unimportant() {
         let levels = Levels::new(NormalizeSteps::default());
         let level = |token| levels.level(token);
-        // Counts in the dictionary: 318,825 at least, 35,966, 9,604, 2,470, 271; the last is not in it.
+        // Their counts in the dictionary: at least 318,825, then 35,966, 9,604, 2,470 and 271. The
+        // last word is not in it.
         assert_eq!(["的", "成为", "德国", "堆", "大象", "驫麤"].map(level), [1, 2, 3, 4, 5, 5]);
-        assert_eq!(["the", "cat", "tiger", "database", "encyclopaedia"].map(level), [1, 2, 3, 4, 5]);
+        assert_eq!(
+            ["the", "cat", "tiger", "database", "encyclopaedia"].map(level),
+            [1, 2, 3, 4, 5]
+        );
         assert_eq!(level("😀"), 2);
     }
 }

@@ -12,12 +12,14 @@ mod unicode;
 mod weight;
 
 pub mod config;
+pub mod dictionary;
 pub mod fingerprint;
 pub mod han;
 pub mod hash;
 pub mod join;
 pub mod models;
 pub mod normalize;
+pub mod random;
 pub mod search;
 pub mod sets;
 pub mod simd;
@@ -29,12 +31,15 @@ pub use config::{Config, ConfigError};
 pub use fingerprint::Fingerprint;
 pub use simhash::{Feature, Simhasher, SimhasherError, WeightError, from_features};
 
-/// Builds everything that is otherwise built at its first use, the dictionary and the character tables:
-/// about 0.3 s and 35 MB, which a process can share with those that it forks.
+/// Builds what is otherwise built at its first use: the dictionary and the character tables. That
+/// takes about 0.3 s and 35 MB, which a process can share with those that it forks.
 pub fn preload() {
-    han::preload();
     if let Ok(mut simhasher) = Simhasher::new(Config::default()) {
-        // Han to be simplified, a character to be composed, one to be folded, a number to be weighed.
-        simhasher.fingerprint::<u64>("漢字 e\u{301} Ä 汉字", &mut || ());
+        // What common texts have, and Han to be simplified, a character to be composed, one to be
+        // folded, and a word that comes twice.
+        for text in ["你好，世界！ Hello, “world”… café", "漢字 e\u{301} Ä 汉字"]
+        {
+            simhasher.fingerprint::<u64>(text, &mut || ());
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Simhash: a text's weighted features summed, bit by bit, into one fingerprint (Charikar 2002; Manku, Jain
-//! and Das Sarma 2007).
+//! Simhash: a text's weighted features summed, bit by bit, into one fingerprint (Charikar 2002;
+//! Manku, Jain and Das Sarma 2007).
 
 use std::any::Any;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::weight::{Weighting, reads_model};
 pub enum SimhasherError {
     /// The configuration reads the statistics of this trained model.
     NeedsModel(String),
-    /// The model was trained by this configuration, which cuts texts into other features.
+    /// The model was trained with this configuration, which cuts texts into other features.
     OtherFeatures(Box<Config>),
     /// The model has no percentiles of this weight.
     NoPercentiles(Weight),
@@ -32,7 +32,9 @@ pub enum SimhasherError {
 impl fmt::Display for SimhasherError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SimhasherError::NeedsModel(name) => write!(f, "the statistics of model \"{name}\" are needed"),
+            SimhasherError::NeedsModel(name) => {
+                write!(f, "the statistics of model \"{name}\" are needed")
+            }
             SimhasherError::OtherFeatures(config) => write!(f, "it was trained with {config}"),
             SimhasherError::NoPercentiles(weight) => {
                 write!(f, "it has no percentiles of the weight {weight}")
@@ -50,13 +52,13 @@ pub struct Feature<F> {
     pub text: String,
     /// What it weighs, exactly.
     pub weight: f32,
-    /// What is summed: the feature's hash with its position in it, if the configuration has one.
+    /// What is summed: the feature's hash, with its position in it if the configuration has one.
     pub hash: F,
 }
 
-/// Fingerprints texts by one configuration, reusing its buffers from text to text.
+/// Fingerprints texts by one configuration, and reuses its buffers from text to text.
 ///
-/// `interrupt` is called at least about every millisecond; it may unwind.
+/// `interrupt` is called at least about every millisecond, and may unwind.
 ///
 /// ```
 /// use simhash_core::{Config, Simhasher};
@@ -72,7 +74,7 @@ pub struct Simhasher {
     featurizer: Featurizer,
     known: Option<Known>,
     normalized: String,
-    /// The counter of the width that was last asked for.
+    /// A counter of the width that was last asked for.
     counter: Option<Box<dyn Any + Send>>,
 }
 
@@ -91,8 +93,8 @@ impl Simhasher {
     /// A simhasher whose weights or cap come from `model`.
     ///
     /// # Errors
-    /// [`SimhasherError::OtherFeatures`] when the model knows other features than `config` cuts texts into, and
-    /// [`SimhasherError::NoPercentiles`] when it has none for the cap.
+    /// [`SimhasherError::OtherFeatures`] when `config` cuts texts into other features than the
+    /// model knows, and [`SimhasherError::NoPercentiles`] when the model has none for the cap.
     pub fn with_model(config: Config, model: Arc<Model>) -> Result<Self, SimhasherError> {
         if set_config(&config, config.shingle) != *model.config() {
             return Err(SimhasherError::OtherFeatures(Box::new(model.config().clone())));
@@ -121,8 +123,12 @@ impl Simhasher {
         &self.config
     }
 
-    /// The text's fingerprint; `None` when it has no features, or none that weighs anything.
-    pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
+    /// The text's fingerprint. `None` when it has no features, or none with a weight above 0.
+    pub fn fingerprint<F: Fingerprint>(
+        &mut self,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+    ) -> Option<F> {
         let interrupt = Interrupt::new(interrupt);
         let counter = self.count::<F>(text, &interrupt);
         let mut sums = BitSums::default();
@@ -136,8 +142,9 @@ impl Simhasher {
         fingerprint
     }
 
-    /// The text's distinct features, in the order in which they first occur. The fingerprint is the sign of
-    /// their weighted sum, bit by bit: 1 where it is greater than 0. `None` when together they are longer than `limit` bytes.
+    /// The text's distinct features, in the order in which they first occur. The fingerprint is the
+    /// sign of their weighted sum, bit by bit: 1 where the sum is greater than 0. `None` when
+    /// together the features are longer than `limit` bytes.
     pub fn features<F: Fingerprint>(
         &mut self,
         text: &str,
@@ -167,8 +174,13 @@ impl Simhasher {
         Some(features)
     }
 
-    /// Hands every feature of the text to `sink`, in order, as often as it occurs.
-    pub fn for_each_feature(&mut self, text: &str, interrupt: &mut dyn FnMut(), mut sink: impl FnMut(&str)) {
+    /// Hands every occurrence of a feature in the text to `sink`, in order.
+    pub fn for_each_feature(
+        &mut self,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+        mut sink: impl FnMut(&str),
+    ) {
         self.each_feature(text, &Interrupt::new(interrupt), |feature| sink(feature.text));
     }
 
@@ -180,12 +192,13 @@ impl Simhasher {
         mut sink: impl FnMut(&str),
     ) {
         let mut seen = 0;
-        let counter = self.count_seeing::<u128>(text, &Interrupt::new(interrupt), |place, feature| {
-            if place == seen {
-                seen += 1;
-                sink(feature);
-            }
-        });
+        let counter =
+            self.count_seeing::<u128>(text, &Interrupt::new(interrupt), |place, feature| {
+                if place == seen {
+                    seen += 1;
+                    sink(feature);
+                }
+            });
         self.keep(counter);
     }
 
@@ -201,8 +214,13 @@ impl Simhasher {
         tokens
     }
 
-    /// Hands every token of the normalised text to `sink`, in order, but for the stop words.
-    pub fn for_each_token(&mut self, text: &str, interrupt: &mut dyn FnMut(), mut sink: impl FnMut(&str)) {
+    /// Hands every token of the normalised text to `sink`, in order, without the stop words.
+    pub fn for_each_token(
+        &mut self,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+        mut sink: impl FnMut(&str),
+    ) {
         let interrupt = Interrupt::new(interrupt);
         normalize_into(text, self.config.normalize, &interrupt, &mut self.normalized);
         self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut sink);
@@ -210,7 +228,7 @@ impl Simhasher {
 
     /// Counts the text's distinct features, or notes their levels.
     fn count<F: Fingerprint>(&mut self, text: &str, interrupt: &Interrupt) -> Box<Counter<F>> {
-        // Counted some at a time, so that the processor overlaps the look-ups.
+        // They are counted in batches, so that the processor overlaps the look-ups.
         const BATCH: usize = 64;
         if self.known.is_some() {
             return self.count_seeing(text, interrupt, |_, _| ());
@@ -237,7 +255,8 @@ impl Simhasher {
         counter
     }
 
-    /// Counts as [`Simhasher::count`] does; `see` gets every feature with its place among the distinct ones.
+    /// Counts as [`Simhasher::count`] does. `see` gets every feature, with its place among the
+    /// distinct ones.
     fn count_seeing<F: Fingerprint>(
         &mut self,
         text: &str,
@@ -251,15 +270,20 @@ impl Simhasher {
             known.clear();
         }
         normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
-        self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut |feature| {
-            counter.reserve(1, interrupt);
-            let hash = feature_hash(feature.text.as_bytes());
-            let place = counter.count(hash, by_level.then_some(feature.level));
-            if let Some(known) = &mut known {
-                known.see(place, hash, feature.text);
-            }
-            see(place, feature.text);
-        });
+        self.featurizer.for_each_feature(
+            &self.normalized,
+            &self.config,
+            interrupt,
+            &mut |feature| {
+                counter.reserve(1, interrupt);
+                let hash = feature_hash(feature.text.as_bytes());
+                let place = counter.count(hash, by_level.then_some(feature.level));
+                if let Some(known) = &mut known {
+                    known.see(place, hash, feature.text);
+                }
+                see(place, feature.text);
+            },
+        );
         counter
     }
 
@@ -273,7 +297,7 @@ impl Simhasher {
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
     }
 
-    /// An empty counter, the last one if it was of the same width.
+    /// An empty counter: the last one, if it was of the same width.
     fn take_counter<F: Fingerprint>(&mut self) -> Box<Counter<F>> {
         match self.counter.take().map(|counter| counter.downcast::<Counter<F>>()) {
             Some(Ok(mut counter)) => {
@@ -284,7 +308,7 @@ impl Simhasher {
         }
     }
 
-    /// Hands the hashes as they are summed, with their weights in units, to `sink`, some at a time.
+    /// Hands the hashes as they are summed, with their weights in units, to `sink` in batches.
     fn for_each_batch<F: Fingerprint>(
         &self,
         counter: &Counter<F>,
@@ -300,9 +324,10 @@ impl Simhasher {
             let weights = &mut weights[..batch.len()];
             let numbers = &counter.numbers()[batch.clone()];
             match &self.known {
-                None => {
-                    weights.iter_mut().zip(numbers).for_each(|(w, &number)| *w = self.weighting.units(number))
-                }
+                None => weights
+                    .iter_mut()
+                    .zip(numbers)
+                    .for_each(|(w, &number)| *w = self.weighting.units(number)),
                 Some(known) => {
                     for ((weight, &count), &term) in
                         weights.iter_mut().zip(numbers).zip(&known.terms[batch.clone()])
@@ -323,7 +348,7 @@ impl Simhasher {
         }
     }
 
-    /// What the feature of the given rank, out of `distinct`, has XORed into its hash.
+    /// What is XORed into the hash of the feature with this rank among `distinct` ones.
     fn position(&self, rank: usize, distinct: usize) -> u128 {
         const BUCKETS: u128 = 16;
         match self.config.position {
@@ -344,9 +369,9 @@ impl Simhasher {
     }
 }
 
-/// What [`Position::Spread`] XORs into the hashes of each eighth of a text: unrelated patterns (the fraction of pi, 128 bits
-/// each, from its first hexadecimal digit on) over every fourth bit. A quarter of the bits tells the order of a text, the other three
-/// do not heed it.
+/// What [`Position::Spread`] XORs into the hashes of each eighth of a text: unrelated patterns over
+/// every fourth bit. They are the fraction of pi from its first hexadecimal digit on, 128 bits
+/// each. So a quarter of the bits depends on the order of a text, and three quarters do not.
 const SPREAD: [u128; 8] = {
     const EVERY_FOURTH: u128 = 0x1111_1111_1111_1111_1111_1111_1111_1111;
     [
@@ -364,9 +389,9 @@ const SPREAD: [u128; 8] = {
 /// A model, and what it knows of the features of the present text.
 struct Known {
     model: Arc<Model>,
-    /// Of every distinct feature, in the order of the counter.
+    /// What it knows of every distinct feature, in the order of the counter.
     terms: Vec<Term>,
-    /// Of features, distinct or not.
+    /// The number of all features, whether distinct or not.
     occurrences: u64,
 }
 
@@ -384,15 +409,18 @@ impl Known {
     fn see<F: Fingerprint>(&mut self, place: usize, hash: F, feature: &str) {
         self.occurrences += 1;
         if place == self.terms.len() {
-            // A model knows terms by their 64-bit hash, which at 64 bits is at hand.
-            let known_by =
-                if F::BITS == 64 { hash.to_u128() as u64 } else { feature_hash(feature.as_bytes()) };
+            // A model knows terms by their 64-bit hash. For 64 bits that is the feature's own.
+            let known_by = if F::BITS == 64 {
+                hash.to_u128() as u64
+            } else {
+                feature_hash(feature.as_bytes())
+            };
             self.terms.push(self.model.term_or_unseen(known_by));
         }
     }
 }
 
-/// Why a weight cannot be summed; `index` counts from 0.
+/// Why a weight cannot be summed. `index` counts from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WeightError {
     /// NaN or infinite.
@@ -418,19 +446,19 @@ impl std::error::Error for WeightError {}
 
 /// The fingerprint of the caller's own features and weights.
 ///
-/// The sum is exact, so the order of the features does not matter and equal features add up. `None` when
-/// there is no feature, or none that weighs more than 0.
+/// The sum is exact, so the order of the features does not matter, and equal features add up.
+/// `None` when there is no feature, or none with a weight above 0.
 ///
 /// # Errors
 /// A weight that is NaN, infinite or negative.
 ///
 /// ```
 /// use simhash_core::simhash::from_features;
-/// let a = from_features::<u64>([(&b"cat"[..], 2.0), (&b"dog"[..], 0.5)]).unwrap();
-/// let b = from_features::<u64>([(&b"dog"[..], 0.5), (&b"cat"[..], 1.0), (&b"cat"[..], 1.0)]).unwrap();
+/// let a = from_features::<u64>([("cat", 2.0), ("dog", 0.5)]).unwrap();
+/// let b = from_features::<u64>([("dog", 0.5), ("cat", 1.0), ("cat", 1.0)]).unwrap();
 /// assert!(a.is_some() && a == b);
-/// assert_eq!(from_features::<u64>([(&b"cat"[..], 0.0)]), Ok(None));
-/// assert!(from_features::<u64>([(&b"cat"[..], -1.0)]).is_err());
+/// assert_eq!(from_features::<u64>([("cat", 0.0)]), Ok(None));
+/// assert!(from_features::<u64>([("cat", -1.0)]).is_err());
 /// ```
 pub fn from_features<F: Fingerprint>(
     features: impl IntoIterator<Item = (impl AsRef<[u8]>, f32)>,
@@ -448,7 +476,8 @@ pub fn from_features<F: Fingerprint>(
     Ok(sums.sign())
 }
 
-/// As [`from_features`], of features by their hashes; weights must be finite and not negative.
+/// As [`from_features`], for features given by their hashes. Weights must be finite and not
+/// negative.
 pub(crate) fn from_hashes<F: Fingerprint>(features: impl Iterator<Item = (F, f32)>) -> Option<F> {
     let mut sums = ExactSums::default();
     features.for_each(|(hash, weight)| sums.add(hash, weight));

@@ -1,7 +1,7 @@
 //! A map of few keys, in a sorted vector.
 //!
-//! Not a `BTreeMap`: that one ends the process when something unwinds while its root grows, and refused
-//! memory does (`simhash-oom`).
+//! It is used in place of a `BTreeMap`, which ends the process when something unwinds while its
+//! root grows. Refused memory unwinds (`simhash-oom`).
 
 /// Invariant: keys ascend strictly.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl<K: Ord + Copy, V> SortedMap<K, V> {
         self.0.is_empty()
     }
 
-    /// The value of a key, made if it has none. Costs a move of all greater keys then.
+    /// The value of a key. If it has none, one is made, and all greater keys are moved.
     pub(crate) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let at = match self.0.binary_search_by_key(&key, |&(key, _)| key) {
             Ok(at) => at,
@@ -45,7 +45,7 @@ impl<K: Ord + Copy, V> SortedMap<K, V> {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_types)]
+#[allow(clippy::disallowed_types, reason = "compared with the map that it replaces")]
 mod tests {
     use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Stop words: the Stopwords ISO lists, normalised like the texts they are looked for in.
+//! Stop words: the lists of Stopwords ISO, normalised like the texts in which they are looked up.
 
 use crate::config::{NormalizeStep, NormalizeSteps, StopWords};
 use crate::counter::Counter;
@@ -6,7 +6,7 @@ use crate::hash::feature_hash;
 use crate::normalize::normalize;
 use crate::unicode::{Properties, properties};
 
-/// Whether a token is a number: tokens end where letters and digits meet.
+/// Whether a token is a number. The first character says it: a token has no digits beside letters.
 pub(crate) fn is_number(token: &str) -> bool {
     token.chars().next().is_some_and(|c| properties(c).any(Properties::NUMERIC))
 }
@@ -29,7 +29,7 @@ impl WordSet {
         for language in languages {
             for word in stop_words::lookup(language).unwrap_or_default() {
                 let word = normalize(word, steps, &mut || ());
-                // The Chinese list has the digits; but of 5G and 4G the number is what tells them apart.
+                // The Chinese list has the digits. But the number is what tells 5G from 4G.
                 if !word.is_empty() && !is_number(&word) {
                     set.count(feature_hash(word.as_bytes()), Some(1));
                 }

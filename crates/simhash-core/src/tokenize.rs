@@ -1,25 +1,27 @@
 //! Tokens: the words or characters of a normalised text, in order.
 //!
-//! Where a letter and a digit meet, a token ends: `iPhone15` and `iPhone 15` are the same two. A colon ends one too:
-//! `iOS：Android` is two, which UAX #29 takes for one.
+//! A token ends where a letter and a digit meet: `iPhone15` and `iPhone 15` are the same two
+//! tokens. It also ends at a colon: `iOS：Android` is two tokens, though UAX #29 takes it for one
+//! word.
 //!
-//! A token never holds a space, so shingles of tokens joined by one are unambiguous. Text that offers no
-//! boundary for very long is cut all the same ([`MAX_HAN_RUN`], [`MAX_WORD_RUN`]): work between two checks for
-//! interruption stays bounded, and so does memory.
+//! A token never holds a space, so shingles of tokens that are joined by spaces are unambiguous.
+//! Text that has no boundary for very long is cut all the same ([`MAX_HAN_RUN`], [`MAX_WORD_RUN`]).
+//! So the work between two checks for interruption stays bounded, and so does memory.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::config::Tokenizer;
-use crate::han::{self, is_han};
+use crate::dictionary::dictionary;
+use crate::han::is_han;
 use crate::interrupt::Interrupt;
 use crate::unicode::{MAIN_HAN, Properties, ascii, properties};
 
-/// Han characters (for the tokenizer `jieba`: characters of any kind without white space) that are cut into
-/// words in one piece; a longer run is cut after every so many.
+/// How many Han characters are cut into words in one piece. A longer run is cut after every such
+/// number of characters. For the tokenizer `jieba`, this goes for any characters but white space.
 pub const MAX_HAN_RUN: usize = 4096;
 
-/// Bytes of other text without white space that are cut into words in one piece; a longer run is cut at the
-/// last character boundary before every so many.
+/// How many bytes of other text without white space are cut into words in one piece. A longer run
+/// is cut at the last character boundary before every such number of bytes.
 pub const MAX_WORD_RUN: usize = 4 << 20;
 
 /// Hands every token of `text` to `sink`.
@@ -38,8 +40,13 @@ pub(crate) fn for_each_token(
     }
 }
 
-/// Words by UAX #29; with `HAN`, runs of Han characters through jieba.
-fn words<const HAN: bool>(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
+/// Words by UAX #29. With `HAN`, runs of Han characters go through jieba.
+fn words<const HAN: bool>(
+    text: &str,
+    hmm: bool,
+    interrupt: &Interrupt,
+    sink: &mut impl FnMut(&str),
+) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -98,7 +105,8 @@ impl RunKind {
     }
 }
 
-/// The characters of one kind that `text`, which must not be empty, starts with, cut to the longest allowed run.
+/// The characters of one kind that `text`, which must not be empty, starts with, cut to the longest
+/// allowed run.
 fn next_run<const HAN: bool>(text: &str) -> (&str, RunKind) {
     let window = &text[..char_boundary(text, MAX_WORD_RUN)];
     let kind = window.chars().next().map_or(RunKind::White, RunKind::of::<HAN>);
@@ -117,8 +125,9 @@ fn han_run(text: &str) -> &str {
     &text[..main + others.map(char::len_utf8).sum::<usize>()]
 }
 
-/// The run of `length` bytes that `text` starts with and, while they are few, the runs that follow it with one
-/// space between: jieba never joins words over a space, and one call for all of them is quicker.
+/// The run of `length` bytes that `text` starts with, together with the runs that follow it after
+/// one space each, as long as all are short. Jieba never joins words over a space, and one call for
+/// several runs is quicker.
 fn han_runs(text: &str, length: usize) -> &str {
     const MANY: usize = 1 << 10;
     let mut length = length;
@@ -170,7 +179,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
             is_colon(c) || before.zip(side).is_some_and(|(before, side)| before != side)
         };
         let (part, others) = rest.split_at(rest.find(&mut ends_before).unwrap_or(rest.len()));
-        // A colon's marks go with it.
+        // The marks of a colon are dropped with it.
         rest = match others.strip_prefix(is_colon) {
             Some(after) => after.trim_start_matches(|c| properties(c).any(Properties::EXTENDS)),
             None => others,
@@ -179,12 +188,13 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A colon, and what NFKC makes one. UAX #29 lets it stand within a word (Word_Break MidLetter).
+/// Whether `c` is a colon, or a character that NFKC turns into one. UAX #29 lets them stand within
+/// a word (Word_Break MidLetter).
 pub(crate) fn is_colon(c: char) -> bool {
     matches!(c, ':' | '\u{FE13}' | '\u{FE55}' | '\u{FF1A}')
 }
 
-/// Whether `run` is one word at first glance: letters only, which UAX #29 never parts.
+/// Whether `run` is obviously one word: it has only letters, which UAX #29 never parts.
 fn is_plain_word(run: &str) -> bool {
     let mut all = Properties::NONE;
     run.chars().all(|c| {
@@ -194,7 +204,7 @@ fn is_plain_word(run: &str) -> bool {
     }) && all.any(Properties::WORD)
 }
 
-/// Whether a stretch between two boundaries is a word at all.
+/// Whether what stands between two boundaries is a word at all.
 fn is_token(word: &str) -> bool {
     word.chars().any(|c| properties(c).any(Properties::TOKEN))
 }
@@ -202,9 +212,9 @@ fn is_token(word: &str) -> bool {
 /// Cutting a byte by jieba takes about as long as this many bytes of other work.
 const JIEBA_COST: usize = 8;
 
-/// Words of runs of Han characters with spaces between, by jieba.
+/// Words of runs of Han characters with spaces between them, by jieba.
 fn cut_han(run: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
-    for token in han::dictionary().cut(run, hmm) {
+    for token in dictionary().cut(run, hmm) {
         if token.word != " " {
             sink(token.word);
         }
@@ -217,7 +227,8 @@ fn jieba_words(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnM
     let mut rest = text;
     while !rest.is_empty() {
         let (run, kind) = next_run::<false>(rest);
-        let (piece, _) = run.split_at(run.char_indices().nth(MAX_HAN_RUN).map_or(run.len(), |(at, _)| at));
+        let (piece, _) =
+            run.split_at(run.char_indices().nth(MAX_HAN_RUN).map_or(run.len(), |(at, _)| at));
         rest = &rest[piece.len()..];
         if kind == RunKind::Other {
             for part in parts(piece) {
@@ -232,7 +243,7 @@ fn jieba_words(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnM
     }
 }
 
-/// Extended grapheme clusters; white space is none.
+/// Extended grapheme clusters, without white space.
 fn characters(text: &str, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     let mut rest = text;
     while !rest.is_empty() {

@@ -1,47 +1,50 @@
-//! What the pipeline asks about single characters, answered from tables filled 256 characters at a time.
+//! The properties of single characters, in tables that are filled 256 characters at a time.
 //!
-//! The tables are computed from the Unicode crates when a block of characters is first met, so a text pays
-//! only for the scripts it is written in. The standard library's own Unicode tables are never asked: they
-//! change with the compiler, and fingerprints must not.
+//! A row of a table is computed from the Unicode crates when one of its characters is first met, so
+//! a text pays only for the scripts in which it is written. The standard library's own Unicode
+//! tables are not used: they change with the compiler, and fingerprints must not change.
 
 use std::sync::OnceLock;
 
 use unicode_normalization::{IsNormalized, char::canonical_combining_class, is_nfkc_quick};
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
+use unicode_properties::{
+    GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory,
+};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::han::is_han;
 use crate::lazy::Lazy;
 
-const BLOCK: usize = 256;
-const BLOCKS: usize = 0x11_0000 / BLOCK;
+/// The characters of a row.
+const ROW: usize = 256;
+const ROWS: usize = 0x11_0000 / ROW;
 
-/// A value for every character, computed a block at a time when first asked for.
+/// A value for every character, computed a row at a time when it is first asked for.
 pub(crate) struct CharTable<T> {
-    blocks: [OnceLock<Box<[T; BLOCK]>>; BLOCKS],
+    rows: [OnceLock<Box<[T; ROW]>>; ROWS],
 }
 
 impl<T: Copy + Default> CharTable<T> {
     pub(crate) const fn new() -> Self {
-        CharTable { blocks: [const { OnceLock::new() }; BLOCKS] }
+        CharTable { rows: [const { OnceLock::new() }; ROWS] }
     }
 
-    /// The value of `c`; `compute` must be the same function in every call.
+    /// The value of `c`. `compute` must be the same function in every call.
     #[inline]
     pub(crate) fn get(&self, c: char, compute: impl Fn(char) -> T) -> T {
-        let (block, offset) = (c as usize / BLOCK, c as usize % BLOCK);
-        match self.blocks[block].get() {
+        let (row, offset) = (c as usize / ROW, c as usize % ROW);
+        match self.rows[row].get() {
             Some(values) => values[offset],
-            None => self.fill(block, compute)[offset],
+            None => self.fill(row, compute)[offset],
         }
     }
 
     #[cold]
-    fn fill(&self, block: usize, compute: impl Fn(char) -> T) -> &[T; BLOCK] {
-        self.blocks[block].get_or_init(|| {
-            let mut values = Box::new([T::default(); BLOCK]);
+    fn fill(&self, row: usize, compute: impl Fn(char) -> T) -> &[T; ROW] {
+        self.rows[row].get_or_init(|| {
+            let mut values = Box::new([T::default(); ROW]);
             for (offset, value) in values.iter_mut().enumerate() {
-                if let Some(c) = char::from_u32((block * BLOCK + offset) as u32) {
+                if let Some(c) = char::from_u32((row * ROW + offset) as u32) {
                     *value = compute(c);
                 }
             }
@@ -65,9 +68,10 @@ impl Properties {
     pub(crate) const EMOJI: Properties = Properties(1 << 3);
     /// Combining marks (general category M).
     pub(crate) const MARK: Properties = Properties(1 << 4);
-    /// Default-ignorable characters: joiners, direction marks, variation selectors, soft hyphen, ...
+    /// Default-ignorable characters: joiners, direction marks, variation selectors, the soft hyphen
+    /// and others.
     pub(crate) const IGNORABLE: Properties = Properties(1 << 5);
-    /// See [`is_han`]; of the others such a character only has `WORD`.
+    /// See [`is_han`]. Such a character has no other property but `WORD`.
     pub(crate) const HAN: Properties = Properties(1 << 6);
     /// Normalisation may join it to the character before it.
     pub(crate) const COMPOSES: Properties = Properties(1 << 7);
@@ -87,14 +91,14 @@ impl Properties {
     pub(crate) const EXTENDER: Properties = Properties(1 << 14);
     /// One of it between two Hebrew letters holds them together (Double_Quote).
     pub(crate) const MID_HEBREW: Properties = Properties(1 << 15);
-    /// Word_Break Extend, Format or ZWJ: treated like the character before it.
+    /// Word_Break Extend, Format or ZWJ: it is treated like the character before it.
     pub(crate) const EXTENDS: Properties = Properties(1 << 16);
 
     /// No property.
     pub(crate) const NONE: Properties = Properties(0);
     /// What makes a run of characters a token.
     pub(crate) const TOKEN: Properties = Self::WORD.or(Self::EMOJI);
-    /// Joined by an extender.
+    /// What an extender joins.
     pub(crate) const EXTENDABLE: Properties = Self::LETTER.or(Self::NUMERIC).or(Self::KATAKANA);
 
     pub(crate) const fn or(self, other: Properties) -> Properties {
@@ -134,22 +138,29 @@ fn compute_properties(c: char) -> Properties {
     let emoji = !c.is_ascii() && c.is_emoji_char();
     put(
         Properties::WHITE,
-        group == GeneralCategoryGroup::Separator || c.general_category() == GeneralCategory::Control,
+        group == GeneralCategoryGroup::Separator
+            || c.general_category() == GeneralCategory::Control,
     );
     put(
         Properties::PUNCTUATION,
         matches!(group, GeneralCategoryGroup::Punctuation | GeneralCategoryGroup::Symbol) && !emoji,
     );
-    put(Properties::WORD, matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number));
+    put(
+        Properties::WORD,
+        matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number),
+    );
     put(Properties::EMOJI, emoji);
     put(Properties::MARK, group == GeneralCategoryGroup::Mark);
     put(Properties::IGNORABLE, is_default_ignorable(c));
     put(Properties::COMPOSES, composes(c, group));
-    // The word break property is not exported by the segmentation crate; how it cuts a probe shows it.
+    // The segmentation crate does not export the word break property. How it cuts a probe shows it.
     put(Properties::LETTER, is_one_word(&[c, ':', 'a']));
     put(Properties::HEBREW, is_one_word(&[c, '"', 'א']));
     put(Properties::NUMERIC, is_one_word(&[c, ',', '1']));
-    put(Properties::KATAKANA, is_one_word(&[c, 'ア']) && is_one_word(&['ア', c]) && !is_one_word(&['a', c]));
+    put(
+        Properties::KATAKANA,
+        is_one_word(&[c, 'ア']) && is_one_word(&['ア', c]) && !is_one_word(&['a', c]),
+    );
     if !is_one_word(&['a', c]) {
         put(Properties::MID_LETTER, is_one_word(&['a', c, 'a']));
         put(Properties::MID_NUMBER, is_one_word(&['1', c, '1']));
@@ -185,7 +196,7 @@ fn is_default_ignorable(c: char) -> bool {
         | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// A set of characters that are three bytes long in UTF-8, asked by those bytes.
+/// A set of characters that are three bytes long in UTF-8, looked up by those bytes.
 pub(crate) struct ThreeByteSet([u64; 1 << 10]);
 
 /// The main block of Han characters, U+4E00 to U+9FFF.
@@ -207,11 +218,11 @@ impl ThreeByteSet {
         Self::new(('\u{4E00}'..='\u{9FFF}').filter(|&c| holds(c)))
     }
 
-    /// The number of bytes of characters of the set that `bytes`, which are UTF-8, start with; `longest`
-    /// characters at most.
+    /// `bytes`, which must be UTF-8, start with characters of the set: the number of their bytes,
+    /// but of `longest` characters at most.
     #[inline]
     pub(crate) fn run_length(&self, bytes: &[u8], longest: usize) -> usize {
-        // As long as every character is in the set, counting to three finds the next one.
+        // As long as every character is in the set, the next one starts three bytes further.
         let holds = |bytes: &[u8]| {
             let (first, second, third) = (bytes[0], bytes[1], bytes[2]);
             let word = usize::from(first & 0xF) << 6 | usize::from(second & 0x3F);
@@ -226,7 +237,7 @@ pub(crate) mod ascii {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
 
-    /// The high bit of every byte that lies in `from..=to`; every byte must be below 128.
+    /// The high bit of every byte that lies in `from..=to`. Every byte must be below 128.
     #[inline]
     fn in_range(bytes: u64, from: u8, to: u8) -> u64 {
         let not_below = bytes + ONES * u64::from(128 - from);
@@ -234,7 +245,8 @@ pub(crate) mod ascii {
         not_below & !above & HIGH
     }
 
-    /// The length of what `bytes` starts with of a kind; `kinds` has the high bit of every byte of it set.
+    /// The number of bytes of a kind that `bytes` starts with. `kinds` sets the high bit of every
+    /// byte of that kind.
     #[inline]
     fn run_length(bytes: &[u8], kinds: impl Fn(u64) -> u64, kind: impl Fn(u8) -> bool) -> usize {
         let mut length = 0;
@@ -266,7 +278,8 @@ pub(crate) mod ascii {
         run_length(bytes, |low| letters(low) | digits(low), |byte| byte.is_ascii_alphanumeric())
     }
 
-    /// The number of ASCII letters, or of digits, that `bytes` starts with, and whether it goes on with the other kind.
+    /// The number of ASCII letters, or of digits, that `bytes` starts with, and whether the other
+    /// kind comes next.
     #[inline]
     pub(crate) fn word_length(bytes: &[u8]) -> (usize, bool) {
         if bytes.first().is_some_and(u8::is_ascii_digit) {
@@ -298,7 +311,8 @@ pub(crate) mod ascii {
                     } else {
                         bytes.iter().take_while(|&&b| kind(b) == first).count()
                     };
-                    let parted = same > 0 && bytes[same..].first().is_some_and(u8::is_ascii_alphanumeric);
+                    let parted =
+                        same > 0 && bytes[same..].first().is_some_and(u8::is_ascii_alphanumeric);
                     assert_eq!(word_length(&bytes), (same, parted), "{byte} after {length}");
                 }
             }

@@ -1,7 +1,7 @@
 //! What a distinct feature weighs, in whole units of 1 / [`WEIGHT_UNIT`].
 //!
-//! Whole numbers make the sum independent of order and machine; every weight is also exactly an `f32`, so
-//! whoever adds the published weights gets the same signs.
+//! Sums of whole numbers depend neither on the order nor on the machine. Every weight is also
+//! exactly an `f32`, so whoever adds the published weights gets the same signs.
 
 use crate::config::{Cap, MAX_CAP, WEIGHT_UNIT, Weight};
 use crate::lazy::Lazy;
@@ -10,7 +10,7 @@ use crate::models::{Model, Term};
 /// The weights of a model are in units of 1 / `MODEL_UNIT`: a term frequency times an IDF is small.
 pub(crate) const MODEL_UNIT: u32 = 1 << 18;
 
-/// The greatest weight of a model, 64: the last that is exactly an `f32` in these units.
+/// The greatest weight of a model: 64, up to which all weights in these units are exactly `f32`.
 const MOST_MODEL_UNITS: u32 = 1 << 24;
 
 /// How weights are computed from what was counted.
@@ -21,21 +21,23 @@ pub(crate) struct Weighting {
 }
 
 impl Weighting {
-    /// A cap that is a percentile is the model's; without one there is no cap.
+    /// The model gives a cap that is a percentile. Without a model there is no such cap.
     pub(crate) fn new(scheme: Weight, cap: Option<Cap>, model: Option<&Model>) -> Self {
         let cap = match cap {
             Some(Cap::Absolute(units)) => {
                 let scale = if reads_model(scheme) { MODEL_UNIT / WEIGHT_UNIT } else { 1 };
                 Some(units.saturating_mul(scale))
             }
-            Some(Cap::Percentile(percent)) => model.and_then(|model| model.percentile(scheme, percent)),
+            Some(Cap::Percentile(percent)) => {
+                model.and_then(|model| model.percentile(scheme, percent))
+            }
             None => None,
         };
         Weighting { scheme, cap: cap.unwrap_or(u32::MAX) }
     }
 
-    /// The weight of a feature that occurs `count` times among `all` occurrences of features, by what a model knows of
-    /// it, in units of 1 / [`MODEL_UNIT`].
+    /// The weight of a feature by what a model knows of it, in units of 1 / [`MODEL_UNIT`]. It
+    /// occurs `count` times among `all` occurrences of features.
     #[inline]
     pub(crate) fn by_model(self, count: u32, all: u64, term: Term) -> u32 {
         model_units(self.scheme, f64::from(count) / all as f64, term).min(self.cap)
@@ -47,7 +49,8 @@ impl Weighting {
         (f64::from(units) / f64::from(unit)) as f32
     }
 
-    /// The weight of a feature, in units: `number` is its term frequency, or its level for the scheme `level`.
+    /// The weight of a feature, in units. `number` is its term frequency, or for the scheme `level`
+    /// its level.
     #[inline]
     pub(crate) fn units(self, number: u32) -> u32 {
         let units = match self.scheme {
@@ -65,9 +68,11 @@ pub(crate) fn reads_model(scheme: Weight) -> bool {
     matches!(scheme, Weight::Idf | Weight::Tfidf | Weight::Entropy)
 }
 
-/// The weight of a term of the given frequency in its document, in units of 1 / [`MODEL_UNIT`]; less than 0 counts as 0.
+/// The weight of a term with the given frequency in its document, in units of 1 / [`MODEL_UNIT`].
+/// A weight below 0 counts as 0.
 ///
-/// `entropy` is E-Simhash's (Zhang, Sheng, Zhang and Yang 2020): the quadratic mean of tf-idf and neighbour entropy.
+/// `entropy` is E-Simhash's (Zhang, Sheng, Zhang and Yang 2020): the quadratic mean of tf-idf and
+/// neighbour entropy.
 pub(crate) fn model_units(scheme: Weight, frequency: f64, term: Term) -> u32 {
     let tfidf = frequency * term.idf;
     let weight = match scheme {
@@ -75,7 +80,7 @@ pub(crate) fn model_units(scheme: Weight, frequency: f64, term: Term) -> u32 {
         Weight::Tfidf => tfidf,
         _ => libm::sqrt((tfidf * tfidf + term.entropy * term.entropy) / 2.0),
     };
-    // The cast takes what is negative to 0.
+    // The cast turns a negative weight into 0.
     (libm::round(weight * f64::from(MODEL_UNIT)) as u32).min(MOST_MODEL_UNITS)
 }
 
@@ -88,14 +93,15 @@ pub(crate) fn log_weight(tf: u32) -> f32 {
 #[inline]
 fn log_units(tf: u32) -> u32 {
     const TABLE: usize = 256;
-    static UNITS: Lazy<[u32; TABLE]> = Lazy::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
+    static UNITS: Lazy<[u32; TABLE]> =
+        Lazy::new(|| std::array::from_fn(|tf| compute_log_units(tf as u32)));
     match UNITS.get(tf as usize) {
         Some(&units) => units,
         None => compute_log_units(tf),
     }
 }
 
-/// With the logarithm of the `libm` crate, which is the same on every machine.
+/// Uses the logarithm of the `libm` crate, which is the same on every machine.
 fn compute_log_units(tf: u32) -> u32 {
     libm::round(f64::from(WEIGHT_UNIT) * (1.0 + libm::log(f64::from(tf.max(1))))) as u32
 }
@@ -126,14 +132,16 @@ mod tests {
             for tf in (1..3000).chain([MAX_CAP - 1, MAX_CAP, u32::MAX]) {
                 let units = Weighting::new(scheme, None, None).units(tf);
                 assert_eq!(
-                    f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT),
+                    f64::from(Weighting::new(Weight::Tf, None, None).number(units))
+                        * f64::from(WEIGHT_UNIT),
                     f64::from(units)
                 );
             }
         }
         for units in [1, 1023, (1 << 24) - 1] {
             assert_eq!(
-                f64::from(Weighting::new(Weight::Tf, None, None).number(units)) * f64::from(WEIGHT_UNIT),
+                f64::from(Weighting::new(Weight::Tf, None, None).number(units))
+                    * f64::from(WEIGHT_UNIT),
                 f64::from(units)
             );
         }

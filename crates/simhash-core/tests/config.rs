@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use simhash_core::config::{
-    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Position, Shingles, StopWords, Tokenizer,
-    WEIGHT_UNIT, Weight,
+    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Position, Shingles, StopWords,
+    Tokenizer, WEIGHT_UNIT, Weight,
 };
 
 fn canonical(json: &str) -> String {
@@ -16,7 +16,10 @@ fn canonical_forms() {
         ("{}", "{}"),
         (" { } ", "{}"),
         (
-            r#"{"tokenizer":"auto","shingle":1,"weight":"uniform","stopwords":"none","hmm":true,"position":"none"}"#,
+            concat!(
+                r#"{"tokenizer":"auto","shingle":1,"weight":"uniform","#,
+                r#""stopwords":"none","hmm":true,"position":"none"}"#
+            ),
             "{}",
         ),
         (r#"{"normalize":["space","punctuation","simplified","lower","nfkc"]}"#, "{}"),
@@ -32,7 +35,10 @@ fn canonical_forms() {
         (r#"{"shingle":[1]}"#, "{}"),
         (
             r#"{"cap":"90%","model":"新闻 \"a\"","weight":"entropy","position":"paper","hmm":false}"#,
-            r#"{"weight": "entropy", "hmm": false, "model": "新闻 \"a\"", "position": "paper", "cap": "90%"}"#,
+            concat!(
+                r#"{"weight": "entropy", "hmm": false, "model": "新闻 \"a\"", "#,
+                r#""position": "paper", "cap": "90%"}"#
+            ),
         ),
     ] {
         assert_eq!(canonical(json), expected);
@@ -43,8 +49,16 @@ fn canonical_forms() {
 fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
     for (json, message, hint) in [
         (r#"{"shingel": 2}"#, r#"unknown key "shingel""#, "tokenizer, shingle, weight, normalize"),
-        (r#"{"tokenizer": "words"}"#, r#"invalid value "words" for "tokenizer""#, "auto, word, jieba, char"),
-        (r#"{"tokenizer": null}"#, r#"invalid value null for "tokenizer""#, "auto, word, jieba, char"),
+        (
+            r#"{"tokenizer": "words"}"#,
+            r#"invalid value "words" for "tokenizer""#,
+            "auto, word, jieba, char",
+        ),
+        (
+            r#"{"tokenizer": null}"#,
+            r#"invalid value null for "tokenizer""#,
+            "auto, word, jieba, char",
+        ),
         (r#"{"shingle": 0}"#, r#"invalid value 0 for "shingle""#, "from 1 to 1000"),
         (r#"{"shingle": 2.5}"#, r#"invalid value 2.5 for "shingle""#, "whole number"),
         (r#"{"shingle": "2"}"#, r#"invalid value "2" for "shingle""#, "whole number"),
@@ -94,7 +108,8 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
 fn config() -> impl Strategy<Value = Config> {
     (
         prop::sample::select(Tokenizer::ALL),
-        prop::collection::vec(1..=MAX_SHINGLE, 1..=MAX_SIZES).prop_map(|sizes| Shingles::new(sizes).unwrap()),
+        prop::collection::vec(1..=MAX_SHINGLE, 1..=MAX_SIZES)
+            .prop_map(|sizes| Shingles::new(sizes).unwrap()),
         prop::sample::select(Weight::ALL),
         prop::sample::subsequence(NormalizeStep::ALL, 0..=6),
         prop::sample::select(StopWords::ALL),
@@ -106,12 +121,24 @@ fn config() -> impl Strategy<Value = Config> {
         ]),
         "[^\0]{1,20}",
     )
-        .prop_map(|(tokenizer, shingle, weight, normalize, stopwords, hmm, position, cap, name)| {
-            let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
-            let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
-            let normalize = normalize.into_iter().collect();
-            Config { tokenizer, shingle, weight, normalize, stopwords, hmm, model, position, cap }
-        })
+        .prop_map(
+            |(tokenizer, shingle, weight, normalize, stopwords, hmm, position, cap, name)| {
+                let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
+                let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
+                let normalize = normalize.into_iter().collect();
+                Config {
+                    tokenizer,
+                    shingle,
+                    weight,
+                    normalize,
+                    stopwords,
+                    hmm,
+                    model,
+                    position,
+                    cap,
+                }
+            },
+        )
 }
 
 proptest! {

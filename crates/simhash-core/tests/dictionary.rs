@@ -1,6 +1,7 @@
-//! The dictionary is loaded by Han characters and by nothing else. One test, because loading is for good.
+//! Han characters load the dictionary, and nothing else does. One test, because it is loaded once
+//! in a process.
 
-use simhash_core::{Simhasher, han};
+use simhash_core::{Simhasher, dictionary};
 
 #[test]
 fn only_han_text_loads_the_dictionary() {
@@ -10,7 +11,8 @@ fn only_han_text_loads_the_dictionary() {
     };
     let texts = ["Привет 😀 hello", "ソース カタカナ", "한국어", "", "…，。"];
     for text in texts {
-        for config in ["{}", r#"{"stopwords": "auto"}"#, r#"{"weight": "level"}"#, r#"{"tokenizer": "word"}"#]
+        for config in
+            ["{}", r#"{"stopwords": "auto"}"#, r#"{"weight": "level"}"#, r#"{"tokenizer": "word"}"#]
         {
             fingerprint(config, text);
         }
@@ -18,7 +20,7 @@ fn only_han_text_loads_the_dictionary() {
     for config in [r#"{"tokenizer": "word"}"#, r#"{"tokenizer": "char"}"#] {
         assert!(fingerprint(config, "萬國碼").is_some());
     }
-    assert!(!han::is_loaded());
+    assert!(!dictionary::is_loaded());
     assert!(fingerprint("{}", "hello 世界").is_some());
-    assert!(han::is_loaded());
+    assert!(dictionary::is_loaded());
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks golden.jsonl without the crate: hashes by PyPI's xxhash, everything else written anew.
+"""Checks golden.jsonl without the crate: hashes by PyPI's xxhash, the rest by code of its own.
 
-From the tokens on, every vector is computed: shingles, distinct features, weights (level weights are taken
-from the vector), positions, sums and signs. For texts of ASCII, and of letters of some scripts and spaces,
-normalisation and tokens are computed too. Prints 'N passed, N failed'; exits 1 when one failed.
+From the tokens on, every vector is computed: shingles, distinct features, weights (level weights
+are taken from the vector), positions, sums and signs. For texts of ASCII, and of letters of some
+scripts and spaces, normalisation and tokens are computed too. Prints 'N passed, N failed'. Exits 1
+when one failed.
 """
 import json
 import math
@@ -23,12 +24,17 @@ DEFAULT_STEPS = ["nfkc", "lower", "simplified", "punctuation", "space"]
 
 def normalize_ascii(text):
     text = text.lower()
-    text = re.sub(r"(?<=[a-z])[.'](?=[a-z])|(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))|(?<=[a-z0-9])_+(?=[a-z0-9])", "", text)
+    text = re.sub(
+        r"(?<=[a-z])[.'](?=[a-z])|(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))|(?<=[a-z0-9])_+(?=[a-z0-9])",
+        "",
+        text,
+    )
     return " ".join(re.findall(r"[a-z0-9]+(?:(?<=[0-9])[.](?=[0-9])[a-z0-9]+)*", text))
 
 
 def normalize_letters(text):
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def tokens_of(normalized):
@@ -39,11 +45,21 @@ def tokens_of(normalized):
 def is_letters(text):
     """Whether the text is of spaces and letters of scripts that put spaces between words."""
     scripts = ("LATIN", "GREEK", "CYRILLIC", "HEBREW", "ARABIC", "HANGUL")
-    return all(c == " " or unicodedata.category(c)[0] == "L" and unicodedata.name(c).startswith(scripts) for c in text)
+    return all(
+        c == " " or unicodedata.category(c)[0] == "L" and unicodedata.name(c).startswith(scripts)
+        for c in text
+    )
+
+
+def normalized_of(text):
+    """The normalised text, if it is computed for such texts."""
+    if text.isascii():
+        return normalize_ascii(text)
+    return normalize_letters(text) if is_letters(text) else None
 
 
 def features_of(tokens, shingle):
-    """Distinct features in order of their last tokens, shorter ones first, with their term frequencies."""
+    """Distinct features and their counts, in order of their last tokens, shorter ones first."""
     sizes = sorted(set(shingle)) if isinstance(shingle, list) else [shingle]
     if tokens and len(tokens) < sizes[0]:
         sizes = [len(tokens)]
@@ -85,7 +101,10 @@ def murmur3_finalizer(x):
 
 
 def minhash(features, width):
-    """One bit of each component: of the least value b + (a i + q i^2) 2^(32 - log2 width) of any feature, mixed."""
+    """One bit of each component.
+
+    It is a bit of the least value b + (a i + q i^2) 2^(32 - log2 width) of any feature, mixed.
+    """
     if not features:
         return None
     scale = 2**32 // width
@@ -103,8 +122,9 @@ def minhash(features, width):
 def problems_of(vector):
     text, config = vector["text"], vector["config"]
     tokenizer = config.get("tokenizer", "auto")
-    if config.get("normalize", DEFAULT_STEPS) == DEFAULT_STEPS and config.get("stopwords", "none") == "none":
-        normalized = normalize_ascii(text) if text.isascii() else normalize_letters(text) if is_letters(text) else None
+    has_default_steps = config.get("normalize", DEFAULT_STEPS) == DEFAULT_STEPS
+    if has_default_steps and config.get("stopwords", "none") == "none":
+        normalized = normalized_of(text)
         if normalized is not None and tokenizer in ("auto", "word"):
             if vector["normalized"] != normalized:
                 yield f"normalized should be {normalized!r}"
@@ -131,13 +151,18 @@ def problems_of(vector):
 
 def worked_example():
     """The published example of six bits: 100101 weighs 4, 101011 weighs 5."""
-    components = [sum(w if h >> bit & 1 else -w for h, w in ((0b100101, 4), (0b101011, 5))) for bit in range(5, -1, -1)]
+    hashes = ((0b100101, 4), (0b101011, 5))
+    components = [
+        sum(weight if value >> bit & 1 else -weight for value, weight in hashes)
+        for bit in range(5, -1, -1)
+    ]
     return components == [9, -9, 1, -1, 1, 9]
 
 
 def main():
     passed, failed = int(worked_example()), int(not worked_example())
-    for line in pathlib.Path(__file__).with_name("golden.jsonl").read_text(encoding="utf-8").splitlines():
+    vectors = pathlib.Path(__file__).with_name("golden.jsonl")
+    for line in vectors.read_text(encoding="utf-8").splitlines():
         vector = json.loads(line)
         problems = list(problems_of(vector))
         passed, failed = passed + (not problems), failed + bool(problems)

@@ -1,7 +1,8 @@
 //! Golden vectors: stored fingerprints must never change, so these must not either.
 //!
-//! `golden.jsonl` holds a vector a line; `golden.py` checks the same file without this crate. To add one,
-//! write its text and config and take the rest from this test's message once `golden.py` agrees.
+//! `golden.jsonl` holds a vector on each line. `golden.py` checks the same file without this crate.
+//! To add a vector, write its text and config, and take the rest from this test's message once
+//! `golden.py` agrees.
 
 use serde_json::{Value, json};
 use simhash_core::fingerprint::to_hex;
@@ -10,16 +11,19 @@ use simhash_core::{Config, Simhasher};
 
 fn vector(text: &str, config: &str) -> Value {
     let mut simhasher = Simhasher::new(config.parse::<Config>().unwrap()).unwrap();
+    let nothing = &mut || ();
+    let features = simhasher.features::<u64>(text, usize::MAX, nothing).unwrap();
+    let [mut narrow, mut wide] = [64, 128].map(MinHasher::new);
     json!({
         "text": text,
         "config": serde_json::from_str::<Value>(config).unwrap(),
-        "normalized": simhasher.normalize(text, &mut || ()),
-        "tokens": simhasher.tokens(text, &mut || ()),
-        "weights": simhasher.features::<u64>(text, usize::MAX, &mut || ()).unwrap().iter().map(|feature| feature.weight).collect::<Vec<_>>(),
-        "simhash": simhasher.fingerprint::<u64>(text, &mut || ()).map(to_hex),
-        "simhash128": simhasher.fingerprint::<u128>(text, &mut || ()).map(to_hex),
-        "minhash64": MinHasher::new(64).text_fingerprint::<u64>(&mut simhasher, text, &mut || ()).map(to_hex),
-        "minhash128": MinHasher::new(128).text_fingerprint::<u128>(&mut simhasher, text, &mut || ()).map(to_hex),
+        "normalized": simhasher.normalize(text, nothing),
+        "tokens": simhasher.tokens(text, nothing),
+        "weights": features.iter().map(|feature| feature.weight).collect::<Vec<_>>(),
+        "simhash": simhasher.fingerprint::<u64>(text, nothing).map(to_hex),
+        "simhash128": simhasher.fingerprint::<u128>(text, nothing).map(to_hex),
+        "minhash64": narrow.text_fingerprint::<u64>(&mut simhasher, text, nothing).map(to_hex),
+        "minhash128": wide.text_fingerprint::<u128>(&mut simhasher, text, nothing).map(to_hex),
     })
 }
 

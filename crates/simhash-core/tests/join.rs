@@ -1,33 +1,19 @@
-//! The join against brute force: random, clustered and degenerate sets, every class of distance, both
-//! widths, chunks from the whole table down to a handful of rows.
+//! The join against brute force: random, clustered and degenerate sets, every class of distance,
+//! both widths, chunks from the whole table down to a handful of rows.
 
 use simhash_core::Fingerprint;
-use simhash_core::join::{Found, Join, Members, NoMemory, Position, Rows, Run, Source, Step, cheapest};
+use simhash_core::join::{
+    Chunk, GroupPair, Join, Members, NoMemory, Rows, Source, Start, Step, plan_join,
+};
+use simhash_core::random::{SplitMix64, mix};
 use simhash_core::search::{BlockLayout, Key, Plan};
 
-fn mix(i: u64) -> u64 {
-    let z = i.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
+fn key<F: Key>(random: &mut SplitMix64) -> F {
+    F::from_u128(u128::from(random.next_u64()) << 64 | u128::from(random.next_u64()))
 }
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(1);
-        mix(self.0)
-    }
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-    fn key<F: Key>(&mut self) -> F {
-        F::from_u128(u128::from(self.next()) << 64 | u128::from(self.next()))
-    }
-    fn flipped<F: Key>(&mut self, key: F, flips: u64) -> F {
-        (0..flips).fold(key, |key, _| key ^ F::bit(self.below(u64::from(F::BITS)) as u32))
-    }
+fn flipped<F: Key>(key: F, flips: u64, random: &mut SplitMix64) -> F {
+    (0..flips).fold(key, |key, _| key ^ F::bit(random.below(u64::from(F::BITS)) as u32))
 }
 
 /// Sorted tables in memory, handed out in leaves of a few rows.
@@ -40,7 +26,8 @@ struct Tables<F> {
 impl<F: Key> Tables<F> {
     fn new(layout: BlockLayout, rows: &[(F, u64)], leaf: usize) -> Self {
         let tables = (0..layout.blocks()).map(|table| {
-            let mut keys: Vec<_> = rows.iter().map(|&(f, tid)| (layout.rotate(f, table), tid)).collect();
+            let mut keys: Vec<_> =
+                rows.iter().map(|&(f, tid)| (layout.rotate(f, table), tid)).collect();
             keys.sort_unstable();
             keys
         });
@@ -49,21 +36,21 @@ impl<F: Key> Tables<F> {
 }
 
 impl<F: Key> Source<F> for Tables<F> {
-    fn read(&mut self, rows: Rows<F>, run: &mut Run<F>) -> Option<Position<F>> {
+    fn read(&mut self, rows: Rows<F>, chunk: &mut Chunk<F>) -> Option<Start<F>> {
         self.reads += 1;
         let table = &self.tables[rows.table as usize];
         let mut at = table.partition_point(|row| *row < rows.from);
         while at < table.len() {
             match rows.to {
                 Some(to) if table[at] >= to => return Some(to),
-                None if run.rows() >= rows.limit => return Some(table[at]),
+                None if chunk.rows() >= rows.limit => return Some(table[at]),
                 _ => (),
             }
             let mut leaf: Vec<_> = table[at..table.len().min(at + self.leaf)].to_vec();
             at += leaf.len();
             leaf.retain(|row| rows.to.is_none_or(|to| *row < to));
             leaf.reverse();
-            run.push(&mut leaf, ..).unwrap();
+            chunk.push(&mut leaf, ..).unwrap();
         }
         None
     }
@@ -79,11 +66,11 @@ impl<F: Key> Source<F> for Tables<F> {
 /// All pairs that a join finds, as (lesser TID, greater TID, distance), sorted.
 fn joined<F: Key>(plan: Plan, tables: &mut Tables<F>, limit: usize) -> Vec<(u64, u64, u32)> {
     let mut join = Join::new(plan, limit);
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<GroupPair> = Vec::new();
     let mut pairs = Vec::new();
     loop {
         let step = join.step(tables, &mut found);
-        for Found { left, right, distance } in found.drain(..) {
+        for GroupPair { left, right, distance } in found.drain(..) {
             let a = join.left().group(left).to_vec();
             let b = join.right().group(right).to_vec();
             for (i, &x) in a.iter().enumerate() {
@@ -116,17 +103,19 @@ fn agree<F: Key>(rows: &[(F, u64)], blocks: u32, distances: &[u32], what: &str) 
     let layout = BlockLayout::new::<F>(blocks).unwrap();
     for &distance in distances {
         let expected = brute(rows, distance);
-        let mut plans: Vec<Plan> = (1..=blocks).map(|j| Plan::balanced(layout, distance, j)).collect();
-        plans.push(cheapest::<F>(layout, distance, rows.len() as f64));
+        let mut plans: Vec<Plan> =
+            (1..=blocks).map(|j| Plan::balanced(layout, distance, j)).collect();
+        plans.push(plan_join::<F>(layout, distance, rows.len() as f64));
         // Radii that no formula gives: one table in the middle takes nearly all.
-        let mut uneven = vec![-1; blocks as usize];
-        uneven[blocks as usize / 2] = distance as i32 / 2;
-        uneven[blocks as usize - 1] += distance as i32 + 1 - (distance as i32 / 2 + 1);
-        plans.extend(Plan::with_radii(layout, distance, &uneven));
+        let mut shares = vec![0; blocks as usize];
+        shares[blocks as usize / 2] += distance / 2 + 1;
+        shares[blocks as usize - 1] += distance - distance / 2;
+        let uneven: Vec<_> = shares.iter().map(|share: &u32| share.checked_sub(1)).collect();
+        plans.push(Plan::with_radii(layout, distance, &uneven).unwrap());
         for plan in plans {
             for limit in [usize::MAX, rows.len() / 2, rows.len() / 7, 40] {
                 let mut tables = Tables::new(layout, rows, 13);
-                let radii = plan.radii().to_vec();
+                let radii = plan.radii().collect::<Vec<_>>();
                 let found = joined(plan.clone(), &mut tables, limit);
                 assert_eq!(found, expected, "{what}, {distance}, {radii:?}, limit {limit}");
             }
@@ -135,24 +124,28 @@ fn agree<F: Key>(rows: &[(F, u64)], blocks: u32, distances: &[u32], what: &str) 
 }
 
 fn sets<F: Key>(count: u64) -> Vec<(&'static str, Vec<(F, u64)>)> {
-    let mut random = Random(count ^ u64::from(F::BITS));
+    let mut random = SplitMix64::new(count ^ u64::from(F::BITS));
     let number = |keys: Vec<F>| -> Vec<(F, u64)> {
-        keys.into_iter().enumerate().map(|(i, key)| (key, mix(i as u64) & 0xffff_ffff_ffff)).collect()
+        keys.into_iter()
+            .enumerate()
+            .map(|(i, key)| (key, mix(i as u64 + 1) & 0xffff_ffff_ffff))
+            .collect()
     };
-    let centers: Vec<F> = (0..20).map(|_| random.key()).collect();
-    let uniform = (0..count).map(|_| random.key()).collect();
+    let centers: Vec<F> = (0..20).map(|_| key(&mut random)).collect();
+    let uniform = (0..count).map(|_| key(&mut random)).collect();
     let clusters = (0..count)
         .map(|_| {
             let (center, flips) = (random.below(20) as usize, random.below(13));
-            random.flipped(centers[center], flips)
+            flipped(centers[center], flips, &mut random)
         })
         .collect();
-    let one = random.key::<F>();
-    // Half of the bits the same in all rows; and all rows within a few bits.
-    let constant =
-        (0..count).map(|_| random.key::<F>() & F::leading_mask(F::BITS / 2 + 3) | (one >> 40)).collect();
-    let dense = (0..count).map(|i| random.flipped(one, i % 5)).collect();
-    let copies = (0..count).map(|i| if i % 3 == 0 { one } else { random.key() }).collect();
+    let one = key::<F>(&mut random);
+    // Rows that have half of their bits in common, and rows within a few bits of each other.
+    let constant = (0..count)
+        .map(|_| key::<F>(&mut random) & F::leading_mask(F::BITS / 2 + 3) | (one >> 40))
+        .collect();
+    let dense = (0..count).map(|i| flipped(one, i % 5, &mut random)).collect();
+    let copies = (0..count).map(|i| if i % 3 == 0 { one } else { key(&mut random) }).collect();
     let numbers = (0..count).map(|i| F::from_u128(u128::from(i))).collect();
     vec![
         ("uniform", number(uniform)),
@@ -195,12 +188,12 @@ fn odd_numbers_of_blocks_serve_too() {
 #[test]
 fn chunks_that_cannot_meet_are_left_out() {
     let layout = BlockLayout::new::<u64>(4).unwrap();
-    let mut random = Random(5);
-    let rows: Vec<(u64, u64)> = (0..6400).map(|i| (random.key(), i)).collect();
+    let mut random = SplitMix64::new(5);
+    let rows: Vec<(u64, u64)> = (0..6400).map(|i| (key(&mut random), i)).collect();
     let plan = Plan::balanced(layout, 3, 4);
     let mut tables = Tables::new(layout, &rows, 10);
     assert_eq!(joined(plan, &mut tables, 200), brute(&rows, 3));
-    // One pass discovers the chunks of each table; after that only neighbours meet.
+    // One pass discovers the chunks of each table. After that only neighbours meet.
     assert!(tables.reads < 4 * 64 * 4, "{} reads", tables.reads);
 }
 
@@ -216,7 +209,7 @@ fn equal_rows_are_compared_once() {
     while join.step(&mut tables, &mut found) != Step::Done {
         steps += 1;
     }
-    assert_eq!(found, [Found { left: 0, right: 0, distance: 0 }]);
+    assert_eq!(found, [GroupPair { left: 0, right: 0, distance: 0 }]);
     assert!(steps < 40, "{steps} steps");
 }
 
@@ -239,7 +232,9 @@ fn clusters_equal_the_components_of_all_pairs() {
             }
         }
         let layout = BlockLayout::new::<u64>(4).unwrap();
-        for (a, b, _) in joined(Plan::balanced(layout, 6, 4), &mut Tables::new(layout, &rows, 9), 100) {
+        for (a, b, _) in
+            joined(Plan::balanced(layout, 6, 4), &mut Tables::new(layout, &rows, 9), 100)
+        {
             members.unite(members.find(a).unwrap(), members.find(b).unwrap());
         }
         assert_eq!(members.len(), rows.len());
@@ -252,6 +247,10 @@ fn clusters_equal_the_components_of_all_pairs() {
             }
         }
         expected.sort_unstable();
-        assert_eq!(members.into_clusters(&mut || ()).unwrap().collect::<Vec<_>>(), expected, "{what}");
+        assert_eq!(
+            members.into_clusters(&mut || ()).unwrap().collect::<Vec<_>>(),
+            expected,
+            "{what}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Normalisation against a plain implementation of its definition, step after step over the whole text.
+//! Normalisation against a plain implementation of its definition, which applies step after step to
+//! the whole text.
 
 mod common;
 
@@ -13,7 +14,9 @@ use simhash_core::normalize::{MAX_COMBINING_RUN, normalize};
 use unicode_normalization::{
     IsNormalized, UnicodeNormalization, char::canonical_combining_class, is_nfkc_quick,
 };
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
+use unicode_properties::{
+    GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory,
+};
 use unicode_segmentation::UnicodeSegmentation;
 
 fn run(text: &str, steps: NormalizeSteps) -> String {
@@ -86,7 +89,8 @@ fn composes(c: char) -> bool {
         || is_nfkc_quick(std::iter::once(c)) == IsNormalized::Maybe
 }
 
-/// Symbols that UAX #29 counts as letters or numbers, such as Ⓐ; dropped, they always part words.
+/// Symbols that UAX #29 counts as letters or numbers, such as Ⓐ. When dropped, they always part
+/// words.
 fn is_letter_like(c: char) -> bool {
     [format!("{c}:a"), format!("{c},1")].iter().any(|probe| probe.split_word_bounds().count() == 1)
 }
@@ -95,12 +99,12 @@ fn is_digit(c: char) -> bool {
     format!("{c},1").split_word_bounds().count() == 1
 }
 
-/// What UAX #29 treats like the character before it.
+/// Whether UAX #29 treats it like the character before it.
 fn is_attached(c: char) -> bool {
     format!("!{c}").split_word_bounds().count() == 1
 }
 
-/// Holds letters and digits together by UAX #29, such as the underscore.
+/// Whether it holds letters and digits together by UAX #29, as the underscore does.
 fn is_connector(c: &str) -> bool {
     format!("a{c}1").split_word_bounds().count() == 1
 }
@@ -110,22 +114,24 @@ fn drop_punctuation(stretch: &str) -> String {
     let boundaries: Vec<usize> = stretch.split_word_bound_indices().map(|(at, _)| at).collect();
     let mut out = String::new();
     let mut on_nothing = true;
-    // The end of the last kept cluster and its base; where the punctuation after it starts.
+    // The base of the last kept cluster, and its end, where the punctuation after it starts.
     let mut last: Option<(char, usize)> = None;
     let (mut gap, mut parts) = (false, false);
     let mut dropped = String::new();
     for (at, c) in stretch.char_indices() {
         if is_punctuation(c) {
             gap = true;
-            parts |= is_letter_like(c) || ":;\u{2044}".contains(&*c.to_string().nfkc().collect::<String>());
+            parts |= is_letter_like(c)
+                || ":;\u{2044}".contains(&*c.to_string().nfkc().collect::<String>());
             dropped.push(c);
             on_nothing = true;
         } else if (is_mark(c) || is_invisible(c)) && on_nothing {
-            // Dropped with what it stood on.
+            // It is dropped with what it stood on.
             parts |= is_invisible(c);
         } else {
             if let (true, Some((base, end))) = (gap, last) {
-                let mut parted = boundaries.iter().any(|&boundary| boundary >= end && boundary <= at);
+                let mut parted =
+                    boundaries.iter().any(|&boundary| boundary >= end && boundary <= at);
                 let single = dropped.chars().count() == 1;
                 let is_point = single && dropped.nfkc().eq(".".chars()) && !parts;
                 if single && is_digit(base) && is_digit(c) && !is_connector(&dropped) {
@@ -189,7 +195,7 @@ fn reference(text: &str, steps: NormalizeSteps) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(common::cases(2000))]
 
     #[test]
     fn equals_its_definition(text in common::text(), steps in common::steps()) {
@@ -269,9 +275,7 @@ fn long_runs_of_marks_are_cut() {
 
 #[test]
 fn large_texts_take_linear_time_and_check_for_interruption() {
-    for unit in
-        ["a", "ab ", "你", "你好，", "é", "e\u{301}", "a.", "!", " ", "😀", "<p>", "&amp;", "\u{200B}", "ไ"]
-    {
+    for unit in common::UNITS {
         let text = unit.repeat((2 << 20) / unit.len());
         let mut checks = 0;
         let steps = NormalizeSteps::default().with(NormalizeStep::Html);

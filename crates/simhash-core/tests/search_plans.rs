@@ -1,28 +1,30 @@
 //! Whatever the plan, a simulated set of block tables answers exactly what brute force answers, and
 //! every match comes from one table only.
 
+use simhash_core::random::SplitMix64;
 use simhash_core::search::{BlockLayout, Key, Plan, cost};
 
-fn mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let y = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    y ^ (y >> 31)
+fn key<F: Key>(random: &mut SplitMix64) -> F {
+    F::from_u128(u128::from(random.next_u64()) << 64 | u128::from(random.next_u64()))
+}
+
+fn position<F: Key>(random: &mut SplitMix64) -> u32 {
+    random.below(u64::from(F::BITS)) as u32
 }
 
 /// Random fingerprints, some near `query` in few bits, some equal to it, some sharing one block.
-fn rows<F: Key>(query: F, state: &mut u64) -> Vec<F> {
+fn rows<F: Key>(query: F, random: &mut SplitMix64) -> Vec<F> {
     (0..600)
         .map(|i| {
-            let random = F::from_u128(u128::from(mix(state)) << 64 | u128::from(mix(state)));
+            let any: F = key(random);
+            let third = F::leading_mask(F::BITS / 3);
             match i % 4 {
-                0 => random,
-                1 => (0..mix(state) % u64::from(F::BITS)).fold(query, |f, _| {
-                    let position = (mix(state) % u64::from(F::BITS)) as u32;
-                    f ^ F::bit(position)
-                }),
-                2 => query ^ F::bit((mix(state) % u64::from(F::BITS)) as u32),
-                _ => (query & F::leading_mask(F::BITS / 3)) | (random & !F::leading_mask(F::BITS / 3)),
+                0 => any,
+                1 => {
+                    (0..position::<F>(random)).fold(query, |f, _| f ^ F::bit(position::<F>(random)))
+                }
+                2 => query ^ F::bit(position::<F>(random)),
+                _ => (query & third) | (any & !third),
             }
         })
         .collect()
@@ -33,7 +35,7 @@ fn search<F: Key>(plan: &Plan, rows: &[F], query: F, leaf: usize) -> Vec<usize> 
     let cut = plan.layout();
     let mut emitted = Vec::new();
     for table in 0..cut.blocks() {
-        let Some(ball) = plan.ball(query, table) else { continue };
+        let Some(probe) = plan.probe(query, table) else { continue };
         let mut keys: Vec<(F, usize)> =
             rows.iter().enumerate().map(|(i, &f)| (cut.rotate(f, table), i)).collect();
         keys.sort_unstable();
@@ -41,7 +43,7 @@ fn search<F: Key>(plan: &Plan, rows: &[F], query: F, leaf: usize) -> Vec<usize> 
         let mut next = 0;
         let mut from = F::ZERO;
         while next < leaves.len() {
-            let Some(target) = ball.successor(from) else { break };
+            let Some(target) = probe.successor(from) else { break };
             while next + 1 < leaves.len() && leaves[next + 1][0].0 < target {
                 next += 1;
             }
@@ -61,31 +63,38 @@ fn search<F: Key>(plan: &Plan, rows: &[F], query: F, leaf: usize) -> Vec<usize> 
 }
 
 fn exact_for_every_distance_and_plan<F: Key>(block_counts: &[u32]) {
-    let mut state = u64::from(F::BITS);
+    let mut random = SplitMix64::new(u64::from(F::BITS));
     for &blocks in block_counts {
         let cut = BlockLayout::new::<F>(blocks).unwrap();
-        let query = F::from_u128(u128::from(mix(&mut state)) << 64 | u128::from(mix(&mut state)));
-        let rows = rows(query, &mut state);
+        let query: F = key(&mut random);
+        let rows = rows(query, &mut random);
         for distance in 0..=F::BITS {
             let expected: Vec<usize> =
                 (0..rows.len()).filter(|&i| rows[i].hamming(query) <= distance).collect();
-            let mut plans: Vec<Plan> = (1..=blocks).map(|used| Plan::balanced(cut, distance, used)).collect();
+            let mut plans: Vec<Plan> =
+                (1..=blocks).map(|used| Plan::balanced(cut, distance, used)).collect();
             plans.push(cost::cheapest::<F>(cut, distance, 40.0));
-            plans.push(random_plan(cut, distance, &mut state));
+            plans.push(random_plan(cut, distance, &mut random));
             for plan in plans {
-                let mut found = search(&plan, &rows, query, 1 + (mix(&mut state) % 20) as usize);
+                let mut found = search(&plan, &rows, query, 1 + random.below(20) as usize);
                 found.sort_unstable();
-                assert_eq!(found, expected, "{blocks} blocks, distance {distance}, {:?}", plan.radii());
+                assert_eq!(
+                    found,
+                    expected,
+                    "{blocks} blocks, distance {distance}, {:?}",
+                    plan.radii().collect::<Vec<_>>()
+                );
             }
         }
     }
 }
 
-fn random_plan(cut: BlockLayout, distance: u32, state: &mut u64) -> Plan {
-    let mut radii = vec![-1; cut.blocks() as usize];
+fn random_plan(cut: BlockLayout, distance: u32, random: &mut SplitMix64) -> Plan {
+    let mut shares = vec![0u32; cut.blocks() as usize];
     for _ in 0..=distance {
-        radii[(mix(state) % u64::from(cut.blocks())) as usize] += 1;
+        shares[random.below(u64::from(cut.blocks())) as usize] += 1;
     }
+    let radii: Vec<_> = shares.iter().map(|share| share.checked_sub(1)).collect();
     Plan::with_radii(cut, distance, &radii).unwrap()
 }
 
@@ -102,8 +111,9 @@ fn wide_fingerprints_are_found_exactly_once_under_every_plan() {
 #[test]
 fn radii_that_do_not_cover_the_distance_are_refused() {
     let cut = BlockLayout::new::<u64>(4).unwrap();
-    assert!(Plan::with_radii(cut, 3, &[0, 0, 0, -1]).is_none());
-    assert!(Plan::with_radii(cut, 3, &[0, 0, 0, 0]).is_some());
-    assert!(Plan::with_radii(cut, 3, &[3, -1, -1, -2]).is_none());
-    assert!(Plan::with_radii(cut, 3, &[1, 1]).is_none());
+    assert!(Plan::with_radii(cut, 3, &[Some(0), Some(0), Some(0), None]).is_none());
+    assert!(Plan::with_radii(cut, 3, &[Some(0); 4]).is_some());
+    assert!(Plan::with_radii(cut, 3, &[Some(3), None, None, Some(0)]).is_none());
+    assert!(Plan::with_radii(cut, 3, &[Some(u32::MAX), None, None, None]).is_none());
+    assert!(Plan::with_radii(cut, 3, &[Some(1), Some(1)]).is_none());
 }

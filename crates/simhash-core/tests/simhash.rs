@@ -1,11 +1,13 @@
-//! Fingerprints against the definition, and as the pairs of texts they are for.
+//! Fingerprints against the definition, and those of pairs of texts that they are made for.
 
 mod common;
 
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use simhash_core::{Config, Feature, Fingerprint, Simhasher, SimhasherError, WeightError, from_features};
+use simhash_core::{
+    Config, Feature, Fingerprint, Simhasher, SimhasherError, WeightError, from_features,
+};
 
 fn simhasher(config: &str) -> Simhasher {
     Simhasher::new(config.parse::<Config>().unwrap()).unwrap()
@@ -19,7 +21,7 @@ fn features(text: &str, config: &str) -> Vec<Feature<u64>> {
     simhasher(config).features(text, usize::MAX, &mut || ()).unwrap()
 }
 
-/// The sign of the features' weighted sum, added in plain floating point: exact for weights of this size.
+/// The sign of the features' weighted sum. Plain floating point adds weights of this size exactly.
 fn sign<F: Fingerprint>(features: &[Feature<F>]) -> Option<F> {
     let bit = |bit: u32| {
         let signed = |feature: &Feature<F>| match feature.hash.to_u128() >> bit & 1 {
@@ -45,10 +47,13 @@ const CONFIGS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(256))]
 
     #[test]
-    fn a_fingerprint_is_the_sign_of_its_features(text in common::text(), config in prop::sample::select(CONFIGS)) {
+    fn a_fingerprint_is_the_sign_of_its_features(
+        text in common::text(),
+        config in prop::sample::select(CONFIGS),
+    ) {
         let mut simhasher = simhasher(config);
         let narrow = simhasher.features::<u64>(&text, usize::MAX, &mut || ()).unwrap();
         prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&narrow));
@@ -58,7 +63,10 @@ proptest! {
     }
 
     #[test]
-    fn buffers_carry_nothing_over(texts in prop::collection::vec(common::text(), 1..6), config in prop::sample::select(CONFIGS)) {
+    fn buffers_carry_nothing_over(
+        texts in prop::collection::vec(common::text(), 1..6),
+        config in prop::sample::select(CONFIGS),
+    ) {
         let mut reused = simhasher(config);
         for text in &texts {
             prop_assert_eq!(reused.fingerprint::<u64>(text, &mut || ()), simhash(text, config));
@@ -73,8 +81,9 @@ proptest! {
         for shingle in tokens.windows(k.min(tokens.len()).max(1)) {
             *expected.entry(shingle.join(" ")).or_default() += 1.0;
         }
+        let found = simhasher.features::<u64>(&text, usize::MAX, &mut || ()).unwrap();
         let found: HashMap<String, f32> =
-            simhasher.features::<u64>(&text, usize::MAX, &mut || ()).unwrap().into_iter().map(|feature| (feature.text, feature.weight)).collect();
+            found.into_iter().map(|feature| (feature.text, feature.weight)).collect();
         prop_assert_eq!(found, expected);
     }
 
@@ -139,7 +148,10 @@ fn features_say_what_was_hashed() {
     };
     assert_eq!(listed("b a b c b", r#"{"weight": "tf"}"#), "b:3|a:1|c:1");
     assert_eq!(listed("b a b c b", r#"{"weight": "tf", "cap": 2.5}"#), "b:2.5|a:1|c:1");
-    assert_eq!(listed("b a b c b", r#"{"weight": "uniform", "shingle": 2}"#), "b a:1|a b:1|b c:1|c b:1");
+    assert_eq!(
+        listed("b a b c b", r#"{"weight": "uniform", "shingle": 2}"#),
+        "b a:1|a b:1|b c:1|c b:1"
+    );
     // 1 + ln 3 = 2.0986 in units of 1/1024.
     assert_eq!(listed("b a b c b", r#"{"weight": "log"}"#), "b:2.0986328|a:1|c:1");
     assert_eq!(listed("b a b c b", "{}"), "b:1|a:1|c:1");
@@ -165,7 +177,8 @@ fn positions_enter_the_low_bits() {
     let ranked: Vec<u64> = plain.iter().zip(0..).map(|(hash, rank)| hash ^ rank).collect();
     assert_eq!(hashes(r#"{"position": "paper"}"#), ranked);
     // Four distinct features: ranks 0, 1, 2, 3 of 4 are sixteenths 0, 4, 8, 12.
-    let bucketed: Vec<u64> = plain.iter().zip([0, 4, 8, 12]).map(|(hash, bucket)| hash ^ bucket).collect();
+    let bucketed: Vec<u64> =
+        plain.iter().zip([0, 4, 8, 12]).map(|(hash, bucket)| hash ^ bucket).collect();
     assert_eq!(hashes(r#"{"position": "bucket"}"#), bucketed);
 }
 
@@ -177,10 +190,15 @@ fn weights_of_a_model_need_it() {
 
 #[test]
 fn own_weights_are_checked() {
-    let check = |weights: [f32; 2]| from_features::<u64>([(&b"a"[..], weights[0]), (&b"b"[..], weights[1])]);
+    let check = |weights: [f32; 2]| {
+        from_features::<u64>([(&b"a"[..], weights[0]), (&b"b"[..], weights[1])])
+    };
     assert_eq!(check([1.0, -0.5]), Err(WeightError::Negative { index: 1, weight: -0.5 }));
     assert!(matches!(check([f32::NAN, 1.0]), Err(WeightError::NotFinite { index: 0, .. })));
-    assert_eq!(check([1.0, f32::INFINITY]), Err(WeightError::NotFinite { index: 1, weight: f32::INFINITY }));
+    assert_eq!(
+        check([1.0, f32::INFINITY]),
+        Err(WeightError::NotFinite { index: 1, weight: f32::INFINITY })
+    );
     assert_eq!(check([0.0, -0.0]), Ok(None));
     assert_eq!(from_features::<u64>([] as [(&[u8], f32); 0]), Ok(None));
     assert_eq!(check([1e30, f32::from_bits(1)]), from_features([(&b"a"[..], 1.0)]));

@@ -1,4 +1,4 @@
-//! Tokens against UAX #29 and jieba themselves, and as the texts that people write.
+//! Tokens against UAX #29 and jieba themselves, and those of texts that people write.
 
 mod common;
 
@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use simhash_core::han::is_han;
 use simhash_core::tokenize::{MAX_HAN_RUN, MAX_WORD_RUN};
 use simhash_core::{Config, Simhasher};
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
+use unicode_properties::{
+    GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory,
+};
 use unicode_segmentation::UnicodeSegmentation;
 
 fn simhasher(config: &str) -> Simhasher {
@@ -35,7 +37,7 @@ fn is_one_word(chars: [char; 3]) -> bool {
     String::from_iter(chars).split_word_bounds().count() == 1
 }
 
-/// By UAX #29, letters are what a colon joins and numbers are what a comma joins.
+/// A colon joins letters by UAX #29, and a comma joins numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Letter,
@@ -51,7 +53,8 @@ fn kind(c: char) -> Kind {
     }
 }
 
-/// Words by UAX #29 with a space put wherever a letter, with its marks, and a digit meet, and for every colon with its marks.
+/// Words by UAX #29, after a space was put between a letter, with its marks, and a digit, and in
+/// place of every colon with its marks.
 fn words(text: &str) -> Vec<String> {
     let mut spaced = String::new();
     let mut last = Kind::Other;
@@ -81,14 +84,15 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text with spaces between its letters and digits put in or taken out.
+/// The text after spaces between its letters and digits were put in or taken out.
 fn respaced(text: &str, put_in: bool) -> String {
     let mut spaced = String::new();
     let mut last = Kind::Other;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let next = if c == ' ' { chars.peek().map_or(Kind::Other, |&c| kind(c)) } else { kind(c) };
-        let meet = matches!((last, next), (Kind::Letter, Kind::Digit) | (Kind::Digit, Kind::Letter));
+        let meet =
+            matches!((last, next), (Kind::Letter, Kind::Digit) | (Kind::Digit, Kind::Letter));
         match (c == ' ', meet, put_in) {
             (true, true, false) => continue,
             (false, true, true) => spaced.push(' '),
@@ -100,7 +104,7 @@ fn respaced(text: &str, put_in: bool) -> String {
     spaced
 }
 
-/// Han runs through jieba, what is between them through UAX #29.
+/// The words of Han runs by jieba, and of what is between them by UAX #29.
 fn auto_words(text: &str, jieba: &jieba_rs::Jieba) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -120,7 +124,7 @@ fn auto_words(text: &str, jieba: &jieba_rs::Jieba) -> Vec<String> {
 const RAW: &str = r#"{"tokenizer": "word", "normalize": []}"#;
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(common::cases(2000))]
 
     #[test]
     fn words_are_those_of_uax_29(text in common::text()) {
@@ -141,7 +145,10 @@ proptest! {
     }
 
     #[test]
-    fn tokens_are_those_of_the_normalised_text(text in common::text(), config in prop::sample::select(CONFIGS)) {
+    fn tokens_are_those_of_the_normalised_text(
+        text in common::text(),
+        config in prop::sample::select(CONFIGS),
+    ) {
         let mut simhasher = simhasher(config);
         let normalized = simhasher.normalize(&text, &mut || ());
         let from_text = simhasher.tokens(&text, &mut || ());
@@ -158,7 +165,9 @@ proptest! {
         shingle in 1..4,
     ) {
         let text = pieces.concat();
-        let mut simhasher = simhasher(&config.replacen('{', &format!(r#"{{"shingle": {shingle}, "#), 1).replace(", }", "}"));
+        let with_shingle = format!(r#"{{"shingle": {shingle}, "#);
+        let config = config.replacen('{', &with_shingle, 1).replace(", }", "}");
+        let mut simhasher = simhasher(&config);
         let mut fingerprint = |text: &str| simhasher.fingerprint::<u128>(text, &mut || ());
         let expected = fingerprint(&text);
         for put_in in [false, true] {
@@ -176,9 +185,9 @@ proptest! {
 }
 
 const PIECES: &[&str] = &[
-    "iPhone", "15", " ", "Pro", "3.14", "2,5", ",", "000", "v2.0", "'", ".", ":", "：", "_", "-", "é",
-    "e\u{301}", "7\u{301}", "华为", "Mate", "60", "١٢", "ж", "א", "한국", "ア", "Ⅷ", "²", "ß", "4S店", "MP3",
-    "<b>", "x", "0",
+    "iPhone", "15", " ", "Pro", "3.14", "2,5", ",", "000", "v2.0", "'", ".", ":", "：", "_", "-",
+    "é", "e\u{301}", "7\u{301}", "华为", "Mate", "60", "١٢", "ж", "א", "한국", "ア", "Ⅷ", "²", "ß",
+    "4S店", "MP3", "<b>", "x", "0",
 ];
 
 thread_local! {
@@ -256,34 +265,18 @@ fn endless_runs_are_cut() {
     let lengths = |text: &str| tokens(text, "{}").iter().map(String::len).collect::<Vec<_>>();
     assert_eq!(lengths(&"x".repeat(MAX_WORD_RUN + 3)), [MAX_WORD_RUN, 3]);
     assert_eq!(lengths(&"ж".repeat(MAX_WORD_RUN / 2 + 3)), [MAX_WORD_RUN, 6]);
-    // A word that straddles the cut is cut: 中国 at every second place, one 国 first.
+    // A word that straddles the cut is cut: one 国, then 中国 at every second place.
     let text = format!("国{}", "中国".repeat(MAX_HAN_RUN / 2));
     let found = tokens(&text, "{}");
     assert_eq!(found.concat(), text);
-    let cut: usize = found.iter().take_while(|token| *token != "中").map(|token| token.chars().count()).sum();
+    let cut: usize =
+        found.iter().take_while(|token| *token != "中").map(|token| token.chars().count()).sum();
     assert_eq!(cut, MAX_HAN_RUN - 1);
 }
 
 #[test]
 fn large_texts_take_linear_time_and_check_for_interruption() {
-    for unit in [
-        "a",
-        "ab ",
-        "你",
-        "你好，",
-        "é",
-        "e\u{301}",
-        "a.",
-        "a:",
-        "!",
-        " ",
-        "😀",
-        "\u{200D}",
-        "ไ",
-        "🇨",
-        "_",
-        "क्",
-    ] {
+    for unit in common::UNITS {
         let text = unit.repeat((1 << 20) / unit.len());
         for config in CONFIGS {
             let mut checks = 0;

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::random::Random;
@@ -15,27 +15,16 @@ use crate::random::Random;
 /// A seed for everything: samples, edits, resampling.
 pub const SEED: u64 = 20_240_601;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Language {
     Chinese,
     English,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Length {
     Long,
     Short,
-}
-
-/// How the duplicates of a corpus come about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kind {
-    /// Written texts and their edited versions.
-    Prose,
-    /// Texts made from a common mould: different ones share most of their words.
-    Template,
-    /// Questions and titles: a word or two make another one.
-    Question,
 }
 
 /// A corpus that the evaluation knows.
@@ -44,93 +33,39 @@ pub struct Source {
     pub name: &'static str,
     pub language: Language,
     pub length: Length,
-    pub kind: Kind,
-    /// What the page calls it.
-    pub title: &'static str,
-    /// Whether a sample lies below evaluate/corpora; otherwise it is read from the directory given, if it is there.
-    pub shipped: bool,
-    /// At most so many documents are tested.
+    /// How many documents of it lie below evaluate/corpora. Where that is `None` the corpus is read
+    /// from the directory given, if it is there.
+    pub shipped: Option<usize>,
+    /// At most this many documents are tested.
     pub tested: usize,
-    /// At most so many others train the models.
+    /// At most this many others train the models.
     pub trained: usize,
 }
 
+const fn source(
+    name: &'static str,
+    (language, length): (Language, Length),
+    shipped: Option<usize>,
+    (tested, trained): (usize, usize),
+) -> Source {
+    Source { name, language, length, shipped, tested, trained }
+}
+
+use {Language::*, Length::*};
+
 pub const SOURCES: [Source; 7] = [
-    Source {
-        name: "zh_articles_revisions",
-        language: Language::Chinese,
-        length: Length::Long,
-        kind: Kind::Prose,
-        title: "Chinese articles, draft and proofread version",
-        shipped: false,
-        tested: 1250,
-        trained: 400,
-    },
-    Source {
-        name: "zh_laws",
-        language: Language::Chinese,
-        length: Length::Long,
-        kind: Kind::Template,
-        title: "Chinese statutes and their versions",
-        shipped: true,
-        tested: 750,
-        trained: 250,
-    },
-    Source {
-        name: "en_licenses",
-        language: Language::English,
-        length: Length::Long,
-        kind: Kind::Template,
-        title: "English licence texts and notices",
-        shipped: true,
-        tested: 2000,
-        trained: 700,
-    },
-    Source {
-        name: "zh_questions_edits",
-        language: Language::Chinese,
-        length: Length::Short,
-        kind: Kind::Question,
-        title: "Chinese questions and their edits",
-        shipped: false,
-        tested: 4000,
-        trained: 20_000,
-    },
-    Source {
-        name: "zh_verses",
-        language: Language::Chinese,
-        length: Length::Short,
-        kind: Kind::Prose,
-        title: "Chinese verses in two scripts",
-        shipped: true,
-        tested: 4000,
-        trained: 4000,
-    },
-    Source {
-        name: "en_verses",
-        language: Language::English,
-        length: Length::Short,
-        kind: Kind::Prose,
-        title: "English verses in six versions",
-        shipped: true,
-        tested: 4000,
-        trained: 6000,
-    },
-    Source {
-        name: "en_descriptions",
-        language: Language::English,
-        length: Length::Short,
-        kind: Kind::Template,
-        title: "English package descriptions",
-        shipped: true,
-        tested: 2000,
-        trained: 1000,
-    },
+    source("zh_articles_revisions", (Chinese, Long), None, (1250, 400)),
+    source("zh_laws", (Chinese, Long), Some(1000), (750, 250)),
+    source("en_licenses", (English, Long), Some(usize::MAX), (2000, 700)),
+    source("zh_questions_edits", (Chinese, Short), None, (4000, 20_000)),
+    source("zh_verses", (Chinese, Short), Some(10_000), (4000, 4000)),
+    source("en_verses", (English, Short), Some(10_000), (4000, 6000)),
+    source("en_descriptions", (English, Short), Some(3000), (2000, 1000)),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Documents of one group are of one origin; groups are numbered from 0.
+    /// Documents of one group are of one origin. Groups are numbered from 0.
     pub group: u32,
     pub text: String,
 }
@@ -142,8 +77,10 @@ pub fn read(path: &Path) -> Result<Vec<Document>, Box<dyn Error>> {
     for line in lines(path)? {
         let value: Value = serde_json::from_str(&line?)?;
         let text = value["text"].as_str().ok_or("a line without \"text\"")?;
-        let origin =
-            value["group"].as_str().or_else(|| value["source"].as_str()).ok_or("a line without \"group\"")?;
+        let origin = value["group"]
+            .as_str()
+            .or_else(|| value["source"].as_str())
+            .ok_or("a line without \"group\"")?;
         let next = groups.len() as u32;
         let group = *groups.entry(origin.to_owned()).or_insert(next);
         documents.push(Document { group, text: text.to_owned() });
@@ -156,8 +93,8 @@ fn lines(path: &Path) -> Result<impl Iterator<Item = std::io::Result<String>>, B
     Ok(BufReader::new(XzReader::new(BufReader::new(file), true)).lines())
 }
 
-/// Numbers of documents: groups of several documents first, then the others, each in random order. Prefixes that
-/// end with a group are samples.
+/// Numbers of documents: groups of several documents first, then the others, each in random order.
+/// Prefixes that end with a group are samples.
 fn by_group(groups: &[u32], random: &mut Random) -> Vec<Vec<usize>> {
     let mut members: Vec<Vec<usize>> =
         vec![Vec::new(); groups.iter().map(|&group| group as usize + 1).max().unwrap_or(0)];
@@ -180,16 +117,16 @@ fn take_groups(queue: &mut std::vec::IntoIter<Vec<usize>>, most: usize) -> Vec<u
     taken
 }
 
-/// Texts to test and other texts to train models on: no group in both. Groups of several documents are tested first, and
-/// whole, but of one of more than [`LARGEST_GROUP`] only so many, lest its pairs outweigh all others. At least a
-/// quarter of the documents trains.
+/// Texts to test, and others to train models on. No group is in both. Groups of several documents
+/// are tested first, and whole. Of a group larger than [`LARGEST_GROUP`] only that many documents
+/// count: its pairs would outweigh all others. At least a quarter of the documents trains.
 #[derive(Debug)]
 pub struct Split {
     pub tested: Vec<Document>,
     pub training: Vec<Document>,
 }
 
-pub const LARGEST_GROUP: usize = 8;
+const LARGEST_GROUP: usize = 8;
 
 pub fn split(documents: &[Document], tested: usize, trained: usize, seed: u64) -> Split {
     let groups: Vec<u32> = documents.iter().map(|document| document.group).collect();
@@ -202,7 +139,7 @@ pub fn split(documents: &[Document], tested: usize, trained: usize, seed: u64) -
     Split { tested: renumbered(documents, &tested), training: renumbered(documents, &training) }
 }
 
-/// The documents with groups numbered anew, from 0 in order of appearance.
+/// The documents, with groups numbered from 0 in order of appearance.
 fn renumbered(documents: &[Document], numbers: &[usize]) -> Vec<Document> {
     let mut groups: HashMap<u32, u32> = HashMap::new();
     numbers
@@ -215,7 +152,8 @@ fn renumbered(documents: &[Document], numbers: &[usize]) -> Vec<Document> {
         .collect()
 }
 
-/// Writes a sample of at most `most` documents, in the order of the corpus, with everything their lines say.
+/// Writes a sample of at most `most` documents, in the order of the corpus, with everything their
+/// lines say.
 pub fn write_sample(from: &Path, to: &Path, most: usize) -> Result<usize, Box<dyn Error>> {
     let lines = lines(from)?.collect::<Result<Vec<String>, _>>()?;
     let groups: Vec<u32> = read(from)?.iter().map(|document| document.group).collect();
@@ -238,7 +176,9 @@ mod tests {
     fn documents() -> Vec<Document> {
         // Group sizes 1, 2, 3, 1, 2, 3, ...
         (0..60u32)
-            .flat_map(|group| (0..=group % 3).map(move |i| Document { group, text: format!("{group} {i}") }))
+            .flat_map(|group| {
+                (0..=group % 3).map(move |i| Document { group, text: format!("{group} {i}") })
+            })
             .collect()
     }
 
@@ -259,7 +199,8 @@ mod tests {
                 assert_eq!(origins.iter().filter(|&other| other == origin).count(), size(origin));
             }
             // Equal numbers of groups mean equal origins.
-            let pairs: HashSet<(u32, &String)> = part.iter().map(|d| d.group).zip(&origins).collect();
+            let pairs: HashSet<(u32, &String)> =
+                part.iter().map(|d| d.group).zip(&origins).collect();
             assert_eq!(pairs.len(), origins.iter().collect::<HashSet<_>>().len());
         }
         let tested: HashSet<String> = origins(&split.tested).into_iter().collect();
@@ -283,8 +224,9 @@ mod tests {
         assert_eq!(split.tested.len() + split.training.len(), 120);
         assert!(split.training.len() >= 30);
         // Of large groups, not of the documents as they come.
-        let one_group: Vec<Document> =
-            (0..100).map(|i| Document { group: u32::from(i >= 90) * i, text: i.to_string() }).collect();
+        let one_group: Vec<Document> = (0..100)
+            .map(|i| Document { group: u32::from(i >= 90) * i, text: i.to_string() })
+            .collect();
         let split = super::split(&one_group, 1000, 1000, 1);
         assert_eq!((split.tested.len(), split.training.len()), (LARGEST_GROUP + 4, 6));
     }

@@ -17,28 +17,23 @@ pub enum Edit {
 
 pub const EDITS: [Edit; 4] = [Edit::Modify, Edit::Delete, Edit::Move, Edit::Replace];
 
-impl Edit {
-    pub fn name(self) -> &'static str {
-        match self {
-            Edit::Modify => "modify",
-            Edit::Delete => "delete",
-            Edit::Move => "move",
-            Edit::Replace => "replace",
-        }
-    }
-}
-
 /// The longest span that is edited at once.
-pub const LONGEST_SPAN: usize = 20;
+const LONGEST_SPAN: usize = 20;
 
 /// The number of characters that a share of `percent` of `length` is.
 pub fn budget(length: usize, percent: u32) -> usize {
     length * percent as usize / 100
 }
 
-/// The text after edits, each of a kind drawn from `kinds`, of spans that have `budget(length, percent)` characters
-/// in all; new text comes from `donor`.
-pub fn edited(text: &str, percent: u32, kinds: &[Edit], donor: &str, random: &mut Random) -> String {
+/// The text after edits, each of a kind drawn from `kinds`, of spans that have `budget(length,
+/// percent)` characters in all. New text comes from `donor`.
+pub fn edited(
+    text: &str,
+    percent: u32,
+    kinds: &[Edit],
+    donor: &str,
+    random: &mut Random,
+) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     let donor: Vec<char> = donor.chars().collect();
     let mut left = budget(characters.len(), percent);
@@ -104,13 +99,17 @@ mod tests {
             let most = budget(1000, percent);
             assert_eq!(most, 10 * percent as usize);
             for seed in 0..20 {
-                let edit = |kind| edited(&text(), percent, &[kind], DONOR, &mut Random::new(seed, "edit"));
+                let edit =
+                    |kind| edited(&text(), percent, &[kind], DONOR, &mut Random::new(seed, "edit"));
                 assert_eq!(edit(Edit::Delete).chars().count(), 1000 - most);
                 for kind in [Edit::Modify, Edit::Replace] {
                     let changed = edit(kind);
                     assert_eq!(changed.chars().count(), 1000);
                     let touched = foreign(&changed);
-                    assert!(touched <= most && touched * 10 >= most * 7, "{kind:?}: {touched} of {most}");
+                    assert!(
+                        touched <= most && touched * 10 >= most * 7,
+                        "{kind:?}: {touched} of {most}"
+                    );
                 }
                 let count = |text: &str| {
                     text.chars().fold(BTreeMap::new(), |mut counts: BTreeMap<char, u32>, c| {
@@ -118,7 +117,11 @@ mod tests {
                         counts
                     })
                 };
-                assert_eq!(count(&edit(Edit::Move)), count(&text()), "moving keeps every character");
+                assert_eq!(
+                    count(&edit(Edit::Move)),
+                    count(&text()),
+                    "moving keeps every character"
+                );
                 let mixed = edited(&text(), percent, &EDITS, DONOR, &mut Random::new(seed, "edit"));
                 assert!(foreign(&mixed) + (1000 - mixed.chars().count()) <= most);
                 assert_eq!(mixed == text(), percent == 0);

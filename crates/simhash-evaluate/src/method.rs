@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
-use simhash_core::config::{Cap, Config, Method as Maker, Position, Shingles, StopWords, Tokenizer, Weight};
+use serde::Serialize;
+use simhash_core::config::{
+    Cap, Config, Method as Maker, Position, Shingles, StopWords, Tokenizer, Weight,
+};
 use simhash_core::models::{Model, train::Trainer};
 use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::{Fingerprint, Simhasher};
@@ -12,7 +14,7 @@ use simhash_core::{Fingerprint, Simhasher};
 use crate::corpus::Document;
 
 /// What a text is cut into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Features {
     pub tokenizer: Tokenizer,
     pub shingle: Shingles,
@@ -20,7 +22,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// Shingles of so many words.
+    /// Shingles of this number of words.
     pub fn words(size: usize) -> Self {
         Self::words_of([size])
     }
@@ -31,7 +33,7 @@ impl Features {
         Features { tokenizer: Tokenizer::Auto, shingle, stopwords: StopWords::None }
     }
 
-    /// Shingles of so many characters.
+    /// Shingles of this number of characters.
     pub fn characters(size: usize) -> Self {
         Features { tokenizer: Tokenizer::Char, ..Features::words(size) }
     }
@@ -47,7 +49,8 @@ impl Features {
 
     pub fn label(self) -> String {
         let of = if self.tokenizer == Tokenizer::Char { "character" } else { "word" };
-        let name = |size| if size == 1 { format!("{of}s") } else { format!("{of} {size}-shingles") };
+        let name =
+            |size| if size == 1 { format!("{of}s") } else { format!("{of} {size}-shingles") };
         let what = self.shingle.iter().map(name).collect::<Vec<_>>().join(" and ");
         let stop = if self.stopwords == StopWords::None { "" } else { " without stop words" };
         what + stop
@@ -68,9 +71,9 @@ fn is_simhash(maker: &Maker) -> bool {
 }
 
 /// One way to make fingerprints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Method {
-    #[serde(default, skip_serializing_if = "is_simhash")]
+    #[serde(skip_serializing_if = "is_simhash")]
     pub maker: Maker,
     pub features: Features,
     pub weight: Weight,
@@ -130,7 +133,11 @@ impl Method {
         }
     }
 
-    pub fn fingerprints<F: Fingerprint>(self, texts: &[&str], model: Option<&Arc<Model>>) -> Vec<Option<F>> {
+    pub fn fingerprints<F: Fingerprint>(
+        self,
+        texts: &[&str],
+        model: Option<&Arc<Model>>,
+    ) -> Vec<Option<F>> {
         texts
             .par_iter()
             .map_init(
@@ -141,7 +148,7 @@ impl Method {
     }
 }
 
-/// The Hamming distance; a text without fingerprint is as far as can be from everything.
+/// The Hamming distance. A text without a fingerprint is as far as possible from everything.
 pub fn apart<F: Fingerprint>(a: Option<F>, b: Option<F>) -> u32 {
     match (a, b) {
         (Some(a), Some(b)) => a.hamming(b),

@@ -17,12 +17,12 @@ pub struct Confusion {
 }
 
 impl Confusion {
-    /// tp / (tp + fp); 1 when nothing is found.
+    /// tp / (tp + fp), or 1 when nothing is found.
     pub fn precision(self) -> f64 {
         if self.tp + self.fp > 0.0 { self.tp / (self.tp + self.fp) } else { 1.0 }
     }
 
-    /// tp / (tp + fn); 0 when there is nothing to find.
+    /// tp / (tp + fn), or 0 when there is nothing to find.
     pub fn recall(self) -> f64 {
         if self.tp + self.fn_ > 0.0 { self.tp / (self.tp + self.fn_) } else { 0.0 }
     }
@@ -41,17 +41,21 @@ pub struct Distances {
     /// The number of other pairs at every distance, and of pairs that count neither way.
     pub others: Vec<u64>,
     pub unlabelled: Vec<u64>,
-    /// The nearest others: documents and distance; complete up to `near_to`.
+    /// The nearest others, as documents and distance: all of them up to `near_to`.
     near: Vec<(u32, u32, u32)>,
     near_to: Option<u32>,
 }
 
-/// More others than this are not told apart: whoever takes so many is not interesting.
+/// More others than this are not told apart. A distance that takes as many is not interesting.
 const MOST_NEAR: usize = 20_000;
 
 impl Distances {
-    /// Measures all pairs; `distance` is at most `width`.
-    pub fn measure(truth: &Truth, width: u32, distance: impl Fn(usize, usize) -> u32 + Sync) -> Self {
+    /// Measures all pairs. `distance` is at most `width`.
+    pub fn measure(
+        truth: &Truth,
+        width: u32,
+        distance: impl Fn(usize, usize) -> u32 + Sync,
+    ) -> Self {
         let documents = truth.groups.len();
         let near_limit = width * 3 / 8;
         let (others, mut near) = (0..documents)
@@ -62,7 +66,8 @@ impl Distances {
                     let unlabelled = &truth.unlabelled[a];
                     for b in a + 1..documents {
                         if truth.groups[a] == truth.groups[b]
-                            || !unlabelled.is_empty() && unlabelled.binary_search(&(b as u32)).is_ok()
+                            || !unlabelled.is_empty()
+                                && unlabelled.binary_search(&(b as u32)).is_ok()
                         {
                             continue;
                         }
@@ -152,8 +157,8 @@ pub fn best(confusions: &[Confusion]) -> usize {
         .unwrap_or(0)
 }
 
-/// The greatest distance at which at most `rate` of all other pairs are taken; `None` when 0 takes more, or when there are not
-/// 1 / `rate` of them to tell.
+/// The greatest distance at which at most `rate` of all other pairs are taken. `None` when 0 takes
+/// more, or when there are too few to tell, fewer than 1 / `rate`.
 pub fn at_rate(confusions: &[Confusion], rate: f64) -> Option<usize> {
     let others = confusions.last()?.fp;
     if others * rate < 1.0 {
@@ -162,11 +167,12 @@ pub fn at_rate(confusions: &[Confusion], rate: f64) -> Option<usize> {
     (0..confusions.len()).rev().find(|&distance| confusions[distance].fp <= rate * others)
 }
 
-/// How often every group is in each of the samples drawn from the groups with replacement (the bootstrap).
+/// How often every group is in each of the samples drawn from the groups with replacement (the
+/// bootstrap).
 #[derive(Debug)]
 pub struct Resamples(Vec<Vec<f64>>);
 
-pub const RESAMPLES: usize = 40;
+const RESAMPLES: usize = 40;
 
 impl Resamples {
     pub fn new(truth: &Truth, seed: u64) -> Self {
@@ -180,7 +186,8 @@ impl Resamples {
         Resamples(std::iter::repeat_with(sample).take(RESAMPLES).collect())
     }
 
-    /// The decision at `distance` in every resample. Others beyond those told apart count once each.
+    /// The decision at `distance` in every resample. Others beyond those told apart count once
+    /// each.
     pub fn confusions(
         &self,
         truth: &Truth,
@@ -195,15 +202,18 @@ impl Resamples {
             for (pair, &apart) in truth.pairs.iter().zip(&distances.duplicates) {
                 if wanted(pair.similarity) {
                     let times = times[truth.groups[pair.a] as usize];
-                    *(if apart as usize <= distance { &mut confusion.tp } else { &mut confusion.fn_ }) +=
-                        times;
+                    *(if apart as usize <= distance {
+                        &mut confusion.tp
+                    } else {
+                        &mut confusion.fn_
+                    }) += times;
                 }
             }
             confusion.fp = if known { 0.0 } else { plain as f64 };
             for &(a, b, apart) in distances.near.iter().filter(|_| known) {
                 if apart as usize <= distance {
-                    confusion.fp +=
-                        times[truth.groups[a as usize] as usize] * times[truth.groups[b as usize] as usize];
+                    confusion.fp += times[truth.groups[a as usize] as usize]
+                        * times[truth.groups[b as usize] as usize];
                 }
             }
             confusion
@@ -212,36 +222,13 @@ impl Resamples {
     }
 }
 
-/// Mean and half the width of the 95 % confidence interval of a mean of independent observations (Student's t).
-pub fn mean_and_interval(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    if values.len() < 2 {
-        return (mean, 0.0);
-    }
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, student(values.len() - 1) * (variance / n).sqrt())
-}
-
-/// The 97.5th percentile of Student's t.
-fn student(freedom: usize) -> f64 {
-    const SMALL: [f64; 12] =
-        [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179];
-    SMALL.get(freedom - 1).copied().unwrap_or(if freedom < 30 { 2.1 } else { 1.96 })
-}
-
-/// The standard deviation of resampled values: the standard error of what they are of.
-pub fn deviation(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1).max(1) as f64).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::truth::Pair;
 
-    /// Five documents on a line; 0, 1, 2 are one group, 3 and 4 are others; 3 is an unlabelled twin of 1.
+    /// Five documents on a line. 0, 1 and 2 are one group, 3 and 4 are others. 3 is an unlabelled
+    /// twin of 1.
     fn example() -> (Truth, Distances) {
         let place = [0u32, 1, 4, 2, 9];
         let pair = |a, b, similarity| Pair { a, b, similarity };
@@ -295,19 +282,11 @@ mod tests {
     #[test]
     fn resamples_weigh_groups() {
         let (truth, distances) = example();
-        let resamples = Resamples(vec![vec![1.0, 1.0, 1.0], vec![2.0, 3.0, 0.0], vec![0.0, 3.0, 0.0]]);
+        let resamples =
+            Resamples(vec![vec![1.0, 1.0, 1.0], vec![2.0, 3.0, 0.0], vec![0.0, 3.0, 0.0]]);
         let found = resamples.confusions(&truth, &distances, 2, all);
         assert_eq!(found[0], confusions(&truth, &distances, all)[2]);
         assert_eq!(found[1], Confusion { tp: 2.0, fp: 12.0, fn_: 4.0 });
         assert_eq!(found[2], Confusion::default());
-    }
-
-    #[test]
-    fn intervals_by_hand() {
-        let (mean, half) = mean_and_interval(&[1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(mean, 2.5);
-        // s = 1.2910, t(3) = 3.182: 3.182 * 1.2910 / 2.
-        assert!((half - 2.054).abs() < 1e-3);
-        assert!((deviation(&[1.0, 2.0, 3.0, 4.0]) - 1.2910).abs() < 1e-4);
     }
 }

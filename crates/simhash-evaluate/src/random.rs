@@ -1,24 +1,25 @@
-//! Random numbers that are the same on every machine: SplitMix64 (Steele, Lea and Flood 2014).
+//! Random numbers for samples, edits and resamples: the same on every machine.
 
-/// A generator; equal seeds give equal numbers.
+use simhash_core::random::SplitMix64;
+
+/// A generator. Equal seeds give equal numbers.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(SplitMix64);
 
 impl Random {
     /// The generator of `seed` for the purpose named: two purposes have unrelated numbers.
     pub fn new(seed: u64, purpose: &str) -> Self {
-        let named = purpose.bytes().fold(seed, |state, byte| mix(state ^ u64::from(byte)));
-        Random(mix(named))
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+        let step = |state: u64| SplitMix64::new(state).next_u64();
+        let named = purpose.bytes().fold(seed, |state, byte| step(state ^ u64::from(byte)));
+        let mut generator = SplitMix64::new(step(named));
+        // The committed results were drawn without its first number.
+        generator.next_u64();
+        Random(generator)
     }
 
     /// A number below `end`, which must not be 0.
     pub fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
+        self.0.below(end as u64) as usize
     }
 
     /// Puts the items into a random order.
@@ -29,22 +30,15 @@ impl Random {
     }
 }
 
-fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_depend_on_seed_and_purpose_only() {
-        let numbers = |seed, purpose| -> Vec<u64> {
+        let numbers = |seed, purpose| -> Vec<usize> {
             let mut random = Random::new(seed, purpose);
-            (0..4).map(|_| random.next()).collect()
+            (0..4).map(|_| random.below(1 << 32)).collect()
         };
         assert_eq!(numbers(1, "a"), numbers(1, "a"));
         assert_ne!(numbers(1, "a"), numbers(2, "a"));

@@ -1,16 +1,16 @@
-//! Results as they are kept: one JSON file a corpus and experiment, one line a row, so that changes can be read.
+//! Results as they are kept: one JSON file for each corpus and experiment, a row on each line, so
+//! that changes can be read.
 
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::corpus::{Language, Length};
 
 /// What was measured on, and how large it was.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct Sample {
     pub corpus: String,
     pub language: Language,
@@ -32,35 +32,25 @@ pub struct Sample {
     pub unlabelled: usize,
 }
 
-/// The rows of one experiment on one corpus.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Results<Row> {
-    pub sample: Sample,
-    pub rows: Vec<Row>,
+/// Each row in JSON.
+pub fn lines<Row: Serialize>(rows: &[Row]) -> serde_json::Result<Vec<String>> {
+    rows.iter().map(serde_json::to_string).collect()
 }
 
-impl<Row: Serialize + DeserializeOwned> Results<Row> {
-    pub fn write(&self, directory: &Path, experiment: &str) -> Result<(), Box<dyn Error>> {
-        let rows = self.rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        let sample = serde_json::to_string(&self.sample)?;
-        let text = format!("{{\"sample\": {sample},\n\"rows\": [\n{}\n]}}\n", rows.join(",\n"));
-        fs::create_dir_all(directory)?;
-        fs::write(directory.join(format!("{experiment}-{}.json", self.sample.corpus)), text)?;
-        Ok(())
-    }
-
-    /// `None` when that was not measured yet.
-    pub fn read(directory: &Path, experiment: &str, corpus: &str) -> Result<Option<Self>, Box<dyn Error>> {
-        let path = directory.join(format!("{experiment}-{corpus}.json"));
-        if !path.exists() {
-            return Ok(None);
-        }
-        let text = fs::read_to_string(&path)?;
-        Ok(Some(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?))
-    }
+/// Writes the rows of one experiment on one corpus.
+pub fn write(
+    directory: &Path,
+    experiment: &str,
+    sample: &Sample,
+    rows: &[String],
+) -> Result<(), Box<dyn Error>> {
+    let head = serde_json::to_string(sample)?;
+    let text = format!("{{\"sample\": {head},\n\"rows\": [\n{}\n]}}\n", rows.join(",\n"));
+    fs::create_dir_all(directory)?;
+    Ok(fs::write(directory.join(format!("{experiment}-{}.json", sample.corpus)), text)?)
 }
 
-/// To so many digits after the point, as kept.
+/// Rounded to this many digits after the point, as kept.
 pub fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10f64.powi(digits);
     (value * scale).round() / scale

@@ -21,7 +21,7 @@ pub fn band(similarity: f64) -> usize {
 pub struct Pair {
     pub a: usize,
     pub b: usize,
-    /// Jaccard similarity of their shingles; see [`similarity_config`].
+    /// Jaccard similarity of their shingles, see [`similarity_config`].
     pub similarity: f64,
 }
 
@@ -31,21 +31,23 @@ pub struct Truth {
     /// Of every document.
     pub groups: Vec<u32>,
     pub pairs: Vec<Pair>,
-    /// For every document, the later documents of other groups that are as similar as near-duplicates: pairs that
-    /// the corpus does not call duplicates, but that are. They count neither way.
+    /// For every document, the later documents of other groups that are as similar as
+    /// near-duplicates: pairs that the corpus does not call duplicates, but that are. They count
+    /// neither way.
     pub unlabelled: Vec<Vec<u32>>,
 }
 
-/// The shingles by which similarity is told: three characters of a long Chinese text, two of a short one; three
-/// words of a long English one, two of a short one.
+/// The shingles by which similarity is told: three characters of a long Chinese text, three words
+/// of a long English one, and two of a short text.
 pub fn similarity_config(language: Language, length: Length) -> Config {
     let tokenizer = if language == Language::Chinese { Tokenizer::Char } else { Tokenizer::Word };
-    let shingle = Shingles::new([if length == Length::Long { 3 } else { 2 }]).expect("a size of shingles");
+    let shingle =
+        Shingles::new([if length == Length::Long { 3 } else { 2 }]).expect("a size of shingles");
     Config { tokenizer, shingle, ..Config::default() }
 }
 
-/// The similarity from which pairs of different groups say nothing. Short texts share half of their shingles with texts
-/// that mean something else.
+/// The similarity from which pairs of different groups say nothing. Short texts share half of their
+/// shingles with texts that mean something else.
 pub fn ambiguous(length: Length) -> f64 {
     if length == Length::Long { 0.5 } else { 0.9 }
 }
@@ -70,18 +72,19 @@ impl Truth {
         let unlabelled = (0..documents.len()).into_par_iter().map(|a| {
             later(a)
                 .filter(|&b| {
-                    documents[a].group != documents[b].group && likely(a, b) && similarity(a, b) >= ambiguous
+                    documents[a].group != documents[b].group
+                        && likely(a, b)
+                        && similarity(a, b) >= ambiguous
                 })
                 .map(|b| b as u32)
                 .collect()
         });
-        let pairs = (0..documents.len()).into_par_iter().flat_map_iter(|a| {
-            later(a).filter(move |&b| documents[a].group == documents[b].group).map(move |b| Pair {
-                a,
-                b,
-                similarity: similarity(a, b),
-            })
-        });
+        let pairs =
+            (0..documents.len()).into_par_iter().flat_map_iter(|a| {
+                later(a)
+                    .filter(move |&b| documents[a].group == documents[b].group)
+                    .map(move |b| Pair { a, b, similarity: similarity(a, b) })
+            });
         Truth {
             groups: documents.iter().map(|document| document.group).collect(),
             unlabelled: unlabelled.collect(),
@@ -104,13 +107,17 @@ pub fn cosine(simhasher: &mut Simhasher, a: &str, b: &str) -> f64 {
             .features::<u64>(text, usize::MAX, &mut || ())
             .unwrap_or_default()
             .into_iter()
-            .map(|feature| (feature_hash::<u64>(feature.text.as_bytes()), f64::from(feature.weight)))
+            .map(|feature| {
+                (feature_hash::<u64>(feature.text.as_bytes()), f64::from(feature.weight))
+            })
             .collect();
         vector.sort_unstable_by_key(|&(hash, _)| hash);
         vector
     };
     let (a, b) = (vector(simhasher, a), vector(simhasher, b));
-    let norm = |vector: &[(u64, f64)]| vector.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
+    let norm = |vector: &[(u64, f64)]| {
+        vector.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt()
+    };
     let mut product = 0.0;
     for (hash, weight) in &a {
         if let Ok(at) = b.binary_search_by_key(hash, |&(hash, _)| hash) {
@@ -130,8 +137,12 @@ mod tests {
 
     #[test]
     fn pairs_have_their_similarity_and_twins_of_other_groups_do_not_count() {
-        let documents =
-            [document(0, "a b c d"), document(0, "a b c e"), document(1, "a b c d"), document(2, "x y z")];
+        let documents = [
+            document(0, "a b c d"),
+            document(0, "a b c e"),
+            document(1, "a b c d"),
+            document(2, "x y z"),
+        ];
         let shingle = Shingles::new([2]).unwrap();
         let config = Config { tokenizer: Tokenizer::Word, shingle, ..Config::default() };
         let truth = Truth::of(&documents, &config, 0.5);

@@ -1,7 +1,7 @@
-//! Building from sorted runs: each table written from its leaves up.
+//! Building from sorted runs: each table is written from its leaves up.
 //!
-//! Every page is written once and logged whole. The leaves of a table lie in key order on consecutive
-//! blocks. The roots' blocks are reserved first and filled last.
+//! Every page is written once and logged whole. The leaves of a table lie in key order on
+//! consecutive pages. The pages of the roots are reserved first and filled last.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ pub fn initialize<F: Key, S: Store>(store: &S, meta: Meta) {
     store.write_new(&store.extend(), &meta.to_page(S::PAGE));
     for table in 0..=meta.blocks as u8 {
         let page = store.extend();
-        assert_eq!(store.block(&page), root(table), "the roots follow the meta page");
+        assert_eq!(store.number(&page), root(table), "the roots follow the meta page");
         let mut image = blank::<S>();
         PageMut::format::<F>(&mut image, table, 0, &Bounds::ALL, None);
         store.write_new(&page, &image);
@@ -31,7 +31,10 @@ fn blank<S: Store>() -> Vec<u8> {
 }
 
 /// Hands the entries of all runs, each in ascending order, to `each` in ascending order.
-pub fn merge<F: Key>(mut runs: Vec<impl Iterator<Item = Entry<F>>>, mut each: impl FnMut(Entry<F>)) {
+pub fn merge<F: Key>(
+    mut runs: Vec<impl Iterator<Item = Entry<F>>>,
+    mut each: impl FnMut(Entry<F>),
+) {
     let mut heap: BinaryHeap<_> = runs
         .iter_mut()
         .enumerate()
@@ -75,7 +78,7 @@ impl<'a, F: Key, S: Store> Writer<'a, F, S> {
         }
     }
 
-    /// Adds an entry, none of which may be above it.
+    /// Adds an entry, which must not be below any entry added before.
     pub fn push(&mut self, entry: Entry<F>) {
         if self.entries.len() == self.leaf_capacity {
             self.write_leaf(Some(entry));
@@ -87,7 +90,8 @@ impl<'a, F: Key, S: Store> Writer<'a, F, S> {
     pub fn finish(mut self) {
         if self.downlinks.is_empty() {
             let mut image = blank::<S>();
-            PageMut::format::<F>(&mut image, self.table, 0, &Bounds::ALL, None).set_entries(&self.entries);
+            PageMut::format::<F>(&mut image, self.table, 0, &Bounds::ALL, None)
+                .set_entries(&self.entries);
             return self.write_root(&image);
         }
         self.write_leaf(None);
@@ -102,7 +106,7 @@ impl<'a, F: Key, S: Store> Writer<'a, F, S> {
         self.write_root(&image);
     }
 
-    /// Writes the leaf; `next` is the first entry of the one after it.
+    /// Writes the leaf. `next` is the first entry of the one after it.
     fn write_leaf(&mut self, next: Option<Entry<F>>) {
         self.store.check_for_interrupts();
         let bounds = Bounds { low: self.low, high: next };
@@ -127,15 +131,21 @@ impl<'a, F: Key, S: Store> Writer<'a, F, S> {
         }
     }
 
-    /// Writes a page at the end of the file; the page after it, if any, will be its right neighbour.
-    fn write_page(&self, level: u8, bounds: &Bounds<F>, fill: impl FnOnce(&mut PageMut<'_>)) -> u32 {
+    /// Writes a page at the end of the file, and returns its number. The next page written will be
+    /// its right neighbour, unless it is the last of its level.
+    fn write_page(
+        &self,
+        level: u8,
+        bounds: &Bounds<F>,
+        fill: impl FnOnce(&mut PageMut<'_>),
+    ) -> u32 {
         let locked = self.store.extend();
-        let block = self.store.block(&locked);
-        let right = bounds.high.map(|_| block + 1);
+        let number = self.store.number(&locked);
+        let right = bounds.high.map(|_| number + 1);
         let mut image = blank::<S>();
         fill(&mut PageMut::format(&mut image, self.table, level, bounds, right));
         self.store.write_new(&locked, &image);
-        block
+        number
     }
 
     fn write_root(&self, image: &[u8]) {

@@ -1,4 +1,4 @@
-//! Whether an index is sound: every level of its trees against what the level above says of it.
+//! The check of an index: every level of its trees is what the level above says of it.
 
 use simhash_core::search::Key;
 
@@ -8,55 +8,53 @@ use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, Page};
 use crate::store::{Lock, Store};
 
-/// Checks the structure of every table; an ERROR where it is wrong. Nobody may write meanwhile.
+/// Checks the structure of every table, and raises an ERROR where it is wrong. Nobody may write
+/// meanwhile.
 ///
-/// Tables may differ in dead rows: vacuum empties them one after the other, and an insertion that failed
+/// Tables may differ in dead rows. Vacuum empties one after the other, and an insertion that failed
 /// halfway has reached the first ones only.
 pub fn check_tables<F: Key, S: Store>(index: &Index<F, S>) {
-    let mut seen = vec![false; index.store.blocks() as usize];
+    let mut seen = vec![false; index.store.pages() as usize];
     for table in index.tables() {
         check_tree(index, table, &mut seen);
     }
 }
 
-/// A page to be checked: where it is and what its parent says of it.
+/// A page to be checked: its number, and the bounds that its parent gives it.
 struct Expected<F> {
-    block: u32,
+    number: u32,
     bounds: Bounds<F>,
 }
 
 /// Checks a tree level by level against what each level's parents say.
 fn check_tree<F: Key, S: Store>(index: &Index<F, S>, table: u8, seen: &mut [bool]) {
-    let block = root(table);
-    let mut level = {
-        let guard = index.store.read(block);
-        index.checked(block, guard.bytes()).level()
-    };
-    let mut pages = vec![Expected { block, bounds: Bounds::<F>::ALL }];
+    let mut level = index.height(table);
+    let mut pages = vec![Expected { number: root(table), bounds: Bounds::<F>::ALL }];
     loop {
         let mut below = Vec::new();
         for (i, expected) in pages.iter().enumerate() {
             index.store.check_for_interrupts();
-            let damaged = |damage: Damage| -> ! { index.store.damaged(expected.block, &damage) };
-            match seen.get_mut(expected.block as usize) {
+            let damaged = |damage: Damage| -> ! { index.store.damaged(expected.number, &damage) };
+            match seen.get_mut(expected.number as usize) {
                 Some(seen) if !*seen => *seen = true,
                 _ => damaged(Damage::Other("two downlinks lead to it, or it is beyond the end")),
             }
-            let guard = index.store.read(expected.block);
-            let page = index.checked(expected.block, guard.bytes());
+            let guard = index.store.read(expected.number);
+            let page = index.checked(expected.number, guard.bytes());
             if page.is_deleted() || page.table() != table || page.level() != level {
                 damaged(Damage::Place { table: page.table(), level: page.level() });
             }
             if page.bounds() != expected.bounds && !mutant::is(Mutant::BoundsNotChecked) {
                 damaged(Damage::Other("its bounds are not those that its parent gives it"));
             }
-            if page.right() != pages.get(i + 1).map(|next| next.block) {
+            if page.right() != pages.get(i + 1).map(|next| next.number) {
                 damaged(Damage::Other("its right link is not the next page of its level"));
             }
             if level == 0 {
                 check_leaf(&page, &expected.bounds).unwrap_or_else(|damage| damaged(damage));
             } else {
-                check_inner(&page, &expected.bounds, &mut below).unwrap_or_else(|damage| damaged(damage));
+                check_inner(&page, &expected.bounds, &mut below)
+                    .unwrap_or_else(|damage| damaged(damage));
             }
         }
         if level == 0 {
@@ -68,7 +66,9 @@ fn check_tree<F: Key, S: Store>(index: &Index<F, S>, table: u8, seen: &mut [bool
 }
 
 fn check_leaf<F: Key>(page: &Page<'_>, bounds: &Bounds<F>) -> Result<(), Damage> {
-    page.entries().position(|entry| !bounds.contains(&entry)).map_or(Ok(()), |i| Err(Damage::Order(i)))
+    page.entries()
+        .position(|entry| !bounds.contains(&entry))
+        .map_or(Ok(()), |i| Err(Damage::Order(i)))
 }
 
 fn check_inner<F: Key>(
@@ -86,7 +86,7 @@ fn check_inner<F: Key>(
         if !first_is_low || !bounds.contains(&low) || high.is_some_and(|high| high <= low) {
             return Err(Damage::Order(i));
         }
-        below.push(Expected { block: page.child(i), bounds: Bounds { low, high } });
+        below.push(Expected { number: page.child(i), bounds: Bounds { low, high } });
     }
     Ok(())
 }

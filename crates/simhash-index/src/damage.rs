@@ -11,9 +11,9 @@ pub enum Damage {
     Magic(u32),
     /// Header fields that do not fit each other or the page.
     Header { lower: u16, upper: u16, special: u16 },
-    /// A block of another table or level than its place says.
+    /// A page of another table or level than its place says.
     Place { table: u8, level: u8 },
-    /// A right link or a downlink that leads backwards, or nowhere.
+    /// A right link or a downlink that leads backwards or nowhere.
     Link(u32),
     /// A key outside its page's bounds, or out of order.
     Order(usize),
@@ -27,10 +27,13 @@ impl fmt::Display for Damage {
             Damage::Empty => write!(f, "it is all zeroes"),
             Damage::Magic(found) => write!(f, "its mark is {found:08x}"),
             Damage::Header { lower, upper, special } => {
-                write!(f, "its header is inconsistent (lower {lower}, upper {upper}, special {special})")
+                write!(
+                    f,
+                    "its header is inconsistent (lower {lower}, upper {upper}, special {special})"
+                )
             }
             Damage::Place { table, level } => write!(f, "it claims table {table}, level {level}"),
-            Damage::Link(block) => write!(f, "its link to block {block} leads nowhere"),
+            Damage::Link(number) => write!(f, "its link to block {number} leads nowhere"),
             Damage::Order(index) => write!(f, "entry {index} is out of order or out of bounds"),
             Damage::Other(what) => write!(f, "{what}"),
         }

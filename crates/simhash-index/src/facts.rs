@@ -1,20 +1,22 @@
-//! What an index looks like: rows, leaves, levels, and how evenly a table's blocks are spread.
+//! What an index looks like: rows, leaves, levels, and how evenly rows are spread over the values
+//! of a table's block.
 
 use simhash_core::search::Key;
 
-use crate::index::{Index, root};
+use crate::index::Index;
 use crate::page::Entry;
-use crate::store::{Lock, Store};
+use crate::store::Store;
 use crate::walk::LeafWalk;
 
-/// What a walk over a table's leaves finds.
+/// What a walk over the leaves of a table finds.
 #[derive(Default)]
 pub struct TableFacts {
     pub rows: u64,
     pub leaves: u64,
     pub levels: u32,
-    /// Blocks (in the sense of block tables) with at least one row, and the most rows that share one.
+    /// Values of the table's block that at least one row has.
     pub distinct: u64,
+    /// The most rows that share such a value.
     pub largest_run: u64,
 }
 
@@ -24,12 +26,14 @@ pub fn table_facts<F: Key, S: Store>(index: &Index<F, S>, table: u8) -> TableFac
     let mut walk = LeafWalk::new(table, Entry::MIN);
     let mut entries = Vec::new();
     let mut run: Option<(F, u64)> = None;
-    let width = if table < index.null_table() { index.layout.width(u32::from(table)) } else { F::BITS };
+    let width =
+        if table < index.null_table() { index.layout.width(u32::from(table)) } else { F::BITS };
     loop {
         index.store.check_for_interrupts();
         let Some(leaf) = walk.next_leaf(index, &mut entries) else { break };
         drop(leaf);
-        let mut blocks: Vec<F> = entries.drain(..).map(|entry| entry.key & F::leading_mask(width)).collect();
+        let mut blocks: Vec<F> =
+            entries.drain(..).map(|entry| entry.key & F::leading_mask(width)).collect();
         facts.leaves += 1;
         facts.rows += blocks.len() as u64;
         blocks.sort_unstable();
@@ -41,8 +45,6 @@ pub fn table_facts<F: Key, S: Store>(index: &Index<F, S>, table: u8) -> TableFac
             run = Some((same[0], length));
         }
     }
-    let block = root(table);
-    let guard = index.store.read(block);
-    facts.levels = u32::from(index.checked(block, guard.bytes()).level()) + 1;
+    facts.levels = u32::from(index.height(table)) + 1;
     facts
 }

@@ -1,11 +1,11 @@
-//! An open index: its meta data and the upper levels of its trees as this backend last saw them.
+//! An open index: its meta data and the upper levels of its trees as this process last saw them.
 //!
 //! Copies of inner pages are kept until they prove stale, so that a probe touches shared pages only
 //! for its leaf. A stale copy is slow, never wrong: every leaf says which table and key range it
-//! holds, and whoever arrives checks. A copy is dropped when a leaf reached through it turned out to
-//! have been split, and everything is when a leaf was no longer where a copy said.
+//! holds, and whoever arrives there checks. A copy is dropped when a leaf reached through it turns
+//! out to have been split. All copies are dropped when a leaf is no longer where a copy says.
 //!
-//! That holds of a file that never shrinks and whose meta page never changes.
+//! This relies on a file that never shrinks and a meta page that never changes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -17,35 +17,39 @@ use simhash_core::search::{BlockLayout, Key, Plan, cost};
 use simhash_core::simd::prefetch::prefetch;
 
 use crate::damage::Damage;
-use crate::meta::Meta;
+use crate::meta::{META_PAGE, Meta};
 use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, Page};
-use crate::store::Store;
-use crate::{FIRST_ROOT, META_BLOCK};
+use crate::store::{Lock, Store};
+
+/// The root of table t is page `FIRST_ROOT + t`, for ever.
+pub const FIRST_ROOT: u32 = META_PAGE + 1;
 
 /// A private copy of an inner page.
 pub struct Inner<F, H> {
     pub level: u8,
     pub bounds: Bounds<F>,
-    /// The separators, keys and TIDs apart: a search runs over the keys.
+    /// The separators follow. Keys and TIDs are apart, because a search runs over the keys.
     spread: Spread,
     keys: Box<[F]>,
     tids: Box<[u64]>,
     pub children: Box<[Child<H>]>,
 }
 
-/// A downlink, and two hints: where the child was found last, checked by whoever pins it, and where the
-/// next key appended to it may go.
+/// A downlink, with two hints.
 pub struct Child<H> {
-    pub block: u32,
+    pub number: u32,
+    /// Where in memory the child was found last. Whoever pins it checks that.
     pub recent: Cell<H>,
+    /// Where the next key that is appended to the child may go.
     pub next_key: Cell<u16>,
 }
 
 impl<F: Key, H: Default> Inner<F, H> {
-    /// Copies a page; fails if its separators do not ascend, for searches rely on it.
+    /// Copies a page. Fails if its separators do not ascend within its bounds: searches rely on it.
     fn copy(page: &Page<'_>) -> Result<Self, Damage> {
-        let child = |i| Child { block: page.child(i), recent: Cell::default(), next_key: Cell::new(0) };
+        let child =
+            |i| Child { number: page.child(i), recent: Cell::default(), next_key: Cell::new(0) };
         let bounds: Bounds<F> = page.bounds();
         let keys: Box<[F]> = (0..page.len()).map(|i| page.key(i)).collect();
         let tids: Box<[u64]> = (0..page.len()).map(|i| page.tid(i)).collect();
@@ -53,7 +57,9 @@ impl<F: Key, H: Default> Inner<F, H> {
         if let Some(i) = (1..page.len()).find(|&i| separator(i - 1) >= separator(i)) {
             return Err(Damage::Order(i));
         }
-        if !page.is_empty() && (separator(0) != bounds.low || bounds.is_before(&separator(page.len() - 1))) {
+        if !page.is_empty()
+            && (separator(0) != bounds.low || bounds.is_before(&separator(page.len() - 1)))
+        {
             return Err(Damage::Other("its separators are not within its bounds"));
         }
         Ok(Self {
@@ -76,7 +82,7 @@ impl<F: Key, H: Default> Inner<F, H> {
         (0..count).map(move |i| self.keys[i * self.keys.len() / count])
     }
 
-    /// Gets what a search for `target` will read first on its way into the processor's caches.
+    /// Has the processor fetch what a search for `target` will read first.
     pub fn prefetch(&self, target: &Entry<F>) {
         let guess = self.spread.guess(target.key);
         if let (Some(key), Some(child)) = (self.keys.get(guess), self.children.get(guess)) {
@@ -85,24 +91,25 @@ impl<F: Key, H: Default> Inner<F, H> {
         }
     }
 
-    /// The index of the child that covers `target`, or of the first.
+    /// The index of the child that covers `target`, or 0 if `target` is below the first separator.
     pub fn child_covering(&self, target: &Entry<F>) -> usize {
         let mut after = not_above(&self.keys, self.spread.guess(target.key), target.key);
         if mutant::is(Mutant::TiesIgnored) {
             return after.saturating_sub(1);
         }
-        // TIDs, which lie elsewhere, count among equal keys only.
+        // TIDs lie elsewhere, and decide among equal keys only.
         while after > 0 && self.keys[after - 1] == target.key && self.tids[after - 1] > target.tid {
             after -= 1;
         }
         after.saturating_sub(1)
     }
 
-    /// As [`Inner::child_covering`], for a target that lies a little after child `from`.
+    /// As [`Inner::child_covering`], for a target that is on child `from` or a little after it.
     pub fn child_covering_from(&self, from: usize, target: &Entry<F>) -> usize {
         const NEAR: usize = 4;
         let next = from + 1;
-        let ahead = (next..self.keys.len().min(next + NEAR)).take_while(|&i| self.separator(i) <= *target);
+        let ahead =
+            (next..self.keys.len().min(next + NEAR)).take_while(|&i| self.separator(i) <= *target);
         match ahead.count() {
             NEAR => self.child_covering(target),
             ahead => from + ahead,
@@ -115,11 +122,11 @@ impl<F: Key, H: Default> Inner<F, H> {
     }
 }
 
-/// Block numbers are small integers; one multiplication spreads them.
+/// Hashes the numbers of pages. They are small integers, which one multiplication spreads.
 #[derive(Default)]
-struct BlockHasher(u64);
+struct PageHasher(u64);
 
-impl Hasher for BlockHasher {
+impl Hasher for PageHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -128,12 +135,12 @@ impl Hasher for BlockHasher {
             self.0 = (self.0 << 8 | u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
     }
-    fn write_u32(&mut self, block: u32) {
-        self.0 = u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn write_u32(&mut self, number: u32) {
+        self.0 = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 
-/// How many copies a backend keeps, and how many it may, of all indexes together.
+/// How many copies a process keeps of the pages of all indexes, and how many it may keep.
 #[derive(Debug)]
 pub struct Budget {
     copies: Cell<usize>,
@@ -146,32 +153,34 @@ impl Budget {
     }
 }
 
-/// What a backend remembers of one index.
+/// What a process remembers of one index.
 pub struct Cache<F, H> {
     meta: Meta,
     layout: BlockLayout,
-    /// The file is known to have so many blocks.
-    blocks: Cell<u32>,
-    /// The tables worth probing, and the size of the file when that was found out.
+    /// The file is known to have at least this many pages.
+    pages: Cell<u32>,
+    /// The tables worth probing, and the pages of the file when that was found out.
     selective: RefCell<(u32, Rc<[u32]>)>,
     inner: RefCell<Copies<F, H>>,
     budget: Rc<Budget>,
 }
 
-type Copies<F, H> = HashMap<u32, Rc<Inner<F, H>>, BuildHasherDefault<BlockHasher>>;
+type Copies<F, H> = HashMap<u32, Rc<Inner<F, H>>, BuildHasherDefault<PageHasher>>;
 
 impl<F: Key, H> Cache<F, H> {
-    /// Nothing but the meta page's contents. An ERROR if these are not of keys of this type.
+    /// A cache with nothing but the meta page's contents. Raises an ERROR if they are not for keys
+    /// of this type.
     pub fn new<S: Store>(store: &S, meta: Meta, budget: Rc<Budget>) -> Self {
-        let layout =
-            BlockLayout::new::<F>(meta.blocks).filter(|_| meta.bits == F::BITS).unwrap_or_else(|| {
+        let layout = BlockLayout::new::<F>(meta.blocks)
+            .filter(|_| meta.bits == F::BITS)
+            .unwrap_or_else(|| {
                 let damage = Damage::Other("its kind of key or number of blocks is impossible");
-                store.damaged(META_BLOCK, &damage)
+                store.damaged(META_PAGE, &damage)
             });
         Self {
             meta,
             layout,
-            blocks: Cell::new(0),
+            pages: Cell::new(0),
             selective: RefCell::new((0, Rc::new([]))),
             inner: RefCell::default(),
             budget,
@@ -182,7 +191,7 @@ impl<F: Key, H> Cache<F, H> {
         self.meta
     }
 
-    fn forget_count(&self, copies: usize) {
+    fn give_back(&self, copies: usize) {
         self.budget.copies.set(self.budget.copies.get() - copies);
     }
 }
@@ -208,7 +217,7 @@ impl<F, S: Store> Clone for Index<F, S> {
 }
 
 impl<F: Key, S: Store> Index<F, S> {
-    /// An index of which so much is known.
+    /// An index of which the cache holds what is known.
     pub fn new(store: S, cache: Rc<Cache<F, S::Hint>>) -> Self {
         Self { store, layout: cache.layout, cache }
     }
@@ -217,19 +226,19 @@ impl<F: Key, S: Store> Index<F, S> {
         self.cache.meta
     }
 
-    /// The table of NULL rows, ordered by TID.
+    /// The table of NULLs: of rows without a fingerprint, ordered by TID.
     pub fn null_table(&self) -> u8 {
         self.layout.blocks() as u8
     }
 
-    /// All tables, that of NULLs last.
+    /// All tables. The table of NULLs is the last.
     pub fn tables(&self) -> std::ops::RangeInclusive<u8> {
         0..=self.null_table()
     }
 
-    /// The leaves of one table, about.
+    /// About the number of leaves of one table.
     pub fn leaves_per_table(&self) -> f64 {
-        leaves_per_table(self.layout, self.store.blocks())
+        leaves_per_table(self.layout, self.store.pages())
     }
 
     /// The plan that finds everything within `distance` with the least expected work.
@@ -237,70 +246,85 @@ impl<F: Key, S: Store> Index<F, S> {
         cost::cheapest_over::<F>(self.layout, distance, leaves, &self.selective_tables())
     }
 
-    /// The tables worth probing: by a sample of rows, taken again when the file has doubled.
+    /// The tables worth probing, by a sample of rows. It is taken again when the file has doubled.
     fn selective_tables(&self) -> Rc<[u32]> {
-        let blocks = self.store.blocks();
+        let pages = self.store.pages();
         let (known_for, tables) = self.cache.selective.borrow().clone();
-        if !tables.is_empty() && blocks / 2 <= known_for {
+        if !tables.is_empty() && pages / 2 <= known_for {
             return tables;
         }
         let tables: Rc<[u32]> = cost::selective_tables(self.layout, &self.sample()).into();
-        *self.cache.selective.borrow_mut() = (blocks, tables.clone());
+        *self.cache.selective.borrow_mut() = (pages, tables.clone());
         tables
     }
 
-    /// An ERROR if a link read from `from` leads beyond the end of the file.
-    pub fn expect_block(&self, block: u32, from: u32) {
-        if block >= self.cache.blocks.get() {
-            self.cache.blocks.set(self.store.blocks());
-            if block >= self.cache.blocks.get() {
-                self.store.damaged(from, &Damage::Link(block));
+    /// Raises an ERROR if a link read on page `from` leads beyond the end of the file.
+    pub fn expect_page(&self, number: u32, from: u32) {
+        if number >= self.cache.pages.get() {
+            self.cache.pages.set(self.store.pages());
+            if number >= self.cache.pages.get() {
+                self.store.damaged(from, &Damage::Link(number));
             }
         }
     }
 
-    /// An inner page's cached copy, if there is one.
-    pub fn cached(&self, block: u32) -> Option<Rc<Inner<F, S::Hint>>> {
-        self.cache.inner.borrow().get(&block).cloned()
+    /// The level of a table's root.
+    pub fn height(&self, table: u8) -> u8 {
+        let number = root(table);
+        let guard = self.store.read(number);
+        self.checked(number, guard.bytes()).level()
     }
 
-    /// Copies an inner page, keeping the copy if there is room; an ERROR if its separators are out of
-    /// order. What is known of other indexes makes room.
-    pub fn keep(&self, block: u32, page: &Page<'_>) -> Rc<Inner<F, S::Hint>> {
-        let copy = Inner::copy(page).unwrap_or_else(|damage| self.store.damaged(block, &damage));
+    /// Checks a locked page, and raises an ERROR if it is no tree page.
+    pub fn checked<'a>(&self, number: u32, bytes: &'a [u8]) -> Page<'a> {
+        Page::check::<F>(bytes).unwrap_or_else(|damage| self.store.damaged(number, &damage))
+    }
+
+    /// The cached copy of an inner page, if there is one.
+    pub fn cached(&self, number: u32) -> Option<Rc<Inner<F, S::Hint>>> {
+        self.cache.inner.borrow().get(&number).cloned()
+    }
+
+    /// Copies an inner page, and keeps the copy if there is room. What is known of other indexes
+    /// makes room. Raises an ERROR if the page's separators are out of order.
+    pub fn keep(&self, number: u32, page: &Page<'_>) -> Rc<Inner<F, S::Hint>> {
+        let copy = Inner::copy(page).unwrap_or_else(|damage| self.store.damaged(number, &damage));
         let copy = Rc::new(copy);
         let Budget { copies, limit } = &*self.cache.budget;
         if copies.get() >= *limit {
             self.store.forget_others();
         }
-        if copies.get() < *limit && self.cache.inner.borrow_mut().insert(block, copy.clone()).is_none() {
+        if copies.get() < *limit
+            && self.cache.inner.borrow_mut().insert(number, copy.clone()).is_none()
+        {
             copies.set(copies.get() + 1);
         }
         copy
     }
 
     /// Drops the copy of one page.
-    pub fn forget(&self, block: u32) {
-        if self.cache.inner.borrow_mut().remove(&block).is_some() {
-            self.cache.forget_count(1);
+    pub fn forget(&self, number: u32) {
+        if self.cache.inner.borrow_mut().remove(&number).is_some() {
+            self.cache.give_back(1);
         }
     }
 
     /// Drops all copies of this index's pages.
     pub fn forget_all(&self) {
         let mut inner = self.cache.inner.borrow_mut();
-        self.cache.forget_count(inner.len());
+        self.cache.give_back(inner.len());
         inner.clear();
     }
 }
 
-/// The leaves of one table, about: the file's pages but for the meta page and the roots, shared out evenly.
+/// About the number of leaves of one table: an even share of the file's pages, without the meta
+/// page and the roots.
 pub fn leaves_per_table(layout: BlockLayout, pages: u32) -> f64 {
     let overhead = FIRST_ROOT + layout.blocks() + 1;
     (f64::from(pages.saturating_sub(overhead)) / f64::from(layout.blocks())).max(1.0)
 }
 
-/// The block of a table's root.
+/// The number of a table's root page.
 pub fn root(table: u8) -> u32 {
     FIRST_ROOT + u32::from(table)
 }

@@ -1,11 +1,15 @@
-//! Insertion of one row: an entry in every table, up to four tables a record.
+//! Insertion of one row: one entry in every table. Up to four tables are a group, which is changed
+//! under one record of the log.
 //!
-//! The leaves of a group are all locked, then changed under one record. Only the first may be waited
-//! for: where the others are said to be may be pages used anew, even one that is locked here already.
-//! One that cannot be locked at once is waited for alone, and a full one is split, with no lock held;
-//! then the group starts over. So whoever holds a leaf of several waits for nobody, and there is no
-//! deadlock. Every table is written before the call returns, so two transactions that insert and then
-//! search (an exclusion constraint) cannot both miss the other.
+//! The leaves of a group are all locked, then all changed. Only the first leaf may be waited for.
+//! The pages where the others should be may have been reused, and one of them may even be locked
+//! here already. If a leaf cannot be locked at once, all locks are given up, that leaf is waited
+//! for alone, and the group starts over. A full leaf is split, again with no other lock held, and
+//! the group starts over. So nobody waits while holding a leaf of a group, and there is no
+//! deadlock.
+//!
+//! Every table is written before the call returns. So of two transactions that insert and then
+//! search (an exclusion constraint), at least one sees the other's row.
 
 use simhash_core::search::Key;
 
@@ -21,14 +25,14 @@ type Locked<S> = Vec<(<S as Store>::Exclusive, Addition)>;
 
 /// Why the leaves of a group could not all be locked.
 enum Obstacle<F, S: Store> {
-    /// The leaf of this table, in this block, has no room.
+    /// The leaf of this table, the page with this number, has no room.
     Full(u8, u32),
     /// The leaf of this table is locked, or is not in this place.
     Busy(u8, Place<F, S>),
 }
 
 impl<F: Key, S: Store> Index<F, S> {
-    /// Adds a row under each of its fingerprints; without one to the table of NULLs.
+    /// Adds a row under each of its fingerprints, or to the table of NULLs if it has none.
     pub fn insert(&self, fingerprints: &[F], tid: u64) {
         if fingerprints.is_empty() {
             return self.insert_into(&[self.null_table()], |_| Entry { key: F::ZERO, tid });
@@ -57,12 +61,13 @@ impl<F: Key, S: Store> Index<F, S> {
                     if self.make_room(table, &entry(table)).is_none_or(|roomy| roomy == full) {
                         continue;
                     }
-                    // By its parent the entry belongs elsewhere: the full leaf was split meanwhile, or
-                    // is damaged.
+                    // The parent says that the entry belongs on another page: the full leaf was
+                    // split meanwhile, or it is damaged.
                     self.forget_all();
                     contradictions += 1;
                     if contradictions == ATTEMPTS {
-                        let damage = Damage::Other("its bounds are not those that its parent gives it");
+                        let damage =
+                            Damage::Other("its bounds are not those that its parent gives it");
                         self.store.damaged(full, &damage);
                     }
                 }
@@ -76,7 +81,8 @@ impl<F: Key, S: Store> Index<F, S> {
         tables: &[u8],
         entry: &impl Fn(u8) -> Entry<F>,
     ) -> Result<Locked<S>, Obstacle<F, S>> {
-        // Find all leaves before the first is touched, so that memory fetches them side by side.
+        // All leaves are found before the first is touched, so that memory fetches them side by
+        // side.
         let mut descents: [Option<Descent<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
         let mut places: [Option<Place<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
         for (&table, descent) in tables.iter().zip(&mut descents) {
@@ -101,16 +107,16 @@ impl<F: Key, S: Store> Index<F, S> {
         for (&table, place) in tables.iter().zip(places.into_iter().flatten()) {
             let entry = entry(table);
             let parent = place.parent.as_ref().map(Parent::share);
-            let (guard, block) = if leaves.is_empty() || mutant::is(Mutant::WaitsForSecondLeaf) {
+            let (guard, number) = if leaves.is_empty() || mutant::is(Mutant::WaitsForSecondLeaf) {
                 self.cover::<S::Exclusive>(table, &entry, Some(place))
             } else if let Some(found) = self.cover_at_once(table, &entry, &place) {
                 found
             } else {
                 return Err(Obstacle::Busy(table, place));
             };
-            let page = self.checked(block, guard.bytes());
+            let page = self.checked(number, guard.bytes());
             if !page.has_room() {
-                return Err(Obstacle::Full(table, block));
+                return Err(Obstacle::Full(table, number));
             }
             let addition = Addition::new(&page, entry);
             if let Some(parent) = parent {

@@ -1,6 +1,7 @@
-//! Faults that can be made on purpose, one at a time: the proof that the simulation would find them.
+//! Faults that can be made on purpose, one at a time. They prove that the simulation would find
+//! them.
 //!
-//! Without the feature `mutants` there is none, and [`is`] is a constant.
+//! Without the feature `mutants` there are none, and [`is`] is a constant.
 
 macro_rules! mutants {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -11,7 +12,7 @@ macro_rules! mutants {
         }
 
         impl Mutant {
-            /// All of them.
+            /// Every fault.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
             /// What is wrong.
@@ -29,7 +30,7 @@ mutants! {
     ReleasedEarly,
     /// An insertion waits for leaves while it holds others.
     WaitsForSecondLeaf,
-    /// A reader takes a page for the right one although its target lies to the right of it.
+    /// A reader stays on a page although its target lies to the right of it.
     RightLinkIgnored,
     /// An insertion that holds leaves does not look at the upper bound of the next.
     HighBoundUnchecked,
@@ -47,13 +48,13 @@ mutants! {
     NoCleanupOfNulls,
     /// Vacuum takes leaves that were added since it began under an exclusive lock.
     NoCleanupOfNewLeaves,
-    /// A removed block is free before its parent forgets it.
+    /// A removed page is free before its parent forgets it.
     FreedTooEarly,
-    /// Among equal keys the TIDs of separators are not looked at.
+    /// The TIDs of separators with equal keys are not looked at.
     TiesIgnored,
-    /// A page that is used anew is taken for what an old copy says it is.
+    /// A page that was reused is taken for what an old copy says it is.
     StaleCopyTrusted,
-    /// A block that the map of free pages names is taken without a look at it.
+    /// A page that the map of free pages names is taken without a look at it.
     FreeMapTrusted,
     /// A scan shows rows of a leaf that lie before its position.
     PositionForgotten,
@@ -61,17 +62,17 @@ mutants! {
     StaleEndTrusted,
     /// A nearest scan forgets rows that must wait, and does not look for them again.
     WindowNotShrunk,
-    /// A leaf is removed without a second look whether it is empty.
+    /// A leaf is removed without a second look at whether it is empty.
     EmptinessAssumed,
-    /// Vacuum does not wait for a scan that keeps a root pinned which was a leaf and was split since.
+    /// Vacuum does not wait for a scan that pinned a root when it was a leaf, before it was split.
     ReadersOfRootForgotten,
-    /// Vacuum waits for such a scan before it looks at the leaves and not after.
+    /// Vacuum waits for such a scan before it looks at the leaves and not afterwards.
     ReadersOfRootTooEarly,
     /// Vacuum does not wait for such a scan in the table of NULLs.
     ReadersOfNullRootForgotten,
-    /// A row that is found again is told by its key alone.
+    /// A row that is looked for again is recognised by its key alone.
     TidNotCompared,
-    /// A page that is new is logged as one that changes in parts.
+    /// A new page is logged as one that changes in parts.
     NewPageInParts,
     /// A nearest scan ends one distance early.
     NearestEndsEarly,
@@ -87,14 +88,19 @@ mutants! {
     NewPagesSkipped,
     /// Every table that finds a row shows it.
     ShownByEveryTable,
-    /// Who must not be near another row searches before inserting, not after.
+    /// Whoever inserts a row that must not be near another searches before the insertion, not
+    /// after.
     SearchedFirst,
     /// Interrupts are served under a lock.
     InterruptUnderLock,
 }
 
 /// Whether a fault has vacuum take a leaf without waiting for pins.
-pub(crate) fn spares_cleanup(is_of_nulls: bool, is_new: bool, has_dead: impl FnOnce() -> bool) -> bool {
+pub(crate) fn spares_cleanup(
+    is_of_nulls: bool,
+    is_new: bool,
+    has_dead: impl FnOnce() -> bool,
+) -> bool {
     is(Mutant::NoCleanupLock)
         || is(Mutant::NoCleanupOfNulls) && is_of_nulls
         || is(Mutant::NoCleanupOfNewLeaves) && is_new
@@ -111,12 +117,12 @@ mod active {
         static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
     }
 
-    /// Makes this thread's code have one fault, or none.
+    /// Gives this thread's code one fault, or none.
     pub fn activate(mutant: Option<Mutant>) {
         ACTIVE.set(mutant);
     }
 
-    /// Whether this thread's code is to have this fault.
+    /// Whether this thread's code has this fault.
     pub fn is(mutant: Mutant) -> bool {
         ACTIVE.get() == Some(mutant)
     }
@@ -125,7 +131,7 @@ mod active {
 pub use active::{activate, is};
 
 #[cfg(not(feature = "mutants"))]
-/// Whether the code is to have this fault: it is not.
+/// Whether the code has this fault: it has none.
 #[inline(always)]
 pub const fn is(_: Mutant) -> bool {
     false

@@ -1,12 +1,14 @@
-//! Nearest first: range scans in windows of growing distance, each read and emitted before the next.
+//! Nearest first: range scans in windows of growing distance, each read and emitted before the
+//! next.
 //!
-//! A window (done, reach] is one range scan. Rows at its least distance are emitted as they are found;
-//! the others wait, sorted by distance, until the scan ends. When too many wait, the window shrinks
-//! from above and forgets the farthest, to be found again by a later window. So memory is bounded,
-//! nothing is sorted as a whole, and the order is exact. Windows grow by probing as long as that is
-//! cheaper than reading every leaf; then one sweep keeps the nearest that fit.
+//! A window is one range scan over the distances from the least that is not done yet to its reach.
+//! Rows at the least distance are emitted as they are found. The others wait, apart by distance,
+//! until the scan ends. When too many wait, the window shrinks from above and forgets the farthest
+//! rows, which a later window finds again. So memory is bounded, nothing is sorted as a whole, and
+//! the order is exact. Windows probe as long as that is cheaper than reading every leaf. After that
+//! they are sweeps, each of which keeps the nearest rows that fit.
 //!
-//! For a query of several fingerprints such scans are merged by distance.
+//! A query of several fingerprints has a scan for each. They are merged by distance.
 
 use std::collections::VecDeque;
 
@@ -17,7 +19,7 @@ use crate::mutant::{self, Mutant};
 use crate::range::{Hit, RangeScan};
 use crate::store::Store;
 
-/// How many rows may wait at most: 24 or 48 MB.
+/// The most rows that may wait: 24 or 48 MB.
 const MOST_WAITING: usize = 1 << 20;
 
 /// A nearest-first scan in progress.
@@ -54,7 +56,7 @@ impl<F: Key, S: Store> Nearest<F, S> {
         scan
     }
 
-    /// Appends the next rows in order of distance. False at the end; true may come with no rows.
+    /// Appends the next rows in order of distance. False at the end. True may come without a row.
     pub fn next_batch(&mut self, index: &Index<F, S>, batch: &mut Vec<Hit<F>>) -> bool {
         let Some(scan) = &mut self.scan else {
             return self.next_window(index);
@@ -101,11 +103,13 @@ impl<F: Key, S: Store> Nearest<F, S> {
             let plan = index.plan(distance, self.leaves);
             cost::expected_leaves::<F>(&plan, self.leaves)
         };
-        self.reach = cost::next_window(self.least, F::BITS, self.leaves, cost_of).unwrap_or_else(|| {
-            // Even the next distance is better swept: take as many rows along as may wait.
-            self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
-            F::BITS
-        });
+        self.reach =
+            cost::next_window(self.least, F::BITS, self.leaves, cost_of).unwrap_or_else(|| {
+                // A sweep is cheaper even for the next distance, and keeps as many rows as may
+                // wait.
+                self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
+                F::BITS
+            });
         self.open_window(index);
         true
     }
@@ -120,7 +124,7 @@ impl<F: Key, S: Store> Nearest<F, S> {
     }
 }
 
-/// The rows near any of several queries, in order of the least distance. A row comes once for each of its
+/// The rows near any of several queries, in order of distance. A row comes once for each of its
 /// keys and each query.
 pub struct NearestOfAny<F, S: Store> {
     scans: Vec<Merged<F, S>>,
@@ -135,7 +139,7 @@ struct Merged<F, S: Store> {
 }
 
 impl<F: Key, S: Store> Merged<F, S> {
-    /// No row still to come is nearer. `None` when none is to come.
+    /// A distance such that no row still to come is nearer. `None` when no row is still to come.
     fn bound(&self) -> Option<u32> {
         match self.ahead.front() {
             Some(hit) => Some(hit.distance),
@@ -146,8 +150,11 @@ impl<F: Key, S: Store> Merged<F, S> {
 
 impl<F: Key, S: Store> NearestOfAny<F, S> {
     pub fn new(index: &Index<F, S>, queries: &[F]) -> Self {
-        let start =
-            |&query| Merged { scan: Nearest::new(index, query), ahead: VecDeque::new(), ended: false };
+        let start = |&query| Merged {
+            scan: Nearest::new(index, query),
+            ahead: VecDeque::new(),
+            ended: false,
+        };
         Self { scans: queries.iter().map(start).collect() }
     }
 
@@ -156,8 +163,11 @@ impl<F: Key, S: Store> NearestOfAny<F, S> {
         if let [only] = &mut self.scans[..] {
             return only.scan.next_batch(index, batch);
         }
-        let nearest =
-            self.scans.iter_mut().filter(|scan| scan.bound().is_some()).min_by_key(|scan| scan.bound());
+        let nearest = self
+            .scans
+            .iter_mut()
+            .filter(|scan| scan.bound().is_some())
+            .min_by_key(|scan| scan.bound());
         let Some(nearest) = nearest else { return false };
         let Some(distance) = nearest.ahead.front().map(|hit| hit.distance) else {
             let mut found = Vec::new();

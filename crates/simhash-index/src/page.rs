@@ -5,25 +5,28 @@
 //! | header | key 0 | key 1 | ... |  free  | ... | slot 1 | slot 0 | special |
 //! ```
 //!
-//! The numbers are those of pages of 8 kB; any size will do that leaves room for a few entries.
+//! The numbers are those of pages of 8 kB. Any size that leaves room for a few entries will do.
 //!
-//! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes); an inner
-//! page's slot is the TID of a separator and a child block (10 bytes). So appending to a leaf
-//! changes three short runs of bytes, which is all that is logged, and the keys of a page are one
-//! packed array for the scan kernels. pd_lower tells the number of entries; the hole between lower
-//! and upper is left out of full-page images.
+//! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes). An inner
+//! page's slot is the TID of a separator and the number of a child page (10 bytes). So appending to
+//! a leaf changes three short runs of bytes, which is all that is logged, and the keys of a page
+//! are one packed array for the scan kernels. pd_lower gives the number of entries. Full-page
+//! images leave out the hole between lower and upper.
 //!
 //! Every page says which table, level and key range it is of. Invariants:
-//! - The range is [low, high); high is absent on the last page of a level, whose right link is none.
-//! - The pages of a level partition the key space in the order of their right links, at every instant
-//!   that locks allow to be seen: a split or a removal changes both pages and the parent in one record.
-//! - Leaves are unordered. Inner pages are sorted; entry 0's separator equals low, and every
+//! - The range is [low, high). The last page of a level has no high and no right link.
+//! - The pages of a level partition the key space in the order of their right links, at every
+//!   instant that locks allow to be seen: a split or a removal changes both pages and the parent in
+//!   one record.
+//! - Leaves are unordered. Inner pages are sorted. Entry 0's separator equals low, and every
 //!   separator equals its child's low.
 
 use simhash_core::search::Key;
 
-use crate::NO_BLOCK;
 use crate::damage::Damage;
+
+/// No page: the right link of the last page of a level.
+pub const NO_PAGE: u32 = u32::MAX;
 
 /// Bytes of the page header.
 pub const HEADER: usize = 24;
@@ -34,7 +37,8 @@ const LOWER: usize = 12;
 const UPPER: usize = 14;
 const SPECIAL_AT: usize = 16;
 const SIZE_VERSION: usize = 18;
-/// The page layout version in the header that PostgreSQL asks of every page; unchanged since its 8.3.
+/// The version of the page layout that PostgreSQL wants in every header. It has not changed since
+/// version 8.3.
 const LAYOUT_VERSION: u16 = 4;
 
 // In the special area.
@@ -50,7 +54,7 @@ const MAGIC_AT: usize = 52;
 
 /// The mark of a tree page: "SHT1".
 const MAGIC: u32 = 0x5348_5431;
-/// The page is out of the tree and may be used anew.
+/// The page is out of the tree and may be reused.
 const DELETED: u16 = 1;
 
 /// Bytes of a stored TID.
@@ -59,8 +63,9 @@ const DOWNLINK_BYTES: usize = TID_BYTES + 4;
 /// No tree of 2^32 pages is this high.
 const MAX_LEVEL: u8 = 16;
 
-/// A key with its row: what a tree is ordered by. The TID breaks ties among equal fingerprints, so
-/// every entry of a table has a place of its own. It is packed: block number times 65536 plus offset.
+/// A key with its row: what a tree is ordered by. The TID breaks ties among equal keys, so every
+/// entry of a table has a place of its own. It is packed: the number of the heap page times 65536,
+/// plus the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry<F> {
     pub key: F,
@@ -99,7 +104,7 @@ impl<F: Key> Bounds<F> {
     }
 }
 
-/// How many entries fit on a page of so many bytes.
+/// How many entries fit on a page of `page` bytes.
 pub const fn capacity<F: Key>(page: usize, level: u8) -> usize {
     (page - SPECIAL_BYTES - HEADER) / (F::BYTES + slot_bytes(level))
 }
@@ -142,7 +147,7 @@ fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
     put(bytes, at, &tid.to_le_bytes()[..TID_BYTES]);
 }
 
-/// Whether the page was never written: what a crash right after an extension leaves.
+/// Whether the page was never written. A crash right after an extension leaves such a page.
 pub fn is_new(bytes: &[u8]) -> bool {
     u16_at(bytes, UPPER) == 0
 }
@@ -151,11 +156,13 @@ pub fn is_new(bytes: &[u8]) -> bool {
 pub fn is_free(bytes: &[u8]) -> bool {
     let special = special(bytes);
     is_new(bytes)
-        || (u32_at(bytes, special + MAGIC_AT) == MAGIC && u16_at(bytes, special + FLAGS) & DELETED != 0)
+        || (u32_at(bytes, special + MAGIC_AT) == MAGIC
+            && u16_at(bytes, special + FLAGS) & DELETED != 0)
 }
 
-/// Whether a page may be waited for while another is locked: whether that is, by what both say, above it
-/// in the same tree or to its left on the same level. Both have passed [`Page::check`].
+/// Whether `page` may be waited for while `locked` is locked. It may if both say that the locked
+/// one is above it in the same tree, or to its left on the same level. Both must have passed
+/// [`Page::check`].
 pub fn may_be_waited_for(page: &[u8], locked: &[u8]) -> bool {
     let place = |bytes: &[u8]| {
         let area = &bytes[special(bytes)..];
@@ -181,7 +188,8 @@ impl<'a> Page<'a> {
         if is_new(bytes) {
             return Err(Damage::Empty);
         }
-        let (lower, upper, special) = (u16_at(bytes, LOWER), u16_at(bytes, UPPER), u16_at(bytes, SPECIAL_AT));
+        let (lower, upper, special) =
+            (u16_at(bytes, LOWER), u16_at(bytes, UPPER), u16_at(bytes, SPECIAL_AT));
         let end = bytes.len() - SPECIAL_BYTES;
         if usize::from(special) != end {
             return Err(Damage::Header { lower, upper, special });
@@ -237,7 +245,7 @@ impl<'a> Page<'a> {
     /// The next page of the level, if any.
     pub fn right(&self) -> Option<u32> {
         let right = u32_at(self.area(), RIGHT);
-        (right != NO_BLOCK).then_some(right)
+        (right != NO_PAGE).then_some(right)
     }
 
     pub fn bounds<F: Key>(&self) -> Bounds<F> {
@@ -274,7 +282,7 @@ impl<'a> Page<'a> {
         (0..self.count).map(move |i| self.entry(i))
     }
 
-    /// The child block of an inner page's entry.
+    /// The number of the child page that an inner page's entry leads to.
     pub fn child(&self, index: usize) -> u32 {
         u32_at(self.bytes, self.slot(index) + TID_BYTES)
     }
@@ -310,7 +318,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// An entry of an inner page: everything from `separator` on is under `child`.
+/// An entry of an inner page: everything from `separator` up to the next one is under `child`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Downlink<F> {
     pub separator: Entry<F>,
@@ -323,7 +331,7 @@ pub struct PageMut<'a> {
 }
 
 impl<'a> PageMut<'a> {
-    /// A page whose contents are about to be changed; it has passed [`Page::check`].
+    /// A page whose contents are about to be changed. It must have passed [`Page::check`].
     pub fn existing(bytes: &'a mut [u8]) -> Self {
         Self { bytes }
     }
@@ -350,7 +358,7 @@ impl<'a> PageMut<'a> {
         page
     }
 
-    /// Removes every entry; the free space is zeroed.
+    /// Removes every entry, and zeroes the free space.
     pub fn clear(&mut self) {
         let special = special(self.bytes);
         self.bytes[HEADER..special].fill(0);
@@ -370,7 +378,7 @@ impl<'a> PageMut<'a> {
         let area = self.area();
         bound.key.store(&mut area[HIGH_KEY..HIGH_KEY + F::BYTES]);
         put_tid(area, HIGH_TID, bound.tid);
-        put(area, RIGHT, &right.unwrap_or(NO_BLOCK).to_ne_bytes());
+        put(area, RIGHT, &right.unwrap_or(NO_PAGE).to_ne_bytes());
     }
 
     /// Adds an entry to a leaf.
@@ -407,8 +415,8 @@ impl<'a> PageMut<'a> {
         }
     }
 
-    /// Removes a leaf's entries at the given ascending indexes; each gap is filled with the last entry,
-    /// so that few bytes change.
+    /// Removes a leaf's entries at the given ascending indexes. The last entry fills each gap, so
+    /// that few bytes change.
     pub fn remove<F: Key>(&mut self, indexes: &[usize]) {
         let special = special(self.bytes);
         let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / F::BYTES;
@@ -437,7 +445,8 @@ impl<'a> PageMut<'a> {
     }
 
     fn make_room<F: Key>(&mut self, slot: usize) -> (usize, usize) {
-        let (lower, upper) = (usize::from(u16_at(self.bytes, LOWER)), usize::from(u16_at(self.bytes, UPPER)));
+        let (lower, upper) =
+            (usize::from(u16_at(self.bytes, LOWER)), usize::from(u16_at(self.bytes, UPPER)));
         assert!(upper - lower >= F::BYTES + slot, "no room between {lower} and {upper}");
         self.set_extent(lower + F::BYTES, upper - slot);
         (lower, upper - slot)
@@ -453,8 +462,8 @@ impl<'a> PageMut<'a> {
     }
 }
 
-/// What an append at `key` in a leaf of so many bytes touches: the offsets of the key and of its TID. `key`
-/// may be any number: a hint.
+/// What an append at offset `key` in a leaf of `page` bytes touches: the offsets of the key and of
+/// its TID. `key` is a hint and may be any number.
 pub fn append_at<F: Key>(page: usize, key: u16) -> [usize; 2] {
     let special = page - SPECIAL_BYTES;
     let key = usize::from(key).clamp(HEADER, special - F::BYTES);
@@ -481,7 +490,11 @@ impl Addition {
         let mut tid = [0; 16];
         tid[..TID_BYTES].copy_from_slice(&entry.tid.to_le_bytes()[..TID_BYTES]);
         Self {
-            runs: [(LOWER as u16, extent, 4), (lower, key, F::BYTES as u8), (upper, tid, TID_BYTES as u8)],
+            runs: [
+                (LOWER as u16, extent, 4),
+                (lower, key, F::BYTES as u8),
+                (upper, tid, TID_BYTES as u8),
+            ],
         }
     }
 

@@ -1,12 +1,12 @@
 //! Range scans: every row within a distance of a query, leaf by leaf, each row once.
 //!
-//! Tables are taken in order; within a table the scan jumps from leaf to leaf in key order. Its
-//! position is the bound that everything below has been dealt with, so pages that split or vanish
+//! Tables are taken in order. Within a table the scan jumps from leaf to leaf in key order. Its
+//! position is a bound: everything below it has been dealt with. So pages that split or vanish
 //! meanwhile can neither hide a row nor show it twice.
 
 use std::collections::VecDeque;
 
-use simhash_core::search::{Ball, Key, Plan};
+use simhash_core::search::{Key, Plan, Probe};
 use simhash_core::simd::popcount::within;
 
 use crate::damage::Damage;
@@ -24,13 +24,13 @@ pub struct Hit<F> {
     pub distance: u32,
 }
 
-/// How many leaves are looked ahead, so that memory and disk work while one is scanned.
+/// How many leaves the scan looks ahead, so that memory and disk work while a leaf is scanned.
 const LOOK_AHEAD: usize = 8;
 
 /// A leaf to be read.
 struct Planned<F, S: Store> {
     table: u32,
-    /// Everything below this in the table has been dealt with by then.
+    /// Everything below this in the table will have been dealt with by then.
     from: Entry<F>,
     target: Entry<F>,
     place: Place<F, S>,
@@ -41,7 +41,7 @@ struct Planned<F, S: Store> {
 /// How far the look-ahead has come in a table.
 struct Frontier<F, S: Store> {
     table: u32,
-    ball: Ball<F>,
+    probe: Probe<F>,
     from: Entry<F>,
     /// A copy of the parent of the leaf planned last.
     parent: Option<Parent<F, S>>,
@@ -69,8 +69,8 @@ impl<F: Key, S: Store> RangeScan<F, S> {
         }
     }
 
-    /// Reads the next leaf and appends its rows within `distance`, which may be less than the plan's.
-    /// Returns the leaf, still locked; `None` at the end.
+    /// Reads the next leaf and appends its rows within `distance`, which may be less than the
+    /// plan's. Returns the leaf, still locked, or `None` at the end.
     pub fn next_leaf(
         &mut self,
         index: &Index<F, S>,
@@ -79,8 +79,8 @@ impl<F: Key, S: Store> RangeScan<F, S> {
     ) -> Option<S::Shared> {
         while self.planned.len() < LOOK_AHEAD && self.plan_leaf(index).is_some() {}
         let Planned { table, from, target, place, end } = self.planned.pop_front()?;
-        let (leaf, block) = index.read_leaf(table as u8, &target, Some(place));
-        let page = index.checked(block, leaf.bytes());
+        let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
+        let page = index.checked(number, leaf.bytes());
         let layout = self.plan.layout();
         self.positions.clear();
         within(page.keys(), layout.rotate(self.query, table), distance, &mut self.positions);
@@ -89,10 +89,11 @@ impl<F: Key, S: Store> RangeScan<F, S> {
             let fingerprint = layout.restore(entry.key, table);
             let difference = fingerprint ^ self.query;
             if entry.tid & 0xffff == 0 {
-                index.store.damaged(block, &Damage::Other("it holds a TID without an offset"));
+                index.store.damaged(number, &Damage::Other("it holds a TID without an offset"));
             }
             let is_ahead = entry >= from || mutant::is(Mutant::PositionForgotten);
-            let is_ours = self.plan.emits(difference, table) || mutant::is(Mutant::ShownByEveryTable);
+            let is_ours =
+                self.plan.emits(difference, table) || mutant::is(Mutant::ShownByEveryTable);
             if is_ahead && is_ours {
                 hits.push(Hit { fingerprint, tid: entry.tid, distance: difference.count_ones() });
             }
@@ -104,30 +105,32 @@ impl<F: Key, S: Store> RangeScan<F, S> {
         Some(leaf)
     }
 
-    /// Drops what was planned by a stale copy, and plans anew from where the leaf really ended.
+    /// Drops what was planned by a stale copy, and goes on from where the leaf really ended.
     fn go_on_from(&mut self, table: u32, high: Option<Entry<F>>) {
         self.planned.clear();
         self.next_table = table + 1;
-        let ball = self.plan.ball(self.query, table);
-        self.frontier = high.zip(ball).map(|(from, ball)| Frontier { table, ball, from, parent: None });
+        let probe = self.plan.probe(self.query, table);
+        self.frontier =
+            high.zip(probe).map(|(from, probe)| Frontier { table, probe, from, parent: None });
     }
 
-    /// Plans one leaf more. `None` when all are.
+    /// Plans one more leaf. `None` when all are planned.
     fn plan_leaf(&mut self, index: &Index<F, S>) -> Option<()> {
         loop {
             let Some(frontier) = &mut self.frontier else {
                 self.start_table()?;
                 continue;
             };
-            let Some(key) = frontier.ball.successor(frontier.from.key) else {
+            let Some(key) = frontier.probe.successor(frontier.from.key) else {
                 self.frontier = None;
                 continue;
             };
             let from = frontier.from;
             let target = if key == from.key { from } else { Entry::first_with(key) };
             let table = frontier.table;
-            let place =
-                frontier.neighbour(index, &target).unwrap_or_else(|| index.locate(table as u8, &target));
+            let place = frontier
+                .neighbour(index, &target)
+                .unwrap_or_else(|| index.locate(table as u8, &target));
             let end = place.parent.as_ref().and_then(|parent| parent.copy.end_of(parent.child));
             if let Some(parent) = &place.parent {
                 index.store.prefetch(place.leaf, parent.recent());
@@ -148,8 +151,8 @@ impl<F: Key, S: Store> RangeScan<F, S> {
         while self.next_table < self.plan.layout().blocks() {
             let table = self.next_table;
             self.next_table += 1;
-            if let Some(ball) = self.plan.ball(self.query, table) {
-                self.frontier = Some(Frontier { table, ball, from: Entry::MIN, parent: None });
+            if let Some(probe) = self.plan.probe(self.query, table) {
+                self.frontier = Some(Frontier { table, probe, from: Entry::MIN, parent: None });
                 return Some(());
             }
         }
@@ -158,15 +161,16 @@ impl<F: Key, S: Store> RangeScan<F, S> {
 }
 
 impl<F: Key, S: Store> Frontier<F, S> {
-    /// Where `target` is, by the copy of the last leaf's parent: usually one of the next children.
+    /// Where `target` is by the copy of the last leaf's parent, if that covers it. Usually it is on
+    /// one of the next children.
     fn neighbour(&self, index: &Index<F, S>, target: &Entry<F>) -> Option<Place<F, S>> {
         let parent = self.parent.as_ref()?;
         if !parent.copy.bounds.contains(target) {
             return None;
         }
         let child = parent.copy.child_covering_from(parent.child, target);
-        let leaf = parent.copy.children[child].block;
-        index.expect_block(leaf, parent.block);
+        let leaf = parent.copy.children[child].number;
+        index.expect_page(leaf, parent.number);
         Some(Place { leaf, parent: Some(Parent { child, ..parent.share() }) })
     }
 }

@@ -1,10 +1,10 @@
 //! Removal of empty pages, by vacuum only.
 //!
-//! An empty leaf's key range goes to its left neighbour under the same parent; both and the parent
-//! change in one record. Entries never move left, so a scan that has passed the neighbour misses
-//! nothing; one on its way to the removed page finds it deleted and starts over from its own
-//! position. As every page says which range it holds, the block can be used anew at once. An inner
-//! page left with one child hands it to its left neighbour in the same way.
+//! The key range of an empty leaf goes to its left neighbour under the same parent. Both and the
+//! parent change in one record. Entries never move left, so a scan that has passed the neighbour
+//! misses nothing. A scan on its way to the removed page finds it deleted, and starts over from its
+//! own position. The page can be reused at once, because every page says which range it holds. An
+//! inner page that is left with one child hands it to its left neighbour in the same way.
 
 use simhash_core::search::Key;
 
@@ -19,7 +19,7 @@ impl<F: Key, S: Store> Index<F, S> {
     /// neighbour under its parent. Returns the number of pages freed.
     pub fn remove_empty(&self, table: u8, low: &Entry<F>) -> u32 {
         let mut freed = u32::from(self.merge_left(table, low, 0));
-        // The parent may have become a page of one child; and so on upwards.
+        // The parent may have one child left then, and so may the pages above it.
         let mut level = 1;
         while self.merge_left(table, low, level) {
             freed += 1;
@@ -28,23 +28,23 @@ impl<F: Key, S: Store> Index<F, S> {
         freed
     }
 
-    /// Merges the page of `level` that covers `entry` into its left neighbour if it is all but empty:
-    /// a leaf without entries, an inner page with one child.
+    /// Merges the page of `level` that covers `entry` into its left neighbour, if it is a leaf
+    /// without entries or an inner page with one child.
     fn merge_left(&self, table: u8, entry: &Entry<F>, level: u8) -> bool {
-        let Some((parent, parent_block)) = self.cover_level(table, entry, level + 1) else {
+        let Some((parent, parent_number)) = self.cover_level(table, entry, level + 1) else {
             return false;
         };
-        let parent_page = self.checked(parent_block, parent.bytes());
+        let parent_page = self.checked(parent_number, parent.bytes());
         let position = parent_page.child_covering(entry);
         if position == 0 {
             return false;
         }
-        let (left_block, block) = (parent_page.child(position - 1), parent_page.child(position));
-        self.expect_block(left_block.max(block), parent_block);
-        let left = self.store.exclusive_after(left_block, &[&parent]);
-        let page = self.store.exclusive_after(block, &[&parent, &left]);
-        let left_page = self.checked(left_block, left.bytes());
-        let page_page = self.checked(block, page.bytes());
+        let (left_number, number) = (parent_page.child(position - 1), parent_page.child(position));
+        self.expect_page(left_number.max(number), parent_number);
+        let left = self.store.exclusive_after(left_number, &[&parent]);
+        let page = self.store.exclusive_after(number, &[&parent, &left]);
+        let left_page = self.checked(left_number, left.bytes());
+        let page_page = self.checked(number, page.bytes());
         self.expect_child(&parent_page, position - 1, &left_page);
         self.expect_child(&parent_page, position, &page_page);
         if !is_mergeable(&left_page, &page_page) {
@@ -53,9 +53,30 @@ impl<F: Key, S: Store> Index<F, S> {
 
         let mut remaining = downlinks::<F>(&parent_page);
         remaining.remove(position);
-        let moved = downlinks_if_inner(&page_page);
-        let (high, right) = (page_page.bounds::<F>().high, page_page.right());
-        let [on_left, on_page, on_parent] = [&left, &page, &parent].map(|locked| (locked, Extent::Parts));
+        let shrink = |parent: &mut [u8]| PageMut::existing(parent).set_downlinks(&remaining);
+        self.record_merge(&left, &page, &parent, shrink);
+        drop((page, left, parent));
+        self.forget_all();
+        // A crash before this loses the page until the next vacuum.
+        self.store.note_free(number);
+        true
+    }
+
+    /// Gives the range and the child of `page` to `left`, deletes it, and lets `shrink` take it out
+    /// of `parent`: all in one record.
+    fn record_merge(
+        &self,
+        left: &S::Exclusive,
+        page: &S::Exclusive,
+        parent: &S::Exclusive,
+        shrink: impl FnOnce(&mut [u8]),
+    ) {
+        let number = self.store.number(page);
+        let merged = self.checked(number, page.bytes());
+        let moved = downlinks_if_inner(&merged);
+        let (high, right) = (merged.bounds::<F>().high, merged.right());
+        let [on_left, on_page, on_parent] =
+            [left, page, parent].map(|locked| (locked, Extent::Parts));
         let absorb = |left: &mut [u8]| {
             let mut survivor = PageMut::existing(left);
             for downlink in &moved {
@@ -72,23 +93,18 @@ impl<F: Key, S: Store> Index<F, S> {
             });
         } else if mutant::is(Mutant::FreedTooEarly) {
             self.store.change([on_page], |[page]| PageMut::existing(page).delete());
-            self.store.note_free(block);
+            self.store.note_free(number);
             self.store.change([on_left, on_parent], |[left, parent]| {
                 absorb(left);
-                PageMut::existing(parent).set_downlinks(&remaining);
+                shrink(parent);
             });
         } else {
             self.store.change([on_left, on_page, on_parent], |[left, page, parent]| {
                 absorb(left);
                 PageMut::existing(page).delete();
-                PageMut::existing(parent).set_downlinks(&remaining);
+                shrink(parent);
             });
         }
-        drop((page, left, parent));
-        self.forget_all();
-        // A crash before this leaks the page until the next vacuum.
-        self.store.note_free(block);
-        true
     }
 }
 

@@ -1,9 +1,9 @@
 //! Splits: a full page makes room for one more entry.
 //!
 //! A split, its new right page and the parent's new downlink are one record, so no crash and no
-//! reader ever sees a page without its downlink. That takes a parent with room: it is split first,
-//! from the top down. The root of a table keeps its block; when full, it hands its contents to two
-//! new pages and becomes their parent.
+//! reader ever sees a page without its downlink. The parent must have room for that, so a full
+//! parent is split first, from the top down. The root of a table stays on its page. When it is
+//! full, it hands its contents to two new pages and becomes their parent.
 
 use simhash_core::search::Key;
 
@@ -23,7 +23,7 @@ struct Halves<T, F> {
     separator: Entry<F>,
 }
 
-/// A page's contents, of either level.
+/// The contents of a full leaf or inner page, cut in two.
 enum Cut<F> {
     Leaf(Halves<Entry<F>, F>),
     Inner(Halves<Downlink<F>, F>),
@@ -38,106 +38,113 @@ enum Root {
 }
 
 impl<F: Key, S: Store> Index<F, S> {
-    /// Makes room for `target` on its leaf of `table`. No page may be locked by the caller. Others may
-    /// take the room again before the caller comes back to it. Returns the leaf if it had room already.
+    /// Makes room for `target` on its leaf of `table`. The caller must have no page locked. Others
+    /// may take the room again before the caller comes back to it. Returns the leaf's number if it
+    /// had room already.
     pub fn make_room(&self, table: u8, target: &Entry<F>) -> Option<u32> {
         self.make_room_at(table, target, 0)
     }
 
     fn make_room_at(&self, table: u8, target: &Entry<F>, level: u8) -> Option<u32> {
         for _ in 0..ATTEMPTS {
-            let Some((parent, parent_block)) = self.cover_level(table, target, level + 1) else {
+            let Some((parent, parent_number)) = self.cover_level(table, target, level + 1) else {
                 match self.split_root(table, target, level) {
                     Root::HasRoom => return Some(root(table)),
                     Root::Split => return None,
                     Root::HasGrown => continue,
                 }
             };
-            let parent_page = self.checked(parent_block, parent.bytes());
+            let parent_page = self.checked(parent_number, parent.bytes());
             if !parent_page.has_room() {
                 drop(parent);
                 self.make_room_at(table, target, level + 1);
                 continue;
             }
             let position = parent_page.child_covering(target);
-            let block = parent_page.child(position);
-            self.expect_block(block, parent_block);
-            let full = self.store.exclusive_after(block, &[&parent]);
-            let page = self.checked(block, full.bytes());
+            let number = parent_page.child(position);
+            self.expect_page(number, parent_number);
+            let full = self.store.exclusive_after(number, &[&parent]);
+            let page = self.checked(number, full.bytes());
             self.expect_child(&parent_page, position, &page);
             if page.has_room() {
-                return Some(block);
+                return Some(number);
             }
-            self.split_child(&parent, parent_block, position, full, target);
+            self.split_child(&parent, parent_number, position, full, target);
             return None;
         }
         self.store.damaged(root(table), &Damage::Other("its tree cannot be descended"))
     }
 
-    /// An ERROR unless `page` is what its parent's downlink says.
+    /// Raises an ERROR unless `page` is what its parent's downlink says.
     pub fn expect_child(&self, parent: &Page<'_>, position: usize, page: &Page<'_>) {
-        let block = parent.child(position);
-        if page.is_deleted() || page.table() != parent.table() || page.level() + 1 != parent.level() {
-            self.store.damaged(block, &Damage::Place { table: page.table(), level: page.level() });
+        let number = parent.child(position);
+        if page.is_deleted() || page.table() != parent.table() || page.level() + 1 != parent.level()
+        {
+            self.store.damaged(number, &Damage::Place { table: page.table(), level: page.level() });
         }
         let next = position + 1;
-        let high = if next < parent.len() { Some(parent.entry(next)) } else { parent.bounds().high };
+        let high =
+            if next < parent.len() { Some(parent.entry(next)) } else { parent.bounds().high };
         if page.bounds::<F>() != (Bounds { low: parent.entry(position), high }) {
             let damage = Damage::Other("its bounds are not those that its parent gives it");
-            self.store.damaged(block, &damage);
+            self.store.damaged(number, &damage);
         }
     }
 
+    /// Splits `full`, which is the child at `position` of `parent`.
     fn split_child(
         &self,
         parent: &S::Exclusive,
-        parent_block: u32,
+        parent_number: u32,
         position: usize,
         mut full: S::Exclusive,
         target: &Entry<F>,
     ) {
-        let full_block = self.store.block(&full);
-        let page = self.checked(full_block, full.bytes());
-        let (table, level, bounds, right) = (page.table(), page.level(), page.bounds::<F>(), page.right());
+        let full_number = self.store.number(&full);
+        let page = self.checked(full_number, full.bytes());
+        let (table, level, bounds, right) =
+            (page.table(), page.level(), page.bounds::<F>(), page.right());
         let cut = cut(&page, target);
         let separator = cut.separator();
         if mutant::is(Mutant::ReleasedEarly) {
             drop(full);
-            full = self.store.exclusive_after(full_block, &[parent]);
+            full = self.store.exclusive_after(full_number, &[parent]);
         }
         let new = new_page(&self.store);
-        let new_block = self.store.block(&new);
-        let parent_page = self.checked(parent_block, parent.bytes());
+        let new_number = self.store.number(&new);
+        let parent_page = self.checked(parent_number, parent.bytes());
         let mut downlinks = downlinks(&parent_page);
-        downlinks.insert(position + 1, Downlink { separator, child: new_block });
+        downlinks.insert(position + 1, Downlink { separator, child: new_number });
 
         let upper = Bounds { low: separator, high: bounds.high };
         let fill = |new: &mut [u8], full: &mut [u8]| {
             cut.fill_right(&mut PageMut::format(new, table, level, &upper, right));
             let mut left = PageMut::existing(full);
             cut.fill_left(&mut left);
-            let beside = if mutant::is(Mutant::NewPageNotLinked) { right } else { Some(new_block) };
+            let beside =
+                if mutant::is(Mutant::NewPageNotLinked) { right } else { Some(new_number) };
             left.set_high(beside.map(|_| separator), beside);
         };
         let fresh = if mutant::is(Mutant::NewPageInParts) { Extent::Parts } else { Extent::Whole };
         let [new, full, parent] = [(&new, fresh), (&full, Extent::Parts), (parent, Extent::Parts)];
         if mutant::is(Mutant::SplitInTwo) {
             self.store.change([new, full], |[new, full]| fill(new, full));
-            self.store.change([parent], |[parent]| PageMut::existing(parent).set_downlinks(&downlinks));
+            self.store
+                .change([parent], |[parent]| PageMut::existing(parent).set_downlinks(&downlinks));
         } else {
             self.store.change([new, full, parent], |[new, full, parent]| {
                 fill(new, full);
                 PageMut::existing(parent).set_downlinks(&downlinks);
             });
         }
-        self.forget(parent_block);
+        self.forget(parent_number);
     }
 
     /// Splits the root if it is at `level` and full.
     fn split_root(&self, table: u8, target: &Entry<F>, level: u8) -> Root {
-        let block = root(table);
-        let locked = self.store.lock(block);
-        let page = self.checked(block, locked.bytes());
+        let number = root(table);
+        let locked = self.store.lock(number);
+        let page = self.checked(number, locked.bytes());
         if page.level() != level {
             return Root::HasGrown;
         }
@@ -148,8 +155,8 @@ impl<F: Key, S: Store> Index<F, S> {
         let cut = cut(&page, target);
         let separator = cut.separator();
         let children = [
-            Downlink { separator: Entry::MIN, child: self.store.block(&left) },
-            Downlink { separator, child: self.store.block(&right) },
+            Downlink { separator: Entry::MIN, child: self.store.number(&left) },
+            Downlink { separator, child: self.store.number(&right) },
         ];
 
         let lower = Bounds { low: Entry::MIN, high: Some(separator) };
@@ -160,7 +167,8 @@ impl<F: Key, S: Store> Index<F, S> {
             cut.fill_right(&mut PageMut::format(right, table, level, &upper, None));
         };
         let raise = |root: &mut [u8]| {
-            PageMut::format::<F>(root, table, level + 1, &Bounds::ALL, None).set_downlinks(&children);
+            PageMut::format::<F>(root, table, level + 1, &Bounds::ALL, None)
+                .set_downlinks(&children);
         };
         let pages = [(&left, Extent::Whole), (&right, Extent::Whole), (&locked, Extent::Whole)];
         if mutant::is(Mutant::RootSplitInTwo) {
@@ -172,7 +180,7 @@ impl<F: Key, S: Store> Index<F, S> {
                 raise(root);
             });
         }
-        self.forget(block);
+        self.forget(number);
         Root::Split
     }
 }
@@ -182,8 +190,9 @@ pub fn downlinks<F: Key>(page: &Page<'_>) -> Vec<Downlink<F>> {
     (0..page.len()).map(|i| Downlink { separator: page.entry(i), child: page.child(i) }).collect()
 }
 
-/// Cuts a full page's contents. What arrives in ascending order (equal fingerprints by TID, growing
-/// numbers) finds its page full of smaller entries: then they stay together and a page is begun.
+/// Cuts the contents of a full page. Entries that arrive in ascending order, such as equal
+/// fingerprints by TID, find their page full of smaller ones. Those stay together then, and the
+/// target begins a new page.
 fn cut<F: Key>(page: &Page<'_>, target: &Entry<F>) -> Cut<F> {
     if page.is_leaf() {
         let mut entries: Vec<Entry<F>> = page.entries().collect();

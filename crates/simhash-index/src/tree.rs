@@ -1,8 +1,8 @@
 //! Descents: from an entry to the locked leaf that covers it.
 //!
-//! A leaf found by cached copies may have been split (the entry is to the right), taken out of the
-//! tree or used anew (start over from the root as it is now). Only what a locked page says of itself
-//! is believed.
+//! A leaf found by cached copies may have been split since: then the entry is to the right of it.
+//! Or it was taken out of the tree, and perhaps reused: then the descent starts over from the root
+//! as it is now. Only what a locked page says of itself is believed.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::mutant::{self, Mutant};
 use crate::page::{Entry, Page};
 use crate::store::{Lock, Store};
 
-/// A tree that cannot be descended after so many attempts is damaged, not busy.
+/// A tree that cannot be descended in this many attempts is damaged, not busy.
 pub const ATTEMPTS: usize = 100;
 
 /// How many right links are followed from where a cached copy led.
@@ -30,14 +30,14 @@ pub struct Place<F, S: Store> {
 
 /// A copy of a leaf's parent.
 pub struct Parent<F, S: Store> {
-    pub block: u32,
+    pub number: u32,
     pub copy: Rc<Inner<F, S::Hint>>,
-    /// Which child the leaf is.
+    /// Which of its children the leaf is.
     pub child: usize,
 }
 
 impl<F, S: Store> Parent<F, S> {
-    /// The hint where the leaf's buffer is.
+    /// The hint where in memory the leaf is.
     pub fn recent(&self) -> &Cell<S::Hint> {
         &self.copy.children[self.child].recent
     }
@@ -49,16 +49,16 @@ impl<F, S: Store> Parent<F, S> {
 
     /// Another handle on the same copy.
     pub fn share(&self) -> Self {
-        Self { block: self.block, copy: self.copy.clone(), child: self.child }
+        Self { number: self.number, copy: self.copy.clone(), child: self.child }
     }
 }
 
 /// A descent that has not reached a leaf's parent yet.
 pub struct Descent<F, S: Store> {
     table: u8,
-    block: u32,
-    /// The level of the page above.
-    above: u8,
+    number: u32,
+    /// The level of the page above. None at the root.
+    above: Option<u8>,
     /// The page's copy, if it is an inner page.
     copy: Option<Rc<Inner<F, S::Hint>>>,
 }
@@ -71,12 +71,7 @@ enum Arrival {
 }
 
 impl<F: Key, S: Store> Index<F, S> {
-    /// Checks a locked page; an ERROR if it is no tree page.
-    pub fn checked<'a>(&self, block: u32, bytes: &'a [u8]) -> Page<'a> {
-        Page::check::<F>(bytes).unwrap_or_else(|damage| self.store.damaged(block, &damage))
-    }
-
-    /// The leaf of `table` that covers `target`, by cached copies as far as there are any.
+    /// Where the leaf of `table` is that covers `target`, by cached copies as far as there are any.
     pub fn locate(&self, table: u8, target: &Entry<F>) -> Place<F, S> {
         let mut descent = self.begin(table, target);
         loop {
@@ -87,41 +82,47 @@ impl<F: Key, S: Store> Index<F, S> {
         }
     }
 
-    /// Begins a descent at the root. Several may go down side by side: what the next step of each will
-    /// read is on its way while the others take theirs.
+    /// Begins a descent at the root. Several descents may go down side by side: what the next step
+    /// of one reads is being fetched while the others take their steps.
     pub fn begin(&self, table: u8, target: &Entry<F>) -> Descent<F, S> {
-        self.enter(table, root(table), u8::MAX, target)
+        self.enter(table, root(table), None, target)
     }
 
-    fn enter(&self, table: u8, block: u32, above: u8, target: &Entry<F>) -> Descent<F, S> {
-        let copy = self.cached(block).or_else(|| self.read_inner(table, block));
+    fn enter(&self, table: u8, number: u32, above: Option<u8>, target: &Entry<F>) -> Descent<F, S> {
+        let copy = self.cached(number).or_else(|| self.read_inner(table, number));
         if let Some(copy) = &copy {
             copy.prefetch(target);
         }
-        Descent { table, block, above, copy }
+        Descent { table, number, above, copy }
     }
 
     /// One step down: the leaf, or the descent from the next level.
-    pub fn descend(&self, descent: Descent<F, S>, target: &Entry<F>) -> Result<Place<F, S>, Descent<F, S>> {
-        let Descent { table, block, above, copy } = descent;
+    pub fn descend(
+        &self,
+        descent: Descent<F, S>,
+        target: &Entry<F>,
+    ) -> Result<Place<F, S>, Descent<F, S>> {
+        let Descent { table, number, above, copy } = descent;
         let Some(copy) = copy else {
-            return Ok(Place { leaf: block, parent: None });
+            return Ok(Place { leaf: number, parent: None });
         };
-        if copy.level >= above {
-            // Its block is used anew, or the copy above it is old. Whoever locks the page finds no leaf there and starts over.
-            return Ok(Place { leaf: block, parent: None });
+        if above.is_some_and(|above| copy.level >= above) {
+            // The page was reused, or the copy above it is old. Whoever locks the page finds no
+            // leaf there and starts over.
+            return Ok(Place { leaf: number, parent: None });
         }
         let child = copy.child_covering(target);
-        let next = copy.children[child].block;
-        self.expect_block(next, block);
+        let next = copy.children[child].number;
+        self.expect_page(next, number);
         if copy.level == 1 {
-            return Ok(Place { leaf: next, parent: Some(Parent { block, copy, child }) });
+            return Ok(Place { leaf: next, parent: Some(Parent { number, copy, child }) });
         }
-        Err(self.enter(table, next, copy.level, target))
+        Err(self.enter(table, next, Some(copy.level), target))
     }
 
-    /// Some rows' fingerprints: separators of the first table, from at most 16 of its inner pages, evenly
-    /// spaced in both. None while the table is a single leaf.
+    /// The fingerprints of some rows: separators of the first table, from at most 16 of its inner
+    /// pages. Pages are evenly spaced, and so are the separators of a page. There are none while
+    /// the table is a single leaf.
     pub fn sample(&self) -> Vec<F> {
         const PAGES: usize = 16;
         const EACH: usize = 16;
@@ -132,53 +133,57 @@ impl<F: Key, S: Store> Index<F, S> {
             return top.some_keys(PAGES * EACH).collect();
         }
         let pages = PAGES.min(top.children.len());
-        let children = (0..pages).map(|i| top.children[i * top.children.len() / pages].block);
+        let children = (0..pages).map(|i| top.children[i * top.children.len() / pages].number);
         children
-            .inspect(|&child| self.expect_block(child, root(0)))
+            .inspect(|&child| self.expect_page(child, root(0)))
             .filter_map(|child| self.read_copy(child))
             .flat_map(|copy| copy.some_keys(EACH).collect::<Vec<F>>())
             .collect()
     }
 
-    fn read_copy(&self, block: u32) -> Option<Rc<Inner<F, S::Hint>>> {
-        self.cached(block).or_else(|| self.read_inner(0, block))
+    fn read_copy(&self, number: u32) -> Option<Rc<Inner<F, S::Hint>>> {
+        self.cached(number).or_else(|| self.read_inner(0, number))
     }
 
-    /// Copies an inner page. `None` when it is no inner page of `table` (any more): the caller takes
-    /// it for a leaf, and whoever locks it finds out.
-    fn read_inner(&self, table: u8, block: u32) -> Option<Rc<Inner<F, S::Hint>>> {
-        let guard = self.store.read(block);
+    /// Copies an inner page. `None` when it is no inner page of `table`, perhaps no longer. Then
+    /// the caller takes it for a leaf, and whoever locks it finds out.
+    fn read_inner(&self, table: u8, number: u32) -> Option<Rc<Inner<F, S::Hint>>> {
+        let guard = self.store.read(number);
         let page = Page::check::<F>(guard.bytes()).ok()?;
-        let usable = page.table() == table && !page.is_leaf() && !page.is_deleted() && !page.is_empty();
-        usable.then(|| self.keep(block, &page))
+        let usable =
+            page.table() == table && !page.is_leaf() && !page.is_deleted() && !page.is_empty();
+        usable.then(|| self.keep(number, &page))
     }
 
-    /// As [`Index::cover`] for a caller that has other leaves locked: it waits for no page, for what a
-    /// copy says may be a page that is used anew, one that the caller has locked or whose holder waits
-    /// for it. `None` when the leaf is locked by anyone, or not where `place` says.
+    /// As [`Index::cover`], for a caller that has other leaves locked. It waits for no page: the
+    /// page that a copy names may have been reused, so the caller may have it locked itself, or its
+    /// holder may wait for the caller. `None` when anyone has the leaf locked, or when it is not
+    /// where `place` says.
     pub fn cover_at_once(
         &self,
         table: u8,
         target: &Entry<F>,
         place: &Place<F, S>,
     ) -> Option<(S::Exclusive, u32)> {
-        let mut block = place.leaf;
+        let mut number = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
         for _ in 0..=PATIENCE {
-            let guard = self.store.try_exclusive(self.store.pin(block, recent.take()))?;
-            match self.arrive(table, block, guard.bytes(), target).0 {
-                Arrival::GoRight(_) if mutant::is(Mutant::HighBoundUnchecked) => return Some((guard, block)),
+            let guard = self.store.try_exclusive(self.store.pin(number, recent.take()))?;
+            match self.arrive(table, number, guard.bytes(), target).0 {
+                Arrival::GoRight(_) if mutant::is(Mutant::HighBoundUnchecked) => {
+                    return Some((guard, number));
+                }
                 Arrival::Covers => {
-                    if block != place.leaf
+                    if number != place.leaf
                         && let Some(parent) = &place.parent
                     {
-                        self.forget(parent.block);
+                        self.forget(parent.number);
                     }
-                    return Some((guard, block));
+                    return Some((guard, number));
                 }
                 Arrival::GoRight(right) => {
-                    self.expect_block(right, block);
-                    block = right;
+                    self.expect_page(right, number);
+                    number = right;
                 }
                 Arrival::StartOver(_) => return None,
             }
@@ -186,45 +191,56 @@ impl<F: Key, S: Store> Index<F, S> {
         None
     }
 
-    /// The locked leaf of `table` that covers `target`, and its block. `hint` is where to look first.
-    /// It may wait: no page may be locked by the caller.
-    pub fn cover<G: Lock<S>>(&self, table: u8, target: &Entry<F>, hint: Option<Place<F, S>>) -> (G, u32) {
+    /// The locked leaf of `table` that covers `target`, and its number. `hint` is where to look
+    /// first. It may wait, so the caller must have no page locked.
+    pub fn cover<G: Lock<S>>(
+        &self,
+        table: u8,
+        target: &Entry<F>,
+        hint: Option<Place<F, S>>,
+    ) -> (G, u32) {
         let mut hint = hint;
         let mut last = None;
         for attempt in 0..ATTEMPTS {
             let place = hint.take().unwrap_or_else(|| self.locate(table, target));
-            // A long way from where a copy said means an old copy; from a fresh one every step counts.
+            // A long way to the right means that the copy is old, and a descent from the root is
+            // shorter. After a fresh descent the way is followed to its end.
             let steps = if attempt == 0 { PATIENCE } else { usize::MAX };
             match self.cover_from::<G>(table, target, &place, steps) {
-                Ok((guard, block)) => {
-                    if block != place.leaf
+                Ok((guard, number)) => {
+                    if number != place.leaf
                         && let Some(parent) = place.parent
                     {
-                        self.forget(parent.block);
+                        self.forget(parent.number);
                     }
-                    return (guard, block);
+                    return (guard, number);
                 }
                 Err(found) => last = Some(found),
             }
             self.forget_all();
             self.store.check_for_interrupts();
         }
-        let (block, damage) = last.unwrap_or((root(table), Damage::Other("it cannot be reached")));
-        self.store.damaged(block, &damage)
+        let (number, damage) = last.unwrap_or((root(table), Damage::Other("it cannot be reached")));
+        self.store.damaged(number, &damage)
     }
 
-    /// As [`Index::cover`] for a reader of the table's rows: an ERROR where the snapshot is too old
-    /// for the leaf.
-    pub fn read_leaf(&self, table: u8, target: &Entry<F>, hint: Option<Place<F, S>>) -> (S::Shared, u32) {
-        let (leaf, block) = self.cover::<S::Shared>(table, target, hint);
+    /// As [`Index::cover`], for a reader of the table's rows. Raises an ERROR if the snapshot is
+    /// too old for the leaf.
+    pub fn read_leaf(
+        &self,
+        table: u8,
+        target: &Entry<F>,
+        hint: Option<Place<F, S>>,
+    ) -> (S::Shared, u32) {
+        let (leaf, number) = self.cover::<S::Shared>(table, target, hint);
         self.store.expect_recent(leaf.bytes());
-        (leaf, block)
+        (leaf, number)
     }
 
     /// The locked leaf that holds exactly this entry, if there is one.
     pub fn find(&self, table: u8, entry: &Entry<F>) -> Option<S::Shared> {
-        let (leaf, block) = self.cover::<S::Shared>(table, entry, None);
-        let page = self.checked(block, leaf.bytes());
+        let (leaf, number) = self.cover::<S::Shared>(table, entry, None);
+        let page = self.checked(number, leaf.bytes());
         let mut positions = Vec::new();
         within(page.keys(), entry.key, 0, &mut positions);
         let found = positions
@@ -240,34 +256,40 @@ impl<F: Key, S: Store> Index<F, S> {
         place: &Place<F, S>,
         mut steps: usize,
     ) -> Result<(G, u32), (u32, Damage)> {
-        let mut block = place.leaf;
+        let mut number = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
         let mut previous = None;
         loop {
-            let guard = G::wait(&self.store, self.store.pin(block, recent.take()));
-            let (arrival, low) = self.arrive(table, block, guard.bytes(), target);
+            let guard = G::wait(&self.store, self.store.pin(number, recent.take()));
+            let (arrival, low) = self.arrive(table, number, guard.bytes(), target);
             match arrival {
-                Arrival::Covers => return Ok((guard, block)),
+                Arrival::Covers => return Ok((guard, number)),
                 Arrival::GoRight(right) if previous.is_none_or(|left| low > left) && steps > 0 => {
                     steps -= 1;
-                    self.expect_block(right, block);
+                    self.expect_page(right, number);
                     previous = Some(low);
-                    block = right;
+                    number = right;
                 }
-                Arrival::GoRight(_) => return Err((block, Damage::Link(block))),
-                Arrival::StartOver(damage) => return Err((block, damage)),
+                Arrival::GoRight(_) => return Err((number, Damage::Link(number))),
+                Arrival::StartOver(damage) => return Err((number, damage)),
             }
             drop(guard);
             self.store.check_for_interrupts();
         }
     }
 
-    fn arrive(&self, table: u8, block: u32, bytes: &[u8], target: &Entry<F>) -> (Arrival, Entry<F>) {
+    fn arrive(
+        &self,
+        table: u8,
+        number: u32,
+        bytes: &[u8],
+        target: &Entry<F>,
+    ) -> (Arrival, Entry<F>) {
         let page = match Page::check::<F>(bytes) {
             Ok(page) => page,
             // A page allocated by a split that a crash undid.
             Err(Damage::Empty) => return (Arrival::StartOver(Damage::Empty), Entry::MIN),
-            Err(damage) => self.store.damaged(block, &damage),
+            Err(damage) => self.store.damaged(number, &damage),
         };
         let bounds = page.bounds();
         let is_elsewhere = page.table() != table || *target < bounds.low;
@@ -286,26 +308,31 @@ impl<F: Key, S: Store> Index<F, S> {
 
     /// The exclusively locked page of `level` of `table` that covers `target`, found without cached
     /// copies. `None` when the tree is not that high.
-    pub fn cover_level(&self, table: u8, target: &Entry<F>, level: u8) -> Option<(S::Exclusive, u32)> {
+    pub fn cover_level(
+        &self,
+        table: u8,
+        target: &Entry<F>,
+        level: u8,
+    ) -> Option<(S::Exclusive, u32)> {
         for _ in 0..ATTEMPTS {
             self.store.check_for_interrupts();
-            let root_block = root(table);
-            let guard = self.store.read(root_block);
-            let page = self.checked(root_block, guard.bytes());
+            let top = root(table);
+            let guard = self.store.read(top);
+            let page = self.checked(top, guard.bytes());
             let mut reached = page.level();
             if reached < level {
                 return None;
             }
-            let mut block = root_block;
+            let mut number = top;
             let mut next = (reached > level).then(|| page.child(page.child_covering(target)));
             drop(guard);
             while let Some(child) = next.take() {
-                self.expect_block(child, block);
-                block = child;
+                self.expect_page(child, number);
+                number = child;
                 reached -= 1;
                 if reached > level {
-                    let guard = self.store.read(block);
-                    let page = self.checked(block, guard.bytes());
+                    let guard = self.store.read(number);
+                    let page = self.checked(number, guard.bytes());
                     if !self.is_on(&page, table, reached, target) {
                         break;
                     }
@@ -315,10 +342,10 @@ impl<F: Key, S: Store> Index<F, S> {
             if reached != level {
                 continue;
             }
-            let guard = self.store.lock(block);
-            let page = self.checked(block, guard.bytes());
+            let guard = self.store.lock(number);
+            let page = self.checked(number, guard.bytes());
             if self.is_on(&page, table, level, target) {
-                return Some((guard, block));
+                return Some((guard, number));
             }
         }
         self.store.damaged(root(table), &Damage::Other("its tree cannot be descended"))

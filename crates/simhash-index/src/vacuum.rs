@@ -2,9 +2,9 @@
 //!
 //! Each level is walked along its right links, so no split can carry an entry past the walk. Leaves
 //! are taken under a cleanup lock, even those without a dead entry: a scan that keeps a leaf pinned
-//! (index-only scans, snapshots other than MVCC) holds TIDs of it that must not be used anew before
-//! it has moved on. So is the root of every table, when its leaves are done: it may have been a leaf, with
-//! rows that are elsewhere now.
+//! (an index-only scan, or one by a snapshot that is not MVCC) has read TIDs there that must not be
+//! reused before the scan has moved on. The root of every table is taken so too, after the table's
+//! leaves: it may have been a leaf when a scan pinned it, and its rows may be elsewhere now.
 
 use simhash_core::search::Key;
 
@@ -21,14 +21,15 @@ pub struct Counts {
     /// Rows: entries of the first table and of the table of NULLs.
     pub remaining: u64,
     pub removed: u64,
-    /// Pages taken out of the trees now, and pages that were free before.
+    /// Pages that this vacuum took out of the trees.
     pub newly_free: u32,
+    /// Pages that were free before.
     pub free: u32,
 }
 
 struct Sweeper<'a, F, S: Store> {
     index: &'a Index<F, S>,
-    /// Blocks known to be part of a tree.
+    /// By number: whether the page is known to be part of a tree.
     seen: Vec<bool>,
     counts: Counts,
 }
@@ -36,7 +37,7 @@ struct Sweeper<'a, F, S: Store> {
 impl<F: Key, S: Store> Index<F, S> {
     /// Removes every entry of a row that is dead, and notes the pages that are free now.
     pub fn vacuum(&self, is_dead: &impl Fn(u64) -> bool) -> Counts {
-        let seen = vec![false; self.store.blocks() as usize];
+        let seen = vec![false; self.store.pages() as usize];
         Sweeper { index: self, seen, counts: Counts::default() }.run(is_dead)
     }
 }
@@ -45,7 +46,7 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
     fn run(mut self, is_dead: &impl Fn(u64) -> bool) -> Counts {
         self.see(0);
         for table in self.index.tables() {
-            for level in (1..=self.height(table)).rev() {
+            for level in (1..=self.index.height(table)).rev() {
                 self.walk(table, level, is_dead, |_, _| ());
             }
             if mutant::is(Mutant::ReadersOfRootTooEarly) {
@@ -53,8 +54,9 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
             }
             let mut empty = Vec::new();
             let index = self.index;
-            let counts_rows =
-                table == 0 || table == self.index.null_table() || mutant::is(Mutant::RowsCountedTwice);
+            let counts_rows = table == 0
+                || table == self.index.null_table()
+                || mutant::is(Mutant::RowsCountedTwice);
             let (mut remaining, mut removed) = (0, 0);
             self.walk(table, 0, is_dead, |page, locked| {
                 let (left, gone) = clean(index, page, locked, is_dead);
@@ -78,14 +80,8 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
         self.counts
     }
 
-    fn height(&self, table: u8) -> u8 {
-        let block = root(table);
-        let guard = self.index.store.read(block);
-        self.index.checked(block, guard.bytes()).level()
-    }
-
-    /// Visits the pages of one level from left to right, exclusively locked; leaves under a cleanup
-    /// lock.
+    /// Visits the pages of one level from left to right, each exclusively locked, and leaves under
+    /// a cleanup lock.
     fn walk(
         &mut self,
         table: u8,
@@ -95,53 +91,54 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
     ) {
         let mut previous = None;
         let mut next = self.first_of(table, level);
-        while let Some(block) = next {
+        while let Some(number) = next {
             self.index.store.pause();
             let store = &self.index.store;
-            let locked = if level > 0 { store.lock(block) } else { self.lock_leaf(table, block, is_dead) };
-            let page = self.index.checked(block, locked.bytes());
+            let locked =
+                if level > 0 { store.lock(number) } else { self.lock_leaf(table, number, is_dead) };
+            let page = self.index.checked(number, locked.bytes());
             if previous.is_none() && page.level() > level {
-                // The root has grown since it was found to be the first page of this level.
+                // It was the root, which has grown since it was the first page of this level.
                 drop(locked);
                 next = self.first_of(table, level);
                 continue;
             }
             if page.is_deleted() || page.table() != table || page.level() != level {
                 let damage = Damage::Place { table: page.table(), level: page.level() };
-                self.index.store.damaged(block, &damage);
+                self.index.store.damaged(number, &damage);
             }
             let low = page.bounds::<F>().low;
             if previous.is_some_and(|previous| low <= previous) {
-                self.index.store.damaged(block, &Damage::Link(block));
+                self.index.store.damaged(number, &Damage::Link(number));
             }
             previous = Some(low);
             next = page.right();
             if let Some(right) = next {
-                self.index.expect_block(right, block);
+                self.index.expect_page(right, number);
             }
-            if !mutant::is(Mutant::NewPagesSkipped) || (block as usize) < self.seen.len() {
+            if !mutant::is(Mutant::NewPagesSkipped) || (number as usize) < self.seen.len() {
                 visit(&page, &locked);
             }
-            self.see(block);
+            self.see(number);
         }
     }
 
-    fn lock_leaf(&self, table: u8, block: u32, is_dead: &impl Fn(u64) -> bool) -> S::Exclusive {
+    fn lock_leaf(&self, table: u8, number: u32, is_dead: &impl Fn(u64) -> bool) -> S::Exclusive {
         let store = &self.index.store;
         let has_dead = || {
-            let leaf = store.read(block);
-            let page = self.index.checked(block, leaf.bytes());
+            let leaf = store.read(number);
+            let page = self.index.checked(number, leaf.bytes());
             (0..page.len()).any(|i| is_dead(page.tid(i)))
         };
         let is_of_nulls = table == self.index.null_table();
-        if mutant::spares_cleanup(is_of_nulls, block as usize >= self.seen.len(), has_dead) {
-            return store.lock(block);
+        if mutant::spares_cleanup(is_of_nulls, number as usize >= self.seen.len(), has_dead) {
+            return store.lock(number);
         }
-        store.cleanup(store.pin(block, None))
+        store.cleanup(store.pin(number, None))
     }
 
-    /// A root that was a leaf may have been split under a scan that keeps it pinned: the rows that the scan
-    /// read there have moved to other leaves, where nothing tells of it.
+    /// Waits for scans that keep the root pinned. A root that was a leaf may have been split since
+    /// such a scan read it. Its rows are on other leaves now, and no pin there tells of the scan.
     fn wait_for_readers_of_root(&self, table: u8) {
         if mutant::is(Mutant::ReadersOfRootForgotten)
             || mutant::is(Mutant::ReadersOfRootTooEarly)
@@ -154,34 +151,34 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
     }
 
     fn first_of(&self, table: u8, level: u8) -> Option<u32> {
-        self.index.cover_level(table, &Entry::MIN, level).map(|(_, block)| block)
+        self.index.cover_level(table, &Entry::MIN, level).map(|(_, number)| number)
     }
 
-    fn see(&mut self, block: u32) {
-        if let Some(seen) = self.seen.get_mut(block as usize) {
+    fn see(&mut self, number: u32) {
+        if let Some(seen) = self.seen.get_mut(number as usize) {
             *seen = true;
         }
     }
 
-    /// Pages that no tree holds: removed ones, and ones that a crash left between their allocation and
-    /// their first use. Both go to the free space map.
+    /// Notes the pages that no tree holds as free: those that were removed, and those that a crash
+    /// left between their allocation and their first use.
     fn find_lost_pages(&mut self) {
         let store = &self.index.store;
-        for block in FIRST_ROOT..self.seen.len() as u32 {
-            if self.seen[block as usize] {
+        for number in FIRST_ROOT..self.seen.len() as u32 {
+            if self.seen[number as usize] {
                 continue;
             }
             self.index.store.pause();
-            // A page that was split off after its neighbour was visited is not free.
-            if is_free(store.read(block).bytes()) {
+            // A page may have been split off after its neighbour was visited: that one is not free.
+            if is_free(store.read(number).bytes()) {
                 self.counts.free += 1;
-                store.note_free(block);
+                store.note_free(number);
             }
         }
     }
 }
 
-/// Removes the dead entries of a leaf. Returns the numbers of entries left and removed.
+/// Removes the dead entries of a leaf. Returns how many entries are left and how many were removed.
 fn clean<F: Key, S: Store>(
     index: &Index<F, S>,
     page: &Page<'_>,

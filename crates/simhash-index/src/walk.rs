@@ -1,13 +1,13 @@
 //! A table from left to right, leaf by leaf, each entry once.
 //!
-//! The position is the bound below which everything has been read, so leaves that are split, emptied or
-//! used anew meanwhile neither hide an entry nor show it twice.
+//! The position is the bound below which everything has been read. So leaves that are split,
+//! emptied or reused meanwhile neither hide an entry nor show it twice.
 
 use simhash_core::search::Key;
 
 use crate::damage::Damage;
 use crate::index::Index;
-use crate::page::Entry;
+use crate::page::{Entry, NO_PAGE};
 use crate::store::{Lock, Store};
 
 /// A walk in progress.
@@ -16,43 +16,43 @@ pub struct LeafWalk<F> {
     table: u8,
     /// `None`: at the end.
     position: Option<Entry<F>>,
-    block: u32,
+    leaf: u32,
 }
 
 impl<F: Key> LeafWalk<F> {
     /// A walk over the entries of a table from this one on.
     pub fn new(table: u8, from: Entry<F>) -> Self {
-        Self { table, position: Some(from), block: crate::NO_BLOCK }
+        Self { table, position: Some(from), leaf: NO_PAGE }
     }
 
-    /// The bound below which everything has been read; `None` at the end.
+    /// The bound below which everything has been read. `None` at the end.
     pub fn position(&self) -> Option<Entry<F>> {
         self.position
     }
 
-    /// The leaf that was read last.
-    pub fn block(&self) -> u32 {
-        self.block
+    /// The number of the leaf that was read last.
+    pub fn leaf(&self) -> u32 {
+        self.leaf
     }
 
-    /// Reads the next leaf and appends its entries, in no order. Returns the leaf, still locked; `None` at
-    /// the end.
+    /// Reads the next leaf and appends its entries, in no order. Returns the leaf, still locked, or
+    /// `None` at the end.
     pub fn next_leaf<S: Store>(
         &mut self,
         index: &Index<F, S>,
         entries: &mut Vec<Entry<F>>,
     ) -> Option<S::Shared> {
         let low = self.position?;
-        let (leaf, block) = index.read_leaf(self.table, &low, None);
-        let page = index.checked(block, leaf.bytes());
+        let (leaf, number) = index.read_leaf(self.table, &low, None);
+        let page = index.checked(number, leaf.bytes());
         for entry in page.entries().filter(|entry| *entry >= low) {
             if entry.tid & 0xffff == 0 {
-                index.store.damaged(block, &Damage::Other("it holds a TID without an offset"));
+                index.store.damaged(number, &Damage::Other("it holds a TID without an offset"));
             }
             entries.push(entry);
         }
         self.position = page.bounds().high;
-        self.block = block;
+        self.leaf = number;
         Some(leaf)
     }
 }

@@ -1,4 +1,7 @@
-//! Each allocation of each algorithm is refused in turn: the hook unwinds, and what is left gives the right answer.
+//! Each allocation of each algorithm is refused in turn. The hook unwinds, and what is left gives
+//! the right answer.
+
+#![allow(unsafe_code, reason = "an allocator's methods are unsafe")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,11 +15,11 @@ use simhash_core::models::{Model, imatch, lexicons};
 use simhash_core::sets::dedup::{Deduplicator, Exact};
 use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::sets::shingles::{ShingleSet, distinct};
-use simhash_core::{Config, Simhasher, from_features, han};
+use simhash_core::{Config, Simhasher, dictionary, from_features};
 
 thread_local! {
-    /// How many allocations of this thread are still granted before one is refused; negative: all.
-    static GRANTED: Cell<i64> = const { Cell::new(-1) };
+    /// How many allocations of this thread are granted before one is refused. `None`: all.
+    static GRANTED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 struct Refusing;
@@ -26,22 +29,28 @@ static ALLOCATOR: Refusing = Refusing;
 
 fn refuses() -> bool {
     let granted = GRANTED.get();
-    if granted >= 0 {
-        GRANTED.set(granted - 1);
-    }
-    granted == 0
+    GRANTED.set(granted.and_then(|granted| granted.checked_sub(1)));
+    granted == Some(0)
 }
 
-// SAFETY: as System, or null, which means that there is no memory.
+// SAFETY: does what System does, or returns null, which means that there is no memory.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if refuses() {
+            return null_mut();
+        }
         // SAFETY: as the caller's.
-        if refuses() { null_mut() } else { unsafe { System.alloc(layout) } }
+        unsafe { System.alloc(layout) }
     }
+
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if refuses() {
+            return null_mut();
+        }
         // SAFETY: as the caller's.
-        if refuses() { null_mut() } else { unsafe { System.realloc(place, layout, size) } }
+        unsafe { System.realloc(place, layout, size) }
     }
+
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         // SAFETY: as the caller's.
         unsafe { System.dealloc(place, layout) }
@@ -54,11 +63,12 @@ fn unwind(_: Layout) {
     resume_unwind(Box::new(NoMemory))
 }
 
-/// What `call` returns when its n-th allocation is refused, if it returns, and whether it came so far.
-fn with_one_refused<R>(n: i64, call: impl FnOnce() -> R) -> (Option<R>, bool) {
-    GRANTED.set(n);
+/// What `call` returns, if it returns, when allocation number `n` is refused, counted from 0. And
+/// whether it made that many.
+fn with_one_refused<R>(n: u64, call: impl FnOnce() -> R) -> (Option<R>, bool) {
+    GRANTED.set(Some(n));
     let result = catch_unwind(AssertUnwindSafe(call));
-    let refused = GRANTED.replace(-1) < 0;
+    let refused = GRANTED.replace(None).is_none();
     match result {
         Ok(result) => (Some(result), refused),
         Err(payload) if payload.is::<NoMemory>() => (None, refused),
@@ -66,11 +76,12 @@ fn with_one_refused<R>(n: i64, call: impl FnOnce() -> R) -> (Option<R>, bool) {
     }
 }
 
-/// Refuses the first, the second, the third, ... allocation of a call on a new state, each time followed by a call that is
-/// refused none on the same state: one that a call site keeps, say. After `every` of them the steps grow.
+/// Refuses the first, the second, the third, ... allocation of a call on a new state. Each time
+/// another call on the same state follows, of which no allocation is refused: a call site keeps its
+/// state. After `every` allocations the steps grow.
 fn refuse_each<S, R: PartialEq + std::fmt::Debug>(
     what: &str,
-    every: i64,
+    every: u64,
     new: impl Fn() -> S,
     mut call: impl FnMut(&mut S) -> R,
 ) {
@@ -104,21 +115,40 @@ fn model(texts: &[String]) -> Model {
     trainer.finish(None, &mut || ())
 }
 
-/// One test, for the tables and the dictionary, which are made once, come first.
+const ALL_STEPS: &str = concat!(
+    r#"{"normalize": ["html", "nfkc", "lower", "simplified", "punctuation", "space"], "#,
+    r#""weight": "log"}"#
+);
+const TEXT: &str = "<p>The Quick &amp; bro\u{301}wn fox, ﬃ Ⅷ</p> \
+                    漢字與詞典，我们在北京大学学习 👍🏽 ١٢ アイ שלום";
+
+/// One test, because the tables and the dictionary are made once, and so must come first.
 #[test]
 fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
     if !simhash_oom::AVAILABLE {
         return;
     }
     simhash_oom::set_hook(unwind);
-    const ALL_STEPS: &str =
-        r#"{"normalize": ["html", "nfkc", "lower", "simplified", "punctuation", "space"], "weight": "log"}"#;
-    const TEXT: &str =
-        "<p>The Quick &amp; bro\u{301}wn fox, ﬃ Ⅷ</p> 漢字與詞典，我们在北京大学学习 👍🏽 ١٢ アイ שלום";
-    // Parsed before: IndexMap asks again where it is refused, and all would be loaded on one such call.
+    refuse_loading();
+    let long: String = (0..3_000).map(|i| format!("{} 漢字{i:x} ", i % 1_700)).collect();
+    let texts: Vec<String> = (0..300).map(|i| format!("text {} of {}", i % 250, i / 3)).collect();
+    refuse_configs();
+    refuse_fingerprints(&long);
+    refuse_features(&long);
+    refuse_minhash(&long);
+    refuse_streams(&texts);
+    let model = refuse_training(&texts);
+    refuse_with_model(&model, &texts);
+}
+
+/// What is loaded once: the dictionary and the character tables.
+fn refuse_loading() {
+    // The configuration is parsed before. IndexMap asks again where it is refused, and all would be
+    // loaded on one such call.
     let config: Config = ALL_STEPS.parse().expect("a config");
-    let first =
-        || Simhasher::new(config.clone()).expect("needs no model").fingerprint::<u64>(TEXT, &mut || ());
+    let first = || {
+        Simhasher::new(config.clone()).expect("needs no model").fingerprint::<u64>(TEXT, &mut || ())
+    };
     let (mut n, mut unwound) = (0, 0);
     loop {
         let (result, refused) = with_one_refused(n, first);
@@ -129,30 +159,28 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
         }
         n += 1 + n / 10;
     }
-    assert!(unwound > 40 && han::is_loaded(), "{unwound} of the calls that load what is loaded once");
-
-    let long: String = (0..3_000).map(|i| format!("{} 漢字{i:x} ", i % 1_700)).collect();
-    let texts: Vec<String> = (0..300).map(|i| format!("text {} of {}", i % 250, i / 3)).collect();
-    let nothing = &mut || ();
-    refuse_each(
-        "config",
-        1_000,
-        || (),
-        |()| ALL_STEPS.parse::<Config>().map(|config| config.to_string()).ok(),
+    assert!(
+        unwound > 40 && dictionary::is_loaded(),
+        "{unwound} of the calls that load what is loaded once"
     );
-    // More members than one node of a tree holds: growing a tree's root must not be how an object grows.
+}
+
+fn refuse_configs() {
+    let parsed = |config: &str| config.parse::<Config>().map(|config| config.to_string()).ok();
+    refuse_each("config", 1_000, || (), |()| parsed(ALL_STEPS));
+    // More members than one node of a tree holds: an object must not grow by growing a tree's root.
     let many_members =
         format!("{{{}}}", (0..40).map(|i| format!("\"k{i}\": 1")).collect::<Vec<_>>().join(", "));
-    refuse_each(
-        "a config of many members",
-        1_000,
-        || (),
-        |()| many_members.parse::<Config>().map(|config| config.to_string()).ok(),
-    );
-    for config in
-        [ALL_STEPS, r#"{"tokenizer": "char", "shingle": 3}"#, r#"{"weight": "tf", "position": "bucket"}"#]
-    {
-        for text in [TEXT, &long] {
+    refuse_each("a config of many members", 1_000, || (), |()| parsed(&many_members));
+}
+
+fn refuse_fingerprints(long: &str) {
+    for config in [
+        ALL_STEPS,
+        r#"{"tokenizer": "char", "shingle": 3}"#,
+        r#"{"weight": "tf", "position": "bucket"}"#,
+    ] {
+        for text in [TEXT, long] {
             refuse_each(
                 "fingerprint",
                 100,
@@ -161,37 +189,46 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
             );
         }
     }
-    refuse_each("normalize", 100, || simhasher(ALL_STEPS), |s| s.normalize(&long, &mut || ()));
-    refuse_each("tokens", 100, || simhasher("{}"), |s| s.tokens(&long, &mut || ()));
-    refuse_each(
-        "features",
-        100,
-        || simhasher("{}"),
-        |s| {
-            s.features::<u64>(&long, 1 << 30, &mut || ())
-                .map(|all| all.into_iter().map(|f| (f.text, f.hash)).collect::<Vec<_>>())
-        },
-    );
-    refuse_each("shingles", 100, || simhasher("{}"), |s| distinct(s, &long, 1 << 30, &mut || ()));
-    refuse_each("a set", 100, || simhasher("{}"), |s| ShingleSet::new(s, &long, &mut || ()));
-    refuse_each(
-        "minhash",
-        100,
-        || (simhasher("{}"), MinHasher::new(64)),
-        |(s, m)| m.text_signature(s, &long, &mut || ()),
-    );
-    refuse_each(
-        "a fingerprint by minhash of several sizes",
-        100,
-        || Fingerprinter::new(Method::Minhash, simhasher(r#"{"shingle": [1, 3]}"#), 128),
-        |f| f.fingerprint::<u128>(&long, &mut || ()),
-    );
     refuse_each(
         "own features",
         100,
         || (),
         |()| from_features::<u64>(long.split(' ').map(|part| (part.as_bytes(), 1.5))).ok(),
     );
+}
+
+fn refuse_features(long: &str) {
+    refuse_each("normalize", 100, || simhasher(ALL_STEPS), |s| s.normalize(long, &mut || ()));
+    refuse_each("tokens", 100, || simhasher("{}"), |s| s.tokens(long, &mut || ()));
+    refuse_each(
+        "features",
+        100,
+        || simhasher("{}"),
+        |s| {
+            s.features::<u64>(long, 1 << 30, &mut || ())
+                .map(|all| all.into_iter().map(|f| (f.text, f.hash)).collect::<Vec<_>>())
+        },
+    );
+    refuse_each("shingles", 100, || simhasher("{}"), |s| distinct(s, long, 1 << 30, &mut || ()));
+    refuse_each("a set", 100, || simhasher("{}"), |s| ShingleSet::new(s, long, &mut || ()));
+}
+
+fn refuse_minhash(long: &str) {
+    refuse_each(
+        "minhash",
+        100,
+        || (simhasher("{}"), MinHasher::new(64)),
+        |(s, m)| m.text_signature(s, long, &mut || ()),
+    );
+    refuse_each(
+        "a fingerprint by minhash of several sizes",
+        100,
+        || Fingerprinter::new(Method::Minhash, simhasher(r#"{"shingle": [1, 3]}"#), 128),
+        |f| f.fingerprint::<u128>(long, &mut || ()),
+    );
+}
+
+fn refuse_streams(texts: &[String]) {
     for exact in Exact::ALL {
         refuse_each(
             exact.name(),
@@ -201,39 +238,53 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
                 let mut stream = Deduplicator::new(exact, Some(3));
                 let found = texts.iter().enumerate().filter(|(i, text)| {
                     let fingerprint = || s.fingerprint(text, &mut || ());
-                    stream.check(*i as i64, text, fingerprint).is_ok_and(|duplicate| duplicate.is_some())
+                    stream
+                        .check(*i as i64, text, fingerprint)
+                        .is_ok_and(|duplicate| duplicate.is_some())
                 });
                 found.count()
             },
         );
     }
-    refuse_each("training", 200, || (), |()| model(&texts).as_bytes().to_vec());
+}
+
+/// Returns the model of the texts.
+fn refuse_training(texts: &[String]) -> Arc<Model> {
+    refuse_each("training", 200, || (), |()| model(texts).as_bytes().to_vec());
     // A word for each count up to 60, so that as many weights are told apart.
     let counts: Vec<String> =
         (0..60).map(|i| (i..60).map(|j| format!("count{j} ")).collect::<String>()).collect();
     refuse_each("training on many counts", 200, || (), |()| model(&counts).as_bytes().to_vec());
-    let model = Arc::new(model(&texts));
-    refuse_each("a model's bytes", 100, || (), |()| Model::from_bytes(model.as_bytes().into()).is_ok());
+    let model = Arc::new(model(texts));
+    refuse_each(
+        "a model's bytes",
+        100,
+        || (),
+        |()| Model::from_bytes(model.as_bytes().into()).is_ok(),
+    );
+    model
+}
+
+fn refuse_with_model(model: &Arc<Model>, texts: &[String]) {
     let config: Config = r#"{"weight": "entropy", "model": "m"}"#.parse().expect("a config");
-    let with_model = || Simhasher::with_model(config.clone(), model.clone()).expect("the same features");
-    refuse_each("weights of a model", 100, with_model, |s| s.fingerprint::<u64>(&texts[7], &mut || ()));
-    refuse_each(
-        "imatch",
-        100,
-        || simhasher("{}"),
-        |s| imatch::imatch(&model, s, &texts[7], 0.0, 9.0, &mut || ()),
-    );
+    let with_model =
+        || Simhasher::with_model(config.clone(), model.clone()).expect("the same features");
+    refuse_each("weights of a model", 100, with_model, |s| {
+        s.fingerprint::<u64>(&texts[7], &mut || ())
+    });
     let all_texts = texts.join(" ");
-    refuse_each(
-        "imatch of many terms",
-        100,
-        || simhasher("{}"),
-        |s| imatch::imatch(&model, s, &all_texts, 0.0, 9.0, &mut || ()),
-    );
+    for (what, text) in [("imatch", &texts[7]), ("imatch of many terms", &all_texts)] {
+        refuse_each(
+            what,
+            100,
+            || simhasher("{}"),
+            |s| imatch::imatch(model, s, text, 0.0, 9.0, &mut || ()),
+        );
+    }
     refuse_each(
         "lexicons",
         100,
         || simhasher("{}"),
-        |s| lexicons::fingerprints::<u128>(&model, s, &texts[7], 5, 1, nothing),
+        |s| lexicons::fingerprints::<u128>(model, s, &texts[7], 5, 1, &mut || ()),
     );
 }

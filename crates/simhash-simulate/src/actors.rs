@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use shuttle::thread;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::nearest::NearestOfAny;
-use simhash_index::range::RangeScan;
+use simhash_index::range::{Hit, RangeScan};
 use simhash_index::store::Store;
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Index};
 
 use crate::failure::{Cancelled, fail};
 use crate::program::{Op, Part};
-use crate::rows::{Answer, Found, Time, distance};
+use crate::rows::{Answer, Time, distance};
 use crate::store::{Pinned, Shared, SimStore};
 use crate::trace::Step;
 use crate::world::locked;
@@ -30,7 +30,7 @@ pub struct Excluded {
 
 type Sim<const PAGE: usize> = Index<u64, SimStore<PAGE>>;
 
-/// Knows the upper levels of the trees as they are.
+/// Has the actor copy the upper levels of the trees as they are, where its part leads.
 pub fn warm_up<const PAGE: usize>(index: &Sim<PAGE>, part: &Part) {
     for op in &part.ops {
         let keys: &[u64] = match op {
@@ -48,16 +48,16 @@ pub fn warm_up<const PAGE: usize>(index: &Sim<PAGE>, part: &Part) {
     }
 }
 
-/// How many steps an actor keeps leaves pinned in all: others do not last longer.
+/// How many steps an actor keeps leaves pinned in all. The parts of others do not last longer.
 const MOST_IDLE: usize = 1500;
 
-/// Plays a part; on a standby moments are positions in the log.
+/// Plays a part. On a standby, moments are positions in the log.
 pub struct Actor<'a, const PAGE: usize> {
     pub index: &'a Sim<PAGE>,
     pub standby: bool,
     /// For how many steps it keeps a leaf pinned.
     pub patience: usize,
-    /// How many steps it has spent so.
+    /// How many steps it has spent that way.
     pub idle: Cell<usize>,
     pub excluded: Vec<Excluded>,
 }
@@ -89,7 +89,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         if self.standby { world.replayed + 1 } else { world.rows.now() }
     }
 
-    /// Inserts a row; `None` if that was cancelled, and the row is dead.
+    /// Inserts a row. `None` if the insertion was cancelled, so that the row is dead.
     fn insert(&self, keys: Vec<u64>) -> Option<usize> {
         let world = &self.index.store.world;
         let (row, tid) = {
@@ -109,7 +109,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         Some(row)
     }
 
-    /// Runs something that may be cancelled: then the actor lets go of all that it has.
+    /// Runs something that may be cancelled. If it is, the actor lets go of all that it has.
     fn unless_cancelled<R>(&self, run: impl FnOnce() -> R) -> Option<R> {
         let store = &self.index.store;
         match catch_unwind(AssertUnwindSafe(run)) {
@@ -160,7 +160,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         verdict.unwrap_or_else(|what| fail(what));
     }
 
-    fn range(&self, query: u64, distance: u32, pinned: bool) -> Vec<Found> {
+    fn range(&self, query: u64, distance: u32, pinned: bool) -> Vec<Hit<u64>> {
         let began = self.now();
         let index = self.index;
         let plan = index.plan(distance, index.leaves_per_table());
@@ -168,19 +168,18 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let (mut batch, mut hits) = (Vec::new(), Vec::new());
         while let Some(leaf) = scan.next_leaf(index, distance, &mut batch) {
             self.let_go(leaf, batch.iter().map(|hit| hit.tid), pinned);
-            for hit in batch.drain(..) {
-                hits.push(Found { tid: hit.tid, key: hit.fingerprint, distance: hit.distance });
-            }
+            hits.append(&mut batch);
             index.store.check_for_interrupts();
         }
         let reach = Some(distance);
-        let answer = Answer { query, distance, reach, of_nulls: false, began, ended: self.now(), hits };
+        let answer =
+            Answer { query, distance, reach, of_nulls: false, began, ended: self.now(), hits };
         let hits = answer.hits.clone();
         self.judge(answer);
         hits
     }
 
-    /// Unlocks a leaf of which these TIDs were read, and keeps it pinned for a while or not.
+    /// Unlocks a leaf on which these TIDs were read. If it is to stay pinned, it does for a while.
     fn let_go(&self, leaf: Shared<PAGE>, tids: impl Iterator<Item = u64>, pinned: bool) {
         if pinned {
             let owners = self.owners(tids);
@@ -188,14 +187,14 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         }
     }
 
-    /// The rows that have these TIDs, of a locked leaf.
+    /// The rows that have these TIDs, which were read on a leaf that is still locked.
     fn owners(&self, tids: impl IntoIterator<Item = u64>) -> Vec<(u64, Option<usize>)> {
         let world = locked(&self.index.store.world);
         tids.into_iter().map(|tid| (tid, world.rows.of_tid(tid))).collect()
     }
 
-    /// Keeps a leaf pinned for a while, in which none of the TIDs read there may be handed on. A standby does
-    /// not wait for pins.
+    /// Keeps a leaf pinned for a while. Meanwhile no TID that was read there may be reused, except
+    /// on a standby, which does not wait for pins.
     fn hold(&self, owners: Vec<(u64, Option<usize>)>, pin: Pinned<PAGE>) {
         let store = &self.index.store;
         let show = |owners| {
@@ -222,7 +221,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let mut complete = true;
         while scan.next_batch(index, &mut batch) {
             for hit in batch.drain(..) {
-                hits.push(Found { tid: hit.tid, key: hit.fingerprint, distance: hit.distance });
+                hits.push(hit);
                 if pinned {
                     self.pin_again(&Entry { key: hit.fingerprint, tid: hit.tid });
                 }
@@ -242,21 +241,22 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         for &query in queries {
             let mut hits = hits.clone();
             if queries.len() > 1 {
-                // Each row comes once for each query, at its distance from that; once is enough.
-                hits.retain(|hit| distance(hit.key, query) == hit.distance);
-                hits.sort_unstable_by_key(|hit| (hit.tid, hit.key));
-                hits.dedup_by_key(|hit| (hit.tid, hit.key));
+                // A row comes once for each query, at its distance from that query.
+                hits.retain(|hit| distance(hit.fingerprint, query) == hit.distance);
+                hits.sort_unstable_by_key(|hit| (hit.tid, hit.fingerprint));
+                hits.dedup_by_key(|hit| (hit.tid, hit.fingerprint));
             }
             self.judge(Answer { query, distance: 64, reach, of_nulls: false, began, ended, hits });
         }
     }
 
-    /// Pins the leaf of a row that was found a while ago, if it is still there.
+    /// Pins the leaf of a row that was found a while ago, if the row is still there.
     fn pin_again(&self, entry: &Entry<u64>) {
         (0..self.patience.min(30)).for_each(|_| self.index.store.step());
         let Some(leaf) = self.index.find(0, entry) else { return };
         let owners = self.owners([entry.tid]);
-        let is_owner = |row: usize| locked(&self.index.store.world).rows.all[row].keys.contains(&entry.key);
+        let is_owner =
+            |row: usize| locked(&self.index.store.world).rows.all[row].keys.contains(&entry.key);
         if !self.standby && !owners.iter().all(|(_, owner)| owner.is_some_and(is_owner)) {
             fail(format!("{entry:x?} is found, but its TID is another row's"));
         }
@@ -272,22 +272,36 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         while let Some(leaf) = walk.next_leaf(index, &mut entries) {
             self.let_go(leaf, entries.iter().map(|entry| entry.tid), pinned);
             for entry in entries.drain(..) {
-                let key =
-                    if of_nulls { entry.key } else { index.layout.restore(entry.key, u32::from(table)) };
-                hits.push(Found { tid: entry.tid, key, distance: key.count_ones() });
+                let fingerprint = if of_nulls {
+                    entry.key
+                } else {
+                    index.layout.restore(entry.key, u32::from(table))
+                };
+                let distance = fingerprint.count_ones();
+                hits.push(Hit { fingerprint, tid: entry.tid, distance });
             }
             index.store.check_for_interrupts();
         }
-        let answer =
-            Answer { query: 0, distance: 64, reach: Some(64), of_nulls, began, ended: self.now(), hits };
+        let answer = Answer {
+            query: 0,
+            distance: 64,
+            reach: Some(64),
+            of_nulls,
+            began,
+            ended: self.now(),
+            hits,
+        };
         self.judge(answer);
     }
 
     fn judge(&self, answer: Answer) {
         let mut world = locked(&self.index.store.world);
         world.facts.scans += 1;
-        let verdict =
-            if self.standby { world.rows.by_log().judge(&answer) } else { world.rows.judge(&answer) };
+        let verdict = if self.standby {
+            world.rows.by_log().judge(&answer)
+        } else {
+            world.rows.judge(&answer)
+        };
         drop(world);
         if let Err(what) = verdict {
             fail(format!(
@@ -298,7 +312,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
     }
 }
 
-/// Of two near rows that were inserted on condition, one at least saw the other.
+/// Of two near rows that were inserted on condition, at least one saw the other.
 pub fn judge_excluded(excluded: &[Excluded], rows: &crate::rows::Rows) {
     for (i, a) in excluded.iter().enumerate() {
         for b in &excluded[..i] {

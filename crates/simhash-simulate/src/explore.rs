@@ -1,5 +1,5 @@
-//! Schedules: a seed's program run under many orders of its actors' steps, judged at every step, and then
-//! after a crash and on a standby.
+//! Schedules: the program of a seed is run under many orders of its actors' steps. Every step is
+//! judged, and so are the files after the schedule and after a crash, and what a standby reads.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +11,7 @@ use shuttle::sync::atomic::AtomicUsize;
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
 use crate::actors::{Actor, Excluded, judge_excluded, warm_up};
+use crate::facts::Facts;
 use crate::failure::Failed;
 use crate::program::{Base, Op, Part, Program};
 use crate::random::Random;
@@ -18,15 +19,14 @@ use crate::rows::Rows;
 use crate::settle::{judge_check, open, replayed, settle};
 use crate::store::SimStore;
 use crate::trace::Step;
-use crate::tree::Facts;
 use crate::world::{Record, Shared, World, locked};
 
-/// The schedules of one seed: of its program, and of a standby of the last one.
-pub const PRIMARY: usize = 24;
-pub const STANDBY: usize = 8;
+/// How many schedules a seed has of its program, and of a standby that replays the last of them.
+const PRIMARY: usize = 24;
+const STANDBY: usize = 8;
 pub const SCHEDULES: usize = PRIMARY + STANDBY;
 
-/// A schedule that takes more steps than this does not end.
+/// A schedule that takes more steps than this is taken for one that does not end.
 const MOST_STEPS: usize = 500_000;
 
 /// What went wrong, and what each actor did before.
@@ -89,7 +89,13 @@ impl<const PAGE: usize> Seed<PAGE> {
                 let excluded = act::<PAGE>(&world, &program.parts, &program.churn, None);
                 let (log, rows, images, free, seen) = {
                     let world = locked(&world);
-                    (world.log.clone(), world.rows.clone(), world.images(), world.free.clone(), world.facts)
+                    (
+                        world.log.clone(),
+                        world.rows.clone(),
+                        world.images(),
+                        world.free.clone(),
+                        world.facts,
+                    )
                 };
                 judge_excluded(&excluded, &rows);
                 let quiet = settle::<PAGE>(&images, free.clone(), rows.after_crash(usize::MAX - 1));
@@ -97,7 +103,8 @@ impl<const PAGE: usize> Seed<PAGE> {
                 let records = crashes.below(log.len() + 1);
                 let free = if crashes.one_in(2) { free } else { base.free.clone() };
                 let images = replayed(&base.images, &log[..records], PAGE);
-                locked(&world).note(0, Step::Op(format!("a crash after {records} records of {}", log.len())));
+                locked(&world)
+                    .note(0, Step::Op(format!("a crash after {records} records of {}", log.len())));
                 settle::<PAGE>(&images, free, rows.after_crash(records));
                 judge_check::<PAGE>(&images, base.blocks, &mut crashes);
                 let mut facts = locked(&facts);
@@ -108,7 +115,7 @@ impl<const PAGE: usize> Seed<PAGE> {
         }
         let (log, rows) = std::mem::take(&mut *locked(&last));
         if log.is_empty() {
-            // A standby of nothing.
+            // There is nothing for a standby to replay.
             return *locked(&facts);
         }
         let readers = Program::readers(random, &program.base);
@@ -139,12 +146,14 @@ impl<const PAGE: usize> Seed<PAGE> {
 }
 
 fn new_world(base: &Base, current: &Current) -> Shared {
-    let world = Arc::new(Mutex::new(World::new(&base.images, base.free.clone(), base.rows.clone())));
+    let world =
+        Arc::new(Mutex::new(World::new(&base.images, base.free.clone(), base.rows.clone())));
     *locked(current) = Some(world.clone());
     world
 }
 
-/// Lets all actors play their parts, after some churn, beside the replay of a log if there is one.
+/// Lets all actors play their parts: after some churn, and beside the replay of a log if there is
+/// one.
 fn act<const PAGE: usize>(
     world: &Shared,
     parts: &[Part],
@@ -204,29 +213,30 @@ fn act<const PAGE: usize>(
     excluded
 }
 
-/// As PostgreSQL replays a record: its pages are locked one after the other, changed, and let go.
+/// Replays a log as PostgreSQL does: a record's pages are locked one after the other, then changed,
+/// then unlocked.
 fn replay<const PAGE: usize>(store: &SimStore<PAGE>, log: &[Record]) {
     for record in log {
-        let blocks: Vec<u32> = record.pages.iter().map(|(block, _)| *block).collect();
+        let numbers: Vec<u32> = record.pages.iter().map(|(number, _)| *number).collect();
         {
             let mut world = locked(&store.world);
-            while world.blocks() < record.blocks {
+            while world.page_count() < record.page_count {
                 world.extend(PAGE);
             }
         }
-        for &block in &blocks {
-            locked(&store.world).pin(0, block);
-            store.lock_for_replay(block);
+        for &number in &numbers {
+            locked(&store.world).pin(0, number);
+            store.lock_for_replay(number);
         }
         store.step();
         {
             let mut world = locked(&store.world);
-            world.note(0, Step::Replay(blocks.clone()));
+            world.note(0, Step::Replay(numbers.clone()));
             world.install(record.pages.clone());
             world.replayed += 1;
         }
-        for &block in &blocks {
-            store.unlock_after_replay(block);
+        for &number in &numbers {
+            store.unlock_after_replay(number);
         }
     }
 }

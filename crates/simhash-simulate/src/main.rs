@@ -1,15 +1,16 @@
-//! Explores schedules of the index's protocol: actors on a simulated page store, in every order of steps
-//! that random and PCT schedulers come upon, against oracles that know the right answer by brute force.
+//! Explores schedules of the index's protocol: actors work on a simulated page store, in the orders
+//! of steps that random and PCT schedulers choose. Oracles know the right answers by brute force.
 //!
-//! `simhash-simulate test SCHEDULES [SEED]` explores schedules from a seed on, then looks for every fault made
-//! on purpose, and ends with "N passed, N failed". `simhash-simulate explore SCHEDULES [SEED]` and
-//! `simhash-simulate mutants [SEED]` do one of the two; `simhash-simulate seed SEED [MUTANT]` repeats a failure.
+//! - `simhash-simulate explore SCHEDULES [SEED]` explores schedules, from a seed on.
+//! - `simhash-simulate mutants [SEED]` looks for every fault that can be made on purpose.
+//! - `simhash-simulate test SCHEDULES [SEED]` does both, and ends with "N passed, N failed".
+//! - `simhash-simulate seed SEED [MUTANT]` repeats a failure.
 
-// Memory is not refused here.
-#![allow(clippy::disallowed_types)]
+#![allow(clippy::disallowed_types, reason = "memory is not refused here")]
 
 mod actors;
 mod explore;
+mod facts;
 mod failure;
 mod program;
 mod random;
@@ -26,8 +27,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use explore::{Failure, SCHEDULES, explore};
+use facts::Facts;
 use simhash_index::mutant::{self, Mutant};
-use tree::Facts;
 use world::locked;
 
 fn main() -> ExitCode {
@@ -41,7 +42,8 @@ fn main() -> ExitCode {
         (Some("seed"), Some(seed)) => repeat(seed, arguments.get(2).map(String::as_str)),
         _ => {
             eprintln!(
-                "usage: simhash-simulate test|explore SCHEDULES [SEED] | mutants [SEED] | seed SEED [MUTANT]"
+                "usage: simhash-simulate test|explore SCHEDULES [SEED] | mutants [SEED] \
+                 | seed SEED [MUTANT]"
             );
             return ExitCode::from(2);
         }
@@ -50,10 +52,10 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The schedules within which every fault made on purpose is to be found: those of an everyday run.
+/// Every fault made on purpose must be found within this many schedules: those of an everyday run.
 const MUTANT_SCHEDULES: u64 = 40_000;
 
-/// How many tests passed: an exploration is one, and so is each fault.
+/// How many tests passed and failed. An exploration is one test, and so is the search for a fault.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
     passed: u64,
@@ -70,8 +72,13 @@ impl Score {
     }
 }
 
-/// Explores so many schedules on all processors. Seeds follow each other from the first.
-fn search(schedules: u64, first: u64, mutant: Option<Mutant>, talk: bool) -> (u64, Facts, Vec<Failure>) {
+/// Explores schedules on all processors, of seeds that follow each other from `first`.
+fn search(
+    schedules: u64,
+    first: u64,
+    mutant: Option<Mutant>,
+    talk: bool,
+) -> (u64, Facts, Vec<Failure>) {
     let seeds = schedules.div_ceil(SCHEDULES as u64);
     let (next, ran, stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let failures = Mutex::new(Vec::new());
@@ -121,8 +128,9 @@ fn run(schedules: u64, first: u64) -> Score {
     failures.iter().for_each(|failure| show(failure, None));
     let Facts { records, trees, splits, removals, scans, crashes, cancelled } = facts;
     println!(
-        "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, {removals} removals), \
-         {trees} trees walked, {scans} scans judged, {crashes} crashes, {cancelled} insertions cancelled",
+        "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, \
+         {removals} removals), {trees} trees walked, {scans} scans judged, {crashes} crashes, \
+         {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );
     Score::of(failures.is_empty())
@@ -150,8 +158,8 @@ fn mutants(first: u64) -> Score {
 }
 
 fn repeat(seed: u64, mutant: Option<&str>) -> Score {
-    let mutant =
-        mutant.and_then(|name| Mutant::ALL.iter().copied().find(|mutant| format!("{mutant:?}") == name));
+    let mutant = mutant
+        .and_then(|name| Mutant::ALL.iter().copied().find(|mutant| format!("{mutant:?}") == name));
     mutant::activate(mutant);
     match explore(seed) {
         Ok(facts) => {

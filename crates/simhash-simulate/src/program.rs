@@ -1,4 +1,4 @@
-//! What a seed stands for: an index with rows, and what each of some actors does with it.
+//! The program of a seed: an index with rows, and what each of some actors does with it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -21,24 +21,25 @@ pub enum Op {
     Idle(usize),
     /// Inserts a row with these keys, or one without.
     Insert(Vec<u64>),
-    /// Inserts a row that must not be within a distance of another, and looks whether one is.
+    /// Inserts a row that must not be within a distance of another, and looks for such a row.
     Exclude(u64, u32),
-    /// Deletes the live row with this number, of those that there are.
+    /// Deletes a live row: the one at this place in their list, modulo its length.
     Delete(usize),
     Vacuum,
-    /// Looks for everything within a distance; may keep each leaf pinned while it looks at its rows.
+    /// Looks for all rows within a distance. It may keep each leaf pinned while it looks at its
+    /// rows.
     Range {
         query: u64,
         distance: u32,
         pinned: bool,
     },
-    /// Looks for the nearest rows; may find each again in its leaf, and keep that pinned.
+    /// Looks for the nearest rows. It may find each again in its leaf, and keep that leaf pinned.
     Nearest {
         queries: Vec<u64>,
         rows: usize,
         pinned: bool,
     },
-    /// Reads a whole table from bound to bound; may keep each leaf pinned.
+    /// Reads a whole table from bound to bound. It may keep each leaf pinned.
     Walk {
         table: u8,
         pinned: bool,
@@ -54,21 +55,22 @@ pub struct Part {
     pub copies: usize,
     /// Whether it knows the tree as it was before anybody began.
     pub warm: bool,
-    /// Once in so many interrupt checks it is cancelled; 0: never.
-    pub cancelled: usize,
-    /// What decides in which.
+    /// It is cancelled at one in this many interrupt checks, if at any.
+    pub cancelled: Option<usize>,
+    /// The seed of the choice among the checks.
     pub luck: u64,
     /// For how many steps it keeps a leaf pinned, where it does.
     pub patience: usize,
 }
 
-/// How large an index is before a schedule, and what of it is dead.
+/// How large an index is before a schedule, and which of its rows are dead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Site {
     Any,
     /// A few leaves, of which half the rows are dead.
     Small,
-    /// One table beside that of NULLs, with a full leaf, of which half the rows are dead.
+    /// One table beside the table of NULLs. Its root is a full leaf, of which half the rows are
+    /// dead.
     FullRoot,
 }
 
@@ -77,12 +79,13 @@ pub struct Base {
     pub images: Vec<Image>,
     pub free: Vec<u32>,
     pub rows: Rows,
+    /// The number of block tables.
     pub blocks: u32,
 }
 
 pub struct Program {
     pub base: Base,
-    /// What happens after everybody has read the upper levels of the trees, and before anybody begins.
+    /// What happens after all have copied the upper levels of the trees, and before anyone begins.
     pub churn: Vec<Op>,
     pub parts: Vec<Part>,
 }
@@ -91,18 +94,23 @@ pub struct Program {
 struct Keys {
     centres: Vec<u64>,
     spread: usize,
-    /// One row in so many has no key.
+    /// One row in this many has no key.
     keyless: usize,
 }
 
 impl Keys {
     fn new(random: &mut Random) -> Self {
-        let mut centres: Vec<u64> = (0..random.pick(&[1, 2, 5, 40])).map(|_| random.next()).collect();
+        let mut centres: Vec<u64> =
+            (0..random.pick(&[1, 2, 5, 40])).map(|_| random.next()).collect();
         if random.one_in(2) {
-            // As far from each other as can be.
+            // As far from each other as possible.
             centres.push(!centres[0]);
         }
-        Self { centres, spread: random.pick(&[0, 0, 2, 6, 20]), keyless: random.pick(&[2, 12, 12, 12]) }
+        Self {
+            centres,
+            spread: random.pick(&[0, 0, 2, 6, 20]),
+            keyless: random.pick(&[2, 12, 12, 12]),
+        }
     }
 
     fn near(&self, centre: u64, random: &mut Random) -> u64 {
@@ -114,7 +122,7 @@ impl Keys {
         self.near(centre, random)
     }
 
-    /// Of a row: usually one, sometimes none or several different ones.
+    /// The keys of a row: usually one, sometimes none or several different ones.
     fn of_row(&self, random: &mut Random) -> Vec<u64> {
         if random.one_in(self.keyless) {
             return Vec::new();
@@ -140,7 +148,11 @@ impl Program {
         let writers = random.below(3) + 1;
         let mut parts: Vec<Part> = Vec::new();
         for _ in 0..writers {
-            parts.push(if random.one_in(3) { excluder(&keys, random) } else { inserter(&keys, random) });
+            parts.push(if random.one_in(3) {
+                excluder(&keys, random)
+            } else {
+                inserter(&keys, random)
+            });
         }
         if !random.one_in(4) {
             parts.push(vacuumer(random));
@@ -156,14 +168,17 @@ impl Program {
         Self { base, churn, parts }
     }
 
-    /// A leaf that a reader keeps pinned is split under it, while vacuum takes the dead rows that it read.
+    /// A reader keeps a leaf pinned. It is split meanwhile, and vacuum removes dead rows that the
+    /// reader has read there.
     fn siege<const PAGE: usize>(random: &mut Random) -> Self {
         let of_nulls = random.one_in(3);
         let keyless = if of_nulls { 1 } else { 1000 };
         let keys = Keys { centres: vec![random.next()], spread: random.pick(&[0, 3]), keyless };
-        // Half of them are short, so that a scheduler comes upon every order: a root that the first row splits.
+        // Half of these programs are short, so that a scheduler finds every order: the root is a
+        // leaf that the first row splits.
         let is_short = random.one_in(2);
-        let base = Base::new::<PAGE>(&keys, if is_short { Site::FullRoot } else { Site::Small }, random);
+        let base =
+            Base::new::<PAGE>(&keys, if is_short { Site::FullRoot } else { Site::Small }, random);
         let rows = if is_short { 1 } else { random.below(8) + 4 };
         let mut parts = Vec::new();
         for _ in 0..if is_short { 1 } else { random.below(2) + 1 } {
@@ -184,7 +199,7 @@ impl Program {
         let mut reader = part("reader", ops, random);
         reader.patience = 400;
         parts.push(reader);
-        // Who comes first decides; a split takes few steps beside all that vacuum does.
+        // The order in which they begin decides. A split takes few steps beside a vacuum.
         let latest = if is_short { 8 } else { random.pick(&[10, 60, 200]) };
         for part in &mut parts {
             part.ops[0] = Op::Idle(random.below(latest));
@@ -192,7 +207,7 @@ impl Program {
         Self { base, churn: Vec::new(), parts }
     }
 
-    /// The readers that look at a standby while it replays.
+    /// Readers on a standby while it replays.
     pub fn readers(random: &mut Random, base: &Base) -> Vec<Part> {
         let keys = Keys { centres: sample_keys(&base.rows, random), spread: 3, keyless: 12 };
         (0..random.below(2) + 1).map(|_| reader(&keys, base.blocks, random)).collect()
@@ -223,12 +238,20 @@ fn part(name: &'static str, ops: Vec<Op>, random: &mut Random) -> Part {
     let patience = random.pick(&[1, 1, 20, 400]);
     let mut all = vec![Op::Idle(random.below(30))];
     all.extend(ops);
-    Part { name, ops: all, copies, warm: !random.one_in(3), cancelled: 0, luck: random.next(), patience }
+    Part {
+        name,
+        ops: all,
+        copies,
+        warm: !random.one_in(3),
+        cancelled: None,
+        luck: random.next(),
+        patience,
+    }
 }
 
 fn inserter(keys: &Keys, random: &mut Random) -> Part {
     let rows = random.below(6) + 1;
-    // Some put all of their rows in one place, so that pages split under others.
+    // Some put all of their rows in one place, so that pages are split while others use them.
     let centre = random.one_in(2).then(|| random.pick(&keys.centres));
     let ops = (0..rows).map(|_| match centre {
         Some(centre) => Op::Insert(vec![keys.near(centre, random)]),
@@ -237,7 +260,7 @@ fn inserter(keys: &Keys, random: &mut Random) -> Part {
     let ops = ops.collect();
     let mut part = part("inserter", ops, random);
     if random.one_in(4) {
-        part.cancelled = random.below(12) + 2;
+        part.cancelled = Some(random.below(12) + 2);
     }
     part
 }
@@ -245,7 +268,9 @@ fn inserter(keys: &Keys, random: &mut Random) -> Part {
 fn excluder(keys: &Keys, random: &mut Random) -> Part {
     let centre = random.pick(&keys.centres);
     let distance = random.pick(&[0, 3, 8]);
-    let ops = (0..random.below(3) + 1).map(|_| Op::Exclude(keys.near(centre, random), distance)).collect();
+    let ops = (0..random.below(3) + 1)
+        .map(|_| Op::Exclude(keys.near(centre, random), distance))
+        .collect();
     part("excluder", ops, random)
 }
 
@@ -257,7 +282,7 @@ fn vacuumer(random: &mut Random) -> Part {
     }
     let mut part = part("vacuum", ops, random);
     if random.one_in(4) {
-        part.cancelled = random.below(60) + 5;
+        part.cancelled = Some(random.below(60) + 5);
     }
     part
 }
@@ -266,11 +291,18 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
     let ops = (0..random.below(3) + 1).map(|_| {
         let query = keys.one(random);
         match random.below(8) {
-            0 => Op::Walk { table: random.below(blocks as usize + 1) as u8, pinned: random.one_in(2) },
+            0 => Op::Walk {
+                table: random.below(blocks as usize + 1) as u8,
+                pinned: random.one_in(2),
+            },
             3 if keys.keyless == 2 => Op::Walk { table: blocks as u8, pinned: true },
             1 | 2 => {
                 let queries = (0..random.pick(&[1, 1, 1, 2])).map(|_| keys.one(random)).collect();
-                Op::Nearest { queries, rows: random.pick(&[1, 5, 20, 1000]), pinned: random.one_in(3) }
+                Op::Nearest {
+                    queries,
+                    rows: random.pick(&[1, 5, 20, 1000]),
+                    pinned: random.one_in(3),
+                }
             }
             _ => {
                 let distance = random.pick(&[0, 1, 3, 6, 10, 20, 40, 64]);
@@ -308,14 +340,15 @@ impl Base {
         } else {
             rows.all.iter().for_each(|row| index.insert(&row.keys, row.tid));
         }
-        // Rows that died before: some anywhere, or all in one place, or nearly all.
+        // Rows that died before: some anywhere, or all in one place, or nearly all rows.
         let (share, whole) = match site {
             Site::Any => (random.pick(&[0, 10, 50, 97]), random.one_in(3)),
             _ => (50, false),
         };
         let centre = random.pick(&keys.centres);
         for row in 0..rows.all.len() {
-            let near = rows.all[row].keys.iter().any(|&key| distance(key, centre) <= keys.spread as u32);
+            let near =
+                rows.all[row].keys.iter().any(|&key| distance(key, centre) <= keys.spread as u32);
             if if whole { near } else { random.below(100) < share } {
                 locked(&world).rows.kill(row, 0);
             }
@@ -330,7 +363,7 @@ impl Base {
         // The map of free pages is not logged: it may be lost, or be wrong.
         let free = match random.below(4) {
             0 => Vec::new(),
-            1 => (0..world.blocks() + 2).filter(|_| random.one_in(3)).collect(),
+            1 => (0..world.page_count() + 2).filter(|_| random.one_in(3)).collect(),
             _ => world.free.clone(),
         };
         Self { images: world.images(), free, rows: world.rows.clone(), blocks }
@@ -338,7 +371,12 @@ impl Base {
 }
 
 /// Builds every table from sorted runs.
-fn build<const PAGE: usize>(store: &SimStore<PAGE>, rows: &Rows, layout: BlockLayout, random: &mut Random) {
+fn build<const PAGE: usize>(
+    store: &SimStore<PAGE>,
+    rows: &Rows,
+    layout: BlockLayout,
+    random: &mut Random,
+) {
     let fill = random.pick(&[50, 90, 100]);
     for table in 0..=layout.blocks() as u8 {
         let mut runs = vec![Vec::new(); random.below(3) + 1];

@@ -1,17 +1,19 @@
-//! The table that the index is of, as brute force knows it: which rows there were when, and what a scan
-//! had to return.
+//! The indexed rows as brute force knows them: which rows there were when, and what a scan had to
+//! return.
 
 use std::collections::BTreeMap;
 
-/// The distance that all is judged by, of its own.
+use simhash_index::range::Hit;
+
+/// The distance that scans are judged by, written a second time.
 pub fn distance(a: u64, b: u64) -> u32 {
     (a ^ b).count_ones()
 }
 
-/// Moments, in the order of events; or positions in the log.
+/// A moment in the order of events, or a position in the log.
 pub type Time = usize;
 
-/// When things happened to a row; `None`: not yet.
+/// When things happened to a row. `None`: not yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// Its insertion began.
@@ -20,17 +22,17 @@ pub struct Times {
     pub committed: Option<Time>,
     /// It was deleted, or its insertion was undone.
     pub dead: Option<Time>,
-    /// Vacuum has taken it out of the index: its TID may be used anew.
+    /// Vacuum has taken it out of the index, so its TID may be reused.
     pub gone: Option<Time>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Row {
     pub tid: u64,
-    /// None for a row in the table of NULLs.
+    /// Empty for a row in the table of NULLs.
     pub keys: Vec<u64>,
     pub at: Times,
-    /// The same in numbers of records: 0 is before the first, n + 1 after n of them.
+    /// The same as positions in the log: 0 is before the first record, n + 1 after n records.
     pub log: Times,
 }
 
@@ -46,11 +48,12 @@ pub struct Rows {
     /// The row that has a TID, by slot.
     slots: Vec<Option<usize>>,
     clock: Time,
-    /// Rows by TID that a scan has read on a leaf which it keeps pinned, by actor.
+    /// For each actor: the TIDs that its scan has read on a leaf that it keeps pinned, and the rows
+    /// that had them.
     pub shown: Vec<Vec<(u64, Option<usize>)>>,
 }
 
-/// The TID of a slot: four rows a heap page, offsets from 1.
+/// The TID of a slot. A heap page has four rows, with offsets from 1.
 fn tid(slot: usize) -> u64 {
     ((slot / 4) as u64) << 16 | (slot % 4 + 1) as u64
 }
@@ -94,13 +97,15 @@ impl Rows {
         self.slots.iter().flatten().filter(is_dead).copied().collect()
     }
 
-    /// Vacuum has ended: their TIDs may be used anew.
+    /// Notes that a vacuum has ended that removed these rows: their TIDs may be reused.
     ///
-    /// What is wrong: a scan that keeps its leaf pinned still shows one of them.
+    /// # Errors
+    /// When a scan has read one of them on a leaf that it keeps pinned.
     pub fn vacuumed(&mut self, rows: &[usize], log: usize) -> Result<(), String> {
         for &row in rows {
             let tid = self.all[row].tid;
-            if self.shown.iter().flatten().any(|&(shown, owner)| shown == tid && owner == Some(row)) {
+            if self.shown.iter().flatten().any(|&(shown, owner)| shown == tid && owner == Some(row))
+            {
                 return Err(format!("the TID {tid:x} is handed on while its leaf is pinned"));
             }
             self.all[row].at.gone = Some(self.now());
@@ -119,15 +124,15 @@ impl Rows {
         self.all.iter().filter(|row| row.is_live())
     }
 
-    /// As a standby sees them: moments are positions in the log.
+    /// The rows as a standby sees them: moments are positions in the log.
     pub fn by_log(&self) -> Self {
         let mut rows = self.clone();
         rows.all.iter_mut().for_each(|row| row.at = row.log);
         rows
     }
 
-    /// As a crash after so many records leaves them: what had not returned by then is undone, and so is
-    /// what came later.
+    /// The rows as a crash leaves them that keeps the first `records` records. What had not
+    /// returned by then is undone, and so is what came later.
     pub fn after_crash(&self, records: usize) -> Self {
         let mut rows = Self { clock: self.clock, ..Self::default() };
         let now = records.saturating_add(1);
@@ -137,7 +142,8 @@ impl Rows {
                 continue;
             }
             let mut row = row.clone();
-            row.log = Times { committed: past(row.log.committed), dead: past(row.log.dead), ..row.log };
+            row.log =
+                Times { committed: past(row.log.committed), dead: past(row.log.dead), ..row.log };
             if row.log.committed.is_none() || row.log.dead.is_some() {
                 row.log.dead = row.log.dead.or(Some(now));
                 row.at.dead = row.at.dead.or(Some(self.clock));
@@ -157,20 +163,26 @@ impl Rows {
         rows
     }
 
-    /// What is wrong with the answer of a range scan that began at one moment and ended at another: every
-    /// row there throughout must be in it, once; nothing else that was not there in between.
+    /// Judges the answer of a scan that began at one moment and ended at another. Every row that
+    /// was there all the time must be in it, once. No row may be in it that was not there at any
+    /// time.
+    ///
+    /// # Errors
+    /// What is wrong with the answer.
     pub fn judge(&self, scan: &Answer) -> Result<(), String> {
         let mut found: BTreeMap<(u64, u64), usize> = BTreeMap::new();
         for hit in &scan.hits {
-            if distance(hit.key, scan.query) != hit.distance || hit.distance > scan.distance {
+            let right = distance(hit.fingerprint, scan.query);
+            if right != hit.distance || hit.distance > scan.distance {
                 return Err(format!("{hit:?} is not at its distance from {:016x}", scan.query));
             }
-            *found.entry((hit.tid, hit.key)).or_default() += 1;
+            *found.entry((hit.tid, hit.fingerprint)).or_default() += 1;
         }
-        // How often each hit may come: once for each row that was there at some time.
+        // How often each may be found: once for each row that was there at any time.
         let mut allowed: BTreeMap<(u64, u64), usize> = BTreeMap::new();
         for row in &self.all {
-            let was_there = row.at.begun <= scan.ended && row.at.gone.is_none_or(|gone| gone >= scan.began);
+            let was_there =
+                row.at.begun <= scan.ended && row.at.gone.is_none_or(|gone| gone >= scan.began);
             let stayed = row.at.committed.is_some_and(|time| time <= scan.began)
                 && row.at.dead.is_none_or(|dead| dead >= scan.ended);
             let keys: &[u64] = match (scan.of_nulls, row.keys.is_empty()) {
@@ -201,24 +213,17 @@ impl Rows {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    pub tid: u64,
-    pub key: u64,
-    pub distance: u32,
-}
-
 /// What a scan returned.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub query: u64,
-    /// Nothing may be farther.
+    /// No hit may be farther away than this.
     pub distance: u32,
-    /// Everything that is no farther than this must be there; `None`: nothing need be.
+    /// All rows within this distance must be there. `None`: none need be.
     pub reach: Option<u32>,
-    /// Of the table of NULLs, whose rows have the key 0.
+    /// Whether the scan was of the table of NULLs, whose rows have the key 0.
     pub of_nulls: bool,
     pub began: Time,
     pub ended: Time,
-    pub hits: Vec<Found>,
+    pub hits: Vec<Hit<u64>>,
 }

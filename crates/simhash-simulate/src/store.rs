@@ -1,5 +1,5 @@
-//! The simulated store: every wait and every change is a step at which the scheduler may let another
-//! actor go on, and the rules of locking are checked at each.
+//! The simulated store: every wait and every change is a step at which the scheduler may let
+//! another actor go on, and the rules of locking are checked at each.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -21,10 +21,10 @@ use crate::world::{Image, Shared as World, locked};
 pub struct SimStore<const PAGE: usize> {
     pub world: World,
     pub actor: usize,
-    /// What a step touches, so that the scheduler takes notice; none while nobody else is there.
+    /// What a step touches, so that the scheduler notices it. `None` while the actor is alone.
     pub steps: Option<Arc<AtomicUsize>>,
-    /// Once in so many interrupt checks the actor is cancelled; 0: never.
-    pub cancelled: Arc<Mutex<(usize, Random)>>,
+    /// At which share of interrupt checks the actor is cancelled: at one in this many, if at any.
+    pub cancelled: Arc<Mutex<(Option<usize>, Random)>>,
 }
 
 impl<const PAGE: usize> Clone for SimStore<PAGE> {
@@ -38,10 +38,10 @@ impl<const PAGE: usize> Clone for SimStore<PAGE> {
     }
 }
 
-/// A pin. Guards that are dropped while an actor fails do nothing: the world ends.
+/// A pin. A guard that is dropped while an actor fails does nothing, because the schedule ends.
 pub struct Pinned<const PAGE: usize> {
     store: SimStore<PAGE>,
-    block: u32,
+    number: u32,
 }
 
 /// A pin and a lock, and the page as it was when it was locked.
@@ -55,7 +55,7 @@ pub struct Exclusive<const PAGE: usize>(Locked<PAGE>);
 
 impl<const PAGE: usize> Pinned<PAGE> {
     fn locked(self) -> Locked<PAGE> {
-        let image = locked(&self.store.world).pages[self.block as usize].image.clone();
+        let image = locked(&self.store.world).pages[self.number as usize].image.clone();
         Locked { pin: Some(self), image }
     }
 }
@@ -63,11 +63,11 @@ impl<const PAGE: usize> Pinned<PAGE> {
 impl<const PAGE: usize> Drop for Pinned<PAGE> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let Self { store, block } = self;
+            let Self { store, number } = self;
             let woken = {
                 let mut world = locked(&store.world);
-                world.note(store.actor, Step::Unpin(*block));
-                world.unpin(store.actor, *block)
+                world.note(store.actor, Step::Unpin(*number));
+                world.unpin(store.actor, *number)
             };
             woken.iter().for_each(thread::Thread::unpark);
         }
@@ -75,8 +75,8 @@ impl<const PAGE: usize> Drop for Pinned<PAGE> {
 }
 
 impl<const PAGE: usize> Locked<PAGE> {
-    fn block(&self) -> u32 {
-        self.pin.as_ref().map_or(u32::MAX, |pin| pin.block)
+    fn number(&self) -> u32 {
+        self.pin.as_ref().map_or(u32::MAX, |pin| pin.number)
     }
 
     fn unlock(&mut self) -> Option<Pinned<PAGE>> {
@@ -85,8 +85,8 @@ impl<const PAGE: usize> Locked<PAGE> {
             let store = &pin.store;
             let woken = {
                 let mut world = locked(&store.world);
-                world.note(store.actor, Step::Unlock(pin.block));
-                world.unlock(store.actor, pin.block)
+                world.note(store.actor, Step::Unlock(pin.number));
+                world.unlock(store.actor, pin.number)
             };
             woken.iter().for_each(thread::Thread::unpark);
         }
@@ -119,9 +119,10 @@ impl<const PAGE: usize> Lock<SimStore<PAGE>> for Exclusive<PAGE> {
 }
 
 impl<const PAGE: usize> SimStore<PAGE> {
-    /// A store that nobody else uses: no step is a choice.
+    /// A store that nobody else uses: the scheduler has no choice at any step.
     pub fn alone(world: World) -> Self {
-        Self { world, actor: 0, steps: None, cancelled: Arc::new(Mutex::new((0, Random::new(0)))) }
+        let cancelled = Arc::new(Mutex::new((None, Random::new(0))));
+        Self { world, actor: 0, steps: None, cancelled }
     }
 
     /// Lets the scheduler choose who goes on.
@@ -135,12 +136,11 @@ impl<const PAGE: usize> SimStore<PAGE> {
         locked(&self.world).note(self.actor, step);
     }
 
-    /// Ends the actor if it is its lot to be cancelled now.
+    /// Ends the actor, if chance has it that it is cancelled now.
     fn cancel(&self) {
         let cancelled = {
-            let mut cancelled = locked(&self.cancelled);
-            let times = cancelled.0;
-            times > 0 && cancelled.1.one_in(times)
+            let (checks, random) = &mut *locked(&self.cancelled);
+            checks.is_some_and(|checks| random.one_in(checks))
         };
         if cancelled {
             self.note(Step::Op("is cancelled".to_owned()));
@@ -148,7 +148,12 @@ impl<const PAGE: usize> SimStore<PAGE> {
         }
     }
 
-    fn wait(&self, block: u32, step: Step, mut attempt: impl FnMut(&mut crate::world::World) -> bool) {
+    fn wait(
+        &self,
+        number: u32,
+        step: Step,
+        mut attempt: impl FnMut(&mut crate::world::World) -> bool,
+    ) {
         self.step();
         loop {
             {
@@ -157,26 +162,28 @@ impl<const PAGE: usize> SimStore<PAGE> {
                     world.note(self.actor, step);
                     return;
                 }
-                world.note(self.actor, Step::Waits(block));
+                world.note(self.actor, Step::Waits(number));
             }
             if self.steps.is_none() {
-                fail(format!("waits for block {block} alone"));
+                fail(format!("waits for page {number} alone"));
             }
             thread::park();
         }
     }
 
-    /// As recovery locks pages: one after the other, all of a record.
-    pub fn lock_for_replay(&self, block: u32) {
+    /// Locks a page as recovery does: the pages of a record one after the other.
+    pub fn lock_for_replay(&self, number: u32) {
         let actor = self.actor;
-        self.wait(block, Step::Exclusive(block), |world| world.try_exclusive(actor, block, true));
+        self.wait(number, Step::Exclusive(number), |world| {
+            world.try_exclusive(actor, number, true)
+        });
     }
 
-    pub fn unlock_after_replay(&self, block: u32) {
+    pub fn unlock_after_replay(&self, number: u32) {
         let woken = {
             let mut world = locked(&self.world);
-            let mut woken = world.unlock(self.actor, block);
-            woken.extend(world.unpin(self.actor, block));
+            let mut woken = world.unlock(self.actor, number);
+            woken.extend(world.unpin(self.actor, number));
             woken
         };
         woken.iter().for_each(thread::Thread::unpark);
@@ -184,7 +191,7 @@ impl<const PAGE: usize> SimStore<PAGE> {
 
     fn expect_none_held(&self, what: &str) {
         if mutant::is(Mutant::WaitsForSecondLeaf) {
-            // It is to be found by the deadlock that it leads to.
+            // The deadlock that it leads to must show it.
             return;
         }
         let world = locked(&self.world);
@@ -192,27 +199,28 @@ impl<const PAGE: usize> SimStore<PAGE> {
         if !held.is_empty() {
             let held = held.to_vec();
             drop(world);
-            fail(format!("{what} while blocks {held:?} are locked"));
+            fail(format!("{what} while pages {held:?} are locked"));
         }
     }
 
     fn note_and(&self, pages: Vec<(u32, Image)>, change: tree::Change) {
         let mut world = locked(&self.world);
         let before: Vec<Image> =
-            pages.iter().map(|(block, _)| world.pages[*block as usize].image.clone()).collect();
-        let blocks: Vec<u32> = pages.iter().map(|(block, _)| *block).collect();
-        for block in &blocks {
-            if !world.held(self.actor).contains(block) {
+            pages.iter().map(|(number, _)| world.pages[*number as usize].image.clone()).collect();
+        let numbers: Vec<u32> = pages.iter().map(|(number, _)| *number).collect();
+        for number in &numbers {
+            if !world.held(self.actor).contains(number) {
                 drop(world);
-                fail(format!("changes block {block}, which it has not locked"));
+                fail(format!("changes page {number}, which it has not locked"));
             }
         }
-        world.note(
-            self.actor,
-            if change == tree::Change::Append { Step::Append(blocks) } else { Step::Change(blocks) },
-        );
+        let step = match change {
+            tree::Change::Append => Step::Append(numbers),
+            tree::Change::Structure => Step::Change(numbers),
+        };
+        world.note(self.actor, step);
         world.install(pages.clone());
-        if let Err(what) = tree::check_record::<PAGE>(&mut world, &before, &pages, change) {
+        if let Err(what) = tree::check_record(&mut world, &before, &pages, change) {
             drop(world);
             fail(what);
         }
@@ -227,49 +235,53 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
     type Shared = Shared<PAGE>;
     type Exclusive = Exclusive<PAGE>;
 
-    fn blocks(&self) -> u32 {
-        locked(&self.world).blocks()
+    fn pages(&self) -> u32 {
+        locked(&self.world).page_count()
     }
 
-    fn pin(&self, block: u32, _: Option<&Cell<()>>) -> Pinned<PAGE> {
+    fn pin(&self, number: u32, _: Option<&Cell<()>>) -> Pinned<PAGE> {
         let mut world = locked(&self.world);
-        if block >= world.blocks() {
+        if number >= world.page_count() {
             drop(world);
-            fail(format!("pins block {block}, beyond the end of the file"));
+            fail(format!("pins page {number}, beyond the end of the file"));
         }
-        world.pin(self.actor, block);
+        world.pin(self.actor, number);
         drop(world);
-        Pinned { store: self.clone(), block }
+        Pinned { store: self.clone(), number }
     }
 
     fn share(&self, pin: Pinned<PAGE>) -> Shared<PAGE> {
         self.expect_none_held("waits for a shared lock");
-        let (actor, block) = (self.actor, pin.block);
-        self.wait(block, Step::Share(block), |world| world.try_share(actor, block));
+        let (actor, number) = (self.actor, pin.number);
+        self.wait(number, Step::Share(number), |world| world.try_share(actor, number));
         Shared(pin.locked())
     }
 
     fn exclusive(&self, pin: Pinned<PAGE>) -> Exclusive<PAGE> {
         self.expect_none_held("waits for an exclusive lock");
-        let (actor, block) = (self.actor, pin.block);
-        self.wait(block, Step::Exclusive(block), |world| world.try_exclusive(actor, block, true));
+        let (actor, number) = (self.actor, pin.number);
+        self.wait(number, Step::Exclusive(number), |world| {
+            world.try_exclusive(actor, number, true)
+        });
         Exclusive(pin.locked())
     }
 
-    fn exclusive_after(&self, block: u32, before: &[&Exclusive<PAGE>]) -> Exclusive<PAGE> {
-        let named: Vec<u32> = before.iter().map(|page| page.0.block()).collect();
+    fn exclusive_after(&self, number: u32, before: &[&Exclusive<PAGE>]) -> Exclusive<PAGE> {
+        let named: Vec<u32> = before.iter().map(|page| page.0.number()).collect();
         let held = locked(&self.world).held(self.actor).to_vec();
         if named != held {
-            fail(format!("waits for block {block} after {named:?} while blocks {held:?} are locked"));
+            fail(format!(
+                "waits for page {number} after {named:?} while pages {held:?} are locked"
+            ));
         }
-        let pin = self.pin(block, None);
+        let pin = self.pin(number, None);
         let actor = self.actor;
-        self.wait(block, Step::After(block), |world| world.try_exclusive(actor, block, true));
+        self.wait(number, Step::After(number), |world| world.try_exclusive(actor, number, true));
         let page = pin.locked();
         for &other in &held {
             let image = locked(&self.world).pages[other as usize].image.clone();
             if !may_wait(&page.image, &image) {
-                fail(format!("waits for block {block}, neither below nor to the right of {other}"));
+                fail(format!("waits for page {number}, neither below nor to the right of {other}"));
             }
         }
         Exclusive(page)
@@ -277,23 +289,23 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
 
     fn try_exclusive(&self, pin: Pinned<PAGE>) -> Option<Exclusive<PAGE>> {
         self.step();
-        let (actor, block) = (self.actor, pin.block);
+        let (actor, number) = (self.actor, pin.number);
         let mut world = locked(&self.world);
-        let got = world.try_exclusive(actor, block, false);
-        world.note(actor, Step::Try(block, got));
+        let got = world.try_exclusive(actor, number, false);
+        world.note(actor, Step::Try(number, got));
         drop(world);
         got.then(|| Exclusive(pin.locked()))
     }
 
     fn cleanup(&self, pin: Pinned<PAGE>) -> Exclusive<PAGE> {
         self.expect_none_held("waits for a cleanup lock");
-        let (actor, block) = (self.actor, pin.block);
-        if locked(&self.world).pins(actor, block) != 1 {
-            fail(format!("waits for a cleanup lock on block {block}, which it has pinned twice"));
+        let (actor, number) = (self.actor, pin.number);
+        if locked(&self.world).pins(actor, number) != 1 {
+            fail(format!("waits for a cleanup lock on page {number}, which it has pinned twice"));
         }
-        // Whoever waits for pins can be cancelled.
+        // A wait for pins can be cancelled.
         self.cancel();
-        self.wait(block, Step::Cleanup(block), |world| world.try_cleanup(actor, block));
+        self.wait(number, Step::Cleanup(number), |world| world.try_cleanup(actor, number));
         Exclusive(pin.locked())
     }
 
@@ -301,39 +313,39 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         shared.0.unlock().expect("a lock has a pin")
     }
 
-    fn block(&self, locked: &Exclusive<PAGE>) -> u32 {
-        locked.0.block()
+    fn number(&self, locked: &Exclusive<PAGE>) -> u32 {
+        locked.0.number()
     }
 
     fn extend(&self) -> Exclusive<PAGE> {
         self.step();
         let mut world = locked(&self.world);
-        let block = world.extend(PAGE);
-        world.pin(self.actor, block);
-        let got = world.try_exclusive(self.actor, block, false);
-        world.note(self.actor, Step::Extend(block));
+        let number = world.extend(PAGE);
+        world.pin(self.actor, number);
+        let got = world.try_exclusive(self.actor, number, false);
+        world.note(self.actor, Step::Extend(number));
         drop(world);
         assert!(got, "nobody knows a new page");
-        Exclusive(Pinned { store: self.clone(), block }.locked())
+        Exclusive(Pinned { store: self.clone(), number }.locked())
     }
 
-    fn free_block(&self) -> Option<u32> {
+    fn free_page(&self) -> Option<u32> {
         self.step();
-        let block = locked(&self.world).free.last().copied();
-        // The map is read and then marked: two may be told of the same block.
+        let number = locked(&self.world).free.last().copied();
+        // The map is read and then marked, so two actors may be told of the same page.
         self.step();
         let mut world = locked(&self.world);
-        world.free.retain(|&free| Some(free) != block);
-        world.note(self.actor, Step::TakeFree(block));
-        block
+        world.free.retain(|&free| Some(free) != number);
+        world.note(self.actor, Step::TakeFree(number));
+        number
     }
 
-    fn note_free(&self, block: u32) {
+    fn note_free(&self, number: u32) {
         self.step();
         let mut world = locked(&self.world);
-        world.note(self.actor, Step::NoteFree(block));
-        if !world.free.contains(&block) {
-            world.free.push(block);
+        world.note(self.actor, Step::NoteFree(number));
+        if !world.free.contains(&number) {
+            world.free.push(number);
         }
     }
 
@@ -344,18 +356,19 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
     ) {
         assert!(N <= MAX_PAGES, "{N} pages in one record");
         self.step();
-        let blocks = pages.map(|(page, _)| page.0.block());
+        let numbers = pages.map(|(page, _)| page.0.number());
         let mut copies = {
             let world = locked(&self.world);
-            blocks.map(|block| world.pages[block as usize].image.to_vec())
+            numbers.map(|number| world.pages[number as usize].image.to_vec())
         };
         for ((_, extent), copy) in pages.iter().zip(&copies) {
             if *extent == Extent::Parts && is_new(copy) {
-                fail("changes a page in parts that was never written".to_owned());
+                fail("changes parts of a page that was never written".to_owned());
             }
         }
         edit(copies.each_mut().map(|copy| &mut copy[..]));
-        let pages = blocks.into_iter().zip(copies).map(|(block, copy)| (block, copy.into())).collect();
+        let pages =
+            numbers.into_iter().zip(copies).map(|(number, copy)| (number, copy.into())).collect();
         self.note_and(pages, tree::Change::Structure);
     }
 
@@ -365,19 +378,19 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         let pages = leaves
             .iter()
             .map(|(page, addition)| {
-                let block = page.0.block();
-                let mut copy = locked(&self.world).pages[block as usize].image.to_vec();
+                let number = page.0.number();
+                let mut copy = locked(&self.world).pages[number as usize].image.to_vec();
                 for (offset, bytes) in addition.runs() {
                     copy[usize::from(offset)..][..bytes.len()].copy_from_slice(bytes);
                 }
-                (block, copy.into())
+                (number, copy.into())
             })
             .collect();
         self.note_and(pages, tree::Change::Append);
     }
 
     fn write_new(&self, page: &Exclusive<PAGE>, image: &[u8]) {
-        locked(&self.world).install(vec![(page.0.block(), image.into())]);
+        locked(&self.world).install(vec![(page.0.number(), image.into())]);
     }
 
     fn prefetch(&self, _: u32, _: &Cell<()>) {}
@@ -398,14 +411,16 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
 
     fn forget_others(&self) {}
 
-    fn damaged(&self, block: u32, damage: &Damage) -> ! {
-        fail(format!("raises an ERROR: the index is damaged at block {block}: {damage}"))
+    fn damaged(&self, number: u32, damage: &Damage) -> ! {
+        fail(format!("raises an ERROR: the index is damaged at page {number}: {damage}"))
     }
 }
 
-/// Whether a page is below another, which is locked, or to its right on its level, as both say.
+/// Whether a page is below a locked one, or to its right on the same level, as both say themselves.
 fn may_wait(page: &[u8], locked: &[u8]) -> bool {
-    let (Ok(page), Ok(locked)) = (Page::check::<u64>(page), Page::check::<u64>(locked)) else { return false };
+    let (Ok(page), Ok(locked)) = (Page::check::<u64>(page), Page::check::<u64>(locked)) else {
+        return false;
+    };
     let is_right = page.bounds::<u64>().low > locked.bounds::<u64>().low;
     let level = page.level().cmp(&locked.level());
     page.table() == locked.table() && (level.is_lt() || level.is_eq() && is_right)

@@ -1,4 +1,4 @@
-//! What an actor did last: steps that are kept as they are and only written out after a failure.
+//! What an actor did last. Steps are kept as they are, and only written out after a failure.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,22 +28,22 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Op(what) => write!(f, "-- {what}"),
-            Step::Share(block) => write!(f, "locks {block} shared"),
-            Step::Exclusive(block) => write!(f, "locks {block} exclusively"),
-            Step::After(block) => write!(f, "locks {block} exclusively while it holds others"),
-            Step::Try(block, true) => write!(f, "locks {block} at once"),
-            Step::Try(block, false) => write!(f, "cannot lock {block} at once"),
-            Step::Cleanup(block) => write!(f, "locks {block} for cleanup"),
-            Step::Unlock(block) => write!(f, "unlocks {block}"),
-            Step::Unpin(block) => write!(f, "unpins {block}"),
-            Step::Extend(block) => write!(f, "adds block {block}"),
-            Step::TakeFree(Some(block)) => write!(f, "is told that {block} is free"),
-            Step::TakeFree(None) => write!(f, "is told that no block is free"),
-            Step::NoteFree(block) => write!(f, "notes {block} as free"),
-            Step::Change(blocks) => write!(f, "changes {blocks:?} in one record"),
-            Step::Append(blocks) => write!(f, "appends to {blocks:?} in one record"),
-            Step::Replay(blocks) => write!(f, "replays a record of {blocks:?}"),
-            Step::Waits(block) => write!(f, "waits for {block}"),
+            Step::Share(number) => write!(f, "locks {number} shared"),
+            Step::Exclusive(number) => write!(f, "locks {number} exclusively"),
+            Step::After(number) => write!(f, "locks {number} exclusively while it holds others"),
+            Step::Try(number, true) => write!(f, "locks {number} at once"),
+            Step::Try(number, false) => write!(f, "cannot lock {number} at once"),
+            Step::Cleanup(number) => write!(f, "locks {number} for cleanup"),
+            Step::Unlock(number) => write!(f, "unlocks {number}"),
+            Step::Unpin(number) => write!(f, "unpins {number}"),
+            Step::Extend(number) => write!(f, "adds page {number}"),
+            Step::TakeFree(Some(number)) => write!(f, "is told that {number} is free"),
+            Step::TakeFree(None) => write!(f, "is told that no page is free"),
+            Step::NoteFree(number) => write!(f, "notes {number} as free"),
+            Step::Change(pages) => write!(f, "changes {pages:?} in one record"),
+            Step::Append(pages) => write!(f, "appends to {pages:?} in one record"),
+            Step::Replay(pages) => write!(f, "replays a record of {pages:?}"),
+            Step::Waits(number) => write!(f, "waits for {number}"),
         }
     }
 }

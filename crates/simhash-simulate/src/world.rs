@@ -1,30 +1,32 @@
-//! The state that actors share: pages with their locks and pins, the log, the map of free pages, the rows.
+//! The state that actors share: pages with their locks and pins, the log, the map of free pages,
+//! the rows.
 //!
-//! PostgreSQL's rules: any number of shared locks or one exclusive lock a page, a lock needs a pin, a
-//! cleanup lock waits for the pins of others, who waits is woken when it may try again and may find that
-//! another was quicker. The map of free pages is a hint. A record of the log holds whole pages, so a
-//! replay of its first n records is the file as it was after them, but for pages added and never written.
+//! The rules are PostgreSQL's. A page has any number of shared locks or one exclusive lock. A lock
+//! needs a pin. A cleanup lock waits for the pins of others. Whoever waits is woken when it may try
+//! again, and may find that another was quicker. The map of free pages is a hint. A record of the
+//! log holds whole pages, so a replay of its first n records is the file as it was after them, but
+//! for pages that were added and never written.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shuttle::thread::Thread;
 
+use crate::facts::Facts;
 use crate::rows::Rows;
 use crate::trace::{Step, Trace};
-use crate::tree::Facts;
 
 /// The most actors of a program.
 pub const ACTORS: usize = 8;
 
-/// A page's bytes; whoever has them locked keeps them as they are.
+/// A page's bytes. Whoever has locked the page keeps them as they are.
 pub type Image = Arc<[u8]>;
 
-/// Pages that change at once.
+/// Pages that change together.
 #[derive(Clone, Debug)]
 pub struct Record {
     pub pages: Vec<(u32, Image)>,
-    /// The number of blocks by then.
-    pub blocks: u32,
+    /// The number of pages of the file by then.
+    pub page_count: u32,
 }
 
 /// A page with those who have it.
@@ -34,7 +36,7 @@ pub struct Slot {
     shared: u8,
     exclusive: Option<usize>,
     pins: [u8; ACTORS],
-    /// Who waits for a lock or a pin to go.
+    /// Who waits until a lock or a pin goes, one bit for each actor.
     waiting: u8,
 }
 
@@ -59,7 +61,7 @@ impl From<&Image> for Slot {
 #[derive(Clone, Default)]
 pub struct Actor {
     pub name: &'static str,
-    /// Blocks, in the order of locking.
+    /// The numbers of the pages that it has locked, in the order of locking.
     pub held: Vec<u32>,
     pub trace: Trace,
     thread: Option<Thread>,
@@ -72,16 +74,15 @@ pub struct World {
     pub log: Vec<Record>,
     pub rows: Rows,
     pub actors: Vec<Actor>,
-    /// How often the tree's invariants were checked, and other things worth a line.
     pub facts: Facts,
     /// The records that a standby has replayed.
     pub replayed: usize,
 }
 
-/// The world as all actors have it. Never locked while actors switch.
+/// The world as all actors share it. It is never locked while actors switch.
 pub type Shared = Arc<Mutex<World>>;
 
-/// A lock that outlives whoever failed with it.
+/// The value, even if an actor failed while it had it.
 pub fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -91,7 +92,7 @@ impl World {
         Self { pages: images.iter().map(Slot::from).collect(), free, rows, ..Self::default() }
     }
 
-    pub fn blocks(&self) -> u32 {
+    pub fn page_count(&self) -> u32 {
         self.pages.len() as u32
     }
 
@@ -107,7 +108,7 @@ impl World {
         self.actors[actor].thread = Some(thread);
     }
 
-    /// Makes room for one actor that nothing schedules.
+    /// Makes room for one actor that is alone.
     pub fn enter_alone(&mut self) {
         self.actors.resize_with(1, Actor::default);
     }
@@ -122,88 +123,91 @@ impl World {
         self.actors.get(actor).map_or(&[], |actor| &actor.held)
     }
 
-    fn hold(&mut self, actor: usize, block: u32) {
+    fn hold(&mut self, actor: usize, number: u32) {
         if let Some(actor) = self.actors.get_mut(actor) {
-            actor.held.push(block);
+            actor.held.push(number);
         }
     }
 
-    pub fn pin(&mut self, actor: usize, block: u32) {
-        self.pages[block as usize].pins[actor] += 1;
+    pub fn pin(&mut self, actor: usize, number: u32) {
+        self.pages[number as usize].pins[actor] += 1;
     }
 
-    /// Returns those who may be woken, as everywhere below.
-    pub fn unpin(&mut self, actor: usize, block: u32) -> Vec<Thread> {
-        self.pages[block as usize].pins[actor] -= 1;
-        self.woken(block)
+    /// Returns those who may be woken, as the methods below do.
+    pub fn unpin(&mut self, actor: usize, number: u32) -> Vec<Thread> {
+        self.pages[number as usize].pins[actor] -= 1;
+        self.woken(number)
     }
 
-    pub fn try_share(&mut self, actor: usize, block: u32) -> bool {
-        let page = &mut self.pages[block as usize];
+    pub fn try_share(&mut self, actor: usize, number: u32) -> bool {
+        let page = &mut self.pages[number as usize];
         if page.exclusive.is_some() {
             page.waiting |= 1 << actor;
             return false;
         }
         page.shared |= 1 << actor;
         page.waiting &= !(1 << actor);
-        self.hold(actor, block);
+        self.hold(actor, number);
         true
     }
 
-    /// `waits`: whether to be woken when it may be tried again.
-    pub fn try_exclusive(&mut self, actor: usize, block: u32, waits: bool) -> bool {
-        let page = &mut self.pages[block as usize];
+    /// `waits`: whether the actor is to be woken when it may try again.
+    pub fn try_exclusive(&mut self, actor: usize, number: u32, waits: bool) -> bool {
+        let page = &mut self.pages[number as usize];
         if page.exclusive.is_some() || page.shared != 0 {
             page.waiting |= u8::from(waits) << actor;
             return false;
         }
         page.exclusive = Some(actor);
         page.waiting &= !(1 << actor);
-        self.hold(actor, block);
+        self.hold(actor, number);
         true
     }
 
     /// An exclusive lock, if nobody else has the page pinned.
-    pub fn try_cleanup(&mut self, actor: usize, block: u32) -> bool {
-        let page = &mut self.pages[block as usize];
+    pub fn try_cleanup(&mut self, actor: usize, number: u32) -> bool {
+        let page = &mut self.pages[number as usize];
         if page.is_pinned_by_others(actor) {
             page.waiting |= 1 << actor;
             return false;
         }
-        self.try_exclusive(actor, block, true)
+        self.try_exclusive(actor, number, true)
     }
 
-    pub fn unlock(&mut self, actor: usize, block: u32) -> Vec<Thread> {
-        let page = &mut self.pages[block as usize];
+    pub fn unlock(&mut self, actor: usize, number: u32) -> Vec<Thread> {
+        let page = &mut self.pages[number as usize];
         if page.exclusive == Some(actor) {
             page.exclusive = None;
         } else {
             page.shared &= !(1 << actor);
         }
         if let Some(actor) = self.actors.get_mut(actor)
-            && let Some(at) = actor.held.iter().rposition(|&held| held == block)
+            && let Some(at) = actor.held.iter().rposition(|&held| held == number)
         {
             actor.held.remove(at);
         }
-        self.woken(block)
+        self.woken(number)
     }
 
-    fn woken(&mut self, block: u32) -> Vec<Thread> {
-        let waiting = std::mem::take(&mut self.pages[block as usize].waiting);
+    fn woken(&mut self, number: u32) -> Vec<Thread> {
+        let waiting = std::mem::take(&mut self.pages[number as usize].waiting);
         let is_waiting = |actor: &usize| waiting >> actor & 1 == 1;
-        (0..ACTORS).filter(is_waiting).filter_map(|actor| self.actors.get(actor)?.thread.clone()).collect()
+        (0..ACTORS)
+            .filter(is_waiting)
+            .filter_map(|actor| self.actors.get(actor)?.thread.clone())
+            .collect()
     }
 
-    /// As the end of a transaction: an actor lets go of all that it has.
+    /// The end of a transaction: an actor lets go of all that it has.
     pub fn release_all(&mut self, actor: usize) -> Vec<Thread> {
         let mut woken = Vec::new();
-        for block in 0..self.blocks() {
-            let page = &mut self.pages[block as usize];
+        for number in 0..self.page_count() {
+            let page = &mut self.pages[number as usize];
             page.shared &= !(1 << actor);
             page.exclusive = page.exclusive.filter(|&holder| holder != actor);
             page.waiting &= !(1 << actor);
             if std::mem::take(&mut page.pins[actor]) > 0 {
-                woken.extend(self.woken(block));
+                woken.extend(self.woken(number));
             }
         }
         if let Some(actor) = self.actors.get_mut(actor) {
@@ -213,26 +217,26 @@ impl World {
     }
 
     /// How often an actor has a page pinned.
-    pub fn pins(&self, actor: usize, block: u32) -> u8 {
-        self.pages[block as usize].pins[actor]
+    pub fn pins(&self, actor: usize, number: u32) -> u8 {
+        self.pages[number as usize].pins[actor]
     }
 
     pub fn extend(&mut self, bytes: usize) -> u32 {
         self.pages.push(Slot::new(vec![0; bytes].into()));
-        self.blocks() - 1
+        self.page_count() - 1
     }
 
-    /// The moment after the last record, in numbers of records; 0 is before all of them.
+    /// The moment after the last record, as a position in the log. 0 is before the first record.
     pub fn log_time(&self) -> usize {
         self.log.len() + 1
     }
 
     /// Changes pages and logs them as one record.
     pub fn install(&mut self, pages: Vec<(u32, Image)>) {
-        for (block, image) in &pages {
-            self.pages[*block as usize].image = image.clone();
+        for (number, image) in &pages {
+            self.pages[*number as usize].image = image.clone();
         }
-        let blocks = self.blocks();
-        self.log.push(Record { pages, blocks });
+        let page_count = self.page_count();
+        self.log.push(Record { pages, page_count });
     }
 }

@@ -8,17 +8,22 @@ SELECT 'dedup, ' || current_setting('search_path') AS path \gset
 CREATE SCHEMA dedup;
 SET search_path = :path;
 
--- skip: within 3 of what is there
+-- action=skip, the default: what is within 3 of a kept row is skipped
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp fingerprint64);
 CREATE INDEX doc_fp ON doc USING simhash (fp);
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON doc FOR EACH ROW EXECUTE FUNCTION simhash_dedup('body=body', 'fp=fp');
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON doc
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('body=body', 'fp=fp');
 INSERT INTO doc (id, fp) VALUES (1, '0000000000000000');
 INSERT INTO doc (id, fp) VALUES (2, '0000000000000007');             -- 3: skipped
 INSERT INTO doc (id, fp) VALUES (3, '000000000000000f');             -- 4: kept
-INSERT INTO doc (id, fp) VALUES (4, 'ff00000000000000'), (5, 'fe00000000000000'), (6, NULL), (7, NULL) RETURNING id;   -- rows of one statement
-INSERT INTO doc (id, fp) SELECT 10 + i, 'ff00ff0000000000' FROM generate_series(1, 3) i RETURNING id;
+-- rows of one statement
+INSERT INTO doc (id, fp)
+  VALUES (4, 'ff00000000000000'), (5, 'fe00000000000000'), (6, NULL), (7, NULL) RETURNING id;
+INSERT INTO doc (id, fp) SELECT 10 + i, 'ff00ff0000000000' FROM generate_series(1, 3) i
+  RETURNING id;
 INSERT INTO doc (id, body) VALUES (20, 'the cat sat on the mat and looked at the moon'),
-  (21, 'The cat sat on the mat, and looked at the moon!'), (22, ''), (23, '...') RETURNING id, fp = simhash(body) AS computed;
+  (21, 'The cat sat on the mat, and looked at the moon!'), (22, ''), (23, '...')
+  RETURNING id, fp = simhash(body) AS computed;
 COPY doc (id, fp) FROM stdin;
 30	00ff00ff00ff00ff
 31	00ff00ff00ff00fe
@@ -28,21 +33,26 @@ COPY doc (id, fp) FROM stdin;
 SELECT id, fp FROM doc WHERE id >= 30 ORDER BY id;
 
 -- a fingerprint that is given is kept; one that is missing is computed
-INSERT INTO doc (id, body, fp) VALUES (40, 'a text whose fingerprint somebody else computed', '0123456789abcdef') RETURNING fp;
+INSERT INTO doc (id, body, fp)
+  VALUES (40, 'a text whose fingerprint somebody else computed', '0123456789abcdef') RETURNING fp;
 
--- update: not of the row itself, not unless the fingerprint changes
-UPDATE doc SET fp = '0000000000000001' WHERE id = 1;                 -- near itself, 3 bits from row 3
+-- an update is judged only if the fingerprint changes, and never against the row itself:
+-- here it is near itself and 3 bits from row 3
+UPDATE doc SET fp = '0000000000000001' WHERE id = 1;
 SELECT id, fp FROM doc WHERE id = 1;
 UPDATE doc SET fp = '8000000000000000' WHERE id = 1;
 SELECT id, fp FROM doc WHERE id = 1;
 UPDATE doc SET fp = '8000000000000001' WHERE id = 1;
 SELECT id, fp FROM doc WHERE id = 1;
 UPDATE doc SET fp = 'c000000000000000' WHERE id = 1;
-UPDATE doc SET body = 'the cat sat on the mat, and looked at the Moon' WHERE id = 22;     -- near row 20: not done
+-- near row 20: not done
+UPDATE doc SET body = 'the cat sat on the mat, and looked at the Moon' WHERE id = 22;
 SELECT id, body, fp FROM doc WHERE id = 22;
 UPDATE doc SET body = 'something else altogether: rivers, mountains, wind' WHERE id = 22;
 SELECT id, fp = simhash(body) AS computed FROM doc WHERE id = 22;
-UPDATE doc SET body = body || ' and a long tail of many other words that change it', fp = '1111111111111111' WHERE id = 22;   -- the body decides
+-- the body decides, not the fingerprint that is given
+UPDATE doc SET body = body || ' and a long tail of many other words that change it',
+  fp = '1111111111111111' WHERE id = 22;
 SELECT id, fp = simhash(body) AS computed FROM doc WHERE id = 22;
 UPDATE doc SET id = 220 WHERE id = 22 RETURNING id;
 -- an update that changes neither takes no lock, one that changes the fingerprint takes one
@@ -60,13 +70,17 @@ UPDATE doc SET fp = 'c000000000000f00' WHERE id = 1;
 INSERT INTO doc (id, fp) VALUES (60, '6000000000006666'), (61, '6000000000006667');
 SELECT id, fp FROM doc WHERE id IN (1, 50, 51, 60, 61) ORDER BY id;
 
--- ON CONFLICT: a row is not its own duplicate, so that an upsert updates; another's duplicate is skipped
-INSERT INTO doc (id, fp) VALUES (60, '6000000000006667') ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp RETURNING id, fp;
+-- ON CONFLICT: a row is not its own duplicate, so an upsert updates; a duplicate of another row is
+-- skipped
+INSERT INTO doc (id, fp) VALUES (60, '6000000000006667')
+  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp RETURNING id, fp;
 INSERT INTO doc (id, fp) VALUES (60, '6000000000006666') ON CONFLICT DO NOTHING RETURNING id;
-INSERT INTO doc (id, fp) VALUES (60, '5000000000000554') ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp RETURNING id, fp;
-INSERT INTO doc (id, fp) VALUES (60, '6000000000006667');            -- not a duplicate but a key that is taken
+INSERT INTO doc (id, fp) VALUES (60, '5000000000000554')
+  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp RETURNING id, fp;
+-- no duplicate, but its key is taken
+INSERT INTO doc (id, fp) VALUES (60, '6000000000006667');
 
--- savepoints: what was rolled back is not there, its lock neither
+-- savepoints: what was rolled back is gone, and so is its lock
 BEGIN;
 SAVEPOINT a;
 INSERT INTO doc (id, fp) VALUES (70, '7070707070707070');
@@ -97,7 +111,8 @@ COMMIT;
 -- error
 CREATE TABLE strict (id int PRIMARY KEY, fp fingerprint64);
 CREATE INDEX ON strict USING simhash (fp);
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON strict FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error', 'distance=5');
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON strict
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error', 'distance=5');
 INSERT INTO strict VALUES (7, '0000000000000000'), (5, '00000000000000ff'), (6, '000000000000ff00');
 INSERT INTO strict VALUES (8, '000000000000001f');                   -- 5 from row 7, 3 from row 5
 INSERT INTO strict VALUES (8, '000000000000003e');                   -- 5 from row 7, 3 from row 5
@@ -108,62 +123,86 @@ DECLARE state text; detail text; schema_name text; table_name text; constraint_n
 BEGIN
   INSERT INTO strict VALUES (8, '0000000000000001');
 EXCEPTION WHEN SQLSTATE '23S01' THEN
-  GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, detail = PG_EXCEPTION_DETAIL, schema_name = SCHEMA_NAME,
+  GET STACKED DIAGNOSTICS
+    state = RETURNED_SQLSTATE, detail = PG_EXCEPTION_DETAIL, schema_name = SCHEMA_NAME,
     table_name = TABLE_NAME, constraint_name = CONSTRAINT_NAME;
   RAISE NOTICE '% | % | % | % | %', state, detail, schema_name, table_name, constraint_name;
 END $$;
-DO $$ BEGIN INSERT INTO strict VALUES (8, '0000000000000001'); EXCEPTION WHEN integrity_constraint_violation THEN RAISE NOTICE 'class 23'; END $$;
+DO $$
+BEGIN
+  INSERT INTO strict VALUES (8, '0000000000000001');
+EXCEPTION WHEN integrity_constraint_violation THEN
+  RAISE NOTICE 'class 23';
+END $$;
 SELECT count(*) FROM strict;
 
--- link: to the nearest row, of equally near ones to the one with the least key
+-- action=link: to the nearest row; of equally near rows, to the one with the least key
 CREATE TABLE linked (id bigint PRIMARY KEY, fp fingerprint64, same_as bigint, near boolean);
 CREATE INDEX ON linked USING simhash (fp);
 CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON linked FOR EACH ROW
   EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as', 'flag=near');
-INSERT INTO linked VALUES (9, '0000000000000000'), (3, '0000000000000003'), (4, '0000000000000001'), (5, '0000000000000001');
-INSERT INTO linked VALUES (6, 'ffff000000000000', 12, true);         -- the columns are the trigger's
+INSERT INTO linked VALUES (9, '0000000000000000'), (3, '0000000000000003'),
+  (4, '0000000000000001'), (5, '0000000000000001');
+-- the trigger overwrites what is given for its columns
+INSERT INTO linked VALUES (6, 'ffff000000000000', 12, true);
 SELECT * FROM linked ORDER BY id;
 UPDATE linked SET fp = '00000000ffff0000' WHERE id = 5;
 UPDATE linked SET fp = 'fffe000000000000' WHERE id = 4;
 SELECT * FROM linked ORDER BY id;
-UPDATE linked SET same_as = 1, near = NULL WHERE id = 9 RETURNING *;  -- the fingerprint is as it was: nobody is asked
+-- the fingerprint does not change, so the trigger does nothing
+UPDATE linked SET same_as = 1, near = NULL WHERE id = 9 RETURNING *;
 
--- flag, under either argument; keys of other types; keys that are not the primary key
+-- action=flag, with the column as link= or as flag=; keys of other types; keys that are not the
+-- primary key
 CREATE TABLE flagged (id int PRIMARY KEY, fp fingerprint64, near boolean);
-CREATE TRIGGER mark BEFORE INSERT ON flagged FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=flag', 'link=near');
+CREATE TRIGGER mark BEFORE INSERT ON flagged
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=flag', 'link=near');
 CREATE INDEX ON flagged USING simhash (fp);
 INSERT INTO flagged VALUES (1, '0000000000000000'), (2, '0000000000000001'), (3, NULL) RETURNING *;
 CREATE TABLE named (name text, place text UNIQUE, fp fingerprint64, same_as varchar, near boolean);
-CREATE TRIGGER mark BEFORE INSERT ON named FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as', 'key=name');
+CREATE TRIGGER mark BEFORE INSERT ON named
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as', 'key=name');
 CREATE INDEX ON named USING simhash (fp);
 INSERT INTO named VALUES ('b', 'x', '0000000000000000') RETURNING *;
 DROP TABLE named;
 CREATE TABLE named (name text, place text UNIQUE, fp fingerprint64, same_as text, near boolean);
-CREATE TRIGGER mark BEFORE INSERT ON named FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=flag', 'flag=near', 'link=same_as', 'key=name');
+CREATE TRIGGER mark BEFORE INSERT ON named FOR EACH ROW
+  EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=flag', 'flag=near', 'link=same_as', 'key=name');
 CREATE INDEX ON named USING simhash (fp);
-INSERT INTO named VALUES ('b', 'x', '0000000000000000'), ('a', 'y', '0000000000000000'), ('c', 'z', '0000000000000001'), (NULL, 'w', '0000000000000000') RETURNING *;
+INSERT INTO named VALUES ('b', 'x', '0000000000000000'), ('a', 'y', '0000000000000000'),
+  ('c', 'z', '0000000000000001'), (NULL, 'w', '0000000000000000') RETURNING *;
 
--- 128 bits, bigint, a generated column, a domain, expression and options as in the table
+-- columns of other kinds: 128 bits, bigint, generated, of a domain
 CREATE TABLE wide (id int PRIMARY KEY, body text, fp fingerprint128);
 CREATE INDEX ON wide USING simhash (fp);
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON wide FOR EACH ROW EXECUTE FUNCTION simhash_dedup('body=body', 'fp=fp', 'config={"shingle": 2}');
-INSERT INTO wide (id, fp) VALUES (1, '00000000000000000000000000000000'), (2, '000000000000000000000000000003ff'), (3, '0000000000000000000000000000ffff') RETURNING id;
-INSERT INTO wide (id, body) VALUES (4, 'one two three four') RETURNING fp = simhash128(body, '{"shingle": 2}') AS as_configured, fp = simhash128(body) AS by_default;
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON wide
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('body=body', 'fp=fp', 'config={"shingle": 2}');
+INSERT INTO wide (id, fp) VALUES (1, '00000000000000000000000000000000'),
+  (2, '000000000000000000000000000003ff'), (3, '0000000000000000000000000000ffff')
+  RETURNING id;
+INSERT INTO wide (id, body) VALUES (4, 'one two three four')
+  RETURNING fp = simhash128(body, '{"shingle": 2}') AS as_configured,
+    fp = simhash128(body) AS by_default;
 CREATE TABLE image (id int PRIMARY KEY, phash bigint);
 CREATE INDEX ON image USING simhash (phash hamming_int8_ops);
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON image FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=phash', 'distance=0');
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON image
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=phash', 'distance=0');
 INSERT INTO image VALUES (1, -1), (2, -1), (3, -2) RETURNING id;
 CREATE TABLE generated (id int PRIMARY KEY, title text, body text, note text,
   fp fingerprint64 GENERATED ALWAYS AS (simhash(title || ' ' || body, '{"shingle": 2}')) STORED);
 CREATE INDEX ON generated USING simhash (fp);
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON generated FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'body=body');
-INSERT INTO generated VALUES (1, 'Title', 'one two three four five'), (2, 'TITLE', 'One, two, three, four, five'), (3, 'Other', 'six seven eight nine ten') RETURNING id, fp IS NOT NULL AS has;
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON generated
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'body=body');
+INSERT INTO generated VALUES (1, 'Title', 'one two three four five'),
+  (2, 'TITLE', 'One, two, three, four, five'), (3, 'Other', 'six seven eight nine ten')
+  RETURNING id, fp IS NOT NULL AS has;
 UPDATE generated SET title = 'title', body = 'One two three four five' WHERE id = 3;
 UPDATE generated SET note = 'n' RETURNING id, title;
 CREATE DOMAIN imprint AS fingerprint64;
 CREATE TABLE of_domain (id int PRIMARY KEY, fp imprint);
 CREATE INDEX ON of_domain USING simhash (fp) WHERE fp IS NOT NULL;
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON of_domain FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON of_domain
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
 INSERT INTO of_domain VALUES (1, '0000000000000000'), (2, '0000000000000001') RETURNING id;
 -- two triggers on one table
 CREATE TABLE twice (id int PRIMARY KEY, a fingerprint64, b fingerprint64);
@@ -171,19 +210,22 @@ CREATE INDEX ON twice USING simhash (a);
 CREATE INDEX ON twice USING simhash (b);
 CREATE TRIGGER t1 BEFORE INSERT ON twice FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=a');
 CREATE TRIGGER t2 BEFORE INSERT ON twice FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=b');
-INSERT INTO twice VALUES (1, '0000000000000000', '0000000000000000'), (2, '0000000000000001', '00000000ffff0000'),
-  (3, '00000000ffff0000', '0000000000000001'), (4, '00000000ffff0000', '00000000ffff0000') RETURNING id;
+INSERT INTO twice VALUES (1, '0000000000000000', '0000000000000000'),
+  (2, '0000000000000001', '00000000ffff0000'), (3, '00000000ffff0000', '0000000000000001'),
+  (4, '00000000ffff0000', '00000000ffff0000') RETURNING id;
 -- a table and a column with awkward names
 CREATE TABLE "Odd ""Table" ("the key" int PRIMARY KEY, "the fp" fingerprint64);
-CREATE TRIGGER "Odd trigger" BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=the fp', 'action=error');
+CREATE TRIGGER "Odd trigger" BEFORE INSERT ON "Odd ""Table"
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=the fp', 'action=error');
 INSERT INTO "Odd ""Table" VALUES (1, '0000000000000000');
 INSERT INTO "Odd ""Table" VALUES (2, '0000000000000001');
 CREATE INDEX ON "Odd ""Table" USING simhash ("the fp");
 INSERT INTO "Odd ""Table" VALUES (2, '0000000000000001');
 
--- without an index: slower, as right, and said once
+-- without an index: slower, with the same answers, and one NOTICE says so
 CREATE TABLE bare (id int PRIMARY KEY, fp fingerprint64);
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON bare FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON bare
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
 INSERT INTO bare VALUES (1, '0000000000000000'), (2, '0000000000000001') RETURNING id;
 INSERT INTO bare VALUES (3, '0000000000000002'), (4, 'ff00000000000002') RETURNING id;
 CREATE INDEX bare_balls ON bare USING simhash (hamming_ball(fp, 3));
@@ -191,41 +233,52 @@ CREATE INDEX bare_part ON bare USING simhash (fp) WHERE id > 2;
 INSERT INTO bare VALUES (5, '0000000000000002') RETURNING id;
 
 -- partitions: all are searched; a row that moves is judged once
-CREATE TABLE parted (id int, region text, fp fingerprint64, near boolean) PARTITION BY LIST (region);
+CREATE TABLE parted (id int, region text, fp fingerprint64, near boolean)
+  PARTITION BY LIST (region);
 CREATE TABLE parted_east PARTITION OF parted FOR VALUES IN ('east');
 CREATE TABLE parted_rest (fp fingerprint64, gone int, region text, near boolean, id int);
 ALTER TABLE parted_rest DROP COLUMN gone;
 ALTER TABLE parted ATTACH PARTITION parted_rest DEFAULT;
 CREATE INDEX ON parted USING simhash (fp);
 INSERT INTO parted VALUES (1, 'east', '0000000000000000'), (2, 'west', '0000000000000001');
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON parted FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'key=id');
-INSERT INTO parted VALUES (3, 'west', '0000000000000002'), (4, 'north', 'ff00000000000000'), (5, 'east', 'ff00000000000001') RETURNING id;
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON parted
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'key=id');
+INSERT INTO parted VALUES (3, 'west', '0000000000000002'),
+  (4, 'north', 'ff00000000000000'), (5, 'east', 'ff00000000000001') RETURNING id;
 INSERT INTO parted_rest (id, region, fp) VALUES (6, 'south', '0000000000000004') RETURNING id;
 -- rows 1 and 2 are near-duplicates from before the trigger: moving one must not lose it
 UPDATE parted SET region = 'west' WHERE id = 1 RETURNING tableoid::regclass, id;
-UPDATE parted SET region = 'east', fp = 'aaaaaaaaaaaaaaaa' WHERE id = 2 RETURNING tableoid::regclass, id;
-UPDATE parted SET region = 'east', fp = 'ff00000000000003' WHERE id = 1 RETURNING tableoid::regclass, id;       -- near row 4: not done
-UPDATE parted SET region = 'east', fp = 'ff00000000000003' WHERE id = 4 RETURNING tableoid::regclass, id;
+UPDATE parted SET region = 'east', fp = 'aaaaaaaaaaaaaaaa'
+  WHERE id = 2 RETURNING tableoid::regclass, id;
+-- near row 4: not done
+UPDATE parted SET region = 'east', fp = 'ff00000000000003'
+  WHERE id = 1 RETURNING tableoid::regclass, id;
+UPDATE parted SET region = 'east', fp = 'ff00000000000003'
+  WHERE id = 4 RETURNING tableoid::regclass, id;
 INSERT INTO parted VALUES (7, 'west', 'ff00000000000003') RETURNING id;
 SELECT tableoid::regclass, id, region, fp FROM parted ORDER BY id;
 BEGIN;
 UPDATE parted SET region = 'west' WHERE id = 4;
 INSERT INTO parted VALUES (8, 'east', 'ff00000000000003') RETURNING id;
 ROLLBACK;
--- a partition that comes later
+-- a partition created later
 CREATE TABLE parted_north PARTITION OF parted FOR VALUES IN ('north');
-INSERT INTO parted VALUES (9, 'north', 'aaaaaaaaaaaaaaab'), (10, 'north', '1234000000000000') RETURNING id;
+INSERT INTO parted VALUES (9, 'north', 'aaaaaaaaaaaaaaab'), (10, 'north', '1234000000000000')
+  RETURNING id;
 ALTER TABLE parted DETACH PARTITION parted_north;
 INSERT INTO parted VALUES (11, 'west', '1234000000000001') RETURNING id;
 -- link across partitions
-CREATE TABLE chain (id int, k int, fp fingerprint64, same_as int, PRIMARY KEY (id, k)) PARTITION BY HASH (k);
+CREATE TABLE chain (id int, k int, fp fingerprint64, same_as int, PRIMARY KEY (id, k))
+  PARTITION BY HASH (k);
 CREATE TABLE chain0 PARTITION OF chain FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE chain1 PARTITION OF chain FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE INDEX ON chain USING simhash (fp);
-CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON chain FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
+CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON chain
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
 INSERT INTO chain VALUES (1, 1, '0000000000000000');
 DROP TRIGGER mark ON chain;
-CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON chain FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as', 'key=id');
+CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON chain
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as', 'key=id');
 INSERT INTO chain SELECT i, i, '0000000000000000' FROM generate_series(1, 6) i;
 SELECT id, same_as FROM chain ORDER BY id;
 
@@ -234,14 +287,16 @@ CREATE TABLE parent (id int, fp fingerprint64);
 CREATE TABLE child (extra text) INHERITS (parent);
 CREATE INDEX ON parent USING simhash (fp);
 CREATE INDEX ON child USING simhash (fp);
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON parent FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error', 'key=id');
-CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON child FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error', 'key=id');
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON parent
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error', 'key=id');
+CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON child
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error', 'key=id');
 INSERT INTO child VALUES (1, '0000000000000000');
 INSERT INTO parent VALUES (2, '0000000000000001');
 INSERT INTO parent VALUES (3, 'ffff000000000000');
 INSERT INTO child VALUES (4, 'ffff000000000001');
 
--- whoever may insert need not see the rows, nor is told about them
+-- a role that may insert needs no right to read the rows, and no message shows them to it
 CREATE ROLE dedup_writer ROLE CURRENT_USER;
 GRANT USAGE ON SCHEMA dedup TO dedup_writer;
 GRANT INSERT ON strict, doc TO dedup_writer;
@@ -265,12 +320,13 @@ INSERT INTO dedup.strict VALUES (100, '0000000000000001');
 RESET ROLE;
 SELECT count(*) FROM strict;
 
--- whose topmost parent lacks the key's column
+-- a table whose topmost parent lacks the key's column
 CREATE TABLE keyless (fp fingerprint64);
 CREATE TABLE keyed (id int PRIMARY KEY) INHERITS (keyless);
 CREATE INDEX ON keyless USING simhash (fp);
 CREATE INDEX ON keyed USING simhash (fp);
-CREATE TRIGGER no_near BEFORE INSERT ON keyed FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error');
+CREATE TRIGGER no_near BEFORE INSERT ON keyed
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error');
 INSERT INTO keyed VALUES ('0000000000000000', 1);
 GRANT INSERT ON keyed TO dedup_writer;
 SET ROLE dedup_writer;
@@ -281,17 +337,20 @@ RESET ROLE;
 CREATE DOMAIN large AS bigint CHECK (VALUE > 100);
 CREATE TABLE checked (id bigint PRIMARY KEY, fp fingerprint64, same_as large);
 CREATE INDEX ON checked USING simhash (fp);
-CREATE TRIGGER mark BEFORE INSERT ON checked FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
+CREATE TRIGGER mark BEFORE INSERT ON checked
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
 INSERT INTO checked VALUES (1, '0000000000000000');
 INSERT INTO checked VALUES (2, '0000000000000001');
 INSERT INTO checked VALUES (101, 'ff00000000000000'), (102, 'ff00000000000001') RETURNING *;
 CREATE TABLE short (id varchar(10) PRIMARY KEY, fp fingerprint64, same_as varchar(3));
 CREATE INDEX ON short USING simhash (fp);
-CREATE TRIGGER mark BEFORE INSERT ON short FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
+CREATE TRIGGER mark BEFORE INSERT ON short
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
 INSERT INTO short VALUES ('a long id', '0000000000000000');
 
--- wrong arguments: at the first row, by name
-CREATE TABLE wrong (id int, body text, doc tsvector, fp fingerprint64, near boolean, same_as int, made fingerprint64 GENERATED ALWAYS AS (simhash(body)) STORED,
+-- wrong arguments: the first row brings an error that names them
+CREATE TABLE wrong (id int, body text, doc tsvector, fp fingerprint64, near boolean, same_as int,
+  made fingerprint64 GENERATED ALWAYS AS (simhash(body)) STORED,
   loud text GENERATED ALWAYS AS (upper(body)) STORED);
 CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE state text; message text; hint text;
@@ -302,7 +361,8 @@ BEGIN
     INSERT INTO wrong (id, fp) VALUES (1, '0000000000000000');
     RAISE NOTICE 'accepted';
   EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE,
+      message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
     RAISE NOTICE E'% %\n  hint: %', state, message, hint;
   END;
   DROP TRIGGER t ON wrong;
@@ -346,7 +406,7 @@ CREATE TRIGGER t BEFORE DELETE ON wrong FOR EACH ROW EXECUTE FUNCTION simhash_de
 DELETE FROM wrong;
 DROP TRIGGER t ON wrong;
 SELECT simhash_dedup();
--- columns that change their name or type under the trigger
+-- columns whose name or type changes while the trigger exists
 CREATE TABLE moving (id int PRIMARY KEY, fp fingerprint64);
 CREATE INDEX ON moving USING simhash (fp);
 CREATE TRIGGER no_near BEFORE INSERT ON moving FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');

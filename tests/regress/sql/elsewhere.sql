@@ -1,4 +1,5 @@
--- Tables whose rows are elsewhere: an index of an empty parent does not answer with nothing.
+-- Tables whose rows are in other tables: for an empty parent of filled children, functions on its
+-- index do not silently return nothing.
 -- superuser only: it makes a table in pg_catalog
 CREATE TABLE parent (id integer, fp fingerprint64);
 CREATE INDEX parent_fp ON parent USING simhash (fp);
@@ -9,15 +10,16 @@ SELECT rows FROM simhash_index_info('parent_fp');
 CREATE SCHEMA "odd Schema";
 CREATE TABLE "odd Schema"."Child" () INHERITS (parent);
 CREATE INDEX child_fp ON "odd Schema"."Child" USING simhash (fp);
-INSERT INTO "odd Schema"."Child" VALUES (1, '00000000000000ff'), (2, '00000000000000fe'), (3, 'ff00000000000000');
+INSERT INTO "odd Schema"."Child"
+  VALUES (1, '00000000000000ff'), (2, '00000000000000fe'), (3, 'ff00000000000000');
 SELECT * FROM simhash_pairs('parent_fp', 3);
 SELECT * FROM simhash_clusters('parent_fp', 3);
 SELECT rows FROM simhash_index_info('parent_fp');
--- A child has its rows.
+-- The index of a child finds the child's rows.
 SELECT count(*) FROM simhash_pairs('"odd Schema".child_fp', 3);
 SELECT rows FROM simhash_index_info('"odd Schema".child_fp');
 
--- A parent with rows of its own: those, and a warning.
+-- A parent that has rows itself: those are found, and a warning tells of the children.
 INSERT INTO parent VALUES (4, '0f00000000000000'), (5, '0e00000000000000');
 SELECT count(*) FROM simhash_pairs('parent_fp', 3);
 SELECT count(*) FROM simhash_clusters('parent_fp', 3);
@@ -41,7 +43,8 @@ SELECT rows FROM simhash_index_info('parts_fp');
 SELECT count(*) FROM simhash_pairs('parts_fp', 3);
 SELECT count(*) FROM simhash_pairs('part_fp_idx', 3);
 
--- Citus keeps the rows of the tables in its list in shards; what a table has itself is what was there before.
+-- Citus keeps the rows of the tables that it lists in shards. What such a table holds itself was
+-- there before Citus took it over.
 BEGIN;
 SET LOCAL allow_system_table_mods = on;
 CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char");
@@ -55,7 +58,7 @@ SELECT count(*) FROM simhash_clusters('parent_fp', 3);
 ROLLBACK TO before;
 SELECT rows FROM simhash_index_info('parent_fp');
 ROLLBACK TO before;
--- A list of another form is none.
+-- A table of that name in another form is not Citus's list.
 ALTER TABLE pg_catalog.pg_dist_partition ALTER logicalrelid TYPE oid;
 SELECT count(*) FROM simhash_pairs('parent_fp', 3);
 ROLLBACK;

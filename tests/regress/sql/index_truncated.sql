@@ -1,24 +1,33 @@
--- PostgreSQL empties an index in its own file where nobody else can see the table: what the backend remembers of the file goes with it.
+-- Where nobody else can see a table, PostgreSQL empties its index in place, in the same file. What
+-- the backend remembers of that file must then be forgotten.
 SET client_min_messages = warning;
 CREATE FUNCTION random64(seed text) RETURNS fingerprint64 IMMUTABLE LANGUAGE sql
   AS $$ SELECT left(md5(seed), 16)::fingerprint64 $$;
 
--- The number of rows of a table whose own fingerprint the index does not find, or not as often as a sequential scan does.
+-- How many of 40 fingerprints the index finds in other rows than a sequential scan does.
 CREATE FUNCTION missing(name text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-  query constant text := format('SELECT string_agg(i || '':'' || (SELECT count(*) FROM %I WHERE fp <@ hamming_ball(random64(i::text), 3)), '' '' ORDER BY i)
+  query constant text := format('SELECT string_agg(i || '':'' || (
+      SELECT count(*) FROM %I WHERE fp <@ hamming_ball(random64(i::text), 3)), '' '' ORDER BY i)
     FROM generate_series(1, 40) i', name);
   by_index text; by_table text; rows bigint;
 BEGIN
-  PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'on', true), set_config('enable_bitmapscan', 'on', true);
+  PERFORM set_config('enable_seqscan', 'off', true),
+    set_config('enable_indexscan', 'on', true),
+    set_config('enable_bitmapscan', 'on', true);
   EXECUTE query INTO by_index;
-  PERFORM set_config('enable_seqscan', 'on', true), set_config('enable_indexscan', 'off', true), set_config('enable_bitmapscan', 'off', true);
+  PERFORM set_config('enable_seqscan', 'on', true),
+    set_config('enable_indexscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true);
   EXECUTE query INTO by_table;
-  SELECT count(*) INTO rows FROM (SELECT unnest(string_to_array(by_index, ' ')) EXCEPT SELECT unnest(string_to_array(by_table, ' '))) s;
+  SELECT count(*) INTO rows FROM (
+    SELECT unnest(string_to_array(by_index, ' '))
+    EXCEPT SELECT unnest(string_to_array(by_table, ' '))) s;
   RETURN rows;
 END $$;
 
--- A temporary table that every commit empties: the next transaction starts with the roots of an empty index.
+-- A temporary table that every commit empties: the next transaction starts with the roots of an
+-- empty index.
 CREATE TEMPORARY TABLE temp (fp fingerprint64) ON COMMIT DELETE ROWS;
 CREATE INDEX temp_fp ON temp USING simhash (fp);
 BEGIN;
@@ -32,7 +41,7 @@ INSERT INTO temp SELECT random64(i::text) FROM generate_series(1, 5000) i;
 SELECT missing('temp'), simhash_index_check('temp_fp', true);
 SELECT rows, tables FROM simhash_index_info('temp_fp');
 COMMIT;
--- Also where the transaction that emptied it gave it other tables.
+-- The same when the number of block tables changes before the index is emptied.
 ALTER INDEX temp_fp SET (blocks = 2);
 BEGIN;
 INSERT INTO temp SELECT random64(i::text) FROM generate_series(1, 5000) i;
@@ -68,7 +77,7 @@ INSERT INTO twice SELECT random64(i::text) FROM generate_series(4001, 4500) i;
 COMMIT;
 SELECT count(*), missing('twice'), simhash_index_check('twice_fp', true) FROM twice;
 
--- Rebuilt in place with another number of tables: rows go into all of them.
+-- Rebuilt in place with another number of block tables: rows go into all of them.
 BEGIN;
 CREATE TABLE fresh (fp fingerprint64);
 CREATE INDEX fresh_fp ON fresh USING simhash (fp) WITH (blocks = 4);
@@ -81,7 +90,7 @@ COMMIT;
 SELECT missing('fresh'), simhash_index_check('fresh_fp', true);
 SELECT rows, tables FROM simhash_index_info('fresh_fp');
 
--- A backend that comes later sees the same.
+-- A new backend sees the same.
 \c -
 SET client_min_messages = warning;
 SELECT count(*), missing('twice'), simhash_index_check('twice_fp', true) FROM twice;

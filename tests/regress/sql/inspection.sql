@@ -1,15 +1,17 @@
--- simhash_index_info and simhash_index_check of temporary and of invalid indexes.
+-- simhash_index_info and simhash_index_check of temporary indexes and of invalid ones.
 -- superuser only: it changes pg_index
 CREATE FUNCTION random64(seed text) RETURNS fingerprint64 IMMUTABLE LANGUAGE sql
   AS $$ SELECT left(md5(seed), 16)::fingerprint64 $$;
 
--- A parallel worker cannot read what is temporary: the leader does.
-CREATE TEMPORARY TABLE own AS SELECT i AS id, random64(i::text) AS fp FROM generate_series(1, 500) i;
+-- A parallel worker cannot read temporary tables: the leader runs these functions.
+CREATE TEMPORARY TABLE own AS
+  SELECT i AS id, random64(i::text) AS fp FROM generate_series(1, 500) i;
 CREATE INDEX own_fp ON own USING simhash (fp);
 CREATE TABLE big AS SELECT i AS id, 'own_fp'::regclass AS index FROM generate_series(1, 1000) i;
 ALTER TABLE big SET (parallel_workers = 2);
--- Its name is another from 16 on.
-SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+-- The setting has another name from PostgreSQL 16 on.
+SELECT count(set_config(name, 'on', false)) FROM pg_settings
+  WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -18,14 +20,16 @@ SELECT sum((SELECT rows FROM simhash_index_info(big.index))) FROM big WHERE id <
 SELECT count(*) FROM simhash_pairs('own_fp', 3);
 SELECT count(*) FROM simhash_clusters('own_fp', 3);
 SELECT simhash_index_check('own_fp');
-SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT count(set_config(name, 'off', false)) FROM pg_settings
+  WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 
 -- An index that was never finished is not damaged.
 CREATE TABLE t AS SELECT i AS id, random64(i::text) AS fp FROM generate_series(1, 500) i;
-CREATE FUNCTION fails_late(id integer, fp fingerprint64) RETURNS fingerprint64 IMMUTABLE LANGUAGE plpgsql AS $$
+CREATE FUNCTION fails_late(id integer, fp fingerprint64)
+  RETURNS fingerprint64 IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
   IF id = 400 THEN
     RAISE 'not this one';
@@ -39,7 +43,8 @@ DECLARE
   hint text;
   call text;
 BEGIN
-  FOREACH call IN ARRAY ARRAY['index_check(%L)', 'index_check(%L, false)', 'index_info(%L)', 'pairs(%L, 3)', 'clusters(%L, 3)'] LOOP
+  FOREACH call IN ARRAY ARRAY['index_check(%L)', 'index_check(%L, false)', 'index_info(%L)',
+      'pairs(%L, 3)', 'clusters(%L, 3)'] LOOP
     BEGIN
       EXECUTE 'SELECT simhash_' || format(call, 't_failed');
       RAISE WARNING '%: no error', call;
@@ -49,8 +54,9 @@ BEGIN
     END;
   END LOOP;
 END $$;
--- Once it is built anew it is checked.
-CREATE OR REPLACE FUNCTION fails_late(id integer, fp fingerprint64) RETURNS fingerprint64 IMMUTABLE LANGUAGE sql AS 'SELECT fp';
+-- After it has been rebuilt it is checked.
+CREATE OR REPLACE FUNCTION fails_late(id integer, fp fingerprint64)
+  RETURNS fingerprint64 IMMUTABLE LANGUAGE sql AS 'SELECT fp';
 REINDEX INDEX t_failed;
 SELECT simhash_index_check('t_failed');
 SELECT rows FROM simhash_index_info('t_failed');
@@ -59,7 +65,8 @@ UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_failed'::regclass;
 SELECT simhash_index_check('t_failed');
 UPDATE pg_index SET indisready = false, indislive = false WHERE indexrelid = 't_failed'::regclass;
 SELECT simhash_index_check('t_failed');
-UPDATE pg_index SET indisvalid = true, indisready = true, indislive = true WHERE indexrelid = 't_failed'::regclass;
+UPDATE pg_index SET indisvalid = true, indisready = true, indislive = true
+  WHERE indexrelid = 't_failed'::regclass;
 SELECT simhash_index_check('t_failed');
 
 DROP TABLE own, big, t;

@@ -1,11 +1,11 @@
--- Nobody lends rights: whatever another's relation brings to run, it never runs as the superuser who called a function of this
--- extension on it.
+-- Nobody lends rights by accident: a superuser calls functions of this extension on another role's
+-- relation, and no code that comes with the relation ever runs as the superuser.
 -- superuser only: it is about a superuser
 CREATE ROLE regress_trapper;
 CREATE SCHEMA trap AUTHORIZATION regress_trapper;
 SET ROLE regress_trapper;
 SET client_min_messages = warning;
--- A sequence remembers also what an ERROR undoes.
+-- Sequences count, because an ERROR does not undo them.
 CREATE SEQUENCE trap.ran MINVALUE 0 START 0;
 CREATE SEQUENCE trap.sprung MINVALUE 0 START 0;
 CREATE FUNCTION trap.spring() RETURNS void VOLATILE LANGUAGE plpgsql AS $$
@@ -19,7 +19,8 @@ BEGIN
   EXCEPTION WHEN insufficient_privilege THEN NULL;
   END;
 END $$;
-CREATE FUNCTION trap.fp(public.fingerprint64) RETURNS public.fingerprint64 IMMUTABLE LANGUAGE plpgsql
+CREATE FUNCTION trap.fp(public.fingerprint64)
+  RETURNS public.fingerprint64 IMMUTABLE LANGUAGE plpgsql
   AS $$ BEGIN PERFORM trap.spring(); RETURN $1; END $$;
 CREATE FUNCTION trap.number(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql
   AS $$ BEGIN PERFORM trap.spring(); RETURN $1; END $$;
@@ -28,7 +29,8 @@ CREATE FUNCTION trap.yes(bigint) RETURNS boolean IMMUTABLE LANGUAGE plpgsql
 CREATE FUNCTION trap.fire() RETURNS trigger LANGUAGE plpgsql
   AS $$ BEGIN PERFORM trap.spring(); RETURN NEW; END $$;
 
--- Everything that a table can have a function in; calls of constants are evaluated as soon as somebody looks at the expression.
+-- Every place of a table that can hold a function. Calls with constant arguments are evaluated as
+-- soon as the expression is simplified.
 CREATE DOMAIN trap.checked AS bigint CHECK (trap.yes(VALUE));
 CREATE TABLE trap.t (
   id bigint PRIMARY KEY DEFAULT trap.number(1) CHECK (trap.yes(id) AND trap.yes(7)),
@@ -40,7 +42,8 @@ CREATE INDEX t_plain ON trap.t USING simhash (fp);
 CREATE INDEX t_made ON trap.t USING simhash (made);
 CREATE INDEX t_expression ON trap.t USING simhash (trap.fp(fp));
 CREATE INDEX t_constant ON trap.t USING simhash ((trap.fp('00000000000000ff')));
-CREATE INDEX t_bigint ON trap.t USING simhash ((fp::bigint # trap.number(5)) public.hamming_int8_ops);
+CREATE INDEX t_bigint ON trap.t
+  USING simhash ((fp::bigint # trap.number(5)) public.hamming_int8_ops);
 CREATE INDEX t_partial ON trap.t USING simhash (fp) WHERE trap.yes(id);
 CREATE INDEX t_folded ON trap.t USING simhash (fp) WHERE trap.yes(1);
 CREATE INDEX t_both ON trap.t USING simhash (trap.fp(fp)) WHERE trap.yes(1) AND trap.yes(id);
@@ -61,23 +64,28 @@ ALTER TABLE trap.secured ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY trapped ON trap.secured USING (trap.yes(id) AND trap.yes(0));
 CREATE INDEX secured_fp ON trap.secured USING simhash (fp);
 CREATE INDEX secured_both ON trap.secured USING simhash (trap.fp(fp)) WHERE trap.yes(4);
-CREATE TRIGGER fire BEFORE INSERT OR UPDATE OR DELETE ON trap.t FOR EACH ROW EXECUTE FUNCTION trap.fire();
+CREATE TRIGGER fire BEFORE INSERT OR UPDATE OR DELETE ON trap.t
+  FOR EACH ROW EXECUTE FUNCTION trap.fire();
 RESET ROLE;
 SELECT setval('trap.ran', 0, false) AS ran, setval('trap.sprung', 0, false) AS sprung;
 
--- A new session has not looked at any of it.
+-- A new session has nothing of it in its caches.
 \c -
 SET client_min_messages = error;
-CREATE FUNCTION pg_temp.call_all(OUT function regprocedure, OUT answered bigint, OUT refused bigint) RETURNS SETOF record
+CREATE FUNCTION pg_temp.call_all(OUT function regprocedure, OUT answered bigint, OUT refused bigint)
+  RETURNS SETOF record
 LANGUAGE plpgsql AS $$
 DECLARE
   relation regclass;
   arguments text;
 BEGIN
-  -- Every function of the extension that takes a relation. Other arguments: true and false, and numbers that are a distance.
+  -- Every function of the extension that takes a relation. Other arguments: true and false, and
+  -- numbers that are a distance.
   FOR function IN
-    SELECT p.oid FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-      JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'pg_simhash'
+    SELECT p.oid FROM pg_proc p
+      JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+      JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass
+        AND d.refobjid = e.oid AND e.extname = 'pg_simhash'
     WHERE 'regclass'::regtype = ANY (p.proargtypes) ORDER BY p.oid::regprocedure::text COLLATE "C"
   LOOP
     answered := 0;
@@ -108,13 +116,13 @@ BEGIN
 END $$;
 SELECT * FROM pg_temp.call_all();
 RESET client_min_messages;
--- They ran, as their owner.
+-- The functions did run, as their owner.
 SELECT last_value > 0 AS ran FROM trap.ran;
 SELECT CASE WHEN is_called THEN last_value + 1 ELSE 0 END AS sprung FROM trap.sprung;
 SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_trapper';
 SELECT current_user = session_user AS same, current_setting('search_path') AS search_path;
 
--- After an ERROR as well, caught or not, and with a cursor left half read.
+-- The role is the old one after an ERROR too, caught or not, and with a cursor left half read.
 DO $$
 BEGIN
   PERFORM simhash_index_check('trap.t_btree');
@@ -124,12 +132,14 @@ END $$;
 SELECT simhash_index_check('trap.t_btree');
 SELECT current_user = session_user AS same;
 BEGIN;
-DECLARE half CURSOR FOR SELECT *, current_user = session_user AS same FROM simhash_pairs('trap.t_both', 64);
+DECLARE half CURSOR FOR SELECT *, current_user = session_user AS same
+  FROM simhash_pairs('trap.t_both', 64);
 FETCH 1 FROM half;
 SELECT current_user = session_user AS same;
 ROLLBACK;
 
--- Nor does the trigger lend the rights of whoever inserts to the owners of other tables of the family.
+-- The trigger does not lend the rights of the role that inserts to the owners of other tables of
+-- the family.
 CREATE TABLE shared (id bigint PRIMARY KEY, fp fingerprint64);
 CREATE INDEX ON shared USING simhash (fp);
 CREATE TRIGGER dedup BEFORE INSERT ON shared FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');

@@ -1,24 +1,34 @@
--- Models: training, weights, bad input. Values are checked against other computations in tests/tap/methods.pl.
+-- Models: training, weights, bad input. tests/tap/methods.pl compares values with computations of
+-- its own.
 \pset null NULL
 SELECT simhash('a', '{"weight": "idf", "model": "ten"}');
 CREATE TABLE ten (body text);
-INSERT INTO ten VALUES ('the cat sat'), ('the cat ran'), ('the dog sat'), ('the dog ran'), ('a cat sat'), ('a dog ran'),
+INSERT INTO ten VALUES ('the cat sat'), ('the cat ran'), ('the dog sat'), ('the dog ran'),
+  ('a cat sat'), ('a dog ran'),
   ('the cow ran'), ('the cat ran the race'), ('one cat'), ('one'), (NULL);
 SELECT simhash_train('ten', 'SELECT body FROM ten');
 SELECT name, config, documents, terms FROM simhash_model;
--- by hand: idf ln(10/6) = 0.5108; left: the 3, a 1, one 1 of 5, 1.37095 bits; right: sat 2, ran 2 of 4, 1 bit
-SELECT documents, round(idf::numeric, 4) AS idf, round(entropy::numeric, 4) AS entropy FROM simhash_model_term('ten', 'cat');
+-- by hand: the idf is ln(10/6) = 0.5108. Left neighbours: the 3, a 1 and one 1 of 5, which is
+-- 1.37095 bits. Right neighbours: sat 2 and ran 2 of 4, which is 1 bit.
+SELECT documents, round(idf::numeric, 4) AS idf, round(entropy::numeric, 4) AS entropy
+  FROM simhash_model_term('ten', 'cat');
 SELECT * FROM simhash_model_term('ten', 'zebra');
 -- "the cat sat": tf 1/3, idf of the, cat, sat: ln(10/7), ln(10/6), ln(10/4)
-SELECT feature, round(weight::numeric, 4) AS weight FROM simhash_features('the cat sat', '{"weight": "idf", "model": "ten"}');
-SELECT feature, round(weight::numeric, 4) AS weight FROM simhash_features('the cat sat', '{"weight": "tfidf", "model": "ten"}');
+SELECT feature, round(weight::numeric, 4) AS weight
+  FROM simhash_features('the cat sat', '{"weight": "idf", "model": "ten"}');
+SELECT feature, round(weight::numeric, 4) AS weight
+  FROM simhash_features('the cat sat', '{"weight": "tfidf", "model": "ten"}');
 -- the: sqrt(((ln(10/7)/3)^2 + 0.9212^2) / 2), with the entropy (0 + 1.8424) / 2
-SELECT feature, round(weight::numeric, 4) AS weight FROM simhash_features('the cat sat', '{"weight": "entropy", "model": "ten"}');
-SELECT feature, weight FROM simhash_features('the the the cat', '{"weight": "tf", "cap": "90%", "model": "ten"}');
-SELECT feature, round(weight::numeric, 4) AS weight FROM simhash_features('the cat zebra', '{"weight": "idf", "cap": 0.5, "model": "ten"}');
-SELECT simhash('', '{"weight": "idf", "model": "ten"}'), esimhash('...', 'ten'), esimhash(NULL, 'ten');
+SELECT feature, round(weight::numeric, 4) AS weight
+  FROM simhash_features('the cat sat', '{"weight": "entropy", "model": "ten"}');
+SELECT feature, weight
+  FROM simhash_features('the the the cat', '{"weight": "tf", "cap": "90%", "model": "ten"}');
+SELECT feature, round(weight::numeric, 4) AS weight
+  FROM simhash_features('the cat zebra', '{"weight": "idf", "cap": 0.5, "model": "ten"}');
+SELECT simhash('', '{"weight": "idf", "model": "ten"}'), esimhash('...', 'ten'),
+  esimhash(NULL, 'ten');
 
--- order: a bag of words does not tell it, E-Simhash does
+-- the order of words makes no difference to a bag of words, but to E-Simhash it does
 SELECT simhash_train('zh', $$VALUES ('能力比学历重要'), ('学历比能力重要'), ('重要性高'), ('能力高'), ('学历高')$$);
 SELECT simhash('能力比学历重要性高') = simhash('学历比能力重要性高') AS simhash_same,
        esimhash('能力比学历重要性高', 'zh') = esimhash('学历比能力重要性高', 'zh') AS esimhash_same,
@@ -39,29 +49,34 @@ SELECT count(DISTINCT model) AS models FROM simhash_model WHERE name IN ('ten', 
 SELECT simhash_store_model('ten', model) FROM simhash_model WHERE name = 'again';
 SELECT simhash_store_model('bad', '\x00');
 SELECT simhash_train_agg(body, '{}') FROM ten WHERE false;
-SELECT simhash_train_agg(body, CASE WHEN body ~ 'dog' THEN '{"shingle": 2}' ELSE '{}' END::simhash_config) FROM ten;
+SELECT simhash_train_agg(body,
+    CASE WHEN body ~ 'dog' THEN '{"shingle": 2}' ELSE '{}' END::simhash_config) FROM ten;
 
 -- lexicons and I-Match
-SELECT array_length(simhash_lexicons('the cat sat', 'ten', 4), 1), simhash_lexicons('zebra', 'ten', 1), array_length(simhash_lexicons('the cat', 'ten', 0), 1);
-SELECT simhash_lexicons('the cat sat', 'ten', 4) = simhash_lexicons('the cat sat', 'again', 4) AS reproducible;
+SELECT array_length(simhash_lexicons('the cat sat', 'ten', 4), 1),
+  simhash_lexicons('zebra', 'ten', 1),
+  array_length(simhash_lexicons('the cat', 'ten', 0), 1);
+SELECT simhash_lexicons('the cat sat', 'ten', 4)
+  = simhash_lexicons('the cat sat', 'again', 4) AS reproducible;
 SELECT simhash_lexicons('the cat sat', 'ten', -1);
 SELECT simhash_lexicons('the cat sat', 'ten', 101);
 SELECT simhash_lexicons('the cat sat', 'ten', 1, 0);
 SELECT simhash_lexicons('the cat sat', 'other', 1);
 -- idf: the 0.36, cat 0.51, ran 0.69, dog and sat 0.92
-SELECT imatch('the cat sat', 'ten', 0.4, 0.8) = imatch('a CAT, a cat', 'ten', 0.4, 0.8) AS same, imatch('the', 'ten', 0.4, 0.8), imatch('zebra', 'ten', 0, 10);
+SELECT imatch('the cat sat', 'ten', 0.4, 0.8) = imatch('a CAT, a cat', 'ten', 0.4, 0.8) AS same,
+  imatch('the', 'ten', 0.4, 0.8), imatch('zebra', 'ten', 0, 10);
 SELECT imatch('the cat sat', 'ten', 0.8, 0.4);
 SELECT imatch('the cat sat', 'ten', 'NaN', 0.4);
 
--- whoever may not read models
+-- a role that may not read models
 CREATE ROLE methods_reader ROLE CURRENT_USER;
--- Whoever names the extension's functions needs USAGE on their schema.
+-- To name the extension's functions a role needs USAGE on their schema.
 SELECT extnamespace::regnamespace AS home FROM pg_extension WHERE extname = 'pg_simhash' \gset
 GRANT USAGE ON SCHEMA :home TO methods_reader;
 SET ROLE methods_reader;
 SELECT esimhash('the cat', 'ten') IS NOT NULL AS reads;
 SELECT simhash_train('mine', 'SELECT ''a''');
--- found out before the query is run
+-- it is refused before the query runs
 SELECT simhash_train('mine', 'SELECT (1 / 0)::text');
 RESET ROLE;
 REVOKE SELECT ON simhash_model FROM PUBLIC;
@@ -78,7 +93,8 @@ ROLLBACK;
 -- an index over a model's fingerprints
 CREATE INDEX ON ten (esimhash(body, 'ten'));
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT body FROM ten WHERE esimhash(body, 'ten') = 'e05fdd2cdc0a0bbd1c1bc0eb1d31a1d1';
+EXPLAIN (COSTS OFF) SELECT body FROM ten
+  WHERE esimhash(body, 'ten') = 'e05fdd2cdc0a0bbd1c1bc0eb1d31a1d1';
 RESET enable_seqscan;
 DELETE FROM simhash_model WHERE name = 'ten';
 SELECT esimhash('the cat', 'ten');

@@ -1,55 +1,70 @@
--- Sets: forms, bad input, NULLs. Values are checked against other computations in tests/tap/methods.pl.
+-- Sets (shingles, signatures, sentences, Bloom filters): forms, bad input, NULLs.
+-- tests/tap/methods.pl compares values with computations of its own.
 \pset null NULL
 SELECT shingles('a b c a b c', 2), shingles('a b', 5), shingles('...', 2), shingles('你好 世界', 1);
-SELECT shingle_similarity('a b c d', 'a b c e', 2) AS similarity, shingle_similarity('a', '', 2) AS with_none,
-       shingle_similarity('', '', 2) AS of_none, shingle_containment('', 'a', 2) AS contained, shingle_similarity(NULL, 'a');
-SELECT shingle_similarity('能力比学历重要性高', '学历比能力重要性高', 1) AS words, shingle_similarity('能力比学历重要性高', '学历比能力重要性高', 2) < 1 AS order_counts;
+SELECT shingle_similarity('a b c d', 'a b c e', 2) AS similarity,
+       shingle_similarity('a', '', 2) AS with_none,
+       shingle_similarity('', '', 2) AS of_none,
+       shingle_containment('', 'a', 2) AS contained, shingle_similarity(NULL, 'a');
+SELECT shingle_similarity('能力比学历重要性高', '学历比能力重要性高', 1) AS words,
+  shingle_similarity('能力比学历重要性高', '学历比能力重要性高', 2) < 1 AS order_counts;
 SELECT shingles('a', -1);
 SELECT shingles('a', 1001);
 SELECT shingle_similarity('a', 'b', 2, '{"shingel": 3}');
 
 -- signatures
-SELECT minhash('c b a', 8)::text = minhash('a b c', 8)::text AS same, minhash('', 8), minhash(NULL, 8);
-SELECT jaccard(minhash('a b c', 8), minhash('a b c', 8)), jaccard('{1,2,3,4}/0000000000000001', '{1,2,3,5}/0000000000000001');
+SELECT minhash('c b a', 8)::text = minhash('a b c', 8)::text AS same, minhash('', 8),
+  minhash(NULL, 8);
+SELECT jaccard(minhash('a b c', 8), minhash('a b c', 8)),
+  jaccard('{1,2,3,4}/0000000000000001', '{1,2,3,5}/0000000000000001');
 SELECT jaccard(minhash('a', 8), minhash('a', 16));
 SELECT jaccard(minhash('a', 8), minhash('a', 8, '{"shingle": 2}'));
-SELECT jaccard(minhash('a', 8, '{"weight": "tf"}'), minhash('a', 8, '{"position": "paper"}')) AS weights_do_not_count;
+SELECT jaccard(minhash('a', 8, '{"weight": "tf"}'),
+  minhash('a', 8, '{"position": "paper"}')) AS weights_do_not_count;
 SELECT minhash('a', 0);
 SELECT minhash('a', 8193);
 SELECT '{1,2}'::minhash_signature;
 SELECT '{}/0000000000000001'::minhash_signature;
 SELECT '{4294967296}/0000000000000001'::minhash_signature;
 SELECT ' { 1 , 2 }/00000000000000Ff'::minhash_signature;
-SELECT '{1,2,3,4,5,6,7,8}/0000000000000001'::minhash_signature && '{1,2,3,4,9,9,9,9}/0000000000000001' AS first_band,
-       '{1,2,3,4,5,6,7,8}/0000000000000001'::minhash_signature && '{9,2,3,4,5,9,7,8}/0000000000000001' AS none,
-       '{1,2,3,4}/0000000000000001'::minhash_signature && '{1,2,3,4}/0000000000000002' AS other_config;
+SELECT '{1,2,3,4,5,6,7,8}/0000000000000001'::minhash_signature
+         && '{1,2,3,4,9,9,9,9}/0000000000000001' AS first_band,
+       '{1,2,3,4,5,6,7,8}/0000000000000001'::minhash_signature
+         && '{9,2,3,4,5,9,7,8}/0000000000000001' AS none,
+       '{1,2,3,4}/0000000000000001'::minhash_signature
+         && '{1,2,3,4}/0000000000000002' AS other_config;
 SELECT array_length(minhash_bands(minhash('a b c'), 16, 8), 1);
 SELECT minhash_bands(minhash('a b c'), 16, 9);
 SELECT minhash_bands(minhash('a b c'), 0, 9);
 CREATE TABLE sets_t (id int, s minhash_signature);
-INSERT INTO sets_t SELECT i, minhash('text number ' || i % 7 || ' of some') FROM generate_series(1, 50) i;
+INSERT INTO sets_t SELECT i, minhash('text number ' || i % 7 || ' of some')
+  FROM generate_series(1, 50) i;
 INSERT INTO sets_t VALUES (0, NULL);
 CREATE INDEX ON sets_t USING gin (s minhash_ops (bands = 64, rows = 3));
 CREATE INDEX ON sets_t USING gin (s minhash_ops (rows = 0));
 CREATE INDEX ON sets_t USING gin (s minhash_ops (band = 3));
 CREATE INDEX sets_i ON sets_t USING gin (s minhash_ops (bands = 32, rows = 4));
 SET enable_seqscan = off;
-SELECT count(*) > 6 AS found, count(*) FILTER (WHERE jaccard(s, minhash('text number 3 of some')) = 1) AS equal
+SELECT count(*) > 6 AS found,
+  count(*) FILTER (WHERE jaccard(s, minhash('text number 3 of some')) = 1) AS equal
 FROM sets_t WHERE s && minhash('text number 3 of some');
 SELECT count(*) FROM sets_t WHERE s && NULL;
 RESET enable_seqscan;
 DROP TABLE sets_t;
 
 -- sentences
-SELECT ksentence('One. Two three, four', 2) = ksentence('two THREE; four! one', 2) AS same, ksentence('... ', 2), ksentence(NULL);
+SELECT ksentence('One. Two three, four', 2) = ksentence('two THREE; four! one', 2) AS same,
+  ksentence('... ', 2), ksentence(NULL);
 SELECT ksentence('a', 0);
 
 -- Bloom filters
 SELECT bloom_agg(x, 8, 0.1) FROM unnest(ARRAY['a', NULL, 'b']) x;
 SELECT bloom_agg(x) IS NULL AS of_none FROM unnest(ARRAY[NULL]::text[]) x;
-SELECT bloom_contains(f, 'a'), bloom_contains(f, NULL), bloom_contains(f::text::bloom_filter, 'b'), bloom_contains(f::bytea::bloom_filter, 'b')
+SELECT bloom_contains(f, 'a'), bloom_contains(f, NULL),
+  bloom_contains(f::text::bloom_filter, 'b'), bloom_contains(f::bytea::bloom_filter, 'b')
 FROM (SELECT bloom_agg(x, 100) AS f FROM unnest(ARRAY['a', 'b']) x) s;
-SELECT (a | b)::text = (b | a)::text AS commutes, bloom_contains(a | b, 'a') AND bloom_contains(a | b, 'b') AS both
+SELECT (a | b)::text = (b | a)::text AS commutes,
+  bloom_contains(a | b, 'a') AND bloom_contains(a | b, 'b') AS both
 FROM (SELECT bloom_agg('a', 10, 0.1) AS a, bloom_agg('b', 10, 0.1) AS b) s;
 SELECT bloom_agg('a', 10, 0.1) | bloom_agg('a', 20, 0.1);
 SELECT bloom_agg('a', 0, 0.1);
@@ -64,8 +79,10 @@ SELECT '\x0001'::bytea::bloom_filter;
 
 -- duplicates
 CREATE TABLE sets_d (id int, body text);
-INSERT INTO sets_d VALUES (1, 'the quick brown fox jumps over the lazy dog'), (2, 'The quick, brown fox jumps over the lazy dog!'),
-  (3, 'the quick brown fox jumps over the lazy dog'), (4, NULL), (5, ''), (6, ''), (7, '...'), (8, '...'), (9, 'something else altogether');
+INSERT INTO sets_d VALUES (1, 'the quick brown fox jumps over the lazy dog'),
+  (2, 'The quick, brown fox jumps over the lazy dog!'),
+  (3, 'the quick brown fox jumps over the lazy dog'),
+  (4, NULL), (5, ''), (6, ''), (7, '...'), (8, '...'), (9, 'something else altogether');
 SELECT * FROM dedup_texts('SELECT id, body FROM sets_d ORDER BY id');
 SELECT * FROM dedup_texts('SELECT id, body FROM sets_d ORDER BY id', 'none');
 SELECT * FROM dedup_texts('SELECT id, body FROM sets_d ORDER BY id', 'trie', distance => NULL);
@@ -84,19 +101,24 @@ SELECT * FROM simhash_blocks('0123456789abcdef'::fingerprint64);
 SELECT * FROM simhash_blocks('0123456789abcdef0123456789abcdef'::fingerprint128, 2);
 SELECT * FROM simhash_blocks('0123456789abcdef'::fingerprint64, 0);
 SELECT * FROM simhash_blocks('0123456789abcdef0123456789abcdef'::fingerprint128, 1);
--- A plain literal is as wide as it is long.
+-- The length of an untyped literal tells its width.
 SELECT * FROM simhash_blocks('0123456789abcdef');
 SELECT * FROM simhash_blocks('0123456789abcdef0123456789abcdef', 2);
 SELECT count(*) FROM simhash_blocks('0123456789abcdef0123456789abcdef');
 SELECT * FROM simhash_blocks('0123456789abcde');
-SELECT hamming('{0000000000000000,00000000000000ff}'::fingerprint64[], '{0000000000000007,00000000000000fe}') AS least,
+SELECT hamming('{0000000000000000,00000000000000ff}'::fingerprint64[],
+         '{0000000000000007,00000000000000fe}') AS least,
        hamming('{0000000000000000,NULL}'::fingerprint64[], '{NULL,0000000000000007}') AS none,
        '{0000000000000000}'::fingerprint64[] <~> '{0000000000000003,0000000000000000}' AS shorter;
-SELECT * FROM simhash_evaluate('SELECT a::bigint, b::bigint, d FROM (VALUES (0, 0, true), (0, 1, true), (0, 3, false), (0, 7, true), (NULL, 7, true)) v (a, b, d)') WHERE distance < 5;
+SELECT * FROM simhash_evaluate(
+    'SELECT a::bigint, b::bigint, d FROM (VALUES (0, 0, true), (0, 1, true), (0, 3, false),
+      (0, 7, true), (NULL, 7, true)) v (a, b, d)')
+  WHERE distance < 5;
 SELECT count(*) FROM simhash_evaluate('SELECT simhash128(''a''), simhash128(''b''), true');
 SELECT * FROM simhash_evaluate('SELECT simhash128(''a''), simhash(''b''), true');
--- The columns' types decide on the distances, also without a row.
-SELECT count(*) FROM simhash_evaluate('SELECT simhash128(''a''), simhash128(''b''), true WHERE false');
+-- The types of the columns decide which distances there are, even without a row.
+SELECT count(*) FROM simhash_evaluate(
+  'SELECT simhash128(''a''), simhash128(''b''), true WHERE false');
 SELECT * FROM simhash_evaluate('SELECT simhash128(''a''), simhash(''b''), true WHERE false');
 SELECT * FROM simhash_evaluate('SELECT 1, 2, true');
 SELECT * FROM simhash_evaluate('SELECT 1::bigint, 2::bigint, NULL::boolean');

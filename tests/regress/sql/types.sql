@@ -49,7 +49,8 @@ FROM (VALUES ('7fffffffffffffff'::fingerprint64, '8000000000000000'::fingerprint
              ('8000000000000000', '8000000000000000'),
              ('ffffffffffffffff', '0000000000000000')) v (a, b);
 SELECT a < b AS lt, a <= b AS le, a = b AS eq, a <> b AS ne, a >= b AS ge, a > b AS gt
-FROM (VALUES ('7fffffffffffffffffffffffffffffff'::fingerprint128, '80000000000000000000000000000000'::fingerprint128),
+FROM (VALUES ('7fffffffffffffffffffffffffffffff'::fingerprint128,
+              '80000000000000000000000000000000'::fingerprint128),
              ('80000000000000000000000000000000', '80000000000000000000000000000000')) v (a, b);
 
 CREATE TABLE types_t AS
@@ -83,12 +84,13 @@ CREATE INDEX types_b ON types_t (f64);
 CREATE INDEX types_b128 ON types_t (f128);
 SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT id FROM types_t WHERE f64 = '0123456789abcdef';
--- EXPLAIN without what major versions name differently.
+-- EXPLAIN without what major versions print differently.
 CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
   FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-    RETURN NEXT replace(replace(line, '(InitPlan 1).col1', '$0'), 'InitPlan 1 (returns $0)', 'InitPlan 1');
+    RETURN NEXT replace(replace(line, '(InitPlan 1).col1', '$0'),
+      'InitPlan 1 (returns $0)', 'InitPlan 1');
   END LOOP;
 END $$;
 SELECT plan_of('SELECT min(f64) FROM types_t');

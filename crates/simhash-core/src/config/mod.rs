@@ -1,7 +1,8 @@
 //! The configuration of a fingerprint: a small JSON object, checked when it is read.
 //!
-//! Every key has a default, so `{}` is a whole configuration. The text form is canonical: only the
-//! keys that differ from the default, in one order, so equal configurations have equal texts.
+//! Every key has a default, so `{}` is a whole configuration. The text form is canonical: it has
+//! only the keys that differ from the default, in one order. So equal configurations have equal
+//! texts.
 
 mod shingles;
 
@@ -19,7 +20,8 @@ pub use shingles::{MAX_SHINGLE, MAX_SIZES, Shingles};
 ///
 /// ```
 /// use simhash_core::config::{Config, Tokenizer};
-/// let config: Config = r#"{"shingle": 2, "tokenizer": "char", "weight": "uniform"}"#.parse().unwrap();
+/// let config = r#"{"shingle": 2, "tokenizer": "char", "weight": "uniform"}"#;
+/// let config: Config = config.parse().unwrap();
 /// assert_eq!(config.tokenizer, Tokenizer::Char);
 /// assert_eq!(config.to_string(), r#"{"tokenizer": "char", "shingle": 2}"#);
 /// assert_eq!(Config::default().to_string(), "{}");
@@ -38,22 +40,25 @@ pub struct Config {
     pub stopwords: StopWords,
     /// Whether jieba guesses words that are not in its dictionary (hidden Markov model).
     pub hmm: bool,
-    /// The trained model that [`Weight::Idf`], [`Weight::Tfidf`], [`Weight::Entropy`] and [`Cap::Percentile`] read.
+    /// The trained model that [`Weight::Idf`], [`Weight::Tfidf`], [`Weight::Entropy`] and
+    /// [`Cap::Percentile`] read.
     pub model: Option<String>,
     /// How a feature's place in the text enters its hash.
     pub position: Position,
-    /// The weight above which a feature counts no more.
+    /// The largest weight that counts. A heavier feature weighs this much.
     pub cap: Option<Cap>,
 }
 
-/// Weights are integers in units of 1 / `WEIGHT_UNIT`; see [`crate::weight`].
+/// Weights are integers in units of 1 / `WEIGHT_UNIT`: see [`crate::weight`].
 pub const WEIGHT_UNIT: u32 = 1024;
 
 /// The largest absolute cap: the largest term frequency that is told apart.
 pub const MAX_CAP: u32 = 1 << 21;
 
 macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident, default $default:ident, { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)+ }) => {
+    ($(#[$doc:meta])* $name:ident, default $default:ident, {
+        $($(#[$vdoc:meta])* $variant:ident = $text:literal,)+
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant,)+ }
@@ -103,11 +108,11 @@ choice! {
         Log = "log",
         /// 1 to 5 by importance.
         Level = "level",
-        /// Inverse document frequency; needs a model.
+        /// Inverse document frequency. It needs a model.
         Idf = "idf",
-        /// Term frequency times inverse document frequency; needs a model.
+        /// Term frequency times inverse document frequency. It needs a model.
         Tfidf = "tfidf",
-        /// E-Simhash's quadratic mean of tf-idf and neighbour entropy; needs a model.
+        /// E-Simhash's quadratic mean of tf-idf and neighbour entropy. It needs a model.
         Entropy = "entropy",
     }
 }
@@ -131,17 +136,21 @@ choice! {
     Position, default None, {
         /// Not at all: a bag of features.
         None = "none",
-        /// The rank of its first occurrence among the distinct features, XORed into the low bits (E-Simhash).
+        /// Its rank among the distinct features, by first occurrence, XORed into the low bits
+        /// (E-Simhash).
         Paper = "paper",
-        /// The sixteenth of the distinct features that rank lies in, XORed into the low four bits.
+        /// The sixteenth of the distinct features in which its rank lies, XORed into the low four
+        /// bits.
         Bucket = "bucket",
-        /// The eighth of the distinct features that rank lies in, XORed as a pattern of its own into every fourth bit.
+        /// The eighth of the distinct features in which its rank lies: each eighth has a pattern of
+        /// its own, XORed into every fourth bit.
         Spread = "spread",
     }
 }
 
 choice! {
-    /// How a text's features become a fingerprint. Not part of a configuration: every method takes the same features.
+    /// How a text's features become a fingerprint. This is not part of a configuration, because
+    /// every method takes the same features.
     Method, default Simhash, {
         /// The sign of their weighted sum ([`crate::Simhasher`]).
         Simhash = "simhash",
@@ -175,12 +184,13 @@ choice! {
         Simplified = "simplified",
         /// Punctuation and symbols other than emoji dropped.
         Punctuation = "punctuation",
-        /// Invisible format characters dropped, runs of white space become one space, none at the ends and between Han characters.
+        /// Invisible format characters dropped, runs of white space become one space, none at the
+        /// ends and between Han characters.
         Space = "space",
     }
 }
 
-/// The largest weight that counts: what is heavier weighs this much.
+/// The largest weight that counts. A heavier feature weighs this much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cap {
     /// In units of 1 / [`WEIGHT_UNIT`]: 1 to [`MAX_CAP`] · [`WEIGHT_UNIT`].
@@ -279,8 +289,8 @@ impl Config {
     /// Reads a JSON object.
     ///
     /// # Errors
-    /// Text that is not a JSON object, an unknown key, a value of the wrong type or out of range, and a
-    /// combination that cannot work.
+    /// Text that is not a JSON object, an unknown key, a value of the wrong type or out of range,
+    /// and a combination that cannot work.
     ///
     /// ```
     /// use simhash_core::config::Config;
@@ -312,7 +322,9 @@ impl Config {
                 "normalize" => config.normalize = steps(value)?,
                 "stopwords" => config.stopwords = named(key, value, StopWords::ALL)?,
                 "hmm" => {
-                    config.hmm = value.as_bool().ok_or_else(|| invalid(key, value, "true or false".into()))?
+                    config.hmm = value
+                        .as_bool()
+                        .ok_or_else(|| invalid(key, value, "true or false".into()))?;
                 }
                 "model" => config.model = Some(model(value)?),
                 "position" => config.position = named(key, value, Position::ALL)?,
@@ -335,15 +347,20 @@ impl Config {
         match (&self.model, trained, percentile) {
             (None, true, _) => Err(ConfigError {
                 message: format!("\"weight\" \"{}\" needs a \"model\"", self.weight),
-                hint: "Name a trained model, or use one of the weights uniform, tf, log, level.".into(),
+                hint: "Name a trained model, or use one of the weights uniform, tf, log, level."
+                    .into(),
             }),
             (None, false, true) => Err(ConfigError {
                 message: "a percentile as \"cap\" needs a \"model\"".into(),
                 hint: "Name a trained model, or give the cap as a number greater than 0.".into(),
             }),
             (Some(model), false, false) => Err(ConfigError {
-                message: format!("\"model\" {} is not used by anything", quote(&Value::from(model.as_str()))),
-                hint: "A model serves the weights idf, tfidf, entropy and a percentile as cap.".into(),
+                message: format!(
+                    "\"model\" {} is not used by anything",
+                    quote(&Value::from(model.as_str()))
+                ),
+                hint: "A model serves the weights idf, tfidf, entropy and a percentile as cap."
+                    .into(),
             }),
             _ => Ok(()),
         }
@@ -386,8 +403,9 @@ fn names<T: fmt::Display>(all: &[T]) -> String {
 
 fn shingle(value: &Value) -> Result<Shingles, ConfigError> {
     Shingles::deserialize(value).map_err(|_| {
-        let allowed =
-            format!("a whole number from 1 to {MAX_SHINGLE}, or a list of up to {MAX_SIZES} of them");
+        let allowed = format!(
+            "a whole number from 1 to {MAX_SHINGLE}, or a list of up to {MAX_SIZES} of them"
+        );
         invalid("shingle", value, allowed)
     })
 }
@@ -395,7 +413,9 @@ fn shingle(value: &Value) -> Result<Shingles, ConfigError> {
 fn steps(value: &Value) -> Result<NormalizeSteps, ConfigError> {
     let allowed = || format!("a list out of {}", names(NormalizeStep::ALL));
     let list = value.as_array().ok_or_else(|| invalid("normalize", value, allowed()))?;
-    list.iter().map(|step| choice(step).ok_or_else(|| invalid("normalize", step, allowed()))).collect()
+    list.iter()
+        .map(|step| choice(step).ok_or_else(|| invalid("normalize", step, allowed())))
+        .collect()
 }
 
 fn model(value: &Value) -> Result<String, ConfigError> {
@@ -417,14 +437,15 @@ fn cap(value: &Value) -> Result<Cap, ConfigError> {
             "cap",
             value,
             format!(
-                "a number from 1/{WEIGHT_UNIT} to {MAX_CAP}, or with a model a percentile, \"1%\" to \"99%\""
+                "a number from 1/{WEIGHT_UNIT} to {MAX_CAP}, \
+                 or with a model a percentile, \"1%\" to \"99%\""
             ),
         )
     })
 }
 
-/// Rounds to the nearest unit, because weights are whole numbers of units, and to an `f32`, because they are
-/// published as such.
+/// Rounds to the nearest unit, because weights are whole numbers of units, and to an `f32`, because
+/// weights are published as such.
 fn absolute_cap(cap: f64) -> Option<Cap> {
     let units = (cap * f64::from(WEIGHT_UNIT)).round() as f32;
     (cap > 0.0 && units >= 1.0 && f64::from(units) <= f64::from(MAX_CAP) * f64::from(WEIGHT_UNIT))
@@ -460,14 +481,19 @@ impl fmt::Display for Config {
         if self.shingle != default.shingle {
             match self.shingle.into() {
                 Sizes::One(size) => object.entry("shingle", size.into())?,
-                Sizes::Several(sizes) => object.list("shingle", sizes.iter().map(usize::to_string))?,
+                Sizes::Several(sizes) => {
+                    object.list("shingle", sizes.iter().map(usize::to_string))?;
+                }
             }
         }
         if self.weight != default.weight {
             object.entry("weight", self.weight.name().into())?;
         }
         if self.normalize != default.normalize {
-            object.list("normalize", self.normalize.iter().map(|step| format!("\"{}\"", step.name())))?;
+            object.list(
+                "normalize",
+                self.normalize.iter().map(|step| format!("\"{}\"", step.name())),
+            )?;
         }
         if self.stopwords != default.stopwords {
             object.entry("stopwords", self.stopwords.name().into())?;
@@ -488,7 +514,7 @@ impl fmt::Display for Config {
     }
 }
 
-/// Writes entries with PostgreSQL's own spacing of jsonb.
+/// Writes entries with the spacing that PostgreSQL gives jsonb.
 struct ObjectWriter<'a, 'f> {
     out: &'a mut fmt::Formatter<'f>,
     empty: bool,

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The longest shingle, in tokens: the cost of a text grows with it.
 pub const MAX_SHINGLE: usize = 1000;
 
-/// How many consecutive tokens make a feature: one number, or several whose features are all taken.
+/// How many consecutive tokens make a feature: one number, or several, each of which gives
+/// features.
 ///
 /// ```
 /// use simhash_core::config::Shingles;
@@ -17,7 +18,7 @@ pub const MAX_SHINGLE: usize = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Sizes", into = "Sizes")]
 pub struct Shingles {
-    /// In ascending order, each once; 0 where there are fewer.
+    /// In ascending order, each once. 0 behind the last.
     sizes: [u16; MAX_SIZES],
 }
 
@@ -57,11 +58,14 @@ impl Shingles {
     /// Shingles of one token.
     pub const TOKENS: Shingles = Shingles { sizes: [1, 0, 0, 0, 0, 0, 0, 0] };
 
-    /// Shingles of these sizes, each 1 to [`MAX_SHINGLE`]; `None` when one is not, for none and for more than [`MAX_SIZES`].
+    /// Shingles of these sizes. `None` unless there are 1 to [`MAX_SIZES`] of them, each 1 to
+    /// [`MAX_SHINGLE`].
     pub fn new(sizes: impl IntoIterator<Item = usize>) -> Option<Self> {
         let mut list: Vec<u16> = Vec::new();
         for size in sizes {
-            let size = u16::try_from(size).ok().filter(|&size| (1..=MAX_SHINGLE).contains(&size.into()))?;
+            let size = u16::try_from(size)
+                .ok()
+                .filter(|&size| (1..=MAX_SHINGLE).contains(&size.into()))?;
             if let Err(place) = list.binary_search(&size) {
                 list.insert(place, size);
             }

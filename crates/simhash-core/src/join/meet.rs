@@ -1,20 +1,27 @@
 //! Whether two intervals of a table's key space can hold a pair that the table emits.
 
 use crate::search::Key;
-use crate::search::ball::Limit;
+use crate::search::probe::Limit;
 
 /// An interval of keys, both ends included.
 type Interval<F> = (F, F);
 
 /// Whether some key of `a` and some key of `b` respect the limits on their difference.
 ///
-/// Descends bit by bit. Where one interval covers a whole subtree the answer is yes, for then the
-/// other's keys are in it themselves; so at each depth at most two parts of each interval are looked at.
+/// Descends bit by bit. Where one interval covers a whole subtree the answer is yes, because the
+/// other's keys are in that subtree too. So at most two parts of each interval are looked at on
+/// each level.
 pub fn can_meet<F: Key>(limits: &[Limit; 3], a: Interval<F>, b: Interval<F>) -> bool {
     below(limits, 0, 0, a, b)
 }
 
-fn below<F: Key>(limits: &[Limit; 3], depth: u32, spent: u32, a: Interval<F>, b: Interval<F>) -> bool {
+fn below<F: Key>(
+    limits: &[Limit; 3],
+    depth: u32,
+    spent: u32,
+    a: Interval<F>,
+    b: Interval<F>,
+) -> bool {
     if depth == F::BITS || covers(depth, a) || covers(depth, b) {
         return true;
     }
@@ -55,15 +62,20 @@ mod tests {
     /// Every pair of intervals of seven-bit keys, the bits below being free.
     #[test]
     fn equals_brute_force_on_short_keys() {
-        let limits =
-            |r, s, t| [Limit { bits: 3, max: r }, Limit { bits: 5, max: s }, Limit { bits: 64, max: t }];
+        let limits = |r, s, t| {
+            [Limit { bits: 3, max: r }, Limit { bits: 5, max: s }, Limit { bits: 64, max: t }]
+        };
         let key = |i: u64| i << 58;
-        for limits in [limits(0, 0, 0), limits(0, 1, 2), limits(1, 1, 1), limits(1, 2, 3), limits(2, 2, 4)] {
+        for limits in
+            [limits(0, 0, 0), limits(0, 1, 2), limits(1, 1, 1), limits(1, 2, 3), limits(2, 2, 4)]
+        {
             for (a, b) in (0..64).flat_map(|a| (a..64).map(move |b| (a, b))).step_by(23) {
                 for (c, d) in (0..64).flat_map(|c| (c..64).map(move |d| (c, d))).step_by(31) {
                     let pairs = (a..=b).flat_map(|x| (c..=d).map(move |y| key(x ^ y)));
                     let mut expected = pairs.into_iter().map(|difference| {
-                        limits.iter().all(|l| (difference & u64::leading_mask(l.bits)).count_ones() <= l.max)
+                        limits
+                            .iter()
+                            .all(|l| (difference & u64::leading_mask(l.bits)).count_ones() <= l.max)
                     });
                     let expected = expected.any(|within| within);
                     let end = |i| key(i) | (key(1) - 1);

@@ -3,10 +3,10 @@
 use super::memory::{NoMemory, reserve};
 use super::sort::sort_checked;
 
-/// Rows by TID. For each: the TID of its visible version, if it has one, and its cluster.
+/// Rows by TID. Each has the TID of its visible version, if there is one, and its cluster.
 ///
-/// Clusters are a union-find forest (Tarjan, JACM 1975) in which the row with the least visible TID is
-/// the root; paths are halved.
+/// Clusters are a union-find forest (Tarjan, JACM 1975). The root of a cluster is the row with the
+/// least visible TID. Paths are halved.
 #[derive(Default)]
 pub struct Members {
     /// Open addressing: the number of a row plus one, or 0.
@@ -45,13 +45,13 @@ impl Members {
         }
     }
 
-    /// The number of a row. New ones get the next number, and no visible version until one is set.
+    /// The number of a row. A new row gets the next number, and has no visible version at first.
     ///
     /// # Panics
-    /// At 2^32 - 4 rows. `check` is called while the table grows, and may unwind.
+    /// At 2^32 - 4 rows. `check` is called while the slots grow, and may unwind.
     ///
     /// # Errors
-    /// When memory is refused: the members must not be used any more.
+    /// When memory is refused. Then the members must not be used any more.
     #[inline]
     pub fn remember(&mut self, tid: u64, check: &mut dyn FnMut()) -> Result<u32, NoMemory> {
         if (self.rows.len() + 1) * 4 > self.slots.len() * 3 {
@@ -81,7 +81,7 @@ impl Members {
         self.rows[number as usize].tid
     }
 
-    /// Notes where a row's visible version is.
+    /// Notes where the visible version of a row is, if it has one.
     #[inline]
     pub fn set_visible(&mut self, number: u32, visible: Option<u64>) {
         self.rows[number as usize].visible = visible.unwrap_or(GONE);
@@ -150,7 +150,7 @@ impl Members {
         self.slots.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<Row>()
     }
 
-    /// The most bytes that it holds for a moment when one more row is inserted.
+    /// The most bytes that the next row can make it take, for a moment, while it grows.
     pub fn memory_if_grown(&self) -> usize {
         let rows_full = self.rows.len() == self.rows.capacity();
         let slots_full = (self.rows.len() + 1) * 4 > self.slots.len() * 3;
@@ -174,8 +174,9 @@ impl Members {
         *self = Self::default();
     }
 
-    /// The clusters of two rows or more as (representative, member, size), visible TIDs all, in ascending
-    /// order: the representative is the least of its cluster. `check` is called now and then and may unwind.
+    /// The clusters of two rows or more, as (representative, member, size) in ascending order. Rows
+    /// are given by their visible TIDs, and the representative is the least of its cluster. `check`
+    /// is called now and then and may unwind.
     ///
     /// # Errors
     /// When memory is refused.
@@ -192,14 +193,21 @@ impl Members {
             }
         }
         let mut members: Vec<(u64, u64, u32)> = Vec::new();
-        reserve(&mut members, sizes.iter().filter(|&&size| size > 1).map(|&size| size as usize).sum())?;
+        reserve(
+            &mut members,
+            sizes.iter().filter(|&&size| size > 1).map(|&size| size as usize).sum(),
+        )?;
         for number in 0..self.rows.len() as u32 {
             if number.is_multiple_of(1 << 16) {
                 check();
             }
             let root = self.root(number) as usize;
             if sizes[root] > 1 {
-                members.push((self.rows[root].visible, self.rows[number as usize].visible, sizes[root]));
+                members.push((
+                    self.rows[root].visible,
+                    self.rows[number as usize].visible,
+                    sizes[root],
+                ));
             }
         }
         drop(self);
@@ -211,19 +219,17 @@ impl Members {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::SplitMix64;
 
     #[test]
     fn clusters_are_the_connected_components_and_the_least_row_stands_for_each() {
         let mut members = Members::default();
-        let mut state = 3u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) % below
-        };
+        let mut random = SplitMix64::new(3);
         let count = 3000;
         // TIDs far apart and not in order; every tenth row has no visible version.
         let tid = |i: u64| i.wrapping_mul(0x5851_f42d) & 0xffff_ffff_ffff;
-        let numbers: Vec<u32> = (0..count).map(|i| members.remember(tid(i), &mut || ()).unwrap()).collect();
+        let numbers: Vec<u32> =
+            (0..count).map(|i| members.remember(tid(i), &mut || ()).unwrap()).collect();
         for i in 0..count {
             assert_eq!(members.find(tid(i)), Some(numbers[i as usize]));
             assert_eq!(members.remember(tid(i), &mut || ()), Ok(numbers[i as usize]));
@@ -232,7 +238,7 @@ mod tests {
         assert_eq!(members.find(12345), None);
         let mut label: Vec<u64> = (0..count).collect();
         for _ in 0..1200 {
-            let (a, b) = (random(count), random(count));
+            let (a, b) = (random.below(count), random.below(count));
             if a % 10 == 0 || b % 10 == 0 {
                 continue;
             }

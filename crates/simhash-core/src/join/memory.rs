@@ -1,12 +1,12 @@
-//! Memory that may be refused: the caller says so in its own way, instead of the process ending.
+//! Memory that may be refused. The caller reports it in its own way, and the process does not end.
 
-/// So many bytes at once are not to be had.
+/// This many bytes at once were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory {
     pub bytes: usize,
 }
 
-/// Makes room for exactly so many values more, where there is less.
+/// Makes room for `more` values, and for no others.
 pub fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
     let bytes = values.len().saturating_add(more).saturating_mul(size_of::<T>());
     values.try_reserve_exact(more).map_err(|_| NoMemory { bytes })

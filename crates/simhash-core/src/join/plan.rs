@@ -1,19 +1,19 @@
 //! Which tables a join reads, and with which radii.
 
-use super::run::LEAF_KEYS;
+use super::chunk::LEAF_KEYS;
 use crate::search::cost::expected_leaves;
 use crate::search::{BlockLayout, Key, Plan};
 
-/// Nanoseconds to read one row of a table, and to compare a row with another leaf, about: their ratio
-/// decides how many tables are read.
+/// About the nanoseconds that it takes to read one row of a table, and to compare a row with
+/// another leaf. Their ratio decides how many tables are read.
 const READ: f64 = 20.0;
 const COMPARE: f64 = 4.0;
 
-/// The plan that is expected to find all pairs within `distance` of so many rows soonest.
-pub fn cheapest<F: Key>(layout: BlockLayout, distance: u32, rows: f64) -> Plan {
+/// The plan that is expected to find all pairs within `distance` among `rows` rows soonest.
+pub fn plan_join<F: Key>(layout: BlockLayout, distance: u32, rows: f64) -> Plan {
     let leaves = (rows / (0.7 * LEAF_KEYS as f64)).max(1.0);
     let cost = |plan: &Plan| {
-        let tables = plan.radii().iter().filter(|&&radius| radius >= 0).count();
+        let tables = plan.radii().flatten().count();
         READ * tables as f64 + COMPARE * expected_leaves::<F>(plan, leaves)
     };
     let plans = (1..=layout.blocks()).map(|tables| Plan::balanced(layout, distance, tables));
@@ -27,7 +27,7 @@ mod tests {
 
     fn tables(distance: u32, rows: f64) -> usize {
         let layout = BlockLayout::new::<u64>(4).unwrap();
-        cheapest::<u64>(layout, distance, rows).radii().iter().filter(|&&radius| radius >= 0).count()
+        plan_join::<u64>(layout, distance, rows).radii().flatten().count()
     }
 
     #[test]

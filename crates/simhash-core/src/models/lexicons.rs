@@ -1,5 +1,5 @@
-//! Lexicon randomisation (Kolcz, Chowdhury and Alspector, KDD 2004) applied to shingle simhash: one fingerprint by
-//! the model's whole lexicon and one by each of its random parts.
+//! Lexicon randomisation (Kolcz, Chowdhury and Alspector, KDD 2004) applied to shingle simhash: one
+//! fingerprint by the model's whole lexicon and one by each of its random parts.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,19 +12,20 @@ use crate::simhash::from_hashes;
 use crate::weight::log_weight;
 use crate::{Fingerprint, Simhasher};
 
-/// The share of the lexicon's terms that each part lacks: three tenths, as 2^64 times that.
+/// The share of the lexicon's terms that each part lacks: three tenths, in units of 2^-64.
 const DROPPED: u64 = (u64::MAX / 10) * 3;
 
-/// Whether part `lexicon` has the term; part 0 is the whole lexicon.
+/// Whether part `lexicon` has the term. Part 0 is the whole lexicon.
 ///
-/// It lacks those whose XXH3-64 with the part's number as seed is below three tenths of 2^64: the same on every machine, and
-/// the parts are independent of each other.
+/// A part lacks the terms whose XXH3-64, with the part's number as seed, is below three tenths of
+/// 2^64. So the parts are the same on every machine, and independent of each other.
 fn has(lexicon: u64, term: &str) -> bool {
     lexicon == 0 || xxh3_64_with_seed(term.as_bytes(), lexicon) >= DROPPED
 }
 
-/// The fingerprints of a text by the whole lexicon and by its first `parts` parts: tokens that the lexicon lacks are
-/// left out, then shingles of `shingle` tokens weigh 1 + ln(tf). `None` where no token is left.
+/// The fingerprints of a text by the whole lexicon and by its first `parts` parts. Tokens that the
+/// lexicon lacks are left out. Then shingles of `shingle` tokens weigh 1 + ln(tf). `None` where no
+/// token is left.
 ///
 /// `simhasher` must cut texts as the model's configuration does.
 pub fn fingerprints<F: Fingerprint>(
@@ -55,7 +56,7 @@ fn by_shingles<'a, F: Fingerprint>(
     shingle: usize,
     interrupt: &mut dyn FnMut(),
 ) -> Option<F> {
-    // By hash: long shingles of a long text would take the length of the text many times.
+    // Shingles are counted by hash: long ones would take many times the memory of the text.
     let mut counts: HashMap<F, u32> = HashMap::new();
     let mut window: VecDeque<&str> = VecDeque::new();
     let mut joined = String::new();

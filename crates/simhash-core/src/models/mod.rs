@@ -1,7 +1,8 @@
 //! Trained models: what a corpus says about the weight of a term.
 //!
-//! [`train`] counts a corpus, in any order and in any number of parts, with one result; [`spill`] keeps its memory
-//! bounded; [`Model`] is what is stored and looked up. [`imatch`] and [`lexicons`] use a model's lexicon.
+//! [`train`] counts a corpus, in any order and in any number of parts, always with the same result.
+//! [`spill`] keeps its memory bounded. [`Model`] is what is stored and looked up. [`imatch`] and
+//! [`lexicons`] use a model's lexicon.
 
 mod bytes;
 pub mod imatch;

@@ -1,10 +1,15 @@
-//! A model as it is stored: looked up in place, never parsed.
+//! A model as it is stored. Terms are looked up in place, and nothing is parsed.
 //!
-//! All numbers are little-endian. Magic and version (8 bytes), XXH3-64 of all that follows (8), documents (8),
-//! terms n (8), directory bits b (4), config (length in 4 bytes, then canonical JSON), percentiles 1 to 99 of the
-//! weights tf, log, idf, tfidf and entropy (5 x 99 x 4); then the XXH3-64 hashes of the terms, ascending (8 n), their
-//! document frequencies (4 n), their entropies (4 n), and where the hashes with each value of their top b bits start
-//! (4 (2^b + 1)). That is 16 bytes a term and, for the directory, half a byte to one more.
+//! All numbers are little-endian. The parts, with their sizes in bytes:
+//! - magic and version (8), the XXH3-64 of all that follows (8)
+//! - the number of documents (8), the number of terms n (8), the directory's bits b (4)
+//! - the configuration: its length (4) and its canonical JSON
+//! - percentiles 1 to 99 of the weights tf, log, idf, tfidf and entropy (5 x 99 x 4)
+//! - the XXH3-64 hashes of the terms, ascending (8 n)
+//! - the document frequencies of the terms (4 n), and their entropies (4 n)
+//! - the directory: where the hashes with each value of their top b bits start (4 (2^b + 1))
+//!
+//! That is 16 bytes a term, and half a byte to one byte more for the directory.
 
 use std::fmt;
 
@@ -32,13 +37,13 @@ pub struct Model {
 /// What a model knows of a term.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {
-    /// Inverse document frequency, ln(|D| / (df + 1)); ln |D| for a term that no document had.
+    /// Inverse document frequency: ln(|D| / (df + 1)), or ln |D| for a term that no document had.
     pub idf: f64,
-    /// The mean of left and right neighbour entropy, in bits; 0 for a term that no document had.
+    /// The mean of left and right neighbour entropy, in bits. 0 for a term that no document had.
     pub entropy: f64,
 }
 
-/// Bytes that are no model.
+/// The bytes are no model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelError;
 
@@ -66,7 +71,7 @@ pub(crate) const PERCENTILES: usize = 99;
 /// Entropies are stored in units of 2^-20 bits.
 const ENTROPY_UNIT: f64 = (1u32 << 20) as f64;
 
-/// Everything a model is made of; entries ascend by hash, and no two have the same.
+/// Everything that a model is made of. Entries ascend by hash, and no two have the same hash.
 pub(crate) struct Parts<'a> {
     pub config: &'a Config,
     pub documents: u64,
@@ -99,7 +104,7 @@ impl Model {
     pub(crate) fn from_parts(parts: &Parts<'_>, interrupt: &Interrupt) -> Self {
         let entries = || parts.entries.iter().inspect(|_| interrupt.spend(8));
         let terms = parts.entries.len();
-        // About eight to sixteen hashes, one or two cache lines, for every value of the top bits.
+        // Eight to sixteen hashes, on average, have the same top bits: one or two cache lines.
         let directory_bits = terms.max(8).ilog2() - 3;
         let mut bytes = Vec::with_capacity(4096 + terms * 17);
         bytes.extend_from_slice(MAGIC);
@@ -114,7 +119,8 @@ impl Model {
         entries().for_each(|entry| write_u32(&mut bytes, entry.entropy));
         for start in 0..=1u64 << directory_bits {
             interrupt.spend(256);
-            let first = parts.entries.partition_point(|entry| top_bits(entry.hash, directory_bits) < start);
+            let first =
+                parts.entries.partition_point(|entry| top_bits(entry.hash, directory_bits) < start);
             write_u32(&mut bytes, first as u32);
         }
         let sum = xxh3_64(&bytes[16..]);
@@ -122,15 +128,15 @@ impl Model {
         Self::from_bytes(bytes.into()).expect("what was just written")
     }
 
-    /// Takes what [`Model::as_bytes`] gave.
+    /// The model whose [`Model::as_bytes`] these are.
     ///
     /// # Errors
-    /// Anything else, and bytes that were changed.
+    /// For any other bytes.
     pub fn from_bytes(bytes: Box<[u8]>) -> Result<Self, ModelError> {
         Self::read(&bytes).map(|model| Model { bytes, ..model }).ok_or(ModelError)
     }
 
-    /// Everything but the bytes themselves.
+    /// The model without the bytes themselves.
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let magic = reader.bytes(MAGIC.len())?;
@@ -164,12 +170,12 @@ impl Model {
         })
     }
 
-    /// What is stored.
+    /// The stored form.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How texts become terms: what the corpus was counted by.
+    /// The configuration by which texts become terms, and by which the corpus was counted.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -184,23 +190,26 @@ impl Model {
         self.terms
     }
 
-    /// The number of documents with the term of the given XXH3-64, and what it weighs by; `None` for a term that no
-    /// document had.
+    /// What is known of the term with the given XXH3-64: in how many documents it is, and its
+    /// statistics. `None` for a term that no document had.
     pub fn term(&self, hash: u64) -> Option<(u32, Term)> {
         let at = self.find(hash)?;
         let frequency = self.u32_at(self.frequencies, at);
         let idf = inverse_document_frequency(self.documents, frequency);
-        Some((frequency, Term { idf, entropy: entropy_from_units(self.u32_at(self.entropies, at)) }))
+        Some((
+            frequency,
+            Term { idf, entropy: entropy_from_units(self.u32_at(self.entropies, at)) },
+        ))
     }
 
-    /// The term of the given XXH3-64, or what a term that no document had weighs by.
+    /// The statistics of the term with the given XXH3-64, or of a term that no document had.
     pub(crate) fn term_or_unseen(&self, hash: u64) -> Term {
         let unseen = || Term { idf: inverse_document_frequency(self.documents, 0), entropy: 0.0 };
         self.term(hash).map_or_else(unseen, |(_, term)| term)
     }
 
-    /// The given percentile, 1 to 99, of the weights of the features of the corpus, each counted once for every document
-    /// that has it, in units of the weight; `None` for a weight that has none.
+    /// A percentile, 1 to 99, of the weights of the corpus's features, in units of the weight. A
+    /// feature counts once for every document that has it. `None` for a weight without percentiles.
     pub(crate) fn percentile(&self, weight: Weight, percent: u8) -> Option<u32> {
         let row = PERCENTILE_WEIGHTS.iter().position(|&kept| kept == weight)?;
         let column = usize::from(percent).checked_sub(1).filter(|&column| column < PERCENTILES)?;
@@ -211,7 +220,8 @@ impl Model {
         let start = top_bits(hash, self.directory_bits) as usize;
         let first = self.u32_at(self.directory, start) as usize;
         let end = self.u32_at(self.directory, start + 1) as usize;
-        // A damaged directory was refused by its checksum; one that was never sound must not panic either.
+        // A damaged directory is refused by its checksum. One that was never sound must not lead to
+        // a panic either.
         (first..end.min(self.terms)).find(|&at| self.u64_at(self.hashes, at) == hash)
     }
 
@@ -265,7 +275,10 @@ mod tests {
             assert_eq!(model.percentile(Weight::Idf, 90), Some(2089));
             assert_eq!(model.percentile(Weight::Level, 90), None);
             let bytes = model.as_bytes().len() as f64;
-            assert!(terms < 1000 || bytes < 2200.0 + 17.0 * terms as f64, "{bytes} bytes for {terms} terms");
+            assert!(
+                terms < 1000 || bytes < 2200.0 + 17.0 * terms as f64,
+                "{bytes} bytes for {terms} terms"
+            );
         }
     }
 

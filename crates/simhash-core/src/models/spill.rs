@@ -1,5 +1,5 @@
-//! Neighbour pairs and how often they occur, in bounded memory: what does not fit goes to sorted runs outside, which
-//! are merged at the end, so the counts are exact whatever the memory.
+//! Neighbour pairs and how often they occur, in bounded memory. What does not fit goes to sorted
+//! runs outside, which are merged at the end. So the counts are exact, whatever the memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use crate::interrupt::Interrupt;
 use crate::join::sort_checked;
 
-/// Where runs go: a file, or anything that can be appended to and read.
+/// Where sorted runs go: a file, or anything else that can be appended to and read.
 pub trait Spill {
     /// Writes at the end.
     fn append(&mut self, bytes: &[u8]);
@@ -18,7 +18,7 @@ pub trait Spill {
 /// Pairs of term numbers, counted.
 #[derive(Default)]
 pub(crate) struct PairCounts {
-    /// For every slot a pair, left in the high half, or [`EMPTY`].
+    /// For every slot a pair, with the left term in the high half, or [`EMPTY`].
     pairs: Vec<u64>,
     counts: Vec<u32>,
     used: usize,
@@ -39,7 +39,7 @@ pub(crate) fn pair(left: u32, right: u32) -> u64 {
 impl PairCounts {
     #[inline]
     pub(crate) fn add(&mut self, pair: u64, count: u32, interrupt: &Interrupt) {
-        // A look into a large table costs a cache line or two.
+        // A look at a slot costs a cache line or two.
         interrupt.spend(32);
         if self.used * 4 >= self.pairs.len() * 3 {
             self.grow(interrupt);
@@ -91,7 +91,11 @@ impl PairCounts {
 
     /// The pairs in memory.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.pairs.iter().copied().zip(self.counts.iter().copied()).filter(|&(pair, _)| pair != EMPTY)
+        self.pairs
+            .iter()
+            .copied()
+            .zip(self.counts.iter().copied())
+            .filter(|&(pair, _)| pair != EMPTY)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -103,8 +107,8 @@ impl PairCounts {
         self.pairs.capacity() * RECORD
     }
 
-    /// Bytes of memory at the worst moment of what may come next: of spilling, which sorts a copy, or, when the table is nearly full,
-    /// of growing.
+    /// Bytes of memory at the worst moment of what may come next. Spilling sorts a copy. When the
+    /// slots are nearly full, growing takes more than that.
     pub(crate) fn memory_at_most(&self) -> usize {
         let nearly_full = self.used * 16 >= self.pairs.len() * 11;
         self.memory() * if nearly_full { 3 } else { 2 }
@@ -112,7 +116,8 @@ impl PairCounts {
 
     /// Moves the pairs in memory out, sorted.
     pub(crate) fn spill(&mut self, spill: &mut dyn Spill, interrupt: &Interrupt) {
-        let mut sorted: Vec<(u64, u32)> = self.iter().inspect(|_| interrupt.spend(RECORD)).collect();
+        let mut sorted: Vec<(u64, u32)> =
+            self.iter().inspect(|_| interrupt.spend(RECORD)).collect();
         sort_checked(&mut sorted, &mut || interrupt.check());
         let start = self.runs.last().map_or(0, |&(_, end)| end);
         for chunk in sorted.chunks(4096) {
@@ -144,7 +149,8 @@ impl PairCounts {
         if self.used > 0 {
             self.spill(spill, interrupt);
         }
-        let mut runs: Vec<Run> = self.runs.iter().map(|&(start, end)| Run::new(start, end)).collect();
+        let mut runs: Vec<RunReader> =
+            self.runs.iter().map(|&(start, end)| RunReader::new(start, end)).collect();
         let mut heads: BinaryHeap<Reverse<(u64, u32, usize)>> = BinaryHeap::new();
         let mut advance = |heads: &mut BinaryHeap<_>, run: usize| {
             if let Some((pair, count)) = runs[run].next(spill) {
@@ -170,19 +176,19 @@ impl PairCounts {
     }
 }
 
-/// A run being read, some records at a time.
-struct Run {
+/// Reads a run, some records at a time.
+struct RunReader {
     next: u64,
     end: u64,
     buffer: Vec<u8>,
     read: usize,
 }
 
-impl Run {
+impl RunReader {
     const BUFFER: u64 = (RECORD * 4096) as u64;
 
     fn new(start: u64, end: u64) -> Self {
-        Run { next: start, end, buffer: Vec::new(), read: 0 }
+        RunReader { next: start, end, buffer: Vec::new(), read: 0 }
     }
 
     fn next(&mut self, spill: &mut dyn Spill) -> Option<(u64, u32)> {
@@ -237,8 +243,9 @@ pub(crate) mod tests {
                 }
             }
             let mut got = HashMap::new();
-            counts
-                .for_each(Some(&mut spill), interrupt, |key, count| assert_eq!(got.insert(key, count), None));
+            counts.for_each(Some(&mut spill), interrupt, |key, count| {
+                assert_eq!(got.insert(key, count), None);
+            });
             assert_eq!(got, expected);
         }
     }

@@ -1,11 +1,14 @@
-//! Training: one pass over a corpus that counts terms, the documents they occur in, and their neighbours.
+//! Training: one pass over a corpus that counts terms, the documents they occur in, and their
+//! neighbours.
 //!
-//! Every count is a whole number and every sum one of whole numbers, so documents may come in any order and be counted in any number
-//! of parts ([`Trainer::combine`]): the model is the same to the last bit.
+//! Every count is a whole number, and every sum is one of whole numbers. So documents may come in
+//! any order and be counted in any number of parts ([`Trainer::combine`]): the model is the same to
+//! the last bit.
 //!
-//! Where the paper is silent: the neighbours of a feature are the features of its size before and after it; the first of a
-//! document has no left neighbour and the last no right one, and probabilities are over the neighbours that there are.
-//! A document without features counts in |D|.
+//! The paper leaves some things open. Here the neighbours of a feature are the features of its size
+//! before and after it. The first feature of a document has no left neighbour, and the last one no
+//! right neighbour. Probabilities are over the neighbours that there are. A document without
+//! features counts in |D|.
 
 use super::bytes::{Reader, write_text, write_u32, write_u64};
 use super::model::{
@@ -62,7 +65,8 @@ pub struct Trainer {
     pairs: PairCounts,
     /// How many features occur how often in how many documents.
     occurrences: SortedMap<u32, u64>,
-    /// The numbers of the present document's features, in order, and which of the configuration's sizes each has.
+    /// The numbers of the present document's features, in order, and for each which of the
+    /// configuration's sizes it has.
     document: Vec<(u32, usize)>,
 }
 
@@ -76,10 +80,10 @@ struct TermCounts {
 }
 
 impl Trainer {
-    /// Counts by the part of `config` that decides which features a text has.
+    /// A trainer that counts by the part of `config` that decides which features a text has.
     ///
     /// # Errors
-    /// None that a configuration of features can have.
+    /// There are none: that part needs no model.
     pub fn new(config: &Config) -> Result<Self, SimhasherError> {
         let config = set_config(config, config.shingle);
         Ok(Trainer {
@@ -114,7 +118,8 @@ impl Trainer {
         self.term_memory() + self.pairs.memory()
     }
 
-    /// Bytes of memory at the worst moment of what may come next; when that is too much it is time to [`Trainer::spill`].
+    /// Bytes of memory at the worst moment of what may come next. When that is too much, it is time
+    /// to [`Trainer::spill`].
     pub fn memory_at_most(&self) -> usize {
         self.term_memory() + self.pairs.memory_at_most()
     }
@@ -124,7 +129,7 @@ impl Trainer {
         self.numbers.memory() + self.terms.capacity() * size_of::<TermCounts>()
     }
 
-    /// Moves the neighbour pairs out of memory, all but the last of them that the present document may need.
+    /// Moves the neighbour pairs out of memory.
     pub fn spill(&mut self, spill: &mut dyn Spill, interrupt: &mut dyn FnMut()) {
         self.pairs.spill(spill, &Interrupt::new(interrupt));
     }
@@ -168,17 +173,22 @@ impl Trainer {
             let count = std::mem::take(&mut term.here);
             if count > 0 {
                 term.documents += 1;
-                term.frequencies += (f64::from(count) / document.len() as f64 * FREQUENCY_UNIT) as u64;
+                term.frequencies +=
+                    (f64::from(count) / document.len() as f64 * FREQUENCY_UNIT) as u64;
                 *self.occurrences.get_or_insert_with(count, || 0) += 1;
             }
         }
     }
 
-    /// Adds what another trainer of the same configuration has counted, and has not spilt.
+    /// Adds what another trainer of the same configuration has counted and not spilt.
     ///
     /// # Errors
     /// [`TrainError::NotATrainer`] for another configuration, [`TrainError::TooManyTerms`].
-    pub fn combine(&mut self, other: &Trainer, interrupt: &mut dyn FnMut()) -> Result<(), TrainError> {
+    pub fn combine(
+        &mut self,
+        other: &Trainer,
+        interrupt: &mut dyn FnMut(),
+    ) -> Result<(), TrainError> {
         let interrupt = &Interrupt::new(interrupt);
         if self.config != other.config {
             return Err(TrainError::NotATrainer);
@@ -186,13 +196,16 @@ impl Trainer {
         let mut numbers = Vec::with_capacity(other.terms.len());
         for (&hash, counted) in other.numbers.hashes().iter().zip(&other.terms) {
             let own = number(&mut self.numbers, &mut self.terms, hash, interrupt);
-            let Some(term) = self.terms.get_mut(own as usize) else { return Err(TrainError::TooManyTerms) };
+            let Some(term) = self.terms.get_mut(own as usize) else {
+                return Err(TrainError::TooManyTerms);
+            };
             term.documents += counted.documents;
             term.frequencies += counted.frequencies;
             numbers.push(own);
         }
         for (key, count) in other.pairs.iter() {
-            let [left, right] = [key >> 32, key & 0xffff_ffff].map(|number| numbers[number as usize]);
+            let [left, right] =
+                [key >> 32, key & 0xffff_ffff].map(|number| numbers[number as usize]);
             self.pairs.add(pair(left, right), count, interrupt);
         }
         for (count, &times) in other.occurrences.iter() {
@@ -202,7 +215,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// What was counted and not spilt, to be sent elsewhere.
+    /// What was counted and not spilt, as bytes that [`Trainer::from_bytes`] reads elsewhere.
     pub fn to_bytes(&self, interrupt: &mut dyn FnMut()) -> Vec<u8> {
         let interrupt = &Interrupt::new(interrupt);
         let mut bytes = Vec::with_capacity(64 + self.terms.len() * 20 + self.pairs.len() * 12);
@@ -229,10 +242,10 @@ impl Trainer {
         bytes
     }
 
-    /// What [`Trainer::to_bytes`] gave.
+    /// The trainer whose [`Trainer::to_bytes`] these are.
     ///
     /// # Errors
-    /// [`TrainError::NotATrainer`] for anything else.
+    /// [`TrainError::NotATrainer`] for any other bytes.
     pub fn from_bytes(bytes: &[u8], interrupt: &mut dyn FnMut()) -> Result<Self, TrainError> {
         Self::read(&mut Reader(bytes), &Interrupt::new(interrupt)).ok_or(TrainError::NotATrainer)
     }
@@ -263,9 +276,13 @@ impl Trainer {
         reader.0.is_empty().then_some(trainer)
     }
 
-    /// The model of everything counted. `spill` must be the one that was spilt to, if any was; without one, more can be
-    /// counted afterwards.
-    pub fn finish(&mut self, spill: Option<&mut (dyn Spill + '_)>, interrupt: &mut dyn FnMut()) -> Model {
+    /// The model of everything counted. If pairs were spilt, `spill` must be where they are.
+    /// Without a spill, more documents can be counted afterwards.
+    pub fn finish(
+        &mut self,
+        spill: Option<&mut (dyn Spill + '_)>,
+        interrupt: &mut dyn FnMut(),
+    ) -> Model {
         let interrupt = &Interrupt::new(interrupt);
         let mut neighbours = Vec::with_capacity(self.terms.len());
         neighbours.extend(self.terms.iter().map(|_| {
@@ -278,11 +295,16 @@ impl Trainer {
             neighbours[right][0].add(count);
         });
         let mut entries: Vec<(Entry, u64)> = Vec::with_capacity(self.terms.len());
-        for ((&hash, counts), neighbours) in self.numbers.hashes().iter().zip(&self.terms).zip(neighbours) {
+        for ((&hash, counts), neighbours) in
+            self.numbers.hashes().iter().zip(&self.terms).zip(neighbours)
+        {
             interrupt.spend(64);
             let [left, right] = neighbours.map(Neighbours::entropy);
             let entropy = entropy_units((left + right) / 2.0);
-            entries.push((Entry { hash, document_frequency: counts.documents, entropy }, counts.frequencies));
+            entries.push((
+                Entry { hash, document_frequency: counts.documents, entropy },
+                counts.frequencies,
+            ));
         }
         sort_checked_by(&mut entries, &mut || interrupt.check(), |a, b| a.0.hash.cmp(&b.0.hash));
         let percentiles = PERCENTILE_WEIGHTS.map(|scheme| {
@@ -294,17 +316,22 @@ impl Trainer {
         });
         let entries: Vec<Entry> =
             entries.into_iter().inspect(|_| interrupt.spend(16)).map(|(entry, _)| entry).collect();
-        let parts = Parts { config: &self.config, documents: self.documents, percentiles, entries: &entries };
+        let parts = Parts {
+            config: &self.config,
+            documents: self.documents,
+            percentiles,
+            entries: &entries,
+        };
         Model::from_parts(&parts, interrupt)
     }
 
-    /// What features weigh by how often they occur, and in how many documents.
+    /// What features weigh by their number of occurrences, and in how many documents they do.
     fn occurrence_weights(&self, scheme: Weight) -> Vec<(u32, u64)> {
         let units = |count| weight::Weighting::new(scheme, None, None).units(count);
         self.occurrences.iter().map(|(count, &times)| (units(count), times)).collect()
     }
 
-    /// What every term weighs at its mean term frequency, and in how many documents.
+    /// What every term weighs at its mean term frequency, and in how many documents it is.
     fn term_weights(
         &self,
         scheme: Weight,
@@ -328,9 +355,14 @@ impl Trainer {
 /// No term's number.
 const NO_NUMBER: u32 = u32::MAX;
 
-/// The number of a term, new if need be; [`NO_NUMBER`] when there are too many.
+/// The number of a term, which may be new. [`NO_NUMBER`] when there are too many.
 #[inline]
-fn number(numbers: &mut Counter<u64>, terms: &mut Vec<TermCounts>, hash: u64, interrupt: &Interrupt) -> u32 {
+fn number(
+    numbers: &mut Counter<u64>,
+    terms: &mut Vec<TermCounts>,
+    hash: u64,
+    interrupt: &Interrupt,
+) -> u32 {
     if terms.len() >= MOST && numbers.get(hash).is_none() {
         return NO_NUMBER;
     }
@@ -342,7 +374,8 @@ fn number(numbers: &mut Counter<u64>, terms: &mut Vec<TermCounts>, hash: u64, in
     place as u32
 }
 
-/// What follows, or precedes, a term: how many, and the sum of c log2 c over the distinct ones.
+/// The terms that follow or precede a term: how many, and the sum of c log2 c over the counts c of
+/// the distinct ones.
 #[derive(Clone, Copy, Default)]
 struct Neighbours {
     total: u64,
@@ -355,7 +388,8 @@ impl Neighbours {
         self.logs += (count as f64 * libm::log2(count as f64) * LOG_UNIT) as u64;
     }
 
-    /// - sum of p log2 p with p = c / total, which is log2(total) - sum of c log2 c / total.
+    /// The negative sum of p log2 p with p = c / total, which is log2(total) less the sum of
+    /// c log2 c / total.
     fn entropy(self) -> f64 {
         if self.total == 0 {
             return 0.0;
@@ -365,7 +399,8 @@ impl Neighbours {
     }
 }
 
-/// Percentiles 1 to 99 of weights that occur so many times each: the least weight that p per cent do not exceed.
+/// Percentiles 1 to 99 of weights, each given with how many times it occurs. Percentile p is the
+/// least weight that p per cent do not exceed.
 fn weighted_percentiles(mut weights: Vec<(u32, u64)>, interrupt: &Interrupt) -> [u32; PERCENTILES] {
     sort_checked(&mut weights, &mut || interrupt.check());
     let all: u128 = weights.iter().map(|&(_, times)| u128::from(times)).sum();
@@ -384,5 +419,4 @@ fn weighted_percentiles(mut weights: Vec<(u32, u64)>, interrupt: &Interrupt) -> 
 }
 
 #[cfg(test)]
-#[path = "train_tests.rs"]
 mod tests;

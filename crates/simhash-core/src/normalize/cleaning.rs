@@ -1,13 +1,18 @@
 //! Punctuation and white space: what is dropped, and where one space stays.
 //!
-//! Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and `bar` in
-//! `foo/bar`, but not in `don't` or `snake_case`; and never beside a Han character, because Han text
-//! has no spaces. A colon always holds words apart (`iOS：Android`), a semicolon numbers; a point between two digits
-//! stays: `3.14` is not `314`. A comma or an apostrophe between two digits leaves nothing before exactly three digits
-//! (`1,000`), else a space (`1,5`, `6'10`). As Han text has no spaces, white space between two Han characters is
-//! dropped: a line break there, or the spaces of a justified or wrapped text, part no words. A combining mark or an
-//! invisible character on dropped punctuation, on white space or at the start of the text goes too. A dropped symbol
-//! that UAX #29 takes for a letter (Ⓐ) and an invisible character beside punctuation always leave a space.
+//! - Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and
+//!   `bar` in `foo/bar`, but not in `don't` or `snake_case`. It leaves none beside a Han character,
+//!   because Han text has no spaces.
+//! - A colon always holds words apart (`iOS：Android`), and a semicolon holds numbers apart.
+//! - A point between two digits stays: `3.14` is not `314`.
+//! - A comma or an apostrophe between two digits leaves nothing before exactly three digits
+//!   (`1,000`), and a space otherwise (`1,5`, `6'10`).
+//! - White space between two Han characters is dropped: a line break there, or the spaces of a
+//!   justified or wrapped text, part no words.
+//! - A combining mark or an invisible character is dropped where it stands on dropped punctuation,
+//!   on white space or at the start of the text.
+//! - A dropped symbol that UAX #29 takes for a letter (Ⓐ) always leaves a space. So does an
+//!   invisible character beside punctuation.
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::lazy::Lazy;
@@ -17,13 +22,15 @@ use crate::unicode::{Properties, ThreeByteSet, properties};
 /// What belongs to the character before it.
 const ATTACHED: Properties = Properties::MARK.or(Properties::IGNORABLE);
 
-/// A point, and what NFKC makes one.
+/// A point, and the characters that NFKC turns into one.
 const POINTS: [char; 4] = ['.', '\u{2024}', '\u{FE52}', '\u{FF0E}'];
 
-/// A semicolon, and what NFKC makes one, and the bar of a fraction. UAX #29 lets them stand within a number (Word_Break MidNum).
+/// A semicolon, the characters that NFKC turns into one, and the bar of a fraction. UAX #29 lets
+/// them stand within a number (Word_Break MidNum).
 const SEMICOLONS: [char; 6] = [';', '\u{37E}', '\u{FE14}', '\u{FE54}', '\u{FF1B}', '\u{2044}'];
 
-/// The digits since a comma that left nothing: if they turn out to be other than three, it leaves a space after all.
+/// The digits since a comma that left nothing. If there turn out not to be three of them, the comma
+/// leaves a space after all.
 struct Group {
     /// Where in the clean text the comma stood.
     start: usize,
@@ -49,18 +56,18 @@ pub(super) struct Cleaner<'a> {
     out: &'a mut String,
     punctuation: bool,
     space: bool,
-    /// ASCII letters that were copied as they are must become lower case at the end.
+    /// Whether ASCII letters, which are copied as they are, become lower case at the end.
     lower: bool,
-    /// The last kept character, marks aside; `None` after white space and at the start.
+    /// The last kept character, apart from marks. `None` after white space and at the start.
     last: Option<Properties>,
-    /// Whether the last character written, marks aside, is Han.
+    /// Whether the last character written, apart from marks, is Han.
     after_han: bool,
     gap: Option<Gap>,
     /// The group of digits that the text so far ends with.
     group: Option<Group>,
-    /// White space was met and not written yet.
+    /// Whether white space was met that is not written yet.
     pending_space: bool,
-    /// What comes now and is attached has nothing to stand on.
+    /// Whether a mark or an invisible character that comes now has nothing to stand on.
     orphans: bool,
 }
 
@@ -90,12 +97,13 @@ impl<'a> Cleaner<'a> {
         if set.any(Properties::WHITE) {
             self.push_white(c);
         } else if self.punctuation && set.any(Properties::PUNCTUATION) {
-            let set = if is_colon(c) || SEMICOLONS.contains(&c) { Properties::PUNCTUATION } else { set };
+            let set =
+                if is_colon(c) || SEMICOLONS.contains(&c) { Properties::PUNCTUATION } else { set };
             let (common, single) = self.gap.map_or((set, true), |gap| (gap.common.and(set), false));
             self.gap = Some(Gap { common, single, c });
             self.orphans = true;
         } else if self.punctuation && self.orphans && set.any(ATTACHED) {
-            // Dropped with what it stood on.
+            // It is dropped with what it stood on.
             if set.any(Properties::IGNORABLE) {
                 self.gap = self.gap.map(|_| Gap::PARTS);
             }
@@ -145,15 +153,16 @@ impl<'a> Cleaner<'a> {
         self.after_han = true;
     }
 
-    /// The number of bytes of punctuation `bytes` starts with that vanishes between two Han characters, whatever
-    /// the other steps; 0 when in doubt.
+    /// `bytes` starts with punctuation that vanishes between two Han characters, whatever the other
+    /// steps do: its number of bytes, or 0 when in doubt.
     #[inline]
     pub(super) fn dropped_beside_han(&self, bytes: &[u8]) -> usize {
         const MOST: usize = 4;
         if self.punctuation { CJK_PUNCTUATION.run_length(bytes, MOST) } else { 0 }
     }
 
-    /// Writes the space, if any, between the last kept character and one with the properties `next`.
+    /// Writes the space, if any, between the last kept character and one with the properties
+    /// `next`.
     fn close_gap(&mut self, next: Properties) {
         self.end_group();
         let held_apart = match (self.gap.take(), self.last) {
@@ -172,12 +181,13 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// The group goes on with the first `digits` of the `length` characters that were pushed.
+    /// Goes on with the group: `length` characters were pushed, of which the first `digits` are
+    /// digits.
     #[cold]
     fn extend_group(&mut self, digits: usize, length: usize) {
         if let Some(group) = &mut self.group {
             group.digits += digits;
-            // What comes after one digit too many would only be moved.
+            // At one digit too many it is settled early, before there is more text to move.
             if digits < length || group.digits > Group::DIGITS {
                 self.end_group();
             }
@@ -206,7 +216,7 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// The text is over: what is pending is not written.
+    /// Ends the text. A pending space is not written.
     pub(super) fn finish(mut self) {
         self.end_group();
         if self.lower {
@@ -214,10 +224,12 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Appends a prefix of `text` that is plain ASCII, as `push` would; the number of bytes read.
+    /// Appends a prefix of `text` that is plain ASCII, as `push` would. Returns the number of bytes
+    /// read.
     ///
-    /// Stops before an ASCII byte that is not followed by another one, which may be the base of a combining
-    /// mark, and at punctuation that is not followed by white space, which `push` must judge.
+    /// It stops before an ASCII byte that no other ASCII byte follows, because that may be the base
+    /// of a combining mark. It also stops at punctuation that no white space follows: `push` must
+    /// judge that.
     pub(super) fn push_ascii(&mut self, text: &str) -> usize {
         if !(self.punctuation && self.space) {
             return 0;
@@ -256,10 +268,10 @@ static CJK_PUNCTUATION: Lazy<ThreeByteSet> =
     Lazy::new(|| ThreeByteSet::new("、。，；：？！《》〈〉「」『』【】（）“”‘’—…～".chars()));
 
 impl Gap {
-    /// Leaves a space whatever stands on its sides, Han excepted.
+    /// Leaves a space whatever stands on its two sides, unless that is Han.
     const PARTS: Gap = Gap { common: Properties::NONE, single: false, c: ' ' };
 
-    /// Whether it is the point of a number: of 3.14, of v2.0.1.
+    /// Whether it is the point of a number, as in 3.14 or v2.0.1.
     fn is_point(&self, last: Properties, next: Properties) -> bool {
         self.single
             && POINTS.contains(&self.c)
@@ -285,7 +297,8 @@ impl Gap {
             return false;
         }
         let both = |kind: Properties| last.any(kind) && next.any(kind);
-        let holds = |mid: Properties, kind: Properties| self.single && self.common.any(mid) && both(kind);
+        let holds =
+            |mid: Properties, kind: Properties| self.single && self.common.any(mid) && both(kind);
         holds(Properties::MID_LETTER, Properties::LETTER)
             || holds(Properties::MID_HEBREW, Properties::HEBREW)
             || self.common.any(Properties::EXTENDER) && both(Properties::EXTENDABLE)
@@ -296,10 +309,11 @@ impl Gap {
 mod ascii {
     use crate::unicode::ascii::alphanumeric_length;
 
-    /// About the most that is looked at before the caller may check for interruption, in bytes.
+    /// About the most bytes that are looked at before the caller may check for interruption.
     pub(super) const STRETCH: usize = 16 << 10;
 
-    /// The length of the letters and digits that `bytes` starts with, short of one that is not followed by ASCII.
+    /// The length of the letters and digits that `bytes` starts with, without a last one that is
+    /// followed by a byte beyond ASCII.
     #[inline]
     fn word_length(bytes: &[u8]) -> usize {
         let length = alphanumeric_length(&bytes[..bytes.len().min(STRETCH)]);
@@ -320,7 +334,8 @@ mod ascii {
         length
     }
 
-    /// The length of a run of white space, with one sentence mark before it, that ends before ASCII.
+    /// The length of a run of white space, with one sentence mark before it, that ends before
+    /// ASCII.
     #[inline]
     pub(super) fn white_length(bytes: &[u8]) -> usize {
         let mark = matches!(bytes.first(), Some(b'.' | b',' | b';' | b':' | b'!' | b'?'));

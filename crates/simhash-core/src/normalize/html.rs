@@ -1,8 +1,9 @@
-//! Markup removed: the text a reader sees, by the tokenizer of the HTML standard.
+//! Markup is removed. What stays is the text that a reader sees, by the tokenizer of the HTML
+//! standard.
 //!
-//! Tags, comments, doctypes and what stands in `script` and `style` are dropped and entities decoded. A tag
-//! that only formats (`<b>`, `<a>`, `<span>`, ...) leaves nothing, any other leaves a space: `w<b>or</b>d` is
-//! one word, `<li>one<li>two` two.
+//! Tags, comments, doctypes and the contents of `script` and `style` are dropped. Entities are
+//! decoded. A tag that only formats (`<b>`, `<a>`, `<span>`, ...) leaves nothing. Any other tag
+//! leaves a space: `w<b>or</b>d` is one word, and `<li>one<li>two` is two.
 
 use std::convert::Infallible;
 
@@ -13,16 +14,16 @@ use crate::interrupt::Interrupt;
 
 /// The elements of phrasing content that a word may run through.
 const FORMATTING: [&str; 29] = [
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font",
-    "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "u",
-    "wbr",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em",
+    "font", "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong",
+    "sub", "sup", "u", "wbr",
 ];
 
 pub(super) fn visible_text(html: &str, interrupt: &Interrupt) -> String {
     let mut text = String::new();
     let mut hidden = false;
-    let mut emitter =
-        CallbackEmitter::new(|event: CallbackEvent<'_>, _: html5gum::Span<()>| -> Option<Infallible> {
+    let mut emitter = CallbackEmitter::new(
+        |event: CallbackEvent<'_>, _: html5gum::Span<()>| -> Option<Infallible> {
             match event {
                 CallbackEvent::OpenStartTag { name } => {
                     hidden = is_hidden(name);
@@ -32,11 +33,14 @@ pub(super) fn visible_text(html: &str, interrupt: &Interrupt) -> String {
                     hidden = hidden && !is_hidden(name);
                     separate(name, &mut text);
                 }
-                CallbackEvent::String { value } if !hidden => text.push_str(&String::from_utf8_lossy(value)),
+                CallbackEvent::String { value } if !hidden => {
+                    text.push_str(&String::from_utf8_lossy(value));
+                }
                 _ => {}
             }
             None
-        });
+        },
+    );
     // Raw text elements are recognised by their names alone.
     emitter.naively_switch_states(true);
     let reader = Reader { rest: html.as_bytes(), interrupt };
@@ -54,7 +58,7 @@ fn separate(name: &[u8], text: &mut String) {
     }
 }
 
-/// Reads a text in pieces, accounting for each.
+/// Reads a text in pieces, and accounts for each.
 struct Reader<'a, 'b, 'c> {
     rest: &'a [u8],
     interrupt: &'b Interrupt<'c>,

@@ -1,7 +1,9 @@
-//! Characters to characters: NFKC, case folding, traditional to simplified Chinese, invisible ones dropped.
+//! Characters are mapped to characters: NFKC, case folding, traditional to simplified Chinese, and
+//! invisible ones to nothing.
 //!
-//! The definition is [`Mapping::apply`]: the steps repeated until nothing changes. All but a few characters
-//! map by themselves, whatever stands beside them; for them a table holds the answer.
+//! The definition is [`Mapping::apply`]: the steps are repeated until nothing changes. All but a
+//! few characters map by themselves, whatever stands beside them. For those a table holds the
+//! answer.
 
 use std::collections::HashMap;
 
@@ -35,7 +37,7 @@ impl Mapped {
     }
 }
 
-/// A [`Mapped`] in four bytes; character values as themselves, the others beyond them.
+/// A [`Mapped`] in four bytes: the character itself, or a number beyond all characters.
 #[derive(Clone, Copy, Default)]
 struct Entry(u32);
 
@@ -76,20 +78,25 @@ pub(super) struct Mapping {
     unchanged_han: &'static ThreeByteSet,
 }
 
-/// About the most that is copied before the caller may check for interruption, in characters.
+/// About the most characters that are copied before the caller may check for interruption.
 const LONGEST_HAN: usize = 4 << 10;
 
 /// The characters of U+4E00 to U+9FFF that are not traditional.
-static SIMPLIFIED_HAN: Lazy<ThreeByteSet> = Lazy::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
+static SIMPLIFIED_HAN: Lazy<ThreeByteSet> =
+    Lazy::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
 
 /// One table for every combination of the four flags.
 static TABLES: [CharTable<Entry>; 16] = [const { CharTable::new() }; 16];
 
 impl Mapping {
     pub(super) fn new(steps: NormalizeSteps) -> Self {
-        let [nfkc, lower, simplified, visible] =
-            [NormalizeStep::Nfkc, NormalizeStep::Lower, NormalizeStep::Simplified, NormalizeStep::Space]
-                .map(|step| steps.contains(step));
+        let [nfkc, lower, simplified, visible] = [
+            NormalizeStep::Nfkc,
+            NormalizeStep::Lower,
+            NormalizeStep::Simplified,
+            NormalizeStep::Space,
+        ]
+        .map(|step| steps.contains(step));
         let flags = [nfkc, lower, simplified, visible];
         let table = flags.iter().fold(0, |index, &flag| 2 * index + usize::from(flag));
         let unchanged_han = if simplified { &*SIMPLIFIED_HAN } else { &*MAIN_HAN };
@@ -101,7 +108,8 @@ impl Mapping {
         self.table.get(c, |c| Entry::new(self.compute(c))).mapped()
     }
 
-    /// The number of bytes of Han characters (U+4E00 to U+9FFF) that map to themselves `bytes` starts with.
+    /// `bytes` starts with Han characters (U+4E00 to U+9FFF) that map to themselves: their number
+    /// of bytes.
     #[inline]
     pub(super) fn unchanged_han_length(&self, bytes: &[u8]) -> usize {
         self.unchanged_han.run_length(bytes, LONGEST_HAN)
@@ -116,9 +124,9 @@ impl Mapping {
         if self.visible && properties(c).any(Properties::IGNORABLE) {
             return Mapped::Nothing;
         }
-        if is_han(c)
-            && !matches!(c, '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}' | '\u{3000}'..='\u{303F}')
-        {
+        let maps_by_nfkc = matches!(c,
+            '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}' | '\u{3000}'..='\u{303F}');
+        if is_han(c) && !maps_by_nfkc {
             return Mapped::One(if self.simplified { simplify(c) } else { c });
         }
         if self.composes(c) {
@@ -136,7 +144,7 @@ impl Mapping {
 
     /// The steps repeated until nothing changes.
     pub(super) fn apply(&self, text: &str) -> String {
-        // Two rounds settle every known text; the bound only keeps a surprise from looping.
+        // Two rounds settle every known text. The bound only keeps a surprise from looping.
         const ROUNDS: usize = 8;
         let mut text = text.to_owned();
         for _ in 0..ROUNDS {
@@ -167,8 +175,8 @@ impl Mapping {
     }
 }
 
-/// The simplified form of a traditional character, by OpenCC's table of characters (its first choice where
-/// there are several); any other character itself.
+/// The simplified form of a traditional character by OpenCC's table of characters, which has the
+/// first choice where there are several. Any other character is its own form.
 fn simplify(c: char) -> char {
     static SIMPLIFIED: Lazy<HashMap<char, char>> = Lazy::new(|| {
         let single = |text: &str| {
@@ -177,7 +185,9 @@ fn simplify(c: char) -> char {
         };
         RawDictionary::TSCharacters
             .iter()
-            .filter_map(|(traditional, simplified)| Some((single(traditional)?, single(simplified)?)))
+            .filter_map(|(traditional, simplified)| {
+                Some((single(traditional)?, single(simplified)?))
+            })
             .collect()
     });
     // A few simplified forms are listed as traditional ones of others.
@@ -200,17 +210,22 @@ mod tests {
         (0..=0x10_ffff).filter_map(char::from_u32)
     }
 
-    /// The table and its shortcuts against the definition, for every character and combination of steps.
+    /// The table and its shortcuts against the definition, for every character and combination of
+    /// steps.
     #[test]
     fn the_table_holds_what_the_steps_give() {
         for mask in 0..16u8 {
-            let steps =
-                [NormalizeStep::Nfkc, NormalizeStep::Lower, NormalizeStep::Simplified, NormalizeStep::Space]
-                    .into_iter()
-                    .enumerate()
-                    .filter(|(bit, _)| mask >> bit & 1 == 1)
-                    .map(|(_, step)| step)
-                    .collect();
+            let steps = [
+                NormalizeStep::Nfkc,
+                NormalizeStep::Lower,
+                NormalizeStep::Simplified,
+                NormalizeStep::Space,
+            ]
+            .into_iter()
+            .enumerate()
+            .filter(|(bit, _)| mask >> bit & 1 == 1)
+            .map(|(_, step)| step)
+            .collect();
             let mapping = Mapping::new(steps);
             for c in all_chars() {
                 let applied = mapping.apply(c.encode_utf8(&mut [0; 4]));
@@ -218,7 +233,9 @@ mod tests {
                 match mapping.map(c) {
                     Mapped::One(mapped) => assert_eq!(applied, mapped.to_string(), "{c:?}"),
                     Mapped::Nothing => assert_eq!(applied, "", "{c:?}"),
-                    Mapped::Several => assert!(!applied.chars().any(|c| mapping.composes(c)), "{c:?}"),
+                    Mapped::Several => {
+                        assert!(!applied.chars().any(|c| mapping.composes(c)), "{c:?}");
+                    }
                     Mapped::Composing => assert!(mapping.nfkc),
                 }
             }

@@ -1,11 +1,13 @@
-//! Normalisation: differences between texts that should not count are taken away, in one pass over the text.
+//! Normalisation: one pass over a text that removes the differences between texts that should not
+//! count.
 //!
-//! The steps are applied in the order of [`NormalizeStep::ALL`](crate::config::NormalizeStep::ALL): markup is
-//! removed ([`html`]), characters are mapped ([`mapping`]: NFKC, case folding, simplified characters, invisible
-//! characters dropped), then punctuation and white space are cleaned ([`cleaning`]).
+//! The steps are applied in the order of [`NormalizeStep::ALL`]. First markup is removed
+//! ([`html`]). Then characters are mapped ([`mapping`]): NFKC, case folding, simplified characters,
+//! and no invisible ones. Then punctuation and white space are cleaned ([`cleaning`]).
 //!
-//! Without `html`, or with `html` and `punctuation`, normalising a normalised text changes nothing. (Markup
-//! that was escaped, `&lt;b&gt;`, is text after one pass and markup to a second one.)
+//! Without `html`, or with `html` and `punctuation`, normalising a normalised text changes nothing.
+//! With `html` alone it may: escaped markup, such as `&lt;b&gt;`, is text after one pass, and
+//! markup to a second one.
 
 mod cleaning;
 mod html;
@@ -16,8 +18,8 @@ use crate::interrupt::Interrupt;
 use cleaning::Cleaner;
 use mapping::{Mapped, Mapping};
 
-/// A longer run of characters that may compose with each other is cut to this many: no writing needs more,
-/// and a run without end would have to be sorted in one piece.
+/// A longer run of characters that may compose with each other is cut to this many. No writing
+/// needs more, and an endless run would have to be sorted in one piece.
 pub const MAX_COMBINING_RUN: usize = 1024;
 
 /// The text after `steps`.
@@ -37,7 +39,12 @@ pub fn normalize(text: &str, steps: NormalizeSteps, interrupt: &mut dyn FnMut())
 }
 
 /// Replaces `out` by the text after `steps`.
-pub(crate) fn normalize_into(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
+pub(crate) fn normalize_into(
+    text: &str,
+    steps: NormalizeSteps,
+    interrupt: &Interrupt,
+    out: &mut String,
+) {
     out.clear();
     if steps.contains(NormalizeStep::Html) {
         let visible = html::visible_text(text, interrupt);
@@ -67,9 +74,9 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut Str
     cleaner.finish();
 }
 
-/// Pushes the Han characters that `text` starts with and that map to themselves: they never compose with
-/// another character. Punctuation between them is skipped if it is dropped, for it leaves no space there. The
-/// number of bytes read.
+/// Pushes the Han characters that `text` starts with and that map to themselves. They never compose
+/// with another character. Punctuation between them is skipped if it is dropped, because it leaves
+/// no space there. Returns the number of bytes read.
 fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
     const STRETCH: usize = 16 << 10;
     let bytes = text.as_bytes();
@@ -88,7 +95,7 @@ fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
     at
 }
 
-/// Pushes the next character with what composes with it; the number of bytes read.
+/// Pushes the next character with what composes with it. Returns the number of bytes read.
 #[inline]
 fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &Interrupt) -> usize {
     let mut chars = text.chars();
@@ -108,10 +115,15 @@ fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &I
     length
 }
 
-/// Pushes a character together with the characters after it that may compose with it or vanish; the number
-/// of bytes read.
+/// Pushes a character together with the characters after it that may compose with it or vanish.
+/// Returns the number of bytes read.
 #[cold]
-fn push_cluster(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &Interrupt) -> usize {
+fn push_cluster(
+    text: &str,
+    mapping: &Mapping,
+    cleaner: &mut Cleaner,
+    interrupt: &Interrupt,
+) -> usize {
     let mut chars = text.char_indices();
     let mut cluster = String::new();
     let mut composing = 0;

@@ -1,13 +1,13 @@
 //! How many leaves a plan touches, under the model of uniformly distributed keys.
 //!
 //! A table of L leaves is log2(L) bits deep: a leaf is a prefix of that length. A probe touches the
-//! prefixes that respect the ball's limits; between two whole depths the estimate is interpolated.
+//! prefixes that respect its limits. Between two whole depths the estimate is interpolated.
 
 use super::key::Key;
 use super::layout::BlockLayout;
 use super::plan::Plan;
 
-/// Relative cost of a leaf that a probe visits, one of a sweep being 1: a sweep walks neighbours.
+/// The cost of a leaf that a probe visits, if a leaf of a sweep costs 1: a sweep walks neighbours.
 const PROBED_LEAF: f64 = 1.3;
 
 /// The expected number of leaves that `plan` touches when every table has `leaves` leaves.
@@ -22,7 +22,12 @@ pub fn cheapest<F: Key>(layout: BlockLayout, distance: u32, leaves: f64) -> Plan
 }
 
 /// As [`cheapest`], but probing only some of the tables.
-pub fn cheapest_over<F: Key>(layout: BlockLayout, distance: u32, leaves: f64, tables: &[u32]) -> Plan {
+pub fn cheapest_over<F: Key>(
+    layout: BlockLayout,
+    distance: u32,
+    leaves: f64,
+    tables: &[u32],
+) -> Plan {
     let mut best = Plan::balanced(layout, distance, 1);
     let mut least = leaves;
     for count in 2..=tables.len() {
@@ -35,15 +40,16 @@ pub fn cheapest_over<F: Key>(layout: BlockLayout, distance: u32, leaves: f64, ta
     best
 }
 
-/// Two rows in so many share a block's value by chance or by near-duplicates; where more do, its table
-/// tells rows apart too badly to be probed.
+/// The share of pairs of rows that may have the same value of a block. Where more have, the block's
+/// table does not tell rows apart well enough to be probed.
 const SHARED: f64 = 1.0 / 16.0;
 
-/// The tables whose blocks tell the rows of a sample apart; all of them if none does, or if the sample is
-/// too small to say.
+/// The tables whose blocks tell the rows of a sample apart. All tables, if fewer than two do or the
+/// sample is too small to say.
 pub fn selective_tables<F: Key>(layout: BlockLayout, sample: &[F]) -> Vec<u32> {
     let all = 0..layout.blocks();
-    let selective: Vec<u32> = all.clone().filter(|&table| shared(layout, sample, table) < SHARED).collect();
+    let selective: Vec<u32> =
+        all.clone().filter(|&table| shared(layout, sample, table) < SHARED).collect();
     if selective.len() < 2 || sample.len() < 32 { all.collect() } else { selective }
 }
 
@@ -61,14 +67,15 @@ pub fn expected_matches(bits: u32, distance: u32, rows: f64) -> f64 {
     rows * ball_size(f64::from(bits), distance.min(bits)) / (f64::from(bits)).exp2()
 }
 
-/// How much more than the last a window of a nearest-first scan may cost.
+/// How many times the cost of the last window the next one of a nearest-first scan may cost.
 const GROWTH: f64 = 4.0;
-/// A sweep reads neighbouring leaves, and reads them once: worth it before probing costs as much.
+/// The share of a sweep's leaves that probing may touch: a sweep reads neighbouring leaves, each
+/// once, so it is the better way before probing touches as many.
 const PROBING_LIMIT: f64 = 0.6;
 
-/// How far a nearest-first scan looks next, by probing, when everything nearer than `least`, which is not 0, is
-/// done; `None` when a sweep of all `leaves` is the better way. `cost` gives the leaves that a distance of 0 to
-/// `bits` touches.
+/// How far a nearest-first scan looks next by probing, when it is done with everything nearer than
+/// `least`, which must not be 0. `None` when a sweep of all `leaves` is the better way. `cost`
+/// gives the leaves that a distance of 0 to `bits` touches.
 pub fn next_window(least: u32, bits: u32, leaves: f64, cost: impl Fn(u32) -> f64) -> Option<u32> {
     let worth_probing = PROBING_LIMIT * leaves;
     let limit = (GROWTH * cost(least - 1)).min(worth_probing);
@@ -76,16 +83,16 @@ pub fn next_window(least: u32, bits: u32, leaves: f64, cost: impl Fn(u32) -> f64
     while reach < bits && cost(reach + 1) <= limit {
         reach += 1;
     }
-    // One distance more may cost more than GROWTH times the last, and still be worth probing.
+    // The next distance may cost more than GROWTH times the last and still be worth probing.
     (cost(reach) <= worth_probing).then_some(reach)
 }
 
 fn expected_in_table<F: Key>(plan: &Plan, table: u32, leaves: f64) -> f64 {
-    let Some(ball) = plan.ball(F::ZERO, table) else {
+    let Some(probe) = plan.probe(F::ZERO, table) else {
         return 0.0;
     };
     let depth = leaves.max(1.0).log2().min(f64::from(F::BITS));
-    let [block, rest, whole] = *ball.limits();
+    let [block, rest, whole] = *probe.limits();
     let in_block = depth.min(f64::from(block.bits));
     let beyond = depth - in_block;
     let tail = if rest.bits > block.bits { rest.max } else { whole.max };
@@ -127,18 +134,28 @@ mod tests {
         assert!((4.0..8.0).contains(&three), "{three}");
     }
 
+    fn radii(plan: &Plan) -> Vec<Option<u32>> {
+        plan.radii().collect()
+    }
+
+    /// The radii of a sweep.
+    fn one_table(distance: u32) -> [Option<u32>; 4] {
+        [Some(distance), None, None, None]
+    }
+
     #[test]
     fn the_cheapest_plan_probes_small_distances_and_sweeps_large_ones() {
         let cut = BlockLayout::new::<u64>(4).unwrap();
-        assert_eq!(cheapest::<u64>(cut, 3, 17_000.0).radii(), [0, 0, 0, 0]);
-        assert_eq!(cheapest::<u64>(cut, 40, 17_000.0).radii(), [40, -1, -1, -1]);
-        assert_eq!(cheapest::<u64>(cut, 3, 1.0).radii(), [3, -1, -1, -1]);
+        assert_eq!(radii(&cheapest::<u64>(cut, 3, 17_000.0)), [Some(0); 4]);
+        assert_eq!(radii(&cheapest::<u64>(cut, 40, 17_000.0)), one_table(40));
+        assert_eq!(radii(&cheapest::<u64>(cut, 3, 1.0)), one_table(3));
     }
 
     #[test]
     fn tables_of_constant_blocks_are_left_out() {
         let cut = BlockLayout::new::<u64>(4).unwrap();
-        let spread: Vec<u64> = (1..=256u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let spread: Vec<u64> =
+            (1..=256u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         assert_eq!(selective_tables(cut, &spread), [0, 1, 2, 3]);
         let first: Vec<u64> = spread.iter().map(|key| key >> 16 | 0x1234 << 48).collect();
         assert_eq!(selective_tables(cut, &first), [1, 2, 3]);
@@ -146,23 +163,29 @@ mod tests {
         assert_eq!(selective_tables(cut, &last), [0, 1, 2]);
         assert_eq!(selective_tables(cut, &[7u64; 256]), [0, 1, 2, 3]);
         assert_eq!(selective_tables(cut, &first[..9]), [0, 1, 2, 3]);
-        assert_eq!(cheapest_over::<u64>(cut, 3, 17_000.0, &[1, 2, 3]).radii(), [-1, 1, 0, 0]);
-        assert_eq!(cheapest_over::<u64>(cut, 40, 17_000.0, &[1, 2, 3]).radii(), [40, -1, -1, -1]);
+        let over = |distance| cheapest_over::<u64>(cut, distance, 17_000.0, &[1, 2, 3]);
+        assert_eq!(radii(&over(3)), [None, Some(1), Some(0), Some(0)]);
+        assert_eq!(radii(&over(40)), one_table(40));
     }
 
     #[test]
     fn nearest_first_probes_until_a_sweep_costs_as_much() {
         let cut = BlockLayout::new::<u64>(4).unwrap();
         for leaves in [2_000.0, 20_000.0, 96_000.0, 400_000.0] {
-            let cost = |distance| expected_leaves::<u64>(&cheapest::<u64>(cut, distance, leaves), leaves);
+            let cost =
+                |distance| expected_leaves::<u64>(&cheapest::<u64>(cut, distance, leaves), leaves);
             let mut least = 4;
             while let Some(reach) = next_window(least, 64, leaves, cost) {
-                assert!(reach >= least && cost(reach) <= 0.6 * leaves, "{leaves} leaves: {least} to {reach}");
+                assert!(
+                    reach >= least && cost(reach) <= 0.6 * leaves,
+                    "{leaves} leaves: {least} to {reach}"
+                );
                 least = reach + 1;
             }
             assert!(cost(least) > 0.6 * leaves, "{leaves} leaves: swept from {least} on");
         }
-        // The step from 3 to 4 costs more than four times as much at a depth of 16 bits, and is probed.
+        // The step from 3 to 4 costs more than four times as much at a depth of 16 bits, and is
+        // probed.
         let step = |distance| if distance < 4 { 5.0 } else { 21.0 };
         assert_eq!(next_window(4, 64, 96_000.0, step), Some(4));
         assert_eq!(next_window(4, 64, 30.0, step), None);

@@ -1,10 +1,13 @@
-//! Keys of a block table: fingerprints seen as unsigned numbers whose bits can be masked and stored.
+//! Keys of a block table: fingerprints seen as unsigned numbers whose bits can be masked and
+//! stored.
 
 use crate::fingerprint::Fingerprint;
 use std::ops::{BitAnd, BitOr, Not};
 
-/// A fingerprint usable as a key: ordered as an unsigned number, stored in native byte order.
-pub trait Key: Fingerprint + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
+/// A fingerprint as a key: ordered as an unsigned number, stored in native byte order.
+pub trait Key:
+    Fingerprint + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self>
+{
     /// Stored size in bytes.
     const BYTES: usize;
 
@@ -29,7 +32,7 @@ pub trait Key: Fingerprint + BitAnd<Output = Self> + BitOr<Output = Self> + Not<
         (Self::MAX ^ (Self::MAX >> 1)) >> position
     }
 
-    /// A mask of the `count` most significant bits; `count` may be 0 to `BITS`.
+    /// A mask of the `count` most significant bits, of which there may be 0 to `BITS`.
     #[inline]
     fn leading_mask(count: u32) -> Self {
         if count == 0 { Self::ZERO } else { Self::MAX << (Self::BITS - count) }
@@ -41,8 +44,8 @@ pub trait Key: Fingerprint + BitAnd<Output = Self> + BitOr<Output = Self> + Not<
         self.rotate_left((Self::BITS - n) % Self::BITS)
     }
 
-    /// The position, counted from the most significant bit, of set bit number `n` (from 0), if
-    /// there are that many.
+    /// The position of set bit number `n`, if there is one. Bits and positions count from 0, from
+    /// the most significant bit on.
     #[inline]
     fn nth_set_bit(mut self, n: u32) -> Option<u32> {
         for _ in 0..n {
@@ -84,19 +87,19 @@ macro_rules! key {
 key!(u64);
 key!(u128);
 
-/// Where in an array of sorted keys a key is, were they spread evenly between the first and the last:
-/// known without touching the array.
+/// Guesses where in an array of sorted keys a key is: as if they were spread evenly between the
+/// first and the last. The guess does not touch the array.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
     /// The first key's most significant 64 bits.
     first: u64,
-    /// Positions for one step of those bits.
+    /// How many positions one step of those bits makes.
     slope: f64,
     last: usize,
 }
 
 impl Spread {
-    /// How sorted `keys` are spread.
+    /// The guesser for sorted `keys`.
     pub fn of<F: Key>(keys: &[F]) -> Self {
         let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
             return Self { first: 0, slope: 0.0, last: 0 };
@@ -106,7 +109,7 @@ impl Spread {
         Self { first: top(first), slope, last: keys.len() - 1 }
     }
 
-    /// About where `key` is.
+    /// About the position of `key`.
     #[inline]
     pub fn guess<F: Key>(&self, key: F) -> usize {
         ((top(key).saturating_sub(self.first) as f64 * self.slope) as usize).min(self.last)
@@ -117,8 +120,8 @@ fn top<F: Key>(key: F) -> u64 {
     (key.to_u128() >> (F::BITS - 64)) as u64
 }
 
-/// The number of sorted `keys` that are not above `key`. Starts from a guess and doubles its steps, so
-/// that uniform keys cost one or two cache misses, not one for every halving.
+/// The number of sorted `keys` that are not above `key`. The search starts from a guess and doubles
+/// its steps. So uniform keys cost one or two cache misses, and not one for every halving.
 pub fn not_above<F: Key>(keys: &[F], guess: usize, key: F) -> usize {
     let guess = guess.min(keys.len());
     let (mut low, mut high) = (guess, guess);
@@ -148,7 +151,8 @@ mod tests {
         for spread in spreads {
             for length in [0, 1, 2, 17, 100] {
                 let keys: Vec<u64> = (0..length).map(spread).collect();
-                let probes = keys.iter().flat_map(|&k| [k.saturating_sub(1), k, k.saturating_add(1)]);
+                let probes =
+                    keys.iter().flat_map(|&k| [k.saturating_sub(1), k, k.saturating_add(1)]);
                 for key in probes.chain([0, u64::MAX]) {
                     let counted = keys.iter().filter(|&&k| k <= key).count();
                     for guess in [Spread::of(&keys).guess(key), 0, keys.len(), 1000] {

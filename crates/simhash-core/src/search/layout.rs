@@ -5,7 +5,7 @@ use super::key::Key;
 /// The most blocks a fingerprint can be cut into.
 pub const MAX_BLOCKS: usize = 16;
 
-/// A cut of `bits` bits into blocks of nearly equal width; block 0 is the most significant.
+/// A cut of `bits` bits into blocks of nearly equal width. Block 0 is the most significant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockLayout {
     bits: u32,
@@ -13,7 +13,7 @@ pub struct BlockLayout {
 }
 
 impl BlockLayout {
-    /// Cuts fingerprints of type `F` into `blocks` blocks; `None` unless there are 1 to 16.
+    /// The cut of fingerprints of type `F` into `blocks` blocks. `None` unless there are 1 to 16.
     ///
     /// ```
     /// use simhash_core::search::BlockLayout;

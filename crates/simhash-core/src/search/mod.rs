@@ -1,23 +1,25 @@
-//! Exact Hamming search over block tables: how fingerprints are cut and rotated, which tables a
-//! query probes and with which radii, and which keys of a table a probe can still reach.
+//! Exact Hamming search over block tables.
 //!
-//! A fingerprint of f bits is cut into m blocks. Table t stores every fingerprint rotated so that
-//! block t leads, in key order. A query within distance k gives table t a block radius r_t; whenever
-//! the sum of (r_t + 1) over the tables is k + 1, every fingerprint within k differs from the query
-//! in at most r_t bits of block t for at least one t (pigeonhole; Norouzi, Punjani and Fleet, CVPR
-//! 2012, section 3; unequal radii as in Qin et al., ICDE 2018).
+//! A fingerprint of f bits is cut into m blocks. Block table t stores every fingerprint rotated so
+//! that block t leads, in key order. A query within distance k gives table t a block radius r_t. If
+//! the sum of r_t + 1 over the tables is k + 1, every fingerprint within k of the query differs
+//! from it in at most r_t bits of block t for at least one t. This is the pigeonhole principle
+//! (Norouzi, Punjani and Fleet, CVPR 2012, section 3). Radii may be unequal (Qin et al., ICDE
+//! 2018).
 //!
-//! The modules: [`layout`] cuts and rotates, [`plan`] chooses radii and says which table emits a
-//! match, [`ball`] enumerates in key order the keys that a table's probe can reach, [`cost`] estimates
-//! how many leaves that touches.
+//! The modules: [`layout`] cuts and rotates. [`plan`] chooses radii and says which table emits a
+//! match. [`probe`] enumerates, in key order, the keys of a table that a query can reach. [`cost`]
+//! estimates how many leaves that touches.
+//!
+//! In these crates a table is always a block table.
 
-pub mod ball;
 pub mod cost;
 pub mod key;
 pub mod layout;
 pub mod plan;
+pub mod probe;
 
-pub use ball::Ball;
 pub use key::Key;
 pub use layout::BlockLayout;
 pub use plan::Plan;
+pub use probe::Probe;

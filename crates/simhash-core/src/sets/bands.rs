@@ -1,4 +1,4 @@
-//! Banding: B bands of C rows of a signature; texts that share a band are candidates.
+//! Banding: B bands of C rows of a signature. Texts that share a band are candidates.
 //!
 //! Sets of Jaccard similarity s share at least one band with probability p = 1 - (1 - s^C)^B.
 
@@ -13,12 +13,13 @@ pub struct Banding {
     pub rows: usize,
 }
 
-/// Rows of a band where nothing else is asked for: with 128 components 32 bands, which share one with probability
-/// one half at a similarity of 0.38 and with probability 0.99 at 0.6.
+/// The rows of a band by default. 128 components then have 32 bands: two sets share one with
+/// probability one half at a similarity of 0.38, and with probability 0.99 at 0.6.
 pub const DEFAULT_ROWS: usize = 4;
 
 impl Banding {
-    /// As many bands as `components` components allow, of [`DEFAULT_ROWS`] rows, or one band of all when they are fewer.
+    /// As many bands of [`DEFAULT_ROWS`] rows as `components` components allow, or one band of all
+    /// components if there are fewer.
     pub fn default_for(components: usize) -> Self {
         Self::of_rows(components, DEFAULT_ROWS.min(components))
     }
@@ -28,7 +29,7 @@ impl Banding {
         Banding { bands: components / rows.max(1), rows: rows.max(1) }
     }
 
-    /// The number of components the bands take.
+    /// The number of components that the bands take.
     pub fn components(self) -> usize {
         self.bands.saturating_mul(self.rows)
     }
@@ -45,21 +46,25 @@ impl Banding {
     }
 }
 
-/// A key for every band: equal if and only if (but for one in 2^64) the same band of signatures of one length, made
-/// the same way, which `origin` stands for, has equal components.
+/// A key for every band. Two signatures have equal keys if they have equal components in the same
+/// band, are of one length and of one origin, and otherwise only with probability 2^-64. `origin`
+/// stands for the way in which a signature was made.
 pub fn keys(origin: u64, components: &[u32], banding: Banding) -> impl Iterator<Item = u64> + '_ {
-    components.chunks_exact(banding.rows.max(1)).take(banding.bands).enumerate().map(move |(band, rows)| {
-        let mut hasher = Xxh3::with_seed(origin);
-        hasher.update(&(components.len() as u32).to_le_bytes());
-        hasher.update(&(band as u32).to_le_bytes());
-        rows.iter().for_each(|component| hasher.update(&component.to_le_bytes()));
-        hasher.digest()
-    })
+    components.chunks_exact(banding.rows.max(1)).take(banding.bands).enumerate().map(
+        move |(band, rows)| {
+            let mut hasher = Xxh3::with_seed(origin);
+            hasher.update(&(components.len() as u32).to_le_bytes());
+            hasher.update(&(band as u32).to_le_bytes());
+            rows.iter().for_each(|component| hasher.update(&component.to_le_bytes()));
+            hasher.digest()
+        },
+    )
 }
 
 /// Whether two signatures share a band.
 pub fn share_a_band(a: &[u32], b: &[u32], banding: Banding) -> bool {
-    let bands = |components| <[u32]>::chunks_exact(components, banding.rows.max(1)).take(banding.bands);
+    let bands =
+        |components| <[u32]>::chunks_exact(components, banding.rows.max(1)).take(banding.bands);
     bands(a).zip(bands(b)).any(|(x, y)| x == y)
 }
 
@@ -68,11 +73,13 @@ mod tests {
     use super::*;
     use crate::sets::minhash::MinHasher;
 
-    /// The experiment behind the formula: pairs of sets of one similarity, and how many share a band.
+    /// The experiment behind the formula: pairs of sets of one similarity, and how many share a
+    /// band.
     #[test]
     fn pairs_meet_as_often_as_the_formula_says() {
         // |A n B| = 400, |A u B| = 1000.
-        let element = |round: u64, i: u64| (round * 1_000_003 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let element =
+            |round: u64, i: u64| (round * 1_000_003 + i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for (banding, rounds) in [
             (Banding { bands: 100, rows: 3 }, 3000),
             (Banding { bands: 20, rows: 3 }, 1500),
@@ -92,7 +99,10 @@ mod tests {
             let (expected, share) = (banding.probability(0.4), met as f64 / rounds as f64);
             let deviation = (expected * (1.0 - expected) / rounds as f64).sqrt();
             println!("{banding:?}: {share:.4} of {rounds}, expected {expected:.7}");
-            assert!((share - expected).abs() < 4.0 * deviation + 1e-9, "{banding:?}: {share} for {expected}");
+            assert!(
+                (share - expected).abs() < 4.0 * deviation + 1e-9,
+                "{banding:?}: {share} for {expected}"
+            );
         }
     }
 
@@ -101,7 +111,8 @@ mod tests {
         let components = [5u32; 12];
         let banding = Banding::default_for(12);
         assert_eq!(banding, Banding { bands: 3, rows: 4 });
-        let mut all: Vec<u64> = keys(1, &components, banding).chain(keys(2, &components, banding)).collect();
+        let mut all: Vec<u64> =
+            keys(1, &components, banding).chain(keys(2, &components, banding)).collect();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 6);

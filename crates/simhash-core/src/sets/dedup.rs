@@ -1,8 +1,10 @@
-//! Two stages over a stream of texts (Gao and Li 2014): equal texts first, then near fingerprints among the rest.
+//! Two stages over a stream of texts (Gao and Li 2014): equal texts first, then near fingerprints
+//! among the rest.
 //!
-//! Their second stage compares all pairs; the block tables of [`super::near`] replace it. A text that is a
-//! duplicate of an earlier one is not itself compared with later ones in the second stage: what is kept is pairwise
-//! farther apart than the distance, and every duplicate is within the distance of the kept text it names.
+//! Their second stage compares all pairs. Here the block tables of [`super::near`] replace it. In
+//! the second stage a text that is a duplicate of an earlier one is not compared with later ones.
+//! So the texts that are kept are pairwise farther apart than the distance, and every duplicate is
+//! within the distance of the kept text that it names.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -18,11 +20,13 @@ use super::trie::Trie;
 pub enum Exact {
     /// Not at all.
     None,
-    /// By 128-bit hashes, 29 to 57 bytes a text: 25 a slot, 7 of 16 to 7 of 8 of which are taken.
+    /// By 128-bit hashes, in 29 to 57 bytes a text: 25 bytes a slot, and 7 of 16 to 7 of 8 slots
+    /// are taken.
     Hash,
-    /// By a Bloom filter of [`BLOOM_RATE`], 4 to 20 bytes a text: which earlier text it was is not known.
+    /// By a Bloom filter of [`BLOOM_RATE`], in 4 to 20 bytes a text. It does not know which earlier
+    /// text is equal.
     Bloom,
-    /// By the texts themselves, about 32 bytes and its own a text.
+    /// By the texts themselves, in about 32 bytes a text and its own bytes.
     Trie,
 }
 
@@ -40,7 +44,7 @@ impl Exact {
         }
     }
 
-    /// The choice of that name.
+    /// The choice with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|exact| exact.name() == name)
     }
@@ -49,14 +53,14 @@ impl Exact {
 /// The share of texts that the Bloom filter may call duplicates although they are not.
 pub const BLOOM_RATE: f64 = 1e-6;
 
-/// What an earlier text made of this one.
+/// A text that duplicates an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Duplicate {
-    /// The earlier text; a Bloom filter does not know it.
+    /// The earlier text. A Bloom filter does not know it.
     pub of: Option<i64>,
     /// The name of the stage that found it: hash, bloom, trie or near.
     pub stage: &'static str,
-    /// The distance of the fingerprints, 0 for equal texts; a Bloom filter does not know it.
+    /// The distance of the fingerprints, 0 for equal texts. A Bloom filter does not know it.
     pub distance: Option<u32>,
 }
 
@@ -74,7 +78,7 @@ pub struct Duplicate {
 pub struct Deduplicator {
     exact: ExactSet,
     near: Option<NearIndex>,
-    /// The text of every fingerprint in `near`.
+    /// The number of the text of every fingerprint in `near`.
     kept: Vec<i64>,
 }
 
@@ -86,29 +90,32 @@ enum ExactSet {
 }
 
 impl Deduplicator {
-    /// Equal texts as `exact` says; near ones within `distance` of 64 bits, or none.
+    /// Finds equal texts as `exact` says, and near ones within `distance` of 64 bits, if it is
+    /// given.
     ///
     /// # Panics
     /// When the distance is greater than 64.
     pub fn new(exact: Exact, distance: Option<u32>) -> Self {
         let exact = match exact {
             Exact::None => ExactSet::None,
-            // A seed of its own, so that no one can write texts that collide.
+            // The seed is random, so that nobody can write texts that collide.
             Exact::Hash => ExactSet::Hash {
                 seed: RandomState::new().hash_one(0u64),
                 texts: HashMap::with_hasher(ByItself),
             },
             Exact::Bloom => {
                 const FIRST: i64 = 1 << 20;
-                ExactSet::Bloom(Box::new(ScalableBloom::new(FIRST, BLOOM_RATE).expect("a valid rate")))
+                ExactSet::Bloom(Box::new(
+                    ScalableBloom::new(FIRST, BLOOM_RATE).expect("a valid rate"),
+                ))
             }
             Exact::Trie => ExactSet::Trie { trie: Trie::new(), ids: Vec::new() },
         };
         Deduplicator { exact, near: distance.map(NearIndex::new), kept: Vec::new() }
     }
 
-    /// Whether `text` duplicates one that was checked before. `fingerprint` is called only if it is equal to none;
-    /// a text without one is near to none.
+    /// Whether `text` duplicates one that was checked before. `fingerprint` is called only if the
+    /// text is equal to none. A text without a fingerprint is near to none.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] when a Bloom filter can grow no more.
@@ -136,12 +143,16 @@ impl Deduplicator {
     pub fn memory(&self) -> usize {
         let exact = match &self.exact {
             ExactSet::None => 0,
-            // A slot is the entry and one byte; at most seven of eight are taken.
-            ExactSet::Hash { texts, .. } => texts.capacity() / 7 * 8 * (size_of::<([u64; 2], i64)>() + 1),
+            // A slot is the entry and one byte. At most seven of eight slots are taken.
+            ExactSet::Hash { texts, .. } => {
+                texts.capacity() / 7 * 8 * (size_of::<([u64; 2], i64)>() + 1)
+            }
             ExactSet::Bloom(bloom) => bloom.memory(),
             ExactSet::Trie { trie, ids } => trie.memory() + ids.capacity() * size_of::<i64>(),
         };
-        exact + self.near.as_ref().map_or(0, NearIndex::memory) + self.kept.capacity() * size_of::<i64>()
+        exact
+            + self.near.as_ref().map_or(0, NearIndex::memory)
+            + self.kept.capacity() * size_of::<i64>()
     }
 }
 
@@ -153,7 +164,9 @@ impl ExactSet {
             ExactSet::Hash { seed, texts } => {
                 let hash = xxh3_128_with_seed(text.as_bytes(), *seed);
                 match texts.entry([hash as u64, (hash >> 64) as u64]) {
-                    std::collections::hash_map::Entry::Occupied(first) => Some(equal(*first.get(), "hash")),
+                    std::collections::hash_map::Entry::Occupied(first) => {
+                        Some(equal(*first.get(), "hash"))
+                    }
                     std::collections::hash_map::Entry::Vacant(place) => {
                         place.insert(id);
                         None
@@ -175,7 +188,7 @@ impl ExactSet {
     }
 }
 
-/// The hasher of what is a hash already: its first word.
+/// Hashes what is a hash already, by its first word.
 #[derive(Clone, Copy)]
 struct ByItself;
 
@@ -202,7 +215,7 @@ impl Hasher for FirstWord {
     fn write_u64(&mut self, word: u64) {
         self.0.get_or_insert(word);
     }
-    /// The length that an array is prefixed with says nothing.
+    /// The length that comes before an array is always the same.
     fn write_usize(&mut self, _: usize) {}
 }
 
@@ -221,7 +234,9 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(i, (text, fingerprint))| {
-                if let Some(first) = texts[..i].iter().position(|(earlier, _)| exact && earlier == text) {
+                if let Some(first) =
+                    texts[..i].iter().position(|(earlier, _)| exact && earlier == text)
+                {
                     return Some(Some(first as i64));
                 }
                 let fingerprint = (*fingerprint)?;
@@ -245,10 +260,15 @@ mod tests {
             .map(|i| {
                 let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51;
                 let scattered = number.wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                (format!("text {number}"), (number % 50 != 0).then_some(scattered & 0x0f0f_00ff_0ff0_3333))
+                (
+                    format!("text {number}"),
+                    (number % 50 != 0).then_some(scattered & 0x0f0f_00ff_0ff0_3333),
+                )
             })
             .collect();
-        for (exact, distance) in [(Exact::None, 2), (Exact::Hash, 2), (Exact::Trie, 4), (Exact::Bloom, 1)] {
+        for (exact, distance) in
+            [(Exact::None, 2), (Exact::Hash, 2), (Exact::Trie, 4), (Exact::Bloom, 1)]
+        {
             let mut stream = Deduplicator::new(exact, Some(distance));
             let expected = by_definition(&texts, exact != Exact::None, distance);
             let mut duplicates = 0;
@@ -256,7 +276,9 @@ mod tests {
                 let got = stream.check(i as i64, text, || *fingerprint).unwrap();
                 duplicates += usize::from(got.is_some());
                 match got {
-                    Some(Duplicate { stage: "bloom", of, .. }) => assert!(of.is_none() && expected.is_some()),
+                    Some(Duplicate { stage: "bloom", of, .. }) => {
+                        assert!(of.is_none() && expected.is_some());
+                    }
                     got => assert_eq!(got.map(|duplicate| duplicate.of), expected, "{exact:?} {i}"),
                 }
             }

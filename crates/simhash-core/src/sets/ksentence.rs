@@ -1,9 +1,9 @@
-//! KSentence: the K longest sentences of a text, hashed by MD5; equal hashes mean duplicates.
+//! KSentence: the K longest sentences of a text, hashed by MD5. Equal hashes mean duplicates.
 //!
-//! Where the survey is silent: a sentence ends at every punctuation mark (Unicode category P) and line break;
-//! its length is in characters (Unicode scalar values) after white space is collapsed; equally long
-//! sentences go by their bytes, so the order of the sentences in the text does not matter; the sentences
-//! are joined by line feeds, the longest first.
+//! The survey leaves some things open. Here a sentence ends at every punctuation mark (Unicode
+//! category P) and at every line break. Its length is in characters (Unicode scalar values), after
+//! white space was collapsed. Sentences of equal length are ordered by their bytes, so their order
+//! in the text does not matter. The sentences are joined by line feeds, the longest first.
 
 use std::cmp::Ordering;
 
@@ -15,16 +15,16 @@ use crate::interrupt::Interrupt;
 use crate::join::sort_checked_by;
 use crate::unicode::CharTable;
 
-/// What a text goes through first: the default normalisation but for the steps that would take the ends of its
-/// sentences away.
+/// The normalisation that a text must have had: the default one without the steps that would remove
+/// the ends of its sentences.
 pub fn normalize_config() -> Config {
     let normalize =
         NormalizeSteps::default().without(NormalizeStep::Punctuation).without(NormalizeStep::Space);
     Config { normalize, ..Config::default() }
 }
 
-/// The MD5 of the `k` longest sentences of a text normalised by [`normalize_config`]; `None` when it has no
-/// sentence.
+/// The MD5 of the `k` longest sentences of a text that was normalised by [`normalize_config`].
+/// `None` when it has no sentence.
 ///
 /// ```
 /// use simhash_core::sets::ksentence::ksentence;
@@ -63,10 +63,10 @@ fn ends_sentence(c: char) -> bool {
         || c.general_category_group() == GeneralCategoryGroup::Punctuation
 }
 
-/// The longest sentences so far, and some shorter ones until there are many.
+/// The longest sentences so far, and shorter ones until there are many of them.
 struct Longest {
     k: usize,
-    /// All sentences kept, one after the other, and the one being read.
+    /// All kept sentences, one after the other, and the one being read.
     text: String,
     sentences: Vec<Sentence>,
     /// The one being read.
@@ -86,7 +86,7 @@ impl Longest {
         Longest { k, text: String::new(), sentences: Vec::new(), open }
     }
 
-    /// No character of a sentence has been read.
+    /// Whether no character of the next sentence has been read.
     fn is_between(&self) -> bool {
         self.open.chars == 0
     }
@@ -142,7 +142,7 @@ impl Longest {
     }
 }
 
-/// The longer first; those of equal length by their bytes.
+/// Longer sentences first, and those of equal length by their bytes.
 fn order(text: &str, a: &Sentence, b: &Sentence, interrupt: &Interrupt) -> Ordering {
     interrupt.spend(32);
     b.chars.cmp(&a.chars).then_with(|| {
@@ -165,7 +165,7 @@ mod tests {
         let text = "床前明月光，疑是地上霜。举头望明月\n低头思故乡 ok";
         // printf '低头思故乡 ok\n举头望明月' | md5sum
         assert_eq!(hex(ksentence(text, 2, &mut || ())), KSENTENCE_2);
-        // All four: the three of five characters by their bytes.
+        // All four: the three that have five characters come by their bytes.
         assert_eq!(hex(ksentence(text, 9, &mut || ())), KSENTENCE_4);
     }
 
@@ -178,7 +178,8 @@ mod tests {
             .map(|sentence| (sentence.chars().count(), sentence))
             .collect();
         sentences.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let longest: Vec<&str> = sentences.iter().take(k).map(|(_, sentence)| sentence.as_str()).collect();
+        let longest: Vec<&str> =
+            sentences.iter().take(k).map(|(_, sentence)| sentence.as_str()).collect();
         (!longest.is_empty()).then(|| Md5::digest(longest.join("\n")).into())
     }
 

@@ -1,17 +1,21 @@
-//! MinHash: a set's signature, and the one bit of each of its components that make a fingerprint.
+//! MinHash: a set's signature, and a fingerprint made of one bit of each of its components.
 //!
-//! P(components equal) = Jaccard similarity J, as with Broder's n independent permutations (1997). A fingerprint holds one bit of
-//! each component (b-bit minwise hashing with b = 1: Li and Koenig, "b-Bit Minwise Hashing", WWW 2010): where components are
-//! equal so are their bits, elsewhere every other one is, so the expected distance of f bits is f (1 - J) / 2.
+//! P(components equal) = Jaccard similarity J, as with Broder's n independent permutations (1997).
+//! A fingerprint holds one bit of each component. This is b-bit minwise hashing with b = 1 (Li and
+//! Koenig, "b-Bit Minwise Hashing", WWW 2010). Equal components have equal bits, and of the others
+//! every second pair has. So the expected distance of f bits is f (1 - J) / 2.
 //!
-//! An element ranks the components by a permutation of its own, and a component takes the element that ranks it first: the scheme
-//! of SuperMinHash (Ertl 2017) and of fast similarity sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017), whose components
-//! are negatively correlated: the variance of the estimate is J (1 - J) / n times a factor below 1, about one half for
-//! sets smaller than n, where one-permutation hashing with densification (Shrivastava 2017) is worse than n permutations. For
-//! large sets it is one-permutation hashing. Theirs are permutations drawn at random; here they are quadratic ones
-//! ([`least`]), which a vector of lanes takes two instructions to follow: a set of ten elements takes a tenth of the time of either.
+//! An element ranks the components by a permutation of its own, and a component takes the element
+//! that ranks it first. This is the scheme of SuperMinHash (Ertl 2017) and of fast similarity
+//! sketching (Dahlgaard, Knudsen and Thorup, FOCS 2017). Its components are negatively correlated:
+//! the variance of the estimate is J (1 - J) / n times a factor below 1. The factor is about one
+//! half for sets smaller than n, where one-permutation hashing with densification (Shrivastava
+//! 2017) is worse than n permutations. For large sets the scheme is one-permutation hashing. Theirs
+//! are permutations drawn at random. Here they are quadratic ones ([`least`]), which a vector of
+//! lanes follows in two instructions: a set of ten elements takes a tenth of the time of either.
 //!
-//! A component holds 32 bits; unequal elements have equal ones with a probability of about 2^-32 times the size of the set.
+//! A component holds 32 bits. Unequal elements have equal components with a probability of about
+//! 2^-32 times the size of the set.
 
 use crate::config::Method;
 use crate::hash::feature_hash;
@@ -36,22 +40,22 @@ pub struct MinHasher {
     components: usize,
     /// 32 less the number of bits of a lane's number.
     shift: u32,
-    /// The least value of every component, and of some lanes more.
+    /// The least value of every component, and of the lanes that fill the last group.
     least: Vec<u32>,
-    /// Elements that are not in `least` yet.
+    /// Elements that are not in `least` yet, and how many they are.
     waiting: [u64; BATCH],
-    /// How many, and how many elements in all.
     length: usize,
+    /// All elements.
     elements: u64,
 }
 
 const BATCH: usize = 64;
 
 impl MinHasher {
-    /// Signatures of `components` components, 1 to [`MAX_COMPONENTS`].
+    /// For signatures of `components` components, 1 to [`MAX_COMPONENTS`].
     ///
     /// # Panics
-    /// When it is not.
+    /// For any other number of components.
     pub fn new(components: usize) -> Self {
         assert!((1..=MAX_COMPONENTS).contains(&components), "{components} components");
         MinHasher {
@@ -64,7 +68,7 @@ impl MinHasher {
         }
     }
 
-    /// The signature of a text's shingles; `None` when it has none.
+    /// The signature of a text's shingles. `None` when it has none.
     pub fn text_signature(
         &mut self,
         simhasher: &mut Simhasher,
@@ -82,7 +86,8 @@ impl MinHasher {
         self.finish().map(Iterator::collect)
     }
 
-    /// The fingerprint of a text's shingles; `None` when it has none. There must be as many components as the fingerprint has bits.
+    /// The fingerprint of a text's shingles. `None` when it has none. There must be as many
+    /// components as the fingerprint has bits.
     pub fn text_fingerprint<F: Fingerprint>(
         &mut self,
         simhasher: &mut Simhasher,
@@ -94,7 +99,10 @@ impl MinHasher {
     }
 
     /// The fingerprint of a set given by its elements' hashes.
-    pub fn fingerprint<F: Fingerprint>(&mut self, hashes: impl IntoIterator<Item = u64>) -> Option<F> {
+    pub fn fingerprint<F: Fingerprint>(
+        &mut self,
+        hashes: impl IntoIterator<Item = u64>,
+    ) -> Option<F> {
         self.restart();
         hashes.into_iter().for_each(|hash| self.add(hash));
         self.first_bits()
@@ -130,19 +138,21 @@ impl MinHasher {
         self.length = 0;
     }
 
-    /// The components; `None` without elements.
+    /// The components. `None` if there are no elements.
     fn finish(&mut self) -> Option<impl Iterator<Item = u32>> {
         self.take_waiting();
         (self.elements > 0).then(|| self.least[..self.components].iter().map(|&least| mix(least)))
     }
 
-    /// Bit i is the first of component i.
+    /// The fingerprint: bit i is the first bit of component i.
     fn first_bits<F: Fingerprint>(&mut self) -> Option<F> {
         assert_eq!(self.components, F::BITS as usize);
         self.take_waiting();
         let groups = self.least.as_chunks().0;
         let bits = || {
-            least::first_bits(groups).enumerate().fold(0, |all, (i, bits)| all | u128::from(bits) << (64 * i))
+            least::first_bits(groups)
+                .enumerate()
+                .fold(0, |all, (i, bits)| all | u128::from(bits) << (64 * i))
         };
         (self.elements > 0).then(|| F::from_u128(bits()))
     }
@@ -151,19 +161,24 @@ impl MinHasher {
 /// Makes fingerprints of texts by one method.
 pub struct Fingerprinter {
     simhasher: Simhasher,
-    /// For the method `minhash`.
+    /// If the method is `minhash`.
     minhasher: Option<MinHasher>,
 }
 
 impl Fingerprinter {
-    /// A fingerprinter of `bits` bits. With `minhash` the weights, positions and caps of the configuration do not count.
+    /// A fingerprinter for `bits` bits. The method `minhash` ignores the weights, positions and
+    /// caps of the configuration.
     pub fn new(method: Method, simhasher: Simhasher, bits: u32) -> Self {
         let minhasher = (method == Method::Minhash).then(|| MinHasher::new(bits as usize));
         Fingerprinter { simhasher, minhasher }
     }
 
-    /// The text's fingerprint, of the width that was asked for; `None` when it has no features.
-    pub fn fingerprint<F: Fingerprint>(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<F> {
+    /// The text's fingerprint, of the width that was asked for. `None` when it has no features.
+    pub fn fingerprint<F: Fingerprint>(
+        &mut self,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+    ) -> Option<F> {
         match &mut self.minhasher {
             None => self.simhasher.fingerprint(text, interrupt),
             Some(minhasher) => minhasher.text_fingerprint(&mut self.simhasher, text, interrupt),
@@ -186,17 +201,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// SplitMix64's output function (Steele, Lea and Flood 2014).
-    fn mix64(mut z: u64) -> u64 {
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
+    use crate::random;
 
     /// Two sets of `size` elements of which `common` are shared, different for every `seed`.
     fn sets(size: u64, common: u64, seed: u64) -> (Vec<u64>, Vec<u64>) {
-        let element = |i: u64| mix64(mix64(seed).wrapping_add(i));
+        let element = |i: u64| random::mix(random::mix(seed).wrapping_add(i));
         let a = (0..size).map(element).collect();
         let b = (0..common).chain(size..2 * size - common).map(element).collect();
         (a, b)
@@ -217,18 +226,27 @@ mod tests {
         (exact, sum / rounds as f64, (squares / rounds as f64).sqrt())
     }
 
-    /// The error that n independent permutations have is sqrt(J (1 - J) / n): this one must not be above it.
+    /// The error of n independent permutations is sqrt(J (1 - J) / n). This one must not be above
+    /// it.
     #[test]
     fn unbiased_and_no_worse_than_independent_permutations() {
-        for (size, common) in [(10, 5), (50, 10), (100, 90), (1000, 500), (1000, 150), (5000, 4000)] {
+        for (size, common) in [(10, 5), (50, 10), (100, 90), (1000, 500), (1000, 150), (5000, 4000)]
+        {
             let (components, rounds) = (128, if size > 500 { 400 } else { 3000 });
             let (exact, bias, error) = errors(size, common, components, rounds);
             let independent = (exact * (1.0 - exact) / components as f64).sqrt();
             println!(
-                "{size} elements, J = {exact:.3}: bias {bias:.4}, error {error:.4}, independent {independent:.4}"
+                "{size} elements, J = {exact:.3}: bias {bias:.4}, error {error:.4}, \
+                 independent {independent:.4}"
             );
-            assert!(bias.abs() < 4.0 * independent / (rounds as f64).sqrt(), "bias {bias} at J = {exact}");
-            assert!(error < 1.1 * independent, "error {error} against {independent} at J = {exact}");
+            assert!(
+                bias.abs() < 4.0 * independent / (rounds as f64).sqrt(),
+                "bias {bias} at J = {exact}"
+            );
+            assert!(
+                error < 1.1 * independent,
+                "error {error} against {independent} at J = {exact}"
+            );
             if size <= 50 {
                 assert!(
                     error < 0.85 * independent,
@@ -254,7 +272,8 @@ mod tests {
         }
     }
 
-    /// The definition, in numbers that do not wrap: a component is the mixed least value of any element.
+    /// The definition, in numbers that do not wrap: a component is the mixed least value of any
+    /// element.
     #[test]
     fn equals_the_definition() {
         let definition = |elements: &[u64], components: usize| -> Vec<u32> {
@@ -262,16 +281,20 @@ mod tests {
             (0..components as u128)
                 .map(|c| {
                     let values = elements.iter().map(|&element| {
-                        let [b, a, q] =
-                            [element & 0xffff_ffff, element >> 32 & 0xffff | 1, element >> 48 & 0xfffe]
-                                .map(u128::from);
+                        let [b, a, q] = [
+                            element & 0xffff_ffff,
+                            element >> 32 & 0xffff | 1,
+                            element >> 48 & 0xfffe,
+                        ]
+                        .map(u128::from);
                         ((b + ((a * c + q * c * c) << (32 - bits))) % (1 << 32)) as u32
                     });
                     mix(values.min().unwrap())
                 })
                 .collect()
         };
-        for (size, components) in [(1, 1), (3, 64), (40, 128), (500, 100), (2000, 16), (70, 1000), (5, 8192)]
+        for (size, components) in
+            [(1, 1), (3, 64), (40, 128), (500, 100), (2000, 16), (70, 1000), (5, 8192)]
         {
             let (elements, _) = sets(size, 0, size);
             let expected = definition(&elements, components);
@@ -284,7 +307,8 @@ mod tests {
         }
     }
 
-    /// Of one bit of each component: the mean distance is f (1 - J) / 2 and its variance at most the binomial one.
+    /// The mean distance of fingerprints is f (1 - J) / 2, and its variance at most the binomial
+    /// one.
     #[test]
     fn the_distance_of_fingerprints_is_half_the_jaccard_distance() {
         for (size, common) in [(1, 0), (2, 1), (3, 2), (10, 9), (22, 11), (100, 80), (1000, 500)] {
@@ -302,12 +326,16 @@ mod tests {
             let (bias, error) = (sum / rounds as f64, (squares / rounds as f64).sqrt());
             let binomial = (128.0 * far / 2.0 * (1.0 - far / 2.0)).sqrt();
             println!(
-                "{size} elements, 1 - J = {far:.3}: bias {bias:.3}, error {error:.3}, binomial {binomial:.3}"
+                "{size} elements, 1 - J = {far:.3}: bias {bias:.3}, error {error:.3}, \
+                 binomial {binomial:.3}"
             );
             assert!(bias.abs() < 4.0 * binomial / (rounds as f64).sqrt(), "bias {bias}");
             assert!(error < 1.05 * binomial, "error {error} against {binomial}");
             if (3..=100).contains(&size) {
-                assert!(error < 0.97 * binomial, "negative correlation: error {error} against {binomial}");
+                assert!(
+                    error < 0.97 * binomial,
+                    "negative correlation: error {error} against {binomial}"
+                );
             }
         }
     }

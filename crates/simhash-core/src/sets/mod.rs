@@ -1,8 +1,8 @@
 //! Methods that compare texts as sets: of shingles, of sentences, of whole texts.
 //!
-//! [`shingles`] is the exact answer (Broder 1997), [`minhash`] and [`bands`] estimate it from short
-//! signatures; [`ksentence`] and the sets of [`bloom`] and [`trie`] find equal texts; [`near`] finds near
-//! fingerprints; [`dedup`] is the pipeline of an exact and a near stage.
+//! [`shingles`] gives the exact answer (Broder 1997). [`minhash`] and [`bands`] estimate it from
+//! short signatures. [`ksentence`] and the sets of [`bloom`] and [`trie`] find equal texts.
+//! [`near`] finds near fingerprints. [`dedup`] is the pipeline of an exact and a near stage.
 
 pub mod bands;
 pub mod bloom;
@@ -17,7 +17,7 @@ use crate::config::{Config, Position, Shingles, Weight};
 
 /// The part of `config` that decides which shingles a text has, with shingles of the given sizes.
 ///
-/// Two configurations with equal results give every text the same set.
+/// If two configurations have equal parts, every text has the same set of shingles by both.
 pub fn set_config(config: &Config, shingle: Shingles) -> Config {
     Config {
         shingle,

@@ -1,15 +1,15 @@
-//! Near fingerprints in memory: block tables (multi-index hashing, Norouzi, Punjani and Fleet, CVPR 2012), grown
-//! fingerprint by fingerprint.
+//! Near fingerprints in memory: block tables (multi-index hashing, Norouzi, Punjani and Fleet, CVPR
+//! 2012), grown fingerprint by fingerprint.
 //!
-//! 64 bits are cut into four blocks of 16, each the key of a table of buckets. Which blocks a look-up changes in
-//! how many bits is the index's own [`Plan`]. Few fingerprints, or a distance that would probe more buckets than a
-//! scan costs, are scanned.
+//! 64 bits are cut into four blocks of 16, and each block is the key of a table of buckets. The
+//! index's own [`Plan`] says in how many bits a look-up changes each block. A set is scanned while
+//! it is small, and for a distance at which probing buckets would cost more than a scan.
 
 use crate::Fingerprint;
 use crate::lazy::Lazy;
 use crate::search::{BlockLayout, Plan};
 
-/// Fingerprints that are scanned before tables are worth their memory.
+/// So many fingerprints are scanned: tables are not worth their memory before.
 const SCANNED: usize = 4096;
 
 const BLOCKS: u32 = 4;
@@ -21,7 +21,7 @@ pub struct NearIndex {
     distance: u32,
     plan: Plan,
     fingerprints: Vec<u64>,
-    /// Empty while scanning is faster; then the buckets of all tables, one table after the other.
+    /// The buckets of all tables, one table after the other. Empty while scanning is faster.
     buckets: Vec<Bucket>,
     bucket_bytes: usize,
 }
@@ -32,21 +32,23 @@ struct Bucket {
     numbers: Vec<u32>,
 }
 
-/// A fingerprint that was found.
+/// A fingerprint that is near a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
+pub struct Neighbour {
     /// How far it is.
     pub distance: u32,
     /// Which one it is.
     pub number: u32,
 }
 
-/// All block differences, by their number of set bits, and how many have at most so many.
+/// All differences of a block, those with fewer set bits first. And for each number of set bits,
+/// how many differences have at most that many.
 static DIFFERENCES: Lazy<(Vec<u16>, [usize; BLOCK_BITS as usize + 1])> = Lazy::new(|| {
     let mut differences: Vec<u16> = (0..=u16::MAX).collect();
     differences.sort_by_key(|difference| difference.count_ones());
-    let within =
-        std::array::from_fn(|radius| differences.partition_point(|d| d.count_ones() as usize <= radius));
+    let within = std::array::from_fn(|radius| {
+        differences.partition_point(|d| d.count_ones() as usize <= radius)
+    });
     (differences, within)
 });
 
@@ -74,13 +76,15 @@ impl NearIndex {
 
     /// Bytes of memory: about 100 a fingerprint once there are tables, and 12 MB for these.
     pub fn memory(&self) -> usize {
-        self.fingerprints.capacity() * 8 + self.buckets.capacity() * size_of::<Bucket>() + self.bucket_bytes
+        self.fingerprints.capacity() * 8
+            + self.buckets.capacity() * size_of::<Bucket>()
+            + self.bucket_bytes
     }
 
     /// The buckets that a look-up probes.
     fn probes(&self) -> usize {
         let within = &DIFFERENCES.1;
-        self.plan.radii().iter().filter_map(|&radius| within.get(usize::try_from(radius).ok()?)).sum()
+        self.plan.radii().flatten().filter_map(|radius| within.get(radius as usize)).sum()
     }
 
     /// Adds a fingerprint and returns its number.
@@ -108,21 +112,22 @@ impl NearIndex {
             let before = bucket.numbers.capacity();
             bucket.fingerprints.push(fingerprint);
             bucket.numbers.push(number);
-            self.bucket_bytes += (bucket.numbers.capacity() - before) * (size_of::<u64>() + size_of::<u32>());
+            self.bucket_bytes +=
+                (bucket.numbers.capacity() - before) * (size_of::<u64>() + size_of::<u32>());
         }
     }
 
-    /// The nearest fingerprint within the distance, of equally near ones the first added.
+    /// The nearest fingerprint within the distance. Of equally near ones it is the first added.
     ///
     /// ```
-    /// use simhash_core::sets::near::{Found, NearIndex};
+    /// use simhash_core::sets::near::{Neighbour, NearIndex};
     /// let mut index = NearIndex::new(3);
     /// index.add(0b1111_0000);
     /// index.add(0b1111_0011);
-    /// assert_eq!(index.nearest(0b1111_0010), Some(Found { distance: 1, number: 0 }));
+    /// assert_eq!(index.nearest(0b1111_0010), Some(Neighbour { distance: 1, number: 0 }));
     /// assert_eq!(index.nearest(0b0000_1111), None);
     /// ```
-    pub fn nearest(&self, query: u64) -> Option<Found> {
+    pub fn nearest(&self, query: u64) -> Option<Neighbour> {
         /// What a probe costs, counted in fingerprints of a scan.
         const PROBE: usize = 100;
         if self.buckets.is_empty() || self.probes() * (PROBE + self.len() / BUCKETS) > self.len() {
@@ -130,13 +135,14 @@ impl NearIndex {
             return self.nearest_of(query, &self.fingerprints, numbers);
         }
         let (differences, within) = &*DIFFERENCES;
-        let mut nearest: Option<Found> = None;
-        for (table, &radius) in self.plan.radii().iter().enumerate() {
-            let Ok(radius) = usize::try_from(radius) else { continue };
+        let mut nearest: Option<Neighbour> = None;
+        for (table, radius) in self.plan.radii().enumerate() {
+            let Some(radius) = radius else { continue };
             let block = self.plan.layout().block(query, table as u32) as u16;
-            for difference in &differences[..within[radius.min(BLOCK_BITS as usize)]] {
+            for difference in &differences[..within[radius.min(BLOCK_BITS) as usize]] {
                 let bucket = &self.buckets[table * BUCKETS + usize::from(block ^ difference)];
-                let found = self.nearest_of(query, &bucket.fingerprints, bucket.numbers.iter().copied());
+                let found =
+                    self.nearest_of(query, &bucket.fingerprints, bucket.numbers.iter().copied());
                 nearest = [nearest, found].into_iter().flatten().min();
             }
         }
@@ -148,11 +154,14 @@ impl NearIndex {
         query: u64,
         fingerprints: &[u64],
         numbers: impl Iterator<Item = u32>,
-    ) -> Option<Found> {
+    ) -> Option<Neighbour> {
         fingerprints
             .iter()
             .zip(numbers)
-            .map(|(&fingerprint, number)| Found { distance: query.hamming(fingerprint), number })
+            .map(|(&fingerprint, number)| Neighbour {
+                distance: query.hamming(fingerprint),
+                number,
+            })
             .filter(|found| found.distance <= self.distance)
             .min()
     }
@@ -161,34 +170,25 @@ impl NearIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn random(state: &mut u64) -> u64 {
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
+    use crate::random::SplitMix64;
 
     /// `value` with up to `flips` bits flipped.
-    fn flipped(value: u64, flips: u64, state: &mut u64) -> u64 {
-        (0..flips).fold(value, |value, _| value ^ 1 << (random(state) % 64))
+    fn flipped(value: u64, flips: u64, random: &mut SplitMix64) -> u64 {
+        (0..flips).fold(value, |value, _| value ^ 1 << random.below(64))
     }
 
     #[test]
     fn finds_what_a_scan_finds() {
         for distance in [0, 1, 3, 4, 7, 10, 13, 40, 64] {
-            let mut state = u64::from(distance);
+            let mut random = SplitMix64::new(u64::from(distance));
             let mut index = NearIndex::new(distance);
             let mut all: Vec<u64> = Vec::new();
             for i in 0..3 * SCANNED {
-                let query = match random(&mut state) % 2 {
-                    _ if all.is_empty() => random(&mut state),
-                    0 => flipped(
-                        all[random(&mut state) as usize % all.len()],
-                        u64::from(distance) + 2,
-                        &mut state,
-                    ),
-                    _ => random(&mut state),
+                let query = if all.is_empty() || random.below(2) == 1 {
+                    random.next_u64()
+                } else {
+                    let one = all[random.below(all.len() as u64) as usize];
+                    flipped(one, u64::from(distance) + 2, &mut random)
                 };
                 if i % 7 == 0 {
                     let expected = all

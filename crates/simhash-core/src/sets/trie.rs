@@ -1,8 +1,9 @@
-//! An exact set of texts: a PATRICIA trie over their bytes (Morrison 1968; Bernstein's crit-bit trees).
+//! An exact set of texts: a PATRICIA trie over their bytes (Morrison 1968; Bernstein's crit-bit
+//! trees).
 //!
-//! A path holds only the bits in which texts differ, so an inner node is 16 bytes whatever the texts, of which
-//! every distinct one is kept once. A text is read as symbols of nine bits, its bytes + 1 and then zeros without end: so
-//! no text is a prefix of another.
+//! A path holds only the bits in which texts differ, so an inner node takes 16 bytes whatever the
+//! texts are. Every distinct text is kept once. A text is read as symbols of nine bits: its bytes
+//! plus 1, and then zeros without end. So no text is a prefix of another.
 
 /// A set of texts numbered from 0 in the order in which they were added.
 #[derive(Default)]
@@ -10,7 +11,7 @@ pub struct Trie {
     nodes: Vec<Node>,
     root: Link,
     texts: Vec<u8>,
-    /// Where text i ends in `texts`; it starts where the one before ends.
+    /// Where text i ends in `texts`. It starts where the one before ends.
     ends: Vec<usize>,
 }
 
@@ -77,7 +78,7 @@ impl Trie {
             + self.ends.capacity() * size_of::<usize>()
     }
 
-    /// Adds `text`, or finds the number of the equal one that is there.
+    /// Adds `text` and returns its number.
     ///
     /// ```
     /// use simhash_core::sets::trie::Trie;
@@ -88,12 +89,15 @@ impl Trie {
     /// ```
     ///
     /// # Errors
-    /// The number of the equal text.
+    /// The number of the equal text, if there is one.
     ///
     /// # Panics
     /// At 2^31 texts, or a text of 4 GB.
     pub fn insert(&mut self, text: &[u8]) -> Result<usize, usize> {
-        assert!(self.len() < LEAF as usize - 1 && u32::try_from(text.len()).is_ok(), "the trie is full");
+        assert!(
+            self.len() < LEAF as usize - 1 && u32::try_from(text.len()).is_ok(),
+            "the trie is full"
+        );
         if self.is_empty() {
             self.root = self.add_text(text);
             return Ok(0);
@@ -111,7 +115,7 @@ impl Trie {
         Ok(self.len() - 1)
     }
 
-    /// The text that `text` leads to: an equal one if there is one.
+    /// The text that the bits of `text` lead to: the equal one, if there is one.
     fn descend(&self, text: &[u8]) -> usize {
         let mut link = self.root;
         loop {
@@ -122,7 +126,8 @@ impl Trie {
         }
     }
 
-    /// Puts `node` where the path of `text` first reaches a later bit; what was there becomes its other child.
+    /// Puts `node` where the path of `text` first reaches a later bit. What was there becomes its
+    /// other child.
     fn split(&mut self, text: &[u8], mut node: Node, side: usize) {
         let mut parent: Option<(usize, usize)> = None;
         let mut link = self.root;
@@ -156,7 +161,7 @@ impl Trie {
     }
 }
 
-/// The first symbol in which the two differ; `None` when they are equal.
+/// The first symbol in which the two texts differ. `None` when they are equal.
 fn first_difference(a: &[u8], b: &[u8]) -> Option<u32> {
     match a.iter().zip(b).position(|(x, y)| x != y) {
         Some(position) => Some(position as u32),
@@ -172,9 +177,13 @@ mod tests {
 
     use super::*;
 
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop::sample::select(vec![0u8, 1, 127, 128, 255]), 0..6)
+    }
+
     proptest! {
         #[test]
-        fn is_a_set(texts in prop::collection::vec(prop::collection::vec(prop::sample::select(vec![0u8, 1, 127, 128, 255]), 0..6), 0..300)) {
+        fn is_a_set(texts in prop::collection::vec(text(), 0..300)) {
             let mut trie = Trie::new();
             let mut map: HashMap<&[u8], usize> = HashMap::new();
             for text in &texts {

@@ -1,11 +1,12 @@
-//! Summing weights into bit counts: for every bit, the total weight of the hashes that have it set.
+//! Sums of weights by bit: for every bit, the total weight of the hashes that have it set.
 
 use crate::Fingerprint;
 
-/// The hashes summed at a time: their weights must not overflow a 32-bit lane together.
+/// How many hashes are summed at a time. Together their weights must not overflow a 32-bit lane.
 const BATCH: usize = 1024;
 
-/// For every bit position, the sum of the weights of the hashes in which it is 1; and the sum of all weights.
+/// For every bit position, the sum of the weights of the hashes in which it is 1. And the sum of
+/// all weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BitSums {
     ones: [u64; 128],
@@ -39,7 +40,7 @@ impl BitSums {
         }
     }
 
-    /// For weights that together overflow a lane.
+    /// Adds weights that together overflow a lane.
     fn add_heavy<F: Fingerprint>(&mut self, hashes: &[F], weights: &[u32]) {
         for (hash, &weight) in hashes.iter().zip(weights) {
             let mut bits = hash.to_u128();
@@ -50,7 +51,7 @@ impl BitSums {
         }
     }
 
-    /// Twice the weight of the ones less the weight of all: the component V\[bit\] of the literature.
+    /// Component V\[bit\] of the literature: twice the weight of the ones, less the weight of all.
     pub fn component(&self, bit: u32) -> i64 {
         2 * self.ones[bit as usize] as i64 - self.total as i64
     }
@@ -82,7 +83,7 @@ fn add_batch<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [u32; 12
     add_portable(hashes, weights, lanes);
 }
 
-/// For every value of four bits, all ones in the lanes of its set bits.
+/// For every value of four bits: all ones in the lanes of its set bits.
 const NIBBLE_LANES: [[u32; 4]; 16] = {
     let mut lanes = [[0; 4]; 16];
     let mut nibble = 0;
@@ -117,7 +118,11 @@ mod x86 {
 
     /// One masked addition for every 16 bits of a hash.
     #[target_feature(enable = "avx512f")]
-    pub(super) fn add_avx512<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [u32; 128]) {
+    pub(super) fn add_avx512<F: Fingerprint>(
+        hashes: &[F],
+        weights: &[u32],
+        lanes: &mut [u32; 128],
+    ) {
         if F::BITS == 64 {
             add_avx512_groups::<F, 4>(hashes, weights, lanes);
         } else {
@@ -136,13 +141,15 @@ mod x86 {
             let bits = hash.to_u128();
             let weight = _mm512_set1_epi32(weight as i32);
             for (group, sum) in sums.iter_mut().enumerate() {
-                *sum = _mm512_mask_add_epi32(*sum, (bits >> (16 * group)) as __mmask16, *sum, weight);
+                *sum =
+                    _mm512_mask_add_epi32(*sum, (bits >> (16 * group)) as __mmask16, *sum, weight);
             }
         }
         for (group, sum) in sums.into_iter().enumerate() {
             let lanes: &mut [u32; 16] =
                 (&mut lanes[16 * group..16 * group + 16]).try_into().expect("16 lanes");
-            // SAFETY: `lanes` is 64 bytes that nobody else refers to; the instruction needs no alignment.
+            // SAFETY: `lanes` is 64 bytes that nobody else refers to; the instruction needs no
+            // alignment.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), sum) };
         }
     }
@@ -170,8 +177,10 @@ mod x86 {
             }
             for (group, sum) in sums.into_iter().enumerate() {
                 let first = 32 * word + 8 * group;
-                let lanes: &mut [u32; 8] = (&mut lanes[first..first + 8]).try_into().expect("8 lanes");
-                // SAFETY: `lanes` is 32 bytes that nobody else refers to; the instruction needs no alignment.
+                let lanes: &mut [u32; 8] =
+                    (&mut lanes[first..first + 8]).try_into().expect("8 lanes");
+                // SAFETY: `lanes` is 32 bytes that nobody else refers to; the instruction needs no
+                // alignment.
                 unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), sum) };
             }
         }
@@ -187,7 +196,9 @@ mod tests {
     fn naive<F: Fingerprint>(hashes: &[F], weights: &[u32]) -> Vec<i64> {
         let sign = |hash: &F, bit: u32| if hash.to_u128() >> bit & 1 == 1 { 1 } else { -1 };
         (0..F::BITS)
-            .map(|bit| hashes.iter().zip(weights).map(|(hash, &w)| sign(hash, bit) * i64::from(w)).sum())
+            .map(|bit| {
+                hashes.iter().zip(weights).map(|(hash, &w)| sign(hash, bit) * i64::from(w)).sum()
+            })
             .collect()
     }
 
@@ -244,7 +255,8 @@ mod tests {
 
     #[test]
     fn sums_stay_exact_when_lanes_would_overflow() {
-        let hashes: Vec<u64> = (0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let hashes: Vec<u64> =
+            (0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         let weights: Vec<u32> = (0..5000).map(|i| if i % 7 == 0 { u32::MAX } else { i }).collect();
         check(&hashes, &weights);
     }

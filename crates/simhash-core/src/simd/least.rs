@@ -1,20 +1,23 @@
-//! The least value in every lane over many hashes, where each hash puts its values into the lanes by a permutation of its own.
+//! The least value in every lane over many hashes. Each hash puts its values into the lanes by a
+//! permutation of its own.
 //!
-//! Lane i of 2^k gets from a hash h the value `b + ((a i + q i^2) << (32 - k))` modulo 2^32, with b the low half of h, a the low 16
-//! bits of its high half made odd and q the other 16 made even. The upper k bits of those values are a permutation of
-//! 0, 1, ..., 2^k - 1 over the lanes, for every such a and q (Rivest 2001, "Permutation polynomials modulo 2^w").
+//! There are 2^k lanes. Lane i gets from a hash h the value `b + ((a i + q i^2) << (32 - k))`
+//! modulo 2^32. Here b is the low half of h, a is the low 16 bits of its high half made odd, and q
+//! is the other 16 bits made even. For all such a and q, the upper k bits of the values are a
+//! permutation of 0, 1, ..., 2^k - 1 over the lanes (Rivest 2001, "Permutation polynomials modulo
+//! 2^w").
 
-/// Lanes are worked on in groups of this many; a slice of them has a multiple of it.
+/// Lanes are worked on in groups of this many. A slice of lanes is a whole number of groups.
 pub const GROUP: usize = 64;
 
-/// The coefficients of a hash's values: of the powers 0, 1 and 2 of the lane.
+/// The coefficients by which a hash's values depend on the powers 0, 1 and 2 of the lane.
 #[inline]
 fn coefficients(hash: u64, shift: u32) -> [u32; 3] {
     let high = (hash >> 32) as u32;
     [hash as u32, (high | 1) << shift, (high >> 16 & !1) << shift]
 }
 
-/// Lowers every lane of `least` to the least value that a hash puts into it; `shift` is 32 - k.
+/// Lowers every lane of `least` to the least value that a hash puts into it. `shift` is 32 - k.
 ///
 /// # Panics
 /// When `least` is no whole number of groups.
@@ -35,7 +38,8 @@ pub fn add(hashes: &[u64], shift: u32, least: &mut [u32]) {
     add_portable(hashes, shift, groups);
 }
 
-/// The finalizer of MurmurHash3 (Appleby), a bijection: every bit of the result depends on all of `x`.
+/// The finalizer of MurmurHash3 (Appleby): a bijection in which every bit of the result depends on
+/// all bits of `x`.
 #[inline(always)]
 pub fn mix(mut x: u32) -> u32 {
     x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
@@ -43,7 +47,7 @@ pub fn mix(mut x: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// Of every group, the first bits of the mixed lanes: bit i is that of lane i.
+/// For every group the first bits of the mixed lanes: bit i is that of lane i.
 pub fn first_bits(groups: &[[u32; GROUP]]) -> impl Iterator<Item = u64> {
     groups.iter().map(|group| {
         #[cfg(target_arch = "x86_64")]
@@ -70,7 +74,8 @@ fn first_bits_portable(group: &[u32; GROUP]) -> u64 {
 fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
     for &hash in hashes {
         let [b, a, q] = coefficients(hash, shift);
-        // The value of the next lane, and how much the one after it is greater; that grows by 2 q.
+        // The value of the next lane, and by how much the one after it is greater, which grows by 2
+        // q.
         let (mut value, mut step) = (b, a.wrapping_add(q));
         for lane in groups.as_flattened_mut() {
             *lane = (*lane).min(value);
@@ -86,7 +91,7 @@ mod x86 {
 
     use super::{GROUP, coefficients, mix};
 
-    /// How much the step from a lane to the one `by` further grows over `by` lanes.
+    /// By how much the step from a lane to the one `by` lanes further grows over `by` lanes.
     fn growth(q: u32, by: u32) -> u32 {
         q.wrapping_mul(2 * by * by)
     }
@@ -96,7 +101,8 @@ mod x86 {
         let mixed = group.map(mix);
         let (vectors, _) = mixed.as_chunks::<16>();
         vectors.iter().rev().fold(0, |bits, vector| {
-            // SAFETY: an array of as many bytes as the vector has; the instruction needs no alignment.
+            // SAFETY: an array of as many bytes as the vector has; the instruction needs no
+            // alignment.
             let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
             bits << 16 | u64::from(_mm512_cmplt_epi32_mask(vector, _mm512_setzero_si512()))
         })
@@ -114,29 +120,37 @@ mod x86 {
     }
 
     macro_rules! kernel {
-        ($name:ident, $features:literal, $by:literal, $vector:ty, $set1:ident, $add:ident, $mul:ident, $shift_left:ident, $min:ident,
-         $load:ident, $store:ident) => {
-            /// The values of a hash for the first lanes of a group come from two multiplications, for the lanes after them
-            /// from the ones before by an addition.
+        (
+            $name:ident, $features:literal, $by:literal, $vector:ty, $set1:ident, $add:ident,
+            $mul:ident, $shift_left:ident, $min:ident, $load:ident, $store:ident
+        ) => {
+            /// The values of a hash for the first vector of a group come from two multiplications.
+            /// Those for the next vectors come from the ones before by an addition.
             #[target_feature(enable = $features)]
             pub(super) fn $name(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
                 const BY: usize = $by;
                 let grows = growth(2, BY as u32) << shift != 0;
                 for (number, group) in groups.iter_mut().enumerate() {
-                    let lanes: [u32; BY] = std::array::from_fn(|lane| (number * GROUP + lane) as u32);
-                    // SAFETY: an array of as many bytes as the vector has; the instruction needs no alignment.
+                    let lanes: [u32; BY] =
+                        std::array::from_fn(|lane| (number * GROUP + lane) as u32);
+                    // SAFETY: an array of as many bytes as the vector has; the instruction needs no
+                    // alignment.
                     let lanes = unsafe { $load(lanes.as_ptr().cast()) };
                     let (vectors, _) = group.as_chunks_mut::<BY>();
-                    // SAFETY: as above.
-                    let mut least: [$vector; GROUP / BY] =
-                        std::array::from_fn(|i| unsafe { $load(vectors[i].as_ptr().cast()) });
+                    let mut least: [$vector; GROUP / BY] = std::array::from_fn(|i| {
+                        // SAFETY: as above.
+                        unsafe { $load(vectors[i].as_ptr().cast()) }
+                    });
                     for &hash in hashes {
                         let [b, a, q] = coefficients(hash, shift);
                         let set = |x: u32| $set1(x as i32);
                         let by_lane = $mul(lanes, set(q));
                         let mut value = $add(set(b), $mul(lanes, $add(set(a), by_lane)));
-                        let first = a.wrapping_mul(BY as u32).wrapping_add(q.wrapping_mul((BY * BY) as u32));
-                        let mut step = $add(set(first), $shift_left::<{ (2 * BY).ilog2() as _ }>(by_lane));
+                        let first = a
+                            .wrapping_mul(BY as u32)
+                            .wrapping_add(q.wrapping_mul((BY * BY) as u32));
+                        let mut step =
+                            $add(set(first), $shift_left::<{ (2 * BY).ilog2() as _ }>(by_lane));
                         if grows {
                             let growth = set(growth(q, BY as u32));
                             for least in &mut least {
@@ -195,7 +209,8 @@ mod tests {
 
     /// The definition, in numbers that do not wrap.
     fn value(hash: u64, lane: usize, bits: u32) -> u32 {
-        let [b, a, q] = [hash & 0xffff_ffff, hash >> 32 & 0xffff | 1, hash >> 48 & 0xfffe].map(u128::from);
+        let [b, a, q] =
+            [hash & 0xffff_ffff, hash >> 32 & 0xffff | 1, hash >> 48 & 0xfffe].map(u128::from);
         let lane = lane as u128;
         ((b + ((a * lane + q * lane * lane) << (32 - bits))) % (1 << 32)) as u32
     }
@@ -223,7 +238,9 @@ mod tests {
         #[test]
         fn first_bits_are_those_of_the_lanes(lanes in prop::collection::vec(any::<u32>(), GROUP)) {
             let group: [u32; GROUP] = lanes.clone().try_into().unwrap();
-            let expected = lanes.iter().enumerate().fold(0, |bits, (i, &lane)| bits | u64::from(mix(lane) >> 31) << i);
+            let first = |lane: u32| u64::from(mix(lane) >> 31);
+            let expected =
+                lanes.iter().enumerate().fold(0, |bits, (i, &lane)| bits | first(lane) << i);
             prop_assert_eq!(first_bits_portable(&group), expected);
             prop_assert_eq!(first_bits(&[group, group]).collect::<Vec<_>>(), [expected; 2]);
             #[cfg(target_arch = "x86_64")]
@@ -234,11 +251,14 @@ mod tests {
         }
 
         #[test]
-        fn every_kernel_equals_the_definition(hashes in prop::collection::vec(any::<u64>(), 0..40), bits in 1u32..=13) {
+        fn every_kernel_equals_the_definition(
+            hashes in prop::collection::vec(any::<u64>(), 0..40),
+            bits in 1u32..=13,
+        ) {
             let lanes = (1usize << bits).next_multiple_of(GROUP);
-            let expected: Vec<u32> = (0..lanes)
-                .map(|lane| hashes.iter().map(|&hash| value(hash, lane, bits)).min().unwrap_or(u32::MAX))
-                .collect();
+            let least_of = |lane| hashes.iter().map(|&hash| value(hash, lane, bits)).min();
+            let expected: Vec<u32> =
+                (0..lanes).map(|lane| least_of(lane).unwrap_or(u32::MAX)).collect();
             for (name, kernel) in kernels() {
                 let mut least = vec![u32::MAX; lanes];
                 kernel(&hashes, 32 - bits, least.as_chunks_mut().0);
@@ -253,7 +273,8 @@ mod tests {
 
         #[test]
         fn the_upper_bits_are_a_permutation(hash: u64, bits in 1u32..=13) {
-            let mut ranks: Vec<u32> = (0..1 << bits).map(|lane| value(hash, lane, bits) >> (32 - bits)).collect();
+            let rank = |lane| value(hash, lane, bits) >> (32 - bits);
+            let mut ranks: Vec<u32> = (0..1 << bits).map(rank).collect();
             ranks.sort_unstable();
             prop_assert!(ranks.into_iter().eq(0..1 << bits));
         }

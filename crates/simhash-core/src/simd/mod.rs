@@ -1,6 +1,9 @@
-//! Vectorised inner loops, each tested against its portable form. The only unsafe code of the crate.
+//! Vectorised inner loops, each tested against its portable form. They have the only unsafe code of
+//! the crate.
 //!
 //! Every public function here is safe: it picks the widest instructions that the processor has.
+
+#![allow(unsafe_code, reason = "instructions that not every processor has")]
 
 pub mod accumulate;
 pub mod least;

@@ -1,15 +1,16 @@
-//! Compares every fingerprint of one short array with every one of another: the inner loop of a join.
+//! Compares every fingerprint of one short array with every one of another: the inner loop of a
+//! join.
 //!
-//! A few tens against a few tens is one call, so that choosing the kernel and the tails of arrays cost
-//! little beside the comparisons; nearly always nothing is found.
+//! One call compares a few tens with a few tens, so that the choice of the kernel and the tails of
+//! the arrays cost little beside the comparisons. Nearly always nothing is found.
 
 use std::any::TypeId;
 use std::sync::OnceLock;
 
 use crate::search::Key;
 
-/// Appends the index pairs (i, j) of all `left[i]` and `right[j]` within `distance` of each other. With
-/// `triangular` both are the same array, and only pairs with i < j are meant.
+/// Appends the index pairs (i, j) of all `left[i]` and `right[j]` within `distance` of each other.
+/// `triangular` says that both are the same array, of which only pairs with i < j are wanted.
 ///
 /// ```
 /// use simhash_core::simd::pairs::close_pairs;
@@ -38,9 +39,10 @@ pub fn close_pairs<F: Key>(
 /// The same slice, if its type is `T`.
 #[inline(always)]
 fn cast<F: Key, T: Key>(keys: &[F]) -> Option<&[T]> {
-    // SAFETY: the types are the same.
-    (TypeId::of::<F>() == TypeId::of::<T>())
-        .then(|| unsafe { std::slice::from_raw_parts(keys.as_ptr().cast::<T>(), keys.len()) })
+    (TypeId::of::<F>() == TypeId::of::<T>()).then(|| {
+        // SAFETY: the types are the same.
+        unsafe { std::slice::from_raw_parts(keys.as_ptr().cast::<T>(), keys.len()) }
+    })
 }
 
 type Kernel<F> = fn(&[F], &[F], bool, u32, &mut Vec<(u32, u32)>);
@@ -77,7 +79,13 @@ fn available() -> impl Iterator<Item = Kernels> {
 }
 
 #[inline(always)]
-fn all_pairs<F: Key>(left: &[F], right: &[F], triangular: bool, distance: u32, pairs: &mut Vec<(u32, u32)>) {
+fn all_pairs<F: Key>(
+    left: &[F],
+    right: &[F],
+    triangular: bool,
+    distance: u32,
+    pairs: &mut Vec<(u32, u32)>,
+) {
     for (i, x) in left.iter().enumerate() {
         let from = if triangular { i + 1 } else { 0 };
         for (j, y) in right.iter().enumerate().skip(from) {
@@ -136,7 +144,8 @@ mod x86 {
         all_pairs(left, right, triangular, distance, pairs);
     }
 
-    /// Appends (i, `base` + the index of each set bit), `1 << shift` bits standing for one index.
+    /// Appends (i, `base` + the index of each set bit), where `1 << shift` bits stand for one
+    /// index.
     #[inline(always)]
     fn push_mask(pairs: &mut Vec<(u32, u32)>, i: usize, base: usize, mut mask: u32, shift: u32) {
         while mask != 0 {
@@ -145,7 +154,7 @@ mod x86 {
         }
     }
 
-    /// The lanes of a vector that `count` more values fill.
+    /// A mask of the lanes of a vector that `count` values fill.
     #[inline(always)]
     fn lanes(count: usize) -> u8 {
         if count >= 8 { 0xff } else { (1u8 << count) - 1 }
@@ -224,28 +233,27 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mix(i: u64) -> u64 {
-        let x = i.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) ^ (x >> 31)
-    }
+    use crate::random::mix;
 
     #[test]
     fn every_kernel_equals_the_portable_one_at_every_length_and_distance() {
         let narrow: Vec<u64> = (0..120).map(mix).collect();
-        let wide: Vec<u128> = (0..120).map(|i| u128::from(mix(i)) << 64 | u128::from(mix(i + 999))).collect();
+        let wide: Vec<u128> =
+            (0..120).map(|i| u128::from(mix(i)) << 64 | u128::from(mix(i + 999))).collect();
         for kernels in available() {
             for length in [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 24, 31, 32, 33, 60] {
                 for (start, distance) in [(0, 0), (1, 5), (3, 25), (7, 30), (20, 32), (60, 64)] {
                     let (mut expected, mut found) = (Vec::new(), Vec::new());
-                    let (left, right) = (&narrow[start..start + length], &narrow[9..9 + length / 2 + 3]);
+                    let (left, right) =
+                        (&narrow[start..start + length], &narrow[9..9 + length / 2 + 3]);
                     all_pairs(left, right, false, distance, &mut expected);
                     all_pairs(left, left, true, distance, &mut expected);
                     (kernels.narrow)(left, right, false, distance, &mut found);
                     (kernels.narrow)(left, left, true, distance, &mut found);
                     assert_eq!(found, expected);
                     let (mut expected, mut found) = (Vec::new(), Vec::new());
-                    let (left, right) = (&wide[start..start + length], &wide[9..9 + length / 2 + 3]);
+                    let (left, right) =
+                        (&wide[start..start + length], &wide[9..9 + length / 2 + 3]);
                     all_pairs(left, right, false, 2 * distance, &mut expected);
                     all_pairs(left, left, true, 2 * distance, &mut expected);
                     (kernels.wide)(left, right, false, 2 * distance, &mut found);

@@ -1,15 +1,15 @@
 //! Scans a packed array of fingerprints for those within a Hamming distance of a query.
 //!
-//! One leaf of a block table is one call: a few hundred fingerprints, nearly always without a hit, so
-//! the loops are shaped for the case that nothing is pushed.
+//! One call scans one leaf of a block table: a few hundred fingerprints, nearly always without a
+//! hit. So the loops are shaped for the case that nothing is pushed.
 
 use crate::search::Key;
 use std::sync::OnceLock;
 
 /// Appends to `hits` the index of every fingerprint of `packed` within `distance` of `query`.
 ///
-/// `packed` holds fingerprints in native byte order without gaps; no alignment is asked for.
-/// A tail shorter than one fingerprint is ignored.
+/// `packed` holds fingerprints in native byte order without gaps. It need not be aligned. A tail
+/// shorter than one fingerprint is ignored.
 ///
 /// ```
 /// use simhash_core::simd::popcount::within;
@@ -54,7 +54,8 @@ const PORTABLE: Kernels = Kernels { narrow: scan::<u64>, wide: scan::<u128> };
 fn available() -> impl Iterator<Item = Kernels> {
     #[cfg(target_arch = "x86_64")]
     let native = {
-        let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq");
+        let avx512 =
+            is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq");
         let avx2 = is_x86_feature_detected!("avx2");
         let popcnt = is_x86_feature_detected!("popcnt");
         [
@@ -77,7 +78,8 @@ fn scan<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
     }
 }
 
-/// Pushes `base` plus the index of each set bit of `mask`, `1 << shift` bits standing for one index.
+/// Pushes `base` plus the index of each set bit of `mask`, where `1 << shift` bits stand for one
+/// index.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn push_mask(hits: &mut Vec<u32>, base: usize, mut mask: u32, shift: u32) {
@@ -124,9 +126,9 @@ mod x86 {
         let center = _mm512_set1_epi64(query as i64);
         let limit = _mm512_set1_epi64(i64::from(distance));
         let count = packed.len() / 8;
-        // SAFETY (both closures): callers keep i + 8 or i + 16 within `count`, so the reads lie in
-        // `packed`; the loads are unaligned ones.
         let close = |i: usize| {
+            // SAFETY: callers keep i + 8 within `count`, so the read lies in `packed`; unaligned
+            // load.
             let keys = unsafe { _mm512_loadu_si512(packed.as_ptr().add(i * 8).cast()) };
             let differing = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
             u32::from(_mm512_cmple_epu64_mask(differing, limit))
@@ -156,11 +158,13 @@ mod x86 {
         let limit = _mm512_set1_epi64(i64::from(distance));
         let count = packed.len() / 16;
         let close = |i: usize| {
-            // SAFETY: callers keep i + 4 within `count`, so the read lies in `packed`; unaligned load.
+            // SAFETY: callers keep i + 4 within `count`, so the read lies in `packed`; unaligned
+            // load.
             let keys = unsafe { _mm512_loadu_si512(packed.as_ptr().add(i * 16).cast()) };
             let by_half = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
             let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(by_half);
-            u32::from(_mm512_cmple_epu64_mask(_mm512_add_epi64(by_half, swapped), limit)) & 0b0101_0101
+            u32::from(_mm512_cmple_epu64_mask(_mm512_add_epi64(by_half, swapped), limit))
+                & 0b0101_0101
         };
         let mut i = 0;
         while i + 16 <= count {
@@ -178,17 +182,19 @@ mod x86 {
         tail::<u128>(packed, i, query, distance, hits);
     }
 
-    /// Set bits of each 64-bit lane: a table look-up for every four bits, then a sum of the bytes
-    /// (Mula, Kurz and Lemire, Faster population counts using AVX2 instructions, 2018).
+    /// The number of set bits of each 64-bit lane: a look-up for every four bits, then a sum of the
+    /// bytes (Mula, Kurz and Lemire, Faster population counts using AVX2 instructions, 2018).
     #[inline]
     #[target_feature(enable = "avx2")]
     fn popcount_lanes(bits: __m256i) -> __m256i {
         let table = _mm256_setr_epi8(
-            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2,
+            3, 3, 4,
         );
         let nibble = _mm256_set1_epi8(15);
         let low = _mm256_shuffle_epi8(table, _mm256_and_si256(bits, nibble));
-        let high = _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16::<4>(bits), nibble));
+        let high =
+            _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16::<4>(bits), nibble));
         _mm256_sad_epu8(_mm256_add_epi8(low, high), _mm256_setzero_si256())
     }
 
@@ -198,7 +204,8 @@ mod x86 {
         let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
         let count = packed.len() / 8;
         let close = |i: usize| {
-            // SAFETY: callers keep i + 4 within `count`, so the read lies in `packed`; unaligned load.
+            // SAFETY: callers keep i + 4 within `count`, so the read lies in `packed`; unaligned
+            // load.
             let keys = unsafe { _mm256_loadu_si256(packed.as_ptr().add(i * 8).cast()) };
             let differing = popcount_lanes(_mm256_xor_si256(keys, center));
             _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(beyond, differing))) as u32
@@ -221,11 +228,14 @@ mod x86 {
         let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
         let count = packed.len() / 16;
         let close = |i: usize| {
-            // SAFETY: callers keep i + 2 within `count`, so the read lies in `packed`; unaligned load.
+            // SAFETY: callers keep i + 2 within `count`, so the read lies in `packed`; unaligned
+            // load.
             let keys = unsafe { _mm256_loadu_si256(packed.as_ptr().add(i * 16).cast()) };
             let by_half = popcount_lanes(_mm256_xor_si256(keys, center));
-            let differing = _mm256_add_epi64(by_half, _mm256_shuffle_epi32::<0b01_00_11_10>(by_half));
-            let mask = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(beyond, differing)));
+            let differing =
+                _mm256_add_epi64(by_half, _mm256_shuffle_epi32::<0b01_00_11_10>(by_half));
+            let mask =
+                _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(beyond, differing)));
             mask as u32 & 0b0101
         };
         let mut i = 0;
@@ -247,7 +257,13 @@ mod x86 {
     }
 
     #[inline(always)]
-    fn tail<F: super::Key>(packed: &[u8], from: usize, query: F, distance: u32, hits: &mut Vec<u32>) {
+    fn tail<F: super::Key>(
+        packed: &[u8],
+        from: usize,
+        query: F,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
         for (i, bytes) in packed[from * F::BYTES..].chunks_exact(F::BYTES).enumerate() {
             if F::load(bytes).hamming(query) <= distance {
                 hits.push((from + i) as u32);
@@ -259,11 +275,7 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mix(i: u64) -> u64 {
-        let x = i.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) ^ (x >> 31)
-    }
+    use crate::random::mix;
 
     #[test]
     fn every_kernel_equals_the_portable_one_at_every_length_offset_and_distance() {

@@ -1,10 +1,11 @@
-//! The distances of random pairs, and the distribution that carries their tail to a whole table.
+//! The distances of random pairs, and the distribution that extends their tail to all rows.
 
 use crate::search::Key;
 
-/// The distances of all pairs of a sample, counted. `check` is called about every 10 microseconds.
+/// Counts the distances of all pairs of a sample. `check` is called about every 10 microseconds.
 pub fn pair_distances<F: Key>(sample: &[F], check: &mut dyn FnMut()) -> Vec<u64> {
-    // Two counters for each distance: neighbours in the loop often have the same, and need not wait for each other.
+    // Two counters for each distance: two pairs in a row often have the same one, and need not wait
+    // for each other.
     let mut counts = vec![[0u64; 2]; F::BITS as usize + 1];
     for (i, a) in sample.iter().enumerate() {
         let mut pairs = sample[..i].chunks_exact(2);
@@ -24,11 +25,12 @@ pub fn pair_distances<F: Key>(sample: &[F], check: &mut dyn FnMut()) -> Vec<u64>
 #[derive(Debug, Clone)]
 pub struct Chance {
     at: Vec<f64>,
-    /// The least distance at which the pairs counted are those of chance: below, there are more, or none were counted.
+    /// The least distance at which the counted pairs are those of chance. Below it there are more,
+    /// or none were counted.
     pub from: usize,
 }
 
-/// Pairs counted at a distance, and how many there were to count among.
+/// The pairs at a distance, and among how many pairs they were counted.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     count: f64,
@@ -41,31 +43,33 @@ impl Seen {
     }
 }
 
-/// Fewer pairs than this, those of a hundred rows, do not tell a curve from a line.
+/// Fewer pairs than this, which a hundred rows have, do not tell a curve from a line.
 const MANY: f64 = 5000.0;
-/// Fewer than this at a distance say too little of its probability for a fit.
+/// Fewer pairs than this at a distance say too little about its probability for a fit.
 const FEW: f64 = 8.0;
-/// A fit may be so far off, as a share.
+/// The share by which counts may exceed a fit.
 const TOLERANCE: f64 = 0.1;
-/// And counts by so many roots of what is expected, and so much more: 2.5 standard deviations and one pair, where both rows of
-/// a pair may have counted it.
+/// Counts may exceed the fit by this many roots of what is expected as well, and by the slack. That
+/// is 2.5 standard deviations and one pair, where both rows of a pair may have counted it.
 pub(super) const DEVIATIONS: f64 = 3.5;
 pub(super) const SLACK: f64 = 3.0;
-/// The relative error of the model itself, so that millions of pairs in the middle do not outweigh thousands in the tail.
+/// The relative error of the model itself, so that millions of pairs in the middle do not outweigh
+/// thousands in the tail.
 const MODEL_ERROR: f64 = 0.05;
 
 impl Chance {
-    /// By the distances of random pairs alone.
+    /// The distribution by the distances of random pairs alone.
     pub fn of_pairs(bits: u32, pairs: &[u64]) -> Self {
         Self::of_neighbours(bits, pairs, &[], 0.0)
     }
 
-    /// By the distances of random pairs, and where neighbours were looked for by theirs, counted among so many pairs.
+    /// The distribution by the distances of neighbours, counted among `among` pairs, where they
+    /// were looked for, and by those of random pairs beyond.
     pub(super) fn of_neighbours(bits: u32, pairs: &[u64], near: &[u64], among: f64) -> Self {
         Self::fit(bits, &seen(bits, pairs, near, among))
     }
 
-    /// The neighbours by chance that a row of a table of so many rows has within a distance.
+    /// How many of `rows` rows are within a distance of one of them by chance.
     pub fn neighbours(&self, distance: u32, rows: u64) -> f64 {
         let within: f64 = self.at.iter().take(distance as usize + 1).sum();
         within.min(1.0) * rows.saturating_sub(1) as f64
@@ -92,7 +96,7 @@ impl Chance {
         };
         let median = quantile(0.5);
         if all <= 0.0 || median < width / 8 {
-            // Nothing to go by, or all that there is may be copies.
+            // There is nothing to go by, or all pairs may be copies.
             return Self::binomial(&ln_choose, 0.5);
         }
         if seen[width].among < MANY {
@@ -102,8 +106,9 @@ impl Chance {
         let mut from = quantile(0.05).min(median.saturating_sub(3));
         loop {
             if seen[from].count >= FEW {
-                let points =
-                    (from..=median.min(from + width / 8)).filter(|&d| seen[d].count >= FEW).map(|d| {
+                let points = (from..=median.min(from + width / 8))
+                    .filter(|&d| seen[d].count >= FEW)
+                    .map(|d| {
                         let error = 1.0 / seen[d].count + MODEL_ERROR * MODEL_ERROR;
                         (d as f64 / width as f64, rate(d).ln() - ln_choose[d], 1.0 / error)
                     });
@@ -132,21 +137,24 @@ impl Chance {
         Self { at: fitted.unwrap_or_default(), from }
     }
 
-    /// Of bits that differ independently, each with this probability. Nothing follows it by measurement.
+    /// The distribution of bits that differ independently, each with this probability. Nothing was
+    /// measured that follows it.
     fn binomial(ln_choose: &[f64], p: f64) -> Self {
         let width = ln_choose.len() - 1;
         let p = p.clamp(0.125, 0.875);
-        let ln_at = |d: usize| ln_choose[d] + d as f64 * p.ln() + (width - d) as f64 * (1.0 - p).ln();
+        let ln_at =
+            |d: usize| ln_choose[d] + d as f64 * p.ln() + (width - d) as f64 * (1.0 - p).ln();
         Self { at: (0..=width).map(|d| ln_at(d).exp()).collect(), from: width / 4 }
     }
 }
 
-/// Where the distances within clusters end, if these are so large that their pairs make a hill of their own, its top within
-/// 3/16 of the width, and those of other rows begin: the lowest place between that hill and a later one; else 0.
+/// Where the distances within clusters end and those of other rows begin. Clusters may be so large
+/// that their pairs make a hill of their own, with its top within 3/16 of the width. Then it is the
+/// lowest place between that hill and a later one. Otherwise it is 0.
 fn end_of_clusters(seen: &[Seen]) -> usize {
-    /// The lesser hill is at least so many times as high as the place between.
+    /// The lower hill is at least this many times as high as the place between.
     const DEPTH: f64 = 2.0;
-    /// The pairs of other rows are at least this share.
+    /// The pairs of other rows are at least this share of all.
     const LEAST: f64 = 0.01;
     let width = seen.len() - 1;
     let rates: Vec<f64> = seen.iter().map(Seen::rate).collect();
@@ -155,7 +163,7 @@ fn end_of_clusters(seen: &[Seen]) -> usize {
     let (mut hill, mut before) = (0.0f64, 0.0);
     for d in 0..width {
         let later = rates[d + 1..].iter().copied().fold(0.0, f64::max);
-        // Where nothing was counted there may be less than one pair.
+        // Where nothing was counted, less than one pair was expected.
         let depth = hill.min(later) / rates[d].max(0.5 / seen[d].among.max(1.0));
         if depth > lowest.0 && all - before > LEAST * all {
             lowest = (depth, d);
@@ -168,7 +176,7 @@ fn end_of_clusters(seen: &[Seen]) -> usize {
     lowest.1
 }
 
-/// Neighbours where they were looked for, random pairs beyond.
+/// What was seen at every distance: neighbours where they were looked for, random pairs beyond.
 fn seen(bits: u32, pairs: &[u64], near: &[u64], near_among: f64) -> Vec<Seen> {
     let pairs_among: f64 = pairs.iter().map(|&count| count as f64).sum();
     let at = |d: usize| match near.get(d) {
@@ -190,7 +198,8 @@ fn ln_binomials(bits: u32) -> Vec<f64> {
     (0..=bits).map(step).collect()
 }
 
-/// The parabola a + b x + c x^2 of the least squares through points (x, y, weight); `None` if they do not tell it.
+/// The parabola a + b x + c x^2 of the least squares through points (x, y, weight). `None` if the
+/// points do not determine it.
 fn parabola(points: &[(f64, f64, f64)]) -> Option<[f64; 3]> {
     if points.len() < 4 {
         return None;
@@ -207,7 +216,7 @@ fn parabola(points: &[(f64, f64, f64)]) -> Option<[f64; 3]> {
             }
         }
     }
-    // Gauss and Jordan; the matrix is positive definite, so no pivoting.
+    // Gauss-Jordan elimination. The matrix is positive definite, so it needs no pivoting.
     for i in 0..3 {
         let pivot = m[i][i];
         if pivot.is_nan() || pivot <= 0.0 {

@@ -1,17 +1,21 @@
-//! Which distance for a table without labels: what chance brings near, what is found near, and where copies end.
+//! Which distance suits rows without labels. It follows from what chance brings near, from what is
+//! found near, and from where copies end.
 //!
-//! Chance. The distances of pairs of random rows are counted. Their tail is fitted by a binomial distribution whose bits
-//! agree with each other more than independent ones do: ln p(d) = ln C(bits, d) + a + b d + c d^2, the multiplicative
-//! binomial (Altham 1978), from the least distance at which the counts still follow it, upwards. Texts share words, so
-//! c > 0; a plain binomial is wrong by orders of magnitude in the tail.
+//! Chance: the distances of pairs of random rows are counted. A binomial distribution is fitted to
+//! their tail, with bits that agree with each other more than independent ones do: ln p(d) = ln
+//! C(bits, d) + a + b d + c d^2, the multiplicative binomial (Altham 1978). The fit starts at the
+//! least distance from which the counts follow it. Texts share words, so c > 0. A plain binomial is
+//! wrong by orders of magnitude in the tail.
 //!
-//! Found. The neighbours of a sample of rows, by distance. What exceeds chance is meant to be true. F1 is reckoned by rows: a
-//! row's nearest neighbour stands against all that chance brings; so rows with many related ones do not outweigh the others.
-//! It has its maximum where chance takes over.
+//! Found: the neighbours of a sample of rows are counted by distance. Those beyond chance count as
+//! true. F1 is computed by rows: a row's nearest neighbour is compared with all that chance brings,
+//! so that rows with many related ones do not outweigh the others. It has its maximum where chance
+//! takes over.
 //!
-//! Related. Texts of one kind, such as laws, are nearer to each other than chance has it and are no copies. Copies thin out
-//! with the distance or stay as many; what is merely related, like chance, grows with it. So from that maximum on the
-//! distance is lowered while the neighbours at a distance grow by more than e in bits / 16.
+//! Related: texts of one kind, such as laws, are nearer to each other than by chance, and are no
+//! copies. The number of copies falls with the distance or stays the same. The number of merely
+//! related texts grows with it, like chance. So the distance is lowered from that maximum as long
+//! as the neighbours at a distance grow by more than a factor e in bits / 16.
 
 mod chance;
 mod sample;
@@ -23,25 +27,26 @@ pub use sample::Sample;
 
 use chance::{DEVIATIONS, SLACK};
 
-/// Up to this many false neighbours a row, on average, are negligible.
+/// Up to this many false neighbours of a row, on average, are negligible.
 pub const NEGLIGIBLE: f64 = 0.001;
 
-/// What was counted in a table.
+/// What was counted among the rows.
 #[derive(Debug, Clone)]
 pub struct Counts {
     /// The width of the fingerprints.
     pub bits: u32,
-    /// The table's rows that can be seen.
+    /// The rows that can be seen.
     pub rows: u64,
-    /// Pairs of random rows by distance: 0 to the width.
+    /// Pairs of random rows by distance, from 0 to the width.
     pub pairs: Vec<u64>,
-    /// The rows whose neighbours were looked for, and these by distance, up to where they were looked for. A neighbour counts
-    /// for each of those rows.
+    /// The rows whose neighbours were looked for.
     pub sampled: u64,
+    /// The neighbours of those rows by distance, up to where they were looked for. A neighbour of
+    /// several rows counts for each.
     pub near: Vec<u64>,
     /// At how many of these distances all neighbours were counted.
     pub complete: usize,
-    /// As many distances: of those rows' nearest neighbours alone.
+    /// The nearest neighbours of those rows by distance. As many distances as in `near`.
     pub nearest: Vec<u64>,
 }
 
@@ -49,32 +54,35 @@ pub struct Counts {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     pub distance: u32,
-    /// Neighbours of a row within the distance by chance.
+    /// How many neighbours of a row are within the distance by chance.
     pub expected_false: f64,
-    /// Neighbours of a row within the distance, as found.
+    /// How many neighbours of a row were found within the distance.
     pub found: f64,
     pub suggested: bool,
 }
 
 impl Row {
-    /// The share of those found that chance does not explain; none without any.
+    /// The share of the neighbours found that chance does not explain. `None` if none was found.
     pub fn true_share(&self) -> Option<f64> {
         (self.found > 0.0).then(|| (1.0 - self.expected_false / self.found).max(0.0))
     }
 }
 
-/// How far neighbours are to be looked for: to where every other row has one by chance, and a little further, so that growth
-/// can be seen there, but not to where chance brings many.
+/// How far to look for neighbours: to where every other row has one by chance, and a little
+/// further, so that growth can be seen there. But not so far that chance brings many.
 pub fn reach(chance: &Chance, bits: u32, rows: u64) -> u32 {
     const SOME: f64 = 0.5;
     const MANY: f64 = 200.0;
     let first = |least| {
-        (0..bits / 2).find(|&distance| chance.neighbours(distance, rows) >= least).unwrap_or(bits / 2)
+        (0..bits / 2)
+            .find(|&distance| chance.neighbours(distance, rows) >= least)
+            .unwrap_or(bits / 2)
     };
     (first(SOME) + bits / 32 + 2).min(first(MANY)).max(first(SOME)).min(bits / 2)
 }
 
-/// A row for each distance up to which neighbours were looked for, one of them suggested; none of a table of one row.
+/// A row for each distance at which neighbours were looked for. One of them is suggested, unless
+/// fewer than two rows can be seen.
 pub fn suggest(counts: &Counts) -> Vec<Row> {
     let among = counts.sampled as f64 * counts.rows.saturating_sub(1) as f64;
     let complete = &counts.near[..counts.complete.min(counts.near.len())];
@@ -94,17 +102,19 @@ pub fn suggest(counts: &Counts) -> Vec<Row> {
     if counts.rows < 2 {
         return rows;
     }
-    let best = best_f1(&chance, counts, among).map(|best| before_growth(counts.bits, &counts.near, best));
-    let suggested =
-        best.unwrap_or_else(|| rows.iter().rposition(|row| row.expected_false <= NEGLIGIBLE).unwrap_or(0));
+    let best =
+        best_f1(&chance, counts, among).map(|best| before_growth(counts.bits, &counts.near, best));
+    let suggested = best.unwrap_or_else(|| {
+        rows.iter().rposition(|row| row.expected_false <= NEGLIGIBLE).unwrap_or(0)
+    });
     if let Some(row) = rows.get_mut(suggested) {
         row.suggested = true;
     }
     rows
 }
 
-/// The distance of the best F1 by rows, every nearest neighbour being true that chance does not explain; `None` unless more
-/// neighbours were found than by chance.
+/// The distance of the best F1 by rows, where a nearest neighbour is true if chance does not
+/// explain it. `None` unless more neighbours were found than chance brings.
 fn best_f1(chance: &Chance, counts: &Counts, among: f64) -> Option<usize> {
     let Counts { near, nearest, .. } = counts;
     let by_chance = |d: usize| chance.at(d) * among;
@@ -123,12 +133,14 @@ fn best_f1(chance: &Chance, counts: &Counts, among: f64) -> Option<usize> {
         })
         .collect();
     let f1 = |&(true_within, within): &(f64, f64)| 2.0 * true_within / (within + truly);
-    // The least distance of several: where nothing more is found, a larger one only takes in chance.
+    // The least of several such distances: where nothing more is found, a larger one only adds
+    // chance.
     (0..sums.len()).reduce(|best, d| if f1(&sums[d]) > f1(&sums[best]) { d } else { best })
 }
 
-/// The greatest distance up to `best` around which neighbours do not grow by more than e in bits / 16; where they grow all
-/// the way, that of the least growth. Counts too small to tell do not grow.
+/// The greatest distance up to `best` around which neighbours do not grow by more than a factor e
+/// in bits / 16. If they grow that much everywhere, the distance of the least growth. Counts that
+/// are too small to tell do not grow.
 fn before_growth(bits: u32, near: &[u64], best: usize) -> usize {
     let half = (bits / 32).max(1) as usize;
     // What is counted around distances half of bits / 16 below and above.
@@ -140,7 +152,7 @@ fn before_growth(bits: u32, near: &[u64], best: usize) -> usize {
     for d in (first..=best.min(last)).rev() {
         let (low, high) = (around(d - half), around(d + half));
         if !grows(low, high) {
-            // Beyond the last distance that can be told nothing speaks against the best.
+            // Nothing is known beyond the last distance, so nothing speaks against the best.
             return if d == last { best } else { d };
         }
         let growth = high / (low + 1.0);

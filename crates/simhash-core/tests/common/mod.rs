@@ -1,9 +1,37 @@
 //! Random texts that look for trouble: scripts, marks, invisible characters and punctuation mixed.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "no test uses all of it")]
 
 use proptest::prelude::*;
 use simhash_core::config::{NormalizeStep, NormalizeSteps};
+
+/// Property tests with this many cases, of which failures are not written to files.
+pub fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// What large texts repeat.
+pub const UNITS: &[&str] = &[
+    "a",
+    "ab ",
+    "你",
+    "你好，",
+    "é",
+    "e\u{301}",
+    "a.",
+    "a:",
+    "!",
+    "_",
+    " ",
+    "😀",
+    "<p>",
+    "&amp;",
+    "\u{200B}",
+    "\u{200D}",
+    "ไ",
+    "🇨",
+    "क्",
+];
 
 const PIECES: &[&str] = &[
     " ",
@@ -198,7 +226,7 @@ const PIECES: &[&str] = &[
     "<a href='x>y'>",
 ];
 
-/// A text of up to 24 pieces, sometimes any characters at all.
+/// A text of up to 24 pieces, some of which are any characters at all.
 pub fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         12 => prop::sample::select(PIECES).prop_map(str::to_owned),

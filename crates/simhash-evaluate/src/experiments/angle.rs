@@ -1,7 +1,8 @@
-//! What distance a similarity means: f * angle / pi by the cosine of the weighted features, beside what is measured.
+//! What distance a similarity means: f * angle / pi by the cosine of the weighted features, beside
+//! what is measured.
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Prepared;
 use crate::corpus::SEED;
@@ -11,7 +12,7 @@ use crate::results::rounded;
 use crate::truth::cosine;
 
 /// A pair of one group.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct Row {
     /// Jaccard similarity of shingles.
     pub similarity: f64,
@@ -26,7 +27,8 @@ const LEAST: f64 = 0.3;
 
 pub fn run(prepared: &Prepared) -> Vec<Row> {
     let method = Method::default_of_simhash();
-    let mut pairs: Vec<_> = prepared.truth.pairs.iter().filter(|pair| pair.similarity >= LEAST).collect();
+    let mut pairs: Vec<_> =
+        prepared.truth.pairs.iter().filter(|pair| pair.similarity >= LEAST).collect();
     Random::new(SEED, "angle").shuffle(&mut pairs);
     pairs.truncate(PAIRS);
     pairs

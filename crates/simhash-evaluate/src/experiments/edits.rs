@@ -1,33 +1,35 @@
-//! The experiments of E-Simhash (Zhang, Sheng, Zhang and Yang 2020): texts against edited copies of themselves, 128 bits.
+//! The experiments of E-Simhash (Zhang, Sheng, Zhang and Yang 2020): texts against edited copies of
+//! themselves, 128 bits.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use simhash_core::config::{Position, Weight};
 use simhash_core::models::Model;
 
 use super::Prepared;
+use super::settings::WEIGHTS;
 use crate::corpus::SEED;
-use crate::edits::{EDITS, Edit, edited, edited_passage};
+use crate::edits::{EDITS, edited, edited_passage};
 use crate::method::{Features, Method, apart};
 use crate::random::Random;
 
 /// Shares of a text that are edited, in percent.
-pub const PERCENTS: [u32; 4] = [5, 10, 15, 20];
+const PERCENTS: [u32; 4] = [5, 10, 15, 20];
 /// Rounds, each with edits of its own.
-pub const ROUNDS: u64 = 5;
-/// Distances 0 to this are kept; the paper's are 1 to 19.
-pub const MOST: usize = 24;
-/// Texts are edited until they have so many characters.
+const ROUNDS: u64 = 5;
+/// Distances 0 to this are kept. The paper's are 1 to 19.
+const MOST: usize = 24;
+/// Texts are taken until they have this many characters together.
 const CHARACTERS: usize = 400_000;
 
 /// One method at one share of edits.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct Row {
     pub method: Method,
-    /// What the copies were edited by: "all" kinds or one of them in short spans, or "passage": one passage.
-    pub edits: String,
+    /// What was edited: short spans, by "all" kinds of edits, or one "passage".
+    pub edits: &'static str,
     pub percent: u32,
     pub texts: usize,
     /// For every round, the number of copies within each distance of their own text.
@@ -36,23 +38,16 @@ pub struct Row {
     pub others: Vec<Vec<u64>>,
 }
 
-/// Every weighting with every position.
-pub fn methods() -> Vec<Method> {
-    let weights = [
-        Weight::Uniform,
-        Weight::Tf,
-        Weight::Log,
-        Weight::Level,
-        Weight::Idf,
-        Weight::Tfidf,
-        Weight::Entropy,
-    ];
-    let plain = weights.map(|weight| Method::new(Features::words(1), weight));
-    let capped = Method { capped: true, ..Method::new(Features::words(1), Weight::Entropy) };
+/// Every weighting, E-Simhash's with every position, and one-bit MinHash.
+fn methods() -> Vec<Method> {
+    let words = Features::words(1);
+    let weights = WEIGHTS.into_iter().chain([Weight::Entropy]);
     let positions = [Position::None, Position::Paper, Position::Bucket, Position::Spread];
-    let weighted = plain.into_iter().chain([capped]);
-    let weighted = weighted.flat_map(|method| positions.map(|position| Method { position, ..method }));
-    weighted.chain([1, 2].map(|size| Method::minhash(Features::words(size)))).collect()
+    let capped = Method { capped: true, ..Method::new(words, Weight::Entropy) };
+    let mut methods: Vec<Method> = weights.map(|weight| Method::new(words, weight)).collect();
+    methods.extend(positions.map(|position| Method { position, ..capped }));
+    methods.extend([1, 2].map(|size| Method::minhash(Features::words(size))));
+    methods
 }
 
 /// One text of every group, and the copies of each: by share, kinds of edits, round.
@@ -62,6 +57,9 @@ struct Texts<'a> {
     numbers: Vec<usize>,
     edited: Vec<Edited>,
 }
+
+/// Edits a text by a share in percent, with new text from a donor.
+type Editing = fn(&str, u32, &str, &mut Random) -> String;
 
 struct Edited {
     percent: u32,
@@ -79,53 +77,52 @@ impl<'a> Texts<'a> {
     fn new(prepared: &'a Prepared) -> Self {
         let mut seen = std::collections::HashSet::new();
         let mut characters = 0;
-        let firsts = prepared.tested.iter().enumerate().filter(|(_, document)| seen.insert(document.group));
+        let firsts =
+            prepared.tested.iter().enumerate().filter(|(_, document)| seen.insert(document.group));
         let enough = firsts.take_while(|(_, document)| {
             characters += document.text.chars().count();
             characters <= CHARACTERS
         });
         let (numbers, texts): (Vec<usize>, Vec<&str>) =
             enough.map(|(number, document)| (number, document.text.as_str())).unzip();
-        let copies = |percent: u32,
-                      name: &'static str,
-                      edit: &(dyn Fn(&str, &str, &mut Random) -> String + Sync)| {
+        let copies = |name: &'static str, edit: Editing, percent: u32| {
             let round = |round: u64| -> Vec<String> {
                 let one = |number: usize| {
-                    let mut random = Random::new(SEED, &format!("edit {percent} {name} {round} {number}"));
+                    let purpose = format!("edit {percent} {name} {round} {number}");
+                    let mut random = Random::new(SEED, &purpose);
                     let donor = (number + 1 + random.below(texts.len() - 1)) % texts.len();
-                    edit(texts[number], texts[donor], &mut random)
+                    edit(texts[number], percent, texts[donor], &mut random)
                 };
                 (0..texts.len()).into_par_iter().map(one).collect()
             };
             Edited { percent, name, rounds: (0..ROUNDS).map(round).collect() }
         };
-        let spans = |percent: u32, name: &'static str, kinds: &[Edit]| {
-            copies(percent, name, &|text, donor, random| edited(text, percent, kinds, donor, random))
-        };
-        let passage = |percent: u32| {
-            copies(percent, "passage", &|text, donor, random| edited_passage(text, percent, donor, random))
-        };
-        let mut edited: Vec<Edited> = PERCENTS.map(|percent| spans(percent, "all", &EDITS)).into();
-        edited.extend(EDITS.map(|kind| spans(15, kind.name(), &[kind])));
-        edited.extend(PERCENTS.map(passage));
-        Texts { texts, numbers, edited }
+        let spans: Editing =
+            |text, percent, donor, random| edited(text, percent, &EDITS, donor, random);
+        let all = PERCENTS.map(|percent| copies("all", spans, percent));
+        let passage = PERCENTS.map(|percent| copies("passage", edited_passage, percent));
+        Texts { texts, numbers, edited: all.into_iter().chain(passage).collect() }
     }
 }
 
 fn rows(prepared: &Prepared, texts: &Texts<'_>, method: Method, model: &Arc<Model>) -> Vec<Row> {
     let originals = method.fingerprints::<u128>(&texts.texts, Some(model));
-    // Single kinds of edits are told apart without positions and by E-Simhash as we have it.
-    let single = method.position == Position::None || method.capped;
-    let wanted = texts.edited.iter().filter(|edited| edited.name == "all" || single);
-    wanted
+    texts
+        .edited
+        .iter()
         .map(|edited| {
             let rounds = edited.rounds.iter().map(|copies| {
                 let copies: Vec<&str> = copies.iter().map(String::as_str).collect();
-                count(prepared, texts, &originals, &method.fingerprints::<u128>(&copies, Some(model)))
+                count(
+                    prepared,
+                    texts,
+                    &originals,
+                    &method.fingerprints::<u128>(&copies, Some(model)),
+                )
             });
             let (found, others) = rounds.unzip();
             let texts = texts.texts.len();
-            Row { method, edits: edited.name.into(), percent: edited.percent, texts, found, others }
+            Row { method, edits: edited.name, percent: edited.percent, texts, found, others }
         })
         .collect()
 }

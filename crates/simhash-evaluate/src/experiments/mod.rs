@@ -5,7 +5,6 @@ pub mod edits;
 pub mod lexicons;
 pub mod settings;
 pub mod short;
-pub mod wrapping;
 
 use simhash_core::Fingerprint;
 
@@ -49,7 +48,7 @@ impl Prepared {
             corpus: self.source.name.into(),
             language: self.source.language,
             length: self.source.length,
-            shipped: self.source.shipped,
+            shipped: self.source.shipped.is_some(),
             seed: SEED,
             version: env!("CARGO_PKG_VERSION").into(),
             documents: self.tested.len(),

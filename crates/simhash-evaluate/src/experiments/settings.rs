@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use simhash_core::Fingerprint;
 use simhash_core::config::{Position, Weight};
 use simhash_core::models::Model;
@@ -10,28 +10,30 @@ use simhash_core::models::Model;
 use super::Prepared;
 use crate::corpus::SEED;
 use crate::method::{Features, Method};
-use crate::metrics::{Confusion, Distances, Resamples, Wanted, at_rate, best, confusions, similar};
+use crate::metrics::{Distances, Resamples, Wanted, at_rate, best, confusions, similar};
 use crate::results::rounded;
 
 /// One setting on one corpus.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct Row {
     pub method: Method,
     pub width: u32,
-    /// Of pairs of one group, by band of similarity, the number at distances 0, 1, 2, ... up to three eighths of the width.
+    /// Of pairs of one group, by band of similarity, the number at distances 0, 1, 2, ... up to
+    /// three eighths of the width.
     pub duplicates: [Vec<u64>; 4],
     /// Of pairs of different groups.
     pub others: Vec<u64>,
     /// Of those that count neither way, being as similar as near-duplicates.
     pub unlabelled: Vec<u64>,
-    /// Of [`choices`]: for every distance that is kept, F1 in resamples of the groups, in thousandths.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Of [`choices`]: for every distance that is kept, F1 in resamples of the groups, in
+    /// thousandths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resampled: Vec<Vec<u16>>,
     pub summary: Summary,
 }
 
 /// What one looks at first.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct Summary {
     /// At the published distance, 3 of 64 or 10 of 128.
     pub f1_published: f64,
@@ -42,11 +44,8 @@ pub struct Summary {
     pub recall: f64,
     /// F1 at that distance in resamples of the groups.
     pub f1_resampled: Vec<f64>,
-    /// The greatest distance that takes at most 1e-5 of the other pairs, and the recall there.
-    pub distance_1e5: Option<usize>,
+    /// Recall at the greatest distance that takes at most 1e-5 of the other pairs.
     pub recall_1e5: Option<f64>,
-    pub recall_1e6: Option<f64>,
-    pub recall_1e5_resampled: Vec<f64>,
 }
 
 /// The published distance of near-duplicates.
@@ -65,38 +64,30 @@ impl Summary {
         let truth = &prepared.truth;
         let curve = confusions(truth, distances, wanted);
         let best = best(&curve);
-        let resampled = |distance, measure: fn(Confusion) -> f64| -> Vec<f64> {
-            let found = resamples.confusions(truth, distances, distance, wanted);
-            found.into_iter().map(|confusion| rounded(measure(confusion), 4)).collect()
-        };
-        let recall_at = |rate| at_rate(&curve, rate).map(|distance| rounded(curve[distance].recall(), 4));
-        let distance_1e5 = at_rate(&curve, 1e-5);
+        let resampled = resamples.confusions(truth, distances, best, wanted);
+        let at_1e5 = at_rate(&curve, 1e-5);
         Summary {
             f1_published: rounded(curve[published].f1(), 4),
             best,
             f1: rounded(curve[best].f1(), 4),
             precision: rounded(curve[best].precision(), 4),
             recall: rounded(curve[best].recall(), 4),
-            f1_resampled: resampled(best, Confusion::f1),
-            distance_1e5,
-            recall_1e5: recall_at(1e-5),
-            recall_1e6: recall_at(1e-6),
-            recall_1e5_resampled: distance_1e5
-                .map_or(Vec::new(), |distance| resampled(distance, Confusion::recall)),
+            f1_resampled: resampled.into_iter().map(|found| rounded(found.f1(), 4)).collect(),
+            recall_1e5: at_1e5.map(|distance| rounded(curve[distance].recall(), 4)),
         }
     }
 }
 
-const WEIGHTS: [Weight; 6] =
+pub const WEIGHTS: [Weight; 6] =
     [Weight::Uniform, Weight::Tf, Weight::Log, Weight::Level, Weight::Idf, Weight::Tfidf];
 
 /// Words and pairs of them.
-pub fn words_and_pairs() -> Features {
+fn words_and_pairs() -> Features {
     Features::words_of([1, 2])
 }
 
 /// What one would choose from, whose F1 is resampled at every distance.
-pub fn choices() -> [Method; 7] {
+fn choices() -> [Method; 7] {
     let (words, pairs) = (Features::words(1), Features::words(2));
     [
         Method::default_of_simhash(),
@@ -110,7 +101,7 @@ pub fn choices() -> [Method; 7] {
 }
 
 /// What is compared: features of one kind together, for they share a model.
-pub fn grid() -> Vec<(Features, Vec<Method>)> {
+fn grid() -> Vec<(Features, Vec<Method>)> {
     let (words, characters) = (Features::words, Features::characters);
     let all = [words(1), words(2), words(3), characters(2), characters(3), characters(4)];
     let fewer = [words(1).without_stop_words(), words(2).without_stop_words()];
@@ -125,7 +116,11 @@ pub fn grid() -> Vec<(Features, Vec<Method>)> {
         }
         if features == words(1) {
             for position in [Position::Paper, Position::Bucket, Position::Spread] {
-                methods.push(Method { capped: true, position, ..Method::new(features, Weight::Entropy) });
+                methods.push(Method {
+                    capped: true,
+                    position,
+                    ..Method::new(features, Weight::Entropy)
+                });
             }
         }
         methods.push(Method::minhash(features));
@@ -133,7 +128,9 @@ pub fn grid() -> Vec<(Features, Vec<Method>)> {
     }
     let both = words_and_pairs();
     grid.push((both, vec![Method::new(both, Weight::Uniform), Method::minhash(both)]));
-    grid.extend(fewer.map(|features| (features, of(features, &[Weight::Uniform, Weight::Tf, Weight::Log]))));
+    grid.extend(
+        fewer.map(|features| (features, of(features, &[Weight::Uniform, Weight::Tf, Weight::Log]))),
+    );
     grid
 }
 
@@ -141,8 +138,10 @@ pub fn run(prepared: &Prepared) -> Vec<Row> {
     let resamples = Resamples::new(&prepared.truth, SEED);
     let mut rows = Vec::new();
     for (features, methods) in grid() {
-        let model =
-            methods.iter().any(|method| method.needs_model()).then(|| features.train(&prepared.training));
+        let model = methods
+            .iter()
+            .any(|method| method.needs_model())
+            .then(|| features.train(&prepared.training));
         for method in methods {
             rows.push(row::<u64>(prepared, method, model.as_ref(), &resamples));
             rows.push(row::<u128>(prepared, method, model.as_ref(), &resamples));
@@ -162,8 +161,9 @@ fn row<F: Fingerprint>(
     let whole = method == Method::default_of_simhash();
     let kept = if whole { F::BITS as usize } else { F::BITS as usize * 3 / 8 } + 1;
     let is_choice = choices().contains(&method);
-    let resampled =
-        (0..=if is_choice { F::BITS as usize * 3 / 8 } else { 0 }).filter(|_| is_choice).map(|distance| {
+    let resampled = (0..=if is_choice { F::BITS as usize * 3 / 8 } else { 0 })
+        .filter(|_| is_choice)
+        .map(|distance| {
             let found = resamples.confusions(&prepared.truth, &distances, distance, similar);
             found.into_iter().map(|confusion| (confusion.f1() * 1000.0).round() as u16).collect()
         });

@@ -1,0 +1,331 @@
+//! A chunk of a block table in memory: distinct keys in order, the rows of each, and a trie over
+//! them.
+
+use std::ops::RangeBounds;
+
+use super::memory::{NoMemory, reserve};
+use crate::search::Key;
+
+/// The most keys of a trie's leaf. A leaf against a leaf is one call of the comparing kernel.
+pub const LEAF_KEYS: usize = 32;
+
+/// Bytes of memory for each row of a [`Chunk`]: its key, TID, group, mark and share of the trie.
+pub fn bytes_per_row<F: Key>() -> usize {
+    // A trie of n random keys has about n / 10 nodes.
+    F::BYTES + size_of::<u64>() + 2 * size_of::<u32>() + size_of::<Node<F>>() / 8
+}
+
+/// A node of the trie: the keys `low..high`, which agree in their first `bits` bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<F> {
+    /// One of its keys.
+    pub key: F,
+    pub low: u32,
+    pub high: u32,
+    /// The first of two children, which differ in bit number `bits`. 0 for a leaf.
+    pub child: u32,
+    pub bits: u32,
+}
+
+impl<F> Node<F> {
+    pub fn is_leaf(&self) -> bool {
+        self.child == 0
+    }
+
+    pub fn len(&self) -> usize {
+        (self.high - self.low) as usize
+    }
+
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.low as usize..self.high as usize
+    }
+}
+
+/// Rows were out of the order in which they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfBounds;
+
+/// What the user of a chunk notes about a group: about the rows of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing yet.
+    Unknown,
+    /// Its rows are remembered as members.
+    Remembered,
+    /// Its rows are remembered, and none of them is visible.
+    Invisible,
+    /// The member with this number stands for all of its rows: it is the only one, or a visible one
+    /// of a cluster that they are all in.
+    Row(u32),
+}
+
+/// The stored form of [`Mark::Row`] with number 0. Those of the other marks are below it.
+const FIRST_ROW: u32 = 3;
+
+impl Mark {
+    #[inline]
+    fn stored(self) -> u32 {
+        match self {
+            Mark::Unknown => 0,
+            Mark::Remembered => 1,
+            Mark::Invisible => 2,
+            Mark::Row(number) => FIRST_ROW + number,
+        }
+    }
+
+    #[inline]
+    fn load(stored: u32) -> Self {
+        match stored {
+            0 => Mark::Unknown,
+            1 => Mark::Remembered,
+            2 => Mark::Invisible,
+            _ => Mark::Row(stored - FIRST_ROW),
+        }
+    }
+}
+
+/// Rows in key order, equal keys as one group.
+///
+/// Invariants: keys ascend strictly; `starts[i]` is where the rows of group i begin, and ascends
+/// too.
+#[derive(Debug)]
+pub struct Chunk<F> {
+    keys: Vec<F>,
+    starts: Vec<u32>,
+    tids: Vec<u64>,
+    /// In their stored form: one word for each key.
+    marks: Vec<u32>,
+    nodes: Vec<Node<F>>,
+}
+
+impl<F> Default for Chunk<F> {
+    fn default() -> Self {
+        Self { keys: vec![], starts: vec![], tids: vec![], marks: vec![], nodes: vec![] }
+    }
+}
+
+impl<F: Key> Chunk<F> {
+    /// Empties the chunk and makes room for `rows` rows.
+    pub fn restart(&mut self, rows: usize) -> Result<(), NoMemory> {
+        self.keys.clear();
+        self.starts.clear();
+        self.tids.clear();
+        self.marks.clear();
+        self.nodes.clear();
+        reserve(&mut self.keys, rows)?;
+        reserve(&mut self.starts, rows)?;
+        reserve(&mut self.tids, rows)?;
+        reserve(&mut self.marks, rows)?;
+        reserve(&mut self.nodes, rows / 8)
+    }
+
+    /// Adds rows (key, TID) in any order, all above those that are there, and leaves `rows` empty.
+    ///
+    /// # Errors
+    /// When a row is not `within` the bounds that the rows should have, or is below one that is
+    /// there. Then nothing is added.
+    ///
+    /// # Panics
+    /// At 2^32 rows.
+    pub fn push(
+        &mut self,
+        rows: &mut Vec<(F, u64)>,
+        within: impl RangeBounds<(F, u64)>,
+    ) -> Result<(), OutOfBounds> {
+        if !rows.is_sorted() {
+            rows.sort_unstable();
+        }
+        if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
+            let ascend = self.keys.last().is_none_or(|key| *key <= first.0);
+            if !ascend || !within.contains(first) || !within.contains(last) {
+                return Err(OutOfBounds);
+            }
+        }
+        u32::try_from(self.tids.len() + rows.len()).expect("fewer than 2^32 rows");
+        for (key, tid) in rows.drain(..) {
+            if self.keys.last() != Some(&key) {
+                self.keys.push(key);
+                self.starts.push(self.tids.len() as u32);
+            }
+            self.tids.push(tid);
+        }
+        Ok(())
+    }
+
+    /// Builds the trie, after the last rows. `check` is called now and then and may unwind.
+    pub fn finish(&mut self, check: &mut dyn FnMut()) {
+        self.nodes.clear();
+        self.marks.clear();
+        self.marks.resize(self.keys.len(), Mark::Unknown.stored());
+        if self.keys.is_empty() {
+            return;
+        }
+        self.nodes.reserve(self.keys.len() / 8);
+        self.nodes.push(self.node(0, self.keys.len()));
+        // Depth first, so that the keys of a node are still in the processor's cache when its
+        // children are split.
+        let mut inner = vec![0];
+        let mut splits = 0u32;
+        while let Some(number) = inner.pop() {
+            let node = self.nodes[number];
+            if node.len() <= LEAF_KEYS {
+                continue;
+            }
+            let middle = node.low as usize + zeros(&self.keys[node.range()], F::bit(node.bits));
+            let child = self.nodes.len();
+            self.nodes[number].child = child as u32;
+            self.nodes.push(self.node(node.low as usize, middle));
+            self.nodes.push(self.node(middle, node.high as usize));
+            inner.extend([child + 1, child]);
+            splits += 1;
+            if splits.is_multiple_of(1 << 16) {
+                check();
+            }
+        }
+    }
+
+    /// A leaf over keys `low..high`, which must not be empty.
+    fn node(&self, low: usize, high: usize) -> Node<F> {
+        let key = self.keys[low];
+        let bits = (key ^ self.keys[high - 1]).leading_zeros();
+        Node { key, low: low as u32, high: high as u32, child: 0, bits }
+    }
+
+    /// The distinct keys, ascending.
+    pub fn keys(&self) -> &[F] {
+        &self.keys
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.tids.len()
+    }
+
+    /// The rows with key number `group`.
+    #[inline]
+    pub fn group(&self, group: u32) -> &[u64] {
+        let group = group as usize;
+        let end = self.starts.get(group + 1).map_or(self.tids.len(), |&start| start as usize);
+        &self.tids[self.starts[group] as usize..end]
+    }
+
+    /// What was noted about a group.
+    #[inline]
+    pub fn mark(&self, group: u32) -> Mark {
+        Mark::load(self.marks[group as usize])
+    }
+
+    /// Notes something about a group. The number of a row must be a member's.
+    #[inline]
+    pub fn set_mark(&mut self, group: u32, mark: Mark) {
+        self.marks[group as usize] = mark.stored();
+    }
+
+    /// Forgets what was noted.
+    pub fn clear_marks(&mut self) {
+        self.marks.fill(Mark::Unknown.stored());
+    }
+
+    #[inline]
+    pub(super) fn nodes(&self) -> &[Node<F>] {
+        &self.nodes
+    }
+}
+
+/// How many of the keys do not have `bit`. They ascend and agree in the bits above it. The search
+/// starts in the middle, because most fingerprints are spread evenly.
+fn zeros<F: Key>(keys: &[F], bit: F) -> usize {
+    let is_zero = |key: &F| *key & bit == F::ZERO;
+    let middle = keys.len() / 2;
+    let (mut low, mut high);
+    let mut step = 4;
+    // Invariant: keys below `low` do not have the bit, those from `high` on have it.
+    if keys.get(middle).is_some_and(is_zero) {
+        low = middle + 1;
+        while low + step < keys.len() && is_zero(&keys[low + step]) {
+            low += step + 1;
+            step *= 2;
+        }
+        high = keys.len().min(low + step);
+    } else {
+        high = middle;
+        while high > step && !is_zero(&keys[high - step]) {
+            high -= step;
+            step *= 2;
+        }
+        low = high.saturating_sub(step);
+    }
+    low + keys[low..high].partition_point(is_zero)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_what_was_noted() {
+        let mut chunk = Chunk::<u64>::default();
+        chunk.push(&mut vec![(5, 2), (3, 9)], ..).unwrap();
+        chunk.finish(&mut || ());
+        let last = Mark::Row(u32::MAX - FIRST_ROW);
+        for mark in [Mark::Remembered, Mark::Invisible, Mark::Row(0), last, Mark::Unknown] {
+            chunk.set_mark(1, mark);
+            assert_eq!((chunk.mark(0), chunk.mark(1)), (Mark::Unknown, mark));
+        }
+    }
+
+    #[test]
+    fn groups_hold_the_rows_of_equal_keys_also_across_pushes() {
+        let mut chunk = Chunk::<u64>::default();
+        chunk.push(&mut vec![(5, 2), (3, 9), (5, 1)], ..).unwrap();
+        chunk.push(&mut vec![(5, 7), (6, 3)], (5, 0)..).unwrap();
+        chunk.finish(&mut || ());
+        assert_eq!(chunk.keys(), [3, 5, 6]);
+        assert_eq!(
+            (chunk.group(0), chunk.group(1), chunk.group(2)),
+            (&[9][..], &[1, 2, 7][..], &[3][..])
+        );
+    }
+
+    #[test]
+    fn rows_out_of_bounds_or_below_earlier_ones_are_refused() {
+        let mut chunk = Chunk::<u64>::default();
+        assert_eq!(chunk.push(&mut vec![(5, 1), (9, 1)], (5, 1)..(9, 1)), Err(OutOfBounds));
+        assert_eq!(chunk.push(&mut vec![(5, 1), (9, 1)], (5, 2)..), Err(OutOfBounds));
+        assert_eq!(chunk.push(&mut vec![(5, 1), (9, 1)], (5, 1)..(9, 2)), Ok(()));
+        assert_eq!(chunk.push(&mut vec![(8, 1), (10, 1)], ..), Err(OutOfBounds));
+        assert_eq!(chunk.push(&mut Vec::new(), ..), Ok(()));
+        assert_eq!((chunk.rows(), chunk.keys()), (2, &[5, 9][..]));
+    }
+
+    #[test]
+    fn room_that_memory_has_not_is_refused() {
+        let mut chunk = Chunk::<u64>::default();
+        assert_eq!(chunk.restart(usize::MAX / 32), Err(NoMemory { bytes: usize::MAX / 32 * 8 }));
+        assert_eq!(chunk.restart(10), Ok(()));
+    }
+
+    #[test]
+    fn keys_without_a_bit_are_counted_wherever_they_end() {
+        for count in 0..300usize {
+            for without in 0..=count {
+                let keys: Vec<u64> =
+                    (0..count as u64).map(|i| i | u64::from(i >= without as u64) << 32).collect();
+                assert_eq!(zeros(&keys, 1 << 32), without, "{count} keys");
+            }
+        }
+    }
+
+    #[test]
+    fn leaves_are_small_and_partition_the_keys() {
+        let mut rows: Vec<(u64, u64)> = (0..5000u64).map(|i| (i * i * i, i)).collect();
+        let mut chunk = Chunk::default();
+        chunk.push(&mut rows, ..).unwrap();
+        chunk.finish(&mut || ());
+        let mut leaves: Vec<_> = chunk.nodes().iter().filter(|node| node.is_leaf()).collect();
+        leaves.sort_by_key(|node| node.low);
+        assert!(leaves.iter().all(|node| (1..=LEAF_KEYS).contains(&node.len())));
+        assert!(leaves.windows(2).all(|pair| pair[0].high == pair[1].low));
+        assert!(chunk.nodes().len() < chunk.keys().len() / 8 + 2, "{} nodes", chunk.nodes().len());
+    }
+}

@@ -1,0 +1,29 @@
+//! What schedules came to: figures for the last line of a run.
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// Records of the log.
+    pub records: u64,
+    /// Trees that were walked after a record.
+    pub trees: u64,
+    pub splits: u64,
+    pub removals: u64,
+    /// Scans that were judged.
+    pub scans: u64,
+    pub crashes: u64,
+    /// Insertions and vacuums that were cancelled.
+    pub cancelled: u64,
+}
+
+impl Facts {
+    pub fn add(&mut self, other: &Self) {
+        let Self { records, trees, splits, removals, scans, crashes, cancelled } = other;
+        self.records += records;
+        self.trees += trees;
+        self.splits += splits;
+        self.removals += removals;
+        self.scans += scans;
+        self.crashes += crashes;
+        self.cancelled += cancelled;
+    }
+}

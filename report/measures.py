@@ -1,0 +1,104 @@
+"""Precision, recall and F1; distances that other corpora choose; how sure all that is."""
+
+from itertools import accumulate
+from math import sqrt
+from statistics import fmean, stdev
+from typing import NamedTuple, Optional
+
+# The 97.5th percentile of Student's t, for 1, 2, 3, ... degrees of freedom.
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+class Asked(NamedTuple):
+    """Which pairs are to be found, which must not be, and in a table of how many rows."""
+
+    # How many bands of similarity of the pairs of one group are to be found, from the greatest on.
+    bands: int = 3
+    # Pairs of different groups that are near-duplicates must not be found. Else they do not count.
+    strict: bool = False
+    # Each row has as many duplicates as in the sample, and other rows in proportion.
+    rows: Optional[int] = None
+
+
+SIMILAR, GROUPS, LABELS = Asked(), Asked(bands=4), Asked(bands=4, strict=True)
+
+
+class LeftOut(NamedTuple):
+    """How a corpus fares at the distance that others choose, and at its own best one."""
+
+    distance: int
+    f1: float
+    best_distance: int
+    best: float
+
+
+def greatest(curves):
+    """The distance with the greatest mean, the smallest of equals, and that mean."""
+    f1 = means(curves)
+    return f1.index(max(f1)), max(f1)
+
+
+def student(values):
+    """The mean of a few independent values, and half of its 95 % confidence interval.
+
+    >>> "{:.4f} {:.4f}".format(*student([1, 2, 3, 4]))  # 3.182 * 1.2910 / 2
+    '2.5000 2.0540'
+    """
+    return fmean(values), STUDENT[len(values) - 2] * stdev(values) / sqrt(len(values))
+
+
+def bootstrap(values):
+    """Half of the 95 % confidence interval of what these are resamples of."""
+    return 1.96 * stdev(values)
+
+
+def means(columns):
+    return [fmean(values) for values in zip(*columns)]
+
+
+def differences(one, other):
+    return [a - b for a, b in zip(one, other)]
+
+
+def decisions(sample, row, asked=SIMILAR):
+    """Precision, recall and F1 at every distance.
+
+    >>> sample = {"documents": 100, "pairs": [10, 10, 5, 40]}
+    >>> found = [[5, 1, 0], [2, 2, 0], [0, 1, 0], [9, 9, 9]]
+    >>> row = {"duplicates": found, "others": [0, 3, 5], "unlabelled": [2, 0, 1]}
+    >>> for asked in (SIMILAR, GROUPS, LABELS, Asked(rows=1000)):
+    ...     print("{:.4f} {:.4f} {:.4f}".format(*decisions(sample, row, asked)[1]))
+    0.7857 0.4400 0.5641
+    0.9062 0.4462 0.5979
+    0.8529 0.4462 0.5859
+    0.2683 0.4400 0.3333
+    """
+    others = map(sum, zip(row["others"], row["unlabelled"])) if asked.strict else row["others"]
+    times = asked.rows / sample["documents"] if asked.rows else 1
+    false = (times * count for count in accumulate(others))
+    found = accumulate(map(sum, zip(*row["duplicates"][:asked.bands])))
+    wanted = sum(sample["pairs"][:asked.bands])
+    return [(tp / (tp + fp) if tp + fp else 1.0, tp / wanted, 2 * tp / (tp + fp + wanted))
+            for tp, fp in zip(found, false)]
+
+
+def left_out(curves):
+    """Each curve of F1 at the distance with the greatest mean over the others.
+
+    >>> left_out([[0, 1, 0.6], [0, 0, 1]])
+    [LeftOut(distance=2, f1=0.6, best_distance=1, best=1.0),
+     LeftOut(distance=1, f1=0, best_distance=2, best=1.0)]
+    """
+    found = []
+    for place, curve in enumerate(curves):
+        distance, _ = greatest(curves[:place] + curves[place + 1:])
+        found.append(LeftOut(distance, curve[distance], *greatest([curve])))
+    return found
+
+
+def edited_decisions(row, distance):
+    """Precision, recall and F1 in every round of edits."""
+    for found, others in zip(row["found"], row["others"]):
+        tp, fp = found[distance], others[distance]
+        yield (tp / (tp + fp) if tp + fp else 1.0, tp / row["texts"],
+               2 * tp / (tp + fp + row["texts"]))

@@ -1,0 +1,210 @@
+//! Sorting entries for a build: in memory while they fit, else in runs on temporary files.
+//!
+//! Entries are collected once, not rotated. If they fit in memory, they are rotated and sorted in
+//! place for one block table after the other. If not, then each time the memory is full they are
+//! rotated, sorted and written out as one run for each block table; when a block table is built,
+//! its runs are merged with what is still in memory. A worker of a parallel build writes all of its
+//! runs to files, which the leader merges with its own.
+
+use std::ffi::CString;
+
+use pgrx::pg_sys;
+use simhash_core::join::sort_in_pieces;
+use simhash_core::search::{BlockLayout, Key};
+use simhash_index::Entry;
+
+use super::runs::{RunFile, merge};
+use crate::error::raise_no_memory;
+use crate::storage::check_for_interrupts;
+
+/// All rows of a build, or one worker's part of them.
+pub struct Sorter<F> {
+    layout: BlockLayout,
+    entries: Vec<Entry<F>>,
+    limit: usize,
+    /// The block that leads the keys in `entries`.
+    rotation: u32,
+    /// One file for each block table, once memory did not suffice.
+    files: Vec<RunFile>,
+    /// How many entries each of the files has.
+    spilled: u64,
+    share: Option<Share>,
+}
+
+/// What a sorter sorts: every process has one sorter for each.
+#[derive(Clone, Copy)]
+pub enum Content {
+    /// The keys of rows, for every block table.
+    Rows,
+    /// The rows without a key, for the table of NULLs.
+    Nulls,
+}
+
+impl Content {
+    /// The part of a process's memory that the sorter may use.
+    pub fn memory(self, all: usize) -> usize {
+        let nulls = all / 16;
+        match self {
+            Content::Rows => all - nulls,
+            Content::Nulls => nulls,
+        }
+    }
+}
+
+/// Where a worker leaves its runs for the leader.
+#[derive(Clone, Copy)]
+pub struct Share {
+    pub set: *mut pg_sys::SharedFileSet,
+    pub worker: usize,
+    pub content: Content,
+}
+
+impl Share {
+    fn name(&self, block_table: u32) -> CString {
+        let letter = match self.content {
+            Content::Rows => 'r',
+            Content::Nulls => 'n',
+        };
+        CString::new(format!("{letter}{}.{block_table}", self.worker))
+            .expect("neither letters nor digits are NUL")
+    }
+
+    /// The runs of a block table that the worker has published, if there are any.
+    ///
+    /// # Safety
+    /// This process is attached to the set; the worker's sorter had `memory` and shared `entries`.
+    pub unsafe fn open<F: Key>(
+        &self,
+        block_table: u32,
+        entries: u64,
+        memory: usize,
+    ) -> Option<RunFile> {
+        if entries == 0 {
+            return None;
+        }
+        let run = limit::<F>(memory) as u64;
+        // SAFETY: as this function's.
+        Some(unsafe { RunFile::open_shared(self.set, &self.name(block_table), entries, run) })
+    }
+}
+
+/// How many entries are kept in about `memory` bytes.
+fn limit<F: Key>(memory: usize) -> usize {
+    (memory / size_of::<Entry<F>>()).max(1024)
+}
+
+impl<F: Key> Sorter<F> {
+    /// A sorter that keeps about `memory` bytes of entries.
+    pub fn new(layout: BlockLayout, memory: usize, share: Option<Share>) -> Self {
+        let limit = limit::<F>(memory);
+        Self {
+            layout,
+            entries: Vec::new(),
+            limit,
+            rotation: 0,
+            files: Vec::new(),
+            spilled: 0,
+            share,
+        }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, fingerprint: F, tid: u64) {
+        if self.entries.len() == self.limit {
+            self.spill();
+        }
+        if self.entries.len() == self.entries.capacity() {
+            self.grow();
+        }
+        self.entries.push(Entry { key: fingerprint, tid });
+    }
+
+    /// Doubles the room, up to the limit, which has not been reached.
+    fn grow(&mut self) {
+        let more = self.entries.len().max(1024).min(self.limit - self.entries.len());
+        if self.entries.try_reserve_exact(more).is_err() {
+            let bytes = (self.entries.len() + more).saturating_mul(size_of::<Entry<F>>());
+            raise_no_memory(bytes, "Lower maintenance_work_mem.");
+        }
+    }
+
+    /// How many entries each block table has.
+    pub fn len(&self) -> u64 {
+        self.spilled + self.entries.len() as u64
+    }
+
+    /// Hands all rows and those of `others`, as entries of `block_table`, to `each` in ascending
+    /// order. Callers ask for block tables in order. `others` is called late: other processes may
+    /// be sorting at the same time.
+    pub fn drain(
+        &mut self,
+        block_table: u32,
+        others: impl FnOnce() -> Vec<RunFile>,
+        mut each: impl FnMut(Entry<F>),
+    ) {
+        self.lead_with(block_table);
+        let mut others = others();
+        if self.spilled > 0 {
+            // Block tables come in order, so the first file left is this one's.
+            others.push(self.files.remove(0));
+        }
+        if others.is_empty() {
+            self.entries.iter().for_each(|entry| each(*entry));
+        } else {
+            merge(others, &self.entries, each);
+        }
+    }
+
+    /// Leaves all rows to the leader. `done` is called for each block table, in order, when its
+    /// file is closed.
+    pub fn publish(mut self, mut done: impl FnMut(u32)) {
+        let last = !self.entries.is_empty();
+        if last && self.files.is_empty() {
+            self.create_files();
+        }
+        let mut files = std::mem::take(&mut self.files).into_iter();
+        for block_table in 0..self.layout.blocks() {
+            if let Some(mut file) = files.next() {
+                if last {
+                    self.lead_with(block_table);
+                    file.write_run(&self.entries);
+                }
+                file.close();
+            }
+            done(block_table);
+        }
+    }
+
+    fn lead_with(&mut self, block: u32) {
+        let turn = self.layout.offset(block) + F::BITS - self.layout.offset(self.rotation);
+        for entry in &mut self.entries {
+            entry.key = entry.key.rotate_left(turn % F::BITS);
+        }
+        self.rotation = block;
+        check_for_interrupts();
+        sort_in_pieces(&mut self.entries, &mut || check_for_interrupts());
+    }
+
+    fn spill(&mut self) {
+        if self.files.is_empty() {
+            self.create_files();
+        }
+        for block_table in 0..self.layout.blocks() {
+            self.lead_with(block_table);
+            self.files[block_table as usize].write_run(&self.entries);
+        }
+        self.spilled += self.entries.len() as u64;
+        self.entries.clear();
+        self.rotation = 0;
+    }
+
+    fn create_files(&mut self) {
+        let share = self.share;
+        let file = |block_table| match &share {
+            None => RunFile::private(),
+            // SAFETY: whoever made the sorter is attached to the set.
+            Some(share) => unsafe { RunFile::shared(share.set, &share.name(block_table)) },
+        };
+        self.files = (0..self.layout.blocks()).map(file).collect();
+    }
+}

@@ -1,0 +1,81 @@
+//! A worker of a parallel build: it scans its share of the heap, sorts it for one block table after
+//! the other, and leaves each as a file to the leader.
+
+use std::sync::atomic::Ordering;
+
+use pgrx::pg_sys;
+use simhash_core::search::Key;
+
+use super::collect::Collector;
+use super::shared::{Chunks, Slot, Task};
+use super::sort::Share;
+use crate::am::kind::open;
+use crate::storage::{IndexRel, bits, with_key_type};
+
+/// A worker's whole life. PostgreSQL calls it by its name.
+#[pgrx::pg_guard]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
+    segment: *mut pg_sys::dsm_segment,
+    toc: *mut pg_sys::shm_toc,
+) {
+    // SAFETY: the leader put every chunk into the table of contents before it launched workers.
+    unsafe {
+        let Chunks { task, scan, slots, buffer_usage, wal_usage, query } = Chunks::find(toc);
+        pg_sys::debug_query_string = query;
+        pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);
+
+        pg_sys::SharedFileSetAttach(&raw mut (*task).files, segment);
+        // The locks that the leader holds, of which this process is a part.
+        let (heap_lock, index_lock) = if (*task).concurrent {
+            (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
+        } else {
+            (pg_sys::ShareLock, pg_sys::AccessExclusiveLock)
+        };
+        let heap = pg_sys::table_open((*task).heap, heap_lock as i32);
+        let rel = pg_sys::index_open((*task).index, index_lock as i32);
+
+        pg_sys::InstrStartParallelQuery();
+        let worker = pg_sys::ParallelWorkerNumber as usize;
+        let slot = &*slots.add(worker);
+        let index = IndexRel::new(rel);
+        let scan = pg_sys::table_beginscan_parallel(heap, scan);
+        with_key_type!(bits(index), F => work::<F>(heap, index, task, slot, scan, worker));
+        pg_sys::InstrEndParallelQuery(buffer_usage.add(worker), wal_usage.add(worker));
+
+        pg_sys::index_close(rel, index_lock as i32);
+        pg_sys::table_close(heap, heap_lock as i32);
+    }
+}
+
+/// Scans, and publishes one block table after the other.
+unsafe fn work<F: Key>(
+    heap: pg_sys::Relation,
+    rel: IndexRel,
+    task: *mut Task,
+    slot: &Slot,
+    scan: pg_sys::TableScanDesc,
+    worker: usize,
+) {
+    // SAFETY: the relations are open, the task is in shared memory that outlives this call.
+    unsafe {
+        let index = open::<F>(rel);
+        let set = &raw mut (*task).files;
+        let share = |content| Some(Share { set, worker, content });
+        let mut collector = Collector::new(&index, (*task).memory, share);
+        let info = pg_sys::BuildIndexInfo(rel.as_ptr());
+        (*info).ii_Concurrent = (*task).concurrent;
+        let heap_tuples = collector.scan(heap, rel, info, scan, false);
+        slot.heap_tuples.store(heap_tuples.to_bits(), Ordering::Relaxed);
+        slot.broken_hot_chain.store((*info).ii_BrokenHotChain, Ordering::Relaxed);
+        slot.rows.store(collector.rows, Ordering::Relaxed);
+        slot.entries.store(collector.sorter.len(), Ordering::Relaxed);
+        slot.nulls.store(collector.nulls.len(), Ordering::Relaxed);
+        let publish = |block_table: u32| {
+            slot.published.store(block_table + 1, Ordering::Release);
+            pg_sys::ConditionVariableBroadcast(&raw mut (*task).progress);
+        };
+        collector.sorter.publish(publish);
+        collector.nulls.publish(|_| publish(u32::from(index.null_table())));
+    }
+}

@@ -1,0 +1,66 @@
+//! Who may ask about an index. This is asked before the index is locked, so that whoever may not
+//! ask cannot hold up others.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::opened::heap_of;
+use crate::catalog::cache;
+use crate::catalog::names::relation_name;
+use crate::catalog::rights::{self, check_rows_are_all, may_read};
+use crate::error::raise;
+
+type Row = cache::Row<pg_sys::FormData_pg_index>;
+
+/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed column.
+/// Returns the heap.
+pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
+    let heap = heap_of(index);
+    // SAFETY: reads the session's state.
+    let user = unsafe { pg_sys::GetUserId() };
+    if !may_read(heap, indexed_column(index), user) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("permission denied for table {}", relation_name(heap)),
+            "SELECT on the table is needed, or on the indexed column.",
+        )
+    }
+    heap
+}
+
+/// Raises an ERROR unless the caller may know how many rows there are: as the index's owner, or by
+/// reading all of them.
+pub fn check_may_know(index: pg_sys::Oid) {
+    heap_of(index);
+    if !owns(index) {
+        let heap = check_may_read(index);
+        check_rows_are_all(heap, "Call it as a role that row-level security does not apply to.");
+    }
+}
+
+/// Raises 42501 unless the caller owns the index, or is a superuser.
+pub fn check_owner(index: pg_sys::Oid) {
+    heap_of(index);
+    if !owns(index) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of index {}", relation_name(index)),
+            "An index is checked by its owner or by a superuser.",
+        );
+    }
+}
+
+fn owns(index: pg_sys::Oid) -> bool {
+    // SAFETY: reads the session's state.
+    rights::owns(index, unsafe { pg_sys::GetUserId() })
+}
+
+/// The table's column that an index is on; none if it is on an expression.
+fn indexed_column(index: pg_sys::Oid) -> Option<pg_sys::AttrNumber> {
+    // SAFETY: a look-up by OID; the first key column is always there.
+    let column = unsafe {
+        cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| {
+            row.indkey.values.as_slice(1).first().copied()
+        })
+    };
+    column.flatten().filter(|&column| column > 0)
+}

@@ -1,0 +1,127 @@
+//! Index scans as PostgreSQL drives them: begin, rescan, one row or a bitmap at a time, end.
+//!
+//! Where things are: [`keys`] (what a scan is asked for), [`cursor`] (its way through the index),
+//! [`nearest`] (rows in the order of distances), [`output`] (how a row reaches the executor).
+//!
+//! The state lives in a memory context of its own whose deletion drops it, so a query that fails
+//! leaks nothing.
+
+mod cursor;
+mod keys;
+mod nearest;
+mod output;
+
+use pgrx::pg_sys;
+
+use self::cursor::{Cursor, Scan};
+use super::kind::open;
+use crate::storage::{IndexRel, bits, with_key_type};
+
+/// The scan's state as `opaque` refers to it.
+struct Opaque {
+    context: pg_sys::MemoryContext,
+    scan: Box<dyn Scan>,
+}
+
+unsafe extern "C-unwind" fn drop_opaque(state: *mut std::ffi::c_void) {
+    // SAFETY: the callback's argument is the box that ambeginscan made; contexts call it once.
+    drop(unsafe { Box::from_raw(state.cast::<Opaque>()) });
+}
+
+/// ambeginscan.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn ambeginscan(
+    rel: pg_sys::Relation,
+    keys: i32,
+    order_bys: i32,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: an open index; the context and its callback are set up before anything can fail but
+    // the allocations themselves.
+    unsafe {
+        let desc = pg_sys::RelationGetIndexScan(rel, keys, order_bys);
+        let index = IndexRel::new(rel);
+        let context = pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            c"simhash scan".as_ptr(),
+            pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
+            pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
+        );
+        let scan: Box<dyn Scan> =
+            with_key_type!(bits(index), F => Box::new(Cursor::<F>::new(open(index), context)));
+        let callback: *mut pg_sys::MemoryContextCallback =
+            pg_sys::MemoryContextAllocZero(context, size_of::<pg_sys::MemoryContextCallback>())
+                .cast();
+        let opaque = Box::into_raw(Box::new(Opaque { context, scan }));
+        (*callback).func = Some(drop_opaque);
+        (*callback).arg = opaque.cast();
+        pg_sys::MemoryContextRegisterResetCallback(context, callback);
+        (*desc).opaque = opaque.cast();
+        (*desc).xs_itupdesc = (*rel).rd_att;
+        if order_bys > 0 {
+            let count = order_bys as usize;
+            (*desc).xs_orderbyvals = pg_sys::palloc0(count * size_of::<pg_sys::Datum>()).cast();
+            (*desc).xs_orderbynulls = pg_sys::palloc0(count * size_of::<bool>()).cast();
+        }
+        desc
+    }
+}
+
+unsafe fn opaque<'a>(desc: pg_sys::IndexScanDesc) -> &'a mut Opaque {
+    // SAFETY: the caller passes a scan that ambeginscan made and amendscan has not ended.
+    unsafe { &mut *(*desc).opaque.cast::<Opaque>() }
+}
+
+/// amrescan.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amrescan(
+    desc: pg_sys::IndexScanDesc,
+    keys: pg_sys::ScanKey,
+    _n_keys: i32,
+    order_bys: pg_sys::ScanKey,
+    _n_order_bys: i32,
+) {
+    // SAFETY: the descriptor has room for as many keys as it was begun with.
+    unsafe {
+        if !keys.is_null() && (*desc).numberOfKeys > 0 {
+            std::ptr::copy(keys, (*desc).keyData, (*desc).numberOfKeys as usize);
+        }
+        if !order_bys.is_null() && (*desc).numberOfOrderBys > 0 {
+            std::ptr::copy(order_bys, (*desc).orderByData, (*desc).numberOfOrderBys as usize);
+        }
+        opaque(desc).scan.restart(desc);
+    }
+}
+
+/// amgettuple.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amgettuple(
+    desc: pg_sys::IndexScanDesc,
+    _direction: pg_sys::ScanDirection::Type,
+) -> bool {
+    // SAFETY: a scan in progress.
+    unsafe { opaque(desc).scan.next_row(desc) }
+}
+
+/// amgetbitmap.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amgetbitmap(
+    desc: pg_sys::IndexScanDesc,
+    bitmap: *mut pg_sys::TIDBitmap,
+) -> i64 {
+    // SAFETY: a scan in progress.
+    unsafe { opaque(desc).scan.fill(bitmap) }
+}
+
+/// amendscan.
+#[pgrx::pg_guard]
+pub unsafe extern "C-unwind" fn amendscan(desc: pg_sys::IndexScanDesc) {
+    // SAFETY: the context's deletion drops the state.
+    unsafe {
+        let opaque = opaque(desc);
+        opaque.scan.release();
+        (*desc).opaque = std::ptr::null_mut();
+        (*desc).xs_itup = std::ptr::null_mut();
+        pg_sys::MemoryContextDelete(opaque.context);
+    }
+}

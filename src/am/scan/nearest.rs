@@ -1,0 +1,63 @@
+//! A scan in the order of distances: rows at the same distance wait until all of them are there.
+
+use simhash_core::search::Key;
+use simhash_index::nearest::NearestOfAny;
+use simhash_index::range::Hit;
+
+use crate::error::reserve;
+use crate::storage::{Index, IndexRel, check_for_interrupts};
+
+/// All rows, the nearest first.
+pub struct Nearest<F> {
+    search: NearestOfAny<F, IndexRel>,
+    /// The queries that order rows at the same distance.
+    then: Vec<F>,
+    /// The rows at the distance found last, kept back while there may be more of them. Empty
+    /// unless `then` has a query.
+    ties: Vec<Hit<F>>,
+}
+
+impl<F: Key> Nearest<F> {
+    /// `queries` is not empty: the distance of a row is the least to any of them.
+    pub fn new(index: &Index<F>, queries: &[F], then: Vec<F>) -> Self {
+        Self { search: NearestOfAny::new(index, queries), then, ties: Vec::new() }
+    }
+
+    /// Puts the next rows into `batch`, which is empty, after `sift` has dropped those that are not
+    /// wanted. There may be none although more are to come. False once all rows have been found.
+    pub fn next_batch(
+        &mut self,
+        index: &Index<F>,
+        batch: &mut Vec<Hit<F>>,
+        sift: impl FnOnce(&mut Vec<Hit<F>>),
+    ) -> bool {
+        let more = self.search.next_batch(index, batch);
+        sift(batch);
+        if !self.then.is_empty() {
+            self.order_ties(batch, more);
+        }
+        more
+    }
+
+    /// Keeps rows back until all at their distance are there, then orders them by their later
+    /// distances.
+    fn order_ties(&mut self, batch: &mut Vec<Hit<F>>, more: bool) {
+        reserve(&mut self.ties, batch.len());
+        self.ties.append(batch);
+        let Some(farthest) = self.ties.last().map(|hit| hit.distance) else { return };
+        let complete = if more {
+            self.ties.partition_point(|hit| hit.distance < farthest)
+        } else {
+            self.ties.len()
+        };
+        batch.extend(self.ties.drain(..complete));
+        let later = |hit: &Hit<F>| {
+            let fingerprint = hit.fingerprint;
+            self.then.iter().map(move |&query| fingerprint.hamming(query))
+        };
+        batch.sort_unstable_by(|a, b| {
+            check_for_interrupts();
+            a.distance.cmp(&b.distance).then_with(|| later(a).cmp(later(b)))
+        });
+    }
+}

@@ -1,0 +1,100 @@
+//! How a row reaches the executor: its TID, its distances, and an index tuple where one is wanted.
+
+use pgrx::pg_sys;
+use simhash_core::search::Key;
+use simhash_index::range::Hit;
+
+use crate::am::kind::Kind;
+use crate::storage::check_for_interrupts;
+use crate::types::tid;
+
+pub struct Output<F> {
+    kind: Kind,
+    /// Where index tuples are made.
+    context: pg_sys::MemoryContext,
+    /// The query of each order-by; none where it is NULL.
+    pub orders: Vec<Option<F>>,
+    /// Whether the executor has to check the conditions again.
+    pub recheck: bool,
+    /// Whether every row is looked up in the heap: the executor may take a page for all-visible
+    /// that was not so when the row was found. See amcanreturn.
+    pub looks_rows_up: bool,
+}
+
+impl<F: Key> Output<F> {
+    pub fn new(kind: Kind, context: pg_sys::MemoryContext) -> Self {
+        Self { kind, context, orders: Vec::new(), recheck: kind.is_lossy(), looks_rows_up: false }
+    }
+
+    /// Puts a row into `desc`; false if the row is looked up and the scan's snapshot does not see
+    /// it. `is_null`: it has no fingerprint.
+    ///
+    /// # Safety
+    /// `desc` is the scan's own.
+    pub unsafe fn emit(&self, desc: pg_sys::IndexScanDesc, row: &Hit<F>, is_null: bool) -> bool {
+        // SAFETY: as this function's; xs_itupdesc is set when an index tuple is wanted.
+        unsafe {
+            if self.looks_rows_up && !is_visible(desc, row.tid) {
+                return false;
+            }
+            (*desc).xs_heaptid = tid::unpack(row.tid);
+            (*desc).xs_recheck = self.recheck;
+            self.put_distances(desc, row, is_null);
+            if (*desc).xs_want_itup {
+                self.put_tuple(desc, row, is_null);
+            }
+        }
+        true
+    }
+
+    unsafe fn put_distances(&self, desc: pg_sys::IndexScanDesc, row: &Hit<F>, is_null: bool) {
+        // SAFETY: the descriptor's arrays have one element for each order-by.
+        unsafe {
+            // A key at another place of the array is no farther than the row.
+            (*desc).xs_recheckorderby = self.kind.has_many_keys();
+            for i in 0..(*desc).numberOfOrderBys.max(0) as usize {
+                let query = if is_null { None } else { self.orders[i] };
+                // An array's least distance is to any of several queries.
+                let alone = self.orders.len() == 1;
+                let distance =
+                    query.map(|q| if alone { row.distance } else { row.fingerprint.hamming(q) });
+                *(*desc).xs_orderbyvals.add(i) = pg_sys::Datum::from(distance.unwrap_or(0) as i32);
+                *(*desc).xs_orderbynulls.add(i) = distance.is_none();
+            }
+        }
+    }
+
+    unsafe fn put_tuple(&self, desc: pg_sys::IndexScanDesc, row: &Hit<F>, is_null: bool) {
+        // SAFETY: the descriptor's tuple is null or the one that was made here before.
+        unsafe {
+            if !(*desc).xs_itup.is_null() {
+                pg_sys::pfree((*desc).xs_itup.cast());
+            }
+            let bytes = row.fingerprint.to_u128().to_be_bytes();
+            let mut value = if F::BITS == 64 {
+                pg_sys::Datum::from(row.fingerprint.to_u128() as u64)
+            } else {
+                pg_sys::Datum::from(bytes.as_ptr())
+            };
+            // count(*) is planned as an index-only scan even where no column can be returned. Then
+            // nobody reads the value, and there is none to be made.
+            let mut is_null = is_null || self.kind.is_lossy();
+            let caller = pg_sys::MemoryContextSwitchTo(self.context);
+            (*desc).xs_itup =
+                pg_sys::index_form_tuple((*desc).xs_itupdesc, &mut value, &mut is_null);
+            pg_sys::MemoryContextSwitchTo(caller);
+        }
+    }
+}
+
+/// Whether the scan's snapshot sees the row. If it does, no vacuum takes the row away before the
+/// snapshot ends.
+unsafe fn is_visible(desc: pg_sys::IndexScanDesc, row: u64) -> bool {
+    let mut tid = tid::unpack(row);
+    // SAFETY: a scan in progress: its heap is open, its snapshot registered.
+    unsafe {
+        let (heap, snapshot) = ((*desc).heapRelation, (*desc).xs_snapshot);
+        check_for_interrupts();
+        pg_sys::table_index_fetch_tuple_check(heap, &mut tid, snapshot, std::ptr::null_mut())
+    }
+}

@@ -1,0 +1,35 @@
+//! ERRORs of deduplication in bulk.
+
+use pgrx::PgSqlErrorCode;
+use simhash_core::join::NoMemory;
+
+use crate::error::{raise, raise_no_memory};
+
+/// Checks a distance against a width; raises 22003.
+pub fn checked_distance(distance: i32, bits: u32) -> u32 {
+    u32::try_from(distance).ok().filter(|&distance| distance <= bits).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            format!("distance {distance} is out of range for {bits} bits"),
+            &format!("Allowed: 0 to {bits}."),
+        )
+    })
+}
+
+/// Raises 53200: the operating system refused memory.
+pub fn no_memory(refused: NoMemory) -> ! {
+    raise_no_memory(refused.bytes, "Lower simhash.work_mem.")
+}
+
+/// Raises 53200: `simhash.work_mem`, of so many bytes, does not hold what is known of `rows`.
+pub fn raise_memory(work_mem: usize, rows: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        format!(
+            "simhash_clusters needs more than the {} MB that simhash.work_mem allows: \
+             {rows} rows so far have a near-duplicate",
+            work_mem >> 20
+        ),
+        "Raise simhash.work_mem: half of it is for those rows, up to 120 bytes each.",
+    )
+}

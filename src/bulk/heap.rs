@@ -1,0 +1,99 @@
+//! Which of the rows that an index names the query can see, and where their visible versions are.
+//!
+//! An entry of the index is the root of a chain of versions (HOT). It is read before its heap page
+//! is looked at. In between, vacuum may have taken the row away, and a new row may have got its
+//! TID. The snapshot sees neither: the old row was dead to every running snapshot, and the new row
+//! is younger than this one.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::am::opened::Opened;
+use crate::error::raise;
+use crate::storage::{IndexRel, check_for_interrupts};
+use crate::types::tid;
+
+/// A heap in which rows are looked up.
+pub struct Heap {
+    fetch: *mut pg_sys::IndexFetchTableData,
+    slot: *mut pg_sys::TupleTableSlot,
+    snapshot: pg_sys::Snapshot,
+    heap: pg_sys::Relation,
+    index: IndexRel,
+    /// The heap is known to have this many pages.
+    pages: u32,
+}
+
+impl Heap {
+    /// # Safety
+    /// The heap must stay open while the result is used.
+    pub unsafe fn new(opened: &Opened) -> Self {
+        // SAFETY: the heap is open; a function called by a query has an active snapshot.
+        unsafe {
+            Self {
+                fetch: pg_sys::table_index_fetch_begin(opened.heap),
+                slot: pg_sys::table_slot_create(opened.heap, std::ptr::null_mut()),
+                snapshot: pg_sys::GetActiveSnapshot(),
+                heap: opened.heap,
+                index: opened.rel(),
+                pages: 0,
+            }
+        }
+    }
+
+    /// The version of a row that the query sees. The heap's page stays pinned until a row on
+    /// another page is asked for.
+    pub fn visible(&mut self, tid: u64) -> Option<u64> {
+        check_for_interrupts();
+        self.expect_page(tid);
+        let mut item = tid::unpack(tid);
+        let (mut again, mut all_dead) = (false, false);
+        // SAFETY: scan, slot and snapshot are valid; the slot's TID is that of the version found.
+        unsafe {
+            pg_sys::table_index_fetch_tuple(
+                self.fetch,
+                &mut item,
+                self.snapshot,
+                self.slot,
+                &mut again,
+                &mut all_dead,
+            )
+            .then(|| tid::pack(&(*self.slot).tts_tid))
+        }
+    }
+
+    /// Raises XX002 for a TID beyond the end of the heap.
+    fn expect_page(&mut self, tid: u64) {
+        let (page, offset) = tid::parts(tid);
+        if page < self.pages {
+            return;
+        }
+        // SAFETY: the heap stays open while this is used.
+        self.pages = unsafe {
+            pg_sys::RelationGetNumberOfBlocksInFork(self.heap, pg_sys::ForkNumber::MAIN_FORKNUM)
+        };
+        if page >= self.pages {
+            raise(
+                PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+                format!(
+                    "index \"{}\" is damaged: it holds row ({page},{offset}), \
+                     but its table ends before block {}",
+                    self.index.name(),
+                    self.pages
+                ),
+                "Look for failing storage, then REINDEX it.",
+            );
+        }
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: made by `new`.
+            unsafe {
+                pg_sys::ExecDropSingleTupleTableSlot(self.slot);
+                pg_sys::table_index_fetch_end(self.fetch);
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Deduplicating in bulk: every pair of rows within a distance, and the clusters that pairs make.
+//!
+//! Where things are: [`target`] (which index, and who may ask), [`leaves`] (rows from pages),
+//! [`heap`] (which rows the query sees), [`session`] (the join, batch by batch), [`pairs`] and
+//! [`clusters`] (the answers), [`suggest`] (which distance to use), [`progress`] (what other
+//! sessions see), [`errors`].
+
+pub mod clusters;
+mod errors;
+mod heap;
+mod leaves;
+pub mod pairs;
+pub mod progress;
+mod session;
+pub mod suggest;
+mod target;

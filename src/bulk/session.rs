@@ -1,0 +1,236 @@
+//! A join in progress, batch by batch: pairs are found, then their rows are looked up in the heap.
+//!
+//! Nothing stays open, locked or pinned between batches, so a query may end after any of them. Rows
+//! that take part in a pair are looked up once, those of a batch together and in the order of the
+//! heap.
+//!
+//! Memory: half of simhash.work_mem is for the rows being compared, half for what is known of rows
+//! with a near-duplicate.
+
+use simhash_core::join::{
+    Chunk, GroupPair, Join, Mark, Members, Step, bytes_per_row, plan_join, sort_checked,
+};
+use simhash_core::search::Key;
+
+use super::errors::{no_memory, raise_memory};
+use super::heap::Heap;
+use super::leaves::{Leaves, most_rows};
+use super::progress::{self, Command, Progress};
+use super::target::Target;
+use crate::am::kind::open;
+use crate::am::opened::Opened;
+use crate::guc::work_mem;
+use crate::storage::check_for_interrupts;
+
+/// How many pairs the first batch of `simhash_pairs` looks for: few, so that a LIMIT is served
+/// soon.
+const FIRST_BATCH: usize = 1024;
+const LARGEST_BATCH: usize = 1 << 20;
+
+/// Which of two chunks a number refers to.
+#[derive(Clone, Copy)]
+pub enum Side {
+    Left,
+    Right,
+}
+
+pub struct Session<F> {
+    target: Target,
+    join: Join<F>,
+    pub members: Members,
+    pub found: Vec<GroupPair>,
+    /// How many of the members have been looked up. They are those with the least numbers.
+    looked_up: usize,
+    batch: usize,
+    done: bool,
+    pairs: usize,
+    command: Command,
+    /// The bytes that `members` may take.
+    memory: usize,
+    progress: Progress,
+}
+
+impl<F: Key> Session<F> {
+    pub fn new(target: Target, opened: &Opened, distance: u32, command: Command) -> Self {
+        let index = open::<F>(opened.rel());
+        let memory = work_mem() / 2;
+        let rows = most_rows(&index);
+        let plan = plan_join::<F>(index.layout, distance, rows as f64);
+        let block_tables = plan.radii().flatten().count();
+        let progress = Progress::start(command, target.heap, target.index, block_tables, rows);
+        Self {
+            target,
+            join: Join::new(plan, memory / bytes_per_row::<F>()),
+            members: Members::default(),
+            found: Vec::new(),
+            looked_up: 0,
+            batch: if command == Command::Pairs { FIRST_BATCH } else { LARGEST_BATCH },
+            done: false,
+            pairs: 0,
+            command,
+            memory,
+            progress,
+        }
+    }
+
+    /// Finds the next pairs, and looks up their rows. False when there are no more.
+    pub fn next_batch(&mut self) -> bool {
+        self.found.clear();
+        if self.done {
+            return false;
+        }
+        if self.command == Command::Pairs && self.members.memory() > self.memory {
+            self.forget_members();
+        }
+        let opened = self.target.open();
+        let mut index = open::<F>(opened.rel());
+        // SAFETY: a function called by a query has an active snapshot.
+        index.store.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
+        let mut leaves = Leaves::new(&index);
+        let mut seen = 0;
+        progress::comparing();
+        loop {
+            let step = self.join.step(&mut leaves, &mut self.found);
+            self.remember(seen);
+            seen = self.found.len();
+            self.report();
+            self.done = step == Step::Done;
+            let batch = self.batch.min(work_mem() / 256);
+            let full = self.found.len().max(self.members.len() - self.looked_up) >= batch;
+            if self.done || full || (step == Step::Flush && seen > 0) {
+                break;
+            }
+        }
+        self.batch = (self.batch * 4).min(LARGEST_BATCH);
+        self.pairs += self.found.len();
+        self.look_up(&opened);
+        true
+    }
+
+    /// Remembers the rows of the pairs from number `from` on.
+    fn remember(&mut self, from: usize) {
+        for i in from..self.found.len() {
+            let GroupPair { left, right, .. } = self.found[i];
+            for (side, group) in [(Side::Left, left), (Side::Right, right)] {
+                let chunk = match side {
+                    Side::Left => self.join.left(),
+                    Side::Right => self.join.right(),
+                };
+                if chunk.mark(group) == Mark::Unknown {
+                    let mut number = 0;
+                    for &tid in interruptible(chunk.group(group)) {
+                        number = self
+                            .members
+                            .remember(tid, &mut check_for_interrupts)
+                            .unwrap_or_else(|refused| no_memory(refused));
+                        if self.command == Command::Clusters
+                            && self.members.memory_if_grown() > self.memory
+                        {
+                            raise_memory(work_mem(), self.members.len());
+                        }
+                    }
+                    let alone = chunk.group(group).len() == 1;
+                    let mark = if alone { Mark::Row(number) } else { Mark::Remembered };
+                    chunk.set_mark(group, mark);
+                }
+            }
+        }
+    }
+
+    fn look_up(&mut self, opened: &Opened) {
+        let mut unknown = Vec::new();
+        while self.looked_up < self.members.len() {
+            progress::looking_up();
+            let upto = self.members.len().min(self.looked_up + LARGEST_BATCH);
+            unknown.extend((self.looked_up..upto).map(|i| (self.members.tid(i as u32), i as u32)));
+            sort_checked(&mut unknown, &mut check_for_interrupts);
+            // SAFETY: the heap stays open until the end of the batch.
+            let mut heap = unsafe { Heap::new(opened) };
+            for (tid, number) in unknown.drain(..) {
+                self.members.set_visible(number, heap.visible(tid));
+            }
+            self.looked_up = upto;
+        }
+        check_for_interrupts();
+    }
+
+    /// Forgets what is known of rows. Pairs can look it up again.
+    fn forget_members(&mut self) {
+        self.members.clear();
+        self.looked_up = 0;
+        self.join.left().clear_marks();
+        self.join.right().clear_marks();
+    }
+
+    /// Whether both sides are the same chunk.
+    pub fn is_one_chunk(&self) -> bool {
+        !self.join.is_across()
+    }
+
+    /// Puts the visible versions of a group's rows into `rows`.
+    pub fn visible(&mut self, side: Side, group: u32, rows: &mut Vec<u64>) {
+        rows.clear();
+        let (chunk, members) = self.chunk_and_members(side);
+        match chunk.mark(group) {
+            Mark::Row(number) => rows.extend(members.visible(number)),
+            _ => {
+                let tids = interruptible(chunk.group(group));
+                rows.extend(tids.filter_map(|&tid| members.visible(members.find(tid)?)));
+            }
+        }
+    }
+
+    /// A visible row of a group, after all visible rows of the group were put into one cluster.
+    #[inline]
+    pub fn united(&mut self, side: Side, group: u32) -> Option<u32> {
+        let (chunk, members) = self.chunk_and_members(side);
+        match chunk.mark(group) {
+            Mark::Unknown | Mark::Invisible => None,
+            Mark::Remembered => {
+                let row = unite_all(chunk.group(group), members);
+                chunk.set_mark(group, row.map_or(Mark::Invisible, Mark::Row));
+                row
+            }
+            Mark::Row(number) => Some(number).filter(|&row| members.visible(row).is_some()),
+        }
+    }
+
+    fn chunk_and_members(&mut self, side: Side) -> (&mut Chunk<F>, &mut Members) {
+        let chunk = match side {
+            Side::Left => self.join.left(),
+            Side::Right => self.join.right(),
+        };
+        (chunk, &mut self.members)
+    }
+
+    /// Ends the session and keeps what is known of rows. The progress report goes on while the
+    /// second part lives.
+    pub fn into_members(self) -> (Members, Progress) {
+        (self.members, self.progress)
+    }
+
+    fn report(&self) {
+        let (block_table, share) = self.join.progress();
+        progress::advance(self.join.plan(), block_table, share, self.pairs + self.found.len());
+    }
+}
+
+/// Puts the visible ones of a group's rows into one cluster; returns one of them.
+fn unite_all(tids: &[u64], members: &mut Members) -> Option<u32> {
+    let mut first = None;
+    for &tid in interruptible(tids) {
+        let Some(row) = members.find(tid).filter(|&row| members.visible(row).is_some()) else {
+            continue;
+        };
+        match first {
+            None => first = Some(row),
+            Some(first) => members.unite(first, row),
+        }
+    }
+    first
+}
+
+/// The rows of a group, of which there may be millions.
+fn interruptible(rows: &[u64]) -> impl Iterator<Item = &u64> {
+    rows.iter().inspect(|_| check_for_interrupts())
+}

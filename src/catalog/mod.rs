@@ -1,0 +1,11 @@
+//! PostgreSQL's catalogues: what the rest asks of them, with one function for each question.
+
+pub mod cache;
+pub mod inheritance;
+pub mod members;
+pub mod names;
+pub mod rights;
+pub mod scan;
+mod schema;
+
+pub use schema::Schema;

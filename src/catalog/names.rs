@@ -1,0 +1,31 @@
+//! Names of relations, for messages.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+use crate::error::shown;
+
+/// The name of a relation, or its OID if there is no such relation.
+pub fn relation_name(oid: pg_sys::Oid) -> String {
+    // SAFETY: a catalogue look-up; the name is a C string if there is one.
+    let name = unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        (!name.is_null()).then(|| shown(CStr::from_ptr(name)).into_owned())
+    };
+    name.unwrap_or_else(|| oid.to_u32().to_string())
+}
+
+/// The name of a relation with its schema, quoted if need be. None if there is no such relation.
+pub fn qualified_name(oid: pg_sys::Oid) -> Option<String> {
+    // SAFETY: catalogue look-ups; names are C strings, or null if there are none.
+    unsafe {
+        let name = pg_sys::get_rel_name(oid);
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(oid));
+        if name.is_null() || schema.is_null() {
+            return None;
+        }
+        let name = pg_sys::quote_qualified_identifier(schema, name);
+        Some(shown(CStr::from_ptr(name)).into_owned())
+    }
+}

@@ -1,0 +1,102 @@
+//! Rights: who owns a relation, who may read it or write to it, who may call a function, and from
+//! whom rows are hidden.
+
+use std::ffi::CStr;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::cache;
+use super::names::relation_name;
+use crate::compat;
+use crate::error::raise;
+
+const ALLOWED: pg_sys::AclResult::Type = pg_sys::AclResult::ACLCHECK_OK;
+
+/// Whether a role owns a relation. A superuser owns all.
+pub fn owns(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up.
+    unsafe { compat::owns_relation(relation, role) }
+}
+
+/// Whether the current role may execute a function.
+pub fn may_execute(function: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up.
+    unsafe { compat::may_execute(function) }
+}
+
+/// Whether every role may execute a function: no right on it was ever granted or revoked.
+pub fn all_may_execute(function: pg_sys::Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::PROCOID;
+    // SAFETY: a look-up by OID.
+    let own_rights = unsafe {
+        cache::row(cache, function, |row: &cache::Row<pg_sys::FormData_pg_proc>| {
+            row.column(pg_sys::Anum_pg_proc_proacl).is_some()
+        })
+    };
+    own_rights == Some(false)
+}
+
+/// Whether a role has SELECT on a table, or on the column if one is given.
+pub fn may_read(table: pg_sys::Oid, column: Option<pg_sys::AttrNumber>, role: pg_sys::Oid) -> bool {
+    let select = pg_sys::ACL_SELECT as pg_sys::AclMode;
+    // SAFETY: catalogue look-ups.
+    unsafe {
+        pg_sys::pg_class_aclcheck(table, role, select) == ALLOWED
+            || column.is_some_and(|column| {
+                pg_sys::pg_attribute_aclcheck(table, column, role, select) == ALLOWED
+            })
+    }
+}
+
+/// Whether row-level security hides rows of a table from a role.
+pub fn hides_rows(table: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up.
+    let enabled = unsafe { pg_sys::check_enable_rls(table, role, true) };
+    enabled as u32 == pg_sys::CheckEnableRlsResult::RLS_ENABLED
+}
+
+/// Raises 0A000 if row-level security hides rows of the table from the current role: policies are
+/// applied by queries only. Where row_security is off, PostgreSQL raises its own ERROR.
+pub fn check_rows_are_all(table: pg_sys::Oid, hint: &str) {
+    // SAFETY: a catalogue look-up; InvalidOid stands for the current role.
+    let enabled = unsafe { pg_sys::check_enable_rls(table, pg_sys::InvalidOid, false) };
+    if enabled as u32 == pg_sys::CheckEnableRlsResult::RLS_ENABLED {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("row-level security hides rows of table \"{}\" from you", relation_name(table)),
+            hint,
+        );
+    }
+}
+
+/// Raises 42501, as PostgreSQL does, unless the current role has SELECT on the table.
+pub fn check_select(table: pg_sys::Oid, name: &CStr) {
+    check(table, name, pg_sys::ACL_SELECT, |_| false);
+}
+
+/// Raises 42501, as PostgreSQL does, unless the current role has INSERT on the table or on some of
+/// its columns.
+pub fn check_insert(table: pg_sys::Oid, name: &CStr) {
+    let any = pg_sys::AclMaskHow::ACLMASK_ANY;
+    check(table, name, pg_sys::ACL_INSERT, |(role, right)| {
+        // SAFETY: a catalogue look-up.
+        unsafe { pg_sys::pg_attribute_aclcheck_all(table, role, right, any) == ALLOWED }
+    });
+}
+
+fn check(
+    table: pg_sys::Oid,
+    name: &CStr,
+    right: u32,
+    otherwise: impl FnOnce((pg_sys::Oid, pg_sys::AclMode)) -> bool,
+) {
+    let right = right as pg_sys::AclMode;
+    // SAFETY: catalogue look-ups; the name is only read.
+    unsafe {
+        let role = pg_sys::GetUserId();
+        let found = pg_sys::pg_class_aclcheck(table, role, right);
+        if found != ALLOWED && !otherwise((role, right)) {
+            pg_sys::aclcheck_error(found, pg_sys::ObjectType::OBJECT_TABLE, name.as_ptr());
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The aggregates `bloom_agg` and `bloom_union`.
+//!
+//! Their state is in the aggregate's memory context. In a parallel plan it travels as bytea.
+
+use pgrx::datum::Internal;
+use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::sets::bloom::{Shape, ShapeError};
+
+use crate::call::{AggregateState, aggregate_context};
+use crate::error::{raise, shown_number};
+use crate::types::Text;
+use crate::types::bloom::{BitsMut, BloomFilter};
+use crate::types::varlena::STRETCH;
+
+/// What a filter is sized for when the caller does not say.
+const DEFAULT_EXPECTED: i64 = 100_000;
+const DEFAULT_RATE: f32 = 0.01;
+
+/// The shape of a filter for the number of texts that is expected. Raises 22023 if there is none.
+fn shape(expected: i64, rate: f32) -> Shape {
+    Shape::for_rate(expected, widen(rate)).unwrap_or_else(|error| {
+        let hint = match error {
+            ShapeError::Expected(_) => "Expect 1 text or more.",
+            ShapeError::Rate(_) => "A rate is greater than 0 and less than 1, such as 0.01.",
+            ShapeError::TooLarge(_) => {
+                "Expect fewer texts, or allow a greater rate: 4294967296 bits are the most."
+            }
+        };
+        let message = match error {
+            ShapeError::Rate(_) => format!("{} is not a false-positive rate", shown_number(rate)),
+            _ => error.to_string(),
+        };
+        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, hint)
+    })
+}
+
+/// The shortest decimal number that is `rate` as a real: 0.01, not 0.009999999776.
+fn widen(rate: f32) -> f64 {
+    rate.to_string().parse().unwrap_or(f64::from(rate))
+}
+
+/// What an aggregate adds to. The bits are in the aggregate's memory context as well, so PostgreSQL
+/// knows how much memory a group takes, and writes to temporary files when there are too many.
+struct State {
+    shape: Shape,
+    count: u64,
+    bits: *mut u8,
+}
+
+// SAFETY: only the functions here make states of these aggregates, which share their state type.
+unsafe impl AggregateState for State {}
+
+impl State {
+    /// An empty state where it lives as long as the aggregate.
+    fn new<'a>(shape: Shape, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
+        let context = aggregate_context(fcinfo);
+        // SAFETY: what is allocated is written before it is read, and lives as long as the context.
+        unsafe {
+            let bits: *mut u8 = pg_sys::MemoryContextAlloc(context, shape.bytes()).cast();
+            for start in (0..shape.bytes()).step_by(STRETCH) {
+                pgrx::check_for_interrupts!();
+                bits.add(start).write_bytes(0, STRETCH.min(shape.bytes() - start));
+            }
+            let state: *mut State = pg_sys::MemoryContextAlloc(context, size_of::<State>()).cast();
+            state.write(State { shape, count: 0, bits });
+            &mut *state
+        }
+    }
+
+    fn bits_mut(&mut self) -> BitsMut<'_> {
+        // SAFETY: allocated with the shape's bytes, and all were written.
+        let bits = unsafe { std::slice::from_raw_parts_mut(self.bits, self.shape.bytes()) };
+        BitsMut { shape: self.shape, count: &mut self.count, bits }
+    }
+
+    fn filter(&self) -> BloomFilter<'_> {
+        // SAFETY: as above.
+        let bits = unsafe { std::slice::from_raw_parts(self.bits, self.shape.bytes()) };
+        BloomFilter { shape: self.shape, count: self.count, bits: bits.into() }
+    }
+}
+
+fn accumulate(
+    state: Internal,
+    text: Option<Text<'_>>,
+    size: impl FnOnce() -> Shape,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let state = State::given(state);
+    let Some(text) = text else { return State::returned(state) };
+    let state = state.unwrap_or_else(|| State::new(size(), fcinfo));
+    state.bits_mut().insert(text.as_str());
+    State::returned(Some(state))
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn bloom_agg_add(
+    state: Internal,
+    text: Option<Text<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    accumulate(state, text, || shape(DEFAULT_EXPECTED, DEFAULT_RATE), fcinfo)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn bloom_agg_add_expected(
+    state: Internal,
+    text: Option<Text<'_>>,
+    expected: Option<i64>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    accumulate(state, text, || shape(expected.unwrap_or(DEFAULT_EXPECTED), DEFAULT_RATE), fcinfo)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn bloom_agg_add_sized(
+    state: Internal,
+    text: Option<Text<'_>>,
+    expected: Option<i64>,
+    rate: Option<f32>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let size = || shape(expected.unwrap_or(DEFAULT_EXPECTED), rate.unwrap_or(DEFAULT_RATE));
+    accumulate(state, text, size, fcinfo)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn bloom_union_add(
+    state: Internal,
+    filter: Option<BloomFilter<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let state = State::given(state);
+    let Some(filter) = filter else { return State::returned(state) };
+    let state = state.unwrap_or_else(|| State::new(filter.shape, fcinfo));
+    state.bits_mut().unite(&filter);
+    State::returned(Some(state))
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn bloom_agg_combine(
+    state: Internal,
+    other: Internal,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let (state, other) = (State::given(state), State::given(other));
+    let Some(other) = other else { return State::returned(state) };
+    let state = state.unwrap_or_else(|| State::new(other.shape, fcinfo));
+    state.bits_mut().unite(&other.filter());
+    State::returned(Some(state))
+}
+
+/// As bytea, which is laid out as a filter is.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn bloom_agg_serialize(state: Internal) -> Option<BloomFilter<'static>> {
+    State::given(state).map(|state| state.filter())
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn bloom_agg_deserialize(
+    bytes: &[u8],
+    _internal: Internal,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    match BloomFilter::from_bytes(bytes) {
+        Some(filter) => {
+            let state = State::new(filter.shape, fcinfo);
+            state.bits_mut().unite(&filter);
+            State::returned(Some(state))
+        }
+        None => {
+            raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed state of bloom_agg".into(), "")
+        }
+    }
+}
+
+/// The state lives on and may be asked again.
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn bloom_agg_final(state: Internal) -> Option<BloomFilter<'static>> {
+    // The result is copied into a datum from where it is.
+    State::given(state).map(|state| state.filter())
+}

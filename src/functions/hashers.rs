@@ -1,0 +1,47 @@
+//! The makers of fingerprints that a call site keeps from row to row: the parsed config and the
+//! buffers that go with it.
+
+use pgrx::pg_sys;
+use simhash_core::config::Method;
+use simhash_core::sets::minhash::Fingerprinter;
+use simhash_core::simhash::Simhasher;
+
+use crate::call::keep;
+use crate::catalog::Schema;
+use crate::models::{fingerprinter, simhasher_for};
+use crate::types::ConfigText;
+
+/// The call site's [`Simhasher`] for `config`. It is made at the first row, and again only when a
+/// row brings another config.
+pub fn simhasher<'a>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    config: &ConfigText<'_>,
+) -> &'a mut Simhasher {
+    keep(
+        fcinfo,
+        |made_for: &String| made_for == config.as_str(),
+        || (config.as_str().to_owned(), new_simhasher(config, fcinfo)),
+    )
+}
+
+/// A [`Simhasher`] for one call.
+pub fn new_simhasher(config: &ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Simhasher {
+    simhasher_for(config.config(), Schema::of_call(fcinfo))
+}
+
+/// The call site's maker of one-bit MinHash fingerprints.
+pub fn minhasher<'a>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    config: &ConfigText<'_>,
+    bits: u32,
+) -> &'a mut Fingerprinter {
+    keep(
+        fcinfo,
+        |made_for: &String| made_for == config.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            let made = fingerprinter(Method::Minhash, config.config(), schema, bits);
+            (config.as_str().to_owned(), made)
+        },
+    )
+}

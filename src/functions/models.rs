@@ -1,0 +1,140 @@
+//! The functions that read a model by name: `esimhash`, `simhash_lexicons`, `imatch`,
+//! `simhash_model_term`.
+
+use std::sync::Arc;
+
+use pgrx::iter::TableIterator;
+use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+use simhash_core::Simhasher;
+use simhash_core::config::{Cap, Config, Position, Shingles, Weight};
+use simhash_core::hash::feature_hash;
+use simhash_core::models::lexicons::fingerprints;
+use simhash_core::models::{Model, imatch as core_imatch};
+
+use super::shingles::shingles_of;
+use crate::call::{interrupts, keep};
+use crate::catalog::Schema;
+use crate::error::{raise, shown_number};
+use crate::models::{find, simhasher_for};
+use crate::types::lexicons::Fingerprints;
+use crate::types::returned_array::ReturnedArray;
+use crate::types::{Fp128, Text};
+
+/// E-Simhash's choices: cap at the 90th percentile, features at their places. With `paper` as
+/// position, one or two bits that seldom change would carry the order of a short text. `spread`
+/// costs as much recall and tells the order (docs/methods/esimhash.md).
+fn esimhash_config(model: &Model, name: &str) -> Config {
+    Config {
+        weight: Weight::Entropy,
+        model: Some(name.to_owned()),
+        position: Position::Spread,
+        cap: Some(Cap::Percentile(90)),
+        ..model.config().clone()
+    }
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn esimhash(body: Text<'_>, model: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Option<Fp128> {
+    let simhasher = keep(
+        fcinfo,
+        |name: &String| name == model.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            let config = esimhash_config(&find(schema, model.as_str()), model.as_str());
+            (model.as_str().to_owned(), simhasher_for(config, schema))
+        },
+    );
+    simhasher.fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
+}
+
+/// A model and what cuts texts into its features.
+struct Lexicon {
+    model: Arc<Model>,
+    simhasher: Simhasher,
+}
+
+fn lexicon<'a>(fcinfo: pg_sys::FunctionCallInfo, name: &Text<'_>) -> &'a mut Lexicon {
+    keep(
+        fcinfo,
+        |kept: &String| kept == name.as_str(),
+        || {
+            let schema = Schema::of_call(fcinfo);
+            let model = find(schema, name.as_str());
+            let simhasher = simhasher_for(model.config().clone(), schema);
+            (name.as_str().to_owned(), Lexicon { model, simhasher })
+        },
+    )
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_lexicons(
+    body: Text<'_>,
+    model: Text<'_>,
+    lexicons: i32,
+    shingle: i32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> ReturnedArray {
+    const MOST: i32 = 100;
+    if !(0..=MOST).contains(&lexicons) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{lexicons} is not a number of lexicons"),
+            &format!("Allowed: 0 to {MOST}, beside the whole one."),
+        )
+    }
+    let shingle = shingles_of(shingle, "").longest();
+    let lexicon = lexicon(fcinfo, &model);
+    if lexicon.model.config().shingle != Shingles::TOKENS {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "model \"{}\" was trained on shingles of {} tokens",
+                model.as_str(),
+                lexicon.model.config().shingle
+            ),
+            "A lexicon is one of tokens: train a model with shingle 1.",
+        )
+    }
+    let parts = lexicons as usize;
+    let simhasher = &mut lexicon.simhasher;
+    let found =
+        fingerprints(&lexicon.model, simhasher, body.as_str(), parts, shingle, &mut interrupts());
+    Fingerprints(found).returned(fcinfo)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn imatch(
+    body: Text<'_>,
+    model: Text<'_>,
+    low: f32,
+    high: f32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<Fp128> {
+    if low.is_nan() || high.is_nan() || low > high {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "{} to {} is no band of inverse document frequencies",
+                shown_number(low),
+                shown_number(high)
+            ),
+            "low must not be greater than high; IDF is ln(|D| / (df + 1)).",
+        )
+    }
+    let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
+    core_imatch::imatch(model, simhasher, body.as_str(), low.into(), high.into(), &mut interrupts())
+        .map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_model_term(
+    model: Text<'_>,
+    term: Text<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> TableIterator<'static, (name!(documents, i64), name!(idf, f64), name!(entropy, f64))> {
+    let model = find(Schema::of_call(fcinfo), model.as_str());
+    let known = model.term(feature_hash(term.as_str().as_bytes()));
+    TableIterator::new(
+        known.into_iter().map(|(documents, term)| (i64::from(documents), term.idf, term.entropy)),
+    )
+}

@@ -1,0 +1,39 @@
+//! Comparisons: of `fingerprint64` as an unsigned number, of balls by centre and then by radius.
+//! Equality serves grouping and replication, order serves sorting.
+
+use pgrx::pg_extern;
+
+use crate::types::Fp64;
+use crate::types::ball::{Ball64, Ball128};
+
+macro_rules! comparisons {
+    ($type:ty: $($name:ident is $operator:tt),+; $three_way:ident) => {
+        $(
+            #[pg_extern(sql = false, immutable, strict, parallel_safe)]
+            fn $name(a: $type, b: $type) -> bool {
+                a $operator b
+            }
+        )+
+
+        #[pg_extern(sql = false, immutable, strict, parallel_safe)]
+        fn $three_way(a: $type, b: $type) -> i32 {
+            a.cmp(&b) as i32
+        }
+    };
+}
+
+// The equality of a fingerprint64 is that of a bigint.
+comparisons!(Fp64:
+    fingerprint64_lt is <, fingerprint64_le is <=, fingerprint64_gt is >, fingerprint64_ge is >=;
+    fingerprint64_cmp
+);
+comparisons!(Ball64:
+    hamming_ball64_eq is ==, hamming_ball64_ne is !=, hamming_ball64_lt is <,
+    hamming_ball64_le is <=, hamming_ball64_gt is >, hamming_ball64_ge is >=;
+    hamming_ball64_cmp
+);
+comparisons!(Ball128:
+    hamming_ball128_eq is ==, hamming_ball128_ne is !=, hamming_ball128_lt is <,
+    hamming_ball128_le is <=, hamming_ball128_gt is >, hamming_ball128_ge is >=;
+    hamming_ball128_cmp
+);

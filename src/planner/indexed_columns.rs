@@ -1,0 +1,129 @@
+//! The columns that the simhash indexes of this database are on. They come from the catalogues
+//! alone, by what depends on our operator classes. No index is opened or locked.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pgrx::pg_sys;
+
+use super::changes;
+use super::measures::{Measure, access_method};
+use crate::catalog::cache::{self, Row};
+use crate::catalog::scan::{Scan, oid_is};
+use crate::types::strategy;
+
+/// The first column of a simhash index.
+#[derive(Clone, Copy)]
+pub struct FirstColumn {
+    pub table: u32,
+    /// 0 for an expression.
+    pub attribute: pg_sys::AttrNumber,
+    class: pg_sys::Oid,
+    family: pg_sys::Oid,
+    input_type: pg_sys::Oid,
+}
+
+impl FirstColumn {
+    /// `None` if the index is not valid.
+    pub fn of(index: pg_sys::Oid) -> Option<FirstColumn> {
+        use pg_sys::SysCacheIdentifier::{CLAOID, INDEXRELID};
+        // SAFETY: look-ups by OID; an index has a first column and its class.
+        unsafe {
+            let (table, attribute, class) =
+                cache::row(INDEXRELID, index, |row: &Row<pg_sys::FormData_pg_index>| {
+                    let classes = row.column(pg_sys::Anum_pg_index_indclass)?;
+                    let class = *(*classes.cast_mut_ptr::<pg_sys::oidvector>()).values.as_ptr();
+                    let usable = row.indisvalid && row.indislive;
+                    usable.then(|| (row.indrelid.to_u32(), *row.indkey.values.as_ptr(), class))
+                })??;
+            cache::row(CLAOID, class, |row: &Row<pg_sys::FormData_pg_opclass>| {
+                let (family, input_type) = (row.opcfamily, row.opcintype);
+                FirstColumn { table, attribute, class, family, input_type }
+            })
+        }
+    }
+
+    /// Whether the index answers `<@` of the measure.
+    pub fn serves(&self, measure: &Measure) -> bool {
+        self.input_type == measure.point && serves(self.family, measure)
+    }
+}
+
+/// Whether `<@` of the measure is the operator that an operator family searches by.
+pub fn serves(family: pg_sys::Oid, measure: &Measure) -> bool {
+    // SAFETY: a catalogue look-up.
+    unsafe {
+        pg_sys::get_op_opfamily_strategy(measure.operator, family) == i32::from(strategy::WITHIN)
+    }
+}
+
+/// The columns by their tables. Indexes on expressions are left out.
+pub type Columns = HashMap<u32, Vec<FirstColumn>>;
+
+thread_local! {
+    /// With the counts of changes when they were looked up.
+    static COLUMNS: RefCell<Option<([u64; 2], Rc<Columns>)>> = const { RefCell::new(None) };
+}
+
+/// The columns of this database, as they are now.
+pub fn indexed_columns() -> Rc<Columns> {
+    let now = [changes::of_objects(), changes::of_indexes()];
+    let known = COLUMNS
+        .with_borrow(|known| known.as_ref().filter(|known| known.0 == now).map(|k| k.1.clone()));
+    known.unwrap_or_else(|| {
+        let mut columns = Columns::new();
+        for class in operator_classes() {
+            for index in dependent_relations(class) {
+                pgrx::check_for_interrupts!();
+                let first = FirstColumn::of(index)
+                    .filter(|first| first.class == class && first.attribute > 0);
+                if let Some(first) = first {
+                    columns.entry(first.table).or_default().push(first);
+                }
+            }
+        }
+        let columns = Rc::new(columns);
+        COLUMNS.set(Some((now, columns.clone())));
+        columns
+    })
+}
+
+/// The operator classes of the access method.
+fn operator_classes() -> Vec<pg_sys::Oid> {
+    let Some(access_method) = access_method() else { return Vec::new() };
+    let cache = pg_sys::SysCacheIdentifier::CLAAMNAMENSP;
+    // SAFETY: a look-up by access method.
+    unsafe {
+        cache::rows(cache, &[access_method.into()], |class: &pg_sys::FormData_pg_opclass| class.oid)
+    }
+}
+
+// catalog/pg_depend.h: the catalogue, its index by what is referred to, and columns.
+const DEPEND: u32 = 2608;
+const DEPEND_BY_REFERENCE: u32 = 2674;
+const DEPENDENT_CLASS: i32 = 1;
+const DEPENDENT_OBJECT: i32 = 2;
+const REFERENCED_CLASS: i32 = 4;
+const REFERENCED_OBJECT: i32 = 5;
+
+/// The relations, which are indexes, that depend on an operator class.
+fn dependent_relations(class: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let depend_on = [
+        oid_is(REFERENCED_CLASS, pg_sys::OperatorClassRelationId),
+        oid_is(REFERENCED_OBJECT, class),
+    ];
+    // SAFETY: the catalogue's own columns and index.
+    let mut scan = unsafe {
+        let index = Some(pg_sys::Oid::from(DEPEND_BY_REFERENCE));
+        Scan::of_catalogue(pg_sys::Oid::from(DEPEND), index, depend_on)
+    };
+    let mut found = Vec::new();
+    while let Some(tuple) = scan.next() {
+        if scan.oid(tuple, DEPENDENT_CLASS) == Some(pg_sys::RelationRelationId) {
+            found.extend(scan.oid(tuple, DEPENDENT_OBJECT));
+        }
+    }
+    scan.end();
+    found
+}

@@ -1,0 +1,205 @@
+//! The extension's own objects, as the planner's part needs them: what `hamming` measures between,
+//! and what its clauses are rewritten to.
+//!
+//! Functions are known by their C symbols and signatures. [`crate::catalog::members`] says what
+//! else makes a function ours. What a role may execute is asked for each plan:
+//! [`Measure::may_use`].
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use pgrx::{PgList, pg_sys};
+
+use super::changes;
+use crate::catalog::cache::valid;
+use crate::catalog::members::{Extension, Function};
+use crate::catalog::rights;
+use crate::types::Width;
+use crate::types::layout::Layout;
+
+/// `hamming` for one type of fingerprint, with everything that its clauses are rewritten to.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    pub layout: Layout,
+    /// The type of both arguments.
+    pub point: pg_sys::Oid,
+    /// The type that `operator` has on its right.
+    pub ball: pg_sys::Oid,
+    /// `hamming(point, point) -> integer`.
+    pub hamming: pg_sys::Oid,
+    /// `hamming_within(point, point, bigint) -> boolean`.
+    pub within: pg_sys::Oid,
+    /// `hamming_ball_or_null(point, bigint) -> ball`.
+    pub make_ball: pg_sys::Oid,
+    /// `point <@ ball`.
+    pub operator: pg_sys::Oid,
+}
+
+/// All that a backend knows of the extension in its database. Empty where it is not installed.
+#[derive(Default)]
+pub struct Objects {
+    access_method: Option<pg_sys::Oid>,
+    measures: Vec<Measure>,
+    /// Functions of a centre and a radius that return a ball, or a ball for each centre of an
+    /// array.
+    ball_makers: Vec<pg_sys::Oid>,
+}
+
+thread_local! {
+    /// With the count of changes before the look-up.
+    static KNOWN: RefCell<Option<(u64, Rc<Objects>)>> = const { RefCell::new(None) };
+}
+
+impl Objects {
+    /// Looked up once, and again after a change.
+    pub fn get() -> Rc<Objects> {
+        let now = changes::of_objects();
+        let known = KNOWN.with_borrow(|known| {
+            known.as_ref().filter(|known| known.0 == now).map(|k| k.1.clone())
+        });
+        known.unwrap_or_else(|| {
+            let catalog = Rc::new(Objects::look_up());
+            KNOWN.set(Some((now, catalog.clone())));
+            catalog
+        })
+    }
+
+    fn look_up() -> Objects {
+        let Some(extension) = Extension::installed() else { return Objects::default() };
+        let (withins, makers) =
+            (extension.functions(c"hamming_within"), extension.functions(c"hamming_ball_or_null"));
+        let hammings = extension.functions(c"hamming");
+        let measures = hammings
+            .iter()
+            .filter_map(|hamming| Measure::of(extension, hamming, &withins, &makers))
+            .collect();
+        let ball_makers = makers
+            .iter()
+            .chain(&extension.functions(c"hamming_ball"))
+            .filter(|make| {
+                make.symbol.starts_with(b"hamming_ball_")
+                    && matches!(make.arguments[..], [_, pg_sys::INT4OID | pg_sys::INT8OID])
+            })
+            .map(|make| make.oid)
+            .collect();
+        Objects { access_method: extension.access_method(), measures, ball_makers }
+    }
+
+    /// The measure whose `hamming` this function is.
+    pub fn of_hamming(&self, function: pg_sys::Oid) -> Option<Measure> {
+        self.measures.iter().copied().find(|measure| measure.hamming == function)
+    }
+
+    /// The measure whose `hamming_within` this function is.
+    pub fn of_within(&self, function: pg_sys::Oid) -> Option<Measure> {
+        self.measures.iter().copied().find(|measure| measure.within == function)
+    }
+
+    pub fn is_ball_maker(&self, function: pg_sys::Oid) -> bool {
+        self.ball_makers.contains(&function)
+    }
+
+    pub fn access_method(&self) -> Option<pg_sys::Oid> {
+        self.access_method
+    }
+
+    /// How a type's values are laid out, if it is a type of ours, one with the same bits, or a
+    /// domain over one of these.
+    pub fn layout(&self, type_oid: pg_sys::Oid) -> Option<Layout> {
+        // SAFETY: a catalogue look-up; no type has no base type.
+        let base = valid(type_oid).map(|oid| unsafe { pg_sys::getBaseType(oid) })?;
+        if base == pg_sys::UUIDOID {
+            return Some(Layout::Fingerprint(Width::Bits128));
+        }
+        self.measures.iter().find_map(|measure| {
+            let point = (measure.point == base).then_some(measure.layout);
+            point.or((measure.ball == base).then_some(measure.layout.of_balls()))
+        })
+    }
+}
+
+impl Measure {
+    /// What goes with a function `hamming`. `None` if the function is another, or if something is
+    /// missing.
+    fn of(
+        extension: Extension,
+        hamming: &Function,
+        withins: &[Function],
+        makers: &[Function],
+    ) -> Option<Measure> {
+        let layout = layout_of_symbol(hamming.symbol.strip_prefix(b"hamming_")?)?;
+        let &[point, _] = hamming.arguments.as_slice() else { return None };
+        let within = withins.iter().find(|within| {
+            let symbol = within.symbol.strip_prefix(b"hamming_within_");
+            symbol.and_then(layout_of_symbol) == Some(layout)
+                && within.is([point, point, pg_sys::INT8OID], pg_sys::BOOLOID)
+        })?;
+        let make_ball = makers.iter().find(|make| {
+            make.symbol.starts_with(b"hamming_ball_or_null_")
+                && make.arguments == [point, pg_sys::INT8OID]
+        })?;
+        let measure = Measure {
+            layout,
+            point,
+            ball: make_ball.result,
+            hamming: hamming.oid,
+            within: within.oid,
+            make_ball: make_ball.oid,
+            operator: extension.operator(c"<@", point, make_ball.result)?,
+        };
+        hamming.is([point, point], pg_sys::INT4OID).then_some(measure)
+    }
+
+    /// Whether the current role may execute the functions of the clause and those of the clause
+    /// that replaces it: so a query is refused if and only if it would have been refused as it was
+    /// written. If not every role may, the plan is marked as this role's own.
+    ///
+    /// # Safety
+    /// `root` is the planner's.
+    pub unsafe fn may_use(&self, root: *mut pg_sys::PlannerInfo, makes: &[pg_sys::Oid]) -> bool {
+        // SAFETY: as this function's; a catalogue look-up.
+        let operator = unsafe { pg_sys::get_opcode(self.operator) };
+        makes.iter().copied().chain([operator]).all(|function| {
+            if !rights::all_may_execute(function) {
+                // SAFETY: as this function's.
+                unsafe { (*(*root).glob).dependsOnRole = true };
+            }
+            rights::may_execute(function)
+        })
+    }
+}
+
+/// What `hamming` with this C symbol measures between. The symbol's beginning is left out.
+fn layout_of_symbol(symbol: &[u8]) -> Option<Layout> {
+    Some(match symbol {
+        b"fingerprint64_wrapper" | b"int8_wrapper" => Layout::Fingerprint(Width::Bits64),
+        b"fingerprint128_wrapper" => Layout::Fingerprint(Width::Bits128),
+        b"fingerprint64_array_wrapper" => Layout::Fingerprints,
+        _ => return None,
+    })
+}
+
+/// The centre and the radius of a ball that a function of ours makes: `hamming_ball(center,
+/// radius)`.
+///
+/// # Safety
+/// `node` is an expression or null.
+pub unsafe fn made_ball(node: *mut pg_sys::Node) -> Option<(*mut pg_sys::Node, *mut pg_sys::Node)> {
+    // SAFETY: the node is cast only to the type its tag says.
+    unsafe {
+        if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_FuncExpr) {
+            return None;
+        }
+        let call = node.cast::<pg_sys::FuncExpr>();
+        if !Objects::get().is_ball_maker((*call).funcid) {
+            return None;
+        }
+        let arguments = PgList::<pg_sys::Node>::from_pg((*call).args);
+        Some((arguments.get_ptr(0)?, arguments.get_ptr(1)?))
+    }
+}
+
+/// The access method's OID, if the extension is in this database.
+pub fn access_method() -> Option<pg_sys::Oid> {
+    Objects::get().access_method()
+}

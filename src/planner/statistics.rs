@@ -1,0 +1,196 @@
+//! A column's statistics, read as a sample of its fingerprints or balls.
+//!
+//! ANALYZE keeps the most common values with their frequencies, and histogram bounds: about a
+//! hundred quantiles in sorting order. For fingerprints they are as good as a random sample, and so
+//! they are for balls, which sort by their centres. An array, with one fingerprint or ball a
+//! lexicon, is taken for its first.
+
+use pgrx::pg_sys;
+use simhash_core::Fingerprint;
+
+use super::measures::Objects;
+use crate::types::layout::{Layout, Value};
+
+/// What is known of a column of fingerprints or balls.
+pub struct ColumnSample {
+    pub layout: Layout,
+    /// Rows of the table.
+    pub rows: f64,
+    /// Fraction of the rows that are NULL.
+    nulls: f64,
+    /// Most common values with their share of the rows.
+    common: Vec<(Value, f64)>,
+    /// Of all other values, a sample.
+    others: Vec<Value>,
+    /// Rows for each distinct value, on average.
+    copies: f64,
+}
+
+/// How near a row has to be. A ball reaches as far as its own radius. The clause may allow less.
+#[derive(Clone, Copy)]
+pub struct Reach {
+    /// What the clause or its constant operand allows.
+    pub allowed: Option<u32>,
+    /// The radius where neither the clause nor the row says one.
+    pub usual: u32,
+    /// Whether the radii of both rows of a pair count, not only that of the first.
+    pub mutual: bool,
+}
+
+impl Reach {
+    fn of(&self, row: &Value) -> u32 {
+        match (row.radius, self.allowed) {
+            (Some(own), Some(allowed)) => own.min(allowed),
+            (own, allowed) => own.or(allowed).unwrap_or(self.usual),
+        }
+    }
+
+    fn of_pair(&self, a: &Value, b: &Value) -> u32 {
+        if self.mutual { self.of(a).min(self.of(b)) } else { self.of(a) }
+    }
+}
+
+impl ColumnSample {
+    /// # Safety
+    /// `variable` was filled in by the planner and has not been released.
+    pub unsafe fn of(variable: *mut pg_sys::VariableStatData) -> Option<ColumnSample> {
+        // SAFETY: as this function's; statistics are read only if there are some and they are of a
+        // type of ours.
+        unsafe {
+            let layout = Objects::get().layout((*variable).atttype)?;
+            let rows =
+                if (*variable).rel.is_null() { 1.0 } else { (*(*variable).rel).tuples.max(1.0) };
+            let mut sample = ColumnSample {
+                layout,
+                rows,
+                nulls: 0.0,
+                common: Vec::new(),
+                others: Vec::new(),
+                copies: 1.0,
+            };
+            if (*variable).statsTuple.is_null() {
+                return Some(sample);
+            }
+            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_statistic>(
+                (*variable).statsTuple,
+            );
+            sample.nulls = f64::from((*form).stanullfrac);
+            let mut is_default = false;
+            let distinct = pg_sys::get_variable_numdistinct(variable, &mut is_default);
+            if !is_default && distinct >= 1.0 {
+                sample.copies = (rows / distinct).max(1.0);
+            }
+            let common =
+                sample.slot(variable, pg_sys::STATISTIC_KIND_MCV, pg_sys::ATTSTATSSLOT_NUMBERS);
+            sample.common = common.values.into_iter().zip(common.numbers).collect();
+            sample.others = sample.slot(variable, pg_sys::STATISTIC_KIND_HISTOGRAM, 0).values;
+            Some(sample)
+        }
+    }
+
+    /// Empty for statistics of another type than the column's.
+    unsafe fn slot(&self, variable: *mut pg_sys::VariableStatData, kind: u32, extra: u32) -> Slot {
+        // SAFETY: the slot's arrays are valid until it is freed, and are copied before.
+        unsafe {
+            let mut slot: pg_sys::AttStatsSlot = std::mem::zeroed();
+            let flags = (pg_sys::ATTSTATSSLOT_VALUES | extra) as i32;
+            let tuple = (*variable).statsTuple;
+            if !pg_sys::get_attstatsslot(&mut slot, tuple, kind as i32, pg_sys::InvalidOid, flags) {
+                return Slot { values: Vec::new(), numbers: Vec::new() };
+            }
+            let readable = Objects::get().layout(slot.valuetype) == Some(self.layout);
+            let count = if readable { slot.nvalues as usize } else { 0 };
+            let values = (0..count).map(|i| self.layout.read(*slot.values.add(i))).collect();
+            let numbers =
+                (0..slot.nnumbers as usize).map(|i| f64::from(*slot.numbers.add(i))).collect();
+            pg_sys::free_attstatsslot(&mut slot);
+            Slot { values, numbers }
+        }
+    }
+
+    /// The radii of a column of balls, each with its share of the balls. Empty for a column of
+    /// fingerprints, and if nothing is known.
+    pub fn radii(&self) -> Vec<(u32, f64)> {
+        let common = self.common.iter().map(|(ball, share)| (ball.radius, *share));
+        let share_of_other = self.rest() / self.others.len().max(1) as f64;
+        let others = self.others.iter().map(|ball| (ball.radius, share_of_other));
+        let mut radii: Vec<(u32, f64)> = Vec::new();
+        for (radius, share) in common.chain(others) {
+            let Some(radius) = radius else { continue };
+            match radii.iter_mut().find(|(known, _)| *known == radius) {
+                Some((_, shares)) => *shares += share,
+                None => radii.push((radius, share)),
+            }
+        }
+        let all: f64 = radii.iter().map(|(_, share)| share).sum();
+        radii.retain(|(_, share)| *share > 0.0);
+        radii.iter().map(|(radius, share)| (*radius, share / all)).collect()
+    }
+
+    /// The share of rows that meet `center`.
+    pub fn share_within(&self, center: u128, reach: Reach) -> f64 {
+        let near = |row: &Value| center.hamming(row.center) <= reach.of(row);
+        let common: f64 =
+            self.common.iter().filter(|(row, _)| near(row)).map(|(_, share)| share).sum();
+        let others = self.others.iter().filter(|row| near(row)).count() as f64
+            / self.others.len().max(1) as f64;
+        self.blend(common, others, reach)
+    }
+
+    /// The share of pairs of rows that meet each other: what an unknown centre meets.
+    pub fn share_of_pairs(&self, reach: Reach) -> f64 {
+        let near = |a: &Value, b: &Value| a.center.hamming(b.center) <= reach.of_pair(a, b);
+        let common: f64 = self
+            .common
+            .iter()
+            .flat_map(|a| self.common.iter().map(move |b| (a, b)))
+            .filter(|((a, _), (b, _))| near(a, b))
+            .map(|((_, a), (_, b))| a * b)
+            .sum();
+        let n = self.others.len();
+        let others = (0..n)
+            .flat_map(|i| (i + 1..n).map(move |j| (i, j)))
+            .filter(|&(i, j)| near(&self.others[i], &self.others[j]))
+            .count() as f64;
+        self.blend(common, others / ((n * n.saturating_sub(1)) as f64 / 2.0).max(1.0), reach)
+    }
+
+    /// Joins what was counted to the model for what a sample of a hundred cannot show: independent
+    /// random bits, and the copies of one value.
+    fn blend(&self, common: f64, others: f64, reach: Reach) -> f64 {
+        let unseen = self.random_share(reach) + self.copies / self.rows;
+        (common + self.rest() * others.max(unseen)).clamp(0.0, 1.0)
+    }
+
+    /// The share of rows whose values are neither NULL nor among the most common.
+    fn rest(&self) -> f64 {
+        (1.0 - self.nulls - self.common.iter().map(|(_, share)| share).sum::<f64>()).max(0.0)
+    }
+
+    /// The share of rows that would meet a centre if all bits were independent and random.
+    fn random_share(&self, reach: Reach) -> f64 {
+        let bits = self.layout.width().bits();
+        if !self.layout.is_of_balls() || self.others.is_empty() {
+            return random_share(bits, reach.allowed.unwrap_or(reach.usual));
+        }
+        let shares = self.others.iter().map(|row| random_share(bits, reach.of(row)));
+        shares.sum::<f64>() / self.others.len() as f64
+    }
+}
+
+struct Slot {
+    values: Vec<Value>,
+    numbers: Vec<f64>,
+}
+
+/// The share of all fingerprints within `radius` of one: sum over i <= radius of C(bits, i) /
+/// 2^bits.
+fn random_share(bits: u32, radius: u32) -> f64 {
+    let mut term = (-f64::from(bits)).exp2();
+    let mut sum = 0.0;
+    for i in 0..=radius.min(bits) {
+        sum += term;
+        term *= f64::from(bits - i) / f64::from(i + 1);
+    }
+    sum.min(1.0)
+}

@@ -1,0 +1,156 @@
+//! The rows of a query that a caller gave as text, read through a cursor, some at a time.
+//!
+//! The query runs as the caller and sees what a statement of the same transaction would.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::{FromDatum, PgMemoryContexts, PgSqlErrorCode, pg_sys};
+
+use crate::error::{raise, shown};
+use crate::types::Text;
+use crate::types::text::utf8_to_server;
+
+/// A column that the query must yield.
+pub struct Column<'a> {
+    pub name: &'a str,
+    /// What an error says is allowed.
+    pub types: &'a str,
+    pub accepts: &'a dyn Fn(pg_sys::Oid) -> bool,
+}
+
+/// A row. What is read of it lives until the next row. Rows are fetched in batches, in which values
+/// stay compressed, or in their TOAST table, until they are asked for.
+pub struct Row<'a> {
+    tuple: pg_sys::HeapTuple,
+    descriptor: pg_sys::TupleDesc,
+    types: &'a [pg_sys::Oid],
+}
+
+impl Row<'_> {
+    /// The value of a column, counted from 0.
+    pub fn datum(&self, column: usize) -> Option<pg_sys::Datum> {
+        let mut is_null = true;
+        // SAFETY: tuple and descriptor are those of this row. SPI counts columns from 1.
+        let datum = unsafe {
+            pg_sys::SPI_getbinval(self.tuple, self.descriptor, column as i32 + 1, &mut is_null)
+        };
+        (!is_null).then_some(datum)
+    }
+
+    /// The value of a column of type text, or one with its representation.
+    pub fn text(&self, column: usize) -> Option<Text<'_>> {
+        // SAFETY: is_text let only such columns pass. The value lives as long as the row.
+        self.datum(column).and_then(|datum| unsafe { Text::from_datum(datum, false) })
+    }
+
+    /// The value of a column of an integer type.
+    pub fn integer(&self, column: usize) -> Option<i64> {
+        self.datum(column).map(|datum| match self.types[column] {
+            pg_sys::INT2OID => i64::from(datum.value() as i16),
+            pg_sys::INT4OID => i64::from(datum.value() as i32),
+            _ => datum.value() as i64,
+        })
+    }
+
+    /// The types of the columns.
+    pub fn types(&self) -> &[pg_sys::Oid] {
+        self.types
+    }
+}
+
+pub fn is_text(oid: pg_sys::Oid) -> bool {
+    matches!(oid, pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID)
+}
+
+pub fn is_integer(oid: pg_sys::Oid) -> bool {
+    matches!(oid, pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID)
+}
+
+/// Runs `query` and hands every row to `sink`. Raises an ERROR unless it yields `columns`. Returns
+/// the columns' types.
+pub fn for_each_row(
+    query: &str,
+    columns: &[Column<'_>],
+    sink: &mut dyn FnMut(&Row<'_>),
+) -> Vec<pg_sys::Oid> {
+    const BATCH: std::ffi::c_long = 100;
+    let source = CString::new(&*utf8_to_server(query)).unwrap_or_default();
+    // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way
+    // unwinds, and aborting the (sub)transaction then closes the portal and SPI.
+    unsafe {
+        if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
+            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
+        }
+        let plan = pg_sys::SPI_prepare(source.as_ptr(), 0, std::ptr::null_mut());
+        if plan.is_null() || !pg_sys::SPI_is_cursor_plan(plan) {
+            raise_unfit(query, "it is not one query that returns rows", columns);
+        }
+        let portal = pg_sys::SPI_cursor_open(
+            std::ptr::null(),
+            plan,
+            std::ptr::null_mut(),
+            std::ptr::null(),
+            false,
+        );
+        let types = check_columns(query, (*portal).tupDesc, columns);
+        // What a row's values are detoasted or converted into, freed with each row.
+        let mut scratch = PgMemoryContexts::new("rows of a pg_simhash query");
+        loop {
+            pg_sys::SPI_cursor_fetch(portal, true, BATCH);
+            let table = pg_sys::SPI_tuptable;
+            let count = pg_sys::SPI_processed as usize;
+            if count == 0 || table.is_null() {
+                break;
+            }
+            for &tuple in std::slice::from_raw_parts((*table).vals, count) {
+                let row = Row { tuple, descriptor: (*table).tupdesc, types: &types };
+                scratch.switch_to(|_| sink(&row));
+                scratch.reset();
+                pgrx::check_for_interrupts!();
+            }
+            pg_sys::SPI_freetuptable(table);
+        }
+        // A child of SPI's context, which SPI_finish deletes.
+        drop(scratch);
+        pg_sys::SPI_cursor_close(portal);
+        pg_sys::SPI_finish();
+        types
+    }
+}
+
+/// The types of the query's columns.
+unsafe fn check_columns(
+    query: &str,
+    descriptor: pg_sys::TupleDesc,
+    columns: &[Column<'_>],
+) -> Vec<pg_sys::Oid> {
+    // SAFETY: null, or the descriptor of an open portal.
+    let count = unsafe { descriptor.as_ref() }.map_or(0, |descriptor| descriptor.natts as usize);
+    if count != columns.len() {
+        raise_unfit(query, &format!("it yields {count} columns"), columns);
+    }
+    columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| {
+            // SAFETY: as above; columns are counted from 1.
+            let oid = unsafe { pg_sys::SPI_gettypeid(descriptor, i as i32 + 1) };
+            if !(column.accepts)(oid) {
+                // SAFETY: a type's name, palloc'd.
+                let found = shown(unsafe { CStr::from_ptr(pg_sys::format_type_be(oid)) });
+                raise_unfit(query, &format!("its column {} is of type {found}", i + 1), columns);
+            }
+            oid
+        })
+        .collect()
+}
+
+fn raise_unfit(query: &str, why: &str, columns: &[Column<'_>]) -> ! {
+    let shown: String = query.chars().take(100).collect();
+    let wanted: Vec<String> = columns.iter().map(|c| format!("{} {}", c.name, c.types)).collect();
+    raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("query \"{shown}\" does not serve: {why}"),
+        &format!("It must be one query that yields ({}).", wanted.join(", ")),
+    )
+}

@@ -1,0 +1,57 @@
+//! New values of some columns of the row that comes in.
+
+use pgrx::pg_sys;
+
+use super::column::Column;
+
+/// New values of some columns.
+#[derive(Default)]
+pub struct Changes {
+    columns: Vec<i32>,
+    values: Vec<pg_sys::Datum>,
+    nulls: Vec<bool>,
+}
+
+impl Changes {
+    /// Sets a column to a value of its base type. Raises an ERROR if the column is of a domain that
+    /// does not allow the value.
+    pub fn set(&mut self, column: &Column, value: Option<pg_sys::Datum>) {
+        let is_null = value.is_none();
+        let value = value.unwrap_or(pg_sys::Datum::null());
+        if column.declared != column.base {
+            // SAFETY: a value of the domain's base type; nothing is cached between calls.
+            unsafe {
+                let (context, cached) = (pg_sys::CurrentMemoryContext, std::ptr::null_mut());
+                pg_sys::domain_check(value, is_null, column.declared, cached, context);
+            }
+        }
+        self.columns.push(i32::from(column.number));
+        self.values.push(value);
+        self.nulls.push(is_null);
+    }
+
+    /// The row with the new values.
+    ///
+    /// # Safety
+    /// The row has this descriptor, and the columns are its columns.
+    pub unsafe fn apply(
+        mut self,
+        row: pg_sys::HeapTuple,
+        descriptor: pg_sys::TupleDesc,
+    ) -> pg_sys::HeapTuple {
+        if self.columns.is_empty() {
+            return row;
+        }
+        // SAFETY: as this function's; the values are of the columns' types.
+        unsafe {
+            pg_sys::heap_modify_tuple_by_cols(
+                row,
+                descriptor,
+                self.columns.len() as i32,
+                self.columns.as_mut_ptr(),
+                self.values.as_mut_ptr(),
+                self.nulls.as_mut_ptr(),
+            )
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A column of the trigger's table: what is needed to read, copy and compare its values.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    pub number: pg_sys::AttrNumber,
+    /// The declared type, which may be a domain.
+    pub declared: pg_sys::Oid,
+    /// The type below any domain, and its modifier, such as a length.
+    pub base: pg_sys::Oid,
+    pub modifier: i32,
+    pub collation: pg_sys::Oid,
+    pub generated: Generated,
+    length: i16,
+    by_value: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generated {
+    No,
+    Stored,
+    Virtual,
+}
+
+/// What a unique index on a column holds to be the same value.
+#[derive(Clone, Copy, Debug)]
+pub struct Equality {
+    function: pg_sys::Oid,
+    collation: pg_sys::Oid,
+}
+
+impl Equality {
+    /// The equality of an index's first column; `None` if it has none that can be called.
+    ///
+    /// # Safety
+    /// `index` is an open index.
+    pub unsafe fn of(index: pg_sys::Relation) -> Option<Self> {
+        // SAFETY: an open index has a first column; catalogue look-ups.
+        unsafe {
+            let input = *(*index).rd_opcintype;
+            let operator = if (*(*index).rd_rel).relam == pg_sys::BTREE_AM_OID {
+                let equal = pg_sys::BTEqualStrategyNumber as i16;
+                pg_sys::get_opfamily_member(*(*index).rd_opfamily, input, input, equal)
+            } else {
+                (*pg_sys::lookup_type_cache(input, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr
+            };
+            let function = pg_sys::get_opcode(operator);
+            let collation = *(*index).rd_indcollation;
+            (function != pg_sys::InvalidOid).then_some(Equality { function, collation })
+        }
+    }
+
+    /// # Safety
+    /// Both are values of the index's column.
+    pub unsafe fn holds(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
+        // SAFETY: as this function's.
+        let equal = unsafe { pg_sys::OidFunctionCall2Coll(self.function, self.collation, a, b) };
+        equal.value() & 0xff != 0
+    }
+}
+
+unsafe extern "C-unwind" {
+    // utils/datum.h, which pgrx does not bind.
+    fn datum_image_eq(a: pg_sys::Datum, b: pg_sys::Datum, by_value: bool, length: i32) -> bool;
+    fn datumCopy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum;
+}
+
+impl Column {
+    /// The column of that name, in the server's encoding; `None` for a dropped, a system or no
+    /// column.
+    pub fn named(relation: pg_sys::Oid, name: &CStr) -> Option<Self> {
+        // SAFETY: a syscache tuple is valid until it is released, and its fixed part is a
+        // FormData_pg_attribute.
+        unsafe {
+            let tuple = pg_sys::SearchSysCacheAttName(relation, name.as_ptr());
+            if tuple.is_null() {
+                return None;
+            }
+            let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_attribute>(tuple);
+            let mut modifier = (*form).atttypmod;
+            let base = pg_sys::getBaseTypeAndTypmod((*form).atttypid, &mut modifier);
+            let column = Column {
+                number: (*form).attnum,
+                declared: (*form).atttypid,
+                base,
+                modifier,
+                collation: (*form).attcollation,
+                generated: match (*form).attgenerated as u8 {
+                    0 => Generated::No,
+                    b's' => Generated::Stored,
+                    _ => Generated::Virtual,
+                },
+                length: (*form).attlen,
+                by_value: (*form).attbyval,
+            };
+            pg_sys::ReleaseSysCache(tuple);
+            (column.number > 0).then_some(column)
+        }
+    }
+
+    /// The value in a row of the column's table; `None` for NULL.
+    ///
+    /// # Safety
+    /// `tuple` is a row with that descriptor, which has this column.
+    pub unsafe fn read(
+        &self,
+        tuple: pg_sys::HeapTuple,
+        descriptor: pg_sys::TupleDesc,
+    ) -> Option<pg_sys::Datum> {
+        let mut is_null = true;
+        // SAFETY: as this function's.
+        let value = unsafe {
+            pg_sys::heap_getattr(tuple, i32::from(self.number), descriptor, &mut is_null)
+        };
+        (!is_null).then_some(value)
+    }
+
+    /// Whether two values are the same bytes, toasted or not. Equal values may have different
+    /// bytes, never the other way round.
+    ///
+    /// # Safety
+    /// Both are values of this column.
+    pub unsafe fn same(&self, a: Option<pg_sys::Datum>, b: Option<pg_sys::Datum>) -> bool {
+        match (a, b) {
+            (None, None) => true,
+            // SAFETY: as this function's.
+            (Some(a), Some(b)) => unsafe {
+                let (by_value, length) = (self.by_value, i32::from(self.length));
+                pg_sys::ffi::pg_guard_ffi_boundary(|| datum_image_eq(a, b, by_value, length))
+            },
+            _ => false,
+        }
+    }
+
+    /// A copy in the current memory context.
+    ///
+    /// # Safety
+    /// It is a value of this column.
+    pub unsafe fn copy(&self, value: pg_sys::Datum) -> pg_sys::Datum {
+        let (by_value, length) = (self.by_value, i32::from(self.length));
+        // SAFETY: as this function's.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| datumCopy(value, by_value, length)) }
+    }
+
+    /// How two values are ordered; `Equal` for a type without an order.
+    ///
+    /// # Safety
+    /// Both are values of this column.
+    pub unsafe fn compare(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> std::cmp::Ordering {
+        // SAFETY: a type cache entry lives as long as the backend.
+        unsafe {
+            let entry =
+                pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_CMP_PROC_FINFO as i32);
+            if (*entry).cmp_proc == pg_sys::InvalidOid {
+                return std::cmp::Ordering::Equal;
+            }
+            let order =
+                pg_sys::FunctionCall2Coll(&raw mut (*entry).cmp_proc_finfo, self.collation, a, b);
+            (order.value() as i32).cmp(&0)
+        }
+    }
+
+    /// The text form of a value, in the server's encoding, palloc'd.
+    ///
+    /// # Safety
+    /// It is a value of this column.
+    pub unsafe fn show<'a>(&self, value: pg_sys::Datum) -> &'a CStr {
+        let (mut function, mut is_varlena) = (pg_sys::InvalidOid, false);
+        // SAFETY: the type's own output function.
+        unsafe {
+            pg_sys::getTypeOutputInfo(self.declared, &mut function, &mut is_varlena);
+            CStr::from_ptr(pg_sys::OidOutputFunctionCall(function, value))
+        }
+    }
+}
+
+/// A value of one integer type as one of a wider type; `None` for other types.
+pub fn widen(from: pg_sys::Oid, to: pg_sys::Oid, value: pg_sys::Datum) -> Option<pg_sys::Datum> {
+    match (from, to) {
+        (pg_sys::INT2OID, pg_sys::INT4OID) => Some(i32::from(value.value() as i16).into()),
+        (pg_sys::INT2OID, pg_sys::INT8OID) => Some(i64::from(value.value() as i16).into()),
+        (pg_sys::INT4OID, pg_sys::INT8OID) => Some(i64::from(value.value() as i32).into()),
+        _ => None,
+    }
+}

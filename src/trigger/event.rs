@@ -1,0 +1,94 @@
+//! What fired the trigger: the table, the new row, and of an update the old one.
+
+use std::ffi::CStr;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::column::Column;
+use crate::error::raise;
+use crate::types::tid;
+
+/// What fired the trigger.
+pub struct Event<'a> {
+    pub relation: pg_sys::Relation,
+    pub trigger: &'a pg_sys::Trigger,
+    /// The row as it would be stored.
+    pub new: pg_sys::HeapTuple,
+    /// The row that an update replaces.
+    pub old: Option<pg_sys::HeapTuple>,
+}
+
+/// Where a row is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPlace {
+    pub table: pg_sys::Oid,
+    /// The packed TID.
+    pub tid: u64,
+}
+
+impl Event<'_> {
+    /// Raises 39P01 if the function was not called as the trigger that it is meant to be.
+    ///
+    /// # Safety
+    /// PostgreSQL passes the call; the event is used while it lasts.
+    pub unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        // SAFETY: the context of a call by the trigger manager is a TriggerData.
+        unsafe {
+            let context = (*fcinfo).context;
+            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
+                raise_protocol("simhash_dedup can only be called as a trigger");
+            }
+            let data = &*context.cast::<pg_sys::TriggerData>();
+            let (before, timing) = (pg_sys::TRIGGER_EVENT_BEFORE, pg_sys::TRIGGER_EVENT_TIMINGMASK);
+            if data.tg_event & pg_sys::TRIGGER_EVENT_ROW == 0 || data.tg_event & timing != before {
+                raise_protocol("simhash_dedup must be fired BEFORE the event and FOR EACH ROW");
+            }
+            let (new, old) = match data.tg_event & pg_sys::TRIGGER_EVENT_OPMASK {
+                pg_sys::TRIGGER_EVENT_INSERT => (data.tg_trigtuple, None),
+                pg_sys::TRIGGER_EVENT_UPDATE => (data.tg_newtuple, Some(data.tg_trigtuple)),
+                _ => raise_protocol("simhash_dedup must be fired by INSERT or UPDATE"),
+            };
+            Event { relation: data.tg_relation, trigger: &*data.tg_trigger, new, old }
+        }
+    }
+
+    /// A column of the new or the old row.
+    ///
+    /// # Safety
+    /// The column is the trigger's table's.
+    pub unsafe fn read(&self, row: pg_sys::HeapTuple, column: &Column) -> Option<pg_sys::Datum> {
+        // SAFETY: as this function's.
+        unsafe { column.read(row, (*self.relation).rd_att) }
+    }
+
+    pub fn table(&self) -> pg_sys::Oid {
+        // SAFETY: an open relation.
+        unsafe { (*self.relation).rd_id }
+    }
+
+    pub fn is_partition(&self) -> bool {
+        // SAFETY: an open relation.
+        unsafe { (*(*self.relation).rd_rel).relispartition }
+    }
+
+    pub fn trigger_name(&self) -> &CStr {
+        // SAFETY: the name lives as long as the trigger's description.
+        unsafe { CStr::from_ptr(self.trigger.tgname) }
+    }
+
+    /// Where the old row is.
+    pub fn old_place(&self) -> Option<RowPlace> {
+        // SAFETY: the trigger manager's row, valid during the call.
+        let place = |row: pg_sys::HeapTuple| tid::pack(unsafe { &(*row).t_self });
+        self.old.map(|row| RowPlace { table: self.table(), tid: place(row) })
+    }
+}
+
+fn raise_protocol(message: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+        message.to_owned(),
+        "CREATE TRIGGER name BEFORE INSERT OR UPDATE ON table FOR EACH ROW \
+         EXECUTE FUNCTION simhash_dedup('fp=column', ...);",
+    )
+}

@@ -1,0 +1,167 @@
+//! The tables that a trigger looks at: the topmost parents of its table, and everything below them.
+
+use std::collections::HashSet;
+use std::ffi::CString;
+
+use pgrx::{PgList, PgRelation, pg_sys};
+
+use super::column::{Column, widen};
+use super::rights;
+use super::serving::serves;
+use crate::catalog::inheritance::{all_inheritors, parents};
+
+/// A table with rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    pub table: pg_sys::Oid,
+    /// A simhash index that finds every row by its fingerprint.
+    pub index: Option<pg_sys::Oid>,
+    pub fp: Column,
+    /// The key, if its values can serve as values of the trigger's own key: see [`NamedKey::fits`].
+    pub key: Option<Column>,
+}
+
+/// The tables that one trigger looks at, and what keeps them together.
+#[derive(Debug)]
+pub struct Family {
+    /// The topmost parents, ascending. Writers take the lock of each. Two tables that are in each
+    /// other's families have a topmost parent in common.
+    pub roots: Vec<pg_sys::Oid>,
+    /// Everything from the topmost parents down, tables or not. While these are locked, none of
+    /// them is detached or put below another parent.
+    pub relations: Vec<pg_sys::Oid>,
+    pub members: Vec<Member>,
+    /// How many foreign tables there are. The trigger does not look at these.
+    pub foreign: usize,
+    /// A member whose key cannot be a link of the trigger's table.
+    pub unlinkable: Option<pg_sys::Oid>,
+}
+
+/// What the members' columns are called, and what is asked of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Names {
+    pub fp: CString,
+    pub fp_type: pg_sys::Oid,
+    pub key: Option<NamedKey>,
+}
+
+/// The key of the trigger's own table. Every table below a common parent may have a column of that
+/// name, of any type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NamedKey {
+    pub name: CString,
+    pub base: pg_sys::Oid,
+    pub modifier: i32,
+    /// Who makes keys known by links: the owner of the trigger's table.
+    pub linked_by: Option<pg_sys::Oid>,
+}
+
+impl NamedKey {
+    /// Whether the column's values are values of the key, as they are or widened.
+    fn fits(&self, column: &Column) -> bool {
+        let same =
+            column.base == self.base && (self.modifier < 0 || self.modifier == column.modifier);
+        same || widen(column.base, self.base, pg_sys::Datum::null()).is_some()
+    }
+
+    fn may_be_linked(&self, table: pg_sys::Oid) -> bool {
+        self.linked_by.is_none_or(|owner| rights::may_link(table, &self.name, owner))
+    }
+}
+
+const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+
+impl Family {
+    /// The family of everything from `tops` down. `roots`: the topmost parents whose locks are the
+    /// family's.
+    pub fn below(tops: &[pg_sys::Oid], roots: Vec<pg_sys::Oid>, names: &Names) -> Self {
+        let (relations, members) = (Vec::new(), Vec::new());
+        let mut family = Family { roots, relations, members, foreign: 0, unlinkable: None };
+        let mut seen = HashSet::new();
+        for &top in tops {
+            // SAFETY: a lock on an OID.
+            unsafe { pg_sys::LockRelationOid(top, LOCK) };
+            for oid in all_inheritors(top, pg_sys::AccessShareLock) {
+                if !seen.insert(oid) {
+                    continue;
+                }
+                family.relations.push(oid);
+                // SAFETY: a catalogue look-up, and a table that is locked now.
+                unsafe {
+                    match pg_sys::get_rel_relkind(oid) as u8 {
+                        pg_sys::RELKIND_RELATION => family.take_in(oid, names),
+                        pg_sys::RELKIND_FOREIGN_TABLE => family.foreign += 1,
+                        _ => {}
+                    }
+                }
+            }
+        }
+        family
+    }
+
+    /// Locks every relation until the transaction ends, so that parents, columns and indexes stay;
+    /// what changed before becomes known.
+    pub fn lock_relations(&self) {
+        for &relation in &self.relations {
+            // SAFETY: a lock on an OID. That the relation is gone is one of the changes that become
+            // known.
+            unsafe { pg_sys::LockRelationOid(relation, LOCK) };
+        }
+    }
+
+    /// Makes the table a member, if it has the fingerprint's column.
+    ///
+    /// # Safety
+    /// The table is locked.
+    unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
+        let Some(fp) = Column::named(table, &names.fp).filter(|fp| fp.declared == names.fp_type)
+        else {
+            return;
+        };
+        // SAFETY: as this function's; its indexes are locked while they are looked at.
+        let index = unsafe {
+            let relation = PgRelation::open(table);
+            // Another session's temporary table holds its rows in that session's memory.
+            if (*(*relation.as_ptr()).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
+                && !(*relation.as_ptr()).rd_islocaltemp
+            {
+                return;
+            }
+            let indexes =
+                PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
+            indexes.iter_oid().find(|&oid| serves(&PgRelation::with_lock(oid, LOCK), &fp))
+        };
+        let mut key = None;
+        if let Some(own) = &names.key
+            && let Some(column) = Column::named(table, &own.name)
+        {
+            if own.fits(&column) && own.may_be_linked(table) {
+                key = Some(column);
+            } else {
+                self.unlinkable = self.unlinkable.or(Some(table));
+            }
+        }
+        self.members.push(Member { table, index, fp, key });
+    }
+}
+
+/// The topmost of the table's parents that have the fingerprint's column, ascending; the table
+/// itself if none has.
+pub fn topmost(table: pg_sys::Oid, names: &Names) -> Vec<pg_sys::Oid> {
+    let (mut tops, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![table]);
+    while let Some(relation) = open.pop() {
+        if !seen.insert(relation) {
+            continue;
+        }
+        let above = parents(relation).into_iter().filter(|&parent| {
+            Column::named(parent, &names.fp).is_some_and(|fp| fp.declared == names.fp_type)
+        });
+        let before = open.len();
+        open.extend(above);
+        if open.len() == before {
+            tops.push(relation);
+        }
+    }
+    tops.sort_unstable_by_key(|top| top.to_u32());
+    tops
+}

@@ -1,0 +1,108 @@
+//! The trigger's arguments as they are written, 'key=value' each, and errors that quote them.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::column::Column;
+use crate::error::raise;
+use crate::types::text::{server_to_utf8, utf8_to_server};
+
+const KEYS: [&str; 9] =
+    ["body", "fp", "distance", "action", "link", "flag", "key", "config", "method"];
+
+/// The arguments as they were given, in the order of [`KEYS`], and whose they are.
+pub struct Given<'a> {
+    relation: pg_sys::Oid,
+    /// "trigger "x" on table "y"", for messages.
+    trigger: String,
+    values: [Option<&'a str>; KEYS.len()],
+}
+
+impl<'a> Given<'a> {
+    /// # Safety
+    /// `relation` is the open table that the trigger is on.
+    pub unsafe fn read(relation: pg_sys::Relation, trigger: &'a pg_sys::Trigger) -> Self {
+        // SAFETY: tgargs has tgnargs strings. They and the names are NUL-terminated, in the
+        // server's encoding.
+        unsafe {
+            let utf8 =
+                |text: *const std::ffi::c_char| server_to_utf8(CStr::from_ptr(text).to_bytes());
+            let (name, table) = (utf8(trigger.tgname), &(*(*relation).rd_rel).relname);
+            let mut given = Given {
+                relation: (*relation).rd_id,
+                trigger: format!("trigger \"{name}\" on table \"{}\"", utf8(table.data.as_ptr())),
+                values: [None; KEYS.len()],
+            };
+            for i in 0..trigger.tgnargs as usize {
+                given.take(utf8(*trigger.tgargs.add(i)));
+            }
+            given
+        }
+    }
+
+    fn take(&mut self, argument: &'a str) {
+        let allowed = format!("Allowed are 'key=value' with the keys {}.", KEYS.join(", "));
+        let Some((key, value)) = argument.split_once('=') else {
+            self.raise(argument, "is not of the form key=value", &allowed)
+        };
+        let (key, value) = (key.trim(), value.trim());
+        let Some(place) = KEYS.iter().position(|&known| known == key) else {
+            self.raise(argument, "is not known", &allowed)
+        };
+        if value.is_empty() {
+            self.raise(argument, "has no value", &allowed)
+        }
+        if self.values[place].replace(value).is_some() {
+            self.raise(argument, "is given twice", "Give each key once.")
+        }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        KEYS.iter().position(|&known| known == key).and_then(|place| self.values[place])
+    }
+
+    /// The argument as it was given, for messages.
+    pub fn shown(&self, key: &str) -> String {
+        self.get(key).map_or_else(|| key.to_owned(), |value| format!("{key}={value}"))
+    }
+
+    /// The column that the value of a key names, and its name. Raises 42703 if there is none.
+    pub fn column(&self, key: &str) -> Option<(Column, CString)> {
+        let value = self.get(key)?;
+        let name = CString::new(&*utf8_to_server(value)).unwrap_or_default();
+        let column = Column::named(self.relation, &name).unwrap_or_else(|| {
+            self.raise_as(
+                PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+                &self.shown(key),
+                "names no column of the table",
+                "Column names are written as they are stored, without quotes.",
+            )
+        });
+        Some((column, name))
+    }
+
+    /// Raises 22023: what is wrong with an argument.
+    pub fn raise(&self, argument: &str, what: &str, hint: &str) -> ! {
+        self.raise_as(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, argument, what, hint)
+    }
+
+    pub fn raise_as(&self, code: PgSqlErrorCode, argument: &str, what: &str, hint: &str) -> ! {
+        raise(code, format!("argument \"{argument}\" of {} {what}", self.trigger), hint)
+    }
+
+    /// Raises 42804: the column that an argument names is of another type than allowed.
+    pub fn raise_type(&self, key: &str, column: &Column, allowed: &str) -> ! {
+        // SAFETY: a type's name, palloc'd, in the server's encoding.
+        let found = unsafe {
+            server_to_utf8(CStr::from_ptr(pg_sys::format_type_be(column.declared)).to_bytes())
+        };
+        self.raise_as(
+            PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+            &self.shown(key),
+            &format!("names a column of type {found}"),
+            allowed,
+        )
+    }
+}

@@ -1,0 +1,209 @@
+//! What becomes of a row that comes in: the steps of the trigger, in order.
+
+use std::rc::Rc;
+
+use pgrx::pg_sys;
+
+use super::arguments::Action;
+use super::changes::Changes;
+use super::column::{Generated, widen};
+use super::event::Event;
+use super::family::Family;
+use super::generated::Expression;
+use super::search::{Duplicate, Sought, nearest};
+use super::violation::Violation;
+use super::watch::{self, Watch};
+use super::{lock, moves};
+use crate::call::{interrupts, keep};
+use crate::catalog::Schema;
+use crate::memory;
+use crate::types::datum::Decode;
+use crate::types::{Text, Width};
+
+/// What becomes of the row.
+#[derive(Clone, Copy)]
+pub enum Verdict {
+    Row(pg_sys::HeapTuple),
+    NoRow,
+    Violation(Violation),
+}
+
+/// What becomes of the row for which the trigger fired.
+///
+/// # Safety
+/// PostgreSQL passes the call.
+pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
+    // SAFETY: as this function's; the trigger's data live as long as the call.
+    unsafe {
+        memory::prepare();
+        let event = Event::of(fcinfo);
+        let schema = Schema::of_call(fcinfo);
+        let mut watch = watch::take(event.relation, event.trigger, schema);
+        let verdict =
+            Judge { event: &event, watch: &mut watch, fcinfo, changes: Changes::default() }
+                .verdict();
+        watch::give_back(event.trigger.tgoid, watch);
+        verdict
+    }
+}
+
+struct Judge<'a> {
+    event: &'a Event<'a>,
+    watch: &'a mut Watch,
+    fcinfo: pg_sys::FunctionCallInfo,
+    changes: Changes,
+}
+
+impl Judge<'_> {
+    unsafe fn verdict(mut self) -> Verdict {
+        // SAFETY: as judge's.
+        unsafe {
+            let width = self.watch.arguments.width;
+            let fp_column = self.watch.arguments.fp;
+            let before = self
+                .event
+                .old
+                .map(|old| self.event.read(old, &fp_column).map(|datum| width.fingerprint(datum)));
+            let fp = self.fingerprint(before);
+            if self.is_settled(before, fp) {
+                return self.keep();
+            }
+            let found = fp.and_then(|fp| self.search(fp));
+            match (found, self.watch.arguments.action) {
+                (Some(_), Action::Skip) => Verdict::NoRow,
+                (Some(found), Action::Error) => {
+                    Verdict::Violation(Violation::new(self.event, &self.watch.arguments, &found))
+                }
+                (found, _) => {
+                    self.mark(found);
+                    self.keep()
+                }
+            }
+        }
+    }
+
+    unsafe fn keep(self) -> Verdict {
+        // SAFETY: the changes are to columns of the trigger's table.
+        Verdict::Row(unsafe { self.changes.apply(self.event.new, (*self.event.relation).rd_att) })
+    }
+
+    /// The fingerprint that the row will have. `before`: the one it had, of an update.
+    unsafe fn fingerprint(&mut self, before: Option<Option<u128>>) -> Option<u128> {
+        // SAFETY: as judge's.
+        unsafe {
+            let arguments = &self.watch.arguments;
+            let (event, column, width) = (self.event, arguments.fp, arguments.width);
+            if column.generated == Generated::Stored {
+                let make = || ((), Expression::of(self.fcinfo, event, &column));
+                let expression = keep(self.fcinfo, |_: &()| true, make);
+                return match before {
+                    Some(fp) if !expression.input_changed(event) => fp,
+                    _ => expression.evaluate(event).map(|datum| width.fingerprint(datum)),
+                };
+            }
+            let given = event.read(event.new, &column).map(|datum| width.fingerprint(datum));
+            let Some(body) = arguments.body else { return given };
+            let body_changed = event.old.is_some_and(|old| {
+                !body.same(event.read(old, &body), event.read(event.new, &body))
+            });
+            if given.is_some() && !body_changed {
+                return given;
+            }
+            let begins = std::mem::replace(keep(self.fcinfo, |_: &()| true, || ((), true)), false);
+            let text = event.read(event.new, &body);
+            let fp = text.and_then(|text| self.hash(text, begins));
+            if fp != given {
+                self.changes.set(&column, fp.map(|fp| width.fingerprint_datum(fp)));
+            }
+            fp
+        }
+    }
+
+    unsafe fn hash(&mut self, text: pg_sys::Datum, statement_begins: bool) -> Option<u128> {
+        let width = self.watch.arguments.width;
+        // SAFETY: the body's column has the representation of text.
+        let text = unsafe { Text::decode(text) };
+        let hasher = self.watch.hasher(statement_begins);
+        match width {
+            Width::Bits64 => {
+                hasher.fingerprint::<u64>(text.as_str(), &mut interrupts()).map(u128::from)
+            }
+            Width::Bits128 => hasher.fingerprint::<u128>(text.as_str(), &mut interrupts()),
+        }
+    }
+
+    /// Whether the row needs no search: its fingerprint was there before.
+    unsafe fn is_settled(&self, before: Option<Option<u128>>, fp: Option<u128>) -> bool {
+        let event = self.event;
+        let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
+        let trigger = event.trigger_name();
+        // SAFETY: PostgreSQL passes the call. The executor sets triggers up in its statement's
+        // memory.
+        unsafe {
+            let statement = (*(*self.fcinfo).flinfo).fn_mcxt;
+            match event.old_place() {
+                Some(old) => {
+                    if event.is_partition() {
+                        moves::note_update(statement, root, trigger, old, fp);
+                    }
+                    before == Some(fp)
+                }
+                None => {
+                    event.is_partition()
+                        && moves::is_second_half(statement, root, trigger, event.table(), fp)
+                }
+            }
+        }
+    }
+
+    unsafe fn search(&mut self, fp: u128) -> Option<Duplicate> {
+        let family = self.locked_family();
+        let arguments = &self.watch.arguments;
+        // SAFETY: the snapshot is registered until it is released.
+        unsafe {
+            let unique = arguments.key.as_ref().filter(|_| self.event.old.is_none());
+            let own_key = unique.and_then(|key| self.event.read(self.event.new, &key.column));
+            let sought = Sought {
+                fp,
+                width: arguments.width,
+                distance: arguments.distance,
+                updated: self.event.old_place(),
+                key: arguments.key.as_ref(),
+                same_row: own_key.map(|key| (self.event.table(), key)),
+                any: matches!(arguments.action, Action::Skip | Action::Flag(_)),
+            };
+            let snapshot = lock::snapshot();
+            let found = nearest(&family, &sought, snapshot);
+            lock::release(snapshot);
+            found
+        }
+    }
+
+    /// The family as it is once its locks are held and its relations are locked against any change.
+    fn locked_family(&mut self) -> Rc<Family> {
+        loop {
+            let known = self.watch.current_family();
+            known.roots.iter().for_each(|&root| lock::take(root));
+            known.lock_relations();
+            // Parents and children may have come or gone while locks were waited for.
+            let family = self.watch.current_family();
+            if Rc::ptr_eq(&known, &family) {
+                return family;
+            }
+        }
+    }
+
+    /// Sets link and flag.
+    fn mark(&mut self, found: Option<Duplicate>) {
+        let arguments = &self.watch.arguments;
+        if let Some(flag) = arguments.action.flag() {
+            self.changes.set(&flag, Some(pg_sys::Datum::from(found.is_some())));
+        }
+        if let (Some(link), Some(key)) = (arguments.action.link(), &arguments.key) {
+            let value = found.and_then(|found| found.key);
+            let value =
+                value.map(|value| widen(key.column.base, link.base, value).unwrap_or(value));
+            self.changes.set(&link, value);
+        }
+    }
+}

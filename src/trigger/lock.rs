@@ -1,0 +1,48 @@
+//! One writer of a family at a time, until its transaction ends, and a snapshot of everything that
+//! came before.
+//!
+//! Order: the locks of the family's topmost parents, ascending, then the snapshot. Other
+//! transactions that put rows in through a trigger held the lock until they had committed. So
+//! whoever holds the lock sees their rows, and no row can come in unseen.
+
+use pgrx::pg_sys;
+
+/// Distinguishes these locks from those of `pg_advisory_lock`, which have 1 or 2 in this field.
+const ADVISORY_CLASS: u16 = 0x7368;
+const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+
+/// Takes the lock of a topmost parent, once no other transaction holds it. Changes of the catalogue
+/// that came meanwhile become known.
+pub fn take(root: pg_sys::Oid) {
+    // SAFETY: a lock's tag is a plain struct; the lock is released when the transaction or
+    // subtransaction ends.
+    unsafe {
+        let tag = pg_sys::LOCKTAG {
+            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
+            locktag_field2: pg_sys::RelationRelationId.to_u32(),
+            locktag_field3: root.to_u32(),
+            locktag_field4: ADVISORY_CLASS,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
+        };
+        let result = pg_sys::LockAcquire(&tag, EXCLUSIVE, false, false);
+        if result == pg_sys::LockAcquireResult::LOCKACQUIRE_OK {
+            pg_sys::AcceptInvalidationMessages();
+        }
+    }
+}
+
+/// A snapshot of this instant, at every isolation level, with the rows that this command has
+/// written so far. [`release`] unregisters it, or the transaction's abort.
+pub fn snapshot() -> pg_sys::Snapshot {
+    // SAFETY: called by a trigger, so in a transaction that may write.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())
+    }
+}
+
+pub fn release(snapshot: pg_sys::Snapshot) {
+    // SAFETY: it came from `snapshot`.
+    unsafe { pg_sys::UnregisterSnapshot(snapshot) };
+}

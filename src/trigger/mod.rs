@@ -1,0 +1,29 @@
+//! The trigger `simhash_dedup()`: it keeps near-duplicates out, or marks them, as rows come in.
+//!
+//! For a row with a new fingerprint: the locks of its [`family`], a snapshot taken after
+//! them, a search of the family's indexes, then what the trigger's arguments say. The order is an
+//! invariant: see [`lock`]. docs/design/trigger.md says what the trigger promises, and why.
+//!
+//! Where things are: [`judge`] (what becomes of a row), [`event`] (what fired the trigger),
+//! [`given`] and [`arguments`] (the trigger's arguments, as written and as meant), [`watch`] (what
+//! is kept from row to row), [`warnings`], [`column`], [`generated`] (a fingerprint that is a
+//! generated column), [`family`] (the tables to look at), [`serving`] (which index finds every
+//! row), [`lock`], [`search`], [`moves`] (updates that move a row to another partition),
+//! [`changes`], [`rights`] and [`violation`] (the ERROR of action=error).
+
+mod arguments;
+mod changes;
+mod column;
+mod event;
+mod family;
+mod generated;
+mod given;
+pub mod judge;
+mod lock;
+mod moves;
+mod rights;
+mod search;
+mod serving;
+mod violation;
+mod warnings;
+mod watch;

@@ -1,0 +1,189 @@
+//! Updates that move a row to another partition.
+//!
+//! Such an UPDATE is a deletion in one partition and an insertion into another, and the insertion
+//! fires the trigger again. The update has already been judged. If the insertion were judged too, a
+//! row that was a duplicate all along would be skipped now, and be lost.
+//!
+//! So the trigger notes an update that it lets pass. An insertion of the same statement is the
+//! update's second half if the noted row's header says that this very statement moved the row away.
+//! The statement is known by the executor's memory in which its triggers are set up. Notes end with
+//! that memory, so none outlives its statement, (sub)transaction or portal. Statements that other
+//! triggers run in between have memory and notes of their own.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_void};
+
+use pgrx::pg_sys;
+
+use super::event::RowPlace;
+use crate::types::tid;
+
+/// The rows that one statement updates.
+struct Statement {
+    memory: pg_sys::MemoryContext,
+    /// At most one for each trigger: a row's deletion and insertion come before the next row.
+    passed: Vec<Passed>,
+}
+
+/// A row of a partition whose update the trigger let pass.
+struct Passed {
+    root: pg_sys::Oid,
+    /// Every partition's copy of a trigger has the same name.
+    trigger: CString,
+    place: RowPlace,
+    fp: Option<u128>,
+    /// The statement's own command is this or an earlier one. Statements that began later have
+    /// later commands.
+    command: pg_sys::CommandId,
+}
+
+thread_local! {
+    static STATEMENTS: RefCell<Vec<Statement>> = const { RefCell::new(Vec::new()) };
+}
+
+/// storage/itemptr.h: where the header of a row that moved to another partition points to.
+const MOVED_OFFSET: u16 = 0xfffd;
+
+/// Remembers that the row at `place` may be updated.
+///
+/// # Safety
+/// `statement` is the memory in which the statement's triggers are set up.
+pub unsafe fn note_update(
+    statement: pg_sys::MemoryContext,
+    root: pg_sys::Oid,
+    trigger: &CStr,
+    place: RowPlace,
+    fp: Option<u128>,
+) {
+    let known = STATEMENTS.with_borrow(|all| all.iter().any(|known| known.memory == statement));
+    if !known {
+        // SAFETY: as this function's.
+        unsafe { forget_with(statement) };
+        STATEMENTS
+            .with_borrow_mut(|all| all.push(Statement { memory: statement, passed: Vec::new() }));
+    }
+    // SAFETY: reads the transaction's state, and marks the command used, so that the next one has
+    // another number.
+    let command = unsafe { pg_sys::GetCurrentCommandId(true) };
+    STATEMENTS.with_borrow_mut(|all| {
+        let Some(statement) = all.iter_mut().find(|known| known.memory == statement) else {
+            return;
+        };
+        statement.passed.retain(|other| other.root != root || other.trigger.as_c_str() != trigger);
+        statement.passed.push(Passed { root, trigger: trigger.to_owned(), place, fp, command });
+    });
+}
+
+/// Sees to it that the notes go when the statement's memory goes.
+unsafe fn forget_with(statement: pg_sys::MemoryContext) {
+    // SAFETY: the callback's record lives in the memory whose end it waits for.
+    unsafe {
+        let record =
+            pg_sys::MemoryContextAlloc(statement, size_of::<pg_sys::MemoryContextCallback>())
+                .cast::<pg_sys::MemoryContextCallback>();
+        record.write(pg_sys::MemoryContextCallback {
+            func: Some(forget),
+            arg: statement.cast(),
+            next: std::ptr::null_mut(),
+        });
+        pg_sys::MemoryContextRegisterResetCallback(statement, record);
+    }
+}
+
+unsafe extern "C-unwind" fn forget(statement: *mut c_void) {
+    // When the process ends, the notes may go before the memory.
+    let _ = STATEMENTS.try_with(|all| {
+        if let Ok(mut all) = all.try_borrow_mut() {
+            all.retain(|known| known.memory != statement.cast());
+        }
+    });
+}
+
+/// Whether this insertion into another partition is the second half of the update that the
+/// statement noted last. The note is used up.
+///
+/// # Safety
+/// In a trigger of the insertion; `statement` as in [`note_update`].
+pub unsafe fn is_second_half(
+    statement: pg_sys::MemoryContext,
+    root: pg_sys::Oid,
+    trigger: &CStr,
+    table: pg_sys::Oid,
+    fp: Option<u128>,
+) -> bool {
+    let noted = STATEMENTS.with_borrow_mut(|all| {
+        let passed = &mut all.iter_mut().find(|known| known.memory == statement)?.passed;
+        let place = passed
+            .iter()
+            .position(|passed| passed.root == root && passed.trigger.as_c_str() == trigger)?;
+        Some(passed.swap_remove(place))
+    });
+    noted.is_some_and(|passed| {
+        passed.place.table != table
+            && passed.fp == fp
+            // SAFETY: the statement locked the row, so this version stays until the transaction
+            // ends.
+            && unsafe { has_moved(passed.place, passed.command) }
+    })
+}
+
+/// Whether this (sub)transaction moved the row to another partition, by that command or an earlier
+/// one.
+///
+/// # Safety
+/// The row's version is still there.
+unsafe fn has_moved(place: RowPlace, command: pg_sys::CommandId) -> bool {
+    // SAFETY: as this function's; the header is a copy.
+    unsafe {
+        let Some(mut header) = header(place) else { return false };
+        let mask = u32::from(header.t_infomask);
+        let next = header.t_ctid;
+        let moved = next.ip_posid == MOVED_OFFSET
+            && (next.ip_blkid.bi_hi, next.ip_blkid.bi_lo) == (u16::MAX, u16::MAX);
+        // A transaction that was rolled back leaves a header that looks the same, but for the
+        // transaction's number, which is checked below.
+        if !moved || mask & (pg_sys::HEAP_XMAX_INVALID | pg_sys::HEAP_XMAX_LOCK_ONLY) != 0 {
+            return false;
+        }
+        let by = if mask & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
+            pg_sys::HeapTupleGetUpdateXid(&raw mut header)
+        } else {
+            header.t_choice.t_heap.t_xmax
+        };
+        by == pg_sys::GetCurrentTransactionIdIfAny()
+            && by != pg_sys::InvalidTransactionId
+            && pg_sys::HeapTupleHeaderGetCmax(&raw mut header) <= command
+    }
+}
+
+/// A copy of the header of the row at that place. None if the table is no heap.
+///
+/// # Safety
+/// The row's version is still there, or its table is gone.
+unsafe fn header(place: RowPlace) -> Option<pg_sys::HeapTupleHeaderData> {
+    // SAFETY: the buffer is pinned and locked while the page is read; the offset is checked.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let relation = pg_sys::try_relation_open(place.table, lock);
+        if relation.is_null() {
+            return None;
+        }
+        let mut header = None;
+        if (*(*relation).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID {
+            let (number, offset) = tid::parts(place.tid);
+            let buffer = pg_sys::ReadBuffer(relation, number);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let page = pg_sys::BufferGetPage(buffer);
+            if offset >= 1 && offset <= pg_sys::PageGetMaxOffsetNumber(page) {
+                let item = pg_sys::PageGetItemId(page, offset);
+                if (*item).lp_flags() == pg_sys::LP_NORMAL {
+                    let row = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
+                    header = Some(row.read_unaligned());
+                }
+            }
+            pg_sys::UnlockReleaseBuffer(buffer);
+        }
+        pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+        header
+    }
+}

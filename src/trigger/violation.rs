@@ -1,0 +1,132 @@
+//! The ERROR of action=error: SQLSTATE 23S01, which no other error has, with schema, table and
+//! trigger in its fields.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use pgrx::pg_sys;
+
+use super::arguments::Arguments;
+use super::event::Event;
+use super::rights;
+use super::search::Duplicate;
+use crate::types::text::{server_to_utf8, utf8_to_server};
+
+/// "23S01" as elog.h packs it: six bits a character, the first lowest.
+const SQLSTATE: c_int = pack(b"23S01");
+const fn pack(code: &[u8; 5]) -> c_int {
+    let mut packed = 0;
+    let mut i = 0;
+    while i < 5 {
+        packed |= (((code[i] - b'0') & 0x3f) as c_int) << (6 * i);
+        i += 1;
+    }
+    packed
+}
+
+// utils/elog.h. pgrx's reports have no room for such codes and fields.
+unsafe extern "C-unwind" {
+    fn errstart(level: c_int, domain: *const c_char) -> bool;
+    fn errcode(code: c_int) -> c_int;
+    fn errmsg_internal(format: *const c_char, ...) -> c_int;
+    fn errdetail_internal(format: *const c_char, ...) -> c_int;
+    fn err_generic_string(field: c_int, text: *const c_char) -> c_int;
+    fn errfinish(file: *const c_char, line: c_int, function: *const c_char);
+}
+
+// postgres_ext.h
+const PG_DIAG_SCHEMA_NAME: c_int = b's' as c_int;
+const PG_DIAG_TABLE_NAME: c_int = b't' as c_int;
+const PG_DIAG_CONSTRAINT_NAME: c_int = b'n' as c_int;
+
+/// What the ERROR says: palloc'd strings in the server's encoding.
+#[derive(Clone, Copy)]
+pub struct Violation {
+    pub message: *const c_char,
+    pub detail: *const c_char,
+    pub schema: *const c_char,
+    pub table: *const c_char,
+    pub trigger: *const c_char,
+}
+
+/// A palloc'd copy.
+fn lasting(text: &CStr) -> *const c_char {
+    // SAFETY: copies a NUL-terminated string.
+    unsafe { pg_sys::pstrdup(text.as_ptr()) }
+}
+
+impl Violation {
+    /// # Safety
+    /// The duplicate was found for the event, by these arguments.
+    pub unsafe fn new(event: &Event<'_>, arguments: &Arguments, found: &Duplicate) -> Self {
+        // SAFETY: names of an open relation and its trigger, in the server's encoding; the strings
+        // are palloc'd.
+        unsafe {
+            let form = &*(*event.relation).rd_rel;
+            let utf8 = |text: &CStr| server_to_utf8(text.to_bytes()).to_owned();
+            let table = CStr::from_ptr(form.relname.data.as_ptr());
+            let trigger = event.trigger_name();
+            let message = format!(
+                "near-duplicate row violates trigger \"{}\" of table \"{}\"",
+                utf8(trigger),
+                utf8(table)
+            );
+            let detail = detail(arguments, found);
+            let own =
+                |text: String| lasting(&CString::new(&*utf8_to_server(&text)).unwrap_or_default());
+            Violation {
+                message: own(message),
+                detail: own(detail),
+                schema: pg_sys::get_namespace_name(form.relnamespace),
+                table: lasting(table),
+                trigger: lasting(trigger),
+            }
+        }
+    }
+
+    /// Raises the ERROR.
+    ///
+    /// # Safety
+    /// Leaves by longjmp: nothing that has a destructor may be alive between here and PostgreSQL.
+    pub unsafe fn raise(self) -> ! {
+        // SAFETY: the sequence of elog.h's ereport; at level ERROR errfinish does not return.
+        unsafe {
+            errstart(pgrx::PgLogLevel::ERROR as c_int, std::ptr::null());
+            errcode(SQLSTATE);
+            errmsg_internal(c"%s".as_ptr(), self.message);
+            errdetail_internal(c"%s".as_ptr(), self.detail);
+            err_generic_string(PG_DIAG_SCHEMA_NAME, self.schema);
+            err_generic_string(PG_DIAG_TABLE_NAME, self.table);
+            err_generic_string(PG_DIAG_CONSTRAINT_NAME, self.trigger);
+            errfinish(c"violation.rs".as_ptr(), line!() as c_int, c"simhash_dedup".as_ptr());
+        }
+        unreachable!("errfinish returned from an ERROR")
+    }
+}
+
+/// Says which row is the duplicate, to a caller who may read its key.
+///
+/// # Safety
+/// The duplicate was found by these arguments.
+unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
+    let distance = format!(
+        "at distance {}; at most {} is a near-duplicate",
+        found.distance, arguments.distance
+    );
+    let unnamed = format!("Another row is {distance}.");
+    let (Some(key), Some(name), Some(value)) = (&arguments.key, &arguments.key_name, found.key)
+    else {
+        return unnamed;
+    };
+    // SAFETY: reads the session's state.
+    let user = unsafe { pg_sys::GetUserId() };
+    if !rights::may_read(found.place.table, name, user) {
+        return unnamed;
+    }
+    // SAFETY: the value is of the key's column; its text form is palloc'd, in the server's
+    // encoding.
+    unsafe {
+        let name = server_to_utf8(name.to_bytes());
+        let value = server_to_utf8(key.column.show(value).to_bytes());
+        format!("The row with {name} = {value} is {distance}.")
+    }
+}

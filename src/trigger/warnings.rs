@@ -1,0 +1,80 @@
+//! Warnings about what makes the trigger's search slow or incomplete.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+use super::arguments::Arguments;
+use super::family::Family;
+use crate::error::warn;
+use crate::types::text::server_to_utf8;
+
+thread_local! {
+    /// Families that were warned about in this session, by their first topmost parent.
+    static WARNED: RefCell<HashSet<pg_sys::Oid>> = RefCell::new(HashSet::new());
+}
+
+/// Gives the warnings about a family, once in each session.
+pub fn warn_once(family: &Family, arguments: &Arguments) {
+    let without_index = family.members.iter().find(|member| member.index.is_none());
+    let unlinkable = family.unlinkable.filter(|_| arguments.action.link().is_some());
+    let Some(&root) = family.roots.first() else { return };
+    if (without_index.is_none() && family.foreign == 0 && unlinkable.is_none())
+        || !WARNED.with_borrow_mut(|warned| warned.insert(root))
+    {
+        return;
+    }
+    // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
+    let column = unsafe {
+        server_to_utf8(
+            CStr::from_ptr(pg_sys::quote_identifier(arguments.fp_name.as_ptr())).to_bytes(),
+        )
+    };
+    if let Some(member) = without_index {
+        let table = table_name(member.table);
+        warn(
+            &format!(
+                "table {table} has no simhash index on column {column}: \
+                 simhash_dedup reads the whole table for every row"
+            ),
+            &format!(
+                "CREATE INDEX ON {} USING simhash ({column}{});",
+                table_name(root),
+                operator_class(arguments)
+            ),
+        );
+    }
+    if family.foreign > 0 {
+        warn(
+            &format!(
+                "simhash_dedup does not look at the foreign tables below {}",
+                table_name(root)
+            ),
+            "Near-duplicates across servers are found in bulk: see docs/scale-out.md.",
+        );
+    }
+    if let Some(table) = unlinkable {
+        warn(
+            &format!("simhash_dedup does not link to the rows of table {}", table_name(table)),
+            "Its key must be of the same type, \
+             and the owner of the trigger's table must be allowed to read it.",
+        );
+    }
+}
+
+fn operator_class(arguments: &Arguments) -> &'static str {
+    if arguments.fp.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
+}
+
+fn table_name(table: pg_sys::Oid) -> String {
+    // SAFETY: a name of a locked table, palloc'd, in the server's encoding.
+    unsafe {
+        let name = pg_sys::get_rel_name(table);
+        if name.is_null() {
+            return format!("with OID {}", table.to_u32());
+        }
+        server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(name)).to_bytes()).to_owned()
+    }
+}

@@ -1,0 +1,185 @@
+//! What a trigger is set up to do. It is kept from statement to statement, until its table or a
+//! relative of the table changes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pgrx::{pg_guard, pg_sys};
+use simhash_core::sets::minhash::Fingerprinter;
+
+use super::arguments::Arguments;
+use super::family::{Family, NamedKey, Names, topmost};
+use super::warnings::warn_once;
+use crate::catalog::Schema;
+use crate::models::fingerprinter;
+
+/// A trigger on one table: its arguments, the tables to look at, the hasher.
+pub struct Watch {
+    pub relation: pg_sys::Oid,
+    pub arguments: Arguments,
+    pub family: Rc<Family>,
+    names: Names,
+    schema: Schema,
+    hasher: Option<Fingerprinter>,
+    /// What [`CHANGES`] was when the arguments were read, and when the family was looked up.
+    made: u64,
+    family_made: u64,
+}
+
+type FamilyKey = (Vec<pg_sys::Oid>, Names);
+
+/// How many triggers are remembered.
+const KEPT: usize = 1024;
+
+thread_local! {
+    static WATCHES: RefCell<HashMap<pg_sys::Oid, Watch>> = RefCell::new(HashMap::new());
+    /// The families below some parents, by the parents' OIDs and the columns. The triggers of a
+    /// table's partitions share one.
+    static FAMILIES: RefCell<HashMap<FamilyKey, (u64, Rc<Family>)>> = RefCell::new(HashMap::new());
+    /// Counts changes of any relation and of roles, since a link depends on somebody's rights.
+    static CHANGES: Cell<u64> = const { Cell::new(0) };
+    static LISTENING: Cell<bool> = const { Cell::new(false) };
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn role_changed(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
+    CHANGES.set(CHANGES.get().wrapping_add(1));
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, _relation: pg_sys::Oid) {
+    CHANGES.set(CHANGES.get().wrapping_add(1));
+}
+
+/// The trigger's set-up, made if need be. It belongs to the caller until it is given back, so that
+/// an ERROR drops it.
+///
+/// # Safety
+/// `relation` is the open table that the trigger is on.
+pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Watch {
+    if !LISTENING.replace(true) {
+        use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID};
+        // SAFETY: once in a backend.
+        unsafe {
+            pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null());
+            for cache in [AUTHMEMROLEMEM, AUTHOID] {
+                pg_sys::CacheRegisterSyscacheCallback(
+                    cache as i32,
+                    Some(role_changed),
+                    pg_sys::Datum::null(),
+                );
+            }
+        }
+    }
+    // SAFETY: as this function's.
+    let table = unsafe { (*relation).rd_id };
+    let kept = WATCHES.with_borrow_mut(|watches| watches.remove(&trigger.tgoid));
+    match kept {
+        Some(watch) if watch.is_current() && watch.relation == table => watch,
+        // SAFETY: as this function's.
+        _ => unsafe { Watch::new(relation, trigger, schema) },
+    }
+}
+
+pub fn give_back(trigger: pg_sys::Oid, watch: Watch) {
+    WATCHES.with_borrow_mut(|watches| {
+        if watches.len() >= KEPT {
+            watches.clear();
+        }
+        watches.insert(trigger, watch);
+    });
+}
+
+impl Watch {
+    unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
+        let made = CHANGES.get();
+        // SAFETY: as take's.
+        let (arguments, table, owner) = unsafe {
+            (
+                Arguments::parse(relation, trigger, schema),
+                (*relation).rd_id,
+                (*(*relation).rd_rel).relowner,
+            )
+        };
+        let names = names(&arguments, owner);
+        let family = family_of(table, &names);
+        warn_once(&family, &arguments);
+        let family_made = made;
+        let mut watch = Watch {
+            relation: table,
+            arguments,
+            family,
+            names,
+            schema,
+            hasher: None,
+            made,
+            family_made,
+        };
+        if watch.arguments.body.is_some() {
+            // An impossible config is an error at the first row, whether or not that row needs
+            // hashing.
+            watch.hasher(false);
+        }
+        watch
+    }
+
+    fn is_current(&self) -> bool {
+        self.made == CHANGES.get()
+    }
+
+    /// The family, looked up again if a relation has changed since.
+    pub fn current_family(&mut self) -> Rc<Family> {
+        let now = CHANGES.get();
+        if self.family_made != now {
+            self.family_made = now;
+            self.family = family_of(self.relation, &self.names);
+        }
+        self.family.clone()
+    }
+
+    /// The hasher of the trigger's config. A model is looked up once in each statement.
+    pub fn hasher(&mut self, statement_begins: bool) -> &mut Fingerprinter {
+        if statement_begins && self.arguments.config.model.is_some() {
+            self.hasher = None;
+        }
+        let Arguments { method, config, width, .. } = &self.arguments;
+        let bits = width.bits();
+        self.hasher.get_or_insert_with(|| fingerprinter(*method, config.clone(), self.schema, bits))
+    }
+}
+
+fn family_of(table: pg_sys::Oid, names: &Names) -> Rc<Family> {
+    let made = CHANGES.get();
+    let key = (topmost(table, names), names.clone());
+    let kept = FAMILIES
+        .with_borrow(|families| families.get(&key).filter(|(when, _)| *when == made).cloned());
+    let family = match kept {
+        Some((_, family)) => family,
+        None => {
+            let family = Rc::new(Family::below(&key.0, key.0.clone(), names));
+            FAMILIES.with_borrow_mut(|families| {
+                families.retain(|_, (when, _)| *when == made);
+                families.insert(key.clone(), (made, family.clone()));
+            });
+            family
+        }
+    };
+    if family.relations.contains(&table) {
+        return family;
+    }
+    // A partition that is being detached is no longer below its parent, but still has it as one.
+    let tops: Vec<_> = key.0.iter().copied().chain([table]).collect();
+    Rc::new(Family::below(&tops, key.0, names))
+}
+
+fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
+    let linked_by = arguments.action.link().is_some().then_some(owner);
+    let key = arguments.key.as_ref().zip(arguments.key_name.clone()).map(|(key, name)| NamedKey {
+        name,
+        base: key.column.base,
+        modifier: key.column.modifier,
+        linked_by,
+    });
+    Names { fp: arguments.fp_name.clone(), fp_type: arguments.fp.declared, key }
+}

@@ -1,0 +1,49 @@
+//! Binary messages: what a receive function reads.
+
+use pgrx::{Internal, pg_sys};
+
+use crate::call::pointer;
+use crate::memory;
+
+/// The message that a receive function was given.
+pub struct Message(pg_sys::StringInfo);
+
+impl Message {
+    pub fn of_argument(argument: Internal) -> Self {
+        memory::prepare();
+        Message(pointer(argument))
+    }
+
+    /// The next `N` bytes. A short message raises PostgreSQL's own protocol error.
+    pub fn bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        // SAFETY: the buffer is the StringInfo PostgreSQL passes to a receive function;
+        // pq_copymsgbytes checks that N bytes are left.
+        unsafe { pg_sys::pq_copymsgbytes(self.0, bytes.as_mut_ptr().cast(), N as i32) };
+        bytes
+    }
+
+    /// What is left.
+    pub fn rest<'a>(&self) -> &'a [u8] {
+        // SAFETY: as above; pq_getmsgbytes returns that many bytes of the buffer.
+        unsafe {
+            let left = self.left();
+            std::slice::from_raw_parts(pg_sys::pq_getmsgbytes(self.0, left).cast(), left as usize)
+        }
+    }
+
+    /// What is left, a text in the client's encoding, converted to the server's.
+    pub fn text<'a>(&self) -> &'a [u8] {
+        let mut length = 0;
+        // SAFETY: as above; pq_getmsgtext returns a palloc'd text of that length.
+        unsafe {
+            let text = pg_sys::pq_getmsgtext(self.0, self.left(), &mut length);
+            std::slice::from_raw_parts(text.cast(), length as usize)
+        }
+    }
+
+    fn left(&self) -> i32 {
+        // SAFETY: as above.
+        unsafe { (*self.0).len - (*self.0).cursor }
+    }
+}

@@ -1,0 +1,12 @@
+//! The strategy numbers of the operator classes of access method `simhash`. The SQL catalogue in
+//! `sql/` declares the operators by these numbers.
+
+/// `=`
+pub const EQUAL: u16 = 1;
+/// `<@`
+pub const WITHIN: u16 = 2;
+/// `~=`
+pub const NEAR: u16 = 3;
+/// `<~>`, in ORDER BY
+pub const DISTANCE: u16 = 4;
+pub const LAST: u16 = DISTANCE;

@@ -1,0 +1,86 @@
+//! `tsvector`: lexemes with their weights.
+//!
+//! A lexeme weighs the sum over its positions of the label's weight: 10 for A, 4 for B, 2 for C and
+//! 1 for D, the proportions of `ts_rank`'s defaults. A lexeme without positions, as `strip()`
+//! leaves it, weighs as one D.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::datum::{Decode, argument, sql_type};
+use super::text::server_to_utf8;
+use super::varlena::aligned_bytes;
+use crate::error::raise;
+
+/// A `tsvector` argument: its varlena bytes, header and all.
+pub struct TsVector<'a>(&'a [u8]);
+
+sql_type!(TsVector<'_>, "tsvector");
+argument!(TsVector<'_>);
+
+impl Decode for TsVector<'_> {
+    unsafe fn decode(datum: pg_sys::Datum) -> Self {
+        // SAFETY: as the trait's.
+        TsVector(unsafe { aligned_bytes(datum) })
+    }
+}
+
+/// Where the entries start: after the varlena header and their number.
+const ENTRIES_OFFSET: usize = 8;
+
+impl<'a> TsVector<'a> {
+    /// Every lexeme, in UTF-8, with its weight. Raises XX001 for bytes that are no tsvector.
+    ///
+    /// # Safety
+    /// As [`server_to_utf8`].
+    pub unsafe fn lexemes(&self) -> impl Iterator<Item = (&'a str, f32)> {
+        let entries = self.entries().unwrap_or_else(|| {
+            raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed tsvector".into(), "")
+        });
+        // SAFETY: as this function's.
+        entries.into_iter().map(|(lexeme, weight)| (unsafe { server_to_utf8(lexeme) }, weight))
+    }
+
+    /// Every lexeme as it is stored, with its weight. `None` for bytes that are no tsvector.
+    fn entries(&self) -> Option<Vec<(&'a [u8], f32)>> {
+        let count = usize::try_from(i32::from_ne_bytes(self.array(4)?)).ok()?;
+        let words = ENTRIES_OFFSET.checked_add(count.checked_mul(4)?)?;
+        (0..count)
+            .map(|i| {
+                // SAFETY: any four bytes are a WordEntry, a struct of bit fields.
+                let entry = unsafe {
+                    std::mem::transmute::<[u8; 4], pg_sys::WordEntry>(
+                        self.array(ENTRIES_OFFSET + 4 * i)?,
+                    )
+                };
+                let (length, offset) = (entry.len() as usize, entry.pos() as usize);
+                let start = words + offset;
+                let lexeme = self.0.get(start..start + length)?;
+                let weight = if entry.haspos() == 1 {
+                    self.positions_weight(start + length)?
+                } else {
+                    label_weight(0)
+                };
+                Some((lexeme, weight as f32))
+            })
+            .collect()
+    }
+
+    /// The weight of the positions that follow a lexeme's text. They are aligned to two bytes: a
+    /// count, then 14 bits of position and 2 bits of label each.
+    fn positions_weight(&self, end_of_lexeme: usize) -> Option<u32> {
+        let start = end_of_lexeme.next_multiple_of(2);
+        let count = u16::from_ne_bytes(self.array(start)?) as usize;
+        (1..=count)
+            .map(|i| Some(label_weight(u16::from_ne_bytes(self.array(start + 2 * i)?) >> 14)))
+            .sum()
+    }
+
+    fn array<const N: usize>(&self, start: usize) -> Option<[u8; N]> {
+        self.0.get(start..start + N)?.try_into().ok()
+    }
+}
+
+/// Labels are stored as D = 0 to A = 3.
+fn label_weight(label: u16) -> u32 {
+    [1, 2, 4, 10][label as usize & 3]
+}
