@@ -7,21 +7,22 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use simhash_core::search::Key;
-
 use crate::index::root;
+use crate::key::{Shape, TreeKey};
 use crate::meta::Meta;
-use crate::page::{Bounds, Downlink, Entry, PageMut, capacity};
+use crate::page::{Bounds, Downlink, Entry, Form, PageMut, Place, Row};
+use crate::split::form;
 use crate::store::Store;
 
 /// Writes the meta page and the empty roots: an index without rows.
-pub fn initialize<F: Key, S: Store>(store: &S, meta: Meta) {
+pub fn initialize<K: TreeKey, S: Store>(store: &S, meta: Meta) {
     store.write_new(&store.extend(), &meta.to_page(S::PAGE));
     for table in 0..=meta.blocks as u8 {
         let page = store.extend();
         assert_eq!(store.number(&page), root(table), "the roots follow the meta page");
         let mut image = blank::<S>();
-        PageMut::format::<F>(&mut image, table, 0, &Bounds::ALL, None);
+        let place = Place { table, level: 0, bounds: &Bounds::<K>::ALL, right: None };
+        PageMut::format(&mut image, &meta.shape(), &place);
         store.write_new(&page, &image);
     }
 }
@@ -30,98 +31,110 @@ fn blank<S: Store>() -> Vec<u8> {
     vec![0; S::PAGE]
 }
 
-/// Hands the entries of all runs, each in ascending order, to `each` in ascending order.
-pub fn merge<F: Key>(
-    mut runs: Vec<impl Iterator<Item = Entry<F>>>,
-    mut each: impl FnMut(Entry<F>),
-) {
+/// Hands the rows of all runs, each in ascending order, to `each` in ascending order.
+pub fn merge<T: Copy + Ord>(mut runs: Vec<impl Iterator<Item = T>>, mut each: impl FnMut(T)) {
     let mut heap: BinaryHeap<_> = runs
         .iter_mut()
         .enumerate()
-        .filter_map(|(run, entries)| entries.next().map(|entry| Reverse((entry, run))))
+        .filter_map(|(run, rows)| rows.next().map(|row| Reverse((row, run))))
         .collect();
     while let Some(mut least) = heap.peek_mut() {
-        let Reverse((entry, run)) = *least;
-        each(entry);
+        let Reverse((row, run)) = *least;
+        each(row);
         match runs[run].next() {
-            Some(entry) => *least = Reverse((entry, run)),
+            Some(row) => *least = Reverse((row, run)),
             None => drop(PeekMut::pop(least)),
         }
     }
 }
 
-/// Writes one table from entries in ascending order.
-pub struct Writer<'a, F, S> {
+/// Writes one table from rows in ascending order.
+pub struct Writer<'a, K: TreeKey, S> {
     store: &'a S,
+    shape: Shape,
     table: u8,
     fill: usize,
     /// The leaf being filled, and its lower bound.
-    entries: Vec<Entry<F>>,
-    low: Entry<F>,
-    leaf_capacity: usize,
+    rows: Vec<Row<K>>,
+    low: Entry<K>,
+    /// Whether all of these rows have the scope of the lower bound.
+    is_uniform: bool,
+    /// How many rows a mixed and a uniform leaf get.
+    mixed: usize,
+    uniform: usize,
     /// Downlinks of the leaves written so far.
-    downlinks: Vec<Downlink<F>>,
+    downlinks: Vec<Downlink<K>>,
 }
 
-impl<'a, F: Key, S: Store> Writer<'a, F, S> {
+impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
     /// Fills pages up to `fill` percent.
-    pub fn new(store: &'a S, table: u8, fill: usize) -> Self {
-        let leaf_capacity = (capacity::<F>(S::PAGE, 0) * fill / 100).max(2);
+    pub fn new(store: &'a S, shape: Shape, table: u8, fill: usize) -> Self {
+        let capacity = |form| (shape.leaf_capacity(S::PAGE, form) * fill / 100).max(2);
+        let uniform = capacity(Form::Uniform);
         Self {
             store,
+            shape,
             table,
             fill,
-            entries: Vec::with_capacity(leaf_capacity),
+            rows: Vec::with_capacity(uniform),
             low: Entry::MIN,
-            leaf_capacity,
+            is_uniform: true,
+            mixed: capacity(Form::Mixed),
+            uniform,
             downlinks: Vec::new(),
         }
     }
 
-    /// Adds an entry, which must not be below any entry added before.
-    pub fn push(&mut self, entry: Entry<F>) {
-        if self.entries.len() == self.leaf_capacity {
-            self.write_leaf(Some(entry));
+    /// Adds a row, which must not be below any row added before.
+    pub fn push(&mut self, row: Row<K>) {
+        let has_scope = row.entry.key.scope() == self.low.key.scope();
+        let room = if self.is_uniform && has_scope { self.uniform } else { self.mixed };
+        if self.rows.len() >= room {
+            self.write_leaf(Some(row.entry));
+        } else {
+            self.is_uniform &= has_scope;
         }
-        self.entries.push(entry);
+        self.rows.push(row);
     }
 
     /// Writes the last leaf and the levels above it, and fills the root.
     pub fn finish(mut self) {
         if self.downlinks.is_empty() {
-            let mut image = blank::<S>();
-            PageMut::format::<F>(&mut image, self.table, 0, &Bounds::ALL, None)
-                .set_entries(&self.entries);
+            let place = Place { table: self.table, level: 0, bounds: &Bounds::ALL, right: None };
+            let image = self.image(&place, |page| {
+                page.set_rows(&self.rows, form(&self.rows, &self.low));
+            });
             return self.write_root(&image);
         }
         self.write_leaf(None);
         let mut level = 1;
-        while self.downlinks.len() > capacity::<F>(S::PAGE, level) {
+        while self.downlinks.len() > self.shape.inner_capacity(S::PAGE) {
             self.write_level(level);
             level += 1;
         }
-        let mut image = blank::<S>();
-        PageMut::format::<F>(&mut image, self.table, level, &Bounds::ALL, None)
-            .set_downlinks(&self.downlinks);
+        let place = Place { table: self.table, level, bounds: &Bounds::ALL, right: None };
+        let image = self.image(&place, |page| page.set_downlinks(&self.downlinks));
         self.write_root(&image);
     }
 
     /// Writes the leaf. `next` is the first entry of the one after it.
-    fn write_leaf(&mut self, next: Option<Entry<F>>) {
+    fn write_leaf(&mut self, next: Option<Entry<K>>) {
         self.store.check_for_interrupts();
         let bounds = Bounds { low: self.low, high: next };
-        let entries = std::mem::take(&mut self.entries);
-        let child = self.write_page(0, &bounds, |page| page.set_entries(&entries));
-        self.entries = entries;
-        self.entries.clear();
+        let rows = std::mem::take(&mut self.rows);
+        let child =
+            self.write_page(0, &bounds, |page| page.set_rows(&rows, form(&rows, &bounds.low)));
+        self.rows = rows;
+        self.rows.clear();
+        self.is_uniform = true;
         self.downlinks.push(Downlink { separator: self.low, child });
         self.low = next.unwrap_or(Entry::MIN);
     }
 
     fn write_level(&mut self, level: u8) {
-        let per_page = (capacity::<F>(S::PAGE, level) * self.fill / 100).max(2);
+        let per_page = (self.shape.inner_capacity(S::PAGE) * self.fill / 100).max(2);
         let below = std::mem::take(&mut self.downlinks);
-        let pages: Vec<&[Downlink<F>]> = below.chunks(per_page).collect();
+        let pages: Vec<&[Downlink<K>]> = below.chunks(per_page).collect();
         for (i, links) in pages.iter().enumerate() {
             self.store.check_for_interrupts();
             let high = pages.get(i + 1).map(|next| next[0].separator);
@@ -136,16 +149,21 @@ impl<'a, F: Key, S: Store> Writer<'a, F, S> {
     fn write_page(
         &self,
         level: u8,
-        bounds: &Bounds<F>,
+        bounds: &Bounds<K>,
         fill: impl FnOnce(&mut PageMut<'_>),
     ) -> u32 {
         let locked = self.store.extend();
         let number = self.store.number(&locked);
         let right = bounds.high.map(|_| number + 1);
-        let mut image = blank::<S>();
-        fill(&mut PageMut::format(&mut image, self.table, level, bounds, right));
+        let image = self.image(&Place { table: self.table, level, bounds, right }, fill);
         self.store.write_new(&locked, &image);
         number
+    }
+
+    fn image(&self, place: &Place<'_, K>, fill: impl FnOnce(&mut PageMut<'_>)) -> Vec<u8> {
+        let mut image = blank::<S>();
+        fill(&mut PageMut::format(&mut image, &self.shape, place));
+        image
     }
 
     fn write_root(&self, image: &[u8]) {

@@ -1,9 +1,8 @@
 //! The check of an index: every level of its trees is what the level above says of it.
 
-use simhash_core::search::Key;
-
 use crate::damage::Damage;
 use crate::index::{Index, root};
+use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, Page};
 use crate::store::{Lock, Store};
@@ -13,7 +12,7 @@ use crate::store::{Lock, Store};
 ///
 /// Tables may differ in dead rows. Vacuum empties one after the other, and an insertion that failed
 /// halfway has reached the first ones only.
-pub fn check_tables<F: Key, S: Store>(index: &Index<F, S>) {
+pub fn check_tables<K: TreeKey, S: Store>(index: &Index<K, S>) {
     let mut seen = vec![false; index.store.pages() as usize];
     for table in index.tables() {
         check_tree(index, table, &mut seen);
@@ -21,15 +20,15 @@ pub fn check_tables<F: Key, S: Store>(index: &Index<F, S>) {
 }
 
 /// A page to be checked: its number, and the bounds that its parent gives it.
-struct Expected<F> {
+struct Expected<K> {
     number: u32,
-    bounds: Bounds<F>,
+    bounds: Bounds<K>,
 }
 
 /// Checks a tree level by level against what each level's parents say.
-fn check_tree<F: Key, S: Store>(index: &Index<F, S>, table: u8, seen: &mut [bool]) {
+fn check_tree<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8, seen: &mut [bool]) {
     let mut level = index.height(table);
-    let mut pages = vec![Expected { number: root(table), bounds: Bounds::<F>::ALL }];
+    let mut pages = vec![Expected { number: root(table), bounds: Bounds::<K>::ALL }];
     loop {
         let mut below = Vec::new();
         for (i, expected) in pages.iter().enumerate() {
@@ -65,22 +64,22 @@ fn check_tree<F: Key, S: Store>(index: &Index<F, S>, table: u8, seen: &mut [bool
     }
 }
 
-fn check_leaf<F: Key>(page: &Page<'_>, bounds: &Bounds<F>) -> Result<(), Damage> {
+fn check_leaf<K: TreeKey>(page: &Page<'_>, bounds: &Bounds<K>) -> Result<(), Damage> {
     page.entries()
         .position(|entry| !bounds.contains(&entry))
         .map_or(Ok(()), |i| Err(Damage::Order(i)))
 }
 
-fn check_inner<F: Key>(
+fn check_inner<K: TreeKey>(
     page: &Page<'_>,
-    bounds: &Bounds<F>,
-    below: &mut Vec<Expected<F>>,
+    bounds: &Bounds<K>,
+    below: &mut Vec<Expected<K>>,
 ) -> Result<(), Damage> {
     if page.is_empty() {
         return Err(Damage::Other("it has no children"));
     }
     for i in 0..page.len() {
-        let low: Entry<F> = page.entry(i);
+        let low: Entry<K> = page.entry(i);
         let high = if i + 1 < page.len() { Some(page.entry(i + 1)) } else { bounds.high };
         let first_is_low = i > 0 || low == bounds.low;
         if !first_is_low || !bounds.contains(&low) || high.is_some_and(|high| high <= low) {

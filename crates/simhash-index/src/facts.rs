@@ -1,9 +1,10 @@
 //! What an index looks like: rows, leaves, levels, and how evenly rows are spread over the values
-//! of a table's block.
+//! of a table's block within a scope.
 
 use simhash_core::search::Key;
 
 use crate::index::Index;
+use crate::key::TreeKey;
 use crate::page::Entry;
 use crate::store::Store;
 use crate::walk::LeafWalk;
@@ -14,26 +15,30 @@ pub struct TableFacts {
     pub rows: u64,
     pub leaves: u64,
     pub levels: u32,
-    /// Values of the table's block that at least one row has.
+    /// Values of the table's block that at least one row has, in each scope.
     pub distinct: u64,
     /// The most rows that share such a value.
     pub largest_run: u64,
 }
 
 /// Walks the leaves of a table.
-pub fn table_facts<F: Key, S: Store>(index: &Index<F, S>, table: u8) -> TableFacts {
+pub fn table_facts<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8) -> TableFacts {
     let mut facts = TableFacts::default();
     let mut walk = LeafWalk::new(table, Entry::MIN);
     let mut entries = Vec::new();
-    let mut run: Option<(F, u64)> = None;
-    let width =
-        if table < index.null_table() { index.layout.width(u32::from(table)) } else { F::BITS };
+    let mut run: Option<(K, u64)> = None;
+    let width = if table < index.null_table() {
+        index.layout.width(u32::from(table))
+    } else {
+        index.layout.bits()
+    };
     loop {
         index.store.check_for_interrupts();
         let Some(leaf) = walk.next_leaf(index, &mut entries) else { break };
         drop(leaf);
-        let mut blocks: Vec<F> =
-            entries.drain(..).map(|entry| entry.key & F::leading_mask(width)).collect();
+        let block =
+            |key: K| K::new(key.scope(), key.fingerprint() & K::Fingerprint::leading_mask(width));
+        let mut blocks: Vec<K> = entries.drain(..).map(|entry| block(entry.key)).collect();
         facts.leaves += 1;
         facts.rows += blocks.len() as u64;
         blocks.sort_unstable();

@@ -12,11 +12,13 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
+use simhash_core::Fingerprint;
 use simhash_core::search::key::{Spread, not_above};
-use simhash_core::search::{BlockLayout, Key, Plan, cost};
+use simhash_core::search::{BlockLayout, cost};
 use simhash_core::simd::prefetch::prefetch;
 
 use crate::damage::Damage;
+use crate::key::{Shape, TreeKey};
 use crate::meta::{META_PAGE, Meta};
 use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, Page};
@@ -26,12 +28,14 @@ use crate::store::{Lock, Store};
 pub const FIRST_ROOT: u32 = META_PAGE + 1;
 
 /// A private copy of an inner page.
-pub struct Inner<F, H> {
+pub struct Inner<K, H> {
     pub level: u8,
-    pub bounds: Bounds<F>,
+    pub bounds: Bounds<K>,
     /// The separators follow. Keys and TIDs are apart, because a search runs over the keys.
     spread: Spread,
-    keys: Box<[F]>,
+    /// Bytes of a scope.
+    scope: usize,
+    keys: Box<[K]>,
     tids: Box<[u64]>,
     pub children: Box<[Child<H>]>,
 }
@@ -45,13 +49,13 @@ pub struct Child<H> {
     pub next_key: Cell<u16>,
 }
 
-impl<F: Key, H: Default> Inner<F, H> {
+impl<K: TreeKey, H: Default> Inner<K, H> {
     /// Copies a page. Fails if its separators do not ascend within its bounds: searches rely on it.
-    fn copy(page: &Page<'_>) -> Result<Self, Damage> {
+    fn copy(page: &Page<'_>, shape: &Shape) -> Result<Self, Damage> {
         let child =
             |i| Child { number: page.child(i), recent: Cell::default(), next_key: Cell::new(0) };
-        let bounds: Bounds<F> = page.bounds();
-        let keys: Box<[F]> = (0..page.len()).map(|i| page.key(i)).collect();
+        let bounds: Bounds<K> = page.bounds();
+        let keys: Box<[K]> = (0..page.len()).map(|i| page.key(i)).collect();
         let tids: Box<[u64]> = (0..page.len()).map(|i| page.tid(i)).collect();
         let separator = |i| Entry { key: keys[i], tid: tids[i] };
         if let Some(i) = (1..page.len()).find(|&i| separator(i - 1) >= separator(i)) {
@@ -62,29 +66,35 @@ impl<F: Key, H: Default> Inner<F, H> {
         {
             return Err(Damage::Other("its separators are not within its bounds"));
         }
+        let end = |key: Option<&K>| key.map_or(0, |key| key.top(shape.scope));
         Ok(Self {
             level: page.level(),
             bounds,
-            spread: Spread::of(&keys),
+            spread: Spread::between(end(keys.first()), end(keys.last()), keys.len()),
+            scope: shape.scope,
             keys,
             tids,
             children: (0..page.len()).map(child).collect(),
         })
     }
 
-    fn separator(&self, child: usize) -> Entry<F> {
+    fn separator(&self, child: usize) -> Entry<K> {
         Entry { key: self.keys[child], tid: self.tids[child] }
     }
 
     /// At most `count` separators, evenly spaced.
-    pub fn some_keys(&self, count: usize) -> impl Iterator<Item = F> {
+    pub fn some_keys(&self, count: usize) -> impl Iterator<Item = K> {
         let count = count.min(self.keys.len());
         (0..count).map(move |i| self.keys[i * self.keys.len() / count])
     }
 
+    fn guess(&self, target: &Entry<K>) -> usize {
+        self.spread.guess(target.key.top(self.scope))
+    }
+
     /// Has the processor fetch what a search for `target` will read first.
-    pub fn prefetch(&self, target: &Entry<F>) {
-        let guess = self.spread.guess(target.key);
+    pub fn prefetch(&self, target: &Entry<K>) {
+        let guess = self.guess(target);
         if let (Some(key), Some(child)) = (self.keys.get(guess), self.children.get(guess)) {
             prefetch(key);
             prefetch(child);
@@ -92,8 +102,8 @@ impl<F: Key, H: Default> Inner<F, H> {
     }
 
     /// The index of the child that covers `target`, or 0 if `target` is below the first separator.
-    pub fn child_covering(&self, target: &Entry<F>) -> usize {
-        let mut after = not_above(&self.keys, self.spread.guess(target.key), target.key);
+    pub fn child_covering(&self, target: &Entry<K>) -> usize {
+        let mut after = not_above(&self.keys, self.guess(target), target.key);
         if mutant::is(Mutant::TiesIgnored) {
             return after.saturating_sub(1);
         }
@@ -105,7 +115,7 @@ impl<F: Key, H: Default> Inner<F, H> {
     }
 
     /// As [`Inner::child_covering`], for a target that is on child `from` or a little after it.
-    pub fn child_covering_from(&self, from: usize, target: &Entry<F>) -> usize {
+    pub fn child_covering_from(&self, from: usize, target: &Entry<K>) -> usize {
         const NEAR: usize = 4;
         let next = from + 1;
         let ahead =
@@ -117,7 +127,7 @@ impl<F: Key, H: Default> Inner<F, H> {
     }
 
     /// The upper bound of a child, as far as this copy knows.
-    pub fn end_of(&self, child: usize) -> Option<Entry<F>> {
+    pub fn end_of(&self, child: usize) -> Option<Entry<K>> {
         if child + 1 < self.keys.len() { Some(self.separator(child + 1)) } else { self.bounds.high }
     }
 }
@@ -154,25 +164,25 @@ impl Budget {
 }
 
 /// What a process remembers of one index.
-pub struct Cache<F, H> {
+pub struct Cache<K, H> {
     meta: Meta,
     layout: BlockLayout,
     /// The file is known to have at least this many pages.
     pages: Cell<u32>,
     /// The tables worth probing, and the pages of the file when that was found out.
     selective: RefCell<(u32, Rc<[u32]>)>,
-    inner: RefCell<Copies<F, H>>,
+    inner: RefCell<Copies<K, H>>,
     budget: Rc<Budget>,
 }
 
-type Copies<F, H> = HashMap<u32, Rc<Inner<F, H>>, BuildHasherDefault<PageHasher>>;
+type Copies<K, H> = HashMap<u32, Rc<Inner<K, H>>, BuildHasherDefault<PageHasher>>;
 
-impl<F: Key, H> Cache<F, H> {
+impl<K: TreeKey, H> Cache<K, H> {
     /// A cache with nothing but the meta page's contents. Raises an ERROR if they are not for keys
     /// of this type.
     pub fn new<S: Store>(store: &S, meta: Meta, budget: Rc<Budget>) -> Self {
-        let layout = BlockLayout::new::<F>(meta.blocks)
-            .filter(|_| meta.bits == F::BITS)
+        let layout = BlockLayout::of_bits(meta.bits, meta.blocks)
+            .filter(|_| meta.bits <= K::Fingerprint::BITS && meta.shape().fits::<K>())
             .unwrap_or_else(|| {
                 let damage = Damage::Other("its kind of key or number of blocks is impossible");
                 store.damaged(META_PAGE, &damage)
@@ -196,30 +206,32 @@ impl<F: Key, H> Cache<F, H> {
     }
 }
 
-impl<F, H> Drop for Cache<F, H> {
+impl<K, H> Drop for Cache<K, H> {
     fn drop(&mut self) {
         let copies = self.inner.get_mut().len();
         self.budget.copies.set(self.budget.copies.get() - copies);
     }
 }
 
-/// An open index with keys of type `F`.
-pub struct Index<F, S: Store> {
+/// An open index with keys of type `K`.
+pub struct Index<K, S: Store> {
     pub store: S,
     pub layout: BlockLayout,
-    cache: Rc<Cache<F, S::Hint>>,
+    pub shape: Shape,
+    cache: Rc<Cache<K, S::Hint>>,
 }
 
-impl<F, S: Store> Clone for Index<F, S> {
+impl<K, S: Store> Clone for Index<K, S> {
     fn clone(&self) -> Self {
-        Self { store: self.store.clone(), layout: self.layout, cache: self.cache.clone() }
+        let Self { store, layout, shape, cache } = self;
+        Self { store: store.clone(), layout: *layout, shape: *shape, cache: cache.clone() }
     }
 }
 
-impl<F: Key, S: Store> Index<F, S> {
+impl<K: TreeKey, S: Store> Index<K, S> {
     /// An index of which the cache holds what is known.
-    pub fn new(store: S, cache: Rc<Cache<F, S::Hint>>) -> Self {
-        Self { store, layout: cache.layout, cache }
+    pub fn new(store: S, cache: Rc<Cache<K, S::Hint>>) -> Self {
+        Self { store, layout: cache.layout, shape: cache.meta.shape(), cache }
     }
 
     pub fn meta(&self) -> Meta {
@@ -241,19 +253,15 @@ impl<F: Key, S: Store> Index<F, S> {
         leaves_per_table(self.layout, self.store.pages())
     }
 
-    /// The plan that finds everything within `distance` with the least expected work.
-    pub fn plan(&self, distance: u32, leaves: f64) -> Plan {
-        cost::cheapest_over::<F>(self.layout, distance, leaves, &self.selective_tables())
-    }
-
     /// The tables worth probing, by a sample of rows. It is taken again when the file has doubled.
-    fn selective_tables(&self) -> Rc<[u32]> {
+    pub fn selective_tables(&self) -> Rc<[u32]> {
         let pages = self.store.pages();
         let (known_for, tables) = self.cache.selective.borrow().clone();
         if !tables.is_empty() && pages / 2 <= known_for {
             return tables;
         }
-        let tables: Rc<[u32]> = cost::selective_tables(self.layout, &self.sample()).into();
+        let sample: Vec<K::Fingerprint> = self.sample().into_iter().map(K::fingerprint).collect();
+        let tables: Rc<[u32]> = cost::selective_tables(self.layout, &sample).into();
         *self.cache.selective.borrow_mut() = (pages, tables.clone());
         tables
     }
@@ -277,18 +285,20 @@ impl<F: Key, S: Store> Index<F, S> {
 
     /// Checks a locked page, and raises an ERROR if it is no tree page.
     pub fn checked<'a>(&self, number: u32, bytes: &'a [u8]) -> Page<'a> {
-        Page::check::<F>(bytes).unwrap_or_else(|damage| self.store.damaged(number, &damage))
+        Page::check::<K>(bytes, &self.shape)
+            .unwrap_or_else(|damage| self.store.damaged(number, &damage))
     }
 
     /// The cached copy of an inner page, if there is one.
-    pub fn cached(&self, number: u32) -> Option<Rc<Inner<F, S::Hint>>> {
+    pub fn cached(&self, number: u32) -> Option<Rc<Inner<K, S::Hint>>> {
         self.cache.inner.borrow().get(&number).cloned()
     }
 
     /// Copies an inner page, and keeps the copy if there is room. What is known of other indexes
     /// makes room. Raises an ERROR if the page's separators are out of order.
-    pub fn keep(&self, number: u32, page: &Page<'_>) -> Rc<Inner<F, S::Hint>> {
-        let copy = Inner::copy(page).unwrap_or_else(|damage| self.store.damaged(number, &damage));
+    pub fn keep(&self, number: u32, page: &Page<'_>) -> Rc<Inner<K, S::Hint>> {
+        let copy = Inner::copy(page, &self.shape)
+            .unwrap_or_else(|damage| self.store.damaged(number, &damage));
         let copy = Rc::new(copy);
         let Budget { copies, limit } = &*self.cache.budget;
         if copies.get() >= *limit {

@@ -11,12 +11,13 @@
 //! Every table is written before the call returns. So of two transactions that insert and then
 //! search (an exclusion constraint), at least one sees the other's row.
 
-use simhash_core::search::Key;
+use simhash_core::Fingerprint;
 
 use crate::damage::Damage;
 use crate::index::Index;
+use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
-use crate::page::{Addition, Entry, append_at};
+use crate::page::{Addition, Entry, Row, append_at};
 use crate::store::{Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Descent, Parent, Place};
 
@@ -24,41 +25,57 @@ use crate::tree::{ATTEMPTS, Descent, Parent, Place};
 type Locked<S> = Vec<(<S as Store>::Exclusive, Addition)>;
 
 /// Why the leaves of a group could not all be locked.
-enum Obstacle<F, S: Store> {
+enum Obstacle<K, S: Store> {
     /// The leaf of this table, the page with this number, has no room.
     Full(u8, u32),
     /// The leaf of this table is locked, or is not in this place.
-    Busy(u8, Place<F, S>),
+    Busy(u8, Place<K, S>),
 }
 
-impl<F: Key, S: Store> Index<F, S> {
+/// What a row has beside its fingerprints.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<K: TreeKey> {
+    pub scope: K::Scope,
+    pub payload: K::Payload,
+    pub tid: u64,
+}
+
+impl<K: TreeKey> Beside<K> {
+    /// The row under a rotated fingerprint.
+    pub fn row(&self, rotated: K::Fingerprint) -> Row<K> {
+        let entry = Entry { key: K::new(self.scope, rotated), tid: self.tid };
+        Row { entry, payload: self.payload }
+    }
+}
+
+impl<K: TreeKey, S: Store> Index<K, S> {
     /// Adds a row under each of its fingerprints, or to the table of NULLs if it has none.
-    pub fn insert(&self, fingerprints: &[F], tid: u64) {
+    pub fn insert(&self, fingerprints: &[K::Fingerprint], beside: &Beside<K>) {
         if fingerprints.is_empty() {
-            return self.insert_into(&[self.null_table()], |_| Entry { key: F::ZERO, tid });
+            let row = beside.row(K::Fingerprint::ZERO);
+            return self.insert_into(&[self.null_table()], |_| row);
         }
         let tables: Vec<u8> = (0..self.null_table()).collect();
         for &fingerprint in fingerprints {
             for group in tables.chunks(MAX_PAGES) {
-                self.insert_into(group, |table| Entry {
-                    key: self.layout.rotate(fingerprint, u32::from(table)),
-                    tid,
+                self.insert_into(group, |table| {
+                    beside.row(self.layout.rotate(fingerprint, u32::from(table)))
                 });
             }
         }
     }
 
-    fn insert_into(&self, tables: &[u8], entry: impl Fn(u8) -> Entry<F>) {
+    fn insert_into(&self, tables: &[u8], row: impl Fn(u8) -> Row<K>) {
         let mut contradictions = 0;
         loop {
             self.store.check_for_interrupts();
-            match self.lock_leaves(tables, &entry) {
+            match self.lock_leaves(tables, &row) {
                 Ok(leaves) => return self.store.append(&leaves),
                 Err(Obstacle::Busy(table, place)) => {
-                    drop(self.cover::<S::Exclusive>(table, &entry(table), Some(place)));
+                    drop(self.cover::<S::Exclusive>(table, &row(table).entry, Some(place)));
                 }
                 Err(Obstacle::Full(table, full)) => {
-                    if self.make_room(table, &entry(table)).is_none_or(|roomy| roomy == full) {
+                    if self.make_room(table, &row(table).entry).is_none_or(|roomy| roomy == full) {
                         continue;
                     }
                     // The parent says that the entry belongs on another page: the full leaf was
@@ -79,18 +96,18 @@ impl<F: Key, S: Store> Index<F, S> {
     fn lock_leaves(
         &self,
         tables: &[u8],
-        entry: &impl Fn(u8) -> Entry<F>,
-    ) -> Result<Locked<S>, Obstacle<F, S>> {
+        row: &impl Fn(u8) -> Row<K>,
+    ) -> Result<Locked<S>, Obstacle<K, S>> {
         // All leaves are found before the first is touched, so that memory fetches them side by
         // side.
-        let mut descents: [Option<Descent<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
-        let mut places: [Option<Place<F, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
+        let mut descents: [Option<Descent<K, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
+        let mut places: [Option<Place<K, S>>; MAX_PAGES] = [const { None }; MAX_PAGES];
         for (&table, descent) in tables.iter().zip(&mut descents) {
-            *descent = Some(self.begin(table, &entry(table)));
+            *descent = Some(self.begin(table, &row(table).entry));
         }
         while descents.iter().any(Option::is_some) {
             for (i, &table) in tables.iter().enumerate() {
-                match descents[i].take().map(|descent| self.descend(descent, &entry(table))) {
+                match descents[i].take().map(|descent| self.descend(descent, &row(table).entry)) {
                     Some(Ok(place)) => places[i] = Some(place),
                     Some(Err(deeper)) => descents[i] = Some(deeper),
                     None => {}
@@ -99,26 +116,26 @@ impl<F: Key, S: Store> Index<F, S> {
         }
         for place in places.iter().flatten() {
             if let Some(parent) = &place.parent {
-                let parts = append_at::<F>(S::PAGE, parent.next_key().get());
+                let parts = append_at(S::PAGE, &self.shape, parent.next_key().get());
                 self.store.prefetch_for_append(place.leaf, parent.recent(), parts);
             }
         }
         let mut leaves = Vec::with_capacity(tables.len());
         for (&table, place) in tables.iter().zip(places.into_iter().flatten()) {
-            let entry = entry(table);
+            let row = row(table);
             let parent = place.parent.as_ref().map(Parent::share);
             let (guard, number) = if leaves.is_empty() || mutant::is(Mutant::WaitsForSecondLeaf) {
-                self.cover::<S::Exclusive>(table, &entry, Some(place))
-            } else if let Some(found) = self.cover_at_once(table, &entry, &place) {
+                self.cover::<S::Exclusive>(table, &row.entry, Some(place))
+            } else if let Some(found) = self.cover_at_once(table, &row.entry, &place) {
                 found
             } else {
                 return Err(Obstacle::Busy(table, place));
             };
             let page = self.checked(number, guard.bytes());
-            if !page.has_room() {
+            if !page.has_room_for(&row.entry.key) {
                 return Err(Obstacle::Full(table, number));
             }
-            let addition = Addition::new(&page, entry);
+            let addition = Addition::new(&page, &row);
             if let Some(parent) = parent {
                 parent.next_key().set(addition.next_key());
             }

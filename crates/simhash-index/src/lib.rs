@@ -8,7 +8,8 @@
 //! Page 0 is the meta page, written once. A fingerprint has m blocks, and the index has m + 1
 //! tables: a block table for each block, and the table of NULLs for rows without a fingerprint.
 //! Each is a tree. Pages 1 to m + 1 are their roots, and stay roots for ever. Block table t holds
-//! every row once, ordered by the fingerprint rotated so that block t leads, and then by TID.
+//! every row once, ordered by its scope (the values of the columns that are compared by equality,
+//! if there are some), by the fingerprint rotated so that block t leads, and then by TID.
 //!
 //! # Invariants, at every moment that locks allow to be seen
 //! 1. The live pages of a level partition the key space in the order of their right links.
@@ -28,10 +29,11 @@
 //!    pinned can rely on the rows that it read there.
 //!
 //! # Where things are
-//! - [`store`]: what the index asks of a store. [`page`] and [`meta`]: the layout of pages.
+//! - [`store`]: what the index asks of a store. [`page`] and [`meta`]: the layout of pages. [`key`]:
+//!   what orders them.
 //! - [`index`]: an open index and its copies of inner pages. [`tree`]: descents to a leaf.
 //! - [`insert`], [`split`], [`allocate`], [`remove`], [`vacuum`]: all that changes an index.
-//! - [`range`] and [`nearest`] scans, and a [`walk`] over a table.
+//! - [`range`] and [`nearest`] scans, in which [`scopes`], and a [`walk`] over a table.
 //! - [`build`], [`check`] and [`facts`].
 //! - [`mutant`]: the faults that the simulation must find.
 
@@ -42,12 +44,14 @@ pub mod damage;
 pub mod facts;
 pub mod index;
 pub mod insert;
+pub mod key;
 pub mod meta;
 pub mod mutant;
 pub mod nearest;
 pub mod page;
 pub mod range;
 pub mod remove;
+pub mod scopes;
 pub mod split;
 pub mod store;
 pub mod tree;
@@ -56,6 +60,8 @@ pub mod walk;
 
 pub use damage::Damage;
 pub use index::{Budget, Cache, FIRST_ROOT, Index};
-pub use meta::{META_PAGE, Meta};
-pub use page::{Entry, NO_PAGE};
+pub use key::{Scoped, Shape, TreeKey};
+pub use meta::{Family, META_PAGE, Meta};
+pub use page::{Entry, NO_PAGE, Row};
+pub use scopes::Scopes;
 pub use store::Store;

@@ -1,39 +1,95 @@
 //! The meta page: what the index is, written once when it is created.
 
 use crate::damage::Damage;
-use crate::page::HEADER;
+use crate::key::{MOST_PAYLOAD, MOST_SCOPE, Shape};
+use crate::page::{HEADER, MOST_KEY};
 use crate::store::{Lock, Store};
 
 /// The number of the meta page.
 pub const META_PAGE: u32 = 0;
+/// The most bits of a fingerprint.
+const MOST_BITS: u32 = 8 * MOST_KEY as u32;
+/// The most columns of a scope.
+pub const SCOPE_COLUMNS: usize = 3;
 
 /// "SHM1".
 const MAGIC: u32 = 0x5348_4d31;
-/// Raised when the format changes. Older versions stay readable.
-const VERSION: u32 = 1;
-const LENGTH: usize = 24;
+/// Raised when the format changes. Older versions stay readable: version 1 has neither scopes nor
+/// payloads.
+const VERSION: u32 = 2;
+const FIELDS: usize = 12;
 
 /// What is fixed for the life of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// What the column holds, in a code of the access method's that means nothing here.
+    /// What the fingerprint's column holds, in a code of the access method's that means nothing
+    /// here.
     pub kind: u32,
-    /// The width of the keys in bits.
+    /// The width of the fingerprints in bits.
     pub bits: u32,
     /// The number of blocks of a key, and so of block tables.
     pub blocks: u32,
+    /// Bytes of a row's scope, and of its payload.
+    pub scope: u32,
+    pub payload: u32,
+    /// What the columns of the scope hold, in codes as `kind` is. 0 for none.
+    pub scope_kinds: [u32; SCOPE_COLUMNS],
 }
 
+/// Which type of keys an index has in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Neither scope nor payload: fingerprints of up to 64, 128 and 256 bits.
+    Plain64,
+    Plain128,
+    Plain256,
+    /// A scope of up to 24 bytes.
+    Scoped64,
+    Scoped128,
+    Scoped256,
+    /// Anything else.
+    Wide,
+}
+
+/// The most bytes of a scope that is not wide.
+const NARROW_SCOPE: u32 = 24;
+
 impl Meta {
+    pub fn family(&self) -> Family {
+        let is_plain = self.scope == 0 && self.payload == 0;
+        match self.bits {
+            ..=64 if is_plain => Family::Plain64,
+            ..=128 if is_plain => Family::Plain128,
+            ..=256 if is_plain => Family::Plain256,
+            ..=64 if self.scope <= NARROW_SCOPE => Family::Scoped64,
+            ..=128 if self.scope <= NARROW_SCOPE => Family::Scoped128,
+            ..=256 if self.scope <= NARROW_SCOPE => Family::Scoped256,
+            _ => Family::Wide,
+        }
+    }
+
+    /// How many bytes the parts of an entry have on a page.
+    pub fn shape(&self) -> Shape {
+        let words = match self.family() {
+            Family::Plain64 | Family::Scoped64 => 1,
+            Family::Plain128 | Family::Scoped128 => 2,
+            Family::Plain256 | Family::Scoped256 => 4,
+            Family::Wide => self.bits.div_ceil(64) as usize,
+        };
+        Shape { key: 8 * words, scope: self.scope as usize, payload: self.payload as usize }
+    }
+
     /// The image of the meta page, of `bytes` bytes.
     pub fn to_page(self, bytes: usize) -> Vec<u8> {
         let mut page = vec![0; bytes];
         let size = bytes as u16;
-        let header = [(12, (HEADER + LENGTH) as u16), (14, size), (16, size), (18, size | 4)];
-        for (at, value) in header {
+        let lower = (HEADER + 4 * FIELDS) as u16;
+        for (at, value) in [(12, lower), (14, size), (16, size), (18, size | 4)] {
             page[at..at + 2].copy_from_slice(&value.to_ne_bytes());
         }
-        let fields = [MAGIC, VERSION, self.kind, self.bits, self.blocks, 0];
+        let Self { kind, bits, blocks, scope, payload, scope_kinds: [a, b, c] } = self;
+        let fields: [u32; FIELDS] =
+            [MAGIC, VERSION, kind, bits, blocks, 0, scope, payload, a, b, c, 0];
         for (i, field) in fields.iter().enumerate() {
             page[HEADER + i * 4..][..4].copy_from_slice(&field.to_ne_bytes());
         }
@@ -61,12 +117,20 @@ impl Meta {
                 Damage::Magic(field(0))
             });
         }
-        if field(1) != VERSION {
-            return Err(Damage::Other("its format is of another version of pg_simhash"));
+        let mut meta = Self { kind: field(2), bits: field(3), blocks: field(4), ..Self::default() };
+        match field(1) {
+            1 => {}
+            VERSION => {
+                (meta.scope, meta.payload) = (field(6), field(7));
+                meta.scope_kinds = std::array::from_fn(|i| field(8 + i));
+            }
+            _ => return Err(Damage::Other("its format is of another version of pg_simhash")),
         }
-        let meta = Self { kind: field(2), bits: field(3), blocks: field(4) };
-        if !matches!(meta.bits, 64 | 128) || !(1..=16).contains(&meta.blocks) {
+        if !(1..=MOST_BITS).contains(&meta.bits) || !(1..=16).contains(&meta.blocks) {
             return Err(Damage::Other("its number of bits or blocks is impossible"));
+        }
+        if meta.scope > MOST_SCOPE as u32 || meta.payload > MOST_PAYLOAD as u32 {
+            return Err(Damage::Other("its scope or payload is impossible"));
         }
         Ok(meta)
     }

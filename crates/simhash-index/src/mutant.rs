@@ -93,6 +93,10 @@ mutants! {
     SearchedFirst,
     /// Interrupts are served under a lock.
     InterruptUnderLock,
+    /// A scan of one scope shows rows of others that are on the same leaves.
+    ScopeNotCompared,
+    /// A uniform leaf takes rows of any scope.
+    UniformTakesAll,
 }
 
 /// Whether a fault has vacuum take a leaf without waiting for pins.

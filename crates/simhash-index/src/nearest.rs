@@ -12,43 +12,47 @@
 
 use std::collections::VecDeque;
 
-use simhash_core::search::{Key, Plan, cost};
+use simhash_core::search::{Plan, cost};
 
 use crate::index::Index;
+use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
 use crate::range::{Hit, RangeScan};
+use crate::scopes::{Extent, Scopes};
 use crate::store::Store;
 
 /// The most rows that may wait: 24 or 48 MB.
 const MOST_WAITING: usize = 1 << 20;
 
 /// A nearest-first scan in progress.
-pub struct Nearest<F, S: Store> {
-    query: F,
+pub struct Nearest<K: TreeKey, S: Store> {
+    query: K::Fingerprint,
+    scopes: Scopes<K::Scope>,
+    extent: Extent,
     /// Everything at less than this distance has been emitted, or waits in `waiting`.
     least: u32,
     /// The window's upper end.
     reach: u32,
-    scan: Option<RangeScan<F, S>>,
-    waiting: Vec<Vec<Hit<F>>>,
+    scan: Option<RangeScan<K, S>>,
+    waiting: Vec<Vec<Hit<K>>>,
     waiting_count: usize,
     waiting_limit: usize,
-    leaves: f64,
-    found: Vec<Hit<F>>,
+    found: Vec<Hit<K>>,
     finished: bool,
 }
 
-impl<F: Key, S: Store> Nearest<F, S> {
-    pub fn new(index: &Index<F, S>, query: F) -> Self {
+impl<K: TreeKey, S: Store> Nearest<K, S> {
+    pub fn new(index: &Index<K, S>, query: K::Fingerprint, scopes: Scopes<K::Scope>) -> Self {
         let mut scan = Self {
             query,
+            extent: index.extent(&scopes),
+            scopes,
             least: 0,
-            reach: index.layout.blocks() - 1,
+            reach: (index.layout.blocks() - 1).min(index.layout.bits()),
             scan: None,
-            waiting: (0..=F::BITS).map(|_| Vec::new()).collect(),
+            waiting: (0..=index.layout.bits()).map(|_| Vec::new()).collect(),
             waiting_count: 0,
             waiting_limit: S::FIRST_WAITING,
-            leaves: index.leaves_per_table(),
             found: Vec::new(),
             finished: false,
         };
@@ -57,14 +61,14 @@ impl<F: Key, S: Store> Nearest<F, S> {
     }
 
     /// Appends the next rows in order of distance. False at the end. True may come without a row.
-    pub fn next_batch(&mut self, index: &Index<F, S>, batch: &mut Vec<Hit<F>>) -> bool {
+    pub fn next_batch(&mut self, index: &Index<K, S>, batch: &mut Vec<Hit<K>>) -> bool {
         let Some(scan) = &mut self.scan else {
             return self.next_window(index);
         };
         self.found.clear();
         if scan.next_leaf(index, self.reach, &mut self.found).is_none() {
             self.scan = None;
-            self.drain(batch);
+            self.drain(index, batch);
             return true;
         }
         for hit in self.found.drain(..) {
@@ -86,59 +90,57 @@ impl<F: Key, S: Store> Nearest<F, S> {
         true
     }
 
-    fn drain(&mut self, batch: &mut Vec<Hit<F>>) {
+    fn drain(&mut self, index: &Index<K, S>, batch: &mut Vec<Hit<K>>) {
         for distance in self.least..=self.reach {
             batch.append(&mut self.waiting[distance as usize]);
         }
         self.waiting_count = 0;
-        self.finished = self.reach + u32::from(mutant::is(Mutant::NearestEndsEarly)) >= F::BITS;
+        self.finished =
+            self.reach + u32::from(mutant::is(Mutant::NearestEndsEarly)) >= index.layout.bits();
         self.least = self.reach + 1;
     }
 
-    fn next_window(&mut self, index: &Index<F, S>) -> bool {
+    fn next_window(&mut self, index: &Index<K, S>) -> bool {
         if self.finished {
             return false;
         }
-        let cost_of = |distance| {
-            let plan = index.plan(distance, self.leaves);
-            cost::expected_leaves::<F>(&plan, self.leaves)
-        };
-        self.reach =
-            cost::next_window(self.least, F::BITS, self.leaves, cost_of).unwrap_or_else(|| {
-                // A sweep is cheaper even for the next distance, and keeps as many rows as may
-                // wait.
-                self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
-                F::BITS
-            });
+        let cost_of =
+            |distance| self.extent.expected::<K::Fingerprint>(&index.plan(distance, &self.extent));
+        let (bits, leaves) = (index.layout.bits(), self.extent.leaves());
+        self.reach = cost::next_window(self.least, bits, leaves, cost_of).unwrap_or_else(|| {
+            // A sweep is cheaper even for the next distance, and keeps as many rows as may wait.
+            self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
+            bits
+        });
         self.open_window(index);
         true
     }
 
-    fn open_window(&mut self, index: &Index<F, S>) {
-        let plan = if self.reach == F::BITS {
-            Plan::balanced(index.layout, F::BITS, 1)
+    fn open_window(&mut self, index: &Index<K, S>) {
+        let plan = if self.reach == index.layout.bits() {
+            Plan::balanced(index.layout, self.reach, 1)
         } else {
-            index.plan(self.reach, self.leaves)
+            index.plan(self.reach, &self.extent)
         };
-        self.scan = Some(RangeScan::new(plan, self.query));
+        self.scan = Some(RangeScan::new(plan, self.query, self.scopes.clone()));
     }
 }
 
 /// The rows near any of several queries, in order of distance. A row comes once for each of its
 /// keys and each query.
-pub struct NearestOfAny<F, S: Store> {
-    scans: Vec<Merged<F, S>>,
+pub struct NearestOfAny<K: TreeKey, S: Store> {
+    scans: Vec<Merged<K, S>>,
 }
 
 /// One of the merged scans.
-struct Merged<F, S: Store> {
-    scan: Nearest<F, S>,
+struct Merged<K: TreeKey, S: Store> {
+    scan: Nearest<K, S>,
     /// Rows found and not yet handed out, in order of distance.
-    ahead: VecDeque<Hit<F>>,
+    ahead: VecDeque<Hit<K>>,
     ended: bool,
 }
 
-impl<F: Key, S: Store> Merged<F, S> {
+impl<K: TreeKey, S: Store> Merged<K, S> {
     /// A distance such that no row still to come is nearer. `None` when no row is still to come.
     fn bound(&self) -> Option<u32> {
         match self.ahead.front() {
@@ -148,18 +150,24 @@ impl<F: Key, S: Store> Merged<F, S> {
     }
 }
 
-impl<F: Key, S: Store> NearestOfAny<F, S> {
-    pub fn new(index: &Index<F, S>, queries: &[F]) -> Self {
-        let start = |&query| Merged {
-            scan: Nearest::new(index, query),
+impl<K: TreeKey, S: Store> NearestOfAny<K, S> {
+    /// A scan for each query in each of the scopes.
+    pub fn new(
+        index: &Index<K, S>,
+        queries: &[K::Fingerprint],
+        scopes: &[Scopes<K::Scope>],
+    ) -> Self {
+        let start = |query, scopes: &Scopes<K::Scope>| Merged {
+            scan: Nearest::new(index, query, scopes.clone()),
             ahead: VecDeque::new(),
             ended: false,
         };
-        Self { scans: queries.iter().map(start).collect() }
+        let of_query = |&query| scopes.iter().map(move |scopes| start(query, scopes));
+        Self { scans: queries.iter().flat_map(of_query).collect() }
     }
 
     /// As [`Nearest::next_batch`].
-    pub fn next_batch(&mut self, index: &Index<F, S>, batch: &mut Vec<Hit<F>>) -> bool {
+    pub fn next_batch(&mut self, index: &Index<K, S>, batch: &mut Vec<Hit<K>>) -> bool {
         if let [only] = &mut self.scans[..] {
             return only.scan.next_batch(index, batch);
         }

@@ -1,17 +1,21 @@
 //! Page layout: keys grow up from the header, slots grow down from the special area.
 //!
 //! ```text
-//! 0        24                lower        upper              8136       8192
+//! 0        24                lower        upper                      8192
 //! | header | key 0 | key 1 | ... |  free  | ... | slot 1 | slot 0 | special |
 //! ```
 //!
 //! The numbers are those of pages of 8 kB. Any size that leaves room for a few entries will do.
 //!
-//! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes). An inner
-//! page's slot is the TID of a separator and the number of a child page (10 bytes). So appending to
-//! a leaf changes three short runs of bytes, which is all that is logged, and the keys of a page
-//! are one packed array for the scan kernels. pd_lower gives the number of entries. Full-page
-//! images leave out the hole between lower and upper.
+//! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes), the
+//! payload, and the scope. An inner page's slot is the TID of a separator, the number of a child
+//! page (10 bytes together), and the separator's scope. So appending to a leaf changes three short
+//! runs of bytes, which is all that is logged, and the keys of a page are one packed array for the
+//! scan kernels. pd_lower gives the number of entries. Full-page images leave out the hole between
+//! lower and upper.
+//!
+//! A leaf may be *uniform*: all of its rows have the scope of its lower bound, which is stored once
+//! then. So the rows of a large scope take no more room than rows without a scope.
 //!
 //! Every page says which table, level and key range it is of. Invariants:
 //! - The range is [low, high). The last page of a level has no high and no right link.
@@ -20,18 +24,23 @@
 //!   one record.
 //! - Leaves are unordered. Inner pages are sorted. Entry 0's separator equals low, and every
 //!   separator equals its child's low.
+//! - The range of a uniform leaf may be more than its scope. A row of another scope makes the leaf
+//!   store all scopes again, or is put on a new leaf.
+
+use std::ops::Range;
 
 use simhash_core::search::Key;
+use simhash_core::simd::popcount;
 
 use crate::damage::Damage;
+use crate::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Shape, TreeKey};
+use crate::mutant::{self, Mutant};
 
 /// No page: the right link of the last page of a level.
 pub const NO_PAGE: u32 = u32::MAX;
 
 /// Bytes of the page header.
 pub const HEADER: usize = 24;
-/// Bytes of the special area, which ends the page.
-const SPECIAL_BYTES: usize = 56;
 
 const LOWER: usize = 12;
 const UPPER: usize = 14;
@@ -41,25 +50,32 @@ const SIZE_VERSION: usize = 18;
 /// version 8.3.
 const LAYOUT_VERSION: u16 = 4;
 
-// In the special area.
-const LOW_KEY: usize = 0;
-const HIGH_KEY: usize = 16;
-const LOW_TID: usize = 32;
-const HIGH_TID: usize = 38;
-const RIGHT: usize = 44;
-const TABLE: usize = 48;
-const LEVEL: usize = 49;
-const FLAGS: usize = 50;
-const MAGIC_AT: usize = 52;
+// The special area: both scopes, both keys, and then these bytes, which end the page.
+const FIXED_BYTES: usize = 24;
+const LOW_TID: usize = 0;
+const HIGH_TID: usize = 6;
+const RIGHT: usize = 12;
+const TABLE: usize = 16;
+const LEVEL: usize = 17;
+const FLAGS: usize = 18;
+const MAGIC_AT: usize = 20;
+/// The least bytes that a key has in the special area. What is left is zeroes.
+const LEAST_KEY: usize = 16;
+/// The most bytes of a key.
+pub const MOST_KEY: usize = 128;
 
 /// The mark of a tree page: "SHT1".
 const MAGIC: u32 = 0x5348_5431;
 /// The page is out of the tree and may be reused.
 const DELETED: u16 = 1;
+/// All rows of the leaf have the scope of its lower bound.
+const UNIFORM: u16 = 2;
 
 /// Bytes of a stored TID.
 pub const TID_BYTES: usize = 6;
 const DOWNLINK_BYTES: usize = TID_BYTES + 4;
+/// The most bytes of a leaf's slot.
+const MOST_SLOT: usize = TID_BYTES + MOST_PAYLOAD + MOST_SCOPE;
 /// No tree of 2^32 pages is this high.
 const MAX_LEVEL: u8 = 16;
 
@@ -67,57 +83,87 @@ const MAX_LEVEL: u8 = 16;
 /// entry of a table has a place of its own. It is packed: the number of the heap page times 65536,
 /// plus the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry<F> {
-    pub key: F,
+pub struct Entry<K> {
+    pub key: K,
     pub tid: u64,
 }
 
-impl<F: Key> Entry<F> {
+impl<K: TreeKey> Entry<K> {
     /// The least entry of all.
-    pub const MIN: Self = Self { key: F::ZERO, tid: 0 };
+    pub const MIN: Self = Self { key: K::MIN, tid: 0 };
 
     /// The least entry with this key.
-    pub fn first_with(key: F) -> Self {
+    pub fn first_with(key: K) -> Self {
         Self { key, tid: 0 }
     }
 }
 
-/// The bounds of a page: what belongs on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds<F> {
-    pub low: Entry<F>,
-    /// `None`: no bound, the page is the last of its level.
-    pub high: Option<Entry<F>>,
+/// An entry of a leaf, with what the leaf stores beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row<K: TreeKey> {
+    pub entry: Entry<K>,
+    pub payload: K::Payload,
 }
 
-impl<F: Key> Bounds<F> {
+/// The bounds of a page: what belongs on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds<K> {
+    pub low: Entry<K>,
+    /// `None`: no bound, the page is the last of its level.
+    pub high: Option<Entry<K>>,
+}
+
+impl<K: TreeKey> Bounds<K> {
     /// All entries there can be.
     pub const ALL: Self = Self { low: Entry::MIN, high: None };
 
-    pub fn contains(&self, entry: &Entry<F>) -> bool {
+    pub fn contains(&self, entry: &Entry<K>) -> bool {
         *entry >= self.low && !self.is_before(entry)
     }
 
     /// Whether the page lies wholly before `entry`.
-    pub fn is_before(&self, entry: &Entry<F>) -> bool {
+    pub fn is_before(&self, entry: &Entry<K>) -> bool {
         self.high.is_some_and(|high| *entry >= high)
     }
 }
 
-/// How many entries fit on a page of `page` bytes.
-pub const fn capacity<F: Key>(page: usize, level: u8) -> usize {
-    (page - SPECIAL_BYTES - HEADER) / (F::BYTES + slot_bytes(level))
+/// How the rows of a leaf are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Each with its scope.
+    Mixed,
+    /// Without: it is that of the lower bound.
+    Uniform,
 }
 
-/// Where the special area starts.
-#[inline]
-const fn special(bytes: &[u8]) -> usize {
-    bytes.len() - SPECIAL_BYTES
-}
+impl Shape {
+    /// Bytes of a key in the special area.
+    const fn bound_key(&self) -> usize {
+        if self.key > LEAST_KEY { self.key } else { LEAST_KEY }
+    }
 
-#[inline]
-const fn slot_bytes(level: u8) -> usize {
-    if level == 0 { TID_BYTES } else { DOWNLINK_BYTES }
+    /// Bytes of the special area.
+    const fn special(&self) -> usize {
+        (FIXED_BYTES + 2 * (self.bound_key() + self.scope)).next_multiple_of(8)
+    }
+
+    const fn slot(&self, level: u8, form: Form) -> usize {
+        match (level, form) {
+            (0, Form::Uniform) => TID_BYTES + self.payload,
+            (0, Form::Mixed) => TID_BYTES + self.payload + self.scope,
+            _ => DOWNLINK_BYTES + self.scope,
+        }
+    }
+
+    /// How many rows fit on a leaf of `page` bytes.
+    pub const fn leaf_capacity(&self, page: usize, form: Form) -> usize {
+        (page - self.special() - HEADER) / (self.key + self.slot(0, form))
+    }
+
+    /// How many downlinks fit on an inner page of `page` bytes.
+    pub const fn inner_capacity(&self, page: usize) -> usize {
+        (page - self.special() - HEADER) / (self.key + self.slot(1, Form::Mixed))
+    }
 }
 
 #[inline]
@@ -147,6 +193,34 @@ fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
     put(bytes, at, &tid.to_le_bytes()[..TID_BYTES]);
 }
 
+/// Reads a key of which all bytes or only the first ones are stored.
+#[inline]
+fn load_key<F: Key>(stored: &[u8]) -> F {
+    if stored.len() == F::BYTES {
+        return F::load(stored);
+    }
+    let mut whole = [0; MOST_KEY];
+    whole[..stored.len()].copy_from_slice(stored);
+    F::load(&whole[..F::BYTES])
+}
+
+/// Writes all bytes of a key, or only the first ones.
+#[inline]
+fn store_key<F: Key>(key: F, bytes: &mut [u8]) {
+    if bytes.len() == F::BYTES {
+        return key.store(bytes);
+    }
+    let mut whole = [0; MOST_KEY];
+    key.store(&mut whole[..F::BYTES]);
+    bytes.copy_from_slice(&whole[..bytes.len()]);
+}
+
+/// Where the bytes start that end every page.
+#[inline]
+const fn fixed(bytes: &[u8]) -> usize {
+    bytes.len() - FIXED_BYTES
+}
+
 /// Whether the page was never written. A crash right after an extension leaves such a page.
 pub fn is_new(bytes: &[u8]) -> bool {
     u16_at(bytes, UPPER) == 0
@@ -154,24 +228,21 @@ pub fn is_new(bytes: &[u8]) -> bool {
 
 /// Whether the page may be taken for a new purpose.
 pub fn is_free(bytes: &[u8]) -> bool {
-    let special = special(bytes);
     is_new(bytes)
-        || (u32_at(bytes, special + MAGIC_AT) == MAGIC
-            && u16_at(bytes, special + FLAGS) & DELETED != 0)
+        || (u32_at(bytes, fixed(bytes) + MAGIC_AT) == MAGIC
+            && u16_at(bytes, fixed(bytes) + FLAGS) & DELETED != 0)
 }
 
 /// Whether `page` may be waited for while `locked` is locked. It may if both say that the locked
-/// one is above it in the same tree, or to its left on the same level. Both must have passed
-/// [`Page::check`].
-pub fn may_be_waited_for(page: &[u8], locked: &[u8]) -> bool {
-    let place = |bytes: &[u8]| {
-        let area = &bytes[special(bytes)..];
-        // A key of 64 bits has zeroes behind it.
-        let low = (u128::load(&area[LOW_KEY..LOW_KEY + 16]), tid_at(area, LOW_TID));
-        (area[TABLE], area[LEVEL], low)
+/// one is above it in the same tree, or to its left on the same level.
+pub fn may_be_waited_for<K: TreeKey>(page: &[u8], locked: &[u8], shape: &Shape) -> bool {
+    let (Ok(page), Ok(locked)) = (Page::check::<K>(page, shape), Page::check::<K>(locked, shape))
+    else {
+        return false;
     };
-    let ((table, level, low), (other, above, left)) = (place(page), place(locked));
-    table == other && (above > level || (above == level && left < low))
+    let is_left = locked.bounds::<K>().low < page.bounds::<K>().low;
+    page.table() == locked.table()
+        && (locked.level() > page.level() || locked.level() == page.level() && is_left)
 }
 
 /// A page that has been checked: every accessor stays within its bytes.
@@ -179,22 +250,25 @@ pub fn may_be_waited_for(page: &[u8], locked: &[u8]) -> bool {
 pub struct Page<'a> {
     bytes: &'a [u8],
     count: usize,
-    key_bytes: usize,
+    shape: Shape,
+    /// Bytes of a slot.
+    slot: usize,
 }
 
 impl<'a> Page<'a> {
-    /// Checks the header and the special area of a tree page with keys of type `F`.
-    pub fn check<F: Key>(bytes: &'a [u8]) -> Result<Self, Damage> {
+    /// Checks the header and the special area of a tree page with keys of type `K`.
+    pub fn check<K: TreeKey>(bytes: &'a [u8], shape: &Shape) -> Result<Self, Damage> {
+        debug_assert!(shape.fits::<K>());
         if is_new(bytes) {
             return Err(Damage::Empty);
         }
         let (lower, upper, special) =
             (u16_at(bytes, LOWER), u16_at(bytes, UPPER), u16_at(bytes, SPECIAL_AT));
-        let end = bytes.len() - SPECIAL_BYTES;
+        let end = bytes.len() - shape.special();
         if usize::from(special) != end {
             return Err(Damage::Header { lower, upper, special });
         }
-        let area = &bytes[end..];
+        let area = &bytes[fixed(bytes)..];
         let magic = u32_at(area, MAGIC_AT);
         if magic != MAGIC {
             return Err(Damage::Magic(magic));
@@ -203,18 +277,23 @@ impl<'a> Page<'a> {
         if level > MAX_LEVEL {
             return Err(Damage::Place { table: area[TABLE], level });
         }
+        let flags = u16_at(area, FLAGS);
+        let form = if flags & UNIFORM == 0 { Form::Mixed } else { Form::Uniform };
         let keys = usize::from(lower).wrapping_sub(HEADER);
-        let count = keys / F::BYTES;
-        let slots = count.wrapping_mul(slot_bytes(level));
+        let count = keys / shape.key;
+        let slot = shape.slot(level, form);
         let consistent = usize::from(lower) >= HEADER
             && lower <= upper
             && usize::from(upper) <= end
-            && keys.is_multiple_of(F::BYTES)
-            && end - usize::from(upper) == slots;
+            && keys == count * shape.key
+            && end - usize::from(upper) == count.wrapping_mul(slot);
         if !consistent {
             return Err(Damage::Header { lower, upper, special });
         }
-        Ok(Self { bytes, count, key_bytes: F::BYTES })
+        if flags & !(DELETED | UNIFORM) != 0 || form == Form::Uniform && level > 0 {
+            return Err(Damage::Other("its flags are impossible"));
+        }
+        Ok(Self { bytes, count, shape: *shape, slot })
     }
 
     /// The number of entries.
@@ -242,54 +321,119 @@ impl<'a> Page<'a> {
         u16_at(self.area(), FLAGS) & DELETED != 0
     }
 
+    pub fn form(&self) -> Form {
+        if u16_at(self.area(), FLAGS) & UNIFORM == 0 { Form::Mixed } else { Form::Uniform }
+    }
+
     /// The next page of the level, if any.
     pub fn right(&self) -> Option<u32> {
         let right = u32_at(self.area(), RIGHT);
         (right != NO_PAGE).then_some(right)
     }
 
-    pub fn bounds<F: Key>(&self) -> Bounds<F> {
-        let entry = |key: usize, tid: usize| Entry {
-            key: F::load(&self.area()[key..key + F::BYTES]),
-            tid: tid_at(self.area(), tid),
-        };
+    pub fn bounds<K: TreeKey>(&self) -> Bounds<K> {
         Bounds {
-            low: entry(LOW_KEY, LOW_TID),
-            high: self.right().is_some().then(|| entry(HIGH_KEY, HIGH_TID)),
+            low: self.bound(0, LOW_TID),
+            high: self.right().is_some().then(|| self.bound(1, HIGH_TID)),
         }
     }
 
-    /// All keys, packed.
+    /// The lower bound, of number 0, or the upper one.
+    fn bound<K: TreeKey>(&self, number: usize, tid: usize) -> Entry<K> {
+        let key = fixed(self.bytes) - (2 - number) * self.shape.bound_key();
+        Entry {
+            key: K::new(
+                self.bound_scope::<K>(number),
+                load_key(&self.bytes[key..key + self.shape.key]),
+            ),
+            tid: tid_at(self.area(), tid),
+        }
+    }
+
+    #[inline]
+    fn bound_scope<K: TreeKey>(&self, number: usize) -> K::Scope {
+        let keys = fixed(self.bytes) - 2 * self.shape.bound_key();
+        let scope = keys - (2 - number) * self.shape.scope;
+        K::Scope::load(&self.bytes[scope..scope + self.shape.scope])
+    }
+
+    /// All rotated fingerprints, packed.
     pub fn keys(&self) -> &'a [u8] {
-        &self.bytes[HEADER..HEADER + self.count * self.key_bytes]
+        &self.bytes[HEADER..HEADER + self.count * self.shape.key]
+    }
+
+    /// Appends to `positions` the entries of which the rotated fingerprint is within `distance`.
+    #[inline]
+    pub fn within<F: Key>(&self, rotated: F, distance: u32, positions: &mut Vec<u32>) {
+        if self.shape.key == F::BYTES {
+            return popcount::within(self.keys(), rotated, distance, positions);
+        }
+        let mut query = [0; MOST_KEY];
+        rotated.store(&mut query[..F::BYTES]);
+        popcount::within_bytes(self.keys(), &query[..self.shape.key], distance, positions);
     }
 
     /// # Panics
     /// When `index` is not below `len`, as everywhere below.
-    pub fn key<F: Key>(&self, index: usize) -> F {
-        F::load(&self.keys()[index * F::BYTES..][..F::BYTES])
+    pub fn fingerprint<F: Key>(&self, index: usize) -> F {
+        load_key(&self.keys()[index * self.shape.key..][..self.shape.key])
     }
 
     pub fn tid(&self, index: usize) -> u64 {
-        tid_at(self.bytes, self.slot(index))
+        tid_at(self.bytes, self.slot_at(index))
     }
 
-    pub fn entry<F: Key>(&self, index: usize) -> Entry<F> {
+    /// The scope of an entry.
+    #[inline]
+    pub fn scope<K: TreeKey>(&self, index: usize) -> K::Scope {
+        if self.form() == Form::Uniform {
+            return self.bound_scope::<K>(0);
+        }
+        let end = self.slot_at(index) + self.slot;
+        K::Scope::load(&self.bytes[end - self.shape.scope..end])
+    }
+
+    /// What a leaf stores beside an entry.
+    pub fn payload(&self, index: usize) -> &'a [u8] {
+        let start = self.slot_at(index) + TID_BYTES;
+        &self.bytes[start..start + self.shape.payload]
+    }
+
+    #[inline]
+    pub fn key<K: TreeKey>(&self, index: usize) -> K {
+        K::new(self.scope::<K>(index), self.fingerprint(index))
+    }
+
+    pub fn entry<K: TreeKey>(&self, index: usize) -> Entry<K> {
         Entry { key: self.key(index), tid: self.tid(index) }
     }
 
-    pub fn entries<F: Key>(self) -> impl Iterator<Item = Entry<F>> {
+    pub fn entries<K: TreeKey>(self) -> impl Iterator<Item = Entry<K>> {
         (0..self.count).map(move |i| self.entry(i))
+    }
+
+    /// The rows of a leaf.
+    pub fn rows<K: TreeKey>(self) -> impl Iterator<Item = Row<K>> {
+        (0..self.count)
+            .map(move |i| Row { entry: self.entry(i), payload: K::Payload::load(self.payload(i)) })
     }
 
     /// The number of the child page that an inner page's entry leads to.
     pub fn child(&self, index: usize) -> u32 {
-        u32_at(self.bytes, self.slot(index) + TID_BYTES)
+        u32_at(self.bytes, self.slot_at(index) + TID_BYTES)
     }
 
-    /// Whether one more entry fits.
+    /// Whether one more entry fits. A uniform leaf takes rows of its own scope only.
+    pub fn has_room_for<K: TreeKey>(&self, key: &K) -> bool {
+        self.has_room()
+            && (self.form() == Form::Mixed
+                || key.scope() == self.bound_scope::<K>(0)
+                || mutant::is(Mutant::UniformTakesAll))
+    }
+
+    /// Whether there are free bytes for one more entry.
     pub fn has_room(&self) -> bool {
-        self.free() >= self.key_bytes + slot_bytes(self.level())
+        self.free() >= self.shape.key + self.slot
     }
 
     /// Free bytes.
@@ -298,137 +442,155 @@ impl<'a> Page<'a> {
     }
 
     /// The inner page's entry whose child covers `target`: the last with a separator not above it.
-    pub fn child_covering<F: Key>(&self, target: &Entry<F>) -> usize {
+    pub fn child_covering<K: TreeKey>(&self, target: &Entry<K>) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = (low + high) / 2;
-            if self.entry::<F>(middle) <= *target { low = middle + 1 } else { high = middle }
+            if self.entry::<K>(middle) <= *target { low = middle + 1 } else { high = middle }
         }
         low.saturating_sub(1)
     }
 
-    fn slot(&self, index: usize) -> usize {
+    #[inline]
+    fn slot_at(&self, index: usize) -> usize {
         assert!(index < self.count, "entry {index} of {}", self.count);
-        special(self.bytes) - (index + 1) * slot_bytes(self.level())
+        self.bytes.len() - self.shape.special() - (index + 1) * self.slot
     }
 
     #[inline]
     fn area(&self) -> &'a [u8] {
-        &self.bytes[special(self.bytes)..]
+        &self.bytes[fixed(self.bytes)..]
     }
 }
 
 /// An entry of an inner page: everything from `separator` up to the next one is under `child`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Downlink<F> {
-    pub separator: Entry<F>,
+pub struct Downlink<K> {
+    pub separator: Entry<K>,
     pub child: u32,
 }
 
 /// A page being written: a private copy that a change will install, or one of a build.
 pub struct PageMut<'a> {
     bytes: &'a mut [u8],
+    shape: Shape,
+}
+
+/// What a new page is to be.
+#[derive(Clone, Copy)]
+pub struct Place<'a, K> {
+    pub table: u8,
+    pub level: u8,
+    pub bounds: &'a Bounds<K>,
+    pub right: Option<u32>,
 }
 
 impl<'a> PageMut<'a> {
     /// A page whose contents are about to be changed. It must have passed [`Page::check`].
-    pub fn existing(bytes: &'a mut [u8]) -> Self {
-        Self { bytes }
+    pub fn existing(bytes: &'a mut [u8], shape: &Shape) -> Self {
+        Self { bytes, shape: *shape }
     }
 
-    /// Formats an empty page.
-    pub fn format<F: Key>(
-        bytes: &'a mut [u8],
-        table: u8,
-        level: u8,
-        bounds: &Bounds<F>,
-        right: Option<u32>,
-    ) -> Self {
+    /// Formats an empty page. A leaf is mixed.
+    pub fn format<K: TreeKey>(bytes: &'a mut [u8], shape: &Shape, place: &Place<'_, K>) -> Self {
         bytes.fill(0);
-        let mut page = Self { bytes };
-        let (special, size) = (special(page.bytes), page.bytes.len() as u16);
+        let mut page = Self { bytes, shape: *shape };
+        let (special, size) = (page.special(), page.bytes.len() as u16);
         page.put_u16(SPECIAL_AT, special as u16);
         page.put_u16(SIZE_VERSION, size | LAYOUT_VERSION);
-        page.bytes[special + TABLE] = table;
-        page.bytes[special + LEVEL] = level;
-        put(page.bytes, special + MAGIC_AT, &MAGIC.to_ne_bytes());
+        let area = page.area();
+        area[TABLE] = place.table;
+        area[LEVEL] = place.level;
+        put(area, MAGIC_AT, &MAGIC.to_ne_bytes());
         page.clear();
-        page.set_low(bounds.low);
-        page.set_high(bounds.high, right);
+        page.put_bound(0, LOW_TID, &place.bounds.low);
+        page.set_high(place.bounds.high, place.right);
         page
     }
 
     /// Removes every entry, and zeroes the free space.
     pub fn clear(&mut self) {
-        let special = special(self.bytes);
+        let special = self.special();
         self.bytes[HEADER..special].fill(0);
         self.set_extent(HEADER, special);
     }
 
-    pub fn set_low<F: Key>(&mut self, low: Entry<F>) {
-        let area = self.area();
-        low.key.store(&mut area[LOW_KEY..LOW_KEY + F::BYTES]);
-        put_tid(area, LOW_TID, low.tid);
+    fn put_bound<K: TreeKey>(&mut self, number: usize, tid: usize, bound: &Entry<K>) {
+        let Shape { key, scope, .. } = self.shape;
+        let keys = fixed(self.bytes) - 2 * self.shape.bound_key();
+        let key_at = keys + number * self.shape.bound_key();
+        let scope_at = keys - (2 - number) * scope;
+        store_key(bound.key.fingerprint(), &mut self.bytes[key_at..key_at + key]);
+        bound.key.scope().store(&mut self.bytes[scope_at..scope_at + scope]);
+        put_tid(self.area(), tid, bound.tid);
     }
 
     /// Sets the upper bound and the right neighbour: both or neither.
-    pub fn set_high<F: Key>(&mut self, high: Option<Entry<F>>, right: Option<u32>) {
+    pub fn set_high<K: TreeKey>(&mut self, high: Option<Entry<K>>, right: Option<u32>) {
         debug_assert_eq!(high.is_some(), right.is_some());
-        let bound = high.unwrap_or(Entry::MIN);
-        let area = self.area();
-        bound.key.store(&mut area[HIGH_KEY..HIGH_KEY + F::BYTES]);
-        put_tid(area, HIGH_TID, bound.tid);
-        put(area, RIGHT, &right.unwrap_or(NO_PAGE).to_ne_bytes());
+        self.put_bound(1, HIGH_TID, &high.unwrap_or(Entry::MIN));
+        put(self.area(), RIGHT, &right.unwrap_or(NO_PAGE).to_ne_bytes());
     }
 
-    /// Adds an entry to a leaf.
+    /// Adds a row to a leaf.
     ///
     /// # Panics
     /// When it does not fit, as everywhere below.
-    pub fn append<F: Key>(&mut self, entry: Entry<F>) {
-        let (lower, upper) = self.make_room::<F>(TID_BYTES);
-        entry.key.store(&mut self.bytes[lower..lower + F::BYTES]);
-        put_tid(self.bytes, upper, entry.tid);
+    pub fn append<K: TreeKey>(&mut self, row: &Row<K>) {
+        let Shape { payload, scope, .. } = self.shape;
+        let (key, slot) = self.make_room();
+        put_tid(self.bytes, slot.start, row.entry.tid);
+        let start = slot.start + TID_BYTES;
+        row.payload.store(&mut self.bytes[start..start + payload]);
+        if slot.end - start == payload + scope {
+            row.entry.key.scope().store(&mut self.bytes[start + payload..slot.end]);
+        }
+        store_key(row.entry.key.fingerprint(), &mut self.bytes[key]);
     }
 
     /// Adds a downlink at the end of an inner page.
-    pub fn append_downlink<F: Key>(&mut self, downlink: Downlink<F>) {
-        let (lower, upper) = self.make_room::<F>(DOWNLINK_BYTES);
-        downlink.separator.key.store(&mut self.bytes[lower..lower + F::BYTES]);
-        put_tid(self.bytes, upper, downlink.separator.tid);
-        put(self.bytes, upper + TID_BYTES, &downlink.child.to_ne_bytes());
+    pub fn append_downlink<K: TreeKey>(&mut self, downlink: &Downlink<K>) {
+        let Entry { key, tid } = downlink.separator;
+        let (place, slot) = self.make_room();
+        store_key(key.fingerprint(), &mut self.bytes[place]);
+        put_tid(self.bytes, slot.start, tid);
+        put(self.bytes, slot.start + TID_BYTES, &downlink.child.to_ne_bytes());
+        key.scope().store(&mut self.bytes[slot.start + DOWNLINK_BYTES..slot.end]);
     }
 
     /// Replaces all downlinks of an inner page.
-    pub fn set_downlinks<F: Key>(&mut self, downlinks: &[Downlink<F>]) {
+    pub fn set_downlinks<K: TreeKey>(&mut self, downlinks: &[Downlink<K>]) {
         self.clear();
         for downlink in downlinks {
-            self.append_downlink(*downlink);
+            self.append_downlink(downlink);
         }
     }
 
-    /// Replaces all entries of a leaf.
-    pub fn set_entries<F: Key>(&mut self, entries: &[Entry<F>]) {
+    /// Replaces all rows of a leaf. In the uniform form they have the scope of the lower bound.
+    pub fn set_rows<K: TreeKey>(&mut self, rows: &[Row<K>], form: Form) {
         self.clear();
-        for entry in entries {
-            self.append(*entry);
+        let flags: u16 = if form == Form::Uniform { UNIFORM } else { 0 };
+        put(self.area(), FLAGS, &flags.to_ne_bytes());
+        for row in rows {
+            self.append(row);
         }
     }
 
     /// Removes a leaf's entries at the given ascending indexes. The last entry fills each gap, so
     /// that few bytes change.
-    pub fn remove<F: Key>(&mut self, indexes: &[usize]) {
-        let special = special(self.bytes);
-        let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / F::BYTES;
-        let key_at = |i: usize| HEADER + i * F::BYTES;
-        let slot_at = |i: usize| special - (i + 1) * TID_BYTES;
+    pub fn remove(&mut self, indexes: &[usize]) {
+        let special = self.special();
+        let (bytes, slot_bytes) = (self.shape.key, self.slot_bytes());
+        let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / bytes;
+        let key_at = |i: usize| HEADER + i * bytes;
+        let slot_at = |i: usize| special - (i + 1) * slot_bytes;
         for &index in indexes.iter().rev() {
             assert!(index < count, "entry {index} of {count}");
             count -= 1;
             self.bytes.copy_within(key_at(count)..key_at(count + 1), key_at(index));
-            self.bytes.copy_within(slot_at(count)..slot_at(count) + TID_BYTES, slot_at(index));
+            self.bytes.copy_within(slot_at(count)..slot_at(count) + slot_bytes, slot_at(index));
         }
-        let (lower, upper) = (key_at(count), special - count * TID_BYTES);
+        let (lower, upper) = (key_at(count), special - count * slot_bytes);
         self.bytes[lower..upper].fill(0);
         self.set_extent(lower, upper);
     }
@@ -439,17 +601,30 @@ impl<'a> PageMut<'a> {
         put(self.area(), FLAGS, &DELETED.to_ne_bytes());
     }
 
-    fn area(&mut self) -> &mut [u8] {
-        let special = special(self.bytes);
-        &mut self.bytes[special..]
+    fn special(&self) -> usize {
+        self.bytes.len() - self.shape.special()
     }
 
-    fn make_room<F: Key>(&mut self, slot: usize) -> (usize, usize) {
+    fn slot_bytes(&mut self) -> usize {
+        let area = self.area();
+        let form = if u16_at(area, FLAGS) & UNIFORM == 0 { Form::Mixed } else { Form::Uniform };
+        let level = area[LEVEL];
+        self.shape.slot(level, form)
+    }
+
+    fn area(&mut self) -> &mut [u8] {
+        let fixed = fixed(self.bytes);
+        &mut self.bytes[fixed..]
+    }
+
+    /// Room for one more entry: where its key and its slot go.
+    fn make_room(&mut self) -> (Range<usize>, Range<usize>) {
+        let (key, slot) = (self.shape.key, self.slot_bytes());
         let (lower, upper) =
             (usize::from(u16_at(self.bytes, LOWER)), usize::from(u16_at(self.bytes, UPPER)));
-        assert!(upper - lower >= F::BYTES + slot, "no room between {lower} and {upper}");
-        self.set_extent(lower + F::BYTES, upper - slot);
-        (lower, upper - slot)
+        assert!(upper - lower >= key + slot, "no room between {lower} and {upper}");
+        self.set_extent(lower + key, upper - slot);
+        (lower..lower + key, upper - slot..upper)
     }
 
     fn set_extent(&mut self, lower: usize, upper: usize) {
@@ -463,49 +638,74 @@ impl<'a> PageMut<'a> {
 }
 
 /// What an append at offset `key` in a leaf of `page` bytes touches: the offsets of the key and of
-/// its TID. `key` is a hint and may be any number.
-pub fn append_at<F: Key>(page: usize, key: u16) -> [usize; 2] {
-    let special = page - SPECIAL_BYTES;
-    let key = usize::from(key).clamp(HEADER, special - F::BYTES);
-    let entries = (key - HEADER) / F::BYTES;
-    [key, special.saturating_sub((entries + 1) * TID_BYTES)]
+/// its slot, if the leaf is uniform. `key` is a hint and may be any number.
+pub fn append_at(page: usize, shape: &Shape, key: u16) -> [usize; 2] {
+    let special = page - shape.special();
+    let key = usize::from(key).clamp(HEADER, special - shape.key);
+    let entries = (key - HEADER) / shape.key;
+    [key, special.saturating_sub((entries + 1) * shape.slot(0, Form::Uniform))]
 }
 
-/// Where one more entry of a leaf goes, as the runs of bytes that change: `(offset, bytes)`.
+/// Where one more row of a leaf goes, as the runs of bytes that change: `(offset, bytes)`.
 pub struct Addition {
-    runs: [(u16, [u8; 16], u8); 3],
+    extent: [u8; 4],
+    key: Run<MOST_KEY>,
+    slot: Run<MOST_SLOT>,
+}
+
+/// Some bytes, and the offset where they go.
+struct Run<const N: usize> {
+    offset: u16,
+    length: u16,
+    bytes: [u8; N],
+}
+
+impl<const N: usize> Run<N> {
+    fn new(offset: usize, length: usize) -> Self {
+        Self { offset: offset as u16, length: length as u16, bytes: [0; N] }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
 }
 
 impl Addition {
-    /// What appending `entry` to `page`, a leaf with room, changes.
-    pub fn new<F: Key>(page: &Page<'_>, entry: Entry<F>) -> Self {
-        assert!(page.is_leaf() && page.has_room());
-        let lower = u16_at(page.bytes, LOWER);
-        let upper = u16_at(page.bytes, UPPER) - TID_BYTES as u16;
-        let mut extent = [0; 16];
-        extent[..2].copy_from_slice(&(lower + F::BYTES as u16).to_ne_bytes());
-        extent[2..4].copy_from_slice(&upper.to_ne_bytes());
-        let mut key = [0; 16];
-        entry.key.store(&mut key[..F::BYTES]);
-        let mut tid = [0; 16];
-        tid[..TID_BYTES].copy_from_slice(&entry.tid.to_le_bytes()[..TID_BYTES]);
-        Self {
-            runs: [
-                (LOWER as u16, extent, 4),
-                (lower, key, F::BYTES as u8),
-                (upper, tid, TID_BYTES as u8),
-            ],
-        }
+    /// The most bytes that an addition changes.
+    pub const MOST_BYTES: usize = 4 + MOST_KEY + MOST_SLOT;
+    /// How many runs it has.
+    pub const RUNS: usize = 3;
+
+    /// What appending `row` to `page`, a leaf with room for it, changes.
+    pub fn new<K: TreeKey>(page: &Page<'_>, row: &Row<K>) -> Self {
+        assert!(page.is_leaf() && page.has_room_for(&row.entry.key));
+        let Shape { key: key_bytes, payload, .. } = page.shape;
+        let lower = usize::from(u16_at(page.bytes, LOWER));
+        let upper = usize::from(u16_at(page.bytes, UPPER)) - page.slot;
+        let mut extent = [0; 4];
+        extent[..2].copy_from_slice(&((lower + key_bytes) as u16).to_ne_bytes());
+        extent[2..].copy_from_slice(&(upper as u16).to_ne_bytes());
+        let mut key = Run::new(lower, key_bytes);
+        store_key(row.entry.key.fingerprint(), &mut key.bytes[..key_bytes]);
+        let mut slot = Run::new(upper, page.slot);
+        put_tid(&mut slot.bytes, 0, row.entry.tid);
+        let scope = TID_BYTES + payload;
+        row.payload.store(&mut slot.bytes[TID_BYTES..scope]);
+        row.entry.key.scope().store(&mut slot.bytes[scope..page.slot]);
+        Self { extent, key, slot }
     }
 
     /// Where the key after this one will be.
     pub fn next_key(&self) -> u16 {
-        let (key, _, length) = self.runs[1];
-        key + u16::from(length)
+        self.key.offset + self.key.length
     }
 
     /// The changed runs in ascending order of offset.
-    pub fn runs(&self) -> impl Iterator<Item = (u16, &[u8])> {
-        self.runs.iter().map(|(offset, bytes, length)| (*offset, &bytes[..usize::from(*length)]))
+    pub fn runs(&self) -> [(u16, &[u8]); Self::RUNS] {
+        [
+            (LOWER as u16, &self.extent[..]),
+            (self.key.offset, self.key.bytes()),
+            (self.slot.offset, self.slot.bytes()),
+        ]
     }
 }

@@ -6,61 +6,75 @@
 
 use std::collections::VecDeque;
 
-use simhash_core::search::{Key, Plan, Probe};
-use simhash_core::simd::popcount::within;
+use simhash_core::Fingerprint;
+use simhash_core::search::{Plan, Probe};
 
 use crate::damage::Damage;
 use crate::index::Index;
+use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
-use crate::page::Entry;
+use crate::page::{Entry, Page};
+use crate::scopes::Scopes;
 use crate::store::{Lock, Store};
 use crate::tree::{Parent, Place};
 
 /// A row found in the index.
 #[derive(Clone, Copy, Debug)]
-pub struct Hit<F> {
-    pub fingerprint: F,
+pub struct Hit<K: TreeKey> {
+    pub fingerprint: K::Fingerprint,
+    pub scope: K::Scope,
     pub tid: u64,
     pub distance: u32,
+    /// Its place on the leaf that it was found on.
+    pub position: u32,
+}
+
+impl<K: TreeKey> Hit<K> {
+    /// The row's entry in the first table.
+    pub fn entry(&self) -> Entry<K> {
+        Entry { key: K::new(self.scope, self.fingerprint), tid: self.tid }
+    }
 }
 
 /// How many leaves the scan looks ahead, so that memory and disk work while a leaf is scanned.
 const LOOK_AHEAD: usize = 8;
 
 /// A leaf to be read.
-struct Planned<F, S: Store> {
+struct Planned<K, S: Store> {
     table: u32,
     /// Everything below this in the table will have been dealt with by then.
-    from: Entry<F>,
-    target: Entry<F>,
-    place: Place<F, S>,
+    from: Entry<K>,
+    target: Entry<K>,
+    place: Place<K, S>,
     /// Where the leaf ends, as far as its parent's copy knows.
-    end: Option<Entry<F>>,
+    end: Option<Entry<K>>,
 }
 
 /// How far the look-ahead has come in a table.
-struct Frontier<F, S: Store> {
+struct Frontier<K: TreeKey, S: Store> {
     table: u32,
-    probe: Probe<F>,
-    from: Entry<F>,
+    probe: Probe<K::Fingerprint>,
+    from: Entry<K>,
     /// A copy of the parent of the leaf planned last.
-    parent: Option<Parent<F, S>>,
+    parent: Option<Parent<K, S>>,
 }
 
 /// A scan in progress.
-pub struct RangeScan<F, S: Store> {
-    query: F,
+pub struct RangeScan<K: TreeKey, S: Store> {
+    query: K::Fingerprint,
+    scopes: Scopes<K::Scope>,
     plan: Plan,
     next_table: u32,
-    frontier: Option<Frontier<F, S>>,
-    planned: VecDeque<Planned<F, S>>,
+    frontier: Option<Frontier<K, S>>,
+    planned: VecDeque<Planned<K, S>>,
     positions: Vec<u32>,
 }
 
-impl<F: Key, S: Store> RangeScan<F, S> {
-    pub fn new(plan: Plan, query: F) -> Self {
+impl<K: TreeKey, S: Store> RangeScan<K, S> {
+    pub fn new(plan: Plan, query: K::Fingerprint, scopes: Scopes<K::Scope>) -> Self {
         Self {
             query,
+            scopes,
             plan,
             next_table: 0,
             frontier: None,
@@ -73,31 +87,15 @@ impl<F: Key, S: Store> RangeScan<F, S> {
     /// plan's. Returns the leaf, still locked, or `None` at the end.
     pub fn next_leaf(
         &mut self,
-        index: &Index<F, S>,
+        index: &Index<K, S>,
         distance: u32,
-        hits: &mut Vec<Hit<F>>,
+        hits: &mut Vec<Hit<K>>,
     ) -> Option<S::Shared> {
         while self.planned.len() < LOOK_AHEAD && self.plan_leaf(index).is_some() {}
         let Planned { table, from, target, place, end } = self.planned.pop_front()?;
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
-        let layout = self.plan.layout();
-        self.positions.clear();
-        within(page.keys(), layout.rotate(self.query, table), distance, &mut self.positions);
-        for &position in &self.positions {
-            let entry = page.entry::<F>(position as usize);
-            let fingerprint = layout.restore(entry.key, table);
-            let difference = fingerprint ^ self.query;
-            if entry.tid & 0xffff == 0 {
-                index.store.damaged(number, &Damage::Other("it holds a TID without an offset"));
-            }
-            let is_ahead = entry >= from || mutant::is(Mutant::PositionForgotten);
-            let is_ours =
-                self.plan.emits(difference, table) || mutant::is(Mutant::ShownByEveryTable);
-            if is_ahead && is_ours {
-                hits.push(Hit { fingerprint, tid: entry.tid, distance: difference.count_ones() });
-            }
-        }
+        self.collect(index, number, &page, (table, from), distance, hits);
         let high = page.bounds().high;
         if high != end && !mutant::is(Mutant::StaleEndTrusted) {
             self.go_on_from(table, high);
@@ -105,8 +103,41 @@ impl<F: Key, S: Store> RangeScan<F, S> {
         Some(leaf)
     }
 
+    /// Appends the rows of a leaf that are wanted. Those below `from` were dealt with before.
+    fn collect(
+        &mut self,
+        index: &Index<K, S>,
+        number: u32,
+        page: &Page<'_>,
+        (table, from): (u32, Entry<K>),
+        distance: u32,
+        hits: &mut Vec<Hit<K>>,
+    ) {
+        let layout = self.plan.layout();
+        self.positions.clear();
+        page.within(layout.rotate(self.query, table), distance, &mut self.positions);
+        for &position in &self.positions {
+            let entry = page.entry::<K>(position as usize);
+            let fingerprint = layout.restore(entry.key.fingerprint(), table);
+            let difference = fingerprint ^ self.query;
+            if entry.tid & 0xffff == 0 {
+                index.store.damaged(number, &Damage::Other("it holds a TID without an offset"));
+            }
+            let is_ahead = entry >= from || mutant::is(Mutant::PositionForgotten);
+            let is_ours =
+                self.plan.emits(difference, table) || mutant::is(Mutant::ShownByEveryTable);
+            let scope = entry.key.scope();
+            let is_in_scope = self.scopes.contains(scope, index.shape.scope)
+                || mutant::is(Mutant::ScopeNotCompared);
+            if is_ahead && is_ours && is_in_scope {
+                let distance = difference.count_ones();
+                hits.push(Hit { fingerprint, scope, tid: entry.tid, distance, position });
+            }
+        }
+    }
+
     /// Drops what was planned by a stale copy, and goes on from where the leaf really ended.
-    fn go_on_from(&mut self, table: u32, high: Option<Entry<F>>) {
+    fn go_on_from(&mut self, table: u32, high: Option<Entry<K>>) {
         self.planned.clear();
         self.next_table = table + 1;
         let probe = self.plan.probe(self.query, table);
@@ -115,18 +146,17 @@ impl<F: Key, S: Store> RangeScan<F, S> {
     }
 
     /// Plans one more leaf. `None` when all are planned.
-    fn plan_leaf(&mut self, index: &Index<F, S>) -> Option<()> {
+    fn plan_leaf(&mut self, index: &Index<K, S>) -> Option<()> {
         loop {
             let Some(frontier) = &mut self.frontier else {
                 self.start_table()?;
                 continue;
             };
-            let Some(key) = frontier.probe.successor(frontier.from.key) else {
+            let Some(target) = frontier.next(&self.scopes, index.shape.scope) else {
                 self.frontier = None;
                 continue;
             };
             let from = frontier.from;
-            let target = if key == from.key { from } else { Entry::first_with(key) };
             let table = frontier.table;
             let place = frontier
                 .neighbour(index, &target)
@@ -160,10 +190,25 @@ impl<F: Key, S: Store> RangeScan<F, S> {
     }
 }
 
-impl<F: Key, S: Store> Frontier<F, S> {
+impl<K: TreeKey, S: Store> Frontier<K, S> {
+    /// The least entry from the frontier on that may be wanted.
+    fn next(&self, scopes: &Scopes<K::Scope>, length: usize) -> Option<Entry<K>> {
+        let Entry { key, .. } = self.from;
+        let mut scope = scopes.at_or_after(key.scope(), length)?;
+        if scope == key.scope() {
+            match self.probe.successor(key.fingerprint()) {
+                Some(same) if same == key.fingerprint() => return Some(self.from),
+                Some(next) => return Some(Entry::first_with(K::new(scope, next))),
+                None => scope = scopes.after(scope, length)?,
+            }
+        }
+        let first = self.probe.successor(K::Fingerprint::ZERO)?;
+        Some(Entry::first_with(K::new(scope, first)))
+    }
+
     /// Where `target` is by the copy of the last leaf's parent, if that covers it. Usually it is on
     /// one of the next children.
-    fn neighbour(&self, index: &Index<F, S>, target: &Entry<F>) -> Option<Place<F, S>> {
+    fn neighbour(&self, index: &Index<K, S>, target: &Entry<K>) -> Option<Place<K, S>> {
         let parent = self.parent.as_ref()?;
         if !parent.copy.bounds.contains(target) {
             return None;

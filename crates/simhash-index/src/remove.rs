@@ -6,18 +6,17 @@
 //! own position. The page can be reused at once, because every page says which range it holds. An
 //! inner page that is left with one child hands it to its left neighbour in the same way.
 
-use simhash_core::search::Key;
-
 use crate::index::Index;
+use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
-use crate::page::{Downlink, Entry, Page, PageMut};
+use crate::page::{Downlink, Entry, Page};
 use crate::split::downlinks;
 use crate::store::{Extent, Lock, Store};
 
-impl<F: Key, S: Store> Index<F, S> {
+impl<K: TreeKey, S: Store> Index<K, S> {
     /// Removes the leaf of `table` that starts at `low`, if it is still empty and has a left
     /// neighbour under its parent. Returns the number of pages freed.
-    pub fn remove_empty(&self, table: u8, low: &Entry<F>) -> u32 {
+    pub fn remove_empty(&self, table: u8, low: &Entry<K>) -> u32 {
         let mut freed = u32::from(self.merge_left(table, low, 0));
         // The parent may have one child left then, and so may the pages above it.
         let mut level = 1;
@@ -30,7 +29,7 @@ impl<F: Key, S: Store> Index<F, S> {
 
     /// Merges the page of `level` that covers `entry` into its left neighbour, if it is a leaf
     /// without entries or an inner page with one child.
-    fn merge_left(&self, table: u8, entry: &Entry<F>, level: u8) -> bool {
+    fn merge_left(&self, table: u8, entry: &Entry<K>, level: u8) -> bool {
         let Some((parent, parent_number)) = self.cover_level(table, entry, level + 1) else {
             return false;
         };
@@ -41,8 +40,8 @@ impl<F: Key, S: Store> Index<F, S> {
         }
         let (left_number, number) = (parent_page.child(position - 1), parent_page.child(position));
         self.expect_page(left_number.max(number), parent_number);
-        let left = self.store.exclusive_after(left_number, &[&parent]);
-        let page = self.store.exclusive_after(number, &[&parent, &left]);
+        let left = self.exclusive_after(left_number, &[&parent]);
+        let page = self.exclusive_after(number, &[&parent, &left]);
         let left_page = self.checked(left_number, left.bytes());
         let page_page = self.checked(number, page.bytes());
         self.expect_child(&parent_page, position - 1, &left_page);
@@ -51,9 +50,9 @@ impl<F: Key, S: Store> Index<F, S> {
             return false;
         }
 
-        let mut remaining = downlinks::<F>(&parent_page);
+        let mut remaining = downlinks::<K>(&parent_page);
         remaining.remove(position);
-        let shrink = |parent: &mut [u8]| PageMut::existing(parent).set_downlinks(&remaining);
+        let shrink = |parent: &mut [u8]| self.edit(parent).set_downlinks(&remaining);
         self.record_merge(&left, &page, &parent, shrink);
         drop((page, left, parent));
         self.forget_all();
@@ -73,14 +72,14 @@ impl<F: Key, S: Store> Index<F, S> {
     ) {
         let number = self.store.number(page);
         let merged = self.checked(number, page.bytes());
-        let moved = downlinks_if_inner(&merged);
-        let (high, right) = (merged.bounds::<F>().high, merged.right());
+        let moved = downlinks_if_inner::<K>(&merged);
+        let (high, right) = (merged.bounds::<K>().high, merged.right());
         let [on_left, on_page, on_parent] =
             [left, page, parent].map(|locked| (locked, Extent::Parts));
         let absorb = |left: &mut [u8]| {
-            let mut survivor = PageMut::existing(left);
+            let mut survivor = self.edit(left);
             for downlink in &moved {
-                survivor.append_downlink::<F>(*downlink);
+                survivor.append_downlink::<K>(downlink);
             }
             if !mutant::is(Mutant::RangeNotHandedOn) {
                 survivor.set_high(high, right);
@@ -89,10 +88,10 @@ impl<F: Key, S: Store> Index<F, S> {
         if mutant::is(Mutant::RemovalWithoutParent) {
             self.store.change([on_left, on_page], |[left, page]| {
                 absorb(left);
-                PageMut::existing(page).delete();
+                self.edit(page).delete();
             });
         } else if mutant::is(Mutant::FreedTooEarly) {
-            self.store.change([on_page], |[page]| PageMut::existing(page).delete());
+            self.store.change([on_page], |[page]| self.edit(page).delete());
             self.store.note_free(number);
             self.store.change([on_left, on_parent], |[left, parent]| {
                 absorb(left);
@@ -101,7 +100,7 @@ impl<F: Key, S: Store> Index<F, S> {
         } else {
             self.store.change([on_left, on_page, on_parent], |[left, page, parent]| {
                 absorb(left);
-                PageMut::existing(page).delete();
+                self.edit(page).delete();
                 shrink(parent);
             });
         }
@@ -116,6 +115,6 @@ fn is_mergeable(left: &Page<'_>, page: &Page<'_>) -> bool {
     }
 }
 
-fn downlinks_if_inner<F: Key>(page: &Page<'_>) -> Vec<Downlink<F>> {
+fn downlinks_if_inner<K: TreeKey>(page: &Page<'_>) -> Vec<Downlink<K>> {
     if page.is_leaf() { Vec::new() } else { downlinks(page) }
 }

@@ -4,29 +4,31 @@
 //! reader ever sees a page without its downlink. The parent must have room for that, so a full
 //! parent is split first, from the top down. The root of a table stays on its page. When it is
 //! full, it hands its contents to two new pages and becomes their parent.
-
-use simhash_core::search::Key;
+//!
+//! A leaf is not split where storing its rows in the other form makes room: without their scopes if
+//! they and the entry have that of the lower bound, with them if the entry has another.
 
 use crate::allocate::new_page;
 use crate::damage::Damage;
 use crate::index::{Index, root};
+use crate::key::{Bytes, TreeKey};
 use crate::mutant::{self, Mutant};
-use crate::page::{Bounds, Downlink, Entry, Page, PageMut};
+use crate::page::{Bounds, Downlink, Entry, Form, Page, PageMut, Place, Row, may_be_waited_for};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
 
 /// The contents of a full page, cut in two.
-struct Halves<T, F> {
+struct Halves<T, K> {
     left: Vec<T>,
     right: Vec<T>,
     /// The least entry that belongs on the right.
-    separator: Entry<F>,
+    separator: Entry<K>,
 }
 
 /// The contents of a full leaf or inner page, cut in two.
-enum Cut<F> {
-    Leaf(Halves<Entry<F>, F>),
-    Inner(Halves<Downlink<F>, F>),
+enum Cut<K: TreeKey> {
+    Leaf(Halves<Row<K>, K>),
+    Inner(Halves<Downlink<K>, K>),
 }
 
 /// What became of a root that was to be split.
@@ -37,15 +39,15 @@ enum Root {
     HasGrown,
 }
 
-impl<F: Key, S: Store> Index<F, S> {
+impl<K: TreeKey, S: Store> Index<K, S> {
     /// Makes room for `target` on its leaf of `table`. The caller must have no page locked. Others
     /// may take the room again before the caller comes back to it. Returns the leaf's number if it
     /// had room already.
-    pub fn make_room(&self, table: u8, target: &Entry<F>) -> Option<u32> {
+    pub fn make_room(&self, table: u8, target: &Entry<K>) -> Option<u32> {
         self.make_room_at(table, target, 0)
     }
 
-    fn make_room_at(&self, table: u8, target: &Entry<F>, level: u8) -> Option<u32> {
+    fn make_room_at(&self, table: u8, target: &Entry<K>, level: u8) -> Option<u32> {
         for _ in 0..ATTEMPTS {
             let Some((parent, parent_number)) = self.cover_level(table, target, level + 1) else {
                 match self.split_root(table, target, level) {
@@ -63,11 +65,14 @@ impl<F: Key, S: Store> Index<F, S> {
             let position = parent_page.child_covering(target);
             let number = parent_page.child(position);
             self.expect_page(number, parent_number);
-            let full = self.store.exclusive_after(number, &[&parent]);
+            let full = self.exclusive_after(number, &[&parent]);
             let page = self.checked(number, full.bytes());
             self.expect_child(&parent_page, position, &page);
-            if page.has_room() {
+            if page.has_room_for(&target.key) {
                 return Some(number);
+            }
+            if self.reshape(&page, &full, target) {
+                return None;
             }
             self.split_child(&parent, parent_number, position, full, target);
             return None;
@@ -85,7 +90,7 @@ impl<F: Key, S: Store> Index<F, S> {
         let next = position + 1;
         let high =
             if next < parent.len() { Some(parent.entry(next)) } else { parent.bounds().high };
-        if page.bounds::<F>() != (Bounds { low: parent.entry(position), high }) {
+        if page.bounds::<K>() != (Bounds { low: parent.entry(position), high }) {
             let damage = Damage::Other("its bounds are not those that its parent gives it");
             self.store.damaged(number, &damage);
         }
@@ -98,17 +103,17 @@ impl<F: Key, S: Store> Index<F, S> {
         parent_number: u32,
         position: usize,
         mut full: S::Exclusive,
-        target: &Entry<F>,
+        target: &Entry<K>,
     ) {
         let full_number = self.store.number(&full);
         let page = self.checked(full_number, full.bytes());
         let (table, level, bounds, right) =
-            (page.table(), page.level(), page.bounds::<F>(), page.right());
+            (page.table(), page.level(), page.bounds::<K>(), page.right());
         let cut = cut(&page, target);
         let separator = cut.separator();
         if mutant::is(Mutant::ReleasedEarly) {
             drop(full);
-            full = self.store.exclusive_after(full_number, &[parent]);
+            full = self.exclusive_after(full_number, &[parent]);
         }
         let new = new_page(&self.store);
         let new_number = self.store.number(&new);
@@ -118,38 +123,83 @@ impl<F: Key, S: Store> Index<F, S> {
 
         let upper = Bounds { low: separator, high: bounds.high };
         let fill = |new: &mut [u8], full: &mut [u8]| {
-            cut.fill_right(&mut PageMut::format(new, table, level, &upper, right));
-            let mut left = PageMut::existing(full);
-            cut.fill_left(&mut left);
+            let place = Place { table, level, bounds: &upper, right };
+            cut.fill_right(&mut self.format(new, &place), &upper.low);
+            let mut left = self.edit(full);
+            cut.fill_left(&mut left, &bounds.low);
             let beside =
                 if mutant::is(Mutant::NewPageNotLinked) { right } else { Some(new_number) };
-            left.set_high(beside.map(|_| separator), beside);
+            left.set_high::<K>(beside.map(|_| separator), beside);
         };
         let fresh = if mutant::is(Mutant::NewPageInParts) { Extent::Parts } else { Extent::Whole };
         let [new, full, parent] = [(&new, fresh), (&full, Extent::Parts), (parent, Extent::Parts)];
         if mutant::is(Mutant::SplitInTwo) {
             self.store.change([new, full], |[new, full]| fill(new, full));
-            self.store
-                .change([parent], |[parent]| PageMut::existing(parent).set_downlinks(&downlinks));
+            self.store.change([parent], |[parent]| self.edit(parent).set_downlinks(&downlinks));
         } else {
             self.store.change([new, full, parent], |[new, full, parent]| {
                 fill(new, full);
-                PageMut::existing(parent).set_downlinks(&downlinks);
+                self.edit(parent).set_downlinks(&downlinks);
             });
         }
         self.forget(parent_number);
     }
 
+    /// Stores the rows of a leaf in the other form if that makes room for `target`.
+    fn reshape(&self, page: &Page<'_>, locked: &S::Exclusive, target: &Entry<K>) -> bool {
+        if !page.is_leaf() || self.shape.scope == 0 {
+            return false;
+        }
+        let scope = page.bounds::<K>().low.key.scope();
+        let form = match page.form() {
+            Form::Uniform => Form::Mixed,
+            Form::Mixed => Form::Uniform,
+        };
+        let is_of_scope = |entry: &Entry<K>| entry.key.scope() == scope;
+        let suits = match form {
+            Form::Mixed => !is_of_scope(target),
+            Form::Uniform => is_of_scope(target) && page.entries().all(|entry| is_of_scope(&entry)),
+        };
+        if !suits || page.len() >= self.shape.leaf_capacity(S::PAGE, form) {
+            return false;
+        }
+        let rows: Vec<Row<K>> = page.rows().collect();
+        let pages = [(locked, Extent::Parts)];
+        self.store.change(pages, |[leaf]| self.edit(leaf).set_rows(&rows, form));
+        true
+    }
+
+    /// Waits for a page below or to the right of those that are locked.
+    pub fn exclusive_after(&self, number: u32, before: &[&S::Exclusive]) -> S::Exclusive {
+        let shape = self.shape;
+        self.store.exclusive_after(number, before, move |page, locked| {
+            may_be_waited_for::<K>(page, locked, &shape)
+        })
+    }
+
+    /// A page about to be changed.
+    pub fn edit<'a>(&self, bytes: &'a mut [u8]) -> PageMut<'a> {
+        PageMut::existing(bytes, &self.shape)
+    }
+
+    /// A page about to be used for something else.
+    fn format<'a>(&self, bytes: &'a mut [u8], place: &Place<'_, K>) -> PageMut<'a> {
+        PageMut::format(bytes, &self.shape, place)
+    }
+
     /// Splits the root if it is at `level` and full.
-    fn split_root(&self, table: u8, target: &Entry<F>, level: u8) -> Root {
+    fn split_root(&self, table: u8, target: &Entry<K>, level: u8) -> Root {
         let number = root(table);
         let locked = self.store.lock(number);
         let page = self.checked(number, locked.bytes());
         if page.level() != level {
             return Root::HasGrown;
         }
-        if page.has_room() {
+        if page.has_room_for(&target.key) {
             return Root::HasRoom;
+        }
+        if self.reshape(&page, &locked, target) {
+            return Root::Split;
         }
         let (left, right) = (new_page(&self.store), new_page(&self.store));
         let cut = cut(&page, target);
@@ -163,12 +213,14 @@ impl<F: Key, S: Store> Index<F, S> {
         let upper = Bounds { low: separator, high: None };
         let beside = Some(children[1].child);
         let fill = |left: &mut [u8], right: &mut [u8]| {
-            cut.fill_left(&mut PageMut::format(left, table, level, &lower, beside));
-            cut.fill_right(&mut PageMut::format(right, table, level, &upper, None));
+            let place = Place { table, level, bounds: &lower, right: beside };
+            cut.fill_left(&mut self.format(left, &place), &lower.low);
+            let place = Place { table, level, bounds: &upper, right: None };
+            cut.fill_right(&mut self.format(right, &place), &upper.low);
         };
         let raise = |root: &mut [u8]| {
-            PageMut::format::<F>(root, table, level + 1, &Bounds::ALL, None)
-                .set_downlinks(&children);
+            let place = Place { table, level: level + 1, bounds: &Bounds::ALL, right: None };
+            self.format(root, &place).set_downlinks(&children);
         };
         let pages = [(&left, Extent::Whole), (&right, Extent::Whole), (&locked, Extent::Whole)];
         if mutant::is(Mutant::RootSplitInTwo) {
@@ -186,22 +238,22 @@ impl<F: Key, S: Store> Index<F, S> {
 }
 
 /// All downlinks of an inner page.
-pub fn downlinks<F: Key>(page: &Page<'_>) -> Vec<Downlink<F>> {
+pub fn downlinks<K: TreeKey>(page: &Page<'_>) -> Vec<Downlink<K>> {
     (0..page.len()).map(|i| Downlink { separator: page.entry(i), child: page.child(i) }).collect()
 }
 
 /// Cuts the contents of a full page. Entries that arrive in ascending order, such as equal
 /// fingerprints by TID, find their page full of smaller ones. Those stay together then, and the
 /// target begins a new page.
-fn cut<F: Key>(page: &Page<'_>, target: &Entry<F>) -> Cut<F> {
+fn cut<K: TreeKey>(page: &Page<'_>, target: &Entry<K>) -> Cut<K> {
     if page.is_leaf() {
-        let mut entries: Vec<Entry<F>> = page.entries().collect();
-        entries.sort_unstable();
-        let ascending = entries.last().is_none_or(|last| last < target);
-        let at = if ascending { entries.len() } else { entries.len() / 2 };
-        let right = entries.split_off(at);
-        let separator = right.first().copied().unwrap_or(*target);
-        Cut::Leaf(Halves { left: entries, right, separator })
+        let mut rows: Vec<Row<K>> = page.rows().collect();
+        rows.sort_unstable();
+        let ascending = rows.last().is_none_or(|last| last.entry < *target);
+        let at = if ascending { rows.len() } else { rows.len() / 2 };
+        let right = rows.split_off(at);
+        let separator = right.first().map_or(*target, |first| first.entry);
+        Cut::Leaf(Halves { left: rows, right, separator })
     } else {
         let mut links = downlinks(page);
         let ascending = links.last().is_none_or(|last| last.separator <= *target);
@@ -212,24 +264,32 @@ fn cut<F: Key>(page: &Page<'_>, target: &Entry<F>) -> Cut<F> {
     }
 }
 
-impl<F: Key> Cut<F> {
-    fn separator(&self) -> Entry<F> {
+/// The form of a leaf with these rows and this lower bound that takes less room.
+pub fn form<K: TreeKey>(rows: &[Row<K>], low: &Entry<K>) -> Form {
+    let is_uniform = !rows.is_empty()
+        && K::Scope::BYTES > 0
+        && rows.iter().all(|row| row.entry.key.scope() == low.key.scope());
+    if is_uniform { Form::Uniform } else { Form::Mixed }
+}
+
+impl<K: TreeKey> Cut<K> {
+    fn separator(&self) -> Entry<K> {
         match self {
             Cut::Leaf(halves) => halves.separator,
             Cut::Inner(halves) => halves.separator,
         }
     }
 
-    fn fill_left(&self, page: &mut PageMut<'_>) {
+    fn fill_left(&self, page: &mut PageMut<'_>, low: &Entry<K>) {
         match self {
-            Cut::Leaf(halves) => page.set_entries(&halves.left),
+            Cut::Leaf(halves) => page.set_rows(&halves.left, form(&halves.left, low)),
             Cut::Inner(halves) => page.set_downlinks(&halves.left),
         }
     }
 
-    fn fill_right(&self, page: &mut PageMut<'_>) {
+    fn fill_right(&self, page: &mut PageMut<'_>, low: &Entry<K>) {
         match self {
-            Cut::Leaf(halves) => page.set_entries(&halves.right),
+            Cut::Leaf(halves) => page.set_rows(&halves.right, form(&halves.right, low)),
             Cut::Inner(halves) => page.set_downlinks(&halves.right),
         }
     }

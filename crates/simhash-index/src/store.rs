@@ -66,8 +66,14 @@ pub trait Store: Clone {
     /// Waits for an exclusive lock.
     fn exclusive(&self, pin: Self::Pinned) -> Self::Exclusive;
     /// Waits for an exclusive lock while `before` are locked: all pages that the caller has locked,
-    /// in the order of locking.
-    fn exclusive_after(&self, number: u32, before: &[&Self::Exclusive]) -> Self::Exclusive;
+    /// in the order of locking. `may_wait` says of a page and of a locked one whether the rule
+    /// above allows that.
+    fn exclusive_after(
+        &self,
+        number: u32,
+        before: &[&Self::Exclusive],
+        may_wait: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Self::Exclusive;
     /// An exclusive lock, if nobody has the page locked now.
     fn try_exclusive(&self, pin: Self::Pinned) -> Option<Self::Exclusive>;
     /// Waits for a cleanup lock.
@@ -92,7 +98,7 @@ pub trait Store: Clone {
         pages: [(&Self::Exclusive, Extent); N],
         edit: impl FnOnce([&mut [u8]; N]),
     );
-    /// Adds an entry to each of up to [`MAX_PAGES`] leaves, as one record.
+    /// Adds a row to each of up to [`MAX_PAGES`] leaves, as one record.
     fn append(&self, leaves: &[(Self::Exclusive, Addition)]);
     /// Fills a page of a build, and logs it whole. Nobody else can see it yet.
     fn write_new(&self, locked: &Self::Exclusive, image: &[u8]);

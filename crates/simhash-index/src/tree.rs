@@ -7,11 +7,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use simhash_core::search::Key;
-use simhash_core::simd::popcount::within;
-
 use crate::damage::Damage;
 use crate::index::{Index, Inner, root};
+use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
 use crate::page::{Entry, Page};
 use crate::store::{Lock, Store};
@@ -23,20 +21,20 @@ pub const ATTEMPTS: usize = 100;
 const PATIENCE: usize = 8;
 
 /// Where a leaf should be, and the parent's copy that says so.
-pub struct Place<F, S: Store> {
+pub struct Place<K, S: Store> {
     pub leaf: u32,
-    pub parent: Option<Parent<F, S>>,
+    pub parent: Option<Parent<K, S>>,
 }
 
 /// A copy of a leaf's parent.
-pub struct Parent<F, S: Store> {
+pub struct Parent<K, S: Store> {
     pub number: u32,
-    pub copy: Rc<Inner<F, S::Hint>>,
+    pub copy: Rc<Inner<K, S::Hint>>,
     /// Which of its children the leaf is.
     pub child: usize,
 }
 
-impl<F, S: Store> Parent<F, S> {
+impl<K, S: Store> Parent<K, S> {
     /// The hint where in memory the leaf is.
     pub fn recent(&self) -> &Cell<S::Hint> {
         &self.copy.children[self.child].recent
@@ -54,13 +52,13 @@ impl<F, S: Store> Parent<F, S> {
 }
 
 /// A descent that has not reached a leaf's parent yet.
-pub struct Descent<F, S: Store> {
+pub struct Descent<K, S: Store> {
     table: u8,
     number: u32,
     /// The level of the page above. None at the root.
     above: Option<u8>,
     /// The page's copy, if it is an inner page.
-    copy: Option<Rc<Inner<F, S::Hint>>>,
+    copy: Option<Rc<Inner<K, S::Hint>>>,
 }
 
 /// What a page is to someone who looks for an entry on its table and level.
@@ -70,9 +68,9 @@ enum Arrival {
     StartOver(Damage),
 }
 
-impl<F: Key, S: Store> Index<F, S> {
+impl<K: TreeKey, S: Store> Index<K, S> {
     /// Where the leaf of `table` is that covers `target`, by cached copies as far as there are any.
-    pub fn locate(&self, table: u8, target: &Entry<F>) -> Place<F, S> {
+    pub fn locate(&self, table: u8, target: &Entry<K>) -> Place<K, S> {
         let mut descent = self.begin(table, target);
         loop {
             match self.descend(descent, target) {
@@ -84,11 +82,11 @@ impl<F: Key, S: Store> Index<F, S> {
 
     /// Begins a descent at the root. Several descents may go down side by side: what the next step
     /// of one reads is being fetched while the others take their steps.
-    pub fn begin(&self, table: u8, target: &Entry<F>) -> Descent<F, S> {
+    pub fn begin(&self, table: u8, target: &Entry<K>) -> Descent<K, S> {
         self.enter(table, root(table), None, target)
     }
 
-    fn enter(&self, table: u8, number: u32, above: Option<u8>, target: &Entry<F>) -> Descent<F, S> {
+    fn enter(&self, table: u8, number: u32, above: Option<u8>, target: &Entry<K>) -> Descent<K, S> {
         let copy = self.cached(number).or_else(|| self.read_inner(table, number));
         if let Some(copy) = &copy {
             copy.prefetch(target);
@@ -99,9 +97,9 @@ impl<F: Key, S: Store> Index<F, S> {
     /// One step down: the leaf, or the descent from the next level.
     pub fn descend(
         &self,
-        descent: Descent<F, S>,
-        target: &Entry<F>,
-    ) -> Result<Place<F, S>, Descent<F, S>> {
+        descent: Descent<K, S>,
+        target: &Entry<K>,
+    ) -> Result<Place<K, S>, Descent<K, S>> {
         let Descent { table, number, above, copy } = descent;
         let Some(copy) = copy else {
             return Ok(Place { leaf: number, parent: None });
@@ -120,13 +118,13 @@ impl<F: Key, S: Store> Index<F, S> {
         Err(self.enter(table, next, Some(copy.level), target))
     }
 
-    /// The fingerprints of some rows: separators of the first table, from at most 16 of its inner
+    /// The keys of some rows: separators of the first table, from at most 16 of its inner
     /// pages. Pages are evenly spaced, and so are the separators of a page. There are none while
     /// the table is a single leaf.
-    pub fn sample(&self) -> Vec<F> {
+    pub fn sample(&self) -> Vec<K> {
         const PAGES: usize = 16;
         const EACH: usize = 16;
-        let Some(top) = self.read_copy(root(0)) else {
+        let Some(top) = self.copy_of(root(0)) else {
             return Vec::new();
         };
         if top.level == 1 {
@@ -136,20 +134,21 @@ impl<F: Key, S: Store> Index<F, S> {
         let children = (0..pages).map(|i| top.children[i * top.children.len() / pages].number);
         children
             .inspect(|&child| self.expect_page(child, root(0)))
-            .filter_map(|child| self.read_copy(child))
-            .flat_map(|copy| copy.some_keys(EACH).collect::<Vec<F>>())
+            .filter_map(|child| self.copy_of(child))
+            .flat_map(|copy| copy.some_keys(EACH).collect::<Vec<K>>())
             .collect()
     }
 
-    fn read_copy(&self, number: u32) -> Option<Rc<Inner<F, S::Hint>>> {
+    /// A copy of an inner page of the first table. `None` when it is none.
+    pub fn copy_of(&self, number: u32) -> Option<Rc<Inner<K, S::Hint>>> {
         self.cached(number).or_else(|| self.read_inner(0, number))
     }
 
     /// Copies an inner page. `None` when it is no inner page of `table`, perhaps no longer. Then
     /// the caller takes it for a leaf, and whoever locks it finds out.
-    fn read_inner(&self, table: u8, number: u32) -> Option<Rc<Inner<F, S::Hint>>> {
+    fn read_inner(&self, table: u8, number: u32) -> Option<Rc<Inner<K, S::Hint>>> {
         let guard = self.store.read(number);
-        let page = Page::check::<F>(guard.bytes()).ok()?;
+        let page = Page::check::<K>(guard.bytes(), &self.shape).ok()?;
         let usable =
             page.table() == table && !page.is_leaf() && !page.is_deleted() && !page.is_empty();
         usable.then(|| self.keep(number, &page))
@@ -162,8 +161,8 @@ impl<F: Key, S: Store> Index<F, S> {
     pub fn cover_at_once(
         &self,
         table: u8,
-        target: &Entry<F>,
-        place: &Place<F, S>,
+        target: &Entry<K>,
+        place: &Place<K, S>,
     ) -> Option<(S::Exclusive, u32)> {
         let mut number = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
@@ -196,8 +195,8 @@ impl<F: Key, S: Store> Index<F, S> {
     pub fn cover<G: Lock<S>>(
         &self,
         table: u8,
-        target: &Entry<F>,
-        hint: Option<Place<F, S>>,
+        target: &Entry<K>,
+        hint: Option<Place<K, S>>,
     ) -> (G, u32) {
         let mut hint = hint;
         let mut last = None;
@@ -229,31 +228,33 @@ impl<F: Key, S: Store> Index<F, S> {
     pub fn read_leaf(
         &self,
         table: u8,
-        target: &Entry<F>,
-        hint: Option<Place<F, S>>,
+        target: &Entry<K>,
+        hint: Option<Place<K, S>>,
     ) -> (S::Shared, u32) {
         let (leaf, number) = self.cover::<S::Shared>(table, target, hint);
         self.store.expect_recent(leaf.bytes());
         (leaf, number)
     }
 
-    /// The locked leaf that holds exactly this entry, if there is one.
-    pub fn find(&self, table: u8, entry: &Entry<F>) -> Option<S::Shared> {
+    /// The locked leaf that holds exactly this entry, if there is one, and where it is on the leaf.
+    pub fn find(&self, table: u8, entry: &Entry<K>) -> Option<(S::Shared, usize)> {
         let (leaf, number) = self.cover::<S::Shared>(table, entry, None);
         let page = self.checked(number, leaf.bytes());
         let mut positions = Vec::new();
-        within(page.keys(), entry.key, 0, &mut positions);
-        let found = positions
-            .iter()
-            .any(|&i| page.tid(i as usize) == entry.tid || mutant::is(Mutant::TidNotCompared));
-        found.then_some(leaf)
+        page.within(entry.key.fingerprint(), 0, &mut positions);
+        let is_entry = |&i: &usize| {
+            (page.tid(i) == entry.tid || mutant::is(Mutant::TidNotCompared))
+                && page.scope::<K>(i) == entry.key.scope()
+        };
+        let found = positions.into_iter().map(|i| i as usize).find(is_entry)?;
+        Some((leaf, found))
     }
 
     fn cover_from<G: Lock<S>>(
         &self,
         table: u8,
-        target: &Entry<F>,
-        place: &Place<F, S>,
+        target: &Entry<K>,
+        place: &Place<K, S>,
         mut steps: usize,
     ) -> Result<(G, u32), (u32, Damage)> {
         let mut number = place.leaf;
@@ -283,9 +284,9 @@ impl<F: Key, S: Store> Index<F, S> {
         table: u8,
         number: u32,
         bytes: &[u8],
-        target: &Entry<F>,
-    ) -> (Arrival, Entry<F>) {
-        let page = match Page::check::<F>(bytes) {
+        target: &Entry<K>,
+    ) -> (Arrival, Entry<K>) {
+        let page = match Page::check::<K>(bytes, &self.shape) {
             Ok(page) => page,
             // A page allocated by a split that a crash undid.
             Err(Damage::Empty) => return (Arrival::StartOver(Damage::Empty), Entry::MIN),
@@ -311,7 +312,7 @@ impl<F: Key, S: Store> Index<F, S> {
     pub fn cover_level(
         &self,
         table: u8,
-        target: &Entry<F>,
+        target: &Entry<K>,
         level: u8,
     ) -> Option<(S::Exclusive, u32)> {
         for _ in 0..ATTEMPTS {
@@ -351,7 +352,7 @@ impl<F: Key, S: Store> Index<F, S> {
         self.store.damaged(root(table), &Damage::Other("its tree cannot be descended"))
     }
 
-    fn is_on(&self, page: &Page<'_>, table: u8, level: u8, target: &Entry<F>) -> bool {
+    fn is_on(&self, page: &Page<'_>, table: u8, level: u8, target: &Entry<K>) -> bool {
         !page.is_deleted()
             && page.table() == table
             && page.level() == level

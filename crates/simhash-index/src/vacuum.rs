@@ -6,13 +6,12 @@
 //! reused before the scan has moved on. The root of every table is taken so too, after the table's
 //! leaves: it may have been a leaf when a scan pinned it, and its rows may be elsewhere now.
 
-use simhash_core::search::Key;
-
 use crate::FIRST_ROOT;
 use crate::damage::Damage;
 use crate::index::{Index, root};
+use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
-use crate::page::{Entry, Page, PageMut, is_free};
+use crate::page::{Entry, Page, is_free};
 use crate::store::{Extent, Lock, Store};
 
 /// What a vacuum did.
@@ -27,14 +26,14 @@ pub struct Counts {
     pub free: u32,
 }
 
-struct Sweeper<'a, F, S: Store> {
-    index: &'a Index<F, S>,
+struct Sweeper<'a, K, S: Store> {
+    index: &'a Index<K, S>,
     /// By number: whether the page is known to be part of a tree.
     seen: Vec<bool>,
     counts: Counts,
 }
 
-impl<F: Key, S: Store> Index<F, S> {
+impl<K: TreeKey, S: Store> Index<K, S> {
     /// Removes every entry of a row that is dead, and notes the pages that are free now.
     pub fn vacuum(&self, is_dead: &impl Fn(u64) -> bool) -> Counts {
         let seen = vec![false; self.store.pages() as usize];
@@ -42,7 +41,7 @@ impl<F: Key, S: Store> Index<F, S> {
     }
 }
 
-impl<F: Key, S: Store> Sweeper<'_, F, S> {
+impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
     fn run(mut self, is_dead: &impl Fn(u64) -> bool) -> Counts {
         self.see(0);
         for table in self.index.tables() {
@@ -63,7 +62,7 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
                 remaining += left;
                 removed += gone;
                 if left == 0 {
-                    empty.push(page.bounds::<F>().low);
+                    empty.push(page.bounds::<K>().low);
                 }
             });
             self.wait_for_readers_of_root(table);
@@ -107,7 +106,7 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
                 let damage = Damage::Place { table: page.table(), level: page.level() };
                 self.index.store.damaged(number, &damage);
             }
-            let low = page.bounds::<F>().low;
+            let low = page.bounds::<K>().low;
             if previous.is_some_and(|previous| low <= previous) {
                 self.index.store.damaged(number, &Damage::Link(number));
             }
@@ -179,8 +178,8 @@ impl<F: Key, S: Store> Sweeper<'_, F, S> {
 }
 
 /// Removes the dead entries of a leaf. Returns how many entries are left and how many were removed.
-fn clean<F: Key, S: Store>(
-    index: &Index<F, S>,
+fn clean<K: TreeKey, S: Store>(
+    index: &Index<K, S>,
     page: &Page<'_>,
     locked: &S::Exclusive,
     is_dead: &impl Fn(u64) -> bool,
@@ -188,7 +187,7 @@ fn clean<F: Key, S: Store>(
     let dead: Vec<usize> = (0..page.len()).filter(|&i| is_dead(page.tid(i))).collect();
     if !dead.is_empty() {
         let pages = [(locked, Extent::Parts)];
-        index.store.change(pages, |[page]| PageMut::existing(page).remove::<F>(&dead));
+        index.store.change(pages, |[page]| index.edit(page).remove(&dead));
     }
     ((page.len() - dead.len()) as u64, dead.len() as u64)
 }

@@ -3,30 +3,29 @@
 //! The position is the bound below which everything has been read. So leaves that are split,
 //! emptied or reused meanwhile neither hide an entry nor show it twice.
 
-use simhash_core::search::Key;
-
 use crate::damage::Damage;
 use crate::index::Index;
+use crate::key::TreeKey;
 use crate::page::{Entry, NO_PAGE};
 use crate::store::{Lock, Store};
 
 /// A walk in progress.
 #[derive(Clone, Copy, Debug)]
-pub struct LeafWalk<F> {
+pub struct LeafWalk<K> {
     table: u8,
     /// `None`: at the end.
-    position: Option<Entry<F>>,
+    position: Option<Entry<K>>,
     leaf: u32,
 }
 
-impl<F: Key> LeafWalk<F> {
+impl<K: TreeKey> LeafWalk<K> {
     /// A walk over the entries of a table from this one on.
-    pub fn new(table: u8, from: Entry<F>) -> Self {
+    pub fn new(table: u8, from: Entry<K>) -> Self {
         Self { table, position: Some(from), leaf: NO_PAGE }
     }
 
     /// The bound below which everything has been read. `None` at the end.
-    pub fn position(&self) -> Option<Entry<F>> {
+    pub fn position(&self) -> Option<Entry<K>> {
         self.position
     }
 
@@ -39,8 +38,8 @@ impl<F: Key> LeafWalk<F> {
     /// `None` at the end.
     pub fn next_leaf<S: Store>(
         &mut self,
-        index: &Index<F, S>,
-        entries: &mut Vec<Entry<F>>,
+        index: &Index<K, S>,
+        entries: &mut Vec<Entry<K>>,
     ) -> Option<S::Shared> {
         let low = self.position?;
         let (leaf, number) = index.read_leaf(self.table, &low, None);

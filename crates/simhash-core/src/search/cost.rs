@@ -28,13 +28,24 @@ pub fn cheapest_over<F: Key>(
     leaves: f64,
     tables: &[u32],
 ) -> Plan {
+    cheapest_over_parts::<F>(layout, distance, &[leaves], tables)
+}
+
+/// As [`cheapest_over`], where every table has several parts, each with so many leaves, and every
+/// part is searched by itself.
+pub fn cheapest_over_parts<F: Key>(
+    layout: BlockLayout,
+    distance: u32,
+    parts: &[f64],
+    tables: &[u32],
+) -> Plan {
     let mut best = Plan::balanced(layout, distance, 1);
-    let mut least = leaves;
+    let mut least: f64 = parts.iter().sum();
     for count in 2..=tables.len() {
         let plan = Plan::balanced_over(layout, distance, &tables[..count]);
-        let cost = PROBED_LEAF * expected_leaves::<F>(&plan, leaves);
-        if cost < least {
-            (best, least) = (plan, cost);
+        let leaves: f64 = parts.iter().map(|&part| expected_leaves::<F>(&plan, part)).sum();
+        if PROBED_LEAF * leaves < least {
+            (best, least) = (plan, PROBED_LEAF * leaves);
         }
     }
     best
@@ -91,7 +102,7 @@ fn expected_in_table<F: Key>(plan: &Plan, table: u32, leaves: f64) -> f64 {
     let Some(probe) = plan.probe(F::ZERO, table) else {
         return 0.0;
     };
-    let depth = leaves.max(1.0).log2().min(f64::from(F::BITS));
+    let depth = leaves.max(1.0).log2().min(f64::from(plan.layout().bits()));
     let [block, rest, whole] = *probe.limits();
     let in_block = depth.min(f64::from(block.bits));
     let beyond = depth - in_block;

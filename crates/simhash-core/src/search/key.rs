@@ -91,7 +91,7 @@ key!(u128);
 /// first and the last. The guess does not touch the array.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// The first key's most significant 64 bits.
+    /// The first key's most significant bits.
     first: u64,
     /// How many positions one step of those bits makes.
     slope: f64,
@@ -99,30 +99,31 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The guesser for sorted `keys`.
-    pub fn of<F: Key>(keys: &[F]) -> Self {
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
-            return Self { first: 0, slope: 0.0, last: 0 };
-        };
-        let width = top(last).saturating_sub(top(first));
-        let slope = if width == 0 { 0.0 } else { (keys.len() - 1) as f64 / width as f64 };
-        Self { first: top(first), slope, last: keys.len() - 1 }
+    /// The guesser for `count` sorted keys, by the most significant 64 bits of the first and the
+    /// last of them.
+    pub fn between(first: u64, last: u64, count: usize) -> Self {
+        let steps = count.saturating_sub(1);
+        let width = last.saturating_sub(first);
+        let slope = if width == 0 { 0.0 } else { steps as f64 / width as f64 };
+        Self { first, slope, last: steps }
     }
 
-    /// About the position of `key`.
+    /// About the position of the key with these most significant bits.
     #[inline]
-    pub fn guess<F: Key>(&self, key: F) -> usize {
-        ((top(key).saturating_sub(self.first) as f64 * self.slope) as usize).min(self.last)
+    pub fn guess(&self, top: u64) -> usize {
+        ((top.saturating_sub(self.first) as f64 * self.slope) as usize).min(self.last)
     }
 }
 
-fn top<F: Key>(key: F) -> u64 {
+/// The most significant 64 bits of a key.
+#[inline]
+pub fn top<F: Key>(key: F) -> u64 {
     (key.to_u128() >> (F::BITS - 64)) as u64
 }
 
 /// The number of sorted `keys` that are not above `key`. The search starts from a guess and doubles
 /// its steps. So uniform keys cost one or two cache misses, and not one for every halving.
-pub fn not_above<F: Key>(keys: &[F], guess: usize, key: F) -> usize {
+pub fn not_above<K: Copy + Ord>(keys: &[K], guess: usize, key: K) -> usize {
     let guess = guess.min(keys.len());
     let (mut low, mut high) = (guess, guess);
     let mut step = 2;
@@ -142,7 +143,12 @@ pub fn not_above<F: Key>(keys: &[F], guess: usize, key: F) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Spread, not_above};
+    use super::{Key, Spread, not_above, top};
+
+    fn spread<F: Key>(keys: &[F]) -> Spread {
+        let end = |key: Option<&F>| key.map_or(0, |&key| top(key));
+        Spread::between(end(keys.first()), end(keys.last()), keys.len())
+    }
 
     #[test]
     fn interpolation_finds_what_counting_finds() {
@@ -155,7 +161,7 @@ mod tests {
                     keys.iter().flat_map(|&k| [k.saturating_sub(1), k, k.saturating_add(1)]);
                 for key in probes.chain([0, u64::MAX]) {
                     let counted = keys.iter().filter(|&&k| k <= key).count();
-                    for guess in [Spread::of(&keys).guess(key), 0, keys.len(), 1000] {
+                    for guess in [spread(&keys).guess(top(key)), 0, keys.len(), 1000] {
                         assert_eq!(not_above(&keys, guess, key), counted, "{key} in {keys:?}");
                     }
                 }
@@ -168,10 +174,10 @@ mod tests {
         let keys: Vec<u64> = (0..1000).map(|i| i << 50).collect();
         let wide: Vec<u128> = keys.iter().map(|&key| u128::from(key) << 64).collect();
         for i in [0, 1, 500, 999] {
-            assert!(Spread::of(&keys).guess(keys[i]).abs_diff(i) <= 1);
-            assert!(Spread::of(&wide).guess(wide[i]).abs_diff(i) <= 1);
+            assert!(spread(&keys).guess(top(keys[i])).abs_diff(i) <= 1);
+            assert!(spread(&wide).guess(top(wide[i])).abs_diff(i) <= 1);
         }
-        assert_eq!(Spread::of(&keys).guess(u64::MAX), 999);
-        assert_eq!(Spread::of(&[7u64; 9]).guess(7u64), 0);
+        assert_eq!(spread(&keys).guess(u64::MAX), 999);
+        assert_eq!(spread(&[7u64; 9]).guess(7), 0);
     }
 }

@@ -22,7 +22,22 @@ impl BlockLayout {
     /// assert_eq!(cut.rotate(0x1122_3344_5566_7788u64, 0), 0x1122_3344_5566_7788);
     /// ```
     pub fn new<F: Key>(blocks: u32) -> Option<Self> {
-        (1..=MAX_BLOCKS as u32).contains(&blocks).then_some(Self { bits: F::BITS, blocks })
+        Self::of_bits(F::BITS, blocks)
+    }
+
+    /// The cut of fingerprints of `bits` bits, which lie at the most significant end of a type that
+    /// may be wider: its other bits are clear. `None` unless there are 1 to 16 blocks, none of them
+    /// empty.
+    ///
+    /// ```
+    /// use simhash_core::search::BlockLayout;
+    /// let cut = BlockLayout::of_bits(12, 3).unwrap();
+    /// assert_eq!(cut.rotate(0xabc0_0000_0000_0000u64, 1), 0xbca0_0000_0000_0000);
+    /// assert_eq!(cut.restore(0xbca0_0000_0000_0000u64, 1), 0xabc0_0000_0000_0000);
+    /// ```
+    pub fn of_bits(bits: u32, blocks: u32) -> Option<Self> {
+        let possible = (1..=MAX_BLOCKS as u32).contains(&blocks) && blocks <= bits;
+        possible.then_some(Self { bits, blocks })
     }
 
     /// The number of blocks, and so of tables: m in the literature.
@@ -50,13 +65,23 @@ impl BlockLayout {
     /// The key of `fingerprint` in `table`: rotated so that block `table` leads.
     #[inline]
     pub fn rotate<F: Key>(&self, fingerprint: F, table: u32) -> F {
-        fingerprint.rotate_left(self.offset(table))
+        self.turn(fingerprint, self.offset(table))
     }
 
     /// The fingerprint whose key in `table` is `key`.
     #[inline]
     pub fn restore<F: Key>(&self, key: F, table: u32) -> F {
-        key.rotate_right(self.offset(table))
+        self.turn(key, self.bits - self.offset(table))
+    }
+
+    /// Rotates the leading bits towards the most significant one by up to all of them.
+    #[inline]
+    fn turn<F: Key>(&self, bits: F, by: u32) -> F {
+        if self.bits == F::BITS {
+            bits.rotate_left(by % F::BITS)
+        } else {
+            ((bits << by) | (bits >> (self.bits - by))) & F::leading_mask(self.bits)
+        }
     }
 
     /// The number of set bits of `difference` (not rotated) in block `table`.
@@ -68,6 +93,6 @@ impl BlockLayout {
 
     /// Block `table` of `fingerprint` as a number.
     pub fn block<F: Key>(&self, fingerprint: F, table: u32) -> F {
-        (fingerprint << self.offset(table)) >> (self.bits - self.width(table))
+        (fingerprint << self.offset(table)) >> (F::BITS - self.width(table))
     }
 }

@@ -98,8 +98,8 @@ impl Plan {
         let rest = self.distance - missed;
         let limits = [
             Limit { bits: self.layout.width(table), max: radius },
-            Limit { bits: F::BITS - self.layout.offset(table), max: rest },
-            Limit { bits: F::BITS, max: self.distance },
+            Limit { bits: self.layout.bits() - self.layout.offset(table), max: rest },
+            Limit { bits: self.layout.bits(), max: self.distance },
         ];
         Some(Probe::new(self.layout.rotate(query, table), limits))
     }

@@ -17,7 +17,8 @@ pub struct Limit {
 
 /// All keys that respect three limits on their distance from a centre.
 ///
-/// Invariant: prefixes and maxima both grow from limit to limit, and the last covers the whole key.
+/// Invariant: prefixes and maxima both grow from limit to limit. The last covers the whole key: the
+/// bits behind it are clear in all keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<F> {
     center: F,
@@ -28,10 +29,10 @@ impl<F: Key> Probe<F> {
     /// The keys around `center` within the given limits.
     ///
     /// # Panics
-    /// When the limits do not grow or do not cover the whole key.
+    /// When the limits do not grow or are longer than a key.
     pub fn new(center: F, limits: [Limit; 3]) -> Self {
         assert!(limits.windows(2).all(|w| w[0].bits <= w[1].bits && w[0].max <= w[1].max));
-        assert_eq!(limits[2].bits, F::BITS);
+        assert!(limits[2].bits <= F::BITS);
         Self { center, limits }
     }
 

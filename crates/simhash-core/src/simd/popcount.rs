@@ -29,6 +29,21 @@ pub fn within<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32
     }
 }
 
+/// As [`within`], for fingerprints of as many bytes as `query` has, a multiple of eight.
+pub fn within_bytes(packed: &[u8], query: &[u8], distance: u32, hits: &mut Vec<u32>) {
+    let differing = |key: &[u8]| -> u32 {
+        let words = |bytes: &[u8]| -> Vec<u64> {
+            bytes.chunks_exact(8).map(|word| u64::load(word)).collect()
+        };
+        words(key).into_iter().zip(words(query)).map(|(a, b)| (a ^ b).count_ones()).sum()
+    };
+    for (i, key) in packed.chunks_exact(query.len()).enumerate() {
+        if differing(key) <= distance {
+            hits.push(i as u32);
+        }
+    }
+}
+
 /// The portable form of [`within`], against which the others are tested.
 pub fn within_portable<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
     scan(packed, query, distance, hits);
