@@ -51,4 +51,4 @@ pub extern "C-unwind" fn _PG_init() {
     }
 }
 
-::pgrx::extension_sql_file!("../sql/pg_simhash--0.1.0.sql", name = "catalogue", bootstrap);
+::pgrx::extension_sql_file!("../sql/pg_simhash--0.2.0.sql", name = "catalogue", bootstrap);

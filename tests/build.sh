@@ -110,7 +110,10 @@ run "${install_it[@]}"
 check 'make install needs no cargo after make' ended_well
 check 'what was built is installed' cmp "$library" "$installed"
 check 'with the control file' cmp pg_simhash.control "$extension/pg_simhash.control"
-check 'with the script' cmp sql/pg_simhash--0.1.0.sql "$extension/pg_simhash--0.1.0.sql"
+for script in 0.2.0 0.1.0 0.1.0--0.2.0; do
+  check "with the script $script" \
+    cmp "sql/pg_simhash--$script.sql" "$extension/pg_simhash--$script.sql"
+done
 scripts=$(find sql -name 'pg_simhash--*.sql' | wc -l)
 check 'and with nothing else' test "$(find "$to" -type f | wc -l)" -eq $((2 + scripts))
 touch -d '1 hour' src/lib.rs

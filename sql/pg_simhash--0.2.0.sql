@@ -1,0 +1,1662 @@
+-- pg_simhash 0.2.0: the whole catalogue in reading order (types, casts, comparison, distances,
+-- fingerprints, the index, the trigger, bulk, sets, models). C symbols named here are never removed
+-- from the library: an installation that still names them must be able to upgrade.
+
+-- complain if the script is sourced in psql rather than through CREATE EXTENSION
+\echo Use "CREATE EXTENSION pg_simhash" to load this file. \quit
+
+--
+-- Types
+--
+
+CREATE TYPE fingerprint64;
+
+CREATE FUNCTION fingerprint64_in(cstring) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_in(cstring) IS 'I/O';
+CREATE FUNCTION fingerprint64_out(fingerprint64) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'fingerprint64_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_out(fingerprint64) IS 'I/O';
+CREATE FUNCTION fingerprint64_recv(internal) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_recv(internal) IS 'I/O';
+CREATE FUNCTION fingerprint64_send(fingerprint64) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'fingerprint64_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_send(fingerprint64) IS 'I/O';
+
+CREATE TYPE fingerprint64 (
+  INPUT = fingerprint64_in, OUTPUT = fingerprint64_out,
+  RECEIVE = fingerprint64_recv, SEND = fingerprint64_send,
+  INTERNALLENGTH = 8, PASSEDBYVALUE, ALIGNMENT = double, STORAGE = plain
+);
+COMMENT ON TYPE fingerprint64 IS
+  '64-bit fingerprint, compared by Hamming distance: 16 hexadecimal digits';
+
+CREATE TYPE fingerprint128;
+
+CREATE FUNCTION fingerprint128_in(cstring) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_in(cstring) IS 'I/O';
+CREATE FUNCTION fingerprint128_out(fingerprint128) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'fingerprint128_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_out(fingerprint128) IS 'I/O';
+CREATE FUNCTION fingerprint128_recv(internal) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_recv(internal) IS 'I/O';
+CREATE FUNCTION fingerprint128_send(fingerprint128) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'fingerprint128_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_send(fingerprint128) IS 'I/O';
+
+CREATE TYPE fingerprint128 (
+  INPUT = fingerprint128_in, OUTPUT = fingerprint128_out,
+  RECEIVE = fingerprint128_recv, SEND = fingerprint128_send,
+  INTERNALLENGTH = 16, ALIGNMENT = char, STORAGE = plain
+);
+COMMENT ON TYPE fingerprint128 IS
+  '128-bit fingerprint, compared by Hamming distance: 32 hexadecimal digits';
+
+CREATE TYPE hamming_ball64;
+
+CREATE FUNCTION hamming_ball64_in(cstring) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball64_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_in(cstring) IS 'I/O';
+CREATE FUNCTION hamming_ball64_out(hamming_ball64) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'hamming_ball64_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_out(hamming_ball64) IS 'I/O';
+CREATE FUNCTION hamming_ball64_recv(internal) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball64_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_recv(internal) IS 'I/O';
+CREATE FUNCTION hamming_ball64_send(hamming_ball64) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'hamming_ball64_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_send(hamming_ball64) IS 'I/O';
+
+CREATE TYPE hamming_ball64 (
+  INPUT = hamming_ball64_in, OUTPUT = hamming_ball64_out,
+  RECEIVE = hamming_ball64_recv, SEND = hamming_ball64_send,
+  INTERNALLENGTH = 16, ALIGNMENT = double, STORAGE = plain
+);
+COMMENT ON TYPE hamming_ball64 IS
+  'every 64-bit fingerprint within a radius of a centre: <fingerprint,radius>';
+
+CREATE TYPE hamming_ball128;
+
+CREATE FUNCTION hamming_ball128_in(cstring) RETURNS hamming_ball128
+  AS 'MODULE_PATHNAME', 'hamming_ball128_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_in(cstring) IS 'I/O';
+CREATE FUNCTION hamming_ball128_out(hamming_ball128) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'hamming_ball128_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_out(hamming_ball128) IS 'I/O';
+CREATE FUNCTION hamming_ball128_recv(internal) RETURNS hamming_ball128
+  AS 'MODULE_PATHNAME', 'hamming_ball128_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_recv(internal) IS 'I/O';
+CREATE FUNCTION hamming_ball128_send(hamming_ball128) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'hamming_ball128_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_send(hamming_ball128) IS 'I/O';
+
+CREATE TYPE hamming_ball128 (
+  INPUT = hamming_ball128_in, OUTPUT = hamming_ball128_out,
+  RECEIVE = hamming_ball128_recv, SEND = hamming_ball128_send,
+  INTERNALLENGTH = 20, ALIGNMENT = int4, STORAGE = plain
+);
+COMMENT ON TYPE hamming_ball128 IS
+  'every 128-bit fingerprint within a radius of a centre: <fingerprint,radius>';
+
+CREATE TYPE simhash_config;
+
+CREATE FUNCTION simhash_config_in(cstring) RETURNS simhash_config
+  AS 'MODULE_PATHNAME', 'simhash_config_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_in(cstring) IS 'I/O';
+CREATE FUNCTION simhash_config_out(simhash_config) RETURNS cstring
+  AS 'textout' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_out(simhash_config) IS 'I/O';
+CREATE FUNCTION simhash_config_recv(internal) RETURNS simhash_config
+  AS 'MODULE_PATHNAME', 'simhash_config_recv_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_recv(internal) IS 'I/O';
+CREATE FUNCTION simhash_config_send(simhash_config) RETURNS bytea
+  AS 'textsend' LANGUAGE internal STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_send(simhash_config) IS 'I/O';
+
+CREATE TYPE simhash_config (
+  INPUT = simhash_config_in, OUTPUT = simhash_config_out,
+  RECEIVE = simhash_config_recv, SEND = simhash_config_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE simhash_config IS 'how a text becomes features: a JSON object, checked on input';
+
+--
+-- Casts
+--
+
+CREATE CAST (fingerprint64 AS bigint) WITHOUT FUNCTION AS ASSIGNMENT;
+CREATE CAST (bigint AS fingerprint64) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint64 AS bigint) IS 'the same bits';
+COMMENT ON CAST (bigint AS fingerprint64) IS 'the same bits';
+CREATE CAST (fingerprint128 AS uuid) WITHOUT FUNCTION AS ASSIGNMENT;
+CREATE CAST (uuid AS fingerprint128) WITHOUT FUNCTION AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint128 AS uuid) IS 'the same bits';
+COMMENT ON CAST (uuid AS fingerprint128) IS 'the same bits';
+
+CREATE FUNCTION fingerprint64_to_bit(fingerprint64) RETURNS bit
+  AS 'MODULE_PATHNAME', 'fingerprint64_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_to_bit(fingerprint64) IS 'implementation of the cast to bit(64)';
+CREATE FUNCTION fingerprint64_from_bit(bit) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_from_bit(bit) IS 'implementation of the cast from bit(64)';
+CREATE FUNCTION fingerprint64_from_bytea(bytea) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_from_bytea_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_from_bytea(bytea) IS 'implementation of the cast from bytea';
+CREATE CAST (fingerprint64 AS bit) WITH FUNCTION fingerprint64_to_bit(fingerprint64) AS ASSIGNMENT;
+CREATE CAST (bit AS fingerprint64) WITH FUNCTION fingerprint64_from_bit(bit) AS ASSIGNMENT;
+CREATE CAST (fingerprint64 AS bytea) WITH FUNCTION fingerprint64_send(fingerprint64) AS ASSIGNMENT;
+CREATE CAST (bytea AS fingerprint64) WITH FUNCTION fingerprint64_from_bytea(bytea) AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint64 AS bit) IS 'the most significant bit first';
+COMMENT ON CAST (bit AS fingerprint64) IS 'the most significant bit first';
+COMMENT ON CAST (fingerprint64 AS bytea) IS '8 bytes in network order';
+COMMENT ON CAST (bytea AS fingerprint64) IS '8 bytes in network order';
+
+CREATE FUNCTION fingerprint128_to_bit(fingerprint128) RETURNS bit
+  AS 'MODULE_PATHNAME', 'fingerprint128_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_to_bit(fingerprint128) IS
+  'implementation of the cast to bit(128)';
+CREATE FUNCTION fingerprint128_from_bit(bit) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_from_bit(bit) IS 'implementation of the cast from bit(128)';
+CREATE FUNCTION fingerprint128_from_bytea(bytea) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_from_bytea_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_from_bytea(bytea) IS 'implementation of the cast from bytea';
+CREATE CAST (fingerprint128 AS bit)
+  WITH FUNCTION fingerprint128_to_bit(fingerprint128) AS ASSIGNMENT;
+CREATE CAST (bit AS fingerprint128) WITH FUNCTION fingerprint128_from_bit(bit) AS ASSIGNMENT;
+CREATE CAST (fingerprint128 AS bytea)
+  WITH FUNCTION fingerprint128_send(fingerprint128) AS ASSIGNMENT;
+CREATE CAST (bytea AS fingerprint128) WITH FUNCTION fingerprint128_from_bytea(bytea) AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint128 AS bit) IS 'the most significant bit first';
+COMMENT ON CAST (bit AS fingerprint128) IS 'the most significant bit first';
+COMMENT ON CAST (fingerprint128 AS bytea) IS '16 bytes in network order';
+COMMENT ON CAST (bytea AS fingerprint128) IS '16 bytes in network order';
+
+CREATE CAST (simhash_config AS json) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (json AS simhash_config) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (simhash_config AS jsonb) WITH INOUT AS ASSIGNMENT;
+CREATE CAST (jsonb AS simhash_config) WITH INOUT AS ASSIGNMENT;
+COMMENT ON CAST (simhash_config AS json) IS 'the canonical text form';
+COMMENT ON CAST (json AS simhash_config) IS 'checked as on input';
+COMMENT ON CAST (simhash_config AS jsonb) IS 'the canonical text form';
+COMMENT ON CAST (jsonb AS simhash_config) IS 'checked as on input';
+
+--
+-- Comparison: fingerprints in unsigned order
+--
+
+CREATE FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'int8eq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) IS
+  'implementation of = operator';
+CREATE FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'int8ne' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) IS
+  'implementation of <> operator';
+CREATE FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_lt_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) IS
+  'implementation of < operator';
+CREATE FUNCTION fingerprint64_le(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_le_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_le(fingerprint64, fingerprint64) IS
+  'implementation of <= operator';
+CREATE FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_gt_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) IS
+  'implementation of > operator';
+CREATE FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_ge_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) IS
+  'implementation of >= operator';
+CREATE FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) RETURNS integer
+  AS 'MODULE_PATHNAME', 'fingerprint64_cmp_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) IS 'less-equal-greater';
+CREATE FUNCTION fingerprint64_sortsupport(internal) RETURNS void
+  AS 'MODULE_PATHNAME', 'fingerprint64_sortsupport_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_sortsupport(internal) IS 'sort support';
+CREATE FUNCTION fingerprint64_hash(fingerprint64) RETURNS integer
+  AS 'hashint8' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_hash(fingerprint64) IS 'hash';
+CREATE FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) RETURNS bigint
+  AS 'hashint8extended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) IS 'hash';
+CREATE FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) IS 'smaller of two';
+CREATE FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) IS 'larger of two';
+
+CREATE OPERATOR = (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (fingerprint64, fingerprint64) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (fingerprint64, fingerprint64) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (fingerprint64, fingerprint64) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (fingerprint64, fingerprint64) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (fingerprint64, fingerprint64) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (fingerprint64, fingerprint64) IS 'greater than or equal';
+
+CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 fingerprint64_cmp(fingerprint64, fingerprint64),
+  FUNCTION 2 fingerprint64_sortsupport(internal),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 fingerprint64_hash(fingerprint64),
+  FUNCTION 2 fingerprint64_hash_extended(fingerprint64, bigint);
+
+CREATE AGGREGATE min(fingerprint64) (
+  SFUNC = fingerprint64_smaller, STYPE = fingerprint64, SORTOP = <,
+  COMBINEFUNC = fingerprint64_smaller, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE min(fingerprint64) IS 'minimum, in unsigned order';
+CREATE AGGREGATE max(fingerprint64) (
+  SFUNC = fingerprint64_larger, STYPE = fingerprint64, SORTOP = >,
+  COMBINEFUNC = fingerprint64_larger, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE max(fingerprint64) IS 'maximum, in unsigned order';
+
+CREATE FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_eq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) IS
+  'implementation of = operator';
+CREATE FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_ne' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) IS
+  'implementation of <> operator';
+CREATE FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_lt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) IS
+  'implementation of < operator';
+CREATE FUNCTION fingerprint128_le(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_le' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_le(fingerprint128, fingerprint128) IS
+  'implementation of <= operator';
+CREATE FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_gt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) IS
+  'implementation of > operator';
+CREATE FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'uuid_ge' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) IS
+  'implementation of >= operator';
+CREATE FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) RETURNS integer
+  AS 'uuid_cmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) IS 'less-equal-greater';
+CREATE FUNCTION fingerprint128_sortsupport(internal) RETURNS void
+  AS 'uuid_sortsupport' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_sortsupport(internal) IS 'sort support';
+CREATE FUNCTION fingerprint128_hash(fingerprint128) RETURNS integer
+  AS 'uuid_hash' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_hash(fingerprint128) IS 'hash';
+CREATE FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) RETURNS bigint
+  AS 'uuid_hash_extended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) IS 'hash';
+CREATE FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) IS 'smaller of two';
+CREATE FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) IS 'larger of two';
+
+CREATE OPERATOR = (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (fingerprint128, fingerprint128) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (fingerprint128, fingerprint128) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (fingerprint128, fingerprint128) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (fingerprint128, fingerprint128) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (fingerprint128, fingerprint128) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (fingerprint128, fingerprint128) IS 'greater than or equal';
+
+CREATE OPERATOR CLASS fingerprint128_ops DEFAULT FOR TYPE fingerprint128 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 fingerprint128_cmp(fingerprint128, fingerprint128),
+  FUNCTION 2 fingerprint128_sortsupport(internal),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS fingerprint128_ops DEFAULT FOR TYPE fingerprint128 USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 fingerprint128_hash(fingerprint128),
+  FUNCTION 2 fingerprint128_hash_extended(fingerprint128, bigint);
+
+CREATE AGGREGATE min(fingerprint128) (
+  SFUNC = fingerprint128_smaller, STYPE = fingerprint128, SORTOP = <,
+  COMBINEFUNC = fingerprint128_smaller, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE min(fingerprint128) IS 'minimum, in unsigned order';
+CREATE AGGREGATE max(fingerprint128) (
+  SFUNC = fingerprint128_larger, STYPE = fingerprint128, SORTOP = >,
+  COMBINEFUNC = fingerprint128_larger, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE max(fingerprint128) IS 'maximum, in unsigned order';
+
+--
+-- Comparison of the other types. DISTINCT, GROUP BY, UNION and replication of tables with REPLICA
+-- IDENTITY FULL ask for equality. Balls are ordered by centre, then by radius. Types of variable
+-- length are ordered by their bytes, as bytea is, because each value has one stored form. Balls
+-- have no hash operator class: with one, the planner would put Memoize into joins by distance, and
+-- nobody has measured that.
+--
+
+CREATE FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_eq_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) IS
+  'implementation of = operator';
+CREATE FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_ne_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) IS
+  'implementation of <> operator';
+CREATE FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_lt_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) IS
+  'implementation of < operator';
+CREATE FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_le_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) IS
+  'implementation of <= operator';
+CREATE FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_gt_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) IS
+  'implementation of > operator';
+CREATE FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_ge_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) IS
+  'implementation of >= operator';
+CREATE FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_ball64_cmp_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) IS 'less-equal-greater';
+CREATE OPERATOR = (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
+);
+COMMENT ON OPERATOR = (hamming_ball64, hamming_ball64) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (hamming_ball64, hamming_ball64) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (hamming_ball64, hamming_ball64) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (hamming_ball64, hamming_ball64) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (hamming_ball64, hamming_ball64) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (hamming_ball64, hamming_ball64) IS 'greater than or equal';
+CREATE OPERATOR CLASS hamming_ball64_ops DEFAULT FOR TYPE hamming_ball64 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 hamming_ball64_cmp(hamming_ball64, hamming_ball64),
+  FUNCTION 4 btequalimage(oid);
+
+CREATE FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_eq_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) IS
+  'implementation of = operator';
+CREATE FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_ne_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) IS
+  'implementation of <> operator';
+CREATE FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_lt_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) IS
+  'implementation of < operator';
+CREATE FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_le_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) IS
+  'implementation of <= operator';
+CREATE FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_gt_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) IS
+  'implementation of > operator';
+CREATE FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_ge_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) IS
+  'implementation of >= operator';
+CREATE FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_ball128_cmp_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) IS 'less-equal-greater';
+CREATE OPERATOR = (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
+);
+COMMENT ON OPERATOR = (hamming_ball128, hamming_ball128) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (hamming_ball128, hamming_ball128) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (hamming_ball128, hamming_ball128) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (hamming_ball128, hamming_ball128) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (hamming_ball128, hamming_ball128) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (hamming_ball128, hamming_ball128) IS 'greater than or equal';
+CREATE OPERATOR CLASS hamming_ball128_ops DEFAULT FOR TYPE hamming_ball128 USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 hamming_ball128_cmp(hamming_ball128, hamming_ball128),
+  FUNCTION 4 btequalimage(oid);
+
+CREATE FUNCTION simhash_config_eq(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_eq(simhash_config, simhash_config) IS
+  'implementation of = operator';
+CREATE FUNCTION simhash_config_ne(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_ne(simhash_config, simhash_config) IS
+  'implementation of <> operator';
+CREATE FUNCTION simhash_config_lt(simhash_config, simhash_config) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_lt(simhash_config, simhash_config) IS
+  'implementation of < operator';
+CREATE FUNCTION simhash_config_le(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_le(simhash_config, simhash_config) IS
+  'implementation of <= operator';
+CREATE FUNCTION simhash_config_gt(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_gt(simhash_config, simhash_config) IS
+  'implementation of > operator';
+CREATE FUNCTION simhash_config_ge(simhash_config, simhash_config) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_ge(simhash_config, simhash_config) IS
+  'implementation of >= operator';
+CREATE FUNCTION simhash_config_cmp(simhash_config, simhash_config) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_cmp(simhash_config, simhash_config) IS 'less-equal-greater';
+CREATE FUNCTION simhash_config_hash(simhash_config) RETURNS integer
+  AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_hash(simhash_config) IS 'hash';
+CREATE FUNCTION simhash_config_hash_extended(simhash_config, bigint) RETURNS bigint
+  AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_config_hash_extended(simhash_config, bigint) IS 'hash';
+CREATE OPERATOR = (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (simhash_config, simhash_config) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (simhash_config, simhash_config) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (simhash_config, simhash_config) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (simhash_config, simhash_config) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (simhash_config, simhash_config) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (simhash_config, simhash_config) IS 'greater than or equal';
+CREATE OPERATOR CLASS simhash_config_ops DEFAULT FOR TYPE simhash_config USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 simhash_config_cmp(simhash_config, simhash_config),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS simhash_config_ops DEFAULT FOR TYPE simhash_config USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 simhash_config_hash(simhash_config),
+  FUNCTION 2 simhash_config_hash_extended(simhash_config, bigint);
+
+--
+-- Distances
+--
+
+CREATE FUNCTION hamming_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'hamming_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_support(internal) IS 'planner support of hamming';
+CREATE FUNCTION hamming_within_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'hamming_within_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_within_support(internal) IS 'planner support of hamming_within';
+CREATE FUNCTION hamming_within_sel(internal, oid, internal, integer) RETURNS double precision
+  AS 'MODULE_PATHNAME', 'hamming_within_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_within_sel(internal, oid, internal, integer) IS
+  'restriction selectivity';
+CREATE FUNCTION hamming_within_joinsel(internal, oid, internal, smallint, internal)
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'hamming_within_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_within_joinsel(internal, oid, internal, smallint, internal) IS
+  'join selectivity';
+CREATE FUNCTION hamming_near_sel(internal, oid, internal, integer) RETURNS double precision
+  AS 'MODULE_PATHNAME', 'hamming_near_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, integer) IS 'restriction selectivity';
+CREATE FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal)
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'hamming_near_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS
+  'join selectivity';
+
+CREATE FUNCTION hamming(a fingerprint64, b fingerprint64) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
+COMMENT ON FUNCTION hamming(a fingerprint64, b fingerprint64) IS
+  'number of bits in which the two differ';
+CREATE FUNCTION hamming(a fingerprint128, b fingerprint128) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint128_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
+COMMENT ON FUNCTION hamming(a fingerprint128, b fingerprint128) IS
+  'number of bits in which the two differ';
+CREATE FUNCTION hamming(a bigint, b bigint) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_int8_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
+COMMENT ON FUNCTION hamming(a bigint, b bigint) IS 'number of bits in which the two differ';
+CREATE FUNCTION hamming(a bit, b bit) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a bit, b bit) IS
+  'number of bits in which two strings of one length differ';
+CREATE FUNCTION hamming(a text, b text) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming(a text, b text) IS
+  'number of bits in which two fingerprints, given in text form, differ';
+
+CREATE FUNCTION hamming_within(a fingerprint64, b fingerprint64, distance bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_fingerprint64_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a fingerprint64, b fingerprint64, distance bigint) IS
+  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
+CREATE FUNCTION hamming_within(a fingerprint128, b fingerprint128, distance bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_fingerprint128_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a fingerprint128, b fingerprint128, distance bigint) IS
+  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
+CREATE FUNCTION hamming_within(a bigint, b bigint, distance bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_int8_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a bigint, b bigint, distance bigint) IS
+  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
+
+CREATE OPERATOR <~> (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = hamming,
+  COMMUTATOR = <~>
+);
+COMMENT ON OPERATOR <~> (fingerprint64, fingerprint64) IS 'Hamming distance';
+CREATE OPERATOR <~> (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = hamming,
+  COMMUTATOR = <~>
+);
+COMMENT ON OPERATOR <~> (fingerprint128, fingerprint128) IS 'Hamming distance';
+CREATE OPERATOR <~> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = <~>);
+COMMENT ON OPERATOR <~> (bigint, bigint) IS 'Hamming distance';
+-- No operator for bit: pgvector declares <~> of bit with the same meaning, and a database can have
+-- it only once.
+
+CREATE FUNCTION hamming_ball(center fingerprint64, radius integer) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center fingerprint64, radius integer) IS
+  'every fingerprint within a radius of a centre';
+CREATE FUNCTION hamming_ball(center fingerprint128, radius integer) RETURNS hamming_ball128
+  AS 'MODULE_PATHNAME', 'hamming_ball_128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center fingerprint128, radius integer) IS
+  'every fingerprint within a radius of a centre';
+CREATE FUNCTION hamming_ball(center bigint, radius integer) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center bigint, radius integer) IS
+  'every bigint whose bits are within a radius of a centre';
+CREATE FUNCTION hamming_ball(center text, radius integer) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center text, radius integer) IS
+  'every fingerprint within a radius of a centre given in text form';
+CREATE FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) IS
+  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+CREATE FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) RETURNS hamming_ball128
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_128_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) IS
+  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+CREATE FUNCTION hamming_ball_or_null(center bigint, radius bigint) RETURNS hamming_ball64
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(center bigint, radius bigint) IS
+  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+
+CREATE FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) IS
+  'implementation of <@ operator';
+CREATE FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_contains_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) IS
+  'implementation of @> operator';
+CREATE FUNCTION fingerprint64_near(fingerprint64, fingerprint64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_near(fingerprint64, fingerprint64) IS
+  'implementation of ~= operator';
+CREATE OPERATOR <@ (
+  LEFTARG = fingerprint64, RIGHTARG = hamming_ball64, FUNCTION = fingerprint64_within,
+  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (fingerprint64, hamming_ball64) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_contained,
+  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball64, fingerprint64) IS 'holds within the radius';
+CREATE OPERATOR ~= (
+  LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (fingerprint64, fingerprint64) IS
+  'near-duplicates: distance of at most 3 of 64 bits';
+
+CREATE FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint128_within_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) IS
+  'implementation of <@ operator';
+CREATE FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_contains_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) IS
+  'implementation of @> operator';
+CREATE FUNCTION fingerprint128_near(fingerprint128, fingerprint128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint128_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_near(fingerprint128, fingerprint128) IS
+  'implementation of ~= operator';
+CREATE OPERATOR <@ (
+  LEFTARG = fingerprint128, RIGHTARG = hamming_ball128, FUNCTION = fingerprint128_within,
+  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (fingerprint128, hamming_ball128) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_contained,
+  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball128, fingerprint128) IS 'holds within the radius';
+CREATE OPERATOR ~= (
+  LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (fingerprint128, fingerprint128) IS
+  'near-duplicates: distance of at most 10 of 128 bits';
+
+CREATE FUNCTION hamming_int8_within(bigint, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS 'implementation of <@ operator';
+CREATE FUNCTION hamming_int8_near(bigint, bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_int8_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'implementation of ~= operator';
+-- Without a commutator: with a second @>, hamming_ball64 @> '...' would no longer say what type the
+-- literal is.
+CREATE OPERATOR <@ (
+  LEFTARG = bigint, RIGHTARG = hamming_ball64, FUNCTION = hamming_int8_within,
+  RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (bigint, hamming_ball64) IS 'is within the radius';
+CREATE OPERATOR ~= (
+  LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming_int8_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (bigint, bigint) IS 'near-duplicates: distance of at most 3 of 64 bits';
+
+CREATE FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) IS
+  'implementation of ~= operator';
+CREATE OPERATOR ~= (
+  LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (hamming_ball64, hamming_ball64) IS 'each holds the other''s centre';
+
+CREATE FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball128_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) IS
+  'implementation of ~= operator';
+CREATE OPERATOR ~= (
+  LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (hamming_ball128, hamming_ball128) IS 'each holds the other''s centre';
+
+--
+-- Fingerprints
+--
+
+CREATE FUNCTION simhash(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION simhash(body text, config simhash_config) IS
+  '64-bit simhash of a text; NULL for a text without features';
+CREATE FUNCTION simhash128(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION simhash128(body text, config simhash_config) IS
+  '128-bit simhash of a text; NULL for a text without features';
+CREATE FUNCTION simhash(document tsvector) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_tsvector_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION simhash(document tsvector) IS
+  '64-bit simhash of lexemes, weighted by their positions and labels';
+CREATE FUNCTION simhash128(document tsvector) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash128_tsvector_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION simhash128(document tsvector) IS
+  '128-bit simhash of lexemes, weighted by their positions and labels';
+CREATE FUNCTION simhash_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION simhash_from(features text[], weights real[]) IS
+  '64-bit simhash of the caller''s own features';
+CREATE FUNCTION simhash128_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash128_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION simhash128_from(features text[], weights real[]) IS
+  '128-bit simhash of the caller''s own features';
+CREATE FUNCTION minhash64(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'minhash64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION minhash64(body text, config simhash_config) IS
+  'one bit of each of 64 MinHash components of a text; NULL for a text without features';
+CREATE FUNCTION minhash128(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'minhash128_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION minhash128(body text, config simhash_config) IS
+  'one bit of each of 128 MinHash components of a text; NULL for a text without features';
+CREATE FUNCTION minhash64(document tsvector) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'minhash64_tsvector_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION minhash64(document tsvector) IS
+  'one bit of each of 64 MinHash components of the set of lexemes';
+CREATE FUNCTION minhash128(document tsvector) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'minhash128_tsvector_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION minhash128(document tsvector) IS
+  'one bit of each of 128 MinHash components of the set of lexemes';
+CREATE FUNCTION minhash64_from(features text[]) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'minhash64_from_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash64_from(features text[]) IS
+  'one bit of each of 64 MinHash components of the caller''s own set of features';
+CREATE FUNCTION minhash128_from(features text[]) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'minhash128_from_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash128_from(features text[]) IS
+  'one bit of each of 128 MinHash components of the caller''s own set of features';
+CREATE FUNCTION simhash_features(body text, config simhash_config DEFAULT '{}',
+  OUT feature text, OUT weight real, OUT hash fingerprint64) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_features_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
+COMMENT ON FUNCTION simhash_features(text, simhash_config) IS
+  'what simhash hashes, with its weight';
+CREATE FUNCTION simhash128_features(body text, config simhash_config DEFAULT '{}',
+  OUT feature text, OUT weight real, OUT hash fingerprint128) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash128_features_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
+COMMENT ON FUNCTION simhash128_features(text, simhash_config) IS
+  'what simhash128 hashes, with its weight';
+CREATE FUNCTION simhash_normalize(body text, config simhash_config DEFAULT '{}') RETURNS text
+  AS 'MODULE_PATHNAME', 'simhash_normalize_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION simhash_normalize(body text, config simhash_config) IS
+  'a text as the tokenizer sees it';
+CREATE FUNCTION simhash_tokens(body text, config simhash_config DEFAULT '{}') RETURNS text[]
+  AS 'MODULE_PATHNAME', 'simhash_tokens_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION simhash_tokens(body text, config simhash_config) IS
+  'the tokens of a text, in order, before shingling';
+
+-- Arrays of one fingerprint for each lexicon. Their distance is the least over equal positions. The
+-- operator <@ (fingerprint64[], hamming_ball64[]) is the form of hamming(fps, $1) <= k that an
+-- index can serve.
+CREATE FUNCTION hamming(a fingerprint64[], b fingerprint64[]) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint64_array_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support COST 5;
+COMMENT ON FUNCTION hamming(a fingerprint64[], b fingerprint64[]) IS
+  'least distance over equal positions: of two documents under many lexicons';
+CREATE FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint)
+  RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_fingerprint64_array_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint) IS
+  'whether the two differ in at most so many bits at some position: hamming(a, b) <= distance';
+CREATE FUNCTION hamming_ball(centers fingerprint64[], radius integer) RETURNS hamming_ball64[]
+  AS 'MODULE_PATHNAME', 'hamming_ball_64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(centers fingerprint64[], radius integer) IS
+  'for every fingerprint of an array its ball';
+CREATE FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint)
+  RETURNS hamming_ball64[]
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_array_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) IS
+  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+CREATE FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_array_within_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) IS
+  'implementation of <@ operator';
+CREATE FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball64_array_contains_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) IS
+  'implementation of @> operator';
+CREATE FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint64_array_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) IS
+  'implementation of ~= operator';
+CREATE OPERATOR <~> (
+  LEFTARG = fingerprint64[], RIGHTARG = fingerprint64[], FUNCTION = hamming,
+  COMMUTATOR = <~>
+);
+COMMENT ON OPERATOR <~> (fingerprint64[], fingerprint64[]) IS
+  'least Hamming distance over equal positions';
+CREATE OPERATOR <@ (
+  LEFTARG = fingerprint64[], RIGHTARG = hamming_ball64[], FUNCTION = fingerprint64_array_within,
+  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (fingerprint64[], hamming_ball64[]) IS
+  'is within the radius at some position';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball64[], RIGHTARG = fingerprint64[], FUNCTION = fingerprint64_array_contained,
+  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball64[], fingerprint64[]) IS
+  'holds within the radius at some position';
+CREATE OPERATOR ~= (
+  LEFTARG = fingerprint64[], RIGHTARG = fingerprint64[], FUNCTION = fingerprint64_array_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (fingerprint64[], fingerprint64[]) IS
+  'near-duplicates at some position: distance of at most 3 of 64 bits';
+
+--
+-- The index
+--
+
+CREATE FUNCTION simhash_handler(internal) RETURNS index_am_handler
+  LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_handler_wrapper';
+COMMENT ON FUNCTION simhash_handler(internal) IS 'handler of index access method simhash';
+
+CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
+COMMENT ON ACCESS METHOD simhash IS
+  'exact search within a Hamming distance: block tables of fingerprints';
+
+CREATE FUNCTION simhash_kind_64(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_64_wrapper';
+COMMENT ON FUNCTION simhash_kind_64(internal) IS
+  'support function: an index of 64-bit fingerprints';
+CREATE FUNCTION simhash_kind_128(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_128_wrapper';
+COMMENT ON FUNCTION simhash_kind_128(internal) IS
+  'support function: an index of 128-bit fingerprints';
+CREATE FUNCTION simhash_kind_ball64(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball64_wrapper';
+COMMENT ON FUNCTION simhash_kind_ball64(internal) IS 'support function: an index of 64-bit balls';
+CREATE FUNCTION simhash_kind_ball128(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball128_wrapper';
+COMMENT ON FUNCTION simhash_kind_ball128(internal) IS 'support function: an index of 128-bit balls';
+CREATE FUNCTION simhash_kind_lexicons(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_lexicons_wrapper';
+COMMENT ON FUNCTION simhash_kind_lexicons(internal) IS
+  'support function: an index of arrays of 64-bit fingerprints';
+
+CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING simhash AS
+  OPERATOR 1 = (fingerprint64, fingerprint64),
+  OPERATOR 2 <@ (fingerprint64, hamming_ball64),
+  OPERATOR 3 ~= (fingerprint64, fingerprint64),
+  OPERATOR 4 <~> (fingerprint64, fingerprint64) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_64(internal);
+
+CREATE OPERATOR CLASS fingerprint128_ops DEFAULT FOR TYPE fingerprint128 USING simhash AS
+  OPERATOR 1 = (fingerprint128, fingerprint128),
+  OPERATOR 2 <@ (fingerprint128, hamming_ball128),
+  OPERATOR 3 ~= (fingerprint128, fingerprint128),
+  OPERATOR 4 <~> (fingerprint128, fingerprint128) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_128(internal);
+
+CREATE OPERATOR CLASS hamming_int8_ops FOR TYPE bigint USING simhash AS
+  OPERATOR 1 = (bigint, bigint),
+  OPERATOR 2 <@ (bigint, hamming_ball64),
+  OPERATOR 3 ~= (bigint, bigint),
+  OPERATOR 4 <~> (bigint, bigint) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_64(internal);
+
+CREATE OPERATOR CLASS hamming_ball64_ops DEFAULT FOR TYPE hamming_ball64 USING simhash AS
+  OPERATOR 3 ~= (hamming_ball64, hamming_ball64),
+  FUNCTION 1 simhash_kind_ball64(internal);
+
+CREATE OPERATOR CLASS hamming_ball128_ops DEFAULT FOR TYPE hamming_ball128 USING simhash AS
+  OPERATOR 3 ~= (hamming_ball128, hamming_ball128),
+  FUNCTION 1 simhash_kind_ball128(internal);
+
+CREATE OPERATOR CLASS fingerprint64_array_ops DEFAULT FOR TYPE fingerprint64[] USING simhash AS
+  OPERATOR 2 <@ (fingerprint64[], hamming_ball64[]),
+  OPERATOR 3 ~= (fingerprint64[], fingerprint64[]),
+  OPERATOR 4 <~> (fingerprint64[], fingerprint64[]) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_lexicons(internal);
+
+CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer,
+    OUT pages bigint, OUT bytes_per_row double precision, OUT levels integer,
+    OUT largest_run bigint, OUT mean_run double precision, OUT fill double precision)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 1 COST 100000
+  AS 'MODULE_PATHNAME', 'simhash_index_info_wrapper';
+COMMENT ON FUNCTION simhash_index_info(regclass) IS
+  'rows and block tables of a simhash index, its size, height, the runs of rows that share a '
+  'block, how full its leaves are';
+CREATE FUNCTION simhash_index_check(index regclass, heap boolean DEFAULT true) RETURNS void
+  LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE COST 100000
+  AS 'MODULE_PATHNAME', 'simhash_index_check_wrapper';
+COMMENT ON FUNCTION simhash_index_check(regclass, boolean) IS
+  'verifies a simhash index and, with heap, that every row is in it, for its owner; an ERROR names '
+  'the damaged block';
+
+--
+-- On insert
+--
+
+CREATE FUNCTION simhash_dedup() RETURNS trigger
+  AS 'MODULE_PATHNAME', 'simhash_dedup_wrapper' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION simhash_dedup() IS
+  'trigger, BEFORE INSERT OR UPDATE FOR EACH ROW: skips, refuses, links or flags near-duplicates '
+  'of rows that are there';
+
+--
+-- In bulk: deduplicating a whole table, straight from its index
+--
+
+CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a tid, OUT b tid,
+    OUT distance integer)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_pairs_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
+  'every pair of rows, by ctid, whose fingerprints in a simhash index differ in so many bits at '
+  'most; each once, a < b';
+CREATE FUNCTION simhash_clusters(index regclass, distance integer, OUT member tid,
+    OUT representative tid, OUT size integer)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
+  'every row, by ctid, that a chain of such pairs connects with another; the first row of its '
+  'cluster, and how many they are';
+
+CREATE FUNCTION simhash_get_progress(OUT pid integer, OUT datid oid, OUT relid oid,
+    OUT index_relid oid, OUT command text, OUT phase text, OUT tables_total bigint,
+    OUT tables_done bigint, OUT rows_total bigint, OUT rows_read bigint,
+    OUT compared double precision, OUT pairs bigint)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 10
+  AS 'MODULE_PATHNAME', 'simhash_get_progress_wrapper';
+COMMENT ON FUNCTION simhash_get_progress() IS 'implementation of the view simhash_progress';
+CREATE VIEW simhash_progress AS
+  SELECT p.pid, p.datid, d.datname, p.relid, p.index_relid, p.command, p.phase,
+    p.tables_total, p.tables_done, p.rows_total, p.rows_read, p.compared, p.pairs
+  FROM simhash_get_progress() p LEFT JOIN pg_catalog.pg_database d ON d.oid = p.datid;
+COMMENT ON VIEW simhash_progress IS
+  'sessions that run simhash_pairs, simhash_clusters or simhash_suggest, '
+  'and how far they have come';
+GRANT SELECT ON simhash_progress TO PUBLIC;
+
+--
+-- In bulk: which distance to use, and keys to repartition by
+--
+
+CREATE FUNCTION simhash_blocks(fp fingerprint64, blocks integer DEFAULT 4,
+    OUT block smallint, OUT key bigint)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_64_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 4;
+COMMENT ON FUNCTION simhash_blocks(fp fingerprint64, blocks integer) IS
+  'the blocks of a fingerprint as keys under which near-duplicates meet';
+CREATE FUNCTION simhash_blocks(fp fingerprint128, blocks integer DEFAULT 8,
+    OUT block smallint, OUT key bigint)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_128_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 8;
+COMMENT ON FUNCTION simhash_blocks(fp fingerprint128, blocks integer) IS
+  'the blocks of a fingerprint as keys under which near-duplicates meet';
+-- For a quoted literal, which has no type yet: its length tells the width.
+CREATE FUNCTION simhash_blocks(fp text, OUT block smallint, OUT key bigint)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_text_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 4;
+COMMENT ON FUNCTION simhash_blocks(fp text) IS
+  'the blocks of a fingerprint in text form: 4 of 64 bits, 8 of 128';
+CREATE FUNCTION simhash_blocks(fp text, blocks integer, OUT block smallint, OUT key bigint)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_blocks_text_count_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 4;
+COMMENT ON FUNCTION simhash_blocks(fp text, blocks integer) IS
+  'so many blocks of a fingerprint in text form';
+CREATE FUNCTION simhash_suggest(index regclass, OUT distance integer,
+    OUT expected_false double precision, OUT found double precision,
+    OUT true_share double precision, OUT suggested boolean)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_suggest_wrapper'
+  LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED COST 10000000 ROWS 30;
+COMMENT ON FUNCTION simhash_suggest(regclass) IS
+  'neighbours of a row within every distance, by chance and as found in a sample of a simhash '
+  'index; which distance to use';
+CREATE FUNCTION simhash_evaluate(pairs text,
+  OUT distance integer, OUT true_positives bigint, OUT false_positives bigint,
+  OUT false_negatives bigint, OUT true_negatives bigint,
+  OUT "precision" double precision, OUT recall double precision, OUT f1 double precision)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_evaluate_wrapper'
+  LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 ROWS 65;
+COMMENT ON FUNCTION simhash_evaluate(pairs text) IS
+  'what every distance finds of the labelled pairs that a query yields as (a, b, duplicate)';
+
+--
+-- Sets: shingles
+--
+
+CREATE FUNCTION shingles(body text, k integer DEFAULT 5, config simhash_config DEFAULT '{}')
+  RETURNS text[]
+  AS 'MODULE_PATHNAME', 'shingles_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION shingles(body text, k integer, config simhash_config) IS
+  'the distinct shingles of k tokens of a text';
+CREATE FUNCTION shingle_similarity(a text, b text, k integer DEFAULT 5,
+    config simhash_config DEFAULT '{}')
+  RETURNS real
+  AS 'MODULE_PATHNAME', 'shingle_similarity_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION shingle_similarity(a text, b text, k integer, config simhash_config) IS
+  'Jaccard similarity of the shingles of two texts, 0 to 1';
+CREATE FUNCTION shingle_containment(a text, b text, k integer DEFAULT 5,
+    config simhash_config DEFAULT '{}')
+  RETURNS real
+  AS 'MODULE_PATHNAME', 'shingle_containment_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION shingle_containment(a text, b text, k integer, config simhash_config) IS
+  'share of the first texts shingles that the second has, 0 to 1';
+
+--
+-- Sets: MinHash
+--
+
+CREATE TYPE minhash_signature;
+
+CREATE FUNCTION minhash_signature_in(cstring) RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_signature_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_in(cstring) IS 'I/O';
+CREATE FUNCTION minhash_signature_out(minhash_signature) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'minhash_signature_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_out(minhash_signature) IS 'I/O';
+CREATE FUNCTION minhash_signature_recv(internal) RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_signature_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_recv(internal) IS 'I/O';
+CREATE FUNCTION minhash_signature_send(minhash_signature) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'minhash_signature_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_send(minhash_signature) IS 'I/O';
+
+CREATE TYPE minhash_signature (
+  INPUT = minhash_signature_in, OUTPUT = minhash_signature_out,
+  RECEIVE = minhash_signature_recv, SEND = minhash_signature_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE minhash_signature IS
+  'MinHash signature of a set of shingles: {component,...}/config';
+
+CREATE FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) IS
+  'implementation of = operator';
+CREATE FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) IS
+  'implementation of <> operator';
+CREATE FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) IS
+  'implementation of < operator';
+CREATE FUNCTION minhash_signature_le(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_le(minhash_signature, minhash_signature) IS
+  'implementation of <= operator';
+CREATE FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) IS
+  'implementation of > operator';
+CREATE FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) IS
+  'implementation of >= operator';
+CREATE FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) IS
+  'less-equal-greater';
+CREATE FUNCTION minhash_signature_hash(minhash_signature) RETURNS integer
+  AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_hash(minhash_signature) IS 'hash';
+CREATE FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) RETURNS bigint
+  AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) IS 'hash';
+CREATE OPERATOR = (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (minhash_signature, minhash_signature) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (minhash_signature, minhash_signature) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (minhash_signature, minhash_signature) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (minhash_signature, minhash_signature) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (minhash_signature, minhash_signature) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (minhash_signature, minhash_signature) IS 'greater than or equal';
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 minhash_signature_cmp(minhash_signature, minhash_signature),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 minhash_signature_hash(minhash_signature),
+  FUNCTION 2 minhash_signature_hash_extended(minhash_signature, bigint);
+
+CREATE FUNCTION minhash(body text, permutations integer DEFAULT 128,
+    config simhash_config DEFAULT '{}')
+  RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION minhash(body text, permutations integer, config simhash_config) IS
+  'MinHash signature of the shingles of a text; NULL for a text without shingles';
+CREATE FUNCTION jaccard(a minhash_signature, b minhash_signature) RETURNS real
+  AS 'MODULE_PATHNAME', 'minhash_jaccard_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION jaccard(a minhash_signature, b minhash_signature) IS
+  'estimate of the Jaccard similarity: share of equal components';
+CREATE FUNCTION minhash_bands(signature minhash_signature, bands integer, rows integer)
+  RETURNS bigint[]
+  AS 'MODULE_PATHNAME', 'minhash_bands_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_bands(signature minhash_signature, bands integer, rows integer) IS
+  'a key for every band of a signature: sets of similarity s share one with probability 1 - (1 - '
+  's^rows)^bands';
+CREATE FUNCTION minhash_share_band(minhash_signature, minhash_signature) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'minhash_share_band_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_share_band(minhash_signature, minhash_signature) IS
+  'implementation of && operator';
+CREATE OPERATOR && (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_share_band,
+  COMMUTATOR = &&, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR && (minhash_signature, minhash_signature) IS
+  'share a band: candidates for a high similarity';
+
+CREATE FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_gin_extract_value_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) IS
+  'GIN support';
+CREATE FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal,
+    internal, internal, internal)
+  RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_gin_extract_query_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal,
+    internal, internal, internal) IS
+  'GIN support';
+CREATE FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal, internal)
+  RETURNS boolean
+  AS 'MODULE_PATHNAME', 'minhash_gin_consistent_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal, internal) IS
+  'GIN support';
+CREATE FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal)
+  RETURNS "char"
+  AS 'MODULE_PATHNAME', 'minhash_gin_triconsistent_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal) IS
+  'GIN support';
+CREATE FUNCTION minhash_gin_options(internal) RETURNS void
+  AS 'MODULE_PATHNAME', 'minhash_gin_options_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION minhash_gin_options(internal) IS 'GIN support';
+
+CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING gin AS
+  OPERATOR 1 && (minhash_signature, minhash_signature),
+  FUNCTION 1 (minhash_signature) btint8cmp(bigint, bigint),
+  FUNCTION 2 (minhash_signature) minhash_gin_extract_value(minhash_signature, internal, internal),
+  FUNCTION 3 (minhash_signature)
+    minhash_gin_extract_query(minhash_signature, internal, smallint, internal,
+    internal, internal, internal),
+  FUNCTION 4 (minhash_signature)
+    minhash_gin_consistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal, internal),
+  FUNCTION 6 (minhash_signature)
+    minhash_gin_triconsistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal),
+  FUNCTION 7 (minhash_signature) minhash_gin_options(internal),
+  STORAGE bigint;
+COMMENT ON OPERATOR CLASS minhash_ops USING gin IS
+  'signatures by their bands; options bands and rows';
+
+--
+-- Sets: equal texts
+--
+
+CREATE FUNCTION ksentence(body text, k integer DEFAULT 5) RETURNS uuid
+  AS 'MODULE_PATHNAME', 'ksentence_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION ksentence(body text, k integer) IS
+  'MD5 of the k longest sentences of a text: equal means duplicate';
+
+CREATE TYPE bloom_filter;
+
+CREATE FUNCTION bloom_filter_in(cstring) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_filter_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_in(cstring) IS 'I/O';
+CREATE FUNCTION bloom_filter_out(bloom_filter) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'bloom_filter_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_out(bloom_filter) IS 'I/O';
+CREATE FUNCTION bloom_filter_recv(internal) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_filter_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_recv(internal) IS 'I/O';
+CREATE FUNCTION bloom_filter_send(bloom_filter) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'bloom_filter_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_send(bloom_filter) IS 'I/O';
+
+CREATE TYPE bloom_filter (
+  INPUT = bloom_filter_in, OUTPUT = bloom_filter_out,
+  RECEIVE = bloom_filter_recv, SEND = bloom_filter_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = external
+);
+COMMENT ON TYPE bloom_filter IS 'Bloom filter: a set of texts that answers maybe or certainly not';
+
+CREATE FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) IS 'implementation of = operator';
+CREATE FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) IS 'implementation of <> operator';
+CREATE FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) IS 'implementation of < operator';
+CREATE FUNCTION bloom_filter_le(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_le(bloom_filter, bloom_filter) IS 'implementation of <= operator';
+CREATE FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) IS 'implementation of > operator';
+CREATE FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) IS 'implementation of >= operator';
+CREATE FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) IS 'less-equal-greater';
+CREATE FUNCTION bloom_filter_hash(bloom_filter) RETURNS integer
+  AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_hash(bloom_filter) IS 'hash';
+CREATE FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) RETURNS bigint
+  AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) IS 'hash';
+CREATE OPERATOR = (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
+);
+COMMENT ON OPERATOR = (bloom_filter, bloom_filter) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (bloom_filter, bloom_filter) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (bloom_filter, bloom_filter) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (bloom_filter, bloom_filter) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (bloom_filter, bloom_filter) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (bloom_filter, bloom_filter) IS 'greater than or equal';
+CREATE OPERATOR CLASS bloom_filter_ops DEFAULT FOR TYPE bloom_filter USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 bloom_filter_cmp(bloom_filter, bloom_filter),
+  FUNCTION 4 btequalimage(oid);
+CREATE OPERATOR CLASS bloom_filter_ops DEFAULT FOR TYPE bloom_filter USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 bloom_filter_hash(bloom_filter),
+  FUNCTION 2 bloom_filter_hash_extended(bloom_filter, bigint);
+
+CREATE FUNCTION bloom_filter_from_bytea(bytea) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_filter_from_bytea_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_filter_from_bytea(bytea) IS 'implementation of the cast from bytea';
+CREATE CAST (bloom_filter AS bytea) WITH FUNCTION bloom_filter_send(bloom_filter) AS ASSIGNMENT;
+CREATE CAST (bytea AS bloom_filter) WITH FUNCTION bloom_filter_from_bytea(bytea) AS ASSIGNMENT;
+COMMENT ON CAST (bloom_filter AS bytea) IS 'the stored form';
+COMMENT ON CAST (bytea AS bloom_filter) IS 'checked as on input';
+
+CREATE FUNCTION bloom_contains(filter bloom_filter, item text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'bloom_contains_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_contains(filter bloom_filter, item text) IS
+  'false: the text was certainly not added; true: it was, or, at the filters rate, it was not';
+CREATE FUNCTION bloom_or(bloom_filter, bloom_filter) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+COMMENT ON FUNCTION bloom_or(bloom_filter, bloom_filter) IS 'implementation of | operator';
+CREATE OPERATOR | (
+  LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_or,
+  COMMUTATOR = |
+);
+COMMENT ON OPERATOR | (bloom_filter, bloom_filter) IS 'union of two filters of one size';
+
+CREATE FUNCTION bloom_agg_add(internal, text) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, text) IS 'transition of bloom_agg';
+CREATE FUNCTION bloom_agg_add(internal, text, bigint) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_add_expected_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint) IS 'transition of bloom_agg';
+CREATE FUNCTION bloom_agg_add(internal, text, bigint, real) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_add_sized_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint, real) IS 'transition of bloom_agg';
+CREATE FUNCTION bloom_union_add(internal, bloom_filter) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_union_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_union_add(internal, bloom_filter) IS 'transition of bloom_union';
+CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS 'combination of partial filters';
+CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'bloom_agg_serialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'partial filter to bytes';
+CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_deserialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'bytes to partial filter';
+CREATE FUNCTION bloom_agg_final(internal) RETURNS bloom_filter
+  AS 'MODULE_PATHNAME', 'bloom_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_final(internal) IS 'the filter';
+CREATE AGGREGATE bloom_agg(text) (
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final,
+  COMBINEFUNC = bloom_agg_combine, SERIALFUNC = bloom_agg_serialize,
+  DESERIALFUNC = bloom_agg_deserialize, SSPACE = 120000, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(text) IS
+  'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
+CREATE AGGREGATE bloom_agg(text, expected bigint) (
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final,
+  COMBINEFUNC = bloom_agg_combine, SERIALFUNC = bloom_agg_serialize,
+  DESERIALFUNC = bloom_agg_deserialize, SSPACE = 120000, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(text, expected bigint) IS
+  'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
+CREATE AGGREGATE bloom_agg(text, expected bigint, rate real) (
+  SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final,
+  COMBINEFUNC = bloom_agg_combine, SERIALFUNC = bloom_agg_serialize,
+  DESERIALFUNC = bloom_agg_deserialize, SSPACE = 120000, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(text, expected bigint, rate real) IS
+  'Bloom filter of texts, sized for so many and for a false-positive rate (100000 and 0.01)';
+CREATE AGGREGATE bloom_union(bloom_filter) (
+  SFUNC = bloom_union_add, STYPE = internal, FINALFUNC = bloom_agg_final,
+  COMBINEFUNC = bloom_agg_combine, SERIALFUNC = bloom_agg_serialize,
+  DESERIALFUNC = bloom_agg_deserialize, SSPACE = 120000, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_union(bloom_filter) IS 'union of filters of one size';
+CREATE FUNCTION dedup_texts(query text, exact text DEFAULT 'hash',
+    config simhash_config DEFAULT '{}', distance integer DEFAULT 3, method text DEFAULT 'simhash',
+    OUT id bigint, OUT duplicate_of bigint, OUT stage text, OUT distance integer)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dedup_texts_wrapper'
+  LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION dedup_texts(query text, exact text, config simhash_config, distance integer,
+    method text) IS
+  'the duplicates among the texts that a query yields as (id bigint, body text): '
+  'equal ones, then near ones';
+
+--
+-- Models
+--
+
+CREATE TABLE simhash_model (
+  name text COLLATE "C" PRIMARY KEY,
+  config simhash_config NOT NULL,
+  documents bigint NOT NULL,
+  terms bigint NOT NULL,
+  model bytea NOT NULL,
+  trained timestamptz NOT NULL DEFAULT now()
+);
+ALTER TABLE simhash_model ALTER model SET STORAGE EXTERNAL;
+COMMENT ON TABLE simhash_model IS 'trained models: what a corpus says about the weight of a term';
+COMMENT ON COLUMN simhash_model.config IS 'how texts were cut into terms';
+COMMENT ON COLUMN simhash_model.documents IS 'documents counted';
+COMMENT ON COLUMN simhash_model.terms IS 'distinct terms';
+COMMENT ON COLUMN simhash_model.model IS 'the statistics, in a form of their own';
+GRANT SELECT ON simhash_model TO PUBLIC;
+-- The database's owner and whoever installs the extension may store and delete models, and may let
+-- others do so. What a script grants belongs to the extension: pg_dump leaves it out, because
+-- creating the extension grants it again. But a superuser who restores is not the role that
+-- installed, so the rights of that one role must be dumped as rights granted later are: they are
+-- not recorded as initial ones. The owner has the grant option as pg_database_owner and is granted
+-- nothing by name: his own dump would end in an ERROR (granted back to the grantor) when he
+-- restores it.
+DO $$
+DECLARE
+  database CONSTANT pg_database := (SELECT d FROM pg_database d WHERE datname = current_database());
+  installer CONSTANT regrole := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
+  models CONSTANT regclass := 'simhash_model';
+  initial aclitem[];
+  may_let_others text := 'WITH GRANT OPTION';
+BEGIN
+  -- PostgreSQL 13 has no such role.
+  IF to_regrole('pg_database_owner') IS NOT NULL THEN
+    GRANT INSERT, DELETE ON simhash_model TO pg_database_owner WITH GRANT OPTION;
+    IF database.datdba = installer THEN
+      may_let_others := '';
+    END IF;
+  END IF;
+  IF installer <> (SELECT relowner FROM pg_class WHERE oid = models) THEN
+    SELECT initprivs INTO initial FROM pg_init_privs
+      WHERE objoid = models AND classoid = 'pg_class'::regclass AND objsubid = 0;
+    EXECUTE format('GRANT INSERT, DELETE ON simhash_model TO %s %s', installer, may_let_others);
+    UPDATE pg_init_privs SET initprivs = initial
+      WHERE objoid = models AND classoid = 'pg_class'::regclass AND objsubid = 0;
+    -- From PostgreSQL 17 on, roles in initial rights are dependencies.
+    DELETE FROM pg_shdepend
+      WHERE dbid = database.oid AND classid = 'pg_class'::regclass AND objid = models
+        AND refclassid = 'pg_authid'::regclass AND refobjid = installer AND deptype = 'i';
+  END IF;
+END $$;
+SELECT pg_catalog.pg_extension_config_dump('simhash_model', '');
+
+CREATE FUNCTION simhash_model_unchangeable() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE 'model "%" cannot be changed', OLD.name
+    USING ERRCODE = 'object_not_in_prerequisite_state',
+          HINT = 'Fingerprints made with it would no longer be comparable: '
+            'train another model under another name.';
+END $$;
+COMMENT ON FUNCTION simhash_model_unchangeable() IS 'refuses to change a trained model';
+CREATE TRIGGER unchangeable BEFORE UPDATE ON simhash_model
+  FOR EACH ROW EXECUTE FUNCTION simhash_model_unchangeable();
+
+CREATE FUNCTION simhash_train(name text, query text, config simhash_config DEFAULT '{}')
+  RETURNS bigint
+  AS 'MODULE_PATHNAME', 'simhash_train_wrapper'
+  LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000000;
+COMMENT ON FUNCTION simhash_train(name text, query text, config simhash_config) IS
+  'trains and stores a model on the texts that a query yields; returns the documents read';
+CREATE FUNCTION simhash_store_model(name text, model bytea) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'simhash_store_model_wrapper'
+  LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
+COMMENT ON FUNCTION simhash_store_model(name text, model bytea) IS
+  'stores what simhash_train_agg returned; returns its number of documents';
+
+CREATE FUNCTION simhash_train_agg_add(internal, text, simhash_config) RETURNS internal
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_add_wrapper'
+  LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION simhash_train_agg_add(internal, text, simhash_config) IS
+  'transition of simhash_train_agg';
+CREATE FUNCTION simhash_train_agg_combine(internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_combine(internal, internal) IS
+  'combination of partial models';
+CREATE FUNCTION simhash_train_agg_serialize(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_serialize_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_serialize(internal) IS 'partial model to bytes';
+CREATE FUNCTION simhash_train_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_deserialize_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_deserialize(bytea, internal) IS 'bytes to partial model';
+CREATE FUNCTION simhash_train_agg_final(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'simhash_train_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_train_agg_final(internal) IS 'the model';
+CREATE AGGREGATE simhash_train_agg(body text, config simhash_config) (
+  SFUNC = simhash_train_agg_add, STYPE = internal, FINALFUNC = simhash_train_agg_final,
+  COMBINEFUNC = simhash_train_agg_combine, SERIALFUNC = simhash_train_agg_serialize,
+  DESERIALFUNC = simhash_train_agg_deserialize, SSPACE = 10000000, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE simhash_train_agg(body text, config simhash_config) IS
+  'a model of the texts, for simhash_store_model; NULL for none';
+
+CREATE FUNCTION simhash_model_term(model text, term text, OUT documents bigint,
+    OUT idf double precision, OUT entropy double precision)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_model_term_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1;
+COMMENT ON FUNCTION simhash_model_term(model text, term text) IS
+  'what a model knows of a term: documents with it, ln(|D| / (df + 1)), mean neighbour entropy in '
+  'bits';
+CREATE FUNCTION esimhash(body text, model text) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'esimhash_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2500;
+COMMENT ON FUNCTION esimhash(body text, model text) IS
+  'E-Simhash: features weighted by tf-idf and neighbour entropy, at their places; NULL for a text '
+  'without features';
+CREATE FUNCTION simhash_lexicons(body text, model text, lexicons integer, shingle integer DEFAULT 2)
+  RETURNS fingerprint64[]
+  AS 'MODULE_PATHNAME', 'simhash_lexicons_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
+COMMENT ON FUNCTION simhash_lexicons(body text, model text, lexicons integer, shingle integer) IS
+  'a shingle simhash by the whole lexicon of a model and one by each of its random parts';
+CREATE FUNCTION imatch(body text, model text, low real DEFAULT 1, high real DEFAULT 8)
+  RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'imatch_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2500;
+COMMENT ON FUNCTION imatch(body text, model text, low real, high real) IS
+  'I-Match: hash of the terms with an IDF in a band; equal means duplicate';
