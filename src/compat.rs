@@ -319,3 +319,61 @@ pub unsafe fn may_execute(function: pg_sys::Oid) -> bool {
         answer == pg_sys::AclResult::ACLCHECK_OK
     }
 }
+
+/// A column of a descriptor. Columns count from 0.
+///
+/// # Safety
+/// The descriptor has that many columns.
+pub unsafe fn attribute(
+    descriptor: pg_sys::TupleDesc,
+    column: usize,
+) -> *const pg_sys::FormData_pg_attribute {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg18")]
+        return pg_sys::TupleDescAttr(descriptor, column as i32);
+        #[cfg(not(feature = "pg18"))]
+        (*descriptor).attrs.as_ptr().add(column)
+    }
+}
+
+/// About how many different values some expressions have together in so many rows.
+///
+/// # Safety
+/// `root` is the planner's, and the expressions are of its query.
+pub unsafe fn number_of_groups(
+    root: *mut pg_sys::PlannerInfo,
+    expressions: *mut pg_sys::List,
+    rows: f64,
+) -> f64 {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg13")]
+        return pg_sys::estimate_num_groups(root, expressions, rows, std::ptr::null_mut());
+        #[cfg(not(feature = "pg13"))]
+        pg_sys::estimate_num_groups(
+            root,
+            expressions,
+            rows,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        )
+    }
+}
+
+/// About how many elements an array has.
+///
+/// # Safety
+/// `root` is the planner's, and the array is an expression of its query.
+pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::Node) -> f64 {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        return pg_sys::estimate_array_length(root, array);
+        #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+        {
+            let _ = root;
+            f64::from(pg_sys::estimate_array_length(array))
+        }
+    }
+}

@@ -1,16 +1,19 @@
 //! Whether an index is sound: what `simhash_index_check` verifies.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::search::Key;
-use simhash_index::Entry;
+use simhash_core::Fingerprint;
 use simhash_index::check::check_tables;
+use simhash_index::key::Bytes;
+use simhash_index::page::Page;
+use simhash_index::{Row, TreeKey};
 
+use super::columns::Columns;
 use super::keys::Keys;
 use super::kind::{Kind, open};
 use super::opened::Opened;
 use super::rights::check_owner;
 use crate::error::raise;
-use crate::storage::{Index, Shared, bits, check_for_interrupts, with_key_type};
+use crate::storage::{Index, Shared, check_for_interrupts, family, with_key_type};
 use crate::types::tid;
 
 /// Verifies an index, and with `heap` also that it has every row. Raises XX002 naming the page
@@ -28,8 +31,8 @@ pub fn check(index: pg_sys::Oid, heap: bool) {
     // Writers wait: what is compared must not change in between.
     let opened = Opened::new(index, pg_sys::ShareLock);
     opened.check_valid();
-    with_key_type!(bits(opened.rel()), F => {
-        let index = open::<F>(opened.rel());
+    with_key_type!(family(opened.rel()), K => {
+        let index = open::<K>(opened.rel());
         check_tables(&index);
         if heap {
             check_covered(&opened);
@@ -57,13 +60,15 @@ fn check_covered(opened: &Opened) {
 }
 
 /// What the scan of the heap looks rows up in.
-struct HeapCheck<F> {
-    index: Index<F>,
+struct HeapCheck<K: TreeKey> {
+    index: Index<K>,
     kind: Kind,
+    columns: Columns,
 }
 
-fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
-    let mut state = HeapCheck { index: index.clone(), kind: Kind::of(index) };
+fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
+    let columns = Columns::of(index.store, &index.meta());
+    let mut state = HeapCheck { index: index.clone(), kind: Kind::of(index), columns };
     // SAFETY: the relations are open, and meanwhile functions in expressions run with their owner's
     // rights; the callback gets the state, which outlives the scan.
     unsafe {
@@ -77,7 +82,7 @@ fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
             info,
             true,
             false,
-            Some(look_up::<F>),
+            Some(look_up::<K>),
             (&raw mut state).cast(),
             std::ptr::null_mut(),
         );
@@ -85,7 +90,7 @@ fn check_heap<F: Key>(index: &Index<F>, opened: &Opened) {
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn look_up<F: Key>(
+unsafe extern "C-unwind" fn look_up<K: TreeKey>(
     _rel: pg_sys::Relation,
     tid: pg_sys::ItemPointer,
     values: *mut pg_sys::Datum,
@@ -93,40 +98,52 @@ unsafe extern "C-unwind" fn look_up<F: Key>(
     _alive: bool,
     state: *mut std::ffi::c_void,
 ) {
-    // SAFETY: PostgreSQL passes one value and the state that `check_heap` gave it.
+    // SAFETY: PostgreSQL passes a value of each column and the state that `check_heap` gave it.
     unsafe {
-        let state = &*state.cast::<HeapCheck<F>>();
+        let state = &*state.cast::<HeapCheck<K>>();
         check_for_interrupts();
         let tid = tid::pack(&*tid);
-        let keys = (!*is_null).then(|| state.kind.keys::<F>(*values));
+        let beside = state.columns.beside::<K>(values, is_null, tid);
+        let column = state.columns.scope_columns();
+        let keys = (!*is_null.add(column)).then(|| state.kind.keys(*values.add(column)));
         let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
         if keys.is_empty() {
-            state.expect_row(state.index.null_table(), Entry { key: F::ZERO, tid });
+            state.expect_row(state.index.null_table(), beside.row(K::Fingerprint::ZERO));
         }
         for &fingerprint in keys {
             for block_table in 0..state.index.null_table() {
                 let key = state.index.layout.rotate(fingerprint, u32::from(block_table));
-                state.expect_row(block_table, Entry { key, tid });
+                state.expect_row(block_table, beside.row(key));
             }
         }
     }
 }
 
-impl<F: Key> HeapCheck<F> {
-    fn expect_row(&self, block_table: u8, entry: Entry<F>) {
-        if self.index.find(block_table, &entry).is_some() {
+impl<K: TreeKey> HeapCheck<K> {
+    fn expect_row(&self, block_table: u8, row: Row<K>) {
+        let entry = row.entry;
+        let found = self.index.find(block_table, &entry);
+        let stored = found.map(|(leaf, position)| self.payload(&leaf, position));
+        if stored == Some(row.payload) {
             return;
         }
         let (_, page) = self.index.cover::<Shared>(block_table, &entry, None);
         let (heap_page, offset) = tid::parts(entry.tid);
+        let what = if stored.is_some() { "has other included values" } else { "is missing" };
         raise(
             PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
             format!(
                 "index \"{}\" is damaged at block {page}: \
-                 row ({heap_page},{offset}) is missing in table {block_table}",
+                 row ({heap_page},{offset}) {what} in table {block_table}",
                 self.index.store.name()
             ),
             "REINDEX it.",
         )
+    }
+
+    /// What a locked leaf stores beside a row.
+    fn payload(&self, leaf: &Shared, position: usize) -> K::Payload {
+        let page = Page::check::<K>(leaf.bytes(), &self.index.shape);
+        page.map_or(K::Payload::ZERO, |page| K::Payload::load(page.payload(position)))
     }
 }

@@ -2,12 +2,14 @@
 
 use pgrx::{PgList, pg_sys};
 use simhash_core::search::{BlockLayout, Key, cost};
+use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
+use super::columns::key_columns;
 use super::kind::{Kind, open};
 use crate::compat;
 use crate::planner::made_radius;
-use crate::storage::{IndexRel, bits, with_key_type};
+use crate::storage::{IndexRel, family, with_fingerprint_type, with_key_type};
 use crate::types::strategy;
 
 /// What it costs to process one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
@@ -49,14 +51,19 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let rel = pg_sys::index_open((*info).indexoid, pg_sys::NoLock as pg_sys::LOCKMODE);
         let index = IndexRel::new(rel);
         let ordered = !(*path).indexorderbys.is_null();
-        let (leaves, many_keys) = with_key_type!(bits(index), F => {
-            let index = open::<F>(index);
+        let searched = key_columns(rel) - 1;
+        let (leaves, many_keys) = with_key_type!(family(index), K => {
+            let index = open::<K>(index);
             let per_table = leaves_per_table(index.layout, (*info).pages);
             let kind = Kind::of(&index);
-            let Reach { distance, probes } = least_reach(root, path, kind);
-            let rows = (*info).tuples;
-            let Leaves { first, all } =
-                leaves_read::<F>(index.layout, distance, per_table, rows, ordered);
+            let Reach { distance, probes } = least_reach(root, path, kind, searched);
+            let part = Part::of_scopes(root, path, searched, per_table);
+            let Leaves { first, all } = leaves_read::<<K as TreeKey>::Fingerprint>(
+                index.layout,
+                distance,
+                &part,
+                ordered,
+            );
             (Leaves { first: first * probes, all: all * probes }, kind.has_many_keys())
         });
         pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
@@ -94,26 +101,123 @@ struct Leaves {
     all: f64,
 }
 
+/// The scopes that a scan looks into, taken for equally large.
+struct Part {
+    scopes: f64,
+    /// Leaves and rows of all of them.
+    leaves: f64,
+    rows: f64,
+}
+
+impl Part {
+    /// What the path's conditions leave of a table of so many leaves.
+    unsafe fn of_scopes(
+        root: *mut pg_sys::PlannerInfo,
+        path: *mut pg_sys::IndexPath,
+        searched: usize,
+        leaves: f64,
+    ) -> Self {
+        // SAFETY: the path is the planner's; its clauses' lists are.
+        unsafe {
+            let info = (*path).indexinfo;
+            let rows = (*info).tuples.max(1.0);
+            if searched == 0 {
+                return Self { scopes: 1.0, leaves, rows };
+            }
+            let mut quals = PgList::<pg_sys::RestrictInfo>::new();
+            let mut free: Vec<usize> = (0..searched).collect();
+            let mut listed = 1.0;
+            for clause in PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses).iter_ptr() {
+                let column = (*clause).indexcol as usize;
+                if column >= searched {
+                    continue;
+                }
+                for qual in PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals).iter_ptr()
+                {
+                    quals.push(qual);
+                    let node = (*qual).clause.cast::<pg_sys::Node>();
+                    if pgrx::is_a(node, pg_sys::NodeTag::T_ScalarArrayOpExpr) {
+                        let array = (*node.cast::<pg_sys::ScalarArrayOpExpr>()).args;
+                        let array = PgList::<pg_sys::Node>::from_pg(array).get_ptr(1);
+                        listed *= array.map_or(1.0, |array| compat::array_length(root, array));
+                    }
+                    let test = node.cast::<pg_sys::NullTest>();
+                    let is_point = !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest)
+                        || (*test).nulltesttype == pg_sys::NullTestType::IS_NULL;
+                    if is_point {
+                        free.retain(|&other| other != column);
+                    }
+                }
+            }
+            let share = if quals.is_empty() {
+                1.0
+            } else {
+                pg_sys::clauselist_selectivity(
+                    root,
+                    quals.as_ptr(),
+                    (*(*info).rel).relid as i32,
+                    pg_sys::JoinType::JOIN_INNER,
+                    std::ptr::null_mut(),
+                )
+            };
+            let rows = (rows * share).max(1.0);
+            let scopes = (listed * values_of(root, info, &free, rows)).clamp(1.0, rows);
+            Self { scopes, leaves: (leaves * share).max(1.0), rows }
+        }
+    }
+
+    /// How many leaves are read that hold everything within a distance.
+    fn read<F: Key>(&self, layout: BlockLayout, distance: u32) -> f64 {
+        let each = self.leaves / self.scopes;
+        if each < 1.0 {
+            // Several scopes share a leaf: all leaves are read.
+            return self.leaves;
+        }
+        let plan = cost::cheapest::<F>(layout, distance.min(layout.bits()), each);
+        self.scopes * cost::expected_leaves::<F>(&plan, each)
+    }
+}
+
+/// How many values some columns of the index have together in so many rows.
+unsafe fn values_of(
+    root: *mut pg_sys::PlannerInfo,
+    info: *mut pg_sys::IndexOptInfo,
+    columns: &[usize],
+    rows: f64,
+) -> f64 {
+    if columns.is_empty() {
+        return 1.0;
+    }
+    // SAFETY: the index's target list has an entry for each of its columns.
+    unsafe {
+        let all = PgList::<pg_sys::TargetEntry>::from_pg((*info).indextlist);
+        let mut expressions = PgList::<pg_sys::Node>::new();
+        for &column in columns {
+            if let Some(entry) = all.get_ptr(column) {
+                expressions.push((*entry).expr.cast());
+            }
+        }
+        compat::number_of_groups(root, expressions.as_ptr(), rows)
+    }
+}
+
 fn leaves_read<F: Key>(
     layout: BlockLayout,
     distance: Option<u32>,
-    per_table: f64,
-    rows: f64,
+    part: &Part,
     ordered: bool,
 ) -> Leaves {
-    let read = |distance: u32| {
-        let plan = cost::cheapest::<F>(layout, distance.min(F::BITS), per_table);
-        cost::expected_leaves::<F>(&plan, per_table)
-    };
+    let bits = layout.bits();
     match distance {
-        Some(distance) if !ordered => Leaves { first: 1.0, all: read(distance) },
+        Some(distance) if !ordered => Leaves { first: 1.0, all: part.read::<F>(layout, distance) },
         _ if ordered => {
             let near =
-                (0..=F::BITS).find(|&d| cost::expected_matches(F::BITS, d, rows) >= ORDERED_ROWS);
-            let first = read(near.unwrap_or(F::BITS).min(distance.unwrap_or(F::BITS)));
-            Leaves { first, all: per_table.max(first) }
+                (0..=bits).find(|&d| cost::expected_matches(bits, d, part.rows) >= ORDERED_ROWS);
+            let near = near.unwrap_or(bits).min(distance.unwrap_or(bits));
+            let first = part.read::<F>(layout, near);
+            Leaves { first, all: part.leaves.max(first) }
         }
-        _ => Leaves { first: 1.0, all: per_table },
+        _ => Leaves { first: 1.0, all: part.leaves },
     }
 }
 
@@ -129,6 +233,7 @@ unsafe fn least_reach(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,
     kind: Kind,
+    searched: usize,
 ) -> Reach {
     let usual = if kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
     let ordered = Reach { distance: None, probes: usual };
@@ -140,6 +245,7 @@ unsafe fn least_reach(
         }
         clauses
             .iter_ptr()
+            .filter(|&clause| (*clause).indexcol as usize == searched)
             .flat_map(|clause| {
                 let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
                 quals
@@ -147,7 +253,7 @@ unsafe fn least_reach(
                     .map(|qual| (*qual).clause.cast::<pg_sys::Node>())
                     .collect::<Vec<_>>()
             })
-            .filter_map(|clause| clause_reach(root, path, kind, clause))
+            .filter_map(|clause| clause_reach(root, path, kind, searched, clause))
             .map(|(distance, probes)| Reach {
                 distance: Some(distance),
                 probes: probes.unwrap_or(usual),
@@ -162,6 +268,7 @@ unsafe fn clause_reach(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,
     kind: Kind,
+    searched: usize,
     clause: *mut pg_sys::Node,
 ) -> Option<(u32, Option<f64>)> {
     // SAFETY: an index qual; operator clauses have the indexed column on the left.
@@ -170,7 +277,7 @@ unsafe fn clause_reach(
             return None;
         }
         let operator = clause.cast::<pg_sys::OpExpr>();
-        let family = *(*(*path).indexinfo).opfamily;
+        let family = *(*(*path).indexinfo).opfamily.add(searched);
         let number = pg_sys::get_op_opfamily_strategy((*operator).opno, family) as u16;
         if number == strategy::EQUAL {
             return Some((0, None));
@@ -185,7 +292,7 @@ unsafe fn clause_reach(
             let distance = fixed.or_else(|| made_radius(root, argument));
             return Some((distance.unwrap_or(UNKNOWN_DISTANCE * kind.bits() / 64), None));
         }
-        with_key_type!(kind.bits(), F => {
+        with_fingerprint_type!(kind.bits(), F => {
             let conditions = kind.conditions::<F>(number, (*constant).constvalue);
             let distance = conditions.iter().map(|condition| condition.distance).max().unwrap_or(0);
             Some((distance, Some(conditions.len() as f64)))

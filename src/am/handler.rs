@@ -1,8 +1,12 @@
 //! The handler: what PostgreSQL is told about this access method.
 
+use std::cmp::Ordering;
+
 use pgrx::pg_sys;
 
-use super::kind::Kind;
+use super::columns::key_columns;
+use super::kind::{Kind, code_of};
+use super::scope::ScopeType;
 use super::{build, cost, insert, options, scan, vacuum, validate};
 use crate::types::strategy;
 
@@ -15,6 +19,9 @@ pub fn routine() -> *mut pg_sys::IndexAmRoutine {
     routine.amstrategies = strategy::LAST;
     routine.amsupport = 1;
     routine.amcanorderbyop = true;
+    routine.amcanmulticol = true;
+    routine.amcaninclude = true;
+    routine.amsearcharray = true;
     // Scans without a condition return every row, those without a fingerprint last.
     routine.amoptionalkey = true;
     routine.amsearchnulls = true;
@@ -45,8 +52,9 @@ pub fn routine() -> *mut pg_sys::IndexAmRoutine {
     routine.into_pg()
 }
 
-/// amcanreturn: the index can return a fingerprint. It cannot return a ball or an array: of these
-/// it stores only the centre or the elements.
+/// amcanreturn: the index can return a fingerprint and included columns. It cannot return a ball or
+/// an array, of which it stores only the centre or the elements, nor a text, of which it stores a
+/// digest.
 ///
 /// On a standby it returns nothing. An index-only scan keeps a leaf pinned so that vacuum cannot
 /// give a TID on it to another row. Replay of Generic WAL waits for no pin, and the heap page may
@@ -54,7 +62,18 @@ pub fn routine() -> *mut pg_sys::IndexAmRoutine {
 /// count(*), is index-only nonetheless if nothing else is allowed: such a scan looks every row up
 /// itself.
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, _column: i32) -> bool {
-    // SAFETY: an open index of this access method; its support function says what it holds.
-    unsafe { !pg_sys::RecoveryInProgress() && !Kind::of_index(rel).is_lossy() }
+unsafe extern "C-unwind" fn amcanreturn(rel: pg_sys::Relation, column: i32) -> bool {
+    // SAFETY: an open index of this access method that has this column; its support functions say
+    // what its key columns hold.
+    unsafe {
+        let (column, searched) = (column as usize - 1, key_columns(rel) - 1);
+        let is_stored = || match column.cmp(&searched) {
+            Ordering::Less => {
+                ScopeType::from_code(code_of(rel, column)).is_some_and(ScopeType::is_exact)
+            }
+            Ordering::Equal => !Kind::of_index(rel).is_lossy(),
+            Ordering::Greater => true,
+        };
+        !pg_sys::RecoveryInProgress() && is_stored()
+    }
 }

@@ -1,14 +1,15 @@
 //! What an index looks like: its numbers for `simhash_index_info`.
 
 use pgrx::pg_sys;
+use simhash_index::Shape;
 use simhash_index::facts::{TableFacts, table_facts};
-use simhash_index::page::capacity;
+use simhash_index::page::Form;
 
 use super::elsewhere::check_rows_are_here;
 use super::kind::open;
 use super::opened::Opened;
 use super::rights::check_may_know;
-use crate::storage::{PageBytes, bits, with_key_type};
+use crate::storage::{PageBytes, family, with_key_type};
 
 /// The numbers, as the SQL catalogue explains them. A ratio is none where its denominator is 0.
 pub struct Info {
@@ -22,6 +23,11 @@ pub struct Info {
     pub fill: Option<f64>,
 }
 
+/// How many rows fit on a leaf.
+fn capacity(shape: &Shape) -> usize {
+    shape.leaf_capacity(size_of::<PageBytes>(), Form::Uniform)
+}
+
 /// The numbers of an index. Raises an ERROR unless the caller may know them.
 pub fn info(index: pg_sys::Oid) -> Info {
     check_may_know(index);
@@ -29,12 +35,12 @@ pub fn info(index: pg_sys::Oid) -> Info {
     opened.check_valid();
     check_rows_are_here(&opened);
     let rel = opened.rel();
-    let (block_tables, facts, nulls, capacity) = with_key_type!(bits(rel), F => {
-        let index = open::<F>(rel);
+    let (block_tables, facts, nulls, capacity) = with_key_type!(family(rel), K => {
+        let index = open::<K>(rel);
         let facts = |block_table| table_facts(&index, block_table);
         let of_keys: Vec<TableFacts> = (0..index.null_table()).map(facts).collect();
         let nulls = facts(index.null_table()).rows;
-        (index.layout.blocks(), of_keys, nulls, capacity::<F>(size_of::<PageBytes>(), 0))
+        (index.layout.blocks(), of_keys, nulls, capacity(&index.shape))
     });
     let pages = rel.pages();
     let rows = facts[0].rows + nulls;

@@ -2,8 +2,9 @@
 
 use pgrx::pg_sys;
 
+use super::columns::Columns;
 use super::kind::{Kind, open};
-use crate::storage::{IndexRel, bits, with_key_type};
+use crate::storage::{IndexRel, family, with_key_type};
 use crate::types::tid;
 
 /// aminsert.
@@ -20,7 +21,7 @@ pub unsafe extern "C-unwind" fn aminsert(
     _unchanged: bool,
     _info: *mut pg_sys::IndexInfo,
 ) -> bool {
-    // SAFETY: PostgreSQL passes an open index, one value, and the row's TID.
+    // SAFETY: PostgreSQL passes an open index, a value of each column, and the row's TID.
     unsafe { insert_row(rel, values, is_null, heap_tid) }
 }
 
@@ -36,7 +37,7 @@ pub unsafe extern "C-unwind" fn aminsert(
     _check_unique: pg_sys::IndexUniqueCheck::Type,
     _info: *mut pg_sys::IndexInfo,
 ) -> bool {
-    // SAFETY: PostgreSQL passes an open index, one value, and the row's TID.
+    // SAFETY: PostgreSQL passes an open index, a value of each column, and the row's TID.
     unsafe { insert_row(rel, values, is_null, heap_tid) }
 }
 
@@ -51,12 +52,16 @@ unsafe fn insert_row(
     unsafe {
         let rel = IndexRel::new(rel);
         let tid = tid::pack(&*heap_tid);
-        with_key_type!(bits(rel), F => {
-            let index = open::<F>(rel);
-            if *is_null {
-                index.insert(&[], tid);
+        with_key_type!(family(rel), K => {
+            let index = open::<K>(rel);
+            let columns = Columns::of(rel, &index.meta());
+            let beside = columns.beside::<K>(values, is_null, tid);
+            let column = columns.scope_columns();
+            if *is_null.add(column) {
+                index.insert(&[], &beside);
             } else {
-                index.insert(Kind::of(&index).keys::<F>(*values).as_slice(), tid);
+                let keys = Kind::of(&index).keys(*values.add(column));
+                index.insert(keys.as_slice(), &beside);
             }
         });
     }

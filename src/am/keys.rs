@@ -79,6 +79,11 @@ impl Kind {
         conditions
     }
 
+    /// A fingerprint as its type stores it, in the current memory context.
+    pub fn datum<F: Key>(self, fingerprint: F) -> pg_sys::Datum {
+        self.width().fingerprint_datum(fingerprint.to_u128())
+    }
+
     /// The key of a single fingerprint or ball.
     #[inline]
     unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {

@@ -1,9 +1,10 @@
 //! What an indexed column can hold.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::search::Key;
-use simhash_index::{Damage, META_PAGE, Store};
+use simhash_index::{Damage, META_PAGE, Store, TreeKey};
 
+use super::columns::key_columns;
+use super::scope::ScopeType;
 use crate::error::raise;
 use crate::storage::{self, Index, IndexRel};
 use crate::types::Width;
@@ -39,28 +40,16 @@ impl Kind {
     /// # Safety
     /// `rel` is an open index of this access method.
     pub unsafe fn of_index(rel: pg_sys::Relation) -> Self {
-        // SAFETY: the operator class has support function 1, of no arguments: amvalidate and
-        // index_getprocinfo see to it.
-        let code = unsafe {
-            let function = pg_sys::index_getprocinfo(rel, 1, 1);
-            pg_sys::FunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null())
-        };
-        Self::from_code(code.value() as u32).unwrap_or_else(|| {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION,
-                format!(
-                    "an operator class of access method simhash has the unknown key kind {}",
-                    code.value()
-                ),
-                "Use the operator classes that come with pg_simhash.",
-            )
-        })
+        // SAFETY: as this function's; the last key column is the one that is searched.
+        let (code, index) = unsafe { (code_of(rel, key_columns(rel) - 1), IndexRel::new(rel)) };
+        Self::from_code(code).unwrap_or_else(|| refuse(index, code))
     }
 
     /// The kind of an open index's column. Raises XX002 if the meta page names no kind with keys of
     /// this width; [`open`] has checked that it names one.
-    pub fn of<F: Key>(index: &Index<F>) -> Self {
-        let kind = Self::from_code(index.meta().kind).filter(|kind| kind.bits() == F::BITS);
+    pub fn of<K: TreeKey>(index: &Index<K>) -> Self {
+        let meta = index.meta();
+        let kind = Self::from_code(meta.kind).filter(|kind| kind.bits() == meta.bits);
         kind.unwrap_or_else(|| {
             let what = Damage::Other("its kind of key or number of blocks is impossible");
             index.store.damaged(META_PAGE, &what)
@@ -152,10 +141,44 @@ impl Kind {
     }
 }
 
-/// Opens an index whose keys are `F::BITS` wide. Raises XX002 if its meta page names no kind with
-/// such keys.
-pub fn open<F: Key>(rel: IndexRel) -> Index<F> {
+/// The code of what a key column holds, by its operator class. Columns count from 0.
+///
+/// # Safety
+/// `rel` is an open index of this access method that has this column.
+pub unsafe fn code_of(rel: pg_sys::Relation, column: usize) -> u32 {
+    // SAFETY: the operator class has support function 1, of no arguments: amvalidate and
+    // index_getprocinfo see to it.
+    unsafe {
+        let function = pg_sys::index_getprocinfo(rel, (column + 1) as pg_sys::AttrNumber, 1);
+        let code = pg_sys::FunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null());
+        code.value() as u32
+    }
+}
+
+/// Opens an index with keys of type `K`. Raises XX002 if its meta page names no kind with
+/// fingerprints of this width.
+pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
     let index = storage::open(rel);
-    Kind::of::<F>(&index);
+    Kind::of::<K>(&index);
     index
+}
+
+/// Raises an ERROR for an index whose column has the code of no kind.
+fn refuse(index: IndexRel, code: u32) -> ! {
+    let (message, hint) = if ScopeType::from_code(code).is_some() {
+        (
+            format!("index \"{}\" has no column to be searched by distance", index.name()),
+            "Its last column is to be a fingerprint, a ball or an array of fingerprints, or a \
+             bigint with the operator class hamming_int8_ops.",
+        )
+    } else {
+        (
+            format!(
+                "an operator class of access method simhash has the unknown key kind {}",
+                code as i32
+            ),
+            "Use the operator classes that come with pg_simhash.",
+        )
+    };
+    raise(PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, message, hint)
 }

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::kind::open;
 use crate::compat;
-use crate::storage::{IndexRel, bits, with_key_type};
+use crate::storage::{IndexRel, family, with_key_type};
 use crate::types::tid;
 
 /// ambulkdelete.
@@ -27,7 +27,7 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
                 pg_sys::ffi::pg_guard_ffi_boundary(|| callback(&mut tid, callback_state))
             })
         };
-        let counts = with_key_type!(bits(rel), F => open::<F>(rel).vacuum(&is_dead));
+        let counts = with_key_type!(family(rel), K => open::<K>(rel).vacuum(&is_dead));
         (*stats).num_index_tuples = counts.remaining as f64;
         (*stats).tuples_removed += counts.removed as f64;
         compat::count_newly_deleted(&mut *stats, counts.newly_free);

@@ -6,8 +6,8 @@ use simhash_core::search::Key;
 use super::errors::{checked_distance, no_memory};
 use super::progress::{self, Command};
 use super::session::{Session, Side};
-use super::target::Target;
-use crate::storage::{bits, check_for_interrupts, with_key_type};
+use super::target::{Target, bits, with_plain_key_type};
+use crate::storage::check_for_interrupts;
 
 /// A member, the representative of its cluster, and the cluster's size.
 pub type Member = (u64, u64, u32);
@@ -16,9 +16,8 @@ pub type Member = (u64, u64, u32);
 pub fn clusters(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Member>> {
     let target = Target::new(index);
     let opened = target.open();
-    let width = bits(opened.rel());
-    let distance = checked_distance(distance, width);
-    with_key_type!(width, F => {
+    let distance = checked_distance(distance, bits(&opened));
+    with_plain_key_type!(opened.rel(), F => {
         let mut session = Session::<F>::new(target, &opened, distance, Command::Clusters);
         drop(opened);
         while session.next_batch() {

@@ -4,31 +4,32 @@ use std::ops::Bound;
 
 use simhash_core::join::{Chunk, NoMemory, Rows, Source, Start};
 use simhash_core::search::Key;
-use simhash_index::page::capacity;
+use simhash_index::page::Form;
 use simhash_index::walk::LeafWalk;
-use simhash_index::{Damage, Entry, Store};
+use simhash_index::{Damage, Entry, Row, Store};
 
 use super::errors::no_memory;
 use super::progress;
 use crate::storage::{Index, PageBytes, check_for_interrupts};
 
 /// The leaves of an open index.
-pub struct Leaves<'a, F> {
+pub struct Leaves<'a, F: Key> {
     index: &'a Index<F>,
-    entries: Vec<Entry<F>>,
+    read: Vec<Row<F>>,
     rows: Vec<(F, u64)>,
 }
 
 impl<'a, F: Key> Leaves<'a, F> {
     pub fn new(index: &'a Index<F>) -> Self {
-        Self { index, entries: Vec::new(), rows: Vec::new() }
+        Self { index, read: Vec::new(), rows: Vec::new() }
     }
 }
 
 /// The most rows that a block table of the index can have.
 pub fn most_rows<F: Key>(index: &Index<F>) -> usize {
     // One leaf more: leaves_per_table does not count the root, which may be the only leaf.
-    (index.leaves_per_table() + 1.0) as usize * capacity::<F>(size_of::<PageBytes>(), 0)
+    let of_leaf = index.shape.leaf_capacity(size_of::<PageBytes>(), Form::Uniform);
+    (index.leaves_per_table() + 1.0) as usize * of_leaf
 }
 
 impl<F: Key> Source<F> for Leaves<'_, F> {
@@ -42,9 +43,10 @@ impl<F: Key> Source<F> for Leaves<'_, F> {
             if to.is_none() && chunk.rows() >= rows.limit {
                 return Some((low.key, low.tid));
             }
-            let Some(leaf) = walk.next_leaf(self.index, &mut self.entries) else { break };
+            let Some(leaf) = walk.next_leaf(self.index, &mut self.read) else { break };
             drop(leaf);
-            let wanted = self.entries.drain(..).filter(|entry| to.is_none_or(|to| *entry < to));
+            let entries = self.read.drain(..).map(|row| row.entry);
+            let wanted = entries.filter(|entry| to.is_none_or(|to| *entry < to));
             self.rows.extend(wanted.map(|entry| (entry.key, entry.tid)));
             let end = walk.position();
             let upto = end.map_or(Bound::Unbounded, |end| Bound::Excluded((end.key, end.tid)));

@@ -7,8 +7,7 @@ use simhash_core::search::Key;
 use super::errors::checked_distance;
 use super::progress::Command;
 use super::session::{Session, Side};
-use super::target::Target;
-use crate::storage::{bits, with_key_type};
+use super::target::{Target, bits, with_plain_key_type};
 
 /// Two rows by their visible versions' TIDs, the lesser first, and their distance.
 pub type Pair = (u64, u64, u32);
@@ -17,9 +16,8 @@ pub type Pair = (u64, u64, u32);
 pub fn pairs(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Pair>> {
     let target = Target::new(index);
     let opened = target.open();
-    let width = bits(opened.rel());
-    let distance = checked_distance(distance, width);
-    with_key_type!(width, F => Box::new(Pairs::<F> {
+    let distance = checked_distance(distance, bits(&opened));
+    with_plain_key_type!(opened.rel(), F => Box::new(Pairs::<F> {
         session: Session::new(target, &opened, distance, Command::Pairs),
         next: 0,
         product: Product::default(),

@@ -10,21 +10,22 @@
 //! limits the work, not a clock.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::search::{Key, Plan, cost};
+use simhash_core::search::{Key, Plan};
 use simhash_core::suggest::{self, Chance, Counts, Row, Sample, pair_distances, reach};
-use simhash_index::Entry;
 use simhash_index::range::RangeScan;
 use simhash_index::walk::LeafWalk;
+use simhash_index::{Entry, Scopes};
 
 use super::heap::Heap;
 use super::leaves::most_rows;
 use super::progress::{self, Command, Progress};
+use super::target::with_plain_key_type;
 use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::{Kind, open};
 use crate::am::opened::Opened;
 use crate::am::rights::check_may_know;
 use crate::error::raise;
-use crate::storage::{Index, bits, check_for_interrupts, with_key_type};
+use crate::storage::{Index, check_for_interrupts};
 
 /// Rows whose distances to each other are counted: 8 million pairs.
 const SAMPLE: usize = 4096;
@@ -57,7 +58,7 @@ pub fn suggest(index: pg_sys::Oid) -> Vec<Row> {
     check_rows_are_here(&opened);
     // SAFETY: the heap is open.
     let heap = unsafe { (*opened.heap).rd_id };
-    with_key_type!(bits(opened.rel()), F => {
+    with_plain_key_type!(opened.rel(), F => {
         let found = open::<F>(opened.rel());
         let _progress = Progress::start(Command::Suggest, heap, index, 1, most_rows(&found));
         rows(&opened, &found)
@@ -90,13 +91,13 @@ fn rows<F: Key>(opened: &Opened, index: &Index<F>) -> Vec<Row> {
 fn sample_entries<F: Key>(index: &Index<F>) -> (u64, Vec<Entry<F>>) {
     let mut sample = Sample::new(CANDIDATES);
     let mut walk = LeafWalk::new(0, Entry::MIN);
-    let mut entries = Vec::new();
+    let mut rows = Vec::new();
     progress::reading();
     loop {
         check_for_interrupts();
-        let Some(leaf) = walk.next_leaf(index, &mut entries) else { break };
+        let Some(leaf) = walk.next_leaf(index, &mut rows) else { break };
         drop(leaf);
-        entries.drain(..).for_each(|entry| sample.offer(entry));
+        rows.drain(..).for_each(|row| sample.offer(row.entry));
         progress::have_read(sample.seen() as usize);
     }
     (sample.seen(), sample.into_items())
@@ -193,13 +194,12 @@ fn near<F: Key>(heap: &mut Heap, index: &Index<F>, reach: u32, sample: &[Entry<F
 /// How to search, and for how many rows: as far as asked for, or as far as enough searches remain
 /// affordable.
 fn plan<F: Key>(index: &Index<F>, reach: u32) -> (Plan, u64) {
-    let leaves = index.leaves_per_table();
-    let searches =
-        |plan: &Plan| (LEAVES / cost::expected_leaves::<F>(plan, leaves).max(1.0)) as u64;
+    let extent = index.extent(&Scopes::All);
+    let searches = |plan: &Plan| (LEAVES / extent.expected::<F>(plan).max(1.0)) as u64;
     let least = reach.min(F::BITS / 16);
-    let plans = (least..=reach).rev().map(|distance| index.plan(distance, leaves));
+    let plans = (least..=reach).rev().map(|distance| index.plan(distance, &extent));
     let affordable = plans.clone().find(|plan| searches(plan) >= ENOUGH_SEARCHES);
-    let plan = affordable.unwrap_or_else(|| index.plan(least, leaves));
+    let plan = affordable.unwrap_or_else(|| index.plan(least, &extent));
     let searches = searches(&plan).clamp(1, MOST_SEARCHES);
     (plan, searches)
 }
@@ -214,7 +214,7 @@ fn nearest<F: Key>(
 ) -> u32 {
     // Half of them may be dead.
     const KEPT: usize = 2 * MOST_NEIGHBOURS;
-    let mut scan = RangeScan::new(plan.clone(), row.key);
+    let mut scan = RangeScan::new(plan.clone(), row.key, Scopes::All);
     let mut hits = Vec::new();
     let mut within = plan.distance();
     let mut leaves = 0;

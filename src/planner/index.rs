@@ -6,12 +6,12 @@
 use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::descendants::a_descendant_is_indexed;
-use super::indexed_columns::FirstColumn;
+use super::indexed_columns::SearchedColumn;
 use super::measures::{Measure, access_method};
 use crate::catalog::cache::{self, Row};
 use crate::compat;
 
-/// Whether a simhash index has `expression`, of one relation of the query, as its column.
+/// Whether a simhash index searches `expression`, of one relation of the query, by distance.
 ///
 /// # Safety
 /// `root` is the planner's, and its arrays of relations are set up. `expression` belongs to its
@@ -127,8 +127,8 @@ unsafe fn table_is_indexed(
         let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(table.as_ptr()));
         indexes.iter_oid().any(|index| {
             relation_access_method(index) == Some(access_method)
-                && FirstColumn::of(index).is_some_and(|first| {
-                    first.serves(measure) && is_column(index, &first, relid, expression)
+                && SearchedColumn::of(index).is_some_and(|searched| {
+                    searched.serves(measure) && is_column(index, &searched, relid, expression)
                 })
         })
     }
@@ -142,20 +142,21 @@ fn relation_access_method(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 unsafe fn is_column(
     index: pg_sys::Oid,
-    first: &FirstColumn,
+    searched: &SearchedColumn,
     relid: i32,
     expression: *mut pg_sys::Node,
 ) -> bool {
     // SAFETY: the index of a locked table is locked while it is looked at.
     unsafe {
-        if first.attribute != 0 {
+        if searched.attribute != 0 {
             return pgrx::is_a(expression, pg_sys::NodeTag::T_Var)
-                && (*expression.cast::<pg_sys::Var>()).varattno == first.attribute;
+                && (*expression.cast::<pg_sys::Var>()).varattno == searched.attribute;
         }
         let index = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         // RelationGetIndexExpressions gives a copy, whose Vars are of relation 1.
         let expressions = pg_sys::RelationGetIndexExpressions(index.as_ptr());
-        PgList::<pg_sys::Node>::from_pg(expressions).get_ptr(0).is_some_and(|indexed| {
+        let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
+        expressions.get_ptr(searched.expressions).is_some_and(|indexed| {
             pg_sys::ChangeVarNodes(indexed, 1, relid, 0);
             let indexed = without_domain(indexed);
             pg_sys::equal(indexed.cast(), expression.cast())

@@ -13,33 +13,42 @@ use crate::catalog::cache::{self, Row};
 use crate::catalog::scan::{Scan, oid_is};
 use crate::types::strategy;
 
-/// The first column of a simhash index.
+/// The column of a simhash index that is searched by distance: its last key column.
 #[derive(Clone, Copy)]
-pub struct FirstColumn {
+pub struct SearchedColumn {
     pub table: u32,
     /// 0 for an expression.
     pub attribute: pg_sys::AttrNumber,
+    /// How many expressions the index has before it.
+    pub expressions: usize,
     class: pg_sys::Oid,
     family: pg_sys::Oid,
     input_type: pg_sys::Oid,
 }
 
-impl FirstColumn {
+impl SearchedColumn {
     /// `None` if the index is not valid.
-    pub fn of(index: pg_sys::Oid) -> Option<FirstColumn> {
+    pub fn of(index: pg_sys::Oid) -> Option<SearchedColumn> {
         use pg_sys::SysCacheIdentifier::{CLAOID, INDEXRELID};
-        // SAFETY: look-ups by OID; an index has a first column and its class.
+        // SAFETY: look-ups by OID; an index has a number for each of its columns, and a class for
+        // each of its key columns.
         unsafe {
-            let (table, attribute, class) =
+            let (table, attribute, expressions, class) =
                 cache::row(INDEXRELID, index, |row: &Row<pg_sys::FormData_pg_index>| {
                     let classes = row.column(pg_sys::Anum_pg_index_indclass)?;
-                    let class = *(*classes.cast_mut_ptr::<pg_sys::oidvector>()).values.as_ptr();
+                    let classes = (*classes.cast_mut_ptr::<pg_sys::oidvector>()).values.as_ptr();
+                    let last = usize::try_from(row.indnkeyatts - 1).ok()?;
+                    let attribute = |i| *row.indkey.values.as_ptr().add(i);
+                    let expressions = (0..last).filter(|&i| attribute(i) == 0).count();
                     let usable = row.indisvalid && row.indislive;
-                    usable.then(|| (row.indrelid.to_u32(), *row.indkey.values.as_ptr(), class))
+                    usable.then(|| {
+                        let table = row.indrelid.to_u32();
+                        (table, attribute(last), expressions, *classes.add(last))
+                    })
                 })??;
             cache::row(CLAOID, class, |row: &Row<pg_sys::FormData_pg_opclass>| {
                 let (family, input_type) = (row.opcfamily, row.opcintype);
-                FirstColumn { table, attribute, class, family, input_type }
+                SearchedColumn { table, attribute, expressions, class, family, input_type }
             })
         }
     }
@@ -59,7 +68,7 @@ pub fn serves(family: pg_sys::Oid, measure: &Measure) -> bool {
 }
 
 /// The columns by their tables. Indexes on expressions are left out.
-pub type Columns = HashMap<u32, Vec<FirstColumn>>;
+pub type Columns = HashMap<u32, Vec<SearchedColumn>>;
 
 thread_local! {
     /// With the counts of changes when they were looked up.
@@ -76,10 +85,10 @@ pub fn indexed_columns() -> Rc<Columns> {
         for class in operator_classes() {
             for index in dependent_relations(class) {
                 pgrx::check_for_interrupts!();
-                let first = FirstColumn::of(index)
-                    .filter(|first| first.class == class && first.attribute > 0);
-                if let Some(first) = first {
-                    columns.entry(first.table).or_default().push(first);
+                let searched = SearchedColumn::of(index)
+                    .filter(|searched| searched.class == class && searched.attribute > 0);
+                if let Some(searched) = searched {
+                    columns.entry(searched.table).or_default().push(searched);
                 }
             }
         }

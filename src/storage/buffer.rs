@@ -174,10 +174,15 @@ impl Exclusive {
     /// Waits for a page while the pages in `before` are locked, and no others; the one locked last
     /// is named last. Each of them is above the page in the tree or to its left on its level, by
     /// what it says itself under its lock.
-    pub fn read_after(rel: IndexRel, page: u32, before: &[&Self]) -> Self {
+    pub fn read_after(
+        rel: IndexRel,
+        page: u32,
+        before: &[&Self],
+        may_wait: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Self {
         order::expect_only(before.iter().map(|locked| locked.0));
         let locked = pin(rel, page).wait_exclusive();
-        order::expect_after(locked.0);
+        order::expect_after(locked.0, may_wait);
         locked
     }
 

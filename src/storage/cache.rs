@@ -10,8 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
-use simhash_index::{Budget, Cache, Meta};
+use simhash_index::{Budget, Cache, Family, Meta, TreeKey};
 
 use super::relation::IndexRel;
 
@@ -20,30 +19,59 @@ const CACHED_PAGES: usize = 4096;
 /// The most indexes that a backend remembers.
 const CACHED_INDEXES: usize = 256;
 
-/// An open index with keys of type `F`.
-pub type Index<F> = simhash_index::Index<F, IndexRel>;
-type Known<F> = Cache<F, pg_sys::Buffer>;
+/// An open index with keys of type `K`.
+pub type Index<K> = simhash_index::Index<K, IndexRel>;
+type Known<K> = Cache<K, pg_sys::Buffer>;
 
 thread_local! {
     /// By index and file number. Each index has one file here, the one opened last.
-    static INDEXES: RefCell<HashMap<(pg_sys::Oid, u32), Rc<dyn Any>>> = RefCell::default();
+    static INDEXES: RefCell<HashMap<(pg_sys::Oid, u32), (Meta, Rc<dyn Any>)>> =
+        RefCell::default();
     static BUDGET: Rc<Budget> = Rc::new(Budget::new(CACHED_PAGES));
 }
 
-/// The width of an index's keys, by its meta page.
-pub fn bits(rel: IndexRel) -> u32 {
-    let known = INDEXES.with_borrow(|indexes| {
-        let cache = indexes.get(&rel.file())?;
-        cache.downcast_ref::<Known<u64>>().map(|cache| cache.meta().bits).or(Some(128))
-    });
-    known.unwrap_or_else(|| Meta::read(&rel).bits)
+/// What an index's meta page says.
+pub fn meta(rel: IndexRel) -> Meta {
+    let known = INDEXES.with_borrow(|indexes| indexes.get(&rel.file()).map(|(meta, _)| *meta));
+    known.unwrap_or_else(|| Meta::read(&rel))
 }
 
-/// Runs `$body` with `$F` bound to the type of keys that are `$bits` wide.
+/// The family of an index's keys.
+pub fn family(rel: IndexRel) -> Family {
+    meta(rel).family()
+}
+
+/// Runs `$body` with `$K` bound to the type of the keys of this family.
 macro_rules! with_key_type {
+    ($family:expr, $K:ident => $body:expr) => {
+        match $family {
+            simhash_index::Family::Plain64 => {
+                type $K = u64;
+                $body
+            }
+            simhash_index::Family::Plain128 => {
+                type $K = u128;
+                $body
+            }
+            simhash_index::Family::Scoped64 => {
+                type $K = simhash_index::Scoped<u64, 3>;
+                $body
+            }
+            simhash_index::Family::Scoped128 => {
+                type $K = simhash_index::Scoped<u128, 3>;
+                $body
+            }
+            _ => unimplemented!(),
+        }
+    };
+}
+pub(crate) use with_key_type;
+
+/// Runs `$body` with `$F` bound to the type of fingerprints of up to so many bits.
+macro_rules! with_fingerprint_type {
     ($bits:expr, $F:ident => $body:expr) => {
         match $bits {
-            64 => {
+            ..=64 => {
                 type $F = u64;
                 $body
             }
@@ -54,21 +82,22 @@ macro_rules! with_key_type {
         }
     };
 }
-pub(crate) use with_key_type;
+pub(crate) use with_fingerprint_type;
 
-/// Opens an index whose keys are `F::BITS` wide.
-pub fn open<F: Key>(rel: IndexRel) -> Index<F> {
+/// Opens an index with keys of type `K`.
+pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
     let file = rel.file();
-    let known = INDEXES.with_borrow(|indexes| indexes.get(&file).cloned());
-    let cache = known.and_then(|cache| cache.downcast::<Known<F>>().ok()).unwrap_or_else(|| {
-        let cache = Rc::new(Known::<F>::new(&rel, Meta::read(&rel), BUDGET.with(Rc::clone)));
+    let known = INDEXES.with_borrow(|indexes| indexes.get(&file).map(|(_, cache)| cache.clone()));
+    let cache = known.and_then(|cache| cache.downcast::<Known<K>>().ok()).unwrap_or_else(|| {
+        let meta = Meta::read(&rel);
+        let cache = Rc::new(Known::<K>::new(&rel, meta, BUDGET.with(Rc::clone)));
         INDEXES.with_borrow_mut(|indexes| {
             // The index's other files are gone, or come back when a subtransaction is undone.
             indexes.retain(|&(oid, _), _| oid != file.0);
             if indexes.len() >= CACHED_INDEXES {
                 indexes.clear();
             }
-            indexes.insert(file, cache.clone());
+            indexes.insert(file, (meta, cache.clone()));
         });
         cache
     });

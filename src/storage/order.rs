@@ -20,7 +20,7 @@ mod unchecked {
     #[inline]
     pub fn expect_only(_: impl Iterator<Item = Buffer>) {}
     #[inline]
-    pub fn expect_after(_: Buffer) {}
+    pub fn expect_after(_: Buffer, _: impl Fn(&[u8], &[u8]) -> bool) {}
 }
 #[cfg(not(feature = "lock-order"))]
 pub use unchecked::*;
@@ -31,7 +31,6 @@ mod checked {
 
     use pgrx::pg_sys::Buffer;
     use pgrx::{PgSqlErrorCode, pg_sys};
-    use simhash_index::page::may_be_waited_for;
 
     use crate::error::raise;
     use crate::storage::relation::PageBytes;
@@ -65,12 +64,12 @@ mod checked {
         expect("a page below or to the right", |locked| locked == before);
     }
 
-    /// Raises an ERROR unless the page locked last is below or to the right of all others.
-    pub fn expect_after(buffer: Buffer) {
+    /// Raises an ERROR unless the page locked last may be waited for while the others are locked.
+    pub fn expect_after(buffer: Buffer, may_wait: impl Fn(&[u8], &[u8]) -> bool) {
         // SAFETY: this buffer and every listed one is pinned and locked.
         let bytes_of = |buffer| unsafe { &*pg_sys::BufferGetBlock(buffer).cast::<PageBytes>() };
         let page = bytes_of(buffer);
-        let is_before = |&other: &Buffer| may_be_waited_for(page, bytes_of(other));
+        let is_before = |&other: &Buffer| may_wait(page, bytes_of(other));
         expect("what is neither below nor to the right", |locked| {
             locked.iter().filter(|&&other| other != buffer).all(is_before)
         });

@@ -62,8 +62,13 @@ impl Store for IndexRel {
         pin.exclusive()
     }
 
-    fn exclusive_after(&self, page: u32, before: &[&Exclusive]) -> Exclusive {
-        Exclusive::read_after(*self, page, before)
+    fn exclusive_after(
+        &self,
+        page: u32,
+        before: &[&Exclusive],
+        may_wait: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Exclusive {
+        Exclusive::read_after(*self, page, before, may_wait)
     }
 
     fn try_exclusive(&self, pin: Pinned) -> Option<Exclusive> {

@@ -78,10 +78,10 @@ fn critical<R>(body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The longest delta of one addition: three runs with offset and length each.
-const DELTA_BYTES: usize = 3 * 4 + 4 + 16 + 6;
+/// The longest delta of one addition: its runs with offset and length each.
+const DELTA_BYTES: usize = 4 * Addition::RUNS + Addition::MOST_BYTES;
 
-/// Adds an entry to each leaf, as one record.
+/// Adds a row to each leaf, as one record.
 ///
 /// # Panics
 /// With more than four leaves.

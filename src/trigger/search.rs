@@ -108,7 +108,8 @@ impl Search<'_> {
         unsafe {
             let index = pg_sys::index_open(index, LOCK);
             let mut key = pg_sys::ScanKeyData {
-                sk_attno: 1,
+                // The last key column is searched by distance.
+                sk_attno: (*(*index).rd_index).indnkeyatts,
                 sk_strategy: strategy::WITHIN,
                 sk_argument: self.ball(),
                 ..Default::default()

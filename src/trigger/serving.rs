@@ -13,14 +13,22 @@ use crate::types::strategy;
 /// # Safety
 /// The index is open.
 pub unsafe fn serves(index: &PgRelation, fp: &Column) -> bool {
-    // SAFETY: an open index has a key column.
+    // SAFETY: an open index has a number for each of its columns, and an operator family and an
+    // input type for each of its key columns, of which the last is searched by distance.
     unsafe {
+        let last = searched_column(index);
         (*index.rd_index).indisvalid
-            && *(*index.rd_index).indkey.values.as_ptr() == fp.number
+            && *(*index.rd_index).indkey.values.as_ptr().add(last) == fp.number
             && Some((*index.rd_rel).relam) == access_method()
-            && looks_up_fingerprints(*index.rd_opfamily, *index.rd_opcintype)
+            && looks_up_fingerprints(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last))
             && holds_every_fingerprint(index, fp)
     }
+}
+
+/// The column of a simhash index that is searched by distance, from 0.
+fn searched_column(index: &PgRelation) -> usize {
+    // SAFETY: an open index has its catalogue row.
+    unsafe { (*index.rd_index).indnkeyatts as usize - 1 }
 }
 
 /// Whether the operator class is one of fingerprints. Those of balls know no equality.

@@ -74,3 +74,31 @@ pub unsafe fn first_element<T>(
     }
     first
 }
+
+/// All elements of an array and their type, in storage order; `None` for NULL.
+///
+/// # Safety
+/// `array` is a datum of an array type, not NULL. The elements live in the current memory context.
+pub unsafe fn elements(array: pg_sys::Datum) -> (pg_sys::Oid, Vec<Option<pg_sys::Datum>>) {
+    memory::prepare();
+    // SAFETY: as this function's; the two arrays have as many members as is said.
+    unsafe {
+        let array = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let element_type = (*array).elemtype;
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element_type, &mut length, &mut by_value, &mut align);
+        let (mut values, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            element_type,
+            i32::from(length),
+            by_value,
+            align,
+            &mut values,
+            &mut nulls,
+            &mut count,
+        );
+        let element = |i| (!*nulls.add(i)).then(|| *values.add(i));
+        (element_type, (0..count as usize).map(element).collect())
+    }
+}

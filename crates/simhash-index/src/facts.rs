@@ -25,7 +25,7 @@ pub struct TableFacts {
 pub fn table_facts<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8) -> TableFacts {
     let mut facts = TableFacts::default();
     let mut walk = LeafWalk::new(table, Entry::MIN);
-    let mut entries = Vec::new();
+    let mut rows = Vec::new();
     let mut run: Option<(K, u64)> = None;
     let width = if table < index.null_table() {
         index.layout.width(u32::from(table))
@@ -34,11 +34,11 @@ pub fn table_facts<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8) -> Tabl
     };
     loop {
         index.store.check_for_interrupts();
-        let Some(leaf) = walk.next_leaf(index, &mut entries) else { break };
+        let Some(leaf) = walk.next_leaf(index, &mut rows) else { break };
         drop(leaf);
         let block =
             |key: K| K::new(key.scope(), key.fingerprint() & K::Fingerprint::leading_mask(width));
-        let mut blocks: Vec<K> = entries.drain(..).map(|entry| block(entry.key)).collect();
+        let mut blocks: Vec<K> = rows.drain(..).map(|row| block(row.entry.key)).collect();
         facts.leaves += 1;
         facts.rows += blocks.len() as u64;
         blocks.sort_unstable();

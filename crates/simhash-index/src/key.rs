@@ -13,7 +13,7 @@ use simhash_core::search::key::top;
 /// The most bytes of a scope.
 pub const MOST_SCOPE: usize = 56;
 /// The most bytes of a payload.
-pub const MOST_PAYLOAD: usize = 32;
+pub const MOST_PAYLOAD: usize = 40;
 
 /// A string of bytes of which an index uses the first ones. The others are zeroes.
 pub trait Bytes: Copy + Ord + Debug + 'static {

@@ -64,4 +64,4 @@ pub use key::{Scoped, Shape, TreeKey};
 pub use meta::{Family, META_PAGE, Meta};
 pub use page::{Entry, NO_PAGE, Row};
 pub use scopes::Scopes;
-pub use store::Store;
+pub use store::{Lock, Store};

@@ -195,7 +195,7 @@ fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
 
 /// Reads a key of which all bytes or only the first ones are stored.
 #[inline]
-fn load_key<F: Key>(stored: &[u8]) -> F {
+pub fn load_key<F: Key>(stored: &[u8]) -> F {
     if stored.len() == F::BYTES {
         return F::load(stored);
     }
@@ -206,7 +206,7 @@ fn load_key<F: Key>(stored: &[u8]) -> F {
 
 /// Writes all bytes of a key, or only the first ones.
 #[inline]
-fn store_key<F: Key>(key: F, bytes: &mut [u8]) {
+pub fn store_key<F: Key>(key: F, bytes: &mut [u8]) {
     if bytes.len() == F::BYTES {
         return key.store(bytes);
     }

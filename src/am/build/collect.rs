@@ -1,30 +1,36 @@
 //! Reading the heap for a build: every row's keys go to the sorters.
 
 use pgrx::pg_sys;
-use simhash_core::search::{BlockLayout, Key};
+use simhash_core::Fingerprint;
+use simhash_core::search::BlockLayout;
+use simhash_index::TreeKey;
 
 use super::sort::{Content, Share, Sorter};
+use crate::am::columns::Columns;
 use crate::am::keys::Keys;
 use crate::am::kind::Kind;
 use crate::storage::{Index, IndexRel};
 use crate::types::tid;
 
 /// What the scan of the heap collects.
-pub struct Collector<F> {
+pub struct Collector<K: TreeKey> {
     kind: Kind,
-    pub sorter: Sorter<F>,
-    pub nulls: Sorter<F>,
+    columns: Columns,
+    pub sorter: Sorter<K>,
+    pub nulls: Sorter<K>,
     pub rows: u64,
 }
 
-impl<F: Key> Collector<F> {
+impl<K: TreeKey> Collector<K> {
     /// A collector that keeps about `memory` bytes. A worker's sorters each have a share.
-    pub fn new(index: &Index<F>, memory: usize, share: impl Fn(Content) -> Option<Share>) -> Self {
-        let one = BlockLayout::new::<F>(1).expect("every width can be one block");
-        let sorter =
-            |layout, content: Content| Sorter::new(layout, content.memory(memory), share(content));
+    pub fn new(index: &Index<K>, memory: usize, share: impl Fn(Content) -> Option<Share>) -> Self {
+        let one = BlockLayout::of_bits(index.layout.bits(), 1).expect("any width can be one block");
+        let sorter = |layout, content: Content| {
+            Sorter::new(layout, index.shape, content.memory(memory), share(content))
+        };
         Self {
             kind: Kind::of(index),
+            columns: Columns::of(index.store, &index.meta()),
             sorter: sorter(index.layout, Content::Rows),
             nulls: sorter(one, Content::Nulls),
             rows: 0,
@@ -51,7 +57,7 @@ impl<F: Key> Collector<F> {
                 info,
                 true,
                 progress,
-                Some(collect::<F>),
+                Some(collect::<K>),
                 (&raw mut *self).cast(),
                 scan,
             )
@@ -60,7 +66,7 @@ impl<F: Key> Collector<F> {
 }
 
 #[pgrx::pg_guard]
-unsafe extern "C-unwind" fn collect<F: Key>(
+unsafe extern "C-unwind" fn collect<K: TreeKey>(
     _rel: pg_sys::Relation,
     tid: pg_sys::ItemPointer,
     values: *mut pg_sys::Datum,
@@ -68,18 +74,20 @@ unsafe extern "C-unwind" fn collect<F: Key>(
     _alive: bool,
     state: *mut std::ffi::c_void,
 ) {
-    // SAFETY: PostgreSQL passes one value and the state that `Collector::scan` gave it.
+    // SAFETY: PostgreSQL passes a value of each column and the state that `Collector::scan` gave it.
     unsafe {
-        let collector = &mut *state.cast::<Collector<F>>();
+        let collector = &mut *state.cast::<Collector<K>>();
         let tid = tid::pack(&*tid);
         collector.rows += 1;
-        let keys = (!*is_null).then(|| collector.kind.keys(*values));
+        let beside = collector.columns.beside::<K>(values, is_null, tid);
+        let column = collector.columns.scope_columns();
+        let keys = (!*is_null.add(column)).then(|| collector.kind.keys(*values.add(column)));
         let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
         if keys.is_empty() {
-            collector.nulls.push(F::ZERO, tid);
+            collector.nulls.push(beside.row(K::Fingerprint::ZERO));
         }
         for &key in keys {
-            collector.sorter.push(key, tid);
+            collector.sorter.push(beside.row(key));
         }
     }
 }

@@ -12,12 +12,12 @@ mod team;
 mod worker;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::search::Key;
-use simhash_index::Meta;
+use simhash_index::TreeKey;
 use simhash_index::build::{Writer, initialize};
 
 use self::collect::Collector;
 use self::team::Team;
+use super::columns::new_meta;
 use super::kind::{Kind, open};
 use super::options::Options;
 use crate::error::raise;
@@ -51,7 +51,7 @@ pub unsafe extern "C-unwind" fn ambuild(
         let index = IndexRel::new(rel);
         // This backend may know the file as it was before TRUNCATE or ON COMMIT DELETE ROWS.
         forget_file(index);
-        let meta = new_meta(rel);
+        let meta = new_meta(index, |kind| blocks(rel, kind));
         if index.pages() != 0 {
             raise(
                 PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
@@ -59,9 +59,9 @@ pub unsafe extern "C-unwind" fn ambuild(
                 "",
             );
         }
-        let (heap_tuples, index_tuples) = with_key_type!(meta.bits, F => {
-            initialize::<F, _>(&index, meta);
-            build::<F>(heap, index, info)
+        let (heap_tuples, index_tuples) = with_key_type!(meta.family(), K => {
+            initialize::<K, _>(&index, meta);
+            build::<K>(heap, index, info)
         });
         let result: *mut pg_sys::IndexBuildResult =
             pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>()).cast();
@@ -75,19 +75,16 @@ pub unsafe extern "C-unwind" fn ambuild(
 pub unsafe extern "C-unwind" fn ambuildempty(rel: pg_sys::Relation) {
     // SAFETY: an open index; its init fork is WAL-logged although the index is not.
     unsafe {
-        let meta = new_meta(rel);
         let index = IndexRel::new(rel).init_fork();
-        with_key_type!(meta.bits, F => initialize::<F, _>(&index, meta));
+        let meta = new_meta(index, |kind| blocks(rel, kind));
+        with_key_type!(meta.family(), K => initialize::<K, _>(&index, meta));
     }
 }
 
-unsafe fn new_meta(rel: pg_sys::Relation) -> Meta {
+/// The number of blocks of a new index.
+fn blocks(rel: pg_sys::Relation, kind: Kind) -> u32 {
     // SAFETY: an open index of this access method.
-    unsafe {
-        let kind = Kind::of_index(rel);
-        let blocks = Options::blocks(rel, kind.default_blocks());
-        Meta { kind: kind as u32, bits: kind.bits(), blocks }
-    }
+    unsafe { Options::blocks(rel, kind.default_blocks()) }
 }
 
 fn progress(phase: i64) {
@@ -97,18 +94,18 @@ fn progress(phase: i64) {
     };
 }
 
-unsafe fn build<F: Key>(
+unsafe fn build<K: TreeKey>(
     heap: pg_sys::Relation,
     rel: IndexRel,
     info: *mut pg_sys::IndexInfo,
 ) -> (f64, f64) {
-    let index = open::<F>(rel);
+    let index = open::<K>(rel);
     // SAFETY: a setting, in kB.
     let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
     // SAFETY: the relations are open, the meta page is written.
     let team = unsafe { Team::launch(heap, rel, info, memory) };
     let mut collector =
-        Collector::<F>::new(&index, team.as_ref().map_or(memory, Team::memory), |_| None);
+        Collector::<K>::new(&index, team.as_ref().map_or(memory, Team::memory), |_| None);
     progress(PHASE_SCAN);
     // SAFETY: the relations are open.
     let heap_tuples = unsafe {
@@ -124,13 +121,13 @@ unsafe fn build<F: Key>(
     // SAFETY: an open index.
     let fill = unsafe { Options::fillfactor(rel.as_ptr()) };
     for block_table in 0..=index.null_table() {
-        let mut writer = Writer::<F, _>::new(&rel, block_table, fill);
+        let mut writer = Writer::<K, _>::new(&rel, index.shape, block_table, fill);
         let (sorter, number) = if block_table == index.null_table() {
             (&mut collector.nulls, 0)
         } else {
             (&mut collector.sorter, u32::from(block_table))
         };
-        sorter.drain(number, || workers_runs(block_table), |entry| writer.push(entry));
+        sorter.drain(number, || workers_runs(block_table), |row| writer.push(row));
         writer.finish();
     }
     // SAFETY: all block tables are written.

@@ -1,11 +1,11 @@
-//! Sorted runs of entries on temporary files, and merging them.
+//! Sorted runs of rows on temporary files, and merging them.
 
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
-use simhash_index::Entry;
-use simhash_index::page::TID_BYTES;
+use simhash_index::key::Bytes;
+use simhash_index::page::{TID_BYTES, load_key, store_key};
+use simhash_index::{Entry, Row, Shape, TreeKey};
 
 use crate::compat;
 use crate::storage::check_for_interrupts;
@@ -14,15 +14,37 @@ use crate::storage::check_for_interrupts;
 /// makes runs a hundred times as long.
 const CHUNK: usize = 256 * 1024;
 
-/// The stored size of an entry.
-const fn stored<F: Key>() -> usize {
-    F::BYTES + TID_BYTES
+/// The stored size of a row.
+const fn stored(shape: &Shape) -> usize {
+    shape.key + shape.scope + shape.payload + TID_BYTES
+}
+
+fn write<K: TreeKey>(row: &Row<K>, shape: &Shape, bytes: &mut [u8]) {
+    let Entry { key, tid } = row.entry;
+    let (fingerprint, rest) = bytes.split_at_mut(shape.key);
+    let (scope, rest) = rest.split_at_mut(shape.scope);
+    let (payload, place) = rest.split_at_mut(shape.payload);
+    store_key(key.fingerprint(), fingerprint);
+    key.scope().store(scope);
+    row.payload.store(payload);
+    place.copy_from_slice(&tid.to_le_bytes()[..TID_BYTES]);
+}
+
+fn read<K: TreeKey>(bytes: &[u8], shape: &Shape) -> Row<K> {
+    let (fingerprint, rest) = bytes.split_at(shape.key);
+    let (scope, rest) = rest.split_at(shape.scope);
+    let (payload, place) = rest.split_at(shape.payload);
+    let mut tid = [0; 8];
+    tid[..TID_BYTES].copy_from_slice(place);
+    let key = K::new(K::Scope::load(scope), load_key(fingerprint));
+    let entry = Entry { key, tid: u64::from_le_bytes(tid) };
+    Row { entry, payload: K::Payload::load(payload) }
 }
 
 /// One temporary file with the runs of one block table, one after the other.
 pub struct RunFile {
     file: *mut pg_sys::BufFile,
-    /// How many entries each run has.
+    /// How many rows each run has.
     runs: Vec<u64>,
 }
 
@@ -42,7 +64,7 @@ impl RunFile {
         Self { file: unsafe { compat::create_shared_file(set, name) }, runs: Vec::new() }
     }
 
-    /// A file that another process wrote and closed: full runs of `run` entries, and one of the
+    /// A file that another process wrote and closed: full runs of `run` rows, and one of the
     /// rest.
     ///
     /// # Safety
@@ -50,33 +72,32 @@ impl RunFile {
     pub unsafe fn open_shared(
         set: *mut pg_sys::SharedFileSet,
         name: &CStr,
-        entries: u64,
+        rows: u64,
         run: u64,
     ) -> Self {
-        let runs = (0..entries.div_ceil(run)).map(|i| run.min(entries - i * run)).collect();
+        let runs = (0..rows.div_ceil(run)).map(|i| run.min(rows - i * run)).collect();
         // SAFETY: as this function's.
         Self { file: unsafe { compat::open_shared_file(set, name) }, runs }
     }
 
     /// Appends a run.
-    pub fn write_run<F: Key>(&mut self, entries: &[Entry<F>]) {
-        let mut buffer = vec![0; stored::<F>() * 4096];
-        for chunk in entries.chunks(4096) {
+    pub fn write_run<K: TreeKey>(&mut self, rows: &[Row<K>], shape: &Shape) {
+        let mut buffer = vec![0; stored(shape) * 4096];
+        for chunk in rows.chunks(4096) {
             check_for_interrupts();
-            for (entry, bytes) in chunk.iter().zip(buffer.chunks_exact_mut(stored::<F>())) {
-                entry.key.store(&mut bytes[..F::BYTES]);
-                bytes[F::BYTES..].copy_from_slice(&entry.tid.to_le_bytes()[..TID_BYTES]);
+            for (row, bytes) in chunk.iter().zip(buffer.chunks_exact_mut(stored(shape))) {
+                write(row, shape, bytes);
             }
             // SAFETY: the buffer holds that many bytes.
             unsafe {
                 pg_sys::BufFileWrite(
                     self.file,
                     buffer.as_mut_ptr().cast(),
-                    chunk.len() * stored::<F>(),
+                    chunk.len() * stored(shape),
                 );
             }
         }
-        self.runs.push(entries.len() as u64);
+        self.runs.push(rows.len() as u64);
     }
 
     /// Writes out what is buffered and closes the file; a private one is removed.
@@ -85,75 +106,79 @@ impl RunFile {
         unsafe { pg_sys::BufFileClose(self.file) };
     }
 
-    fn readers<F: Key>(&self) -> impl Iterator<Item = RunReader<F>> {
-        let starts = self.runs.iter().scan(0, |at, &entries| {
+    fn readers<K: TreeKey>(&self, shape: Shape) -> impl Iterator<Item = RunReader<K>> {
+        let starts = self.runs.iter().scan(0, |at, &rows| {
             let start = *at;
-            *at += entries;
+            *at += rows;
             Some(start)
         });
-        let size = stored::<F>() as u64;
+        let size = stored(&shape) as u64;
         starts
             .zip(&self.runs)
-            .map(move |(start, entries)| RunReader::new(self.file, start * size, entries * size))
+            .map(move |(start, rows)| RunReader::new(self.file, shape, start * size, rows * size))
     }
 }
 
 /// Hands all runs of the files and one more, `memory`, to `each` in ascending order. Closes the
 /// files.
-pub fn merge<F: Key>(files: Vec<RunFile>, memory: &[Entry<F>], each: impl FnMut(Entry<F>)) {
-    let runs = files.iter().flat_map(RunFile::readers).map(Source::File);
+pub fn merge<K: TreeKey>(
+    files: Vec<RunFile>,
+    shape: Shape,
+    memory: &[Row<K>],
+    each: impl FnMut(Row<K>),
+) {
+    let runs = files.iter().flat_map(|file| file.readers(shape)).map(Source::File);
     let memory = std::iter::once(Source::Memory(memory.iter().copied()));
     simhash_index::build::merge(runs.chain(memory).collect(), each);
     files.into_iter().for_each(RunFile::close);
 }
 
 /// A run, wherever it is.
-enum Source<F, M> {
-    File(RunReader<F>),
+enum Source<K, M> {
+    File(RunReader<K>),
     Memory(M),
 }
 
-impl<F: Key, M: Iterator<Item = Entry<F>>> Iterator for Source<F, M> {
-    type Item = Entry<F>;
+impl<K: TreeKey, M: Iterator<Item = Row<K>>> Iterator for Source<K, M> {
+    type Item = Row<K>;
 
     #[inline]
-    fn next(&mut self) -> Option<Entry<F>> {
+    fn next(&mut self) -> Option<Row<K>> {
         match self {
             Source::File(run) => run.next(),
-            Source::Memory(entries) => entries.next(),
+            Source::Memory(rows) => rows.next(),
         }
     }
 }
 
 /// One run being read.
-struct RunReader<F> {
+struct RunReader<K> {
     file: *mut pg_sys::BufFile,
+    shape: Shape,
     at: u64,
     left: u64,
     buffer: Vec<u8>,
     used: usize,
-    _key: std::marker::PhantomData<F>,
+    _key: std::marker::PhantomData<K>,
 }
 
-impl<F: Key> RunReader<F> {
-    fn new(file: *mut pg_sys::BufFile, at: u64, left: u64) -> Self {
-        Self { file, at, left, buffer: Vec::new(), used: 0, _key: std::marker::PhantomData }
+impl<K: TreeKey> RunReader<K> {
+    fn new(file: *mut pg_sys::BufFile, shape: Shape, at: u64, left: u64) -> Self {
+        Self { file, shape, at, left, buffer: Vec::new(), used: 0, _key: std::marker::PhantomData }
     }
 
-    fn next(&mut self) -> Option<Entry<F>> {
-        if self.used == self.buffer.len() && !self.read() {
+    fn next(&mut self) -> Option<Row<K>> {
+        if self.used == self.buffer.len() && !self.fill() {
             return None;
         }
-        let bytes = &self.buffer[self.used..self.used + stored::<F>()];
-        self.used += stored::<F>();
-        let mut tid = [0; 8];
-        tid[..TID_BYTES].copy_from_slice(&bytes[F::BYTES..]);
-        Some(Entry { key: F::load(&bytes[..F::BYTES]), tid: u64::from_le_bytes(tid) })
+        let start = self.used;
+        self.used += stored(&self.shape);
+        Some(read(&self.buffer[start..self.used], &self.shape))
     }
 
-    fn read(&mut self) -> bool {
+    fn fill(&mut self) -> bool {
         check_for_interrupts();
-        let chunk = CHUNK - CHUNK % stored::<F>();
+        let chunk = CHUNK - CHUNK % stored(&self.shape);
         let length = self.left.min(chunk as u64) as usize;
         if length == 0 {
             return false;

@@ -1,6 +1,6 @@
-//! Sorting entries for a build: in memory while they fit, else in runs on temporary files.
+//! Sorting rows for a build: in memory while they fit, else in runs on temporary files.
 //!
-//! Entries are collected once, not rotated. If they fit in memory, they are rotated and sorted in
+//! Rows are collected once, not rotated. If they fit in memory, they are rotated and sorted in
 //! place for one block table after the other. If not, then each time the memory is full they are
 //! rotated, sorted and written out as one run for each block table; when a block table is built,
 //! its runs are merged with what is still in memory. A worker of a parallel build writes all of its
@@ -10,23 +10,24 @@ use std::ffi::CString;
 
 use pgrx::pg_sys;
 use simhash_core::join::sort_in_pieces;
-use simhash_core::search::{BlockLayout, Key};
-use simhash_index::Entry;
+use simhash_core::search::BlockLayout;
+use simhash_index::{Row, Shape, TreeKey};
 
 use super::runs::{RunFile, merge};
 use crate::error::raise_no_memory;
 use crate::storage::check_for_interrupts;
 
 /// All rows of a build, or one worker's part of them.
-pub struct Sorter<F> {
+pub struct Sorter<K: TreeKey> {
     layout: BlockLayout,
-    entries: Vec<Entry<F>>,
+    shape: Shape,
+    rows: Vec<Row<K>>,
     limit: usize,
-    /// The block that leads the keys in `entries`.
+    /// The block that leads the keys in `rows`.
     rotation: u32,
     /// One file for each block table, once memory did not suffice.
     files: Vec<RunFile>,
-    /// How many entries each of the files has.
+    /// How many rows each of the files has.
     spilled: u64,
     share: Option<Share>,
 }
@@ -72,34 +73,35 @@ impl Share {
     /// The runs of a block table that the worker has published, if there are any.
     ///
     /// # Safety
-    /// This process is attached to the set; the worker's sorter had `memory` and shared `entries`.
-    pub unsafe fn open<F: Key>(
+    /// This process is attached to the set; the worker's sorter had `memory` and shared `rows`.
+    pub unsafe fn open<K: TreeKey>(
         &self,
         block_table: u32,
-        entries: u64,
+        rows: u64,
         memory: usize,
     ) -> Option<RunFile> {
-        if entries == 0 {
+        if rows == 0 {
             return None;
         }
-        let run = limit::<F>(memory) as u64;
+        let run = limit::<K>(memory) as u64;
         // SAFETY: as this function's.
-        Some(unsafe { RunFile::open_shared(self.set, &self.name(block_table), entries, run) })
+        Some(unsafe { RunFile::open_shared(self.set, &self.name(block_table), rows, run) })
     }
 }
 
-/// How many entries are kept in about `memory` bytes.
-fn limit<F: Key>(memory: usize) -> usize {
-    (memory / size_of::<Entry<F>>()).max(1024)
+/// How many rows are kept in about `memory` bytes.
+fn limit<K: TreeKey>(memory: usize) -> usize {
+    (memory / size_of::<Row<K>>()).max(1024)
 }
 
-impl<F: Key> Sorter<F> {
-    /// A sorter that keeps about `memory` bytes of entries.
-    pub fn new(layout: BlockLayout, memory: usize, share: Option<Share>) -> Self {
-        let limit = limit::<F>(memory);
+impl<K: TreeKey> Sorter<K> {
+    /// A sorter that keeps about `memory` bytes of rows.
+    pub fn new(layout: BlockLayout, shape: Shape, memory: usize, share: Option<Share>) -> Self {
+        let limit = limit::<K>(memory);
         Self {
             layout,
-            entries: Vec::new(),
+            shape,
+            rows: Vec::new(),
             limit,
             rotation: 0,
             files: Vec::new(),
@@ -109,38 +111,38 @@ impl<F: Key> Sorter<F> {
     }
 
     /// Adds a row.
-    pub fn push(&mut self, fingerprint: F, tid: u64) {
-        if self.entries.len() == self.limit {
+    pub fn push(&mut self, row: Row<K>) {
+        if self.rows.len() == self.limit {
             self.spill();
         }
-        if self.entries.len() == self.entries.capacity() {
+        if self.rows.len() == self.rows.capacity() {
             self.grow();
         }
-        self.entries.push(Entry { key: fingerprint, tid });
+        self.rows.push(row);
     }
 
     /// Doubles the room, up to the limit, which has not been reached.
     fn grow(&mut self) {
-        let more = self.entries.len().max(1024).min(self.limit - self.entries.len());
-        if self.entries.try_reserve_exact(more).is_err() {
-            let bytes = (self.entries.len() + more).saturating_mul(size_of::<Entry<F>>());
+        let more = self.rows.len().max(1024).min(self.limit - self.rows.len());
+        if self.rows.try_reserve_exact(more).is_err() {
+            let bytes = (self.rows.len() + more).saturating_mul(size_of::<Row<K>>());
             raise_no_memory(bytes, "Lower maintenance_work_mem.");
         }
     }
 
-    /// How many entries each block table has.
+    /// How many rows each block table has.
     pub fn len(&self) -> u64 {
-        self.spilled + self.entries.len() as u64
+        self.spilled + self.rows.len() as u64
     }
 
-    /// Hands all rows and those of `others`, as entries of `block_table`, to `each` in ascending
+    /// Hands all rows and those of `others`, as rows of `block_table`, to `each` in ascending
     /// order. Callers ask for block tables in order. `others` is called late: other processes may
     /// be sorting at the same time.
     pub fn drain(
         &mut self,
         block_table: u32,
         others: impl FnOnce() -> Vec<RunFile>,
-        mut each: impl FnMut(Entry<F>),
+        mut each: impl FnMut(Row<K>),
     ) {
         self.lead_with(block_table);
         let mut others = others();
@@ -149,16 +151,16 @@ impl<F: Key> Sorter<F> {
             others.push(self.files.remove(0));
         }
         if others.is_empty() {
-            self.entries.iter().for_each(|entry| each(*entry));
+            self.rows.iter().for_each(|row| each(*row));
         } else {
-            merge(others, &self.entries, each);
+            merge(others, self.shape, &self.rows, each);
         }
     }
 
     /// Leaves all rows to the leader. `done` is called for each block table, in order, when its
     /// file is closed.
     pub fn publish(mut self, mut done: impl FnMut(u32)) {
-        let last = !self.entries.is_empty();
+        let last = !self.rows.is_empty();
         if last && self.files.is_empty() {
             self.create_files();
         }
@@ -167,7 +169,7 @@ impl<F: Key> Sorter<F> {
             if let Some(mut file) = files.next() {
                 if last {
                     self.lead_with(block_table);
-                    file.write_run(&self.entries);
+                    file.write_run(&self.rows, &self.shape);
                 }
                 file.close();
             }
@@ -176,13 +178,14 @@ impl<F: Key> Sorter<F> {
     }
 
     fn lead_with(&mut self, block: u32) {
-        let turn = self.layout.offset(block) + F::BITS - self.layout.offset(self.rotation);
-        for entry in &mut self.entries {
-            entry.key = entry.key.rotate_left(turn % F::BITS);
+        for row in &mut self.rows {
+            let key = row.entry.key;
+            let fingerprint = self.layout.restore(key.fingerprint(), self.rotation);
+            row.entry.key = K::new(key.scope(), self.layout.rotate(fingerprint, block));
         }
         self.rotation = block;
         check_for_interrupts();
-        sort_in_pieces(&mut self.entries, &mut || check_for_interrupts());
+        sort_in_pieces(&mut self.rows, &mut || check_for_interrupts());
     }
 
     fn spill(&mut self) {
@@ -191,10 +194,10 @@ impl<F: Key> Sorter<F> {
         }
         for block_table in 0..self.layout.blocks() {
             self.lead_with(block_table);
-            self.files[block_table as usize].write_run(&self.entries);
+            self.files[block_table as usize].write_run(&self.rows, &self.shape);
         }
-        self.spilled += self.entries.len() as u64;
-        self.entries.clear();
+        self.spilled += self.rows.len() as u64;
+        self.rows.clear();
         self.rotation = 0;
     }
 

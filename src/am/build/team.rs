@@ -10,7 +10,7 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
+use simhash_index::TreeKey;
 
 use super::runs::RunFile;
 use super::shared::{Chunks, Sizes, Slot, Task};
@@ -130,7 +130,7 @@ impl Team {
 
     /// Waits for the workers' runs of a block table and returns them. `index` is the one that is
     /// being built.
-    pub fn runs<F: Key>(&self, index: &Index<F>, block_table: u8) -> Vec<RunFile> {
+    pub fn runs<K: TreeKey>(&self, index: &Index<K>, block_table: u8) -> Vec<RunFile> {
         self.wait_for(block_table);
         let (content, number) = if block_table == index.null_table() {
             (Content::Nulls, 0)
@@ -147,7 +147,7 @@ impl Team {
             // SAFETY: the leader made the set; the worker has published the block table.
             unsafe {
                 let share = Share { set: &raw mut (*self.chunks.task).files, worker, content };
-                share.open::<F>(number, entries, memory)
+                share.open::<K>(number, entries, memory)
             }
         });
         runs.collect()

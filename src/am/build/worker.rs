@@ -4,13 +4,13 @@
 use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
+use simhash_index::TreeKey;
 
 use super::collect::Collector;
 use super::shared::{Chunks, Slot, Task};
 use super::sort::Share;
 use crate::am::kind::open;
-use crate::storage::{IndexRel, bits, with_key_type};
+use crate::storage::{IndexRel, family, with_key_type};
 
 /// A worker's whole life. PostgreSQL calls it by its name.
 #[pgrx::pg_guard]
@@ -40,7 +40,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
         let slot = &*slots.add(worker);
         let index = IndexRel::new(rel);
         let scan = pg_sys::table_beginscan_parallel(heap, scan);
-        with_key_type!(bits(index), F => work::<F>(heap, index, task, slot, scan, worker));
+        with_key_type!(family(index), K => work::<K>(heap, index, task, slot, scan, worker));
         pg_sys::InstrEndParallelQuery(buffer_usage.add(worker), wal_usage.add(worker));
 
         pg_sys::index_close(rel, index_lock as i32);
@@ -49,7 +49,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
 }
 
 /// Scans, and publishes one block table after the other.
-unsafe fn work<F: Key>(
+unsafe fn work<K: TreeKey>(
     heap: pg_sys::Relation,
     rel: IndexRel,
     task: *mut Task,
@@ -59,10 +59,10 @@ unsafe fn work<F: Key>(
 ) {
     // SAFETY: the relations are open, the task is in shared memory that outlives this call.
     unsafe {
-        let index = open::<F>(rel);
+        let index = open::<K>(rel);
         let set = &raw mut (*task).files;
         let share = |content| Some(Share { set, worker, content });
-        let mut collector = Collector::new(&index, (*task).memory, share);
+        let mut collector = Collector::<K>::new(&index, (*task).memory, share);
         let info = pg_sys::BuildIndexInfo(rel.as_ptr());
         (*info).ii_Concurrent = (*task).concurrent;
         let heap_tuples = collector.scan(heap, rel, info, scan, false);

@@ -13,14 +13,16 @@ use std::collections::HashSet;
 use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
-use simhash_index::Entry;
+use simhash_core::Fingerprint;
+use simhash_index::page::Page;
 use simhash_index::range::{Hit, RangeScan};
 use simhash_index::walk::LeafWalk;
+use simhash_index::{Entry, Scopes, TreeKey};
 
 use super::keys::{Driver, Request};
 use super::nearest::Nearest;
 use super::output::Output;
+use crate::am::columns::Columns;
 use crate::am::keys::Condition;
 use crate::am::kind::Kind;
 use crate::compat;
@@ -48,49 +50,60 @@ pub trait Scan {
     fn release(&mut self);
 }
 
-/// A scan of an index with keys of type `F`.
-pub struct Cursor<F> {
-    index: Index<F>,
+/// A scan of an index with keys of type `K`.
+pub struct Cursor<K: TreeKey> {
+    index: Index<K>,
     kind: Kind,
-    source: Source<F>,
-    sieve: Sieve<F>,
+    source: Source<K>,
+    /// Where it looks.
+    scopes: Vec<Scopes<K::Scope>>,
+    sieve: Sieve<K>,
     /// Whether rows without a fingerprint follow those of the source.
     nulls_follow: bool,
-    batch: Batch<F>,
+    batch: Batch<K>,
     pin: Pin,
-    output: Output<F>,
+    output: Output<K>,
 }
 
 /// Where rows come from at present.
 #[allow(clippy::large_enum_variant, reason = "a scan has one")]
-enum Source<F> {
-    Range(Ranges<F>),
-    Nearest(Box<Nearest<F>>),
+enum Source<K: TreeKey> {
+    Range(Ranges<K>),
+    Nearest(Box<Nearest<K>>),
     /// The rows without a fingerprint.
-    Nulls(LeafWalk<F>),
+    Nulls(Nulls<K>),
     Done,
 }
 
 /// One range scan after the other.
-struct Ranges<F> {
-    scan: RangeScan<F, IndexRel>,
+struct Ranges<K: TreeKey> {
+    scan: RangeScan<K, IndexRel>,
     distance: u32,
-    /// The conditions whose scans are still to be made.
-    left: Vec<Condition<F>>,
+    /// The conditions, and where they apply, whose scans are still to be made.
+    left: Vec<(Condition<K::Fingerprint>, Scopes<K::Scope>)>,
+}
+
+/// The rows without a fingerprint in one scope after the other.
+struct Nulls<K: TreeKey> {
+    walk: LeafWalk<K>,
+    scopes: Scopes<K::Scope>,
+    left: Vec<Scopes<K::Scope>>,
 }
 
 /// What drops rows that the source finds and the scan does not return.
-struct Sieve<F> {
-    /// Conditions that a row has to meet.
-    filters: Vec<Condition<F>>,
-    /// Rows handed out, where a row may have several keys and each row is returned once.
+struct Sieve<K: TreeKey> {
+    /// A row has to meet one condition of each.
+    filters: Vec<Vec<Condition<K::Fingerprint>>>,
+    /// Rows handed out, where a row may be found several times and is returned once.
     seen: Option<HashSet<u64>>,
 }
 
 /// Rows read and not handed out yet: those from number `next` on.
-struct Batch<F> {
-    rows: Vec<Hit<F>>,
+struct Batch<K: TreeKey> {
+    rows: Vec<Hit<K>>,
     next: usize,
+    /// What the leaf stores beside each row, if that is wanted and the rows are of one leaf.
+    payloads: Vec<u8>,
 }
 
 /// The pin on the leaf of the rows in the batch. Dropping the scan leaves the pin alone: after an
@@ -112,20 +125,29 @@ impl Pin {
     }
 }
 
-impl<F> Batch<F> {
+impl<K: TreeKey> Batch<K> {
     fn clear(&mut self) {
         self.rows.clear();
+        self.payloads.clear();
         self.next = 0;
+    }
+
+    /// Copies what a leaf stores beside the rows, which were found on it.
+    fn copy_payloads(&mut self, page: &Page<'_>) {
+        for row in &self.rows {
+            self.payloads.extend_from_slice(page.payload(row.position as usize));
+        }
     }
 }
 
-impl<F: Key> Sieve<F> {
-    fn sift(&mut self, rows: &mut Vec<Hit<F>>) {
+impl<K: TreeKey> Sieve<K> {
+    fn sift(&mut self, rows: &mut Vec<Hit<K>>) {
         if !self.filters.is_empty() {
             let filters = &self.filters;
-            rows.retain(|row| {
-                filters.iter().all(|f| row.fingerprint.hamming(f.center) <= f.distance)
-            });
+            let meets = |row: &Hit<K>, f: &Condition<K::Fingerprint>| {
+                row.fingerprint.hamming(f.center) <= f.distance
+            };
+            rows.retain(|row| filters.iter().all(|any| any.iter().any(|f| meets(row, f))));
         }
         if let Some(seen) = &mut self.seen {
             rows.retain(|row| seen.insert(row.tid));
@@ -133,54 +155,102 @@ impl<F: Key> Sieve<F> {
     }
 }
 
-impl<F: Key> Ranges<F> {
+impl<K: TreeKey> Ranges<K> {
     /// The scans for these conditions; none if there are no conditions.
-    fn new(index: &Index<F>, mut conditions: Vec<Condition<F>>) -> Option<Self> {
-        let first = conditions.pop()?;
-        let leaves = index.leaves_per_table();
-        let distance = first.distance.min(F::BITS);
-        let scan = RangeScan::new(index.plan(distance, leaves), first.center);
+    fn new(
+        index: &Index<K>,
+        mut conditions: Vec<(Condition<K::Fingerprint>, Scopes<K::Scope>)>,
+    ) -> Option<Self> {
+        let (Condition { center, distance }, scopes) = conditions.pop()?;
+        let distance = distance.min(index.layout.bits());
+        let plan = index.plan(distance, &index.extent(&scopes));
+        let scan = RangeScan::new(plan, center, scopes);
         Some(Self { scan, distance, left: conditions })
     }
 }
 
-impl<F: Key> Cursor<F> {
-    /// A scan that returns nothing until it is started. Index tuples are made in `context`.
-    pub fn new(index: Index<F>, context: pg_sys::MemoryContext) -> Self {
-        let kind = Kind::of(&index);
-        Self {
-            index,
-            kind,
-            source: Source::Done,
-            sieve: Sieve { filters: Vec::new(), seen: None },
-            nulls_follow: false,
-            batch: Batch { rows: Vec::new(), next: 0 },
-            pin: Pin { is_kept: false, held: ManuallyDrop::new(None) },
-            output: Output::new(kind, context),
-        }
-    }
-
-    /// What the scan begins with.
-    fn first_source(&self, driver: Driver<F>) -> Source<F> {
-        match driver {
-            Driver::Nothing => self.after_last(),
-            Driver::Within(conditions) => match Ranges::new(&self.index, conditions) {
-                Some(ranges) => Source::Range(ranges),
-                None => self.after_last(),
-            },
-            Driver::Nearest { queries, then } => {
-                Source::Nearest(Box::new(Nearest::new(&self.index, queries.as_slice(), then)))
+impl<K: TreeKey> Nulls<K> {
+    /// None if there are no scopes.
+    fn new(index: &Index<K>, mut left: Vec<Scopes<K::Scope>>) -> Option<Self> {
+        loop {
+            let scopes = left.pop()?;
+            let length = index.shape.scope;
+            if let Some(first) = scopes.at_or_after(K::MIN.scope(), length) {
+                let walk = LeafWalk::new(index.null_table(), start_of(first));
+                return Some(Self { walk, scopes, left });
             }
         }
     }
 
-    /// What comes after the rows that have a fingerprint.
-    fn after_last(&self) -> Source<F> {
-        if self.nulls_follow {
-            Source::Nulls(LeafWalk::new(self.index.null_table(), Entry::MIN))
-        } else {
-            Source::Done
+    /// Goes on where the next rows may be that are wanted. False if there are none.
+    fn skip(&mut self, length: usize) -> bool {
+        let Some(position) = self.walk.position() else { return false };
+        let scope = position.key.scope();
+        match self.scopes.at_or_after(scope, length) {
+            None => false,
+            Some(next) if next == scope => true,
+            Some(next) => {
+                let table = self.walk.table();
+                self.walk = LeafWalk::new(table, start_of(next));
+                true
+            }
         }
+    }
+}
+
+/// The first place of a scope in the table of NULLs.
+fn start_of<K: TreeKey>(scope: K::Scope) -> Entry<K> {
+    Entry::first_with(K::new(scope, K::Fingerprint::ZERO))
+}
+
+impl<K: TreeKey> Cursor<K> {
+    /// A scan that returns nothing until it is started. Index tuples are made in `context`.
+    pub fn new(index: Index<K>, context: pg_sys::MemoryContext) -> Self {
+        let kind = Kind::of(&index);
+        let columns = Columns::of(index.store, &index.meta());
+        Self {
+            index,
+            kind,
+            source: Source::Done,
+            scopes: Vec::new(),
+            sieve: Sieve { filters: Vec::new(), seen: None },
+            nulls_follow: false,
+            batch: Batch { rows: Vec::new(), next: 0, payloads: Vec::new() },
+            pin: Pin { is_kept: false, held: ManuallyDrop::new(None) },
+            output: Output::new(kind, columns, context),
+        }
+    }
+
+    /// What the scan begins with.
+    fn first_source(&self, driver: Driver<K::Fingerprint>) -> Source<K> {
+        match driver {
+            Driver::Nothing => self.after_last(),
+            Driver::Within(conditions) => {
+                match Ranges::new(&self.index, self.everywhere(&conditions)) {
+                    Some(ranges) => Source::Range(ranges),
+                    None => self.after_last(),
+                }
+            }
+            Driver::Nearest { queries, then } => {
+                let search = Nearest::new(&self.index, queries.as_slice(), &self.scopes, then);
+                Source::Nearest(Box::new(search))
+            }
+        }
+    }
+
+    /// The conditions in each of the scopes.
+    fn everywhere(
+        &self,
+        conditions: &[Condition<K::Fingerprint>],
+    ) -> Vec<(Condition<K::Fingerprint>, Scopes<K::Scope>)> {
+        let in_each = |condition| self.scopes.iter().map(move |scopes| (condition, scopes.clone()));
+        conditions.iter().copied().flat_map(in_each).collect()
+    }
+
+    /// What comes after the rows that have a fingerprint.
+    fn after_last(&self) -> Source<K> {
+        let scopes = if self.nulls_follow { self.scopes.clone() } else { Vec::new() };
+        Nulls::new(&self.index, scopes).map_or(Source::Done, Source::Nulls)
     }
 
     /// Fetches the next rows. False at the end.
@@ -217,44 +287,64 @@ impl<F: Key> Cursor<F> {
             };
             return;
         };
-        self.keep(leaf);
         self.sieve.sift(&mut self.batch.rows);
+        self.keep(leaf);
     }
 
     /// Reads a leaf of the rows without a fingerprint.
     fn read_nulls(&mut self) {
-        let Source::Nulls(walk) = &mut self.source else { return };
-        let mut entries = Vec::new();
-        let Some(leaf) = walk.next_leaf(&self.index, &mut entries) else {
-            self.source = Source::Done;
+        let Source::Nulls(nulls) = &mut self.source else { return };
+        let length = self.index.shape.scope;
+        let mut found = Vec::new();
+        let leaf =
+            if nulls.skip(length) { nulls.walk.next_leaf(&self.index, &mut found) } else { None };
+        let Some(leaf) = leaf else {
+            let left = std::mem::take(&mut nulls.left);
+            self.source = Nulls::new(&self.index, left).map_or(Source::Done, Source::Nulls);
             return;
         };
-        let rows = entries.into_iter().map(|entry| Hit {
-            fingerprint: entry.key,
-            tid: entry.tid,
-            distance: 0,
-        });
-        self.batch.rows.extend(rows);
-        self.keep(leaf);
+        for row in found {
+            let scope = row.entry.key.scope();
+            if nulls.scopes.contains(scope, length) {
+                let fingerprint = K::Fingerprint::ZERO;
+                let (tid, position) = (row.entry.tid, 0);
+                self.batch.rows.push(Hit { fingerprint, scope, tid, distance: 0, position });
+                self.output.store_payload(row.payload, &mut self.batch.payloads);
+            }
+        }
+        let is_kept = self.pin.is_kept && !self.batch.rows.is_empty();
+        self.pin.hold(is_kept.then_some(leaf));
     }
 
-    /// Keeps the leaf pinned while its rows are handed out, if it has to be and has any.
+    /// Takes what the leaf stores beside the rows, if that is wanted. Keeps it pinned while its rows
+    /// are handed out, if it has to be and has any.
     fn keep(&mut self, leaf: Shared) {
+        if self.output.wants_payloads && !self.batch.rows.is_empty() {
+            // The scan has just read this page.
+            if let Ok(page) = Page::check::<K>(leaf.bytes(), &self.index.shape) {
+                self.batch.copy_payloads(&page);
+            }
+        }
         let is_kept = self.pin.is_kept && !self.batch.rows.is_empty();
         self.pin.hold(is_kept.then_some(leaf));
     }
 
     /// Pins the leaf that holds a row which has waited since its leaf was read. False if vacuum has
     /// removed the row meanwhile.
-    fn pin_again(&mut self, row: &Hit<F>) -> bool {
+    fn pin_again(&mut self, row: &Hit<K>, payload: &mut Vec<u8>) -> bool {
         self.pin.release();
-        let entry = Entry { key: row.fingerprint, tid: row.tid };
-        self.pin.hold(self.index.find(0, &entry));
-        self.pin.held.is_some()
+        let Some((leaf, position)) = self.index.find(0, &row.entry()) else { return false };
+        if self.output.wants_payloads
+            && let Ok(page) = Page::check::<K>(leaf.bytes(), &self.index.shape)
+        {
+            payload.extend_from_slice(page.payload(position));
+        }
+        self.pin.hold(Some(leaf));
+        true
     }
 }
 
-impl<F: Key> Scan for Cursor<F> {
+impl<K: TreeKey> Scan for Cursor<K> {
     unsafe fn restart(&mut self, desc: pg_sys::IndexScanDesc) {
         // SAFETY: the scan's index is open.
         unsafe {
@@ -270,9 +360,12 @@ impl<F: Key> Scan for Cursor<F> {
             self.pin.is_kept = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
             self.output.looks_rows_up = (*desc).xs_want_itup && pg_sys::RecoveryInProgress();
             self.output.recheck = self.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
-            Request::read(desc, &self.index, self.kind)
+            self.output.wants_payloads = (*desc).xs_want_itup && self.index.shape.payload > 0;
+            Request::read(desc, &self.index, self.kind, &self.output.columns)
         };
-        let seen = self.kind.has_many_keys().then(HashSet::new);
+        let is_found_again = matches!(&request.driver, Driver::Within(any) if any.len() > 1);
+        let seen = (self.kind.has_many_keys() || is_found_again).then(HashSet::new);
+        self.scopes = request.scopes;
         self.sieve = Sieve { filters: request.filters, seen };
         self.nulls_follow = request.nulls;
         self.output.orders = request.orders;
@@ -284,15 +377,21 @@ impl<F: Key> Scan for Cursor<F> {
             if self.batch.next == self.batch.rows.len() && !self.next_batch() {
                 return false;
             }
-            let row = self.batch.rows[self.batch.next];
+            let number = self.batch.next;
+            let row = self.batch.rows[number];
             self.batch.next += 1;
             let waited = matches!(self.source, Source::Nearest(_));
             let is_null = matches!(self.source, Source::Nulls(_));
-            if waited && self.pin.is_kept && !self.pin_again(&row) {
+            let mut found_again = Vec::new();
+            if waited && self.pin.is_kept && !self.pin_again(&row, &mut found_again) {
                 continue;
             }
+            let length = self.index.shape.payload;
+            let payloads = if waited { &found_again } else { &self.batch.payloads };
+            let start = if waited { 0 } else { number * length };
+            let payload = payloads.get(start..start + length).unwrap_or_default();
             // SAFETY: the descriptor is the scan's own.
-            if unsafe { self.output.emit(desc, &row, is_null) } {
+            if unsafe { self.output.emit(desc, &row, payload, is_null) } {
                 return true;
             }
         }

@@ -2,23 +2,29 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::Key;
+use simhash_index::{Scopes, TreeKey};
 
+use super::scopes::ScopeConditions;
+use crate::am::columns::Columns;
 use crate::am::keys::{Condition, Keys};
 use crate::am::kind::Kind;
 use crate::error::raise;
 use crate::storage::Index;
+use crate::types::array::elements;
 use crate::types::strategy;
 
 /// What a scan is asked for: which rows, and in which order.
-pub struct Request<F> {
-    pub driver: Driver<F>,
-    /// Conditions beside the driver's that a row has to meet. Where a row may have several keys
-    /// there are none here: the executor checks the rest.
-    pub filters: Vec<Condition<F>>,
+pub struct Request<K: TreeKey> {
+    pub driver: Driver<K::Fingerprint>,
+    /// Where to look, one after the other.
+    pub scopes: Vec<Scopes<K::Scope>>,
+    /// Beside what the driver looks for, a row has to meet one condition of each of these. Where a
+    /// row may have several keys there are none here: the executor checks the rest.
+    pub filters: Vec<Vec<Condition<K::Fingerprint>>>,
     /// Whether rows without a fingerprint follow the others.
     pub nulls: bool,
     /// The query of each order-by; none where it is NULL, as all distances to it are.
-    pub orders: Vec<Option<F>>,
+    pub orders: Vec<Option<K::Fingerprint>>,
 }
 
 /// What finds the rows that have a fingerprint.
@@ -34,23 +40,31 @@ pub enum Driver<F> {
 
 /// What the scan keys say together.
 struct Conditions<F> {
-    /// A row has to meet all of these. Always empty where a row may have several keys.
-    filters: Vec<Condition<F>>,
-    /// A row has to meet one of these, with any of its keys. Empty where a row has one key.
-    any_of: Vec<Condition<F>>,
+    /// A row has to meet one condition of each of these, with any of its keys.
+    all_of: Vec<Vec<Condition<F>>>,
     only_nulls: bool,
     not_null: bool,
 }
 
-impl<F: Key> Request<F> {
-    const NOTHING: Self =
-        Self { driver: Driver::Nothing, filters: Vec::new(), nulls: false, orders: Vec::new() };
+impl<K: TreeKey> Request<K> {
+    const NOTHING: Self = Self {
+        driver: Driver::Nothing,
+        scopes: Vec::new(),
+        filters: Vec::new(),
+        nulls: false,
+        orders: Vec::new(),
+    };
 
     /// Reads what a scan of `index` is asked for.
     ///
     /// # Safety
     /// The descriptor is a scan's of this index; its arrays are as long as it says.
-    pub unsafe fn read(desc: pg_sys::IndexScanDesc, index: &Index<F>, kind: Kind) -> Self {
+    pub unsafe fn read(
+        desc: pg_sys::IndexScanDesc,
+        index: &Index<K>,
+        kind: Kind,
+        columns: &Columns,
+    ) -> Self {
         // SAFETY: as this function's.
         let (keys, order_bys) = unsafe {
             (
@@ -59,68 +73,95 @@ impl<F: Key> Request<F> {
             )
         };
         // SAFETY: the keys are of this index's operators.
-        let Some(conditions) = (unsafe { Conditions::read(keys, kind) }) else {
+        let read = unsafe { Conditions::read(keys, kind, columns) };
+        let Some((conditions, of_scopes)) = read else {
             return Self::NOTHING;
         };
+        let scopes = of_scopes.scopes::<K>();
         let nulls = conditions.allow_nulls(kind);
         if conditions.only_nulls {
-            return Self { nulls, ..Self::NOTHING };
+            return Self { nulls, scopes, ..Self::NOTHING };
         }
         if order_bys.len() > 1 && kind.is_lossy() {
             raise_several_orders(index);
         }
         // SAFETY: the order-bys are of this index's operators.
         let (orders, nearest) = unsafe { read_orders(order_bys, kind) };
-        let Conditions { filters, any_of, .. } = conditions;
-        let (driver, filters) = match nearest {
-            Some(nearest) => (nearest, filters),
-            None => tightest(filters, any_of),
+        let (driver, mut filters) = match nearest {
+            Some(nearest) => (nearest, conditions.all_of),
+            None => tightest(conditions.all_of),
         };
-        Self { driver, filters, nulls, orders }
+        if kind.has_many_keys() {
+            filters.clear();
+        }
+        Self { driver, scopes, filters, nulls, orders }
     }
 }
 
 impl<F: Key> Conditions<F> {
-    /// None if no row can meet all of the keys.
+    /// `None` if no row can meet the keys.
     ///
     /// # Safety
-    /// The keys are of the operators of an index of this kind.
-    unsafe fn read(keys: &[pg_sys::ScanKeyData], kind: Kind) -> Option<Self> {
-        let (filters, any_of) = (Vec::new(), Vec::new());
-        let mut all = Self { filters, any_of, only_nulls: false, not_null: false };
+    /// The keys are of an index of this kind with these columns.
+    unsafe fn read<'a>(
+        keys: &[pg_sys::ScanKeyData],
+        kind: Kind,
+        columns: &'a Columns,
+    ) -> Option<(Self, ScopeConditions<'a>)> {
+        let mut all = Self { all_of: Vec::new(), only_nulls: false, not_null: false };
+        let mut scopes = ScopeConditions::new(columns);
         for key in keys {
-            let flags = key.sk_flags as u32;
-            if flags & pg_sys::SK_SEARCHNULL != 0 {
-                all.only_nulls = true;
-                continue;
-            }
-            if flags & pg_sys::SK_SEARCHNOTNULL != 0 {
-                all.not_null = true;
-                continue;
-            }
-            if flags & pg_sys::SK_ISNULL != 0 {
-                // No operator here is true of a NULL argument.
+            let column = usize::try_from(key.sk_attno - 1).unwrap_or(0);
+            // SAFETY: as this function's.
+            let possible = unsafe {
+                if column < columns.scope_columns() {
+                    scopes.add(column, key)
+                } else {
+                    all.add(key, kind)
+                }
+            };
+            if !possible {
                 return None;
-            }
-            // SAFETY: the argument is of the operator's right-hand type and not NULL.
-            let conditions = unsafe { kind.conditions(key.sk_strategy, key.sk_argument) };
-            if conditions.is_empty() {
-                return None;
-            }
-            if !kind.has_many_keys() {
-                all.filters.extend(conditions);
-            } else if all.any_of.is_empty() || reach(&conditions) < reach(&all.any_of) {
-                all.any_of = conditions;
             }
         }
-        Some(all)
+        Some((all, scopes))
+    }
+
+    /// Takes a key on the column that is searched by distance. False if no row can meet it.
+    unsafe fn add(&mut self, key: &pg_sys::ScanKeyData, kind: Kind) -> bool {
+        let flags = key.sk_flags as u32;
+        if flags & pg_sys::SK_SEARCHNULL != 0 {
+            self.only_nulls = true;
+            return true;
+        }
+        if flags & pg_sys::SK_SEARCHNOTNULL != 0 {
+            self.not_null = true;
+            return true;
+        }
+        if flags & pg_sys::SK_ISNULL != 0 {
+            // No operator here is true of a NULL argument.
+            return false;
+        }
+        // SAFETY: the argument is of the operator's right-hand type, or an array of it, and not
+        // NULL.
+        let any_of = unsafe {
+            if flags & pg_sys::SK_SEARCHARRAY == 0 {
+                kind.conditions(key.sk_strategy, key.sk_argument)
+            } else {
+                let given = elements(key.sk_argument).1.into_iter().flatten();
+                given.flat_map(|argument| kind.conditions(key.sk_strategy, argument)).collect()
+            }
+        };
+        let possible = !any_of.is_empty();
+        self.all_of.push(any_of);
+        possible
     }
 
     /// Whether a row in the table of NULLs may meet them. A row without a key is there too, though
     /// its array need not be NULL.
     fn allow_nulls(&self, kind: Kind) -> bool {
         let refused = self.not_null && !kind.has_many_keys();
-        !refused && self.filters.is_empty() && self.any_of.is_empty()
+        !refused && self.all_of.is_empty()
     }
 }
 
@@ -150,24 +191,17 @@ unsafe fn read_orders<F: Key>(
     (orders, nearest.map(|(queries, then)| Driver::Nearest { queries, then }))
 }
 
-/// The driver of a scan without an order, and the filters that are left.
-fn tightest<F: Key>(
-    mut filters: Vec<Condition<F>>,
-    any_of: Vec<Condition<F>>,
-) -> (Driver<F>, Vec<Condition<F>>) {
+/// The driver of a scan without an order, and the conditions that are left.
+fn tightest<F: Key>(mut all_of: Vec<Vec<Condition<F>>>) -> (Driver<F>, Vec<Vec<Condition<F>>>) {
     let everything = Condition { center: F::ZERO, distance: F::BITS };
-    let tightest = (0..filters.len()).min_by_key(|&i| filters[i].distance);
-    let driver = match tightest {
-        Some(i) => vec![filters.swap_remove(i)],
-        None if any_of.is_empty() => vec![everything],
-        None => any_of,
-    };
-    (Driver::Within(driver), filters)
+    let tightest = (0..all_of.len()).min_by_key(|&i| (reach(&all_of[i]), all_of[i].len()));
+    let driver = tightest.map_or_else(|| vec![everything], |i| all_of.swap_remove(i));
+    (Driver::Within(driver), all_of)
 }
 
 /// amcostestimate leaves no reason to plan such a scan. The executor, which knows the distances,
 /// would take rows whose first distance is NULL for equal, whatever the second.
-fn raise_several_orders<F: Key>(index: &Index<F>) -> ! {
+fn raise_several_orders<K: TreeKey>(index: &Index<K>) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("index \"{}\" cannot order by several distances", index.store.name()),

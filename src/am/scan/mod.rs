@@ -1,6 +1,6 @@
 //! Index scans as PostgreSQL drives them: begin, rescan, one row or a bitmap at a time, end.
 //!
-//! Where things are: [`keys`] (what a scan is asked for), [`cursor`] (its way through the index),
+//! Where things are: [`keys`] and [`scopes`] (what a scan is asked for), [`cursor`] (its way through the index),
 //! [`nearest`] (rows in the order of distances), [`output`] (how a row reaches the executor).
 //!
 //! The state lives in a memory context of its own whose deletion drops it, so a query that fails
@@ -10,12 +10,13 @@ mod cursor;
 mod keys;
 mod nearest;
 mod output;
+mod scopes;
 
 use pgrx::pg_sys;
 
 use self::cursor::{Cursor, Scan};
 use super::kind::open;
-use crate::storage::{IndexRel, bits, with_key_type};
+use crate::storage::{IndexRel, family, with_key_type};
 
 /// The scan's state as `opaque` refers to it.
 struct Opaque {
@@ -48,7 +49,7 @@ pub unsafe extern "C-unwind" fn ambeginscan(
             pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
         );
         let scan: Box<dyn Scan> =
-            with_key_type!(bits(index), F => Box::new(Cursor::<F>::new(open(index), context)));
+            with_key_type!(family(index), K => Box::new(Cursor::<K>::new(open(index), context)));
         let callback: *mut pg_sys::MemoryContextCallback =
             pg_sys::MemoryContextAllocZero(context, size_of::<pg_sys::MemoryContextCallback>())
                 .cast();

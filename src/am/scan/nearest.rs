@@ -1,35 +1,41 @@
 //! A scan in the order of distances: rows at the same distance wait until all of them are there.
 
-use simhash_core::search::Key;
+use simhash_core::Fingerprint;
 use simhash_index::nearest::NearestOfAny;
 use simhash_index::range::Hit;
+use simhash_index::{Scopes, TreeKey};
 
 use crate::error::reserve;
 use crate::storage::{Index, IndexRel, check_for_interrupts};
 
 /// All rows, the nearest first.
-pub struct Nearest<F> {
-    search: NearestOfAny<F, IndexRel>,
+pub struct Nearest<K: TreeKey> {
+    search: NearestOfAny<K, IndexRel>,
     /// The queries that order rows at the same distance.
-    then: Vec<F>,
+    then: Vec<K::Fingerprint>,
     /// The rows at the distance found last, kept back while there may be more of them. Empty
     /// unless `then` has a query.
-    ties: Vec<Hit<F>>,
+    ties: Vec<Hit<K>>,
 }
 
-impl<F: Key> Nearest<F> {
+impl<K: TreeKey> Nearest<K> {
     /// `queries` is not empty: the distance of a row is the least to any of them.
-    pub fn new(index: &Index<F>, queries: &[F], then: Vec<F>) -> Self {
-        Self { search: NearestOfAny::new(index, queries), then, ties: Vec::new() }
+    pub fn new(
+        index: &Index<K>,
+        queries: &[K::Fingerprint],
+        scopes: &[Scopes<K::Scope>],
+        then: Vec<K::Fingerprint>,
+    ) -> Self {
+        Self { search: NearestOfAny::new(index, queries, scopes), then, ties: Vec::new() }
     }
 
     /// Puts the next rows into `batch`, which is empty, after `sift` has dropped those that are not
     /// wanted. There may be none although more are to come. False once all rows have been found.
     pub fn next_batch(
         &mut self,
-        index: &Index<F>,
-        batch: &mut Vec<Hit<F>>,
-        sift: impl FnOnce(&mut Vec<Hit<F>>),
+        index: &Index<K>,
+        batch: &mut Vec<Hit<K>>,
+        sift: impl FnOnce(&mut Vec<Hit<K>>),
     ) -> bool {
         let more = self.search.next_batch(index, batch);
         sift(batch);
@@ -41,7 +47,7 @@ impl<F: Key> Nearest<F> {
 
     /// Keeps rows back until all at their distance are there, then orders them by their later
     /// distances.
-    fn order_ties(&mut self, batch: &mut Vec<Hit<F>>, more: bool) {
+    fn order_ties(&mut self, batch: &mut Vec<Hit<K>>, more: bool) {
         reserve(&mut self.ties, batch.len());
         self.ties.append(batch);
         let Some(farthest) = self.ties.last().map(|hit| hit.distance) else { return };
@@ -51,7 +57,7 @@ impl<F: Key> Nearest<F> {
             self.ties.len()
         };
         batch.extend(self.ties.drain(..complete));
-        let later = |hit: &Hit<F>| {
+        let later = |hit: &Hit<K>| {
             let fingerprint = hit.fingerprint;
             self.then.iter().map(move |&query| fingerprint.hamming(query))
         };

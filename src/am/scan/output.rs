@@ -1,37 +1,67 @@
 //! How a row reaches the executor: its TID, its distances, and an index tuple where one is wanted.
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
+use simhash_core::Fingerprint;
+use simhash_index::TreeKey;
+use simhash_index::key::Bytes;
 use simhash_index::range::Hit;
 
+use crate::am::columns::Columns;
 use crate::am::kind::Kind;
 use crate::storage::check_for_interrupts;
 use crate::types::tid;
 
-pub struct Output<F> {
+pub struct Output<K: TreeKey> {
     kind: Kind,
+    pub columns: Columns,
     /// Where index tuples are made.
     context: pg_sys::MemoryContext,
     /// The query of each order-by; none where it is NULL.
-    pub orders: Vec<Option<F>>,
+    pub orders: Vec<Option<K::Fingerprint>>,
     /// Whether the executor has to check the conditions again.
     pub recheck: bool,
     /// Whether every row is looked up in the heap: the executor may take a page for all-visible
     /// that was not so when the row was found. See amcanreturn.
     pub looks_rows_up: bool,
+    /// Whether index tuples are made, and have included columns.
+    pub wants_payloads: bool,
 }
 
-impl<F: Key> Output<F> {
-    pub fn new(kind: Kind, context: pg_sys::MemoryContext) -> Self {
-        Self { kind, context, orders: Vec::new(), recheck: kind.is_lossy(), looks_rows_up: false }
+impl<K: TreeKey> Output<K> {
+    pub fn new(kind: Kind, columns: Columns, context: pg_sys::MemoryContext) -> Self {
+        Self {
+            kind,
+            columns,
+            context,
+            orders: Vec::new(),
+            recheck: kind.is_lossy(),
+            looks_rows_up: false,
+            wants_payloads: false,
+        }
+    }
+
+    /// Appends a payload, if payloads are wanted.
+    pub fn store_payload(&self, payload: K::Payload, payloads: &mut Vec<u8>) {
+        if self.wants_payloads {
+            let (start, length) = (payloads.len(), self.columns.payload_bytes());
+            payloads.resize(start + length, 0);
+            payload.store(&mut payloads[start..]);
+        }
     }
 
     /// Puts a row into `desc`; false if the row is looked up and the scan's snapshot does not see
-    /// it. `is_null`: it has no fingerprint.
+    /// it. `payload` is what the index stores beside it, if that is wanted. `is_null`: it has no
+    /// fingerprint.
     ///
     /// # Safety
     /// `desc` is the scan's own.
-    pub unsafe fn emit(&self, desc: pg_sys::IndexScanDesc, row: &Hit<F>, is_null: bool) -> bool {
+    pub unsafe fn emit(
+        &self,
+        desc: pg_sys::IndexScanDesc,
+        row: &Hit<K>,
+        payload: &[u8],
+        is_null: bool,
+    ) -> bool {
         // SAFETY: as this function's; xs_itupdesc is set when an index tuple is wanted.
         unsafe {
             if self.looks_rows_up && !is_visible(desc, row.tid) {
@@ -41,13 +71,13 @@ impl<F: Key> Output<F> {
             (*desc).xs_recheck = self.recheck;
             self.put_distances(desc, row, is_null);
             if (*desc).xs_want_itup {
-                self.put_tuple(desc, row, is_null);
+                self.put_tuple(desc, row, payload, is_null);
             }
         }
         true
     }
 
-    unsafe fn put_distances(&self, desc: pg_sys::IndexScanDesc, row: &Hit<F>, is_null: bool) {
+    unsafe fn put_distances(&self, desc: pg_sys::IndexScanDesc, row: &Hit<K>, is_null: bool) {
         // SAFETY: the descriptor's arrays have one element for each order-by.
         unsafe {
             // A key at another place of the array is no farther than the row.
@@ -64,24 +94,34 @@ impl<F: Key> Output<F> {
         }
     }
 
-    unsafe fn put_tuple(&self, desc: pg_sys::IndexScanDesc, row: &Hit<F>, is_null: bool) {
+    unsafe fn put_tuple(
+        &self,
+        desc: pg_sys::IndexScanDesc,
+        row: &Hit<K>,
+        payload: &[u8],
+        is_null: bool,
+    ) {
         // SAFETY: the descriptor's tuple is null or the one that was made here before.
         unsafe {
             if !(*desc).xs_itup.is_null() {
                 pg_sys::pfree((*desc).xs_itup.cast());
             }
-            let bytes = row.fingerprint.to_u128().to_be_bytes();
-            let mut value = if F::BITS == 64 {
-                pg_sys::Datum::from(row.fingerprint.to_u128() as u64)
-            } else {
-                pg_sys::Datum::from(bytes.as_ptr())
-            };
+            let caller = pg_sys::MemoryContextSwitchTo(self.context);
+            let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
+            let mut nulls = [true; pg_sys::INDEX_MAX_KEYS as usize];
+            let column = self.columns.scope_columns();
+            self.columns.decode::<K>(row.scope, payload, &mut values, &mut nulls);
             // count(*) is planned as an index-only scan even where no column can be returned. Then
             // nobody reads the value, and there is none to be made.
-            let mut is_null = is_null || self.kind.is_lossy();
-            let caller = pg_sys::MemoryContextSwitchTo(self.context);
-            (*desc).xs_itup =
-                pg_sys::index_form_tuple((*desc).xs_itupdesc, &mut value, &mut is_null);
+            nulls[column] = is_null || self.kind.is_lossy();
+            if !nulls[column] {
+                values[column] = self.kind.datum(row.fingerprint);
+            }
+            (*desc).xs_itup = pg_sys::index_form_tuple(
+                (*desc).xs_itupdesc,
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            );
             pg_sys::MemoryContextSwitchTo(caller);
         }
     }

@@ -1,0 +1,335 @@
+//! The columns of an index: those compared by equality, the one searched by distance, and those
+//! that are only returned.
+//!
+//! The values of the first become a row's *scope*: for each column one byte that says whether it is
+//! NULL, and then its value's bytes, or zeroes. The values of the last become its *payload*: a bit
+//! for each column that says whether it is NULL, and then the bytes of their values, or zeroes.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_index::insert::Beside;
+use simhash_index::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE};
+use simhash_index::meta::SCOPE_COLUMNS;
+use simhash_index::{Meta, TreeKey};
+
+use super::kind::Kind;
+use super::scope::{ScopeType, check_collation};
+use crate::error::raise;
+use crate::storage::IndexRel;
+use crate::types::varlena::palloc_parts;
+
+/// The first byte of a column in a scope.
+const NOT_NULL: u8 = 0;
+const NULL: u8 = 1;
+
+/// The most bytes that the values of included columns may have together.
+const MOST_INCLUDED: usize = 32;
+
+/// A column that is only returned.
+#[derive(Clone, Copy, Debug)]
+struct Included {
+    length: usize,
+    by_value: bool,
+}
+
+/// What an index's columns hold, in their order.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    scope: Vec<ScopeType>,
+    included: Vec<Included>,
+}
+
+impl Columns {
+    /// The columns of an index that is open.
+    pub fn of(rel: IndexRel, meta: &Meta) -> Self {
+        let scope = meta.scope_kinds.iter().map_while(|&code| ScopeType::from_code(code)).collect();
+        let included = if meta.payload == 0 { Vec::new() } else { included(rel) };
+        Self { scope, included }
+    }
+
+    /// How many columns are compared by equality. The fingerprint's column follows them.
+    pub fn scope_columns(&self) -> usize {
+        self.scope.len()
+    }
+
+    /// The bytes of a payload.
+    pub fn payload_bytes(&self) -> usize {
+        let values: usize = self.included.iter().map(|column| column.length).sum();
+        null_bytes(self.included.len()) + values
+    }
+
+    pub fn scope_type(&self, column: usize) -> Option<ScopeType> {
+        self.scope.get(column).copied()
+    }
+
+    /// What a row has beside its fingerprints.
+    ///
+    /// # Safety
+    /// The arrays have a value of each column of the index.
+    pub unsafe fn beside<K: TreeKey>(
+        &self,
+        values: *const pg_sys::Datum,
+        is_null: *const bool,
+        tid: u64,
+    ) -> Beside<K> {
+        let mut scope = [0; MOST_SCOPE];
+        let mut at = 0;
+        for (i, column) in self.scope.iter().enumerate() {
+            // SAFETY: as this function's.
+            let value = unsafe { (!*is_null.add(i)).then(|| *values.add(i)) };
+            let end = at + stored_bytes(*column);
+            // SAFETY: the value is of the column's type.
+            unsafe { encode(*column, value, pg_sys::InvalidOid, &mut scope[at..end]) };
+            at = end;
+        }
+        let mut payload = [0; MOST_PAYLOAD];
+        let first = self.scope.len() + 1;
+        let mut place = null_bytes(self.included.len());
+        for (i, column) in self.included.iter().enumerate() {
+            // SAFETY: as this function's.
+            unsafe {
+                if *is_null.add(first + i) {
+                    payload[i / 8] |= 1 << (i % 8);
+                } else {
+                    column.write(*values.add(first + i), &mut payload[place..]);
+                }
+            }
+            place += column.length;
+        }
+        Beside {
+            scope: K::Scope::load(&scope[..at]),
+            payload: K::Payload::load(&payload[..place]),
+            tid,
+        }
+    }
+
+    /// The bytes of a scope's column with this value; none for NULL. `None` if no value of the
+    /// column is equal to it.
+    ///
+    /// # Safety
+    /// The value is of the type, or of the column's own if that is `InvalidOid`.
+    pub unsafe fn scope_bytes(
+        &self,
+        column: usize,
+        value: Option<pg_sys::Datum>,
+        type_oid: pg_sys::Oid,
+    ) -> Option<Vec<u8>> {
+        let column = self.scope_type(column)?;
+        let mut bytes = vec![0; stored_bytes(column)];
+        // SAFETY: as this function's.
+        unsafe { encode(column, value, type_oid, &mut bytes) }.then_some(bytes)
+    }
+
+    /// How many bytes a scope's column has.
+    pub fn column_bytes(&self, column: usize) -> usize {
+        self.scope_type(column).map_or(0, stored_bytes)
+    }
+
+    /// Puts the values of a row's scope and payload into their places among those of an index
+    /// tuple, in the current memory context. Where a scope's bytes do not tell its value, it is NULL: nobody reads it.
+    pub fn decode<K: TreeKey>(
+        &self,
+        scope: K::Scope,
+        payload: &[u8],
+        values: &mut [pg_sys::Datum],
+        is_null: &mut [bool],
+    ) {
+        let mut bytes = [0; MOST_SCOPE];
+        let length = self.scope.iter().map(|column| stored_bytes(*column)).sum();
+        scope.store(&mut bytes[..length]);
+        let mut at = 0;
+        for (i, column) in self.scope.iter().enumerate() {
+            let end = at + stored_bytes(*column);
+            is_null[i] = bytes[at] != NOT_NULL || !column.is_exact();
+            if !is_null[i] {
+                values[i] = column.decode(&bytes[at + 1..end]);
+            }
+            at = end;
+        }
+        let first = self.scope.len() + 1;
+        let mut place = null_bytes(self.included.len());
+        for (i, column) in self.included.iter().enumerate() {
+            let is_known = payload.len() >= place + column.length;
+            is_null[first + i] = !is_known || payload[i / 8] >> (i % 8) & 1 == 1;
+            if !is_null[first + i] {
+                values[first + i] = column.read(&payload[place..place + column.length]);
+            }
+            place += column.length;
+        }
+    }
+}
+
+/// A column's bytes in a scope.
+fn stored_bytes(column: ScopeType) -> usize {
+    1 + column.bytes()
+}
+
+/// The bytes that say which of some columns are NULL.
+const fn null_bytes(columns: usize) -> usize {
+    columns.div_ceil(8)
+}
+
+/// False if no value of the column is equal to this one.
+unsafe fn encode(
+    column: ScopeType,
+    value: Option<pg_sys::Datum>,
+    type_oid: pg_sys::Oid,
+    bytes: &mut [u8],
+) -> bool {
+    match value {
+        None => {
+            bytes[0] = NULL;
+            true
+        }
+        // SAFETY: the caller's value is of that type.
+        Some(value) => unsafe { column.encode(value, type_oid, &mut bytes[1..]) },
+    }
+}
+
+impl Included {
+    /// # Safety
+    /// The value is of the column's type.
+    unsafe fn write(self, value: pg_sys::Datum, bytes: &mut [u8]) {
+        if self.by_value {
+            bytes[..self.length].copy_from_slice(&value.value().to_le_bytes()[..self.length]);
+        } else {
+            // SAFETY: as this function's: a value of that length, of any alignment.
+            let value =
+                unsafe { std::slice::from_raw_parts(value.cast_mut_ptr::<u8>(), self.length) };
+            bytes[..self.length].copy_from_slice(value);
+        }
+    }
+
+    fn read(self, bytes: &[u8]) -> pg_sys::Datum {
+        if !self.by_value {
+            return palloc_parts(&[bytes]);
+        }
+        let mut whole = [0; size_of::<usize>()];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        let value = usize::from_le_bytes(whole);
+        // Integers are extended by their sign, as PostgreSQL's own are.
+        pg_sys::Datum::from(match bytes.len() {
+            1 => value,
+            2 => value as i16 as usize,
+            4 => value as i32 as usize,
+            _ => value,
+        })
+    }
+}
+
+/// The number of an index's key columns.
+///
+/// # Safety
+/// `rel` is an open index.
+pub unsafe fn key_columns(rel: pg_sys::Relation) -> usize {
+    // SAFETY: an open index has its catalogue row.
+    unsafe { (*(*rel).rd_index).indnkeyatts as usize }
+}
+
+/// The columns after the key columns.
+fn included(rel: IndexRel) -> Vec<Included> {
+    // SAFETY: an open index has a descriptor with all of its columns.
+    unsafe {
+        let descriptor = (*rel.as_ptr()).rd_att;
+        let all = (*descriptor).natts as usize;
+        (key_columns(rel.as_ptr())..all)
+            .map(|i| {
+                let attribute = crate::compat::attribute(descriptor, i);
+                Included {
+                    length: usize::try_from((*attribute).attlen).unwrap_or(0),
+                    by_value: (*attribute).attbyval,
+                }
+            })
+            .collect()
+    }
+}
+
+/// What a new index is to be. Raises an ERROR if its columns are not ones that it can have.
+///
+/// # Safety
+/// `rel` is an open index of this access method.
+pub unsafe fn new_meta(rel: IndexRel, blocks: impl FnOnce(Kind) -> u32) -> Meta {
+    // SAFETY: as this function's.
+    let (kind, keys) = unsafe { (Kind::of_index(rel.as_ptr()), key_columns(rel.as_ptr())) };
+    let mut scope_kinds = [0; SCOPE_COLUMNS];
+    let columns = keys - 1;
+    if columns > SCOPE_COLUMNS {
+        raise(
+            PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
+            format!("index \"{}\" has {columns} columns before its last key column", rel.name()),
+            &format!("At most {SCOPE_COLUMNS} columns are compared by equality."),
+        );
+    }
+    let mut scope = 0;
+    for (i, code) in scope_kinds.iter_mut().enumerate().take(columns) {
+        // SAFETY: as this function's; there are more key columns than this.
+        let column = unsafe { new_scope_column(rel, i) };
+        scope += stored_bytes(column);
+        *code = column as u32;
+    }
+    let payload = new_payload(rel);
+    Meta {
+        kind: kind as u32,
+        bits: kind.bits(),
+        blocks: blocks(kind),
+        scope: scope as u32,
+        payload: payload as u32,
+        scope_kinds,
+    }
+}
+
+unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
+    // SAFETY: the caller's index has that many columns, each with an operator class.
+    let (code, collation) = unsafe {
+        let code = super::kind::code_of(rel.as_ptr(), column);
+        (code, *(*rel.as_ptr()).rd_indcollation.add(column))
+    };
+    let Some(column_type) = ScopeType::from_code(code) else {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "column {} of index \"{}\" is not compared by equality",
+                column + 1,
+                rel.name()
+            ),
+            "Only the last key column is searched by distance: put the fingerprint last.",
+        )
+    };
+    if column_type == ScopeType::Text {
+        // SAFETY: a catalogue look-up.
+        unsafe { check_collation(collation) };
+    }
+    column_type
+}
+
+/// The bytes of a payload. Raises an ERROR if columns do not fit.
+fn new_payload(rel: IndexRel) -> usize {
+    let columns = included(rel);
+    if columns.is_empty() {
+        return 0;
+    }
+    let values: usize = columns.iter().map(|column| column.length).sum();
+    let nulls = null_bytes(columns.len());
+    let hint = format!(
+        "Included columns are of types of fixed length (bigint, integer, uuid, timestamptz, ...), \
+         and have {MOST_INCLUDED} bytes together at most."
+    );
+    if let Some(place) = columns.iter().position(|column| column.length == 0) {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "included column {} of index \"{}\" is of a type of variable length",
+                place + 1,
+                rel.name()
+            ),
+            &hint,
+        );
+    }
+    if values > MOST_INCLUDED {
+        raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!("the included columns of index \"{}\" have {values} bytes", rel.name()),
+            &hint,
+        );
+    }
+    nulls + values
+}
