@@ -7,8 +7,8 @@
 
 use std::fmt::Debug;
 
+use simhash_core::Fingerprint;
 use simhash_core::search::Key;
-use simhash_core::search::key::top;
 
 /// The most bytes of a scope.
 pub const MOST_SCOPE: usize = 56;
@@ -126,7 +126,7 @@ impl<F: Key> TreeKey for F {
     }
     #[inline]
     fn top(self, _: usize) -> u64 {
-        top(self)
+        Fingerprint::top(self)
     }
 }
 
@@ -158,7 +158,7 @@ impl<F: Key, const W: usize> TreeKey for Scoped<F, W> {
     #[inline]
     fn top(self, scope: usize) -> u64 {
         let first = self.scope.first().copied().unwrap_or(0);
-        first | top(self.fingerprint).checked_shr(8 * scope as u32).unwrap_or(0)
+        first | self.fingerprint.top().checked_shr(8 * scope as u32).unwrap_or(0)
     }
 }
 

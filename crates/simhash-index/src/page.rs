@@ -368,9 +368,12 @@ impl<'a> Page<'a> {
         if self.shape.key == F::BYTES {
             return popcount::within(self.keys(), rotated, distance, positions);
         }
-        let mut query = [0; MOST_KEY];
-        rotated.store(&mut query[..F::BYTES]);
-        popcount::within_bytes(self.keys(), &query[..self.shape.key], distance, positions);
+        let mut query = [0; MOST_KEY / 8];
+        let words = F::BYTES / 8;
+        for (i, word) in query[..words].iter_mut().enumerate() {
+            *word = rotated.word(words - 1 - i);
+        }
+        popcount::within_words(self.keys(), &query[..self.shape.key / 8], distance, positions);
     }
 
     /// # Panics
