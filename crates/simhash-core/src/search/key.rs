@@ -138,8 +138,9 @@ pub fn not_above<K: Copy + Ord>(keys: &[K], guess: usize, key: K) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Key, Spread, not_above};
+    use crate::fingerprint::Fingerprint;
 
-    fn spread<F: Key>(keys: &[F]) -> Spread {
+    fn guesser<F: Key>(keys: &[F]) -> Spread {
         let end = |key: Option<&F>| key.map_or(0, |key| key.top());
         Spread::between(end(keys.first()), end(keys.last()), keys.len())
     }
@@ -155,7 +156,7 @@ mod tests {
                     keys.iter().flat_map(|&k| [k.saturating_sub(1), k, k.saturating_add(1)]);
                 for key in probes.chain([0, u64::MAX]) {
                     let counted = keys.iter().filter(|&&k| k <= key).count();
-                    for guess in [spread(&keys).guess(key.top()), 0, keys.len(), 1000] {
+                    for guess in [guesser(&keys).guess(key.top()), 0, keys.len(), 1000] {
                         assert_eq!(not_above(&keys, guess, key), counted, "{key} in {keys:?}");
                     }
                 }
@@ -168,10 +169,10 @@ mod tests {
         let keys: Vec<u64> = (0..1000).map(|i| i << 50).collect();
         let wide: Vec<u128> = keys.iter().map(|&key| u128::from(key) << 64).collect();
         for i in [0, 1, 500, 999] {
-            assert!(spread(&keys).guess(keys[i].top()).abs_diff(i) <= 1);
-            assert!(spread(&wide).guess(wide[i].top()).abs_diff(i) <= 1);
+            assert!(guesser(&keys).guess(keys[i].top()).abs_diff(i) <= 1);
+            assert!(guesser(&wide).guess(wide[i].top()).abs_diff(i) <= 1);
         }
-        assert_eq!(spread(&keys).guess(u64::MAX), 999);
-        assert_eq!(spread(&[7u64; 9]).guess(7), 0);
+        assert_eq!(guesser(&keys).guess(u64::MAX), 999);
+        assert_eq!(guesser(&[7u64; 9]).guess(7), 0);
     }
 }
