@@ -4,6 +4,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::Key;
 use simhash_index::{Damage, META_PAGE, Store};
 
+use super::scope::ScopeType;
 use crate::error::raise;
 use crate::storage::{self, Index, IndexRel};
 use crate::types::Width;
@@ -41,20 +42,13 @@ impl Kind {
     pub unsafe fn of_index(rel: pg_sys::Relation) -> Self {
         // SAFETY: the operator class has support function 1, of no arguments: amvalidate and
         // index_getprocinfo see to it.
-        let code = unsafe {
+        let (code, index) = unsafe {
             let function = pg_sys::index_getprocinfo(rel, 1, 1);
-            pg_sys::FunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null())
+            let code =
+                pg_sys::FunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null());
+            (code.value() as u32, IndexRel::new(rel))
         };
-        Self::from_code(code.value() as u32).unwrap_or_else(|| {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION,
-                format!(
-                    "an operator class of access method simhash has the unknown key kind {}",
-                    code.value()
-                ),
-                "Use the operator classes that come with pg_simhash.",
-            )
-        })
+        Self::from_code(code).unwrap_or_else(|| refuse(index, code))
     }
 
     /// The kind of an open index's column. Raises XX002 if the meta page names no kind with keys of
@@ -158,4 +152,24 @@ pub fn open<F: Key>(rel: IndexRel) -> Index<F> {
     let index = storage::open(rel);
     Kind::of::<F>(&index);
     index
+}
+
+/// Raises an ERROR for an index whose column has the code of no kind.
+fn refuse(index: IndexRel, code: u32) -> ! {
+    let (message, hint) = if ScopeType::from_code(code).is_some() {
+        (
+            format!("index \"{}\" has no column to be searched by distance", index.name()),
+            "Its last column is to be a fingerprint, a ball or an array of fingerprints, or a \
+             bigint with the operator class hamming_int8_ops.",
+        )
+    } else {
+        (
+            format!(
+                "an operator class of access method simhash has the unknown key kind {}",
+                code as i32
+            ),
+            "Use the operator classes that come with pg_simhash.",
+        )
+    };
+    raise(PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, message, hint)
 }

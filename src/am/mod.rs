@@ -2,9 +2,10 @@
 //! number of backends read and write them, are in the crate `simhash-index`.
 //!
 //! Where things are: [`handler`] (what PostgreSQL asks for), [`options`], [`kind`] and [`keys`]
-//! (columns, and how their values become keys), [`insert`], [`build`], [`scan`], [`vacuum`],
-//! [`cost`], [`validate`]. For SQL functions that are given an index: [`opened`], [`rights`] (who
-//! may ask), [`elsewhere`] (tables whose rows are elsewhere), [`info`] and [`check`].
+//! (columns, and how their values become keys), [`scope`] (columns compared by equality),
+//! [`insert`], [`build`], [`scan`], [`vacuum`], [`cost`], [`validate`]. For SQL functions that are
+//! given an index: [`opened`], [`rights`] (who may ask), [`elsewhere`] (tables whose rows are
+//! elsewhere), [`info`] and [`check`].
 
 mod build;
 pub mod check;
@@ -19,5 +20,7 @@ pub mod opened;
 pub mod options;
 pub mod rights;
 mod scan;
+#[allow(dead_code, reason = "for indexes of several columns")]
+pub mod scope;
 mod vacuum;
 mod validate;
