@@ -113,12 +113,16 @@ impl OperatorClass {
                 |member: &pg_sys::FormData_pg_amop| {
                     let number = member.amopstrategy as u16;
                     searchable |= match held {
+                        // Complained of already.
+                        None => true,
                         Some(Held::Scope(_)) => {
                             number == strategy::EQUAL
                                 && member.amoplefttype == self.input_type
                                 && member.amoprighttype == self.input_type
                         }
-                        _ => matches!(number, strategy::WITHIN | strategy::NEAR),
+                        Some(Held::Hamming(_)) => {
+                            matches!(number, strategy::WITHIN | strategy::NEAR)
+                        }
                     };
                     self.operator_is_sound(held, member)
                 },
