@@ -2,10 +2,10 @@
 //! number of backends read and write them, are in the crate `simhash-index`.
 //!
 //! Where things are: [`handler`] (what PostgreSQL asks for), [`options`], [`kind`] and [`keys`]
-//! (columns, and how their values become keys), [`columns`] and [`scope`] (columns compared by equality, and those that are only returned),
-//! [`insert`], [`build`], [`scan`], [`vacuum`], [`cost`], [`validate`]. For SQL functions that are
-//! given an index: [`opened`], [`rights`] (who may ask), [`elsewhere`] (tables whose rows are
-//! elsewhere), [`info`] and [`check`].
+//! (columns, and how their values become keys), [`columns`] and [`scope`] (columns compared by
+//! equality, and those that are only returned), [`insert`], [`build`], [`scan`], [`vacuum`],
+//! [`cost`], [`validate`]. For SQL functions that are given an index: [`opened`], [`rights`] (who
+//! may ask), [`elsewhere`] (tables whose rows are elsewhere), [`info`] and [`check`].
 
 mod build;
 pub mod check;

@@ -5,7 +5,8 @@ use std::ffi::CStr;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport, pg_sys};
 
 use super::kind::Kind;
-use crate::catalog::cache;
+use super::scope::ScopeType;
+use crate::catalog::cache::{self, valid};
 use crate::types::strategy;
 
 /// amvalidate.
@@ -15,8 +16,31 @@ pub unsafe extern "C-unwind" fn amvalidate(operator_class: pg_sys::Oid) -> bool 
         return false;
     };
     // Both are looked at, so that all complaints are heard.
-    let operators = class.operators_are_sound();
-    class.function_is_sound() && operators
+    let held = class.held();
+    let operators = class.operators_are_sound(held);
+    held.is_some() && operators
+}
+
+/// What the columns of an operator class hold.
+#[derive(Clone, Copy)]
+enum Held {
+    /// What is searched by distance.
+    Hamming(Kind),
+    /// Values compared by equality.
+    Scope(ScopeType),
+}
+
+impl Held {
+    fn from_code(code: u32) -> Option<Self> {
+        Kind::from_code(code).map(Held::Hamming).or(ScopeType::from_code(code).map(Held::Scope))
+    }
+
+    fn fits(self, type_oid: pg_sys::Oid) -> bool {
+        match self {
+            Held::Hamming(kind) => kind.fits(type_oid),
+            Held::Scope(scope) => scope.fits(type_oid),
+        }
+    }
 }
 
 /// What pg_opclass says.
@@ -48,34 +72,37 @@ impl OperatorClass {
         false
     }
 
-    /// Support function 1 takes `internal` and returns the code of a kind.
-    fn function_is_sound(&self) -> bool {
-        // SAFETY: catalogue look-ups, and a call of the function with the argument it is declared
-        // for.
-        unsafe {
-            let function =
-                pg_sys::get_opfamily_proc(self.family, self.input_type, self.input_type, 1);
-            if function == pg_sys::InvalidOid {
-                return self.complain("lacks support function 1");
+    /// What support function 1 says. It takes `internal` and returns a code, for which the input
+    /// type is laid out.
+    fn held(&self) -> Option<Held> {
+        let complain = |what: &str| {
+            self.complain(what);
+            None
+        };
+        // SAFETY: a catalogue look-up.
+        let function =
+            unsafe { pg_sys::get_opfamily_proc(self.family, self.input_type, self.input_type, 1) };
+        let Some(function) = valid(function) else {
+            return complain("lacks support function 1");
+        };
+        // SAFETY: a catalogue look-up.
+        if unsafe { pg_sys::get_func_rettype(function) } != pg_sys::INT4OID {
+            return complain("has a support function 1 that does not return integer");
+        }
+        let code = call(function);
+        match Held::from_code(code) {
+            None => complain(&format!("has the unknown key kind {}", code as i32)),
+            Some(held) if !held.fits(self.input_type) => {
+                complain("is for a type of another size than its key kind")
             }
-            if pg_sys::get_func_rettype(function) != pg_sys::INT4OID {
-                return self.complain("has a support function 1 that does not return integer");
-            }
-            let code =
-                pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null());
-            match Kind::from_code(code.value() as u32) {
-                None => self.complain(&format!("has the unknown key kind {}", code.value() as i32)),
-                Some(kind) if !kind.fits(self.input_type) => {
-                    self.complain("is for a type of another size than its key kind")
-                }
-                Some(_) => true,
-            }
+            held => held,
         }
     }
 
-    /// Every operator has a known strategy, the input type on its left, and the purpose and result
-    /// of its strategy. `~=` or `<@` is among them.
-    fn operators_are_sound(&self) -> bool {
+    /// Every operator has a strategy and operands for what the columns hold, and the purpose and
+    /// result of its strategy. One of them can be searched by: `~=`, `<@`, or the `=` of columns
+    /// compared by equality.
+    fn operators_are_sound(&self, held: Option<Held>) -> bool {
         let family = [pg_sys::Datum::from(self.family)];
         let mut searchable = false;
         // SAFETY: a look-up by the family.
@@ -85,8 +112,19 @@ impl OperatorClass {
                 &family,
                 |member: &pg_sys::FormData_pg_amop| {
                     let number = member.amopstrategy as u16;
-                    searchable |= matches!(number, strategy::WITHIN | strategy::NEAR);
-                    self.operator_is_sound(member)
+                    searchable |= match held {
+                        // Complained of already.
+                        None => true,
+                        Some(Held::Scope(_)) => {
+                            number == strategy::EQUAL
+                                && member.amoplefttype == self.input_type
+                                && member.amoprighttype == self.input_type
+                        }
+                        Some(Held::Hamming(_)) => {
+                            matches!(number, strategy::WITHIN | strategy::NEAR)
+                        }
+                    };
+                    self.operator_is_sound(held, member)
                 },
             )
         };
@@ -97,14 +135,23 @@ impl OperatorClass {
         }
     }
 
-    fn operator_is_sound(&self, member: &pg_sys::FormData_pg_amop) -> bool {
+    fn operator_is_sound(&self, held: Option<Held>, member: &pg_sys::FormData_pg_amop) -> bool {
         let number = member.amopstrategy as u16;
         if !(strategy::EQUAL..=strategy::LAST).contains(&number) {
             return self.complain(&format!("has an operator with the unknown strategy {number}"));
         }
-        if member.amoplefttype != self.input_type {
-            return self
-                .complain(&format!("has an operator of strategy {number} for another type"));
+        match held {
+            Some(Held::Scope(_)) if number != strategy::EQUAL => {
+                return self.complain(&format!(
+                    "has an operator of strategy {number}, but is for columns compared by equality"
+                ));
+            }
+            Some(Held::Scope(_)) if self.are_compared(member) => {}
+            Some(Held::Hamming(_)) | None if member.amoplefttype == self.input_type => {}
+            _ => {
+                return self
+                    .complain(&format!("has an operator of strategy {number} for another type"));
+            }
         }
         let by_distance = number == strategy::DISTANCE;
         let ordering = member.amoppurpose == pg_sys::AMOP_ORDER as std::ffi::c_char;
@@ -116,4 +163,28 @@ impl OperatorClass {
         }
         true
     }
+
+    /// Whether the operands of an equality are of one type, or both are PostgreSQL's own integers;
+    /// and whether the family has a class of each.
+    fn are_compared(&self, member: &pg_sys::FormData_pg_amop) -> bool {
+        let (left, right) = (member.amoplefttype, member.amoprighttype);
+        let scope = |type_oid| {
+            // SAFETY: a catalogue look-up.
+            let function = unsafe { pg_sys::get_opfamily_proc(self.family, type_oid, type_oid, 1) };
+            valid(function).and_then(|function| ScopeType::from_code(call(function)))
+        };
+        let is_integer = |type_oid| {
+            ScopeType::of_integers(type_oid).is_some_and(|integer| scope(type_oid) == Some(integer))
+        };
+        if left == right { scope(left).is_some() } else { is_integer(left) && is_integer(right) }
+    }
+}
+
+/// What a support function 1 returns. It is called with the argument it is declared for.
+fn call(function: pg_sys::Oid) -> u32 {
+    // SAFETY: a function of `internal`, which may be null.
+    let code = unsafe {
+        pg_sys::OidFunctionCall1Coll(function, pg_sys::InvalidOid, pg_sys::Datum::null())
+    };
+    code.value() as u32
 }

@@ -70,13 +70,40 @@ unsafe fn copy_to(mut place: *mut u8, parts: &[&[u8]]) {
 /// context.
 pub unsafe fn packed_bytes<'a>(datum: pg_sys::Datum) -> &'a [u8] {
     memory::prepare();
+    // SAFETY: as above.
+    unsafe { contents(pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr())) }
+}
+
+/// What stands behind the header of a value.
+///
+/// # Safety
+/// The value is detoasted. The bytes live as long as it.
+unsafe fn contents<'a>(varlena: *const pg_sys::varlena) -> &'a [u8] {
     // SAFETY: as above; a packed header is one or four bytes, and varsize_any_exhdr reads either.
     unsafe {
-        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
         std::slice::from_raw_parts(
             pgrx::varlena::vardata_any(varlena).cast::<u8>(),
             pgrx::varlena::varsize_any_exhdr(varlena),
         )
+    }
+}
+
+/// What `read` makes of the bytes of a value without its header. A detoasted copy is freed, so
+/// that values of many rows can be read in one memory context.
+///
+/// # Safety
+/// `datum` is of a type of variable length. It lives until this returns.
+pub unsafe fn with_packed_bytes<T>(datum: pg_sys::Datum, read: impl FnOnce(&[u8]) -> T) -> T {
+    memory::prepare();
+    // SAFETY: as `packed_bytes`; what is not the value itself is a copy that nobody else has.
+    unsafe {
+        let stored = datum.cast_mut_ptr::<pg_sys::varlena>();
+        let detoasted = pg_sys::pg_detoast_datum_packed(stored);
+        let result = read(contents(detoasted));
+        if detoasted != stored {
+            pg_sys::pfree(detoasted.cast());
+        }
+        result
     }
 }
 

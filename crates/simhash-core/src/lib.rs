@@ -21,6 +21,7 @@ pub mod join;
 pub mod models;
 pub mod normalize;
 pub mod random;
+pub mod scope;
 pub mod search;
 pub mod sets;
 pub mod simd;
