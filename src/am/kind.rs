@@ -120,6 +120,7 @@ impl Kind {
         match self.width() {
             Width::Bits64 => 4,
             Width::Bits128 => 8,
+            Width::Bits256 => 16,
         }
     }
 
@@ -148,6 +149,7 @@ impl Kind {
         match self.width() {
             Width::Bits64 => Kind::NarrowBall,
             Width::Bits128 => Kind::WideBall,
+            Width::Bits256 => unreachable!("no kind has this width yet"),
         }
     }
 }

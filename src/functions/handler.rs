@@ -28,5 +28,7 @@ support_functions!(
     simhash_kind_128 => Kind::Wide,
     simhash_kind_ball64 => Kind::NarrowBall,
     simhash_kind_ball128 => Kind::WideBall,
-    simhash_kind_lexicons => Kind::Lexicons
+    simhash_kind_lexicons => Kind::Lexicons,
+    simhash_kind_256 => 6,
+    simhash_kind_ball256 => 7
 );
