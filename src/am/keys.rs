@@ -2,6 +2,7 @@
 
 use pgrx::pg_sys;
 use simhash_core::search::Key;
+use simhash_index::page::MOST_KEY;
 
 use super::kind::Kind;
 use crate::types::array::for_each_element;
@@ -45,7 +46,7 @@ impl Kind {
         // SAFETY: as this function's; the elements of the array are fingerprints.
         unsafe {
             for_each_element(value, |element| {
-                keys.extend(element.map(|fp| F::from_u128(self.width().fingerprint(fp))));
+                keys.extend(element.map(|fp| self.fingerprint::<F>(fp)));
             });
         }
         keys.sort_unstable();
@@ -79,22 +80,47 @@ impl Kind {
         conditions
     }
 
-    /// A fingerprint as its type stores it, in the current memory context.
-    pub fn datum<F: Key>(self, fingerprint: F) -> pg_sys::Datum {
-        self.width().fingerprint_datum(fingerprint.to_u128())
+    /// A fingerprint as its type stores it. One that is passed by reference is in `bytes`.
+    pub fn datum<F: Key>(self, fingerprint: F, bytes: &mut [u8; MOST_KEY]) -> pg_sys::Datum {
+        let stored = &mut bytes[..self.bits() as usize / 8];
+        fingerprint.to_be_bytes(stored);
+        match <[u8; 8]>::try_from(&*stored) {
+            Ok(number) => pg_sys::Datum::from(u64::from_be_bytes(number)),
+            Err(_) => pg_sys::Datum::from(stored.as_ptr()),
+        }
     }
 
     /// The key of a single fingerprint or ball.
     #[inline]
     unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {
         // SAFETY: the caller passes a single value of this kind.
-        F::from_u128(unsafe {
-            if self.is_ball() {
-                self.width().ball(value).center
-            } else {
+        unsafe { if self.is_ball() { self.ball(value).center } else { self.fingerprint(value) } }
+    }
+
+    /// A fingerprint at the most significant end of a type that may be wider.
+    #[inline]
+    unsafe fn fingerprint<F: Key>(self, value: pg_sys::Datum) -> F {
+        // SAFETY: the caller passes a fingerprint of this width.
+        unsafe {
+            if F::BITS == self.bits() {
                 self.width().fingerprint(value)
+            } else {
+                self.width().code(value).leading()
             }
-        })
+        }
+    }
+
+    /// A ball with such a fingerprint for its centre.
+    #[inline]
+    unsafe fn ball<F: Key>(self, value: pg_sys::Datum) -> Ball<F> {
+        // SAFETY: the caller passes a ball of this width.
+        unsafe {
+            if F::BITS == self.bits() {
+                self.width().ball(value)
+            } else {
+                self.width().ball_code(value).map(|center| center.leading())
+            }
+        }
     }
 
     /// The condition of a single argument; none for an operator that is no condition.
@@ -110,8 +136,8 @@ impl Kind {
             (strategy::NEAR, Some(distance)) => (unsafe { self.key(argument) }, distance),
             (strategy::WITHIN, _) | (strategy::NEAR, None) => {
                 // SAFETY: as `conditions`: the argument is a ball.
-                let Ball { center, radius } = unsafe { self.width().ball(argument) };
-                (F::from_u128(center), radius)
+                let Ball { center, radius } = unsafe { self.ball(argument) };
+                (center, radius)
             }
             _ => return None,
         };

@@ -26,13 +26,25 @@ pub enum Kind {
     /// fingerprint64[], indexed by each distinct element. So a row may have several keys, or none
     /// if its array has no element that is not NULL. Positions are not stored.
     Lexicons = 5,
+    /// fingerprint256: 32 bytes, most significant first.
+    Long = 6,
+    /// hamming_ball256, indexed by its centre.
+    LongBall = 7,
 }
 
 impl Kind {
+    const ALL: [Self; 7] = [
+        Kind::Narrow,
+        Kind::Wide,
+        Kind::NarrowBall,
+        Kind::WideBall,
+        Kind::Lexicons,
+        Kind::Long,
+        Kind::LongBall,
+    ];
+
     pub fn from_code(code: u32) -> Option<Self> {
-        [Kind::Narrow, Kind::Wide, Kind::NarrowBall, Kind::WideBall, Kind::Lexicons]
-            .into_iter()
-            .find(|k| *k as u32 == code)
+        Self::ALL.into_iter().find(|k| *k as u32 == code)
     }
 
     /// The kind of an index's column, by its operator class.
@@ -69,6 +81,8 @@ impl Kind {
             Kind::Narrow | Kind::Lexicons => (8, true),
             Kind::Wide | Kind::NarrowBall => (16, false),
             Kind::WideBall => (20, false),
+            Kind::Long => (32, false),
+            Kind::LongBall => (36, false),
         };
         (length, by_value) == expected
     }
@@ -76,7 +90,7 @@ impl Kind {
     /// Whether a type is laid out as the right operand of the operator with this strategy.
     pub fn operand_fits(self, number: u16, type_oid: pg_sys::Oid) -> bool {
         if number == strategy::WITHIN {
-            self.ball().fits(self.single_type(type_oid))
+            self.of_balls().fits(self.single_type(type_oid))
         } else {
             self.fits(type_oid)
         }
@@ -97,6 +111,7 @@ impl Kind {
         match self {
             Kind::Narrow | Kind::NarrowBall | Kind::Lexicons => Width::Bits64,
             Kind::Wide | Kind::WideBall => Width::Bits128,
+            Kind::Long | Kind::LongBall => Width::Bits256,
         }
     }
 
@@ -109,6 +124,7 @@ impl Kind {
         match self.width() {
             Width::Bits64 => 4,
             Width::Bits128 => 8,
+            Width::Bits256 => 16,
         }
     }
 
@@ -119,7 +135,7 @@ impl Kind {
     }
 
     pub fn is_ball(self) -> bool {
-        matches!(self, Kind::NarrowBall | Kind::WideBall)
+        matches!(self, Kind::NarrowBall | Kind::WideBall | Kind::LongBall)
     }
 
     /// Whether a row may have several keys, or no key although its column is not NULL.
@@ -133,10 +149,11 @@ impl Kind {
     }
 
     /// The ball kind of the same width.
-    fn ball(self) -> Self {
+    fn of_balls(self) -> Self {
         match self.width() {
             Width::Bits64 => Kind::NarrowBall,
             Width::Bits128 => Kind::WideBall,
+            Width::Bits256 => Kind::LongBall,
         }
     }
 }

@@ -125,6 +125,10 @@ macro_rules! with_plain_key_type {
                 type $F = u128;
                 $body
             }
+            simhash_index::Family::Plain256 => {
+                type $F = simhash_core::bits::B256;
+                $body
+            }
             _ => $crate::bulk::target::raise_scoped($rel),
         }
     };

@@ -61,7 +61,18 @@ macro_rules! with_key_type {
                 type $K = simhash_index::Scoped<u128, 3>;
                 $body
             }
-            _ => unimplemented!(),
+            simhash_index::Family::Plain256 => {
+                type $K = simhash_core::bits::B256;
+                $body
+            }
+            simhash_index::Family::Scoped256 => {
+                type $K = simhash_index::Scoped<simhash_core::bits::B256, 3>;
+                $body
+            }
+            simhash_index::Family::Wide => {
+                type $K = simhash_index::Scoped<simhash_core::bits::B1024, 7>;
+                $body
+            }
         }
     };
 }
@@ -75,8 +86,12 @@ macro_rules! with_fingerprint_type {
                 type $F = u64;
                 $body
             }
-            _ => {
+            ..=128 => {
                 type $F = u128;
+                $body
+            }
+            _ => {
+                type $F = simhash_core::bits::B256;
                 $body
             }
         }

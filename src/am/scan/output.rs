@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_index::TreeKey;
 use simhash_index::key::Bytes;
+use simhash_index::page::MOST_KEY;
 use simhash_index::range::Hit;
 
 use crate::am::columns::Columns;
@@ -114,8 +115,9 @@ impl<K: TreeKey> Output<K> {
             // count(*) is planned as an index-only scan even where no column can be returned. Then
             // nobody reads the value, and there is none to be made.
             nulls[column] = is_null || self.kind.is_lossy();
+            let mut bytes = [0; MOST_KEY];
             if !nulls[column] {
-                values[column] = self.kind.datum(row.fingerprint);
+                values[column] = self.kind.datum(row.fingerprint, &mut bytes);
             }
             (*desc).xs_itup = pg_sys::index_form_tuple(
                 (*desc).xs_itupdesc,
