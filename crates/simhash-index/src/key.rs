@@ -98,6 +98,8 @@ pub trait TreeKey: Copy + Ord + Debug + 'static {
     type Payload: Bytes;
     /// The least of all.
     const MIN: Self;
+    /// The shape of all entries with such keys, if there is only one.
+    const SHAPE: Option<Shape>;
 
     fn new(scope: Self::Scope, fingerprint: Self::Fingerprint) -> Self;
     fn scope(self) -> Self::Scope;
@@ -113,6 +115,7 @@ impl<F: Key> TreeKey for F {
     type Scope = ();
     type Payload = ();
     const MIN: Self = F::ZERO;
+    const SHAPE: Option<Shape> = Some(Shape::plain::<F>());
 
     #[inline]
     fn new((): (), fingerprint: F) -> Self {
@@ -142,6 +145,7 @@ impl<F: Key, const W: usize> TreeKey for Scoped<F, W> {
     type Scope = [u64; W];
     type Payload = [u64; MOST_PAYLOAD / 8];
     const MIN: Self = Self { scope: [0; W], fingerprint: F::ZERO };
+    const SHAPE: Option<Shape> = None;
 
     #[inline]
     fn new(scope: [u64; W], fingerprint: F) -> Self {
@@ -177,9 +181,16 @@ impl Shape {
         Self { key: F::BYTES, scope: 0, payload: 0 }
     }
 
+    /// This shape, as a constant if keys of type `K` have only one.
+    #[inline(always)]
+    pub fn of<K: TreeKey>(&self) -> Self {
+        K::SHAPE.unwrap_or(*self)
+    }
+
     /// Whether entries of this shape can be keys of type `K`.
     pub fn fits<K: TreeKey>(&self) -> bool {
-        self.key <= K::Fingerprint::BYTES
+        K::SHAPE.is_none_or(|only| only == *self)
+            && self.key <= K::Fingerprint::BYTES
             && self.scope <= K::Scope::BYTES
             && self.payload <= K::Payload::BYTES
     }

@@ -194,7 +194,7 @@ fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
 }
 
 /// Reads a key of which all bytes or only the first ones are stored.
-#[inline]
+#[inline(always)]
 pub fn load_key<F: Key>(stored: &[u8]) -> F {
     if stored.len() == F::BYTES {
         return F::load(stored);
@@ -205,7 +205,7 @@ pub fn load_key<F: Key>(stored: &[u8]) -> F {
 }
 
 /// Writes all bytes of a key, or only the first ones.
-#[inline]
+#[inline(always)]
 pub fn store_key<F: Key>(key: F, bytes: &mut [u8]) {
     if bytes.len() == F::BYTES {
         return key.store(bytes);
@@ -259,6 +259,7 @@ impl<'a> Page<'a> {
     /// Checks the header and the special area of a tree page with keys of type `K`.
     pub fn check<K: TreeKey>(bytes: &'a [u8], shape: &Shape) -> Result<Self, Damage> {
         debug_assert!(shape.fits::<K>());
+        let shape = shape.of::<K>();
         if is_new(bytes) {
             return Err(Damage::Empty);
         }
@@ -293,7 +294,7 @@ impl<'a> Page<'a> {
         if flags & !(DELETED | UNIFORM) != 0 || form == Form::Uniform && level > 0 {
             return Err(Damage::Other("its flags are impossible"));
         }
-        Ok(Self { bytes, count, shape: *shape, slot })
+        Ok(Self { bytes, count, shape, slot })
     }
 
     /// The number of entries.
@@ -331,6 +332,7 @@ impl<'a> Page<'a> {
         (right != NO_PAGE).then_some(right)
     }
 
+    #[inline]
     pub fn bounds<K: TreeKey>(&self) -> Bounds<K> {
         Bounds {
             low: self.bound(0, LOW_TID),
@@ -339,12 +341,14 @@ impl<'a> Page<'a> {
     }
 
     /// The lower bound, of number 0, or the upper one.
+    #[inline]
     fn bound<K: TreeKey>(&self, number: usize, tid: usize) -> Entry<K> {
-        let key = fixed(self.bytes) - (2 - number) * self.shape.bound_key();
+        let shape = self.shape.of::<K>();
+        let key = fixed(self.bytes) - (2 - number) * shape.bound_key();
         Entry {
             key: K::new(
                 self.bound_scope::<K>(number),
-                load_key(&self.bytes[key..key + self.shape.key]),
+                load_key(&self.bytes[key..key + shape.key]),
             ),
             tid: tid_at(self.area(), tid),
         }
@@ -352,9 +356,10 @@ impl<'a> Page<'a> {
 
     #[inline]
     fn bound_scope<K: TreeKey>(&self, number: usize) -> K::Scope {
-        let keys = fixed(self.bytes) - 2 * self.shape.bound_key();
-        let scope = keys - (2 - number) * self.shape.scope;
-        K::Scope::load(&self.bytes[scope..scope + self.shape.scope])
+        let shape = self.shape.of::<K>();
+        let keys = fixed(self.bytes) - 2 * shape.bound_key();
+        let scope = keys - (2 - number) * shape.scope;
+        K::Scope::load(&self.bytes[scope..scope + shape.scope])
     }
 
     /// All rotated fingerprints, packed.
@@ -378,6 +383,7 @@ impl<'a> Page<'a> {
 
     /// # Panics
     /// When `index` is not below `len`, as everywhere below.
+    #[inline]
     pub fn fingerprint<F: Key>(&self, index: usize) -> F {
         load_key(&self.keys()[index * self.shape.key..][..self.shape.key])
     }
@@ -389,6 +395,9 @@ impl<'a> Page<'a> {
     /// The scope of an entry.
     #[inline]
     pub fn scope<K: TreeKey>(&self, index: usize) -> K::Scope {
+        if K::SHAPE.is_some() {
+            return K::Scope::ZERO;
+        }
         if self.form() == Form::Uniform {
             return self.bound_scope::<K>(0);
         }
