@@ -6,6 +6,7 @@ use std::hint::black_box;
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
+use simhash_core::bits::B256;
 use simhash_core::config::Method;
 use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::simd::accumulate::BitSums;
@@ -153,14 +154,23 @@ fn accumulation(criterion: &mut Criterion) {
         bencher.iter(|| {
             let mut sums = BitSums::default();
             sums.add(&hashes, &weights);
-            sums.sign(64)
+            sums.sign()
         });
     });
     group.bench_function("128 bits", |bencher| {
         bencher.iter(|| {
             let mut sums = BitSums::default();
             sums.add(&wide, &weights);
-            sums.sign(128)
+            sums.sign()
+        });
+    });
+    let quad: Vec<B256> =
+        hashes.iter().map(|&hash| B256::new([hash, !hash, hash >> 1, !hash << 1])).collect();
+    group.bench_function("256 bits", |bencher| {
+        bencher.iter(|| {
+            let mut sums = BitSums::default();
+            sums.add(&quad, &weights);
+            sums.sign()
         });
     });
 }

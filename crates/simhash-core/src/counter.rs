@@ -112,7 +112,7 @@ impl<F: Fingerprint> Counter<F> {
 
     #[inline]
     fn slot(&self, hash: F) -> usize {
-        ((hash.to_u128() as u64).wrapping_mul(self.multiplier) >> self.shift) as usize
+        (hash.word(0).wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
     /// Makes room for `more` hashes, so that counting them does not grow the index.

@@ -12,9 +12,8 @@ use crate::sorted::SortedMap;
 /// How many weighted hashes of one power of two wait to be summed together.
 const PENDING: usize = 256;
 
-#[derive(Default)]
-struct Power<F> {
-    sums: BitSums,
+struct Power<F: Fingerprint> {
+    sums: BitSums<F>,
     hashes: Vec<F>,
     weights: Vec<u32>,
 }
@@ -28,12 +27,12 @@ impl<F: Fingerprint> Power<F> {
 }
 
 /// For every bit, the weights of the hashes that have it set, less the weights of the others.
-pub(crate) struct ExactSums<F> {
+pub(crate) struct ExactSums<F: Fingerprint> {
     /// By exponent of two.
     powers: SortedMap<i32, Power<F>>,
 }
 
-impl<F> Default for ExactSums<F> {
+impl<F: Fingerprint> Default for ExactSums<F> {
     fn default() -> Self {
         ExactSums { powers: SortedMap::default() }
     }
@@ -73,8 +72,9 @@ impl<F: Fingerprint> ExactSums<F> {
                 .map(|(exponent, power)| (exponent, power.sums.component(bit)));
             sum_is_positive(digits)
         };
-        let bits = (0..F::BITS).fold(0, |bits, bit| bits | u128::from(positive(bit)) << bit);
-        Some(F::from_u128(bits))
+        Some(F::from_words(|word| {
+            (0..64).fold(0, |bits, bit| bits | u64::from(positive(64 * word as u32 + bit)) << bit)
+        }))
     }
 }
 

@@ -1,13 +1,15 @@
-//! Fingerprints: 64 or 128 bits compared by Hamming distance.
+//! Fingerprints: bits compared by Hamming distance, 64 of them or a multiple of 64.
 //!
 //! A [`Fingerprint`] is nothing but its bits. Bit `BITS - 1` is the most significant, and the first
 //! of the text form. Everything else in this crate is generic over the width through this trait.
+//!
+//! A word is 64 bits of it. Words are numbered as bits are, from the least significant.
 
 use std::fmt;
 use std::hash::Hash;
 use std::ops::{BitXor, Shl, Shr};
 
-/// A fixed-width bit string: `u64` or `u128`.
+/// A fixed-width bit string: `u64`, `u128` or [`Bits`](crate::bits::Bits).
 pub trait Fingerprint:
     Copy
     + Eq
@@ -29,14 +31,72 @@ pub trait Fingerprint:
     /// All bits set.
     const MAX: Self;
 
+    /// A `T` for each word, in the order of their numbers.
+    type PerWord<T: Copy>: Copy + AsRef<[T]> + AsMut<[T]>;
+    /// The same `T` for each word.
+    fn per_word<T: Copy>(value: T) -> Self::PerWord<T>;
+
+    /// Word number `index`.
+    ///
+    /// # Panics
+    /// When there is no such word.
+    fn word(self, index: usize) -> u64;
+    /// The fingerprint of these words. `word` is asked for each of them once, from word 0 on.
+    fn from_words(word: impl FnMut(usize) -> u64) -> Self;
     /// The number of set bits.
     fn count_ones(self) -> u32;
     /// Rotates towards the most significant bit.
     fn rotate_left(self, n: u32) -> Self;
-    /// The bits as a `u128`, the high half zero for 64-bit fingerprints.
-    fn to_u128(self) -> u128;
-    /// The low `BITS` bits of `bits`.
-    fn from_u128(bits: u128) -> Self;
+
+    /// The most significant 64 bits.
+    #[inline]
+    fn top(self) -> u64 {
+        self.word(Self::BITS as usize / 64 - 1)
+    }
+
+    /// The fingerprint that is `number` if it is read as a number.
+    #[inline]
+    fn from_number(number: u64) -> Self {
+        Self::from_words(|index| if index == 0 { number } else { 0 })
+    }
+
+    /// The fingerprint that begins with `bytes`, the most significant first. Where they end, zeros
+    /// follow.
+    ///
+    /// ```
+    /// use simhash_core::Fingerprint;
+    /// let from = <u64 as Fingerprint>::from_be_bytes;
+    /// assert_eq!(from(&[0xab, 0xcd]), 0xabcd_0000_0000_0000);
+    /// assert_eq!(from(&[1, 2, 3, 4, 5, 6, 7, 8]), 0x0102_0304_0506_0708);
+    /// ```
+    ///
+    /// # Panics
+    /// When there are more bytes than a fingerprint has.
+    #[inline]
+    fn from_be_bytes(bytes: &[u8]) -> Self {
+        let words = Self::BITS as usize / 64;
+        assert!(bytes.len() <= 8 * words, "{} bytes for {} bits", bytes.len(), Self::BITS);
+        Self::from_words(|index| {
+            let mut word = [0; 8];
+            let rest = bytes.get(8 * (words - 1 - index)..).unwrap_or_default();
+            let length = rest.len().min(8);
+            word[..length].copy_from_slice(&rest[..length]);
+            u64::from_be_bytes(word)
+        })
+    }
+
+    /// Writes as many of the first bytes as `out` has, the most significant first.
+    ///
+    /// # Panics
+    /// When `out` has more bytes than a fingerprint.
+    #[inline]
+    fn to_be_bytes(self, out: &mut [u8]) {
+        let words = Self::BITS as usize / 64;
+        for (place, bytes) in out.chunks_mut(8).enumerate() {
+            let word = self.word(words - 1 - place).to_be_bytes();
+            bytes.copy_from_slice(&word[..bytes.len()]);
+        }
+    }
 
     /// Number of bits in which the two differ: 0 to `BITS`.
     ///
@@ -58,6 +118,22 @@ macro_rules! fingerprint {
             const ZERO: Self = 0;
             const MAX: Self = <$t>::MAX;
 
+            type PerWord<T: Copy> = [T; <$t>::BITS as usize / 64];
+            #[inline]
+            fn per_word<T: Copy>(value: T) -> Self::PerWord<T> {
+                [value; _]
+            }
+
+            #[inline]
+            fn word(self, index: usize) -> u64 {
+                assert!(index < <$t>::BITS as usize / 64);
+                (self >> (64 * index)) as u64
+            }
+            #[inline]
+            fn from_words(mut word: impl FnMut(usize) -> u64) -> Self {
+                (0..<$t>::BITS as usize / 64)
+                    .fold(0, |bits, index| bits | <$t>::from(word(index)) << (64 * index))
+            }
             #[inline]
             fn count_ones(self) -> u32 {
                 self.count_ones()
@@ -65,14 +141,6 @@ macro_rules! fingerprint {
             #[inline]
             fn rotate_left(self, n: u32) -> Self {
                 self.rotate_left(n)
-            }
-            #[inline]
-            fn to_u128(self) -> u128 {
-                self as u128
-            }
-            #[inline]
-            fn from_u128(bits: u128) -> Self {
-                bits as $t
             }
         }
     };
@@ -87,13 +155,26 @@ fingerprint!(u128);
 /// assert_eq!(parse_hex::<u64>("00000000000000fF"), Some(255));
 /// assert_eq!(parse_hex::<u64>("ff"), None);
 /// assert_eq!(parse_hex::<u64>("+0000000000000ff"), None);
+/// assert_eq!(parse_hex::<u128>("00000000000000020000000000000001"), Some((2 << 64) + 1));
 /// ```
 pub fn parse_hex<F: Fingerprint>(text: &str) -> Option<F> {
     let digits = text.as_bytes();
     if digits.len() != F::BITS as usize / 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
-    u128::from_str_radix(text, 16).ok().map(F::from_u128)
+    let number = |digits: &[u8]| {
+        digits.iter().fold(0, |number, &digit| number << 4 | u64::from(value_of(digit)))
+    };
+    let words = F::BITS as usize / 64;
+    Some(F::from_words(|index| number(&digits[16 * (words - 1 - index)..][..16])))
+}
+
+/// What a hexadecimal digit stands for.
+fn value_of(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
 }
 
 /// The text form: `BITS / 4` lower-case hexadecimal digits, most significant first.

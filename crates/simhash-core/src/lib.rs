@@ -11,6 +11,7 @@ mod stopwords;
 mod unicode;
 mod weight;
 
+pub mod bits;
 pub mod config;
 pub mod dictionary;
 pub mod fingerprint;

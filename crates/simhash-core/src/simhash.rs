@@ -137,7 +137,7 @@ impl Simhasher {
             weighs |= weights.iter().any(|&weight| weight > 0);
             sums.add(hashes, weights);
         });
-        let fingerprint = weighs.then(|| F::from_u128(sums.sign(F::BITS)));
+        let fingerprint = weighs.then(|| sums.sign());
         self.keep(counter);
         fingerprint
     }
@@ -338,7 +338,7 @@ impl Simhasher {
             }
             let mut hashes = &counter.hashes()[batch.clone()];
             if self.config.position != Position::None {
-                let place = |(&hash, rank)| hash ^ F::from_u128(self.position(rank, distinct));
+                let place = |(&hash, rank)| hash ^ self.position(rank, distinct);
                 placed.clear();
                 placed.extend(hashes.iter().zip(batch).map(place));
                 hashes = &placed;
@@ -349,13 +349,16 @@ impl Simhasher {
     }
 
     /// What is XORed into the hash of the feature with this rank among `distinct` ones.
-    fn position(&self, rank: usize, distinct: usize) -> u128 {
-        const BUCKETS: u128 = 16;
+    fn position<F: Fingerprint>(&self, rank: usize, distinct: usize) -> F {
+        const BUCKETS: usize = 16;
         match self.config.position {
-            Position::None => 0,
-            Position::Paper => rank as u128,
-            Position::Bucket => BUCKETS * rank as u128 / distinct as u128,
-            Position::Spread => SPREAD[SPREAD.len() * rank / distinct],
+            Position::None => F::ZERO,
+            Position::Paper => F::from_number(rank as u64),
+            Position::Bucket => F::from_number((BUCKETS * rank / distinct) as u64),
+            Position::Spread => {
+                let pattern = SPREAD[SPREAD.len() * rank / distinct];
+                F::from_words(|index| pattern.word(index % 2))
+            }
         }
     }
 
@@ -371,7 +374,8 @@ impl Simhasher {
 
 /// What [`Position::Spread`] XORs into the hashes of each eighth of a text: unrelated patterns over
 /// every fourth bit. They are the fraction of pi from its first hexadecimal digit on, 128 bits
-/// each. So a quarter of the bits depends on the order of a text, and three quarters do not.
+/// each, and are repeated every 128 bits. So a quarter of the bits depends on the order of a text,
+/// and three quarters do not.
 const SPREAD: [u128; 8] = {
     const EVERY_FOURTH: u128 = 0x1111_1111_1111_1111_1111_1111_1111_1111;
     [
@@ -410,11 +414,8 @@ impl Known {
         self.occurrences += 1;
         if place == self.terms.len() {
             // A model knows terms by their 64-bit hash. For 64 bits that is the feature's own.
-            let known_by = if F::BITS == 64 {
-                hash.to_u128() as u64
-            } else {
-                feature_hash(feature.as_bytes())
-            };
+            let known_by =
+                if F::BITS == 64 { hash.word(0) } else { feature_hash(feature.as_bytes()) };
             self.terms.push(self.model.term_or_unseen(known_by));
         }
     }

@@ -18,6 +18,8 @@ import xxhash
 HASHES = {
     64: lambda feature: xxhash.xxh3_64_intdigest(feature, seed=0),
     128: lambda feature: xxhash.xxh3_128_intdigest(feature, seed=0),
+    256: lambda feature: xxhash.xxh3_128_intdigest(feature, seed=0) << 128
+    | xxhash.xxh3_128_intdigest(feature, seed=0x9E3779B97F4A7C15),
 }
 DEFAULT_STEPS = ["nfkc", "lower", "simplified", "punctuation", "space"]
 
@@ -139,11 +141,11 @@ def problems_of(vector):
         if weights != expected:
             yield f"weights should be {expected}"
         weights = expected
-    for key, width in (("simhash", 64), ("simhash128", 128)):
+    for key, width in (("simhash", 64), ("simhash128", 128), ("simhash256", 256)):
         expected = simhash(list(counts), weights, config.get("position", "none"), width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"
-    for key, width in (("minhash64", 64), ("minhash128", 128)):
+    for key, width in (("minhash64", 64), ("minhash128", 128), ("minhash256", 256)):
         expected = minhash(list(counts), width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"

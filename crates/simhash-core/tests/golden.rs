@@ -5,6 +5,7 @@
 //! `golden.py` agrees.
 
 use serde_json::{Value, json};
+use simhash_core::bits::B256;
 use simhash_core::fingerprint::to_hex;
 use simhash_core::sets::minhash::MinHasher;
 use simhash_core::{Config, Simhasher};
@@ -13,7 +14,7 @@ fn vector(text: &str, config: &str) -> Value {
     let mut simhasher = Simhasher::new(config.parse::<Config>().unwrap()).unwrap();
     let nothing = &mut || ();
     let features = simhasher.features::<u64>(text, usize::MAX, nothing).unwrap();
-    let [mut narrow, mut wide] = [64, 128].map(MinHasher::new);
+    let [mut narrow, mut wide, mut quad] = [64, 128, 256].map(MinHasher::new);
     json!({
         "text": text,
         "config": serde_json::from_str::<Value>(config).unwrap(),
@@ -22,8 +23,10 @@ fn vector(text: &str, config: &str) -> Value {
         "weights": features.iter().map(|feature| feature.weight).collect::<Vec<_>>(),
         "simhash": simhasher.fingerprint::<u64>(text, nothing).map(to_hex),
         "simhash128": simhasher.fingerprint::<u128>(text, nothing).map(to_hex),
+        "simhash256": simhasher.fingerprint::<B256>(text, nothing).map(to_hex),
         "minhash64": narrow.text_fingerprint::<u64>(&mut simhasher, text, nothing).map(to_hex),
         "minhash128": wide.text_fingerprint::<u128>(&mut simhasher, text, nothing).map(to_hex),
+        "minhash256": quad.text_fingerprint::<B256>(&mut simhasher, text, nothing).map(to_hex),
     })
 }
 

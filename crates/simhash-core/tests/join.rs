@@ -2,6 +2,7 @@
 //! both widths, chunks from the whole table down to a handful of rows.
 
 use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
 use simhash_core::join::{
     Chunk, GroupPair, Join, Members, NoMemory, Rows, Source, Start, Step, plan_join,
 };
@@ -9,7 +10,7 @@ use simhash_core::random::{SplitMix64, mix};
 use simhash_core::search::{BlockLayout, Key, Plan};
 
 fn key<F: Key>(random: &mut SplitMix64) -> F {
-    F::from_u128(u128::from(random.next_u64()) << 64 | u128::from(random.next_u64()))
+    F::from_words(|_| random.next_u64())
 }
 
 fn flipped<F: Key>(key: F, flips: u64, random: &mut SplitMix64) -> F {
@@ -146,7 +147,7 @@ fn sets<F: Key>(count: u64) -> Vec<(&'static str, Vec<(F, u64)>)> {
         .collect();
     let dense = (0..count).map(|i| flipped(one, i % 5, &mut random)).collect();
     let copies = (0..count).map(|i| if i % 3 == 0 { one } else { key(&mut random) }).collect();
-    let numbers = (0..count).map(|i| F::from_u128(u128::from(i))).collect();
+    let numbers = (0..count).map(F::from_number).collect();
     vec![
         ("uniform", number(uniform)),
         ("clusters", number(clusters)),
@@ -172,6 +173,13 @@ fn narrow_joins_equal_brute_force() {
 fn wide_joins_equal_brute_force() {
     for (what, rows) in sets::<u128>(150) {
         agree(&rows, 8, &[0, 3, 10, 24, 128], what);
+    }
+}
+
+#[test]
+fn joins_of_256_bits_equal_brute_force() {
+    for (what, rows) in sets::<B256>(150) {
+        agree(&rows, 16, &[0, 3, 31, 60, 256], what);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Whatever the plan, a simulated set of block tables answers exactly what brute force answers, and
 //! every match comes from one table only.
 
+use simhash_core::bits::B256;
 use simhash_core::random::SplitMix64;
 use simhash_core::search::{BlockLayout, Key, Plan, cost};
 
 fn key<F: Key>(random: &mut SplitMix64) -> F {
-    F::from_u128(u128::from(random.next_u64()) << 64 | u128::from(random.next_u64()))
+    F::from_words(|_| random.next_u64())
 }
 
 fn position<F: Key>(random: &mut SplitMix64) -> u32 {
@@ -106,6 +107,11 @@ fn narrow_fingerprints_are_found_exactly_once_under_every_plan() {
 #[test]
 fn wide_fingerprints_are_found_exactly_once_under_every_plan() {
     exact_for_every_distance_and_plan::<u128>(&[2, 6, 8, 11]);
+}
+
+#[test]
+fn fingerprints_of_256_bits_are_found_exactly_once_under_every_plan() {
+    exact_for_every_distance_and_plan::<B256>(&[4, 15]);
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod common;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use simhash_core::bits::B256;
+use simhash_core::config::Position;
 use simhash_core::{
     Config, Feature, Fingerprint, Simhasher, SimhasherError, WeightError, from_features,
 };
@@ -23,15 +25,15 @@ fn features(text: &str, config: &str) -> Vec<Feature<u64>> {
 
 /// The sign of the features' weighted sum. Plain floating point adds weights of this size exactly.
 fn sign<F: Fingerprint>(features: &[Feature<F>]) -> Option<F> {
-    let bit = |bit: u32| {
-        let signed = |feature: &Feature<F>| match feature.hash.to_u128() >> bit & 1 {
+    let bit = |word: usize, bit: u32| {
+        let signed = |feature: &Feature<F>| match feature.hash.word(word) >> bit & 1 {
             1 => f64::from(feature.weight),
             _ => -f64::from(feature.weight),
         };
         features.iter().map(signed).sum::<f64>() > 0.0
     };
-    let bits = (0..F::BITS).fold(0, |bits, index| bits | u128::from(bit(index)) << index);
-    (!features.is_empty()).then(|| F::from_u128(bits))
+    let bits = |word| (0..64).fold(0, |bits, index| bits | u64::from(bit(word, index)) << index);
+    (!features.is_empty()).then(|| F::from_words(bits))
 }
 
 const CONFIGS: &[&str] = &[
@@ -60,6 +62,16 @@ proptest! {
         let wide = simhasher.features::<u128>(&text, usize::MAX, &mut || ()).unwrap();
         prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&wide));
         prop_assert_eq!(narrow.len(), wide.len());
+        let quad = simhasher.features::<B256>(&text, usize::MAX, &mut || ()).unwrap();
+        prop_assert_eq!(simhasher.fingerprint(&text, &mut || ()), sign(&quad));
+        prop_assert_eq!(narrow.len(), quad.len());
+        // The high half is the hash of 128 bits, where no position is XORed into the low one.
+        if simhasher.config().position == Position::None {
+            for (wide, quad) in wide.iter().zip(&quad) {
+                prop_assert_eq!(wide.hash.word(0), quad.hash.word(2));
+                prop_assert_eq!(wide.hash.word(1), quad.hash.word(3));
+            }
+        }
     }
 
     #[test]

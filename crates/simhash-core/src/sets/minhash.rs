@@ -149,12 +149,9 @@ impl MinHasher {
         assert_eq!(self.components, F::BITS as usize);
         self.take_waiting();
         let groups = self.least.as_chunks().0;
-        let bits = || {
-            least::first_bits(groups)
-                .enumerate()
-                .fold(0, |all, (i, bits)| all | u128::from(bits) << (64 * i))
-        };
-        (self.elements > 0).then(|| F::from_u128(bits()))
+        let mut words = least::first_bits(groups);
+        // There is a group of lanes for each word.
+        (self.elements > 0).then(|| F::from_words(|_| words.next().unwrap_or(0)))
     }
 }
 
@@ -201,6 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::bits::B256;
     use crate::random;
 
     /// Two sets of `size` elements of which `common` are shared, different for every `seed`.
@@ -294,15 +292,20 @@ mod tests {
                 .collect()
         };
         for (size, components) in
-            [(1, 1), (3, 64), (40, 128), (500, 100), (2000, 16), (70, 1000), (5, 8192)]
+            [(1, 1), (3, 64), (40, 128), (30, 256), (500, 100), (2000, 16), (70, 1000), (5, 8192)]
         {
             let (elements, _) = sets(size, 0, size);
             let expected = definition(&elements, components);
             let mut minhasher = MinHasher::new(components);
             assert_eq!(minhasher.signature(elements.iter().copied()).as_ref(), Some(&expected));
             if components == 64 {
-                let bits: u64 = minhasher.fingerprint(elements).unwrap();
+                let bits: u64 = minhasher.fingerprint(elements.iter().copied()).unwrap();
                 assert!((0..64).all(|i| bits >> i & 1 == u64::from(expected[i] >> 31)));
+            }
+            if components == 256 {
+                let bits: B256 = minhasher.fingerprint(elements).unwrap();
+                let bit = |i: usize| bits.word(i / 64) >> (i % 64) & 1;
+                assert!((0..256).all(|i| bit(i) == u64::from(expected[i] >> 31)));
             }
         }
     }

@@ -7,6 +7,7 @@
 use std::any::TypeId;
 use std::sync::OnceLock;
 
+use crate::bits::B256;
 use crate::search::Key;
 
 /// Appends the index pairs (i, j) of all `left[i]` and `right[j]` within `distance` of each other.
@@ -31,6 +32,8 @@ pub fn close_pairs<F: Key>(
         (kernels().narrow)(left, right, triangular, distance, pairs);
     } else if let (Some(left), Some(right)) = (cast::<F, u128>(left), cast::<F, u128>(right)) {
         (kernels().wide)(left, right, triangular, distance, pairs);
+    } else if let (Some(left), Some(right)) = (cast::<F, B256>(left), cast::<F, B256>(right)) {
+        (kernels().quad)(left, right, triangular, distance, pairs);
     } else {
         all_pairs(left, right, triangular, distance, pairs);
     }
@@ -51,6 +54,7 @@ type Kernel<F> = fn(&[F], &[F], bool, u32, &mut Vec<(u32, u32)>);
 struct Kernels {
     narrow: Kernel<u64>,
     wide: Kernel<u128>,
+    quad: Kernel<B256>,
 }
 
 fn kernels() -> &'static Kernels {
@@ -58,7 +62,8 @@ fn kernels() -> &'static Kernels {
     CHOSEN.get_or_init(|| available().next().unwrap_or(PORTABLE))
 }
 
-const PORTABLE: Kernels = Kernels { narrow: all_pairs::<u64>, wide: all_pairs::<u128> };
+const PORTABLE: Kernels =
+    Kernels { narrow: all_pairs::<u64>, wide: all_pairs::<u128>, quad: all_pairs::<B256> };
 
 /// The kernels that this processor can run, fastest first.
 fn available() -> impl Iterator<Item = Kernels> {
@@ -68,10 +73,7 @@ fn available() -> impl Iterator<Item = Kernels> {
             && is_x86_feature_detected!("avx512vpopcntdq")
             && is_x86_feature_detected!("popcnt");
         let popcnt = is_x86_feature_detected!("popcnt");
-        [
-            avx512.then_some(Kernels { narrow: x86::narrow_avx512, wide: x86::wide_avx512 }),
-            popcnt.then_some(Kernels { narrow: x86::narrow_popcnt, wide: x86::wide_popcnt }),
-        ]
+        [avx512.then_some(x86::AVX512), popcnt.then_some(x86::POPCNT)]
     };
     #[cfg(not(target_arch = "x86_64"))]
     let native = [None, None];
@@ -98,13 +100,19 @@ fn all_pairs<F: Key>(
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::all_pairs;
+    use super::{Kernels, all_pairs};
+    use crate::bits::B256;
     use std::arch::x86_64::*;
+
+    pub(super) const AVX512: Kernels =
+        Kernels { narrow: narrow_avx512, wide: wide_avx512, quad: quad_avx512 };
+    pub(super) const POPCNT: Kernels =
+        Kernels { narrow: narrow_popcnt, wide: wide_popcnt, quad: quad_popcnt };
 
     /// Defines a safe entry point for a kernel that needs processor features.
     macro_rules! kernel {
         ($entry:ident, $inner:ident, $t:ty) => {
-            pub(super) fn $entry(
+            fn $entry(
                 left: &[$t],
                 right: &[$t],
                 triangular: bool,
@@ -119,8 +127,10 @@ mod x86 {
     }
     kernel!(narrow_avx512, narrow_avx512_inner, u64);
     kernel!(wide_avx512, wide_avx512_inner, u128);
+    kernel!(quad_avx512, quad_avx512_inner, B256);
     kernel!(narrow_popcnt, narrow_popcnt_inner, u64);
     kernel!(wide_popcnt, wide_popcnt_inner, u128);
+    kernel!(quad_popcnt, quad_popcnt_inner, B256);
 
     #[target_feature(enable = "popcnt")]
     fn narrow_popcnt_inner(
@@ -137,6 +147,17 @@ mod x86 {
     fn wide_popcnt_inner(
         left: &[u128],
         right: &[u128],
+        triangular: bool,
+        distance: u32,
+        pairs: &mut Vec<(u32, u32)>,
+    ) {
+        all_pairs(left, right, triangular, distance, pairs);
+    }
+
+    #[target_feature(enable = "popcnt")]
+    fn quad_popcnt_inner(
+        left: &[B256],
+        right: &[B256],
         triangular: bool,
         distance: u32,
         pairs: &mut Vec<(u32, u32)>,
@@ -228,6 +249,45 @@ mod x86 {
             }
         }
     }
+
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn quad_avx512_inner(
+        left: &[B256],
+        right: &[B256],
+        triangular: bool,
+        distance: u32,
+        pairs: &mut Vec<(u32, u32)>,
+    ) {
+        let limit = _mm512_set1_epi64(i64::from(distance));
+        let count = right.len();
+        for (i, key) in left.iter().enumerate() {
+            // SAFETY: 32 bytes; the instruction needs no alignment.
+            let center = unsafe { _mm256_loadu_si256(key.words().as_ptr().cast()) };
+            let center = _mm512_broadcast_i64x4(center);
+            let close = |j: usize| {
+                let lanes = lanes(4 * (count - j));
+                // SAFETY: only lanes within `right` are read: four for each of its values.
+                let keys = unsafe { _mm512_maskz_loadu_epi64(lanes, right.as_ptr().add(j).cast()) };
+                let by_word = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
+                let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(by_word);
+                let by_half = _mm512_add_epi64(by_word, swapped);
+                let swapped = _mm512_permutex_epi64::<0b01_00_11_10>(by_half);
+                let differing = _mm512_add_epi64(by_half, swapped);
+                u32::from(_mm512_mask_cmple_epu64_mask(lanes, differing, limit)) & 0b0001_0001
+            };
+            let mut j = if triangular { i + 1 } else { 0 };
+            while j + 2 < count {
+                let mask = close(j) | close(j + 2) << 8;
+                if mask != 0 {
+                    push_mask(pairs, i, j, mask, 2);
+                }
+                j += 4;
+            }
+            if j < count {
+                push_mask(pairs, i, j, close(j), 2);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -235,30 +295,30 @@ mod tests {
     use super::*;
     use crate::random::mix;
 
+    /// That a kernel finds the pairs of `length` keys and some others, and those of the keys alone.
+    fn check<F: Key>(kernel: Kernel<F>, keys: &[F], start: usize, length: usize, distance: u32) {
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        let (left, right) = (&keys[start..start + length], &keys[9..9 + length / 2 + 3]);
+        all_pairs(left, right, false, distance, &mut expected);
+        all_pairs(left, left, true, distance, &mut expected);
+        kernel(left, right, false, distance, &mut found);
+        kernel(left, left, true, distance, &mut found);
+        assert_eq!(found, expected);
+    }
+
     #[test]
     fn every_kernel_equals_the_portable_one_at_every_length_and_distance() {
         let narrow: Vec<u64> = (0..120).map(mix).collect();
         let wide: Vec<u128> =
             (0..120).map(|i| u128::from(mix(i)) << 64 | u128::from(mix(i + 999))).collect();
+        let quad: Vec<B256> =
+            (0..120).map(|i| B256::new([0, 999, 1999, 2999].map(|j| mix(i + j)))).collect();
         for kernels in available() {
             for length in [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 24, 31, 32, 33, 60] {
                 for (start, distance) in [(0, 0), (1, 5), (3, 25), (7, 30), (20, 32), (60, 64)] {
-                    let (mut expected, mut found) = (Vec::new(), Vec::new());
-                    let (left, right) =
-                        (&narrow[start..start + length], &narrow[9..9 + length / 2 + 3]);
-                    all_pairs(left, right, false, distance, &mut expected);
-                    all_pairs(left, left, true, distance, &mut expected);
-                    (kernels.narrow)(left, right, false, distance, &mut found);
-                    (kernels.narrow)(left, left, true, distance, &mut found);
-                    assert_eq!(found, expected);
-                    let (mut expected, mut found) = (Vec::new(), Vec::new());
-                    let (left, right) =
-                        (&wide[start..start + length], &wide[9..9 + length / 2 + 3]);
-                    all_pairs(left, right, false, 2 * distance, &mut expected);
-                    all_pairs(left, left, true, 2 * distance, &mut expected);
-                    (kernels.wide)(left, right, false, 2 * distance, &mut found);
-                    (kernels.wide)(left, left, true, 2 * distance, &mut found);
-                    assert_eq!(found, expected);
+                    check(kernels.narrow, &narrow, start, length, distance);
+                    check(kernels.wide, &wide, start, length, 2 * distance);
+                    check(kernels.quad, &quad, start, length, 4 * distance);
                 }
             }
         }

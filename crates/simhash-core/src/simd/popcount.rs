@@ -3,6 +3,8 @@
 //! One call scans one leaf of a block table: a few hundred fingerprints, nearly always without a
 //! hit. So the loops are shaped for the case that nothing is pushed.
 
+use crate::bits::B256;
+use crate::fingerprint::Fingerprint;
 use crate::search::Key;
 use std::sync::OnceLock;
 
@@ -20,12 +22,48 @@ use std::sync::OnceLock;
 /// ```
 #[inline]
 pub fn within<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
+    const { assert!(F::BITS as usize <= 64 * MOST_WORDS) };
     if distance >= F::BITS {
         hits.extend(0..(packed.len() / F::BYTES) as u32);
-    } else if F::BITS == 64 {
-        (kernels().narrow)(packed, query.to_u128() as u64, distance, hits);
-    } else {
-        (kernels().wide)(packed, query.to_u128(), distance, hits);
+        return;
+    }
+    let word = |index| query.word(index);
+    match F::BITS {
+        64 => (kernels().narrow)(packed, u64::from_words(word), distance, hits),
+        128 => (kernels().wide)(packed, u128::from_words(word), distance, hits),
+        256 => (kernels().quad)(packed, B256::from_words(word), distance, hits),
+        _ => {
+            let mut stored = [0; MOST_WORDS];
+            let count = F::BYTES / 8;
+            for (place, stored) in stored[..count].iter_mut().enumerate() {
+                *stored = query.word(count - 1 - place);
+            }
+            within_words(packed, &stored[..count], distance, hits);
+        }
+    }
+}
+
+/// The most words of a key whose width is not 64, 128 or 256 bits.
+const MOST_WORDS: usize = 16;
+
+/// As [`within`], for keys of as many 64-bit words as `query` has, of which there must be one.
+///
+/// `packed` holds keys without gaps, and a key is its words in the order of `query`, each in native
+/// byte order.
+///
+/// ```
+/// use simhash_core::simd::popcount::within_words;
+/// let packed: Vec<u8> = [0u64, 1, 0, 0, 3, 7].iter().flat_map(|w| w.to_ne_bytes()).collect();
+/// let mut hits = Vec::new();
+/// within_words(&packed, &[0, 0, 0], 1, &mut hits);
+/// assert_eq!(hits, [0]);
+/// ```
+pub fn within_words(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) {
+    match *query {
+        [word] => (kernels().narrow)(packed, word, distance, hits),
+        [a, b, c, d] => (kernels().quad)(packed, B256::new([a, b, c, d]), distance, hits),
+        _ if query.len().is_multiple_of(8) => (kernels().eights)(packed, query, distance, hits),
+        _ => (kernels().words)(packed, query, distance, hits),
     }
 }
 
@@ -34,13 +72,18 @@ pub fn within_portable<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mu
     scan(packed, query, distance, hits);
 }
 
-type Narrow = fn(&[u8], u64, u32, &mut Vec<u32>);
-type Wide = fn(&[u8], u128, u32, &mut Vec<u32>);
+type Kernel<F> = fn(&[u8], F, u32, &mut Vec<u32>);
+type WordKernel = fn(&[u8], &[u64], u32, &mut Vec<u32>);
 
 /// One kernel for each width.
 struct Kernels {
-    narrow: Narrow,
-    wide: Wide,
+    narrow: Kernel<u64>,
+    wide: Kernel<u128>,
+    quad: Kernel<B256>,
+    /// For a multiple of eight words.
+    eights: WordKernel,
+    /// For any number of words.
+    words: WordKernel,
 }
 
 fn kernels() -> &'static Kernels {
@@ -48,21 +91,24 @@ fn kernels() -> &'static Kernels {
     CHOSEN.get_or_init(|| available().next().unwrap_or(PORTABLE))
 }
 
-const PORTABLE: Kernels = Kernels { narrow: scan::<u64>, wide: scan::<u128> };
+const PORTABLE: Kernels = Kernels {
+    narrow: scan::<u64>,
+    wide: scan::<u128>,
+    quad: scan::<B256>,
+    eights: scan_words,
+    words: scan_words,
+};
 
 /// The kernels that this processor can run, fastest first.
 fn available() -> impl Iterator<Item = Kernels> {
     #[cfg(target_arch = "x86_64")]
     let native = {
-        let avx512 =
-            is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq");
-        let avx2 = is_x86_feature_detected!("avx2");
         let popcnt = is_x86_feature_detected!("popcnt");
-        [
-            avx512.then_some(Kernels { narrow: x86::narrow_avx512, wide: x86::wide_avx512 }),
-            avx2.then_some(Kernels { narrow: x86::narrow_avx2, wide: x86::wide_avx2 }),
-            popcnt.then_some(Kernels { narrow: x86::narrow_popcnt, wide: x86::wide_popcnt }),
-        ]
+        let avx2 = popcnt && is_x86_feature_detected!("avx2");
+        let avx512 = popcnt
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vpopcntdq");
+        [avx512.then_some(x86::AVX512), avx2.then_some(x86::AVX2), popcnt.then_some(x86::POPCNT)]
     };
     #[cfg(not(target_arch = "x86_64"))]
     let native = [None, None, None];
@@ -73,6 +119,17 @@ fn available() -> impl Iterator<Item = Kernels> {
 fn scan<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
     for (i, bytes) in packed.chunks_exact(F::BYTES).enumerate() {
         if F::load(bytes).hamming(query) <= distance {
+            hits.push(i as u32);
+        }
+    }
+}
+
+#[inline(always)]
+fn scan_words(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) {
+    for (i, key) in packed.chunks_exact(8 * query.len()).enumerate() {
+        let words = key.as_chunks().0.iter().map(|&word| u64::from_ne_bytes(word));
+        let differing: u32 = words.zip(query).map(|(word, other)| word.hamming(*other)).sum();
+        if differing <= distance {
             hits.push(i as u32);
         }
     }
@@ -91,13 +148,36 @@ fn push_mask(hits: &mut Vec<u32>, base: usize, mut mask: u32, shift: u32) {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{push_mask, scan};
+    use super::{Kernels, push_mask, scan, scan_words};
+    use crate::bits::B256;
     use std::arch::x86_64::*;
+
+    pub(super) const AVX512: Kernels = Kernels {
+        narrow: narrow_avx512,
+        wide: wide_avx512,
+        quad: quad_avx512,
+        eights: eights_avx512,
+        words: words_popcnt,
+    };
+    pub(super) const AVX2: Kernels = Kernels {
+        narrow: narrow_avx2,
+        wide: wide_avx2,
+        quad: quad_avx2,
+        eights: words_popcnt,
+        words: words_popcnt,
+    };
+    pub(super) const POPCNT: Kernels = Kernels {
+        narrow: narrow_popcnt,
+        wide: wide_popcnt,
+        quad: quad_popcnt,
+        eights: words_popcnt,
+        words: words_popcnt,
+    };
 
     /// Defines a safe entry point for a kernel that needs processor features.
     macro_rules! kernel {
         ($entry:ident, $inner:ident, $t:ty) => {
-            pub(super) fn $entry(packed: &[u8], query: $t, distance: u32, hits: &mut Vec<u32>) {
+            fn $entry(packed: &[u8], query: $t, distance: u32, hits: &mut Vec<u32>) {
                 // SAFETY: `available` hands this function out only after it has detected the
                 // features that `$inner` enables.
                 unsafe { $inner(packed, query, distance, hits) }
@@ -106,10 +186,15 @@ mod x86 {
     }
     kernel!(narrow_avx512, narrow_avx512_inner, u64);
     kernel!(wide_avx512, wide_avx512_inner, u128);
+    kernel!(quad_avx512, quad_avx512_inner, B256);
+    kernel!(eights_avx512, eights_avx512_inner, &[u64]);
     kernel!(narrow_avx2, narrow_avx2_inner, u64);
     kernel!(wide_avx2, wide_avx2_inner, u128);
+    kernel!(quad_avx2, quad_avx2_inner, B256);
     kernel!(narrow_popcnt, narrow_popcnt_inner, u64);
     kernel!(wide_popcnt, wide_popcnt_inner, u128);
+    kernel!(quad_popcnt, quad_popcnt_inner, B256);
+    kernel!(words_popcnt, words_popcnt_inner, &[u64]);
 
     #[target_feature(enable = "popcnt")]
     fn narrow_popcnt_inner(packed: &[u8], query: u64, distance: u32, hits: &mut Vec<u32>) {
@@ -119,6 +204,16 @@ mod x86 {
     #[target_feature(enable = "popcnt")]
     fn wide_popcnt_inner(packed: &[u8], query: u128, distance: u32, hits: &mut Vec<u32>) {
         scan(packed, query, distance, hits);
+    }
+
+    #[target_feature(enable = "popcnt")]
+    fn quad_popcnt_inner(packed: &[u8], query: B256, distance: u32, hits: &mut Vec<u32>) {
+        scan(packed, query, distance, hits);
+    }
+
+    #[target_feature(enable = "popcnt")]
+    fn words_popcnt_inner(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) {
+        scan_words(packed, query, distance, hits);
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
@@ -180,6 +275,73 @@ mod x86 {
             i += 4;
         }
         tail::<u128>(packed, i, query, distance, hits);
+    }
+
+    /// Two keys a vector. The counts of eight keys are added up together, which takes fewer
+    /// instructions than adding up those of each vector.
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn quad_avx512_inner(packed: &[u8], query: B256, distance: u32, hits: &mut Vec<u32>) {
+        // SAFETY: 32 bytes; the instruction needs no alignment.
+        let center = unsafe { _mm256_loadu_si256(query.words().as_ptr().cast()) };
+        let center = _mm512_broadcast_i64x4(center);
+        let limit = _mm512_set1_epi64(i64::from(distance));
+        let count = packed.len() / 32;
+        let by_word = |i: usize| {
+            // SAFETY: callers keep i + 2 within `count`, so the read lies in `packed`; unaligned
+            // load.
+            let keys = unsafe { _mm512_loadu_si512(packed.as_ptr().add(i * 32).cast()) };
+            _mm512_popcnt_epi64(_mm512_xor_si512(keys, center))
+        };
+        let by_half = |i: usize| {
+            let (a, b) = (by_word(i), by_word(i + 2));
+            _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
+        };
+        // The lanes of `by_half(i)` count one half of the keys i, i + 2, then the other half of
+        // these, and the same of i + 1, i + 3.
+        let first = _mm512_setr_epi64(0, 4, 1, 5, 8, 12, 9, 13);
+        let second = _mm512_setr_epi64(2, 6, 3, 7, 10, 14, 11, 15);
+        let close = |i: usize| {
+            let (low, high) = (by_half(i), by_half(i + 4));
+            let differing = _mm512_add_epi64(
+                _mm512_permutex2var_epi64(low, first, high),
+                _mm512_permutex2var_epi64(low, second, high),
+            );
+            u32::from(_mm512_cmple_epu64_mask(differing, limit))
+        };
+        let mut i = 0;
+        while i + 16 <= count {
+            let mask = close(i) | close(i + 8) << 8;
+            if mask != 0 {
+                push_mask(hits, i, mask, 0);
+            }
+            i += 16;
+        }
+        if i + 8 <= count {
+            push_mask(hits, i, close(i), 0);
+            i += 8;
+        }
+        tail::<B256>(packed, i, query, distance, hits);
+    }
+
+    /// Keys of whole vectors.
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    fn eights_avx512_inner(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) {
+        for (i, key) in packed.chunks_exact(8 * query.len()).enumerate() {
+            let vectors = key.as_chunks::<64>().0.iter().zip(query.as_chunks::<8>().0);
+            let by_lane = vectors.fold(_mm512_setzero_si512(), |sum, (key, query)| {
+                // SAFETY: both are 64 bytes; the instruction needs no alignment.
+                let (key, query) = unsafe {
+                    (
+                        _mm512_loadu_si512(key.as_ptr().cast()),
+                        _mm512_loadu_si512(query.as_ptr().cast()),
+                    )
+                };
+                _mm512_add_epi64(sum, _mm512_popcnt_epi64(_mm512_xor_si512(key, query)))
+            });
+            if _mm512_reduce_add_epi64(by_lane) <= i64::from(distance) {
+                hits.push(i as u32);
+            }
+        }
     }
 
     /// The number of set bits of each 64-bit lane: a look-up for every four bits, then a sum of the
@@ -249,6 +411,39 @@ mod x86 {
         tail::<u128>(packed, i, query, distance, hits);
     }
 
+    /// One key a vector. The counts of four keys are added up together.
+    #[target_feature(enable = "avx2,popcnt")]
+    fn quad_avx2_inner(packed: &[u8], query: B256, distance: u32, hits: &mut Vec<u32>) {
+        // SAFETY: 32 bytes; the instruction needs no alignment.
+        let center = unsafe { _mm256_loadu_si256(query.words().as_ptr().cast()) };
+        let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
+        let count = packed.len() / 32;
+        let by_word = |i: usize| {
+            // SAFETY: callers keep i within `count`, so the read lies in `packed`; unaligned load.
+            let key = unsafe { _mm256_loadu_si256(packed.as_ptr().add(i * 32).cast()) };
+            popcount_lanes(_mm256_xor_si256(key, center))
+        };
+        let by_half = |i: usize| {
+            let (a, b) = (by_word(i), by_word(i + 1));
+            _mm256_add_epi64(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b))
+        };
+        let mut i = 0;
+        while i + 4 <= count {
+            let (low, high) = (by_half(i), by_half(i + 2));
+            let differing = _mm256_add_epi64(
+                _mm256_permute2x128_si256::<0x20>(low, high),
+                _mm256_permute2x128_si256::<0x31>(low, high),
+            );
+            let mask =
+                _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(beyond, differing)));
+            if mask != 0 {
+                push_mask(hits, i, mask as u32, 0);
+            }
+            i += 4;
+        }
+        tail::<B256>(packed, i, query, distance, hits);
+    }
+
     /// The two halves of a fingerprint in the order in which they are stored.
     fn halves(query: u128) -> [i64; 2] {
         let bytes = query.to_ne_bytes();
@@ -275,27 +470,39 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::{B1024, Bits};
     use crate::random::mix;
+
+    /// That a kernel finds what the portable form finds.
+    fn check<F>(
+        kernel: impl Fn(&[u8], F, u32, &mut Vec<u32>),
+        portable: impl Fn(&[u8], F, u32, &mut Vec<u32>),
+        packed: &[u8],
+        query: F,
+        distance: u32,
+    ) where
+        F: Copy,
+    {
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        portable(packed, query, distance, &mut expected);
+        kernel(packed, query, distance, &mut found);
+        assert_eq!(found, expected);
+    }
 
     #[test]
     fn every_kernel_equals_the_portable_one_at_every_length_offset_and_distance() {
-        let bytes: Vec<u8> = (0..1300).flat_map(|i| mix(i).to_ne_bytes()).collect();
+        let bytes: Vec<u8> = (0..2400).flat_map(|i| mix(i).to_ne_bytes()).collect();
         for kernels in available() {
             for count in [0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 33, 63, 64, 100, 579] {
                 for shift in [0, 1, 8] {
-                    let narrow = &bytes[shift..shift + count * 8];
-                    let wide = &bytes[shift..shift + count * 16];
+                    let packed = |width: usize| &bytes[shift..shift + count * width];
                     for distance in 0..64 {
                         let query = mix(u64::from(distance) % 5);
-                        let (mut expected, mut found) = (Vec::new(), Vec::new());
-                        scan(narrow, query, distance, &mut expected);
-                        (kernels.narrow)(narrow, query, distance, &mut found);
-                        assert_eq!(found, expected);
+                        check(kernels.narrow, scan, packed(8), query, distance);
                         let query = u128::from(query) << 64 | u128::from(mix(77));
-                        let (mut expected, mut found) = (Vec::new(), Vec::new());
-                        scan(wide, query, 2 * distance, &mut expected);
-                        (kernels.wide)(wide, query, 2 * distance, &mut found);
-                        assert_eq!(found, expected);
+                        check(kernels.wide, scan, packed(16), query, 2 * distance);
+                        let query = B256::new([1, 2, 3, distance / 9].map(|i| mix(i.into())));
+                        check(kernels.quad, scan, packed(32), query, 4 * distance);
                     }
                 }
             }
@@ -303,9 +510,53 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_any_number_of_words_are_compared_as_in_the_portable_form() {
+        let bytes: Vec<u8> = (0..1300).flat_map(|i| mix(i).to_ne_bytes()).collect();
+        for kernels in available() {
+            for words in 1..=33 {
+                for count in [0, 1, 2, 3, 8, 33] {
+                    // Near the first keys, so that something is found at small distances too.
+                    let query: Vec<u64> = (0..words).map(|i| mix(i) ^ 1 << (i % 8)).collect();
+                    let packed = &bytes[1..1 + count * query.len() * 8 + 3];
+                    let stored = &bytes[..count * query.len() * 8 + 3];
+                    for distance in (0..64 * words as u32).step_by(29) {
+                        for packed in [packed, stored] {
+                            check(kernels.words, scan_words, packed, &query[..], distance);
+                            check(within_words, scan_words, packed, &query[..], distance);
+                            if words % 8 == 0 {
+                                check(kernels.eights, scan_words, packed, &query[..], distance);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_width_finds_what_the_portable_form_finds() {
+        fn check_width<F: Key>(bytes: &[u8]) {
+            let query = F::load(&bytes[..F::BYTES]) ^ F::bit(F::BITS - 1) ^ F::bit(0);
+            for distance in [0, 1, 2, 3, F::BITS / 2 - 3, F::BITS / 2, F::BITS - 1, F::BITS] {
+                check(within, within_portable, bytes, query, distance);
+            }
+        }
+        let bytes: Vec<u8> = (0..1300).flat_map(|i| mix(i).to_ne_bytes()).collect();
+        check_width::<u64>(&bytes);
+        check_width::<u128>(&bytes);
+        check_width::<Bits<3>>(&bytes);
+        check_width::<B256>(&bytes);
+        check_width::<Bits<8>>(&bytes);
+        check_width::<B1024>(&bytes);
+    }
+
+    #[test]
     fn the_whole_width_finds_everything() {
         let mut hits = Vec::new();
         within(&[0xff; 48], 0u128, 128, &mut hits);
         assert_eq!(hits, [0, 1, 2]);
+        hits.clear();
+        within(&[0xff; 70], B256::ZERO, 256, &mut hits);
+        assert_eq!(hits, [0, 1]);
     }
 }

@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::bits::B256;
 use crate::random::SplitMix64;
 use crate::search::Key;
 
 fn key<F: Key>(random: &mut SplitMix64) -> F {
-    F::from_u128(u128::from(random.next_u64()) << 64 | u128::from(random.next_u64()))
+    F::from_words(|_| random.next_u64())
 }
 
 /// Made-up rows, and the origin of each.
@@ -244,6 +245,7 @@ fn a_large_cluster_is_not_what_chance_does() {
     let mut random = SplitMix64::new(6);
     check::<u64>(8, &mut random);
     check::<u128>(16, &mut random);
+    check::<B256>(32, &mut random);
 }
 
 /// Without copies, and without more rows than tell a curve from a line.
