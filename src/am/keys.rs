@@ -45,7 +45,7 @@ impl Kind {
         // SAFETY: as this function's; the elements of the array are fingerprints.
         unsafe {
             for_each_element(value, |element| {
-                keys.extend(element.map(|fp| F::from_u128(self.width().fingerprint(fp))));
+                keys.extend(element.map(|fp| self.width().fingerprint::<F>(fp)));
             });
         }
         keys.sort_unstable();
@@ -83,13 +83,13 @@ impl Kind {
     #[inline]
     unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {
         // SAFETY: the caller passes a single value of this kind.
-        F::from_u128(unsafe {
+        unsafe {
             if self.is_ball() {
                 self.width().ball(value).center
             } else {
                 self.width().fingerprint(value)
             }
-        })
+        }
     }
 
     /// The condition of a single argument; none for an operator that is no condition.
@@ -106,7 +106,7 @@ impl Kind {
             (strategy::WITHIN, _) | (strategy::NEAR, None) => {
                 // SAFETY: as `conditions`: the argument is a ball.
                 let Ball { center, radius } = unsafe { self.width().ball(argument) };
-                (F::from_u128(center), radius)
+                (center, radius)
             }
             _ => return None,
         };

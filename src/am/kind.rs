@@ -114,6 +114,7 @@ impl Kind {
         match self.width() {
             Width::Bits64 => 4,
             Width::Bits128 => 8,
+            Width::Bits256 => 16,
         }
     }
 
@@ -142,6 +143,7 @@ impl Kind {
         match self.width() {
             Width::Bits64 => Kind::NarrowBall,
             Width::Bits128 => Kind::WideBall,
+            Width::Bits256 => unreachable!("no kind has this width yet"),
         }
     }
 }

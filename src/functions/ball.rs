@@ -1,15 +1,16 @@
-//! What SQL calls on `hamming_ball64` and `hamming_ball128`: text and binary forms, how they are
-//! made, what they hold. Comparisons are in `order`.
+//! What SQL calls on `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: text and binary
+//! forms, how they are made, what they hold. Comparisons are in `order`.
 
 use std::ffi::{CStr, CString};
 
 use pgrx::{Internal, pg_extern};
+use simhash_core::bits::B256;
 use simhash_core::fingerprint::parse_hex;
 
 use crate::error::raise_invalid_text;
-use crate::types::ball::{Ball, Ball64, Ball128};
-use crate::types::message::Message;
-use crate::types::{Fp64, Fp128, Text};
+use crate::types::ball::{Ball, Ball64, Ball128, Ball256};
+use crate::types::message::{Message, in_network_order};
+use crate::types::{Fp64, Fp128, Fp256, Text};
 
 macro_rules! ball_type {
     (
@@ -31,13 +32,13 @@ macro_rules! ball_type {
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $recv(buffer: Internal) -> $type {
             let message = Message::of_argument(buffer);
-            let center = $bits::from_be_bytes(message.bytes());
+            let center = message.fingerprint::<$bits>();
             Ball::new(center, i32::from_be_bytes(message.bytes()))
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $send(ball: $type) -> Vec<u8> {
-            [&ball.center.to_be_bytes()[..], &ball.radius.to_be_bytes()].concat()
+            [&in_network_order(ball.center)[..], &ball.radius.to_be_bytes()].concat()
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -81,6 +82,12 @@ ball_type!(
     hamming_ball_128, hamming_ball_or_null_128,
     fingerprint128_within, hamming_ball128_contains, hamming_ball128_near
 );
+ball_type!(
+    Ball256 of Fp256(B256), "hamming_ball256":
+    hamming_ball256_in, hamming_ball256_out, hamming_ball256_recv, hamming_ball256_send,
+    hamming_ball_256, hamming_ball_or_null_256,
+    fingerprint256_within, hamming_ball256_contains, hamming_ball256_near
+);
 
 /// For a quoted literal, which does not say its width: it is taken for the usual one, 64 bits.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -91,7 +98,7 @@ fn hamming_ball_text(center: Text<'_>, radius: i32) -> Ball64 {
             "fingerprint64",
             shown,
             "A fingerprint64 is written as 16 hexadecimal digits; \
-             write '...'::fingerprint128 for one of 32.",
+             write '...'::fingerprint128 for one of 32, '...'::fingerprint256 for one of 64.",
         )
     });
     Ball::new(center, radius)

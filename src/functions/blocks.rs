@@ -2,13 +2,16 @@
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern};
+use simhash_core::bits::B256;
 use simhash_core::fingerprint::parse_hex;
 use simhash_core::search::{BlockLayout, Key};
 
 use crate::error::{raise, raise_invalid_text};
-use crate::types::{Fp64, Fp128, Text};
+use crate::types::{Fp64, Fp128, Fp256, Text};
 
-fn blocks<F: Key>(fp: F, blocks: i32, least: u32) -> Vec<(i16, i64)> {
+fn blocks<F: Key>(fp: F, blocks: i32) -> Vec<(i16, i64)> {
+    // A key has 64 bits at most.
+    let least = F::BITS / 64;
     let layout = u32::try_from(blocks)
         .ok()
         .filter(|&blocks| blocks >= least)
@@ -21,7 +24,7 @@ fn blocks<F: Key>(fp: F, blocks: i32, least: u32) -> Vec<(i16, i64)> {
             )
         });
     (0..layout.blocks())
-        .map(|block| (block as i16, layout.block(fp, block).to_u128() as u64 as i64))
+        .map(|block| (block as i16, layout.block(fp, block).word(0) as i64))
         .collect()
 }
 
@@ -30,7 +33,7 @@ fn simhash_blocks_64(
     fp: Fp64,
     count: i32,
 ) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
-    TableIterator::new(blocks(fp.0, count, 1))
+    TableIterator::new(blocks(fp.0, count))
 }
 
 /// For a quoted literal, which does not say its width: its length does.
@@ -50,22 +53,31 @@ fn simhash_blocks_text_count(
 }
 
 fn blocks_of_text(fp: &str, count: Option<i32>) -> Vec<(i16, i64)> {
-    match (parse_hex::<u64>(fp), parse_hex::<u128>(fp)) {
-        (Some(narrow), _) => blocks(narrow, count.unwrap_or(4), 1),
-        (_, Some(wide)) => blocks(wide, count.unwrap_or(8), 2),
-        _ => raise_invalid_text(
-            "fingerprint64",
-            fp,
-            "Give a fingerprint of 16 or of 32 hexadecimal digits.",
-        ),
-    }
+    let narrow = parse_hex::<u64>(fp).map(|fp| blocks(fp, count.unwrap_or(4)));
+    narrow
+        .or_else(|| parse_hex::<u128>(fp).map(|fp| blocks(fp, count.unwrap_or(8))))
+        .or_else(|| parse_hex::<B256>(fp).map(|fp| blocks(fp, count.unwrap_or(16))))
+        .unwrap_or_else(|| {
+            raise_invalid_text(
+                "fingerprint64",
+                fp,
+                "Give a fingerprint of 16, 32 or 64 hexadecimal digits.",
+            )
+        })
 }
 
-/// At least two blocks, for a key has 64 bits at most.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_blocks_128(
     fp: Fp128,
     count: i32,
 ) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
-    TableIterator::new(blocks(fp.0, count, 2))
+    TableIterator::new(blocks(fp.0, count))
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_blocks_256(
+    fp: Fp256,
+    count: i32,
+) -> TableIterator<'static, (name!(block, i16), name!(key, i64))> {
+    TableIterator::new(blocks(fp.0, count))
 }

@@ -2,11 +2,12 @@
 
 use pgrx::{PgSqlErrorCode, pg_extern};
 use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
 use simhash_core::fingerprint::parse_hex;
 
 use crate::error::{raise, raise_invalid_text};
 use crate::types::bits::BitString;
-use crate::types::{Fp64, Fp128, Text, Width};
+use crate::types::{Fp64, Fp128, Fp256, Text, Width};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_fingerprint64(a: Fp64, b: Fp64) -> i32 {
@@ -15,6 +16,11 @@ fn hamming_fingerprint64(a: Fp64, b: Fp64) -> i32 {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_fingerprint128(a: Fp128, b: Fp128) -> i32 {
+    a.0.hamming(b.0) as i32
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_fingerprint256(a: Fp256, b: Fp256) -> i32 {
     a.0.hamming(b.0) as i32
 }
 
@@ -39,18 +45,26 @@ fn hamming_bit(a: BitString<'_>, b: BitString<'_>) -> i32 {
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
     let (a, b) = (a.as_str(), b.as_str());
-    let distance = match (parse_hex::<u64>(a), parse_hex::<u64>(b)) {
-        (Some(a), Some(b)) => Some(a.hamming(b)),
-        _ => parse_hex::<u128>(a).zip(parse_hex::<u128>(b)).map(|(a, b)| a.hamming(b)),
+    let distance = distance_of_text::<u64>(a, b)
+        .or_else(|| distance_of_text::<u128>(a, b))
+        .or_else(|| distance_of_text::<B256>(a, b));
+    let is_fingerprint = |text| {
+        parse_hex::<u64>(text).is_some()
+            || parse_hex::<u128>(text).is_some()
+            || parse_hex::<B256>(text).is_some()
     };
-    let wrong = if parse_hex::<u64>(a).is_none() && parse_hex::<u128>(a).is_none() { a } else { b };
     distance.unwrap_or_else(|| {
         raise_invalid_text(
             "fingerprint64",
-            wrong,
-            "Give two fingerprints of 16, or two of 32, hexadecimal digits.",
+            if is_fingerprint(a) { b } else { a },
+            "Give two fingerprints of 16, 32 or 64 hexadecimal digits each.",
         )
     }) as i32
+}
+
+/// The distance of two fingerprints of this width.
+fn distance_of_text<F: Fingerprint>(a: &str, b: &str) -> Option<u32> {
+    Some(parse_hex::<F>(a)?.hamming(parse_hex(b)?))
 }
 
 /// `distance` is a bigint so that no limit of a rewritten clause can overflow.
@@ -61,6 +75,11 @@ fn hamming_within_fingerprint64(a: Fp64, b: Fp64, distance: i64) -> bool {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_within_fingerprint128(a: Fp128, b: Fp128, distance: i64) -> bool {
+    i64::from(a.0.hamming(b.0)) <= distance
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_within_fingerprint256(a: Fp256, b: Fp256, distance: i64) -> bool {
     i64::from(a.0.hamming(b.0)) <= distance
 }
 
@@ -77,6 +96,11 @@ fn fingerprint64_near(a: Fp64, b: Fp64) -> bool {
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn fingerprint128_near(a: Fp128, b: Fp128) -> bool {
     a.0.hamming(b.0) <= Width::Bits128.near()
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn fingerprint256_near(a: Fp256, b: Fp256) -> bool {
+    a.0.hamming(b.0) <= Width::Bits256.near()
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

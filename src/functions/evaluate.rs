@@ -9,7 +9,7 @@ use crate::query::{Column, Row, for_each_row};
 use crate::types::{Text, Width};
 
 /// What the columns of fingerprints may be.
-const TYPES: &str = "fingerprint64, fingerprint128 or bigint";
+const TYPES: &str = "fingerprint64, fingerprint128, fingerprint256 or bigint";
 
 #[allow(clippy::type_complexity, reason = "pgrx reads the columns, and follows no alias")]
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
@@ -59,7 +59,7 @@ impl Counts {
             raise(
                 PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 "a and b are fingerprints of different widths".into(),
-                "Give both in 64 or both in 128 bits.",
+                "Give both in the same width.",
             )
         }
         let places = width.bits() as usize + 2;
@@ -76,11 +76,11 @@ impl Counts {
         });
         let counts = if duplicate.value() != 0 { &mut self.duplicates } else { &mut self.others };
         // SAFETY: the columns' types were checked.
-        let fingerprint = |fp| unsafe { self.width.fingerprint(fp) };
+        let code = |fp| unsafe { self.width.code(fp) };
         let distance = row
             .datum(0)
             .zip(row.datum(1))
-            .map(|(a, b)| (fingerprint(a) ^ fingerprint(b)).count_ones() as usize);
+            .map(|(a, b)| code(a).hamming(&code(b)) as usize);
         let last = counts.len() - 1;
         counts[distance.unwrap_or(last)] += 1;
     }

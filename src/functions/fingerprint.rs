@@ -3,13 +3,14 @@
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
 use simhash_core::simhash::Feature;
 
 use super::hashers::{minhasher, new_simhasher, simhasher};
 use crate::call::interrupts;
 use crate::types::returned_array::TextArray;
 use crate::types::varlena::{LARGEST_VALUE, raise_too_large};
-use crate::types::{ConfigText, Fp64, Fp128, Text};
+use crate::types::{ConfigText, Fp64, Fp128, Fp256, Text};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash(
@@ -30,6 +31,15 @@ fn simhash128(
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash256(
+    body: Text<'_>,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<Fp256> {
+    simhasher(fcinfo, &config).fingerprint(body.as_str(), &mut interrupts()).map(Fp256)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn minhash64(
     body: Text<'_>,
     config: ConfigText<'_>,
@@ -45,6 +55,15 @@ fn minhash128(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Option<Fp128> {
     minhasher(fcinfo, &config, 128).fingerprint(body.as_str(), &mut interrupts()).map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash256(
+    body: Text<'_>,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<Fp256> {
+    minhasher(fcinfo, &config, 256).fingerprint(body.as_str(), &mut interrupts()).map(Fp256)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -98,3 +117,4 @@ macro_rules! features_of {
 }
 features_of!(simhash_features: Fp64(u64));
 features_of!(simhash128_features: Fp128(u128));
+features_of!(simhash256_features: Fp256(B256));

@@ -1,15 +1,18 @@
-//! What SQL calls on `fingerprint64` and `fingerprint128`: text and binary forms, casts, least and
-//! greatest, and how `fingerprint64` is sorted. Comparisons are in `order`; those of
-//! `fingerprint128` are PostgreSQL's own for `uuid`.
+//! What SQL calls on `fingerprint64`, `fingerprint128` and `fingerprint256`: text and binary forms,
+//! casts, least and greatest, and how they are sorted and hashed. Comparisons are in `order`. What
+//! is missing here and there for `fingerprint128` is PostgreSQL's own for `uuid`.
 
 use std::ffi::{CStr, CString};
 
 use pgrx::{Internal, pg_extern, pg_guard, pg_sys};
+use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
 
 use crate::call::pointer;
 use crate::types::bits::{BitString, bytea_exactly};
-use crate::types::message::Message;
-use crate::types::{Fp64, Fp128, hex};
+use crate::types::datum::Decode;
+use crate::types::message::{Message, in_network_order};
+use crate::types::{Fp64, Fp128, Fp256, hex};
 
 macro_rules! fingerprint_type {
     (
@@ -29,28 +32,30 @@ macro_rules! fingerprint_type {
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $recv(buffer: Internal) -> $type {
-            $type($bits::from_be_bytes(Message::of_argument(buffer).bytes()))
+            $type(Message::of_argument(buffer).fingerprint())
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $send(fp: $type) -> Vec<u8> {
-            fp.0.to_be_bytes().to_vec()
+            in_network_order(fp.0)
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $to_bit(fp: $type) -> BitString<'static> {
-            let bytes = fp.0.to_be_bytes().to_vec().into();
-            BitString { length: $bits::BITS as usize, bytes }
+            const BITS: usize = <$bits as Fingerprint>::BITS as usize;
+            BitString { length: BITS, bytes: in_network_order(fp.0).into() }
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $from_bit(bits: BitString<'_>) -> $type {
-            $type($bits::from_be_bytes(bits.exactly($name)))
+            const BYTES: usize = <$bits as Fingerprint>::BITS as usize / 8;
+            $type(Fingerprint::from_be_bytes(&bits.exactly::<BYTES>($name)))
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $from_bytea(bytes: &[u8]) -> $type {
-            $type($bits::from_be_bytes(bytea_exactly(bytes, $name)))
+            const BYTES: usize = <$bits as Fingerprint>::BITS as usize / 8;
+            $type(Fingerprint::from_be_bytes(&bytea_exactly::<BYTES>(bytes, $name)))
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -77,22 +82,61 @@ fingerprint_type!(
     fingerprint128_to_bit, fingerprint128_from_bit, fingerprint128_from_bytea,
     fingerprint128_smaller, fingerprint128_larger
 );
+fingerprint_type!(
+    Fp256(B256), "fingerprint256":
+    fingerprint256_in, fingerprint256_out, fingerprint256_recv, fingerprint256_send,
+    fingerprint256_to_bit, fingerprint256_from_bit, fingerprint256_from_bytea,
+    fingerprint256_smaller, fingerprint256_larger
+);
 
 /// Gives sorting a comparator that is called without the function manager's overhead.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn fingerprint64_sortsupport(support: Internal) {
+    sort_by(support, compare::<Fp64>);
+}
+
+/// As that of `fingerprint64`.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn fingerprint256_sortsupport(support: Internal) {
+    sort_by(support, compare::<Fp256>);
+}
+
+type Comparator =
+    unsafe extern "C-unwind" fn(pg_sys::Datum, pg_sys::Datum, pg_sys::SortSupport) -> i32;
+
+fn sort_by(support: Internal, comparator: Comparator) {
     // SAFETY: PostgreSQL passes a SortSupportData to fill in.
     if let Some(support) = unsafe { pointer::<pg_sys::SortSupportData>(support).as_mut() } {
-        support.comparator = Some(compare_datums);
+        support.comparator = Some(comparator);
     }
 }
 
 #[pg_guard]
-extern "C-unwind" fn compare_datums(
+unsafe extern "C-unwind" fn compare<T: Decode + Ord>(
     a: pg_sys::Datum,
     b: pg_sys::Datum,
     _support: pg_sys::SortSupport,
 ) -> i32 {
-    // A fingerprint64 is passed by value.
-    (a.value() as u64).cmp(&(b.value() as u64)) as i32
+    // SAFETY: sorting passes values of the type, not NULL.
+    unsafe { T::decode(a).cmp(&T::decode(b)) as i32 }
+}
+
+unsafe extern "C-unwind" {
+    // common/hashfn.h, which pgrx does not bind: what hashes PostgreSQL's own types.
+    fn hash_bytes(bytes: *const u8, length: i32) -> u32;
+    fn hash_bytes_extended(bytes: *const u8, length: i32, seed: u64) -> u64;
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn fingerprint256_hash(fp: Fp256) -> i32 {
+    let bytes = fp.to_bytes();
+    // SAFETY: reads that many bytes.
+    unsafe { hash_bytes(bytes.as_ptr(), bytes.len() as i32) as i32 }
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn fingerprint256_hash_extended(fp: Fp256, seed: i64) -> i64 {
+    let bytes = fp.to_bytes();
+    // SAFETY: as above.
+    unsafe { hash_bytes_extended(bytes.as_ptr(), bytes.len() as i32, seed as u64) as i64 }
 }

@@ -30,6 +30,8 @@ support_functions!(
     simhash_kind_ball64 => Kind::NarrowBall,
     simhash_kind_ball128 => Kind::WideBall,
     simhash_kind_lexicons => Kind::Lexicons,
+    simhash_kind_256 => 6,
+    simhash_kind_ball256 => 7,
     simhash_scope_bool => ScopeType::Bool,
     simhash_scope_int2 => ScopeType::Int2,
     simhash_scope_int4 => ScopeType::Int4,

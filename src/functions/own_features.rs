@@ -7,7 +7,7 @@ use simhash_core::sets::minhash::MinHasher;
 use simhash_core::simhash::{WeightError, from_features};
 
 use crate::error::{raise, shown_number};
-use crate::types::{Fp64, Fp128, Text};
+use crate::types::{Fp64, Fp128, Fp256, Text};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn minhash64_from(features: Array<'_, Text<'_>>) -> Option<Fp64> {
@@ -17,6 +17,11 @@ fn minhash64_from(features: Array<'_, Text<'_>>) -> Option<Fp64> {
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn minhash128_from(features: Array<'_, Text<'_>>) -> Option<Fp128> {
     minhash_from(features).map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash256_from(features: Array<'_, Text<'_>>) -> Option<Fp256> {
+    minhash_from(features).map(Fp256)
 }
 
 fn minhash_from<F: Fingerprint>(features: Array<'_, Text<'_>>) -> Option<F> {
@@ -43,6 +48,14 @@ fn simhash128_from(
     weights: Option<Array<'_, f32>>,
 ) -> Option<Fp128> {
     fingerprint_from(features?, weights).map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn simhash256_from(
+    features: Option<Array<'_, Text<'_>>>,
+    weights: Option<Array<'_, f32>>,
+) -> Option<Fp256> {
+    fingerprint_from(features?, weights).map(Fp256)
 }
 
 fn fingerprint_from<F: Fingerprint>(

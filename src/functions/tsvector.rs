@@ -8,7 +8,7 @@ use simhash_core::sets::minhash::MinHasher;
 use simhash_core::simhash::from_features;
 
 use crate::types::tsvector::TsVector;
-use crate::types::{Fp64, Fp128};
+use crate::types::{Fp64, Fp128, Fp256};
 
 fn fingerprint<F: Fingerprint>(document: TsVector<'_>) -> Option<F> {
     // SAFETY: what is converted lives as long as this call's memory context.
@@ -36,6 +36,11 @@ fn minhash128_tsvector(document: TsVector<'_>) -> Option<Fp128> {
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash256_tsvector(document: TsVector<'_>) -> Option<Fp256> {
+    minhash(document).map(Fp256)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_tsvector(document: TsVector<'_>) -> Option<Fp64> {
     fingerprint(document).map(Fp64)
 }
@@ -43,4 +48,9 @@ fn simhash_tsvector(document: TsVector<'_>) -> Option<Fp64> {
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash128_tsvector(document: TsVector<'_>) -> Option<Fp128> {
     fingerprint(document).map(Fp128)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash256_tsvector(document: TsVector<'_>) -> Option<Fp256> {
+    fingerprint(document).map(Fp256)
 }

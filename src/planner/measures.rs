@@ -174,6 +174,7 @@ fn layout_of_symbol(symbol: &[u8]) -> Option<Layout> {
     Some(match symbol {
         b"fingerprint64_wrapper" | b"int8_wrapper" => Layout::Fingerprint(Width::Bits64),
         b"fingerprint128_wrapper" => Layout::Fingerprint(Width::Bits128),
+        b"fingerprint256_wrapper" => Layout::Fingerprint(Width::Bits256),
         b"fingerprint64_array_wrapper" => Layout::Fingerprints,
         _ => return None,
     })

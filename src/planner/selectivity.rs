@@ -11,6 +11,9 @@ const UNKNOWN: f64 = 0.0001;
 /// A radius that is not known while planning is taken to be this share of the width.
 const USUAL_RADIUS_PER_BIT: f64 = 6.0 / 64.0;
 
+/// The greatest width. A radius beyond a column's own width is as good as that.
+const GREATEST_RADIUS: i64 = 1024;
+
 /// A clause whose selectivity the planner asks for.
 pub struct Clause {
     pub root: *mut pg_sys::PlannerInfo,
@@ -126,7 +129,7 @@ impl Clause {
             let operand = operand_value(&column, other);
             let reach = reach(&column, operand.as_ref(), radius);
             match operand {
-                Some(Value { center, .. }) => column.share_within(center, reach),
+                Some(Value { center, .. }) => column.share_within(&center, reach),
                 None => column.share_of_pairs(reach),
             }
         }
@@ -236,7 +239,7 @@ unsafe fn constant_radius(
             pg_sys::INT8OID => datum.value() as i64,
             _ => return None,
         };
-        Some(radius.clamp(0, 128) as u32)
+        Some(radius.clamp(0, GREATEST_RADIUS) as u32)
     }
 }
 

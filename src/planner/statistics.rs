@@ -6,9 +6,9 @@
 //! lexicon, is taken for its first.
 
 use pgrx::pg_sys;
-use simhash_core::Fingerprint;
 
 use super::measures::Objects;
+use crate::types::Code;
 use crate::types::layout::{Layout, Value};
 
 /// What is known of a column of fingerprints or balls.
@@ -128,8 +128,8 @@ impl ColumnSample {
     }
 
     /// The share of rows that meet `center`.
-    pub fn share_within(&self, center: u128, reach: Reach) -> f64 {
-        let near = |row: &Value| center.hamming(row.center) <= reach.of(row);
+    pub fn share_within(&self, center: &Code, reach: Reach) -> f64 {
+        let near = |row: &Value| center.hamming(&row.center) <= reach.of(row);
         let common: f64 =
             self.common.iter().filter(|(row, _)| near(row)).map(|(_, share)| share).sum();
         let others = self.others.iter().filter(|row| near(row)).count() as f64
@@ -139,7 +139,7 @@ impl ColumnSample {
 
     /// The share of pairs of rows that meet each other: what an unknown centre meets.
     pub fn share_of_pairs(&self, reach: Reach) -> f64 {
-        let near = |a: &Value, b: &Value| a.center.hamming(b.center) <= reach.of_pair(a, b);
+        let near = |a: &Value, b: &Value| a.center.hamming(&b.center) <= reach.of_pair(a, b);
         let common: f64 = self
             .common
             .iter()

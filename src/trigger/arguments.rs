@@ -116,7 +116,7 @@ impl<'a> Given<'a> {
             self.raise_type(
                 "fp",
                 fp,
-                "A fingerprint's column is of type fingerprint64, fingerprint128 or bigint.",
+                "A fingerprint's column is of type fingerprint64, fingerprint128, fingerprint256 or bigint.",
             )
         })
     }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use pgrx::pg_sys;
+use simhash_core::bits::B256;
 
 use super::arguments::Action;
 use super::changes::Changes;
@@ -18,7 +19,7 @@ use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
 use crate::memory;
 use crate::types::datum::Decode;
-use crate::types::{Text, Width};
+use crate::types::{Code, Text, Width};
 
 /// What becomes of the row.
 #[derive(Clone, Copy)]
@@ -63,7 +64,7 @@ impl Judge<'_> {
             let before = self
                 .event
                 .old
-                .map(|old| self.event.read(old, &fp_column).map(|datum| width.fingerprint(datum)));
+                .map(|old| self.event.read(old, &fp_column).map(|datum| width.code(datum)));
             let fp = self.fingerprint(before);
             if self.is_settled(before, fp) {
                 return self.keep();
@@ -88,7 +89,7 @@ impl Judge<'_> {
     }
 
     /// The fingerprint that the row will have. `before`: the one it had, of an update.
-    unsafe fn fingerprint(&mut self, before: Option<Option<u128>>) -> Option<u128> {
+    unsafe fn fingerprint(&mut self, before: Option<Option<Code>>) -> Option<Code> {
         // SAFETY: as judge's.
         unsafe {
             let arguments = &self.watch.arguments;
@@ -98,10 +99,10 @@ impl Judge<'_> {
                 let expression = keep(self.fcinfo, |_: &()| true, make);
                 return match before {
                     Some(fp) if !expression.input_changed(event) => fp,
-                    _ => expression.evaluate(event).map(|datum| width.fingerprint(datum)),
+                    _ => expression.evaluate(event).map(|datum| width.code(datum)),
                 };
             }
-            let given = event.read(event.new, &column).map(|datum| width.fingerprint(datum));
+            let given = event.read(event.new, &column).map(|datum| width.code(datum));
             let Some(body) = arguments.body else { return given };
             let body_changed = event.old.is_some_and(|old| {
                 !body.same(event.read(old, &body), event.read(event.new, &body))
@@ -119,21 +120,21 @@ impl Judge<'_> {
         }
     }
 
-    unsafe fn hash(&mut self, text: pg_sys::Datum, statement_begins: bool) -> Option<u128> {
+    unsafe fn hash(&mut self, text: pg_sys::Datum, statement_begins: bool) -> Option<Code> {
         let width = self.watch.arguments.width;
         // SAFETY: the body's column has the representation of text.
         let text = unsafe { Text::decode(text) };
         let hasher = self.watch.hasher(statement_begins);
+        let (text, interrupts) = (text.as_str(), &mut interrupts());
         match width {
-            Width::Bits64 => {
-                hasher.fingerprint::<u64>(text.as_str(), &mut interrupts()).map(u128::from)
-            }
-            Width::Bits128 => hasher.fingerprint::<u128>(text.as_str(), &mut interrupts()),
+            Width::Bits64 => hasher.fingerprint::<u64>(text, interrupts).map(Code::new),
+            Width::Bits128 => hasher.fingerprint::<u128>(text, interrupts).map(Code::new),
+            Width::Bits256 => hasher.fingerprint::<B256>(text, interrupts).map(Code::new),
         }
     }
 
     /// Whether the row needs no search: its fingerprint was there before.
-    unsafe fn is_settled(&self, before: Option<Option<u128>>, fp: Option<u128>) -> bool {
+    unsafe fn is_settled(&self, before: Option<Option<Code>>, fp: Option<Code>) -> bool {
         let event = self.event;
         let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
         let trigger = event.trigger_name();
@@ -156,7 +157,7 @@ impl Judge<'_> {
         }
     }
 
-    unsafe fn search(&mut self, fp: u128) -> Option<Duplicate> {
+    unsafe fn search(&mut self, fp: Code) -> Option<Duplicate> {
         let family = self.locked_family();
         let arguments = &self.watch.arguments;
         // SAFETY: the snapshot is registered until it is released.

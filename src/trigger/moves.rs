@@ -16,7 +16,7 @@ use std::ffi::{CStr, CString, c_void};
 use pgrx::pg_sys;
 
 use super::event::RowPlace;
-use crate::types::tid;
+use crate::types::{Code, tid};
 
 /// The rows that one statement updates.
 struct Statement {
@@ -31,7 +31,7 @@ struct Passed {
     /// Every partition's copy of a trigger has the same name.
     trigger: CString,
     place: RowPlace,
-    fp: Option<u128>,
+    fp: Option<Code>,
     /// The statement's own command is this or an earlier one. Statements that began later have
     /// later commands.
     command: pg_sys::CommandId,
@@ -53,7 +53,7 @@ pub unsafe fn note_update(
     root: pg_sys::Oid,
     trigger: &CStr,
     place: RowPlace,
-    fp: Option<u128>,
+    fp: Option<Code>,
 ) {
     let known = STATEMENTS.with_borrow(|all| all.iter().any(|known| known.memory == statement));
     if !known {
@@ -109,7 +109,7 @@ pub unsafe fn is_second_half(
     root: pg_sys::Oid,
     trigger: &CStr,
     table: pg_sys::Oid,
-    fp: Option<u128>,
+    fp: Option<Code>,
 ) -> bool {
     let noted = STATEMENTS.with_borrow_mut(|all| {
         let passed = &mut all.iter_mut().find(|known| known.memory == statement)?.passed;

@@ -13,16 +13,15 @@ use super::column::{Column, widen};
 use super::event::RowPlace;
 use super::family::{Family, Member};
 use crate::compat::begin_index_scan;
-use crate::types::Width;
 use crate::types::ball::Ball;
-use crate::types::{strategy, tid};
+use crate::types::{Code, Width, strategy, tid};
 
 const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
 
 /// What to look for.
 pub struct Sought<'a> {
-    pub fp: u128,
+    pub fp: Code,
     pub width: Width,
     pub distance: u32,
     /// The row that is being updated.
@@ -164,7 +163,7 @@ impl Search<'_> {
         // SAFETY: the slot holds a row of the member's table.
         unsafe {
             let Some(fp) = value(slot, &member.fp) else { return };
-            let distance = (self.sought.width.fingerprint(fp) ^ self.sought.fp).count_ones();
+            let distance = self.sought.width.code(fp).hamming(&self.sought.fp);
             let limit = self.found.map_or(self.sought.distance, |found| found.distance);
             if distance > limit {
                 return;

@@ -1,4 +1,5 @@
-//! `hamming_ball64` and `hamming_ball128`: every fingerprint within a radius of a centre.
+//! `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: every fingerprint within a radius of a
+//! centre.
 //!
 //! On disk a ball is its centre, laid out as the fingerprint type is, and then the radius as an
 //! integer of four bytes. A [`Ball64`] is padded to 16 bytes, for its centre is aligned to eight.
@@ -7,13 +8,15 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
 use simhash_core::fingerprint::{parse_hex, to_hex};
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
+use super::fingerprint256::Fp256;
 use super::varlena::palloc_parts;
 use crate::error::{raise, raise_invalid_text, shown};
 
-/// The fingerprints within `radius` of `center`. The radius is 0 to `F::BITS`. Balls are ordered by
+/// The fingerprints within `radius` of `center`. The radius is 0 to the width. Balls are ordered by
 /// centre, then by radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ball<F> {
@@ -23,6 +26,15 @@ pub struct Ball<F> {
 
 pub type Ball64 = Ball<u64>;
 pub type Ball128 = Ball<u128>;
+pub type Ball256 = Ball<B256>;
+
+impl<F> Ball<F> {
+    /// The ball of the same radius around what `map` makes of the centre.
+    #[inline]
+    pub fn map<T>(self, map: impl FnOnce(F) -> T) -> Ball<T> {
+        Ball { center: map(self.center), radius: self.radius }
+    }
+}
 
 impl<F: Fingerprint> Ball<F> {
     /// Raises 22003 (out of range) for a radius that no pair of fingerprints can have.
@@ -92,6 +104,9 @@ result!(Ball64);
 sql_type!(Ball128, "hamming_ball128");
 argument!(Ball128);
 result!(Ball128);
+sql_type!(Ball256, "hamming_ball256");
+argument!(Ball256);
+result!(Ball256);
 
 impl Decode for Ball64 {
     #[inline]
@@ -110,6 +125,16 @@ impl Decode for Ball128 {
         let (center, radius) =
             unsafe { datum.cast_mut_ptr::<([u8; 16], [u8; 4])>().read_unaligned() };
         Ball::stored(u128::from_be_bytes(center), radius)
+    }
+}
+
+impl Decode for Ball256 {
+    #[inline]
+    unsafe fn decode(datum: pg_sys::Datum) -> Self {
+        // SAFETY: as the trait's: 36 bytes, of any alignment.
+        let (center, radius) =
+            unsafe { datum.cast_mut_ptr::<([u8; 32], [u8; 4])>().read_unaligned() };
+        Ball::stored(B256::from_be_bytes(&center), radius)
     }
 }
 
@@ -132,5 +157,11 @@ impl Encode for Ball64 {
 impl Encode for Ball128 {
     fn encode(self) -> pg_sys::Datum {
         palloc_parts(&[&self.center.to_be_bytes(), &self.radius.to_ne_bytes()])
+    }
+}
+
+impl Encode for Ball256 {
+    fn encode(self) -> pg_sys::Datum {
+        palloc_parts(&[&Fp256(self.center).to_bytes(), &self.radius.to_ne_bytes()])
     }
 }

@@ -4,26 +4,30 @@ use pgrx::pg_sys;
 
 use super::array::first_element;
 use super::ball::Ball;
+use super::code::Code;
 use super::width::Width;
 
-/// A fingerprint or a ball, of any width. 64 bits are in the low half.
-#[derive(Clone, Copy, Debug, Default)]
+/// A fingerprint or a ball, of any width.
+#[derive(Clone, Copy, Debug)]
 pub struct Value {
     /// The fingerprint, or the ball's centre.
-    pub center: u128,
+    pub center: Code,
     /// The ball's radius.
     pub radius: Option<u32>,
 }
 
+/// What an array without an element that is not NULL is taken for: the fingerprint 0.
+const NOTHING: Value = Value { center: Code::ZERO_64, radius: None };
+
 impl Value {
     unsafe fn of_fingerprint(datum: pg_sys::Datum, width: Width) -> Self {
         // SAFETY: the caller's fingerprint is of this width.
-        Value { center: unsafe { width.fingerprint(datum) }, radius: None }
+        Value { center: unsafe { width.code(datum) }, radius: None }
     }
 
     unsafe fn of_ball(datum: pg_sys::Datum, width: Width) -> Self {
         // SAFETY: the caller's ball is of this width.
-        let Ball { center, radius } = unsafe { width.ball(datum) };
+        let Ball { center, radius } = unsafe { width.ball_code(datum) };
         Value { center, radius: Some(radius) }
     }
 }
@@ -31,7 +35,8 @@ impl Value {
 /// How the values of a type are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One fingerprint: fingerprint64, fingerprint128 or a type with the representation of either.
+    /// One fingerprint: fingerprint64, fingerprint128, fingerprint256 or a type with the
+    /// representation of one of them.
     Fingerprint(Width),
     Ball(Width),
     /// fingerprint64[]. The distance is the least over equal positions.
@@ -78,10 +83,10 @@ impl Layout {
                 Layout::Ball(width) => Value::of_ball(datum, width),
                 Layout::Fingerprints => {
                     first_element(datum, |fp| Value::of_fingerprint(fp, self.width()))
-                        .unwrap_or_default()
+                        .unwrap_or(NOTHING)
                 }
                 Layout::Balls => first_element(datum, |ball| Value::of_ball(ball, self.width()))
-                    .unwrap_or_default(),
+                    .unwrap_or(NOTHING),
             }
         }
     }

@@ -1,6 +1,7 @@
-//! Binary messages: what a receive function reads.
+//! Binary messages: what a receive function reads and a send function returns.
 
 use pgrx::{Internal, pg_sys};
+use simhash_core::Fingerprint;
 
 use crate::call::pointer;
 use crate::memory;
@@ -23,12 +24,21 @@ impl Message {
         bytes
     }
 
+    /// The fingerprint that comes next, in network order.
+    pub fn fingerprint<F: Fingerprint>(&self) -> F {
+        F::from_be_bytes(self.take(F::BITS as usize / 8))
+    }
+
     /// What is left.
     pub fn rest<'a>(&self) -> &'a [u8] {
+        self.take(self.left() as usize)
+    }
+
+    /// The next `count` bytes. A short message raises PostgreSQL's own protocol error.
+    fn take<'a>(&self, count: usize) -> &'a [u8] {
         // SAFETY: as above; pq_getmsgbytes returns that many bytes of the buffer.
         unsafe {
-            let left = self.left();
-            std::slice::from_raw_parts(pg_sys::pq_getmsgbytes(self.0, left).cast(), left as usize)
+            std::slice::from_raw_parts(pg_sys::pq_getmsgbytes(self.0, count as i32).cast(), count)
         }
     }
 
@@ -46,4 +56,11 @@ impl Message {
         // SAFETY: as above.
         unsafe { (*self.0).len - (*self.0).cursor }
     }
+}
+
+/// The bytes of a fingerprint, the most significant first.
+pub fn in_network_order<F: Fingerprint>(fp: F) -> Vec<u8> {
+    let mut bytes = vec![0; F::BITS as usize / 8];
+    fp.to_be_bytes(&mut bytes);
+    bytes
 }

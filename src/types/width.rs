@@ -1,36 +1,43 @@
-//! The two widths of fingerprints, and how values of a width are read and made where it is known
-//! only at run time.
+//! The widths of fingerprints, and how values of a width are read and made where it is known only
+//! at run time.
 
 use pgrx::pg_sys;
+use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
 
-use super::ball::{Ball, Ball64, Ball128};
+use super::ball::{Ball, Ball64, Ball128, Ball256};
+use super::code::Code;
 use super::datum::{Decode, Encode};
 use super::fingerprint64::Fp64;
 use super::fingerprint128::Fp128;
+use super::fingerprint256::Fp256;
 use crate::catalog::Schema;
 
-/// How many bits a fingerprint has. Fingerprints of a width are handed on as `u128`, 64-bit ones in
-/// the low half.
+/// How many bits a fingerprint has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     Bits64,
     Bits128,
+    Bits256,
 }
 
 impl Width {
     pub const fn bits(self) -> u32 {
         match self {
-            Width::Bits64 => u64::BITS,
-            Width::Bits128 => u128::BITS,
+            Width::Bits64 => 64,
+            Width::Bits128 => 128,
+            Width::Bits256 => 256,
         }
     }
 
     /// The greatest distance of near-duplicates, by which `~=` goes. At 64 bits: Manku, Jain, Das
-    /// Sarma, WWW 2007, section 1. At 128 bits: Zhang, Sheng, Zhang, Yang 2020 (E-Simhash).
+    /// Sarma, WWW 2007, section 1. At 128 bits: Zhang, Sheng, Zhang, Yang 2020 (E-Simhash). At 256
+    /// bits: the threshold of PDQ, a hash of images (ThreatExchange, Facebook 2019).
     pub const fn near(self) -> u32 {
         match self {
             Width::Bits64 => 3,
             Width::Bits128 => 10,
+            Width::Bits256 => 31,
         }
     }
 
@@ -39,23 +46,58 @@ impl Width {
         let is = |name| schema.type_named(name) == Some(type_oid);
         if type_oid == pg_sys::INT8OID || is(c"fingerprint64") {
             Some(Width::Bits64)
+        } else if is(c"fingerprint128") {
+            Some(Width::Bits128)
         } else {
-            is(c"fingerprint128").then_some(Width::Bits128)
+            is(c"fingerprint256").then_some(Width::Bits256)
+        }
+    }
+
+    /// A stored fingerprint, as one of as many bits.
+    ///
+    /// # Safety
+    /// `datum` is a fingerprint of this width, or of a type with its representation (bigint, uuid),
+    /// not NULL.
+    #[inline]
+    pub unsafe fn fingerprint<F: Fingerprint>(self, datum: pg_sys::Datum) -> F {
+        // SAFETY: as this function's.
+        unsafe {
+            match self {
+                Width::Bits64 => same(Fp64::decode(datum).0),
+                Width::Bits128 => same(Fp128::decode(datum).0),
+                Width::Bits256 => same(Fp256::decode(datum).0),
+            }
+        }
+    }
+
+    /// A stored ball, as one of as many bits.
+    ///
+    /// # Safety
+    /// `datum` is a ball of this width, not NULL.
+    #[inline]
+    pub unsafe fn ball<F: Fingerprint>(self, datum: pg_sys::Datum) -> Ball<F> {
+        // SAFETY: as this function's.
+        unsafe {
+            match self {
+                Width::Bits64 => Ball64::decode(datum).map(same),
+                Width::Bits128 => Ball128::decode(datum).map(same),
+                Width::Bits256 => Ball256::decode(datum).map(same),
+            }
         }
     }
 
     /// A stored fingerprint.
     ///
     /// # Safety
-    /// `datum` is a fingerprint of this width, or of a type with its representation (bigint, uuid),
-    /// not NULL.
+    /// As [`Width::fingerprint`].
     #[inline]
-    pub unsafe fn fingerprint(self, datum: pg_sys::Datum) -> u128 {
+    pub unsafe fn code(self, datum: pg_sys::Datum) -> Code {
         // SAFETY: as this function's.
         unsafe {
             match self {
-                Width::Bits64 => Fp64::decode(datum).0.into(),
-                Width::Bits128 => Fp128::decode(datum).0,
+                Width::Bits64 => Code::new(Fp64::decode(datum).0),
+                Width::Bits128 => Code::new(Fp128::decode(datum).0),
+                Width::Bits256 => Code::new(Fp256::decode(datum).0),
             }
         }
     }
@@ -63,34 +105,41 @@ impl Width {
     /// A stored ball.
     ///
     /// # Safety
-    /// `datum` is a ball of this width, not NULL.
-    #[inline]
-    pub unsafe fn ball(self, datum: pg_sys::Datum) -> Ball<u128> {
+    /// As [`Width::ball`].
+    pub unsafe fn ball_code(self, datum: pg_sys::Datum) -> Ball<Code> {
         // SAFETY: as this function's.
         unsafe {
             match self {
-                Width::Bits64 => {
-                    let Ball { center, radius } = Ball64::decode(datum);
-                    Ball { center: center.into(), radius }
-                }
-                Width::Bits128 => Ball128::decode(datum),
+                Width::Bits64 => Ball64::decode(datum).map(Code::new),
+                Width::Bits128 => Ball128::decode(datum).map(Code::new),
+                Width::Bits256 => Ball256::decode(datum).map(Code::new),
             }
         }
     }
 
     /// A fingerprint as its type stores it.
-    pub fn fingerprint_datum(self, fp: u128) -> pg_sys::Datum {
+    pub fn fingerprint_datum(self, fp: Code) -> pg_sys::Datum {
         match self {
-            Width::Bits64 => Fp64(fp as u64).encode(),
-            Width::Bits128 => Fp128(fp).encode(),
+            Width::Bits64 => Fp64(fp.fingerprint()).encode(),
+            Width::Bits128 => Fp128(fp.fingerprint()).encode(),
+            Width::Bits256 => Fp256(fp.fingerprint()).encode(),
         }
     }
 
     /// A ball as its type stores it.
-    pub fn ball_datum(self, Ball { center, radius }: Ball<u128>) -> pg_sys::Datum {
+    pub fn ball_datum(self, ball: Ball<Code>) -> pg_sys::Datum {
         match self {
-            Width::Bits64 => Ball { center: center as u64, radius }.encode(),
-            Width::Bits128 => Ball { center, radius }.encode(),
+            Width::Bits64 => ball.map(|center| center.fingerprint::<u64>()).encode(),
+            Width::Bits128 => ball.map(|center| center.fingerprint::<u128>()).encode(),
+            Width::Bits256 => ball.map(|center| center.fingerprint::<B256>()).encode(),
         }
     }
+}
+
+/// A fingerprint as one of another type with as many bits.
+#[inline(always)]
+fn same<A: Fingerprint, B: Fingerprint>(fp: A) -> B {
+    debug_assert_eq!(A::BITS, B::BITS);
+    let count = A::BITS as usize / 64;
+    B::from_words(|index| if index < count { fp.word(index) } else { 0 })
 }

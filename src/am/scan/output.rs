@@ -70,10 +70,11 @@ impl<F: Key> Output<F> {
             if !(*desc).xs_itup.is_null() {
                 pg_sys::pfree((*desc).xs_itup.cast());
             }
-            let bytes = row.fingerprint.to_u128().to_be_bytes();
+            let mut bytes = [0; 128];
             let mut value = if F::BITS == 64 {
-                pg_sys::Datum::from(row.fingerprint.to_u128() as u64)
+                pg_sys::Datum::from(row.fingerprint.word(0))
             } else {
+                row.fingerprint.to_be_bytes(&mut bytes[..F::BYTES]);
                 pg_sys::Datum::from(bytes.as_ptr())
             };
             // count(*) is planned as an index-only scan even where no column can be returned. Then

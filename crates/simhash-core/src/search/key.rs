@@ -104,16 +104,20 @@ impl Spread {
         let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
             return Self { first: 0, slope: 0.0, last: 0 };
         };
-        let width = last.top().saturating_sub(first.top());
+        let width = top(last).saturating_sub(top(first));
         let slope = if width == 0 { 0.0 } else { (keys.len() - 1) as f64 / width as f64 };
-        Self { first: first.top(), slope, last: keys.len() - 1 }
+        Self { first: top(first), slope, last: keys.len() - 1 }
     }
 
     /// About the position of `key`.
     #[inline]
     pub fn guess<F: Key>(&self, key: F) -> usize {
-        ((key.top().saturating_sub(self.first) as f64 * self.slope) as usize).min(self.last)
+        ((top(key).saturating_sub(self.first) as f64 * self.slope) as usize).min(self.last)
     }
+}
+
+fn top<F: Key>(key: F) -> u64 {
+    key.top()
 }
 
 /// The number of sorted `keys` that are not above `key`. The search starts from a guess and doubles
