@@ -77,10 +77,8 @@ impl Counts {
         let counts = if duplicate.value() != 0 { &mut self.duplicates } else { &mut self.others };
         // SAFETY: the columns' types were checked.
         let code = |fp| unsafe { self.width.code(fp) };
-        let distance = row
-            .datum(0)
-            .zip(row.datum(1))
-            .map(|(a, b)| code(a).hamming(&code(b)) as usize);
+        let distance =
+            row.datum(0).zip(row.datum(1)).map(|(a, b)| code(a).hamming(&code(b)) as usize);
         let last = counts.len() - 1;
         counts[distance.unwrap_or(last)] += 1;
     }
