@@ -17,7 +17,8 @@ INSERT INTO rows (fp, wide, number, ball, wide_ball, quad, quad_ball, many, sign
 SELECT test.number(i::text)::fingerprint64, test.wide(test.number(i::text), test.number('x' || i)),
   test.number(i::text) # test.flips('y' || i, 2), hamming_ball(test.number(i::text), 3),
   hamming_ball(test.wide(i, i), 10), sha256(i::text::bytea)::fingerprint256,
-  hamming_ball(sha256(i::text::bytea)::fingerprint256, 31), ARRAY[test.number(i::text), i]::bigint[]::fingerprint64[],
+  hamming_ball(sha256(i::text::bytea)::fingerprint256, 31),
+  ARRAY[test.number(i::text), i]::bigint[]::fingerprint64[],
   minhash('text ' || i || ' of words', 16), test.number(i::text)::bit(64), 'the body ' || i
 FROM generate_series(1, 500) i;
 INSERT INTO rows (fp) SELECT fp FROM rows WHERE id % 7 = 0;
