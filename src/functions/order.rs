@@ -1,5 +1,5 @@
-//! Comparisons: of `fingerprint64` and `fingerprint256` as unsigned numbers, of balls by centre and then by radius.
-//! Equality serves grouping and replication, order serves sorting.
+//! Comparisons: of `fingerprint64` and `fingerprint256` as unsigned numbers, of balls by centre and
+//! then by radius. Equality serves grouping and replication, order serves sorting.
 
 use pgrx::pg_extern;
 

@@ -116,7 +116,8 @@ impl<'a> Given<'a> {
             self.raise_type(
                 "fp",
                 fp,
-                "A fingerprint's column is of type fingerprint64, fingerprint128, fingerprint256 or bigint.",
+                "A fingerprint's column is of type fingerprint64, fingerprint128, fingerprint256 \
+                 or bigint.",
             )
         })
     }

@@ -1,5 +1,5 @@
-//! `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: every fingerprint within a radius of a
-//! centre.
+//! `hamming_ball64`, `hamming_ball128` and `hamming_ball256`: every fingerprint within a radius of
+//! a centre.
 //!
 //! On disk a ball is its centre, laid out as the fingerprint type is, and then the radius as an
 //! integer of four bytes. A [`Ball64`] is padded to 16 bytes, for its centre is aligned to eight.

@@ -159,9 +159,11 @@ no_faults($node, 'one argument at a time', \@statements);
 my %column = (
 	fingerprint64     => 'fp',
 	fingerprint128    => 'wide',
+	fingerprint256    => 'quad',
 	bigint            => 'number',
 	hamming_ball64    => 'ball',
 	hamming_ball128   => 'wide_ball',
+	hamming_ball256   => 'quad_ball',
 	'fingerprint64[]' => 'many',
 	minhash_signature => 'signature',
 	bit               => 'bits'
@@ -270,8 +272,8 @@ my @foreign = (
 	'text',           'bigint',         'integer',         'smallint',
 	'boolean',        'uuid',           'real',            'numeric',
 	'name',           'bytea',          'jsonb',           'fingerprint64',
-	'fingerprint128', 'hamming_ball64', 'hamming_ball128', 'fingerprint64[]',
-	'text[]',         '"char"',         'interval'
+	'fingerprint128', 'fingerprint256', 'hamming_ball64', 'hamming_ball128', 'hamming_ball256',
+	'fingerprint64[]', 'text[]', '"char"', 'interval'
 );
 my %foreign = (
 	text     => "'short'",

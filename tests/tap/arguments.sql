@@ -9,13 +9,16 @@ CREATE TABLE pairs AS
   FROM texts a, texts b WHERE a.id < 5;
 CREATE TABLE rows (
   id serial, fp fingerprint64, wide fingerprint128, number bigint, ball hamming_ball64,
-  wide_ball hamming_ball128, many fingerprint64[],
+  wide_ball hamming_ball128, quad fingerprint256, quad_ball hamming_ball256,
+  many fingerprint64[],
   signature minhash_signature, bits bit(64), body text
 );
-INSERT INTO rows (fp, wide, number, ball, wide_ball, many, signature, bits, body)
+INSERT INTO rows (fp, wide, number, ball, wide_ball, quad, quad_ball, many, signature, bits, body)
 SELECT test.number(i::text)::fingerprint64, test.wide(test.number(i::text), test.number('x' || i)),
   test.number(i::text) # test.flips('y' || i, 2), hamming_ball(test.number(i::text), 3),
-  hamming_ball(test.wide(i, i), 10), ARRAY[test.number(i::text), i]::bigint[]::fingerprint64[],
+  hamming_ball(test.wide(i, i), 10), sha256(i::text::bytea)::fingerprint256,
+  hamming_ball(sha256(i::text::bytea)::fingerprint256, 31),
+  ARRAY[test.number(i::text), i]::bigint[]::fingerprint64[],
   minhash('text ' || i || ' of words', 16), test.number(i::text)::bit(64), 'the body ' || i
 FROM generate_series(1, 500) i;
 INSERT INTO rows (fp) SELECT fp FROM rows WHERE id % 7 = 0;

@@ -9,9 +9,12 @@ use Test::More;
 my %values = (
 	fingerprint64 => [ q{'00000000000000ff'}, q{'ff00000000000000'} ],
 	fingerprint128 => [ q{repeat('0f', 16)::fingerprint128}, q{repeat('f0', 16)::fingerprint128} ],
+	fingerprint256 => [ q{repeat('0f', 32)::fingerprint256}, q{repeat('f0', 32)::fingerprint256} ],
 	hamming_ball64 => [ q{'<00000000000000ff,3>'}, q{'<00000000000000ff,4>'} ],
 	hamming_ball128 => [ q{'<000000000000000000000000000000ff,3>'},
 		q{'<000000000000000000000000000000ff,4>'} ],
+	hamming_ball256 => [ q{('<' || repeat('0f', 32) || ',3>')::hamming_ball256},
+		q{('<' || repeat('0f', 32) || ',4>')::hamming_ball256} ],
 	simhash_config => [ q('{"shingle": 2}'), q('{"shingle": 3}') ],
 	minhash_signature => [ q{minhash('the cat sat on the mat', 16)},
 		q{minhash('another text of some words', 16)} ],

@@ -248,7 +248,7 @@ mod tests {
         let places = || (0..bits).filter(|&i| x[i]).map(|i| i as u32);
         assert_eq!(a.count_ones() as usize, places().count());
         assert_eq!(a.leading_zeros(), places().next().unwrap_or(F::BITS));
-        assert_eq!(a.trailing_zeros(), places().last().map_or(F::BITS, |i| F::BITS - 1 - i));
+        assert_eq!(a.trailing_zeros(), places().next_back().map_or(F::BITS, |i| F::BITS - 1 - i));
         assert_eq!(a.nth_set_bit(n), places().nth(n as usize));
         let shift = n as usize;
         let at = |i: Option<usize>| i.and_then(|i| x.get(i).copied()).unwrap_or(false);

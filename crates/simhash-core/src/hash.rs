@@ -6,8 +6,8 @@ use crate::Fingerprint;
 
 /// The seed of the low half of a hash of 256 bits: the fraction of the golden ratio.
 ///
-/// XXH3 XORs short inputs with a sum of the seed. So with a small seed, 64 bits of a short word's low
-/// half would be 64 bits of another word's high half.
+/// XXH3 XORs short inputs with a sum of the seed. So with a small seed, 64 bits of a short word's
+/// low half would be 64 bits of another word's high half.
 const LOW_HALF: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The hash of the feature's UTF-8 bytes: XXH3-64 for 64 bits, XXH3-128 for 128 bits, both with

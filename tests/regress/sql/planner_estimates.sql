@@ -86,12 +86,14 @@ EXPLAIN (COSTS OFF) EXECUTE near6('0123456789abcdef');
 EXPLAIN (COSTS OFF) EXECUTE ball3('0123456789abcdef');
 DEALLOCATE ALL;
 
--- rows expected of balls, beside the rows that there are: radii that differ, 128 bits, values that
--- are often the same, and balls that an index is made of
+-- rows expected of balls, beside the rows that there are: radii that differ, 128 and 256 bits,
+-- values that are often the same, and balls that an index is made of
 CREATE TABLE estimated_balls AS
 SELECT id, fp, hamming_ball(fp, CASE WHEN id / 8 % 2 = 0 THEN 9 ELSE 1 END) AS b64,
   hamming_ball((substr(md5((id % 8)::text), 1, 28) || substr(md5(id::text), 1, 4))::fingerprint128,
     9) AS b128,
+  hamming_ball((md5((id % 8)::text) || substr(md5((id % 8)::text), 9)
+    || substr(md5(id::text), 1, 8))::fingerprint256, 18) AS b256,
   hamming_ball(('x' || substr(md5(CASE WHEN id % 4 = 0 THEN '' ELSE id::text END), 1, 16))
     ::bit(64)::bigint::fingerprint64, 3) AS common
 FROM estimated;
@@ -105,12 +107,13 @@ BEGIN
   many := real > 500; factor_below_two := expected BETWEEN real / 2 AND real * 2;
 END $$;
 SELECT clause, (r).* FROM unnest(ARRAY['b64 ~= %1$L', 'b64 @> %2$L::fingerprint64',
-    '%2$L::fingerprint64 <@ b64', 'b128 ~= %3$L', 'common ~= %4$L']) clause,
+    '%2$L::fingerprint64 <@ b64', 'b128 ~= %3$L', 'common ~= %4$L', 'b256 ~= %5$L'])
+    clause,
   LATERAL (SELECT planner_is_right(format('SELECT id FROM estimated_balls WHERE ' || clause,
-      b64, fp, b128, common)) AS r
+      b64, fp, b128, common, b256)) AS r
     FROM estimated_balls WHERE id = 4) s;
 SELECT clause, (r).* FROM unnest(ARRAY['a.b64 ~= b.b64', 'a.b64 @> b.fp', 'b.fp <@ a.b64',
-    'a.b128 ~= b.b128']) clause,
+    'a.b128 ~= b.b128', 'a.b256 ~= b.b256']) clause,
   LATERAL (SELECT planner_is_right('SELECT 1 FROM estimated_balls a JOIN estimated_balls b ON '
     || clause || ' WHERE a.id <= 100') AS r) s;
 SELECT (r).* FROM estimated_balls, LATERAL (SELECT planner_is_right(
@@ -123,11 +126,13 @@ DROP TABLE estimated, estimated_balls, uniform;
 -- users' own operators with our estimators, over every pair of types, in conditions and joins, with
 -- and without statistics
 CREATE TABLE foreign_types (f64 fingerprint64, f128 fingerprint128, b64 hamming_ball64,
-  b128 hamming_ball128, fs fingerprint64[], bs hamming_ball64[], u uuid, i4 integer, i8 bigint,
-  t text, ts timestamptz, nm name, b boolean, bt bit(64), ia integer[]);
+  b128 hamming_ball128, f256 fingerprint256, b256 hamming_ball256, fs fingerprint64[],
+  bs hamming_ball64[], u uuid, i4 integer, i8 bigint, t text, ts timestamptz, nm name, b boolean,
+  bt bit(64), ia integer[]);
 INSERT INTO foreign_types
 SELECT g::bigint::fingerprint64, md5(g::text)::uuid::fingerprint128,
   hamming_ball(g::bigint::fingerprint64, 3), hamming_ball(md5(g::text)::uuid::fingerprint128, 3),
+  sha256(g::text::bytea)::fingerprint256, hamming_ball(sha256(g::text::bytea)::fingerprint256, 3),
   ARRAY[g::bigint::fingerprint64, NULL], ARRAY[hamming_ball(g::bigint::fingerprint64, 3), NULL],
   md5(g::text)::uuid, g, g, md5(g::text),
   'epoch'::timestamptz + g * interval '1 s', g, g % 2 = 0, g::bigint::bit(64), ARRAY[g, NULL]
