@@ -723,3 +723,6 @@ impl Addition {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use shuttle::thread;
+use simhash_index::key::Bytes;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::nearest::NearestOfAny;
 use simhash_index::page::Page;
 use simhash_index::range::{Hit, RangeScan};
 use simhash_index::store::{Lock, Store};
 use simhash_index::walk::LeafWalk;
-use simhash_index::{Entry, Scopes, TreeKey};
+use simhash_index::{Entry, Row, Scopes, TreeKey};
 
 use crate::coding::{Coding, SCOPES, Selection};
 use crate::failure::{Cancelled, fail};
@@ -59,16 +60,20 @@ const MOST_IDLE: usize = 1500;
 
 /// Plays a part. On a standby, moments are positions in the log.
 pub struct Actor<'a, K: TreeKey, const PAGE: usize> {
-    pub index: &'a Sim<K, PAGE>,
-    pub standby: bool,
+    index: &'a Sim<K, PAGE>,
+    standby: bool,
     /// For how many steps it keeps a leaf pinned.
-    pub patience: usize,
+    patience: usize,
     /// How many steps it has spent that way.
-    pub idle: Cell<usize>,
+    idle: Cell<usize>,
     pub excluded: Vec<Excluded>,
 }
 
-impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
+impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
+    pub fn new(index: &'a Sim<K, PAGE>, standby: bool, patience: usize) -> Self {
+        Self { index, standby, patience, idle: Cell::new(0), excluded: Vec::new() }
+    }
+
     pub fn play(&mut self, part: &Part) {
         for op in &part.ops {
             self.index.store.note(Step::Op(format!("{op:x?}")));
@@ -216,7 +221,7 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
         hits
     }
 
-    fn page<'a>(&self, leaf: &'a Shared<K, PAGE>) -> Page<'a> {
+    fn page<'b>(&self, leaf: &'b Shared<K, PAGE>) -> Page<'b> {
         Page::check::<K>(leaf.bytes(), &self.index.shape).unwrap_or_else(|damage| {
             fail(format!("a scan returns a leaf that is damaged: {damage}"))
         })
@@ -354,15 +359,14 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
         let mut walk = LeafWalk::new(table, scope.map_or(Entry::MIN, least));
         let is_in_scope =
             |key: K| scope.is_none_or(|scope| coding.number(key.scope()) == Some(scope));
-        let (mut entries, mut hits) = (Vec::new(), Vec::new());
+        let (mut rows, mut hits) = (Vec::new(), Vec::new());
         while walk.position().is_some_and(|position| {
             scope.is_none_or(|scope| position.key.scope() <= coding.scope(scope))
         }) {
-            let Some(leaf) = walk.next_leaf(index, &mut entries) else { break };
-            let page = self.page(&leaf);
-            entries.retain(|entry| is_in_scope(entry.key));
+            let Some(leaf) = walk.next_leaf(index, &mut rows) else { break };
+            rows.retain(|row: &Row<K>| is_in_scope(row.entry.key));
             let first = hits.len();
-            hits.extend(entries.drain(..).map(|entry| self.walked(&page, &entry, of_nulls)));
+            hits.extend(rows.drain(..).map(|row| self.walked(table, &row)));
             self.let_go(leaf, hits[first..].iter().map(|hit| hit.tid), pinned);
             index.store.check_for_interrupts();
         }
@@ -380,23 +384,21 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
         self.judge(answer);
     }
 
-    /// An entry that a walk has read on a leaf, as the model knows it.
-    fn walked(&self, leaf: &Page<'_>, entry: &Entry<K>, of_nulls: bool) -> Found {
-        let coding = self.coding();
-        let rotated = entry.key.fingerprint();
-        let key = if of_nulls {
-            (rotated == K::MIN.fingerprint()).then_some(0)
+    /// A row that a walk over a table has read, as the model knows it.
+    fn walked(&self, table: u8, row: &Row<K>) -> Found {
+        let (coding, Entry { key, tid }) = (self.coding(), row.entry);
+        let number = if table == self.index.null_table() {
+            (key.fingerprint() == K::MIN.fingerprint()).then_some(0)
         } else {
-            coding.key(coding.layout.restore(rotated, u32::from(leaf.table())))
+            coding.key(coding.layout.restore(key.fingerprint(), u32::from(table)))
         };
-        let position = leaf.entries::<K>().position(|own| own == *entry);
-        let (Some((key, scope)), Some(position)) =
-            (key.zip(coding.number(entry.key.scope())), position)
-        else {
-            fail(format!("{entry:x?} is of no row"))
+        let Some((key, scope)) = number.zip(coding.number(key.scope())) else {
+            fail(format!("{row:x?} is no row"))
         };
-        let payload = self.row_of(leaf, position);
-        Found { tid: entry.tid, key, scope, payload, distance: key.count_ones() }
+        let mut payload = vec![0; self.index.shape.payload];
+        row.payload.store(&mut payload);
+        let payload = coding.row_of(&payload).unwrap_or_else(|what| fail(what));
+        Found { tid, key, scope, payload, distance: key.count_ones() }
     }
 
     fn judge(&self, answer: Answer) {

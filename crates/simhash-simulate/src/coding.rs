@@ -19,7 +19,7 @@ use crate::random::Random;
 use crate::rows;
 
 /// How many scopes there are.
-pub const SCOPES: u8 = 5;
+pub const SCOPES: u8 = 6;
 
 /// The scopes of a scan.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub fn choose<K: TreeKey>(page: usize, blocks: u32, random: &mut Random) -> Codi
 }
 
 impl<K: TreeKey> Coding<K> {
-    fn new(meta: Meta) -> Self {
+    pub fn new(meta: Meta) -> Self {
         let layout = BlockLayout::of_bits(meta.bits, meta.blocks).expect("blocks are not empty");
         let mut coding = Self { meta, layout, background: K::Fingerprint::ZERO };
         let is_of_model = |bit: u32| (0..coding.bits()).any(|i| coding.place(i) == bit);
@@ -215,15 +215,18 @@ impl<K: TreeKey> Coding<K> {
     }
 }
 
-/// The string of a scope. The second one carries when it is counted up, and the last one has no
-/// successor.
+/// The string of a scope. They ascend. Number 1 carries when it is counted up, and becomes number 2.
+/// In number 3 the first byte is another, and the others begin anew. Number 5 follows number 4, and
+/// is the last string of all.
 pub fn string(scope: u8, length: usize) -> Vec<u8> {
     let mut string = vec![if scope < 3 { 0 } else { 255 }; length];
     match (scope, &mut string[..]) {
         (1 | 2, [only]) => *only = scope,
+        (3, [only]) => *only = 127,
         (1, [.., last]) => *last = 255,
         (2, [.., before, _]) => *before = 1,
-        (3, [.., last]) => *last = 254,
+        (3, [_, others @ ..]) => others.fill(0),
+        (4, [.., last]) => *last = 254,
         _ => {}
     }
     string

@@ -1,7 +1,6 @@
 //! Schedules: the program of a seed is run under many orders of its actors' steps. Every step is
 //! judged, and so are the files after the schedule and after a crash, and what a standby reads.
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -123,15 +122,16 @@ impl<K: TreeKey, const PAGE: usize> Seed<K, PAGE> {
                 };
                 judge_excluded(&excluded, &rows);
                 let left = rows.after_crash(usize::MAX - 1);
-                let quiet = settle::<K, PAGE>(base.coding, &images, free.clone(), left);
-                let mut crashes = locked(&crashes);
+                let crashes = &mut *locked(&crashes);
+                let quiet = settle::<K, PAGE>(base.coding, &images, free.clone(), left, crashes);
                 let records = crashes.below(log.len() + 1);
                 let free = if crashes.one_in(2) { free } else { base.free.clone() };
                 let images = replayed(&base.images, &log[..records], PAGE);
                 locked(&world)
                     .note(0, Step::Op(format!("a crash after {records} records of {}", log.len())));
-                settle::<K, PAGE>(base.coding, &images, free, rows.after_crash(records));
-                judge_check::<K, PAGE>(base.coding, &images, &mut crashes);
+                let left = rows.after_crash(records);
+                settle::<K, PAGE>(base.coding, &images, free, left, crashes);
+                judge_check::<K, PAGE>(base.coding, &images, crashes);
                 let mut facts = locked(&facts);
                 facts.add(&seen);
                 facts.add(&Facts { crashes: 1, trees: quiet.trees, ..Facts::default() });
@@ -205,13 +205,7 @@ fn act<K: TreeKey, const PAGE: usize>(
             ready.wait();
             index.store.steps = Some(steps);
             *locked(&index.store.cancelled) = (part.cancelled, Random::new(part.luck));
-            let mut actor = Actor {
-                index: &index,
-                standby,
-                patience: part.patience,
-                idle: Cell::new(0),
-                excluded: Vec::new(),
-            };
+            let mut actor = Actor::new(&index, standby, part.patience);
             actor.play(&part);
             actor.excluded
         }));
@@ -220,8 +214,7 @@ fn act<K: TreeKey, const PAGE: usize>(
     warm.wait();
     if !churn.is_empty() {
         let index = open(store(0), 1000);
-        let mut actor =
-            Actor { index: &index, standby, patience: 0, idle: Cell::new(0), excluded: Vec::new() };
+        let mut actor = Actor::new(&index, standby, 0);
         churn.iter().for_each(|op| actor.perform(op));
     }
     ready.wait();

@@ -144,10 +144,11 @@ impl Keys {
             random.pick(&[
                 &[0],
                 &[3],
-                &[0, 1, 2, 3, 4],
+                &[0, 1, 2, 3, 4, 5],
                 &[0, 0, 0, 0, 0, 0, 0, 0, 1, 4],
                 &[2, 2, 2, 2, 2, 2, 2, 2, 1, 3],
                 &[1, 2],
+                &[4, 5],
             ])
         };
         let (bits, scopes) = (coding.bits(), scopes.to_vec());
@@ -171,7 +172,7 @@ impl Keys {
         match random.below(6) {
             0 => Selection::All,
             1 => Selection::One(random.below(SCOPES as usize) as u8),
-            2 | 3 => Selection::Where(self.filter(random)),
+            2..=4 => Selection::Where(self.filter(random)),
             _ => Selection::One(self.scope(random)),
         }
     }
@@ -196,7 +197,12 @@ impl Keys {
         let mut start = 0;
         while start < self.scope_bytes {
             let left = self.scope_bytes - start;
-            let bytes = if columns.len() == 2 { left } else { random.below(left) + 1 };
+            let bytes = match columns.len() {
+                2 => left,
+                // The strings differ in the last byte most of all.
+                _ if left > 1 && random.one_in(2) => left - 1,
+                _ => random.below(left) + 1,
+            };
             let allowed = match random.below(5) {
                 0 => Allowed::Any,
                 1 => Allowed::NotNull,
@@ -364,14 +370,18 @@ impl<K: TreeKey> Program<K> {
 
     /// Readers on a standby while it replays.
     pub fn readers(random: &mut Random, base: &Base<K>) -> Vec<Part> {
-        let Base { coding, rows, .. } = base;
-        let mut centres: Vec<u64> = rows.all.iter().flat_map(|row| row.keys.clone()).collect();
-        if centres.is_empty() {
-            centres.push(coding.key_of(random.next()));
-        }
-        let keys = Keys { centres, spread: 3, keyless: 12, ..Keys::around(coding, random) };
-        (0..random.below(2) + 1).map(|_| reader(&keys, coding.meta.blocks, random)).collect()
+        (0..random.below(2) + 1).map(|_| reader_of(&base.coding, &base.rows, random)).collect()
     }
+}
+
+/// A reader who looks for what is near some rows.
+pub fn reader_of<K: TreeKey>(coding: &Coding<K>, rows: &Rows, random: &mut Random) -> Part {
+    let mut centres: Vec<u64> = rows.all.iter().flat_map(|row| row.keys.clone()).collect();
+    if centres.is_empty() {
+        centres.push(coding.key_of(random.next()));
+    }
+    let keys = Keys { centres, spread: 3, keyless: 12, ..Keys::around(coding, random) };
+    reader(&keys, coding.meta.blocks, random)
 }
 
 /// Some generations of rows.
@@ -510,7 +520,7 @@ impl<K: TreeKey> Base<K> {
         }
         let rows = locked(&world).rows.clone();
         if random.one_in(2) {
-            build(&store, &rows, random);
+            build(&store, &rows, random.pick(&[50, 90, 100]), random);
         } else {
             rows.all.iter().for_each(|row| insert(&index, row));
         }
@@ -548,10 +558,10 @@ impl<K: TreeKey> Base<K> {
 fn build<K: TreeKey, const PAGE: usize>(
     store: &SimStore<K, PAGE>,
     rows: &Rows,
+    fill: usize,
     random: &mut Random,
 ) {
     let coding = &store.coding;
-    let fill = random.pick(&[50, 90, 100]);
     for table in 0..=coding.layout.blocks() as u8 {
         let mut runs = vec![Vec::new(); random.below(3) + 1];
         for row in &rows.all {
@@ -562,5 +572,78 @@ fn build<K: TreeKey, const PAGE: usize>(
         let mut writer = Writer::new(store, coding.meta.shape(), table, fill);
         merge(runs.into_iter().map(Vec::into_iter).collect(), |row| writer.push(row));
         writer.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simhash_index::store::{Lock, Store};
+    use simhash_index::walk::LeafWalk;
+    use simhash_index::{Entry, Scoped};
+
+    use super::*;
+    use crate::settle::Sim;
+
+    type Small = Scoped<u64, 3>;
+
+    /// The form of each leaf of the first table, and how many rows it has.
+    fn leaves(index: &Sim<Small, 320>) -> Vec<(Form, usize)> {
+        let mut walk = LeafWalk::new(0, Entry::MIN);
+        let (mut found, mut rows) = (Vec::new(), Vec::new());
+        while let Some(leaf) = walk.next_leaf(index, &mut rows) {
+            let page = index.checked(walk.leaf(), leaf.bytes());
+            found.push((page.form(), page.len()));
+        }
+        found
+    }
+
+    fn index_of(scopes: &[u8], is_built: bool) -> Sim<Small, 320> {
+        let meta = simhash_index::Meta {
+            kind: 1,
+            bits: 64,
+            blocks: 1,
+            scope: 17,
+            ..simhash_index::Meta::default()
+        };
+        let coding = Coding::new(meta);
+        let world = Arc::new(Mutex::new(World::default()));
+        locked(&world).enter_alone();
+        let store = SimStore::<Small, 320>::alone(world.clone(), coding);
+        initialize::<Small, _>(&store, meta);
+        for (key, &scope) in (0..).zip(scopes) {
+            let row = locked(&world).rows.begin(vec![key], scope, 0);
+            locked(&world).rows.commit(row, 0);
+        }
+        let index = open(store.clone(), 1000);
+        let rows = locked(&world).rows.clone();
+        if is_built {
+            build(&store, &rows, 100, &mut Random::new(1));
+        } else {
+            rows.all.iter().for_each(|row| insert(&index, row));
+        }
+        index
+    }
+
+    // A row of 17 bytes of scope takes 31 bytes of 200, or 14 in a uniform leaf: 6 or 14 rows.
+    const SMALL: (Form, usize) = (Form::Mixed, 6);
+    const LARGE: (Form, usize) = (Form::Uniform, 14);
+
+    #[test]
+    fn a_build_stores_leaves_of_one_scope_without_it() {
+        let of_one = |scope: u8| leaves(&index_of(&[scope; 28], true));
+        assert_eq!(of_one(0), [LARGE, LARGE]);
+        // The lower bound of the first leaf is of the first scope.
+        assert_eq!(of_one(2), [SMALL, LARGE, (Form::Uniform, 8)]);
+        let of_two = index_of(&[[0; 16], [3; 16]].concat(), true);
+        assert_eq!(leaves(&of_two), [LARGE, SMALL, (Form::Uniform, 12)]);
+    }
+
+    #[test]
+    fn a_row_of_another_scope_changes_the_form_of_a_leaf() {
+        let forms = |scopes: &[u8]| leaves(&index_of(scopes, false));
+        assert_eq!(forms(&[0; 6]), [SMALL]);
+        assert_eq!(forms(&[0; 7]), [(Form::Uniform, 7)]);
+        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(Form::Uniform, 7), (Form::Uniform, 7)]);
+        assert_eq!(forms(&[0, 0, 0, 0, 0, 5]), [SMALL]);
     }
 }

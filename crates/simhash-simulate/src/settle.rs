@@ -8,9 +8,11 @@ use simhash_index::check::check_tables;
 use simhash_index::page::is_free;
 use simhash_index::{Budget, Cache, Entry, FIRST_ROOT, Index, Meta, Row, TreeKey};
 
+use crate::actors::Actor;
 use crate::coding::{Coding, SCOPES};
 use crate::facts::Facts;
 use crate::failure::{Failed, fail};
+use crate::program::reader_of;
 use crate::random::Random;
 use crate::rows::Rows;
 use crate::store::SimStore;
@@ -45,17 +47,19 @@ pub fn open<K: TreeKey, const PAGE: usize>(
     Index::new(store, Rc::new(cache))
 }
 
-/// Checks a file that nobody uses. The trees are sound, every live row is found, insertion and
-/// vacuum go on. After a vacuum exactly the live rows are there, and every other page is free.
+/// Checks a file that nobody uses. The trees are sound, every live row is found, scans, insertion
+/// and vacuum go on. After a vacuum exactly the live rows are there, and every other page is free.
 pub fn settle<K: TreeKey, const PAGE: usize>(
     coding: Coding<K>,
     images: &[Image],
     free: Vec<u32>,
     rows: Rows,
+    random: &mut Random,
 ) -> Facts {
     let quiet = Quiet::<K, PAGE>::open(coding, images, free, rows);
     check_tables(&quiet.index);
     quiet.expect_live_rows();
+    quiet.scan(random);
     quiet.insert_more();
     quiet.vacuum();
     check_tables(&quiet.index);
@@ -120,6 +124,12 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
 
     fn finds(&self, table: u8, entry: &Entry<K>) -> bool {
         self.index.find(table, entry).is_some()
+    }
+
+    /// Reads as a reader does.
+    fn scan(&self, random: &mut Random) {
+        let part = reader_of(self.coding(), &self.rows(), random);
+        Actor::new(&self.index, false, 0).play(&part);
     }
 
     /// Inserts copies of two rows, a row without a key, and one with a new key in each scope.
