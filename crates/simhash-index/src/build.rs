@@ -10,6 +10,7 @@ use std::collections::binary_heap::PeekMut;
 use crate::index::root;
 use crate::key::{Shape, TreeKey};
 use crate::meta::Meta;
+use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Downlink, Entry, Form, PageMut, Place, Row};
 use crate::split::form;
 use crate::store::Store;
@@ -88,7 +89,8 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
     /// Adds a row, which must not be below any row added before.
     pub fn push(&mut self, row: Row<K>) {
         let has_scope = row.entry.key.scope() == self.low.key.scope();
-        let room = if self.is_uniform && has_scope { self.uniform } else { self.mixed };
+        let fits = has_scope || mutant::is(Mutant::BuildCutsLate);
+        let room = if self.is_uniform && fits { self.uniform } else { self.mixed };
         if self.rows.len() >= room {
             self.write_leaf(Some(row.entry));
         } else {

@@ -52,7 +52,10 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Adds a row under each of its fingerprints, or to the table of NULLs if it has none.
     pub fn insert(&self, fingerprints: &[K::Fingerprint], beside: &Beside<K>) {
         if fingerprints.is_empty() {
-            let row = beside.row(K::Fingerprint::ZERO);
+            let mut row = beside.row(K::Fingerprint::ZERO);
+            if mutant::is(Mutant::ScopeOfNullForgotten) {
+                row.entry.key = K::MIN;
+            }
             return self.insert_into(&[self.null_table()], |_| row);
         }
         let tables: Vec<u8> = (0..self.null_table()).collect();

@@ -135,3 +135,72 @@ impl Meta {
         Ok(meta)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A meta page as version 0.1.0 wrote it.
+    fn old_page(bits: u32, blocks: u32) -> Vec<u8> {
+        let mut page = vec![0; 8192];
+        let header = [48u16, 8192, 8192, 0x2004].map(u16::to_ne_bytes).concat();
+        page[12..20].copy_from_slice(&header);
+        let fields = [0x5348_4d31, 1, 3, bits, blocks, 0].map(u32::to_ne_bytes).concat();
+        page[24..48].copy_from_slice(&fields);
+        page
+    }
+
+    #[test]
+    fn a_meta_page_of_version_1_is_read_as_before() {
+        for (bits, family) in [(64, Family::Plain64), (128, Family::Plain128)] {
+            let meta = Meta::parse(&old_page(bits, 5)).expect("it is sound");
+            assert_eq!(meta, Meta { kind: 3, bits, blocks: 5, ..Meta::default() });
+            assert_eq!(meta.family(), family);
+            let key = bits as usize / 8;
+            assert_eq!(meta.shape(), Shape { key, scope: 0, payload: 0 });
+        }
+    }
+
+    #[test]
+    fn a_meta_page_is_read_as_it_was_written() {
+        let sizes = [(64, 0, 0), (40, 5, 0), (100, 0, 9), (256, 24, 40), (300, 0, 0), (64, 56, 0)];
+        for (bits, scope, payload) in sizes {
+            let scope_kinds = [7, 0, 9];
+            let meta = Meta { kind: 1, bits, blocks: 4, scope, payload, scope_kinds };
+            assert_eq!(Meta::parse(&meta.to_page(8192)), Ok(meta));
+        }
+    }
+
+    #[test]
+    fn an_impossible_meta_page_is_refused() {
+        let possible =
+            Meta { kind: 1, bits: 64, blocks: 4, scope: 56, payload: 40, scope_kinds: [0; 3] };
+        let refused = [
+            Meta { bits: 0, ..possible },
+            Meta { bits: 1025, ..possible },
+            Meta { blocks: 0, ..possible },
+            Meta { blocks: 17, ..possible },
+            Meta { scope: 57, ..possible },
+            Meta { payload: 41, ..possible },
+        ];
+        assert!(Meta::parse(&possible.to_page(8192)).is_ok());
+        for meta in refused {
+            assert!(Meta::parse(&meta.to_page(8192)).is_err(), "{meta:?}");
+        }
+        assert_eq!(Meta::parse(&[0; 8192]), Err(Damage::Empty));
+    }
+
+    #[test]
+    fn the_family_is_the_narrowest_that_fits() {
+        let family =
+            |bits, scope, payload| Meta { bits, scope, payload, ..Meta::default() }.family();
+        assert_eq!(family(40, 0, 0), Family::Plain64);
+        assert_eq!(family(65, 0, 0), Family::Plain128);
+        assert_eq!(family(200, 0, 0), Family::Plain256);
+        assert_eq!(family(64, 0, 1), Family::Scoped64);
+        assert_eq!(family(128, 24, 0), Family::Scoped128);
+        assert_eq!(family(129, 1, 0), Family::Scoped256);
+        assert_eq!(family(64, 25, 0), Family::Wide);
+        assert_eq!(family(257, 0, 0), Family::Wide);
+    }
+}

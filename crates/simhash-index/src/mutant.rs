@@ -97,6 +97,34 @@ mutants! {
     ScopeNotCompared,
     /// A uniform leaf takes rows of any scope.
     UniformTakesAll,
+    /// A leaf is made uniform although only its first row was looked at.
+    MadeUniformUnseen,
+    /// A leaf is made uniform whose rows have the scope of a new row, not of the lower bound.
+    MadeUniformByTarget,
+    /// A split gives a page the form that suits its first row.
+    FormOfFirstRow,
+    /// A build puts a row of another scope on a leaf that is too full to be mixed.
+    BuildCutsLate,
+    /// Whether a mixed leaf has room is computed as if it were uniform.
+    RoomOfOtherForm,
+    /// The removal of rows from a uniform leaf takes their slots for those of a mixed one.
+    SlotsOfOtherForm,
+    /// A split leaves the payloads of the rows that it moves behind.
+    PayloadsNotMoved,
+    /// A removed row's payload stays, where the last row fills the gap.
+    PayloadNotInGap,
+    /// A row without a fingerprint is inserted without its scope.
+    ScopeOfNullForgotten,
+    /// A row is looked for again whatever its scope.
+    ScopeNotLookedFor,
+    /// A scan that is done with a scope steps over the next one.
+    ScopeSteppedOver,
+    /// A scan of several scopes ends with the first.
+    ScopesEndEarly,
+    /// A scan of several scopes ends at one that has no row.
+    EmptyScopeEnds,
+    /// When a column of a scope moves on, those after it stay where they were.
+    ColumnsNotReset,
 }
 
 /// Whether a fault has vacuum take a leaf without waiting for pins.

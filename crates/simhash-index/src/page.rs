@@ -143,7 +143,7 @@ impl Shape {
     }
 
     /// Bytes of the special area.
-    const fn special(&self) -> usize {
+    pub const fn special(&self) -> usize {
         (FIXED_BYTES + 2 * (self.bound_key() + self.scope)).next_multiple_of(8)
     }
 
@@ -445,7 +445,12 @@ impl<'a> Page<'a> {
 
     /// Whether there are free bytes for one more entry.
     pub fn has_room(&self) -> bool {
-        self.free() >= self.shape.key + self.slot
+        let slot = if mutant::is(Mutant::RoomOfOtherForm) && self.is_leaf() {
+            self.shape.slot(0, Form::Uniform)
+        } else {
+            self.slot
+        };
+        self.free() >= self.shape.key + slot
     }
 
     /// Free bytes.
@@ -592,7 +597,12 @@ impl<'a> PageMut<'a> {
     /// that few bytes change.
     pub fn remove(&mut self, indexes: &[usize]) {
         let special = self.special();
-        let (bytes, slot_bytes) = (self.shape.key, self.slot_bytes());
+        let bytes = self.shape.key;
+        let slot_bytes = if mutant::is(Mutant::SlotsOfOtherForm) {
+            self.shape.slot(0, Form::Mixed)
+        } else {
+            self.slot_bytes()
+        };
         let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / bytes;
         let key_at = |i: usize| HEADER + i * bytes;
         let slot_at = |i: usize| special - (i + 1) * slot_bytes;
@@ -600,7 +610,8 @@ impl<'a> PageMut<'a> {
             assert!(index < count, "entry {index} of {count}");
             count -= 1;
             self.bytes.copy_within(key_at(count)..key_at(count + 1), key_at(index));
-            self.bytes.copy_within(slot_at(count)..slot_at(count) + slot_bytes, slot_at(index));
+            let moved = if mutant::is(Mutant::PayloadNotInGap) { TID_BYTES } else { slot_bytes };
+            self.bytes.copy_within(slot_at(count)..slot_at(count) + moved, slot_at(index));
         }
         let (lower, upper) = (key_at(count), special - count * slot_bytes);
         self.bytes[lower..upper].fill(0);
@@ -721,3 +732,6 @@ impl Addition {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,14 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
         self.collect(index, number, &page, (table, from), distance, hits);
-        let high = page.bounds().high;
+        let mut high = page.bounds().high;
+        let scope = target.key.scope();
+        if mutant::is(Mutant::EmptyScopeEnds)
+            && scope != from.key.scope()
+            && !page.entries::<K>().any(|entry| entry.key.scope() == scope)
+        {
+            high = None;
+        }
         if high != end && !mutant::is(Mutant::StaleEndTrusted) {
             self.go_on_from(table, high);
         }
@@ -199,6 +206,7 @@ impl<K: TreeKey, S: Store> Frontier<K, S> {
             match self.probe.successor(key.fingerprint()) {
                 Some(same) if same == key.fingerprint() => return Some(self.from),
                 Some(next) => return Some(Entry::first_with(K::new(scope, next))),
+                None if mutant::is(Mutant::ScopesEndEarly) => return None,
                 None => scope = scopes.after(scope, length)?,
             }
         }

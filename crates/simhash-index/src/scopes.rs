@@ -11,6 +11,7 @@ use simhash_core::search::{Key, Plan, cost};
 
 use crate::index::{Index, root};
 use crate::key::{Bytes, TreeKey};
+use crate::mutant::{self, Mutant};
 use crate::page::Entry;
 use crate::store::Store;
 
@@ -69,7 +70,11 @@ impl<B: Bytes> Scopes<B> {
 
     /// The least scope above `scope`.
     pub fn after(&self, scope: B, length: usize) -> Option<B> {
-        self.at_or_after(scope.successor(length)?, length)
+        let mut next = scope.successor(length)?;
+        if mutant::is(Mutant::ScopeSteppedOver) {
+            next = next.successor(length)?;
+        }
+        self.at_or_after(next, length)
     }
 }
 
@@ -92,7 +97,8 @@ impl Filter {
                 return Some(join(first, found));
             }
             let next = column.at_or_after(Some(&incremented(own)?))?;
-            return Some(join(next, self.least(rest, None)?));
+            let below = mutant::is(Mutant::ColumnsNotReset).then_some(below);
+            return Some(join(next, self.least(rest, below)?));
         }
         Some(join(first, self.least(rest, None)?))
     }

@@ -150,7 +150,11 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if !page.is_leaf() || self.shape.scope == 0 {
             return false;
         }
-        let scope = page.bounds::<K>().low.key.scope();
+        let scope = if mutant::is(Mutant::MadeUniformByTarget) {
+            target.key.scope()
+        } else {
+            page.bounds::<K>().low.key.scope()
+        };
         let form = match page.form() {
             Form::Uniform => Form::Mixed,
             Form::Mixed => Form::Uniform,
@@ -158,7 +162,10 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let is_of_scope = |entry: &Entry<K>| entry.key.scope() == scope;
         let suits = match form {
             Form::Mixed => !is_of_scope(target),
-            Form::Uniform => is_of_scope(target) && page.entries().all(|entry| is_of_scope(&entry)),
+            Form::Uniform => {
+                let looked_at = if mutant::is(Mutant::MadeUniformUnseen) { 1 } else { page.len() };
+                is_of_scope(target) && page.entries().take(looked_at).all(|row| is_of_scope(&row))
+            }
         };
         if !suits || page.len() >= self.shape.leaf_capacity(S::PAGE, form) {
             return false;
@@ -251,7 +258,10 @@ fn cut<K: TreeKey>(page: &Page<'_>, target: &Entry<K>) -> Cut<K> {
         rows.sort_unstable();
         let ascending = rows.last().is_none_or(|last| last.entry < *target);
         let at = if ascending { rows.len() } else { rows.len() / 2 };
-        let right = rows.split_off(at);
+        let mut right = rows.split_off(at);
+        if mutant::is(Mutant::PayloadsNotMoved) {
+            right.iter_mut().for_each(|row| row.payload = K::Payload::ZERO);
+        }
         let separator = right.first().map_or(*target, |first| first.entry);
         Cut::Leaf(Halves { left: rows, right, separator })
     } else {
@@ -266,9 +276,10 @@ fn cut<K: TreeKey>(page: &Page<'_>, target: &Entry<K>) -> Cut<K> {
 
 /// The form of a leaf with these rows and this lower bound that takes less room.
 pub fn form<K: TreeKey>(rows: &[Row<K>], low: &Entry<K>) -> Form {
+    let looked_at = if mutant::is(Mutant::FormOfFirstRow) { rows.len().min(1) } else { rows.len() };
     let is_uniform = !rows.is_empty()
         && K::Scope::BYTES > 0
-        && rows.iter().all(|row| row.entry.key.scope() == low.key.scope());
+        && rows[..looked_at].iter().all(|row| row.entry.key.scope() == low.key.scope());
     if is_uniform { Form::Uniform } else { Form::Mixed }
 }
 

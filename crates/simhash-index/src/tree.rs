@@ -244,7 +244,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         page.within(entry.key.fingerprint(), 0, &mut positions);
         let is_entry = |&i: &usize| {
             (page.tid(i) == entry.tid || mutant::is(Mutant::TidNotCompared))
-                && page.scope::<K>(i) == entry.key.scope()
+                && (page.scope::<K>(i) == entry.key.scope()
+                    || mutant::is(Mutant::ScopeNotLookedFor))
         };
         let found = positions.into_iter().map(|i| i as usize).find(is_entry)?;
         Some((leaf, found))

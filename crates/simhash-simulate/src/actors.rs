@@ -5,17 +5,21 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use shuttle::thread;
+use simhash_index::key::Bytes;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::nearest::NearestOfAny;
+use simhash_index::page::Page;
 use simhash_index::range::{Hit, RangeScan};
-use simhash_index::store::Store;
+use simhash_index::store::{Lock, Store};
 use simhash_index::walk::LeafWalk;
-use simhash_index::{Entry, Index};
+use simhash_index::{Entry, Row, Scopes, TreeKey};
 
+use crate::coding::{Coding, SCOPES, Selection};
 use crate::failure::{Cancelled, fail};
 use crate::program::{Op, Part};
-use crate::rows::{Answer, Time, distance};
-use crate::store::{Pinned, Shared, SimStore};
+use crate::rows::{Answer, Found, Rows, Time, distance};
+use crate::settle::{Sim, insert};
+use crate::store::{Pinned, Shared};
 use crate::trace::Step;
 use crate::world::locked;
 
@@ -24,25 +28,28 @@ use crate::world::locked;
 pub struct Excluded {
     pub row: usize,
     pub key: u64,
+    pub scope: u8,
     pub distance: u32,
     pub saw: BTreeSet<u64>,
 }
 
-type Sim<const PAGE: usize> = Index<u64, SimStore<PAGE>>;
-
 /// Has the actor copy the upper levels of the trees as they are, where its part leads.
-pub fn warm_up<const PAGE: usize>(index: &Sim<PAGE>, part: &Part) {
+pub fn warm_up<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, part: &Part) {
+    let of = |selection: &Selection| match selection {
+        Selection::One(scope) => *scope,
+        _ => 0,
+    };
     for op in &part.ops {
-        let keys: &[u64] = match op {
-            Op::Insert(keys) => keys,
-            Op::Exclude(key, _) => std::slice::from_ref(key),
-            Op::Range { query, .. } => std::slice::from_ref(query),
-            Op::Nearest { queries, .. } => queries,
-            _ => &[],
+        let (keys, scope): (&[u64], u8) = match op {
+            Op::Insert { keys, scope } => (keys, *scope),
+            Op::Exclude { key, scope, .. } => (std::slice::from_ref(key), *scope),
+            Op::Range { query, scopes, .. } => (std::slice::from_ref(query), of(scopes)),
+            Op::Nearest { queries, scopes, .. } => (queries, scopes.first().map_or(0, of)),
+            _ => (&[], 0),
         };
         for table in 0..index.null_table() {
             for &key in keys {
-                index.locate(table, &Entry::first_with(index.layout.rotate(key, u32::from(table))));
+                index.locate(table, &index.store.coding.first_with(key, scope, table));
             }
         }
     }
@@ -52,17 +59,21 @@ pub fn warm_up<const PAGE: usize>(index: &Sim<PAGE>, part: &Part) {
 const MOST_IDLE: usize = 1500;
 
 /// Plays a part. On a standby, moments are positions in the log.
-pub struct Actor<'a, const PAGE: usize> {
-    pub index: &'a Sim<PAGE>,
-    pub standby: bool,
+pub struct Actor<'a, K: TreeKey, const PAGE: usize> {
+    index: &'a Sim<K, PAGE>,
+    standby: bool,
     /// For how many steps it keeps a leaf pinned.
-    pub patience: usize,
+    patience: usize,
     /// How many steps it has spent that way.
-    pub idle: Cell<usize>,
+    idle: Cell<usize>,
     pub excluded: Vec<Excluded>,
 }
 
-impl<const PAGE: usize> Actor<'_, PAGE> {
+impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
+    pub fn new(index: &'a Sim<K, PAGE>, standby: bool, patience: usize) -> Self {
+        Self { index, standby, patience, idle: Cell::new(0), excluded: Vec::new() }
+    }
+
     pub fn play(&mut self, part: &Part) {
         for op in &part.ops {
             self.index.store.note(Step::Op(format!("{op:x?}")));
@@ -74,14 +85,23 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         let store = &self.index.store;
         match op {
             Op::Idle(steps) => (0..*steps).for_each(|_| store.step()),
-            Op::Insert(keys) => drop(self.insert(keys.clone())),
-            Op::Exclude(key, distance) => self.exclude(*key, *distance),
-            Op::Delete(number) => self.delete(*number),
+            Op::Insert { keys, scope } => drop(self.insert(keys.clone(), *scope)),
+            Op::Exclude { key, distance, scope } => self.exclude(*key, *distance, *scope),
+            Op::Delete(number) => self.delete(|live| vec![live[number % live.len()]]),
+            Op::Clear(scope) => self.clear(*scope),
             Op::Vacuum => self.vacuum(),
-            Op::Range { query, distance, pinned } => drop(self.range(*query, *distance, *pinned)),
-            Op::Nearest { queries, rows, pinned } => self.nearest(queries, *rows, *pinned),
-            Op::Walk { table, pinned } => self.walk(*table, *pinned),
+            Op::Range { query, distance, scopes, pinned } => {
+                drop(self.range(*query, *distance, scopes, *pinned));
+            }
+            Op::Nearest { queries, scopes, rows, pinned } => {
+                self.nearest(queries, scopes, *rows, *pinned);
+            }
+            Op::Walk { table, scope, pinned } => self.walk(*table, *scope, *pinned),
         }
+    }
+
+    fn coding(&self) -> &Coding<K> {
+        &self.index.store.coding
     }
 
     fn now(&self) -> Time {
@@ -90,15 +110,15 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
     }
 
     /// Inserts a row. `None` if the insertion was cancelled, so that the row is dead.
-    fn insert(&self, keys: Vec<u64>) -> Option<usize> {
+    fn insert(&self, keys: Vec<u64>, scope: u8) -> Option<usize> {
         let world = &self.index.store.world;
-        let (row, tid) = {
+        let (row, inserted) = {
             let mut world = locked(world);
             let log = world.log_time();
-            let row = world.rows.begin(keys.clone(), log);
-            (row, world.rows.all[row].tid)
+            let row = world.rows.begin(keys, scope, log);
+            (row, world.rows.all[row].clone())
         };
-        let done = self.unless_cancelled(|| self.index.insert(&keys, tid));
+        let done = self.unless_cancelled(|| insert(self.index, &inserted));
         let mut world = locked(world);
         let log = world.log_time();
         if done.is_none() {
@@ -127,23 +147,34 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         }
     }
 
-    fn exclude(&mut self, key: u64, distance: u32) {
-        let early = mutant::is(Mutant::SearchedFirst).then(|| self.range(key, distance, true));
-        let Some(row) = self.insert(vec![key]) else { return };
-        let hits = early.unwrap_or_else(|| self.range(key, distance, true));
-        let saw = hits.into_iter().map(|hit| hit.tid).collect();
-        self.excluded.push(Excluded { row, key, distance, saw });
+    fn exclude(&mut self, key: u64, distance: u32, scope: u8) {
+        let search = || self.range(key, distance, &Selection::One(scope), true);
+        let early = mutant::is(Mutant::SearchedFirst).then(search);
+        let Some(row) = self.insert(vec![key], scope) else { return };
+        let saw = early.unwrap_or_else(search).into_iter().map(|hit| hit.tid).collect();
+        self.excluded.push(Excluded { row, key, scope, distance, saw });
     }
 
-    fn delete(&self, number: usize) {
+    /// Deletes some of the rows that are live, if there is one.
+    fn delete(&self, choose: impl FnOnce(&[usize]) -> Vec<usize>) {
         self.index.store.step();
         let mut world = locked(&self.index.store.world);
         let log = world.log_time();
         let live: Vec<usize> =
             (0..world.rows.all.len()).filter(|&row| world.rows.all[row].is_live()).collect();
         if !live.is_empty() {
-            world.rows.kill(live[number % live.len()], log);
+            choose(&live).into_iter().for_each(|row| world.rows.kill(row, log));
         }
+    }
+
+    /// Deletes the live rows of a scope.
+    fn clear(&self, scope: u8) {
+        let rows = locked(&self.index.store.world).rows.clone();
+        self.delete(|live| {
+            let is_of_scope =
+                |row: &usize| rows.all.get(*row).is_some_and(|row| row.scope == scope);
+            live.iter().copied().filter(is_of_scope).collect()
+        });
     }
 
     fn vacuum(&self) {
@@ -160,27 +191,65 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         verdict.unwrap_or_else(|what| fail(what));
     }
 
-    fn range(&self, query: u64, distance: u32, pinned: bool) -> Vec<Hit<u64>> {
+    fn range(&self, query: u64, distance: u32, scopes: &Selection, pinned: bool) -> Vec<Found> {
         let began = self.now();
-        let index = self.index;
-        let plan = index.plan(distance, index.leaves_per_table());
-        let mut scan = RangeScan::new(plan, query);
+        let (index, coding) = (self.index, self.coding());
+        let looked_into = coding.scopes(scopes);
+        let plan = index.plan(distance, &index.extent(&looked_into));
+        let mut scan = RangeScan::new(plan, coding.fingerprint(query), looked_into);
         let (mut batch, mut hits) = (Vec::new(), Vec::new());
         while let Some(leaf) = scan.next_leaf(index, distance, &mut batch) {
-            self.let_go(leaf, batch.iter().map(|hit| hit.tid), pinned);
-            hits.append(&mut batch);
+            let page = self.page(&leaf);
+            let found = |hit: Hit<K>| self.found(&hit, Some(self.payload(&page, &hit)));
+            let first = hits.len();
+            hits.extend(batch.drain(..).map(found));
+            self.let_go(leaf, hits[first..].iter().map(|hit| hit.tid), pinned);
             index.store.check_for_interrupts();
         }
-        let reach = Some(distance);
-        let answer =
-            Answer { query, distance, reach, of_nulls: false, began, ended: self.now(), hits };
+        let answer = Answer {
+            query,
+            distance,
+            reach: Some(distance),
+            of_nulls: false,
+            scopes: coding.selected(scopes),
+            began,
+            ended: self.now(),
+            hits,
+        };
         let hits = answer.hits.clone();
         self.judge(answer);
         hits
     }
 
+    fn page<'b>(&self, leaf: &'b Shared<K, PAGE>) -> Page<'b> {
+        Page::check::<K>(leaf.bytes(), &self.index.shape).unwrap_or_else(|damage| {
+            fail(format!("a scan returns a leaf that is damaged: {damage}"))
+        })
+    }
+
+    /// Which row's payload a leaf has in the place that a scan names.
+    fn payload(&self, leaf: &Page<'_>, hit: &Hit<K>) -> Option<u32> {
+        let position = hit.position as usize;
+        if position >= leaf.len() || leaf.tid(position) != hit.tid {
+            fail(format!("{hit:x?} is not in its place"));
+        }
+        self.row_of(leaf, position)
+    }
+
+    fn row_of(&self, leaf: &Page<'_>, position: usize) -> Option<u32> {
+        self.coding().row_of(leaf.payload(position)).unwrap_or_else(|what| fail(what))
+    }
+
+    /// A hit as the model knows it.
+    fn found(&self, hit: &Hit<K>, payload: Option<Option<u32>>) -> Found {
+        let Hit { fingerprint, tid, distance, .. } = *hit;
+        let numbers = self.coding().key(fingerprint).zip(self.coding().number(hit.scope));
+        let Some((key, scope)) = numbers else { fail(format!("{hit:x?} is of no row")) };
+        Found { tid, key, scope, payload: payload.flatten(), distance }
+    }
+
     /// Unlocks a leaf on which these TIDs were read. If it is to stay pinned, it does for a while.
-    fn let_go(&self, leaf: Shared<PAGE>, tids: impl Iterator<Item = u64>, pinned: bool) {
+    fn let_go(&self, leaf: Shared<K, PAGE>, tids: impl Iterator<Item = u64>, pinned: bool) {
         if pinned {
             let owners = self.owners(tids);
             self.hold(owners, self.index.store.unlock(leaf));
@@ -195,7 +264,7 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
 
     /// Keeps a leaf pinned for a while. Meanwhile no TID that was read there may be reused, except
     /// on a standby, which does not wait for pins.
-    fn hold(&self, owners: Vec<(u64, Option<usize>)>, pin: Pinned<PAGE>) {
+    fn hold(&self, owners: Vec<(u64, Option<usize>)>, pin: Pinned<K, PAGE>) {
         let store = &self.index.store;
         let show = |owners| {
             let mut world = locked(&store.world);
@@ -213,18 +282,20 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         drop(pin);
     }
 
-    fn nearest(&self, queries: &[u64], rows: usize, pinned: bool) {
+    fn nearest(&self, queries: &[u64], scopes: &[Selection], rows: usize, pinned: bool) {
         let began = self.now();
-        let index = self.index;
-        let mut scan = NearestOfAny::new(index, queries);
+        let (index, coding) = (self.index, self.coding());
+        let fingerprints: Vec<K::Fingerprint> =
+            queries.iter().map(|&query| coding.fingerprint(query)).collect();
+        let looked_into: Vec<Scopes<K::Scope>> =
+            scopes.iter().map(|scopes| coding.scopes(scopes)).collect();
+        let mut scan = NearestOfAny::new(index, &fingerprints, &looked_into);
         let (mut batch, mut hits) = (Vec::new(), Vec::new());
         let mut complete = true;
         while scan.next_batch(index, &mut batch) {
             for hit in batch.drain(..) {
-                hits.push(hit);
-                if pinned {
-                    self.pin_again(&Entry { key: hit.fingerprint, tid: hit.tid });
-                }
+                let payload = pinned.then(|| self.pin_again(&hit)).flatten();
+                hits.push(self.found(&hit, payload));
             }
             if hits.len() >= rows {
                 complete = false;
@@ -233,65 +304,101 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
             index.store.check_for_interrupts();
         }
         if let Some(two) = hits.windows(2).find(|two| two[0].distance > two[1].distance) {
-            fail(format!("the nearest come in the order {two:?}"));
+            fail(format!("the nearest come in the order {two:x?}"));
         }
         let last = hits.last().map_or(0, |hit| hit.distance);
         let ended = self.now();
         let reach = if complete { Some(64) } else { last.checked_sub(1) };
+        let mut selected = [false; SCOPES as usize];
+        for selection in scopes {
+            let of_one = coding.selected(selection);
+            selected.iter_mut().zip(of_one).for_each(|(all, one)| *all |= one);
+        }
         for &query in queries {
             let mut hits = hits.clone();
             if queries.len() > 1 {
                 // A row comes once for each query, at its distance from that query.
-                hits.retain(|hit| distance(hit.fingerprint, query) == hit.distance);
-                hits.sort_unstable_by_key(|hit| (hit.tid, hit.fingerprint));
-                hits.dedup_by_key(|hit| (hit.tid, hit.fingerprint));
+                hits.retain(|hit| distance(hit.key, query) == hit.distance);
+                hits.sort_unstable_by_key(|hit| (hit.tid, hit.key, hit.scope));
+                hits.dedup_by_key(|hit| (hit.tid, hit.key, hit.scope));
             }
-            self.judge(Answer { query, distance: 64, reach, of_nulls: false, began, ended, hits });
+            let scopes = selected;
+            let of_nulls = false;
+            self.judge(Answer { query, distance: 64, reach, of_nulls, scopes, began, ended, hits });
         }
     }
 
-    /// Pins the leaf of a row that was found a while ago, if the row is still there.
-    fn pin_again(&self, entry: &Entry<u64>) {
+    /// Pins the leaf of a row that was found a while ago, and reads its payload, if the row is still
+    /// there.
+    fn pin_again(&self, hit: &Hit<K>) -> Option<Option<u32>> {
         (0..self.patience.min(30)).for_each(|_| self.index.store.step());
-        let Some(leaf) = self.index.find(0, entry) else { return };
-        let owners = self.owners([entry.tid]);
-        let is_owner =
-            |row: usize| locked(&self.index.store.world).rows.all[row].keys.contains(&entry.key);
+        let (leaf, position) = self.index.find(0, &hit.entry())?;
+        let payload = self.row_of(&self.page(&leaf), position);
+        let found = self.found(hit, Some(payload));
+        let owners = self.owners([hit.tid]);
+        let is_owner = |row: usize| {
+            let row = &locked(&self.index.store.world).rows.all[row];
+            row.keys.contains(&found.key)
+                && row.scope == found.scope
+                && payload.is_none_or(|payload| row.number == payload)
+        };
         if !self.standby && !owners.iter().all(|(_, owner)| owner.is_some_and(is_owner)) {
-            fail(format!("{entry:x?} is found, but its TID is another row's"));
+            fail(format!("{found:x?} is found, but its TID is another row's"));
         }
         self.hold(owners, self.index.store.unlock(leaf));
+        Some(payload)
     }
 
-    fn walk(&self, table: u8, pinned: bool) {
+    /// Reads a table, or a scope of it.
+    fn walk(&self, table: u8, scope: Option<u8>, pinned: bool) {
         let began = self.now();
-        let index = self.index;
+        let (index, coding) = (self.index, self.coding());
         let of_nulls = table == index.null_table();
-        let mut walk = LeafWalk::new(table, Entry::MIN);
-        let (mut entries, mut hits) = (Vec::new(), Vec::new());
-        while let Some(leaf) = walk.next_leaf(index, &mut entries) {
-            self.let_go(leaf, entries.iter().map(|entry| entry.tid), pinned);
-            for entry in entries.drain(..) {
-                let fingerprint = if of_nulls {
-                    entry.key
-                } else {
-                    index.layout.restore(entry.key, u32::from(table))
-                };
-                let distance = fingerprint.count_ones();
-                hits.push(Hit { fingerprint, tid: entry.tid, distance });
-            }
+        let least =
+            |scope: u8| Entry::first_with(K::new(coding.scope(scope), K::MIN.fingerprint()));
+        let mut walk = LeafWalk::new(table, scope.map_or(Entry::MIN, least));
+        let is_in_scope =
+            |key: K| scope.is_none_or(|scope| coding.number(key.scope()) == Some(scope));
+        let (mut rows, mut hits) = (Vec::new(), Vec::new());
+        while walk.position().is_some_and(|position| {
+            scope.is_none_or(|scope| position.key.scope() <= coding.scope(scope))
+        }) {
+            let Some(leaf) = walk.next_leaf(index, &mut rows) else { break };
+            rows.retain(|row: &Row<K>| is_in_scope(row.entry.key));
+            let first = hits.len();
+            hits.extend(rows.drain(..).map(|row| self.walked(table, &row)));
+            self.let_go(leaf, hits[first..].iter().map(|hit| hit.tid), pinned);
             index.store.check_for_interrupts();
         }
+        let scopes = scope.map_or(Selection::All, Selection::One);
         let answer = Answer {
             query: 0,
             distance: 64,
             reach: Some(64),
             of_nulls,
+            scopes: coding.selected(&scopes),
             began,
             ended: self.now(),
             hits,
         };
         self.judge(answer);
+    }
+
+    /// A row that a walk over a table has read, as the model knows it.
+    fn walked(&self, table: u8, row: &Row<K>) -> Found {
+        let (coding, Entry { key, tid }) = (self.coding(), row.entry);
+        let number = if table == self.index.null_table() {
+            (key.fingerprint() == K::MIN.fingerprint()).then_some(0)
+        } else {
+            coding.key(coding.layout.restore(key.fingerprint(), u32::from(table)))
+        };
+        let Some((key, scope)) = number.zip(coding.number(key.scope())) else {
+            fail(format!("{row:x?} is no row"))
+        };
+        let mut payload = vec![0; self.index.shape.payload];
+        row.payload.store(&mut payload);
+        let payload = coding.row_of(&payload).unwrap_or_else(|what| fail(what));
+        Found { tid, key, scope, payload, distance: key.count_ones() }
     }
 
     fn judge(&self, answer: Answer) {
@@ -305,19 +412,19 @@ impl<const PAGE: usize> Actor<'_, PAGE> {
         drop(world);
         if let Err(what) = verdict {
             fail(format!(
-                "a scan of {:016x} to {:?} (began {}, ended {}): {what}",
-                answer.query, answer.reach, answer.began, answer.ended
+                "a scan of {:016x} to {:?} in {:?} (began {}, ended {}): {what}",
+                answer.query, answer.reach, answer.scopes, answer.began, answer.ended
             ));
         }
     }
 }
 
 /// Of two near rows that were inserted on condition, at least one saw the other.
-pub fn judge_excluded(excluded: &[Excluded], rows: &crate::rows::Rows) {
+pub fn judge_excluded(excluded: &[Excluded], rows: &Rows) {
     for (i, a) in excluded.iter().enumerate() {
         for b in &excluded[..i] {
             let (row_a, row_b) = (&rows.all[a.row], &rows.all[b.row]);
-            let near = distance(a.key, b.key) <= a.distance.min(b.distance);
+            let near = a.scope == b.scope && distance(a.key, b.key) <= a.distance.min(b.distance);
             if near
                 && row_a.is_live()
                 && row_b.is_live()

@@ -1,7 +1,7 @@
 //! Schedules: the program of a seed is run under many orders of its actors' steps. Every step is
 //! judged, and so are the files after the schedule and after a crash, and what a standby reads.
 
-use std::cell::Cell;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -9,8 +9,10 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::AtomicUsize;
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
+use simhash_index::{Scoped, TreeKey};
 
 use crate::actors::{Actor, Excluded, judge_excluded, warm_up};
+use crate::coding::Coding;
 use crate::facts::Facts;
 use crate::failure::Failed;
 use crate::program::{Base, Op, Part, Program};
@@ -37,21 +39,41 @@ pub struct Failure {
     pub steps: Vec<String>,
 }
 
+type Explorer = fn(u64) -> Result<Facts, Failure>;
+
+/// The types of keys with sizes of pages that hold a few entries, and how often each has its turn.
+const KINDS: &[(usize, Explorer)] = &[
+    (4, of_kind::<u64, 136>),
+    (4, of_kind::<u64, 192>),
+    (4, of_kind::<u64, 304>),
+    (2, of_kind::<u128, 256>),
+    (3, of_kind::<Scoped<u64, 3>, 256>),
+    (4, of_kind::<Scoped<u64, 3>, 320>),
+    (3, of_kind::<Scoped<u128, 3>, 320>),
+];
+
 /// Runs the schedules of a seed.
 pub fn explore(seed: u64) -> Result<Facts, Failure> {
-    match Random::new(seed ^ 0x5eed).below(3) {
-        0 => Seed::<136>(seed).explore(),
-        1 => Seed::<192>(seed).explore(),
-        _ => Seed::<304>(seed).explore(),
-    }
+    let total = KINDS.iter().map(|(weight, _)| weight).sum();
+    let mut chosen = Random::new(seed ^ 0x5eed).below(total);
+    let of_kind = KINDS.iter().find(|(weight, _)| {
+        let found = chosen < *weight;
+        chosen = chosen.saturating_sub(*weight);
+        found
+    });
+    of_kind.expect("the weights have this sum").1(seed)
 }
 
-struct Seed<const PAGE: usize>(u64);
+fn of_kind<K: TreeKey, const PAGE: usize>(seed: u64) -> Result<Facts, Failure> {
+    Seed::<K, PAGE>(seed, PhantomData).explore()
+}
+
+struct Seed<K, const PAGE: usize>(u64, PhantomData<K>);
 
 /// The world of the schedule that runs now.
 type Current = Arc<Mutex<Option<Shared>>>;
 
-impl<const PAGE: usize> Seed<PAGE> {
+impl<K: TreeKey, const PAGE: usize> Seed<K, PAGE> {
     fn explore(&self) -> Result<Facts, Failure> {
         let mut random = Random::new(self.0);
         let current: Current = Arc::default();
@@ -76,7 +98,7 @@ impl<const PAGE: usize> Seed<PAGE> {
     }
 
     fn run(&self, random: &mut Random, current: &Current) -> Facts {
-        let program = Arc::new(Program::new::<PAGE>(random));
+        let program = Arc::new(Program::<K>::new::<PAGE>(random));
         let facts: Arc<Mutex<Facts>> = Arc::default();
         let last: Arc<Mutex<(Vec<Record>, Rows)>> = Arc::default();
         let crashes = Mutex::new(Random::new(random.next()));
@@ -86,7 +108,8 @@ impl<const PAGE: usize> Seed<PAGE> {
             self.schedule(random, PRIMARY, move || {
                 let base = &program.base;
                 let world = new_world(base, &current);
-                let excluded = act::<PAGE>(&world, &program.parts, &program.churn, None);
+                let Program { parts, churn, .. } = &*program;
+                let excluded = act::<K, PAGE>(base.coding, &world, parts, churn, None);
                 let (log, rows, images, free, seen) = {
                     let world = locked(&world);
                     (
@@ -98,15 +121,17 @@ impl<const PAGE: usize> Seed<PAGE> {
                     )
                 };
                 judge_excluded(&excluded, &rows);
-                let quiet = settle::<PAGE>(&images, free.clone(), rows.after_crash(usize::MAX - 1));
-                let mut crashes = locked(&crashes);
+                let left = rows.after_crash(usize::MAX - 1);
+                let crashes = &mut *locked(&crashes);
+                let quiet = settle::<K, PAGE>(base.coding, &images, free.clone(), left, crashes);
                 let records = crashes.below(log.len() + 1);
                 let free = if crashes.one_in(2) { free } else { base.free.clone() };
                 let images = replayed(&base.images, &log[..records], PAGE);
                 locked(&world)
                     .note(0, Step::Op(format!("a crash after {records} records of {}", log.len())));
-                settle::<PAGE>(&images, free, rows.after_crash(records));
-                judge_check::<PAGE>(&images, base.blocks, &mut crashes);
+                let left = rows.after_crash(records);
+                settle::<K, PAGE>(base.coding, &images, free, left, crashes);
+                judge_check::<K, PAGE>(base.coding, &images, crashes);
                 let mut facts = locked(&facts);
                 facts.add(&seen);
                 facts.add(&Facts { crashes: 1, trees: quiet.trees, ..Facts::default() });
@@ -124,7 +149,7 @@ impl<const PAGE: usize> Seed<PAGE> {
         self.schedule(random, STANDBY, move || {
             let world = new_world(&program.base, &current);
             locked(&world).rows = rows.clone();
-            act::<PAGE>(&world, &readers, &[], Some(log.clone()));
+            act::<K, PAGE>(program.base.coding, &world, &readers, &[], Some(log.clone()));
             locked(&collected).add(&locked(&world).facts);
         });
         *locked(&facts)
@@ -145,7 +170,7 @@ impl<const PAGE: usize> Seed<PAGE> {
     }
 }
 
-fn new_world(base: &Base, current: &Current) -> Shared {
+fn new_world<K: TreeKey>(base: &Base<K>, current: &Current) -> Shared {
     let world =
         Arc::new(Mutex::new(World::new(&base.images, base.free.clone(), base.rows.clone())));
     *locked(current) = Some(world.clone());
@@ -154,7 +179,8 @@ fn new_world(base: &Base, current: &Current) -> Shared {
 
 /// Lets all actors play their parts: after some churn, and beside the replay of a log if there is
 /// one.
-fn act<const PAGE: usize>(
+fn act<K: TreeKey, const PAGE: usize>(
+    coding: Coding<K>,
     world: &Shared,
     parts: &[Part],
     churn: &[Op],
@@ -163,7 +189,8 @@ fn act<const PAGE: usize>(
     let steps = Arc::new(AtomicUsize::new(0));
     let [warm, ready] = [(); 2].map(|()| Arc::new(Barrier::new(parts.len() + 1)));
     let standby = log.is_some();
-    let store = |actor: usize| SimStore::<PAGE> { actor, ..SimStore::alone(world.clone()) };
+    let alone = || SimStore::<K, PAGE>::alone(world.clone(), coding);
+    let store = |actor: usize| SimStore { actor, ..alone() };
     let mut players = Vec::new();
     for (i, part) in parts.iter().enumerate() {
         let (part, warm, ready, steps) = (part.clone(), warm.clone(), ready.clone(), steps.clone());
@@ -178,13 +205,7 @@ fn act<const PAGE: usize>(
             ready.wait();
             index.store.steps = Some(steps);
             *locked(&index.store.cancelled) = (part.cancelled, Random::new(part.luck));
-            let mut actor = Actor {
-                index: &index,
-                standby,
-                patience: part.patience,
-                idle: Cell::new(0),
-                excluded: Vec::new(),
-            };
+            let mut actor = Actor::new(&index, standby, part.patience);
             actor.play(&part);
             actor.excluded
         }));
@@ -193,8 +214,7 @@ fn act<const PAGE: usize>(
     warm.wait();
     if !churn.is_empty() {
         let index = open(store(0), 1000);
-        let mut actor =
-            Actor { index: &index, standby, patience: 0, idle: Cell::new(0), excluded: Vec::new() };
+        let mut actor = Actor::new(&index, standby, 0);
         churn.iter().for_each(|op| actor.perform(op));
     }
     ready.wait();
@@ -215,7 +235,7 @@ fn act<const PAGE: usize>(
 
 /// Replays a log as PostgreSQL does: a record's pages are locked one after the other, then changed,
 /// then unlocked.
-fn replay<const PAGE: usize>(store: &SimStore<PAGE>, log: &[Record]) {
+fn replay<K: TreeKey, const PAGE: usize>(store: &SimStore<K, PAGE>, log: &[Record]) {
     for record in log {
         let numbers: Vec<u32> = record.pages.iter().map(|(number, _)| *number).collect();
         {

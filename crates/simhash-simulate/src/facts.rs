@@ -8,6 +8,8 @@ pub struct Facts {
     pub trees: u64,
     pub splits: u64,
     pub removals: u64,
+    /// Leaves that were stored in the other form.
+    pub reshaped: u64,
     /// Scans that were judged.
     pub scans: u64,
     pub crashes: u64,
@@ -17,11 +19,12 @@ pub struct Facts {
 
 impl Facts {
     pub fn add(&mut self, other: &Self) {
-        let Self { records, trees, splits, removals, scans, crashes, cancelled } = other;
+        let Self { records, trees, splits, removals, reshaped, scans, crashes, cancelled } = other;
         self.records += records;
         self.trees += trees;
         self.splits += splits;
         self.removals += removals;
+        self.reshaped += reshaped;
         self.scans += scans;
         self.crashes += crashes;
         self.cancelled += cancelled;

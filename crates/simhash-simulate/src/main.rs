@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_types, reason = "memory is not refused here")]
 
 mod actors;
+mod coding;
 mod explore;
 mod facts;
 mod failure;
@@ -126,10 +127,10 @@ fn run(schedules: u64, first: u64) -> Score {
     let begun = Instant::now();
     let (ran, facts, failures) = search(schedules, first, None, true);
     failures.iter().for_each(|failure| show(failure, None));
-    let Facts { records, trees, splits, removals, scans, crashes, cancelled } = facts;
+    let Facts { records, trees, splits, removals, reshaped, scans, crashes, cancelled } = facts;
     println!(
         "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, \
-         {removals} removals), {trees} trees walked, {scans} scans judged, {crashes} crashes, \
+         {removals} removals, {reshaped} leaves reshaped), {trees} trees walked, {scans} scans judged, {crashes} crashes, \
          {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use simhash_core::search::BlockLayout;
-use simhash_index::Meta;
+use simhash_index::TreeKey;
 use simhash_index::build::{Writer, initialize, merge};
-use simhash_index::page::capacity;
+use simhash_index::page::Form;
+use simhash_index::scopes::{Allowed, Column, Filter};
 
+use crate::coding::{Coding, SCOPES, Selection, choose, string};
 use crate::random::Random;
 use crate::rows::{Rows, distance};
-use crate::settle::{entries, open};
+use crate::settle::{insert, open};
 use crate::store::SimStore;
 use crate::world::{ACTORS, Image, World, locked};
 
@@ -20,28 +21,42 @@ pub enum Op {
     /// Lets others go on.
     Idle(usize),
     /// Inserts a row with these keys, or one without.
-    Insert(Vec<u64>),
-    /// Inserts a row that must not be within a distance of another, and looks for such a row.
-    Exclude(u64, u32),
+    Insert {
+        keys: Vec<u64>,
+        scope: u8,
+    },
+    /// Inserts a row that must not be within a distance of another of its scope, and looks for such
+    /// a row.
+    Exclude {
+        key: u64,
+        distance: u32,
+        scope: u8,
+    },
     /// Deletes a live row: the one at this place in their list, modulo its length.
     Delete(usize),
+    /// Deletes the rows of a scope.
+    Clear(u8),
     Vacuum,
     /// Looks for all rows within a distance. It may keep each leaf pinned while it looks at its
     /// rows.
     Range {
         query: u64,
         distance: u32,
+        scopes: Selection,
         pinned: bool,
     },
-    /// Looks for the nearest rows. It may find each again in its leaf, and keep that leaf pinned.
+    /// Looks for the nearest rows in any of some selections, which have no scope in common. It may
+    /// find each row again in its leaf, and keep that leaf pinned.
     Nearest {
         queries: Vec<u64>,
+        scopes: Vec<Selection>,
         rows: usize,
         pinned: bool,
     },
-    /// Reads a whole table from bound to bound. It may keep each leaf pinned.
+    /// Reads a whole table from bound to bound, or a scope of it. It may keep each leaf pinned.
     Walk {
         table: u8,
+        scope: Option<u8>,
         pinned: bool,
     },
 }
@@ -75,16 +90,15 @@ enum Site {
 }
 
 /// An index and its rows before a schedule.
-pub struct Base {
+pub struct Base<K: TreeKey> {
+    pub coding: Coding<K>,
     pub images: Vec<Image>,
     pub free: Vec<u32>,
     pub rows: Rows,
-    /// The number of block tables.
-    pub blocks: u32,
 }
 
-pub struct Program {
-    pub base: Base,
+pub struct Program<K: TreeKey> {
+    pub base: Base<K>,
     /// What happens after all have copied the upper levels of the trees, and before anyone begins.
     pub churn: Vec<Op>,
     pub parts: Vec<Part>,
@@ -96,25 +110,124 @@ struct Keys {
     spread: usize,
     /// One row in this many has no key.
     keyless: usize,
+    /// The bits of a key.
+    bits: u32,
+    /// A row's scope is one of these.
+    scopes: Vec<u8>,
+    /// The bytes of a scope.
+    scope_bytes: usize,
 }
 
 impl Keys {
-    fn new(random: &mut Random) -> Self {
+    fn new<K: TreeKey>(coding: &Coding<K>, random: &mut Random) -> Self {
         let mut centres: Vec<u64> =
-            (0..random.pick(&[1, 2, 5, 40])).map(|_| random.next()).collect();
+            (0..random.pick(&[1, 2, 5, 40])).map(|_| coding.key_of(random.next())).collect();
         if random.one_in(2) {
             // As far from each other as possible.
-            centres.push(!centres[0]);
+            centres.push(centres[0] ^ coding.key_of(u64::MAX));
         }
         Self {
             centres,
             spread: random.pick(&[0, 0, 2, 6, 20]),
             keyless: random.pick(&[2, 12, 12, 12]),
+            ..Self::around(coding, random)
         }
     }
 
+    /// Keys without a centre.
+    fn around<K: TreeKey>(coding: &Coding<K>, random: &mut Random) -> Self {
+        let scope_bytes = coding.meta.scope as usize;
+        let scopes: &[u8] = if scope_bytes == 0 {
+            &[0]
+        } else {
+            // One scope, all of them, one that has nearly all rows, or neighbours.
+            random.pick(&[
+                &[0],
+                &[3],
+                &[0, 1, 2, 3, 4, 5],
+                &[0, 0, 0, 0, 0, 0, 0, 0, 1, 4],
+                &[2, 2, 2, 2, 2, 2, 2, 2, 1, 3],
+                &[1, 2],
+                &[4, 5],
+            ])
+        };
+        let (bits, scopes) = (coding.bits(), scopes.to_vec());
+        Self { centres: Vec::new(), spread: 0, keyless: 1000, bits, scopes, scope_bytes }
+    }
+
+    fn scope(&self, random: &mut Random) -> u8 {
+        if let [only] = self.scopes[..] { only } else { random.pick(&self.scopes) }
+    }
+
+    /// One row more.
+    fn insert(&self, random: &mut Random) -> Op {
+        Op::Insert { keys: self.of_row(random), scope: self.scope(random) }
+    }
+
+    /// The scopes of a scan: mostly one that has rows.
+    fn selection(&self, random: &mut Random) -> Selection {
+        if self.scope_bytes == 0 {
+            return Selection::All;
+        }
+        match random.below(6) {
+            0 => Selection::All,
+            1 => Selection::One(random.below(SCOPES as usize) as u8),
+            2..=4 => Selection::Where(self.filter(random)),
+            _ => Selection::One(self.scope(random)),
+        }
+    }
+
+    /// One selection, or two scopes.
+    fn selections(&self, random: &mut Random) -> Vec<Selection> {
+        if self.scope_bytes == 0 || !random.one_in(4) {
+            return vec![self.selection(random)];
+        }
+        let first = self.scope(random);
+        vec![Selection::One(first), Selection::One((first + 1) % SCOPES)]
+    }
+
+    /// The scope of a walk, if not all.
+    fn walked(&self, random: &mut Random) -> Option<u8> {
+        (self.scope_bytes > 0 && random.one_in(2)).then(|| self.scope(random))
+    }
+
+    /// What is known of up to three columns.
+    fn filter(&self, random: &mut Random) -> Filter {
+        let mut columns = Vec::new();
+        let mut start = 0;
+        while start < self.scope_bytes {
+            let left = self.scope_bytes - start;
+            let bytes = match columns.len() {
+                2 => left,
+                // The strings differ in the last byte most of all.
+                _ if left > 1 && random.one_in(2) => left - 1,
+                _ => random.below(left) + 1,
+            };
+            let allowed = match random.below(5) {
+                0 => Allowed::Any,
+                1 => Allowed::NotNull,
+                _ => {
+                    let own =
+                        |scope| string(scope, self.scope_bytes)[start..start + bytes].to_vec();
+                    let mut values: Vec<Vec<u8>> =
+                        (0..SCOPES).filter(|_| random.one_in(2)).map(own).collect();
+                    if random.one_in(4) {
+                        values.push(vec![random.below(256) as u8; bytes]);
+                    }
+                    values.sort_unstable();
+                    values.dedup();
+                    Allowed::Values(values)
+                }
+            };
+            columns.push(Column { bytes, allowed });
+            start += bytes;
+        }
+        Filter { columns }
+    }
+
     fn near(&self, centre: u64, random: &mut Random) -> u64 {
-        (0..random.below(self.spread + 1)).fold(centre, |key, _| key ^ 1 << random.below(64))
+        (0..random.below(self.spread + 1))
+            .fold(centre, |key, _| key ^ 1 << random.below(self.bits as usize))
     }
 
     fn one(&self, random: &mut Random) -> u64 {
@@ -137,14 +250,19 @@ impl Keys {
     }
 }
 
-impl Program {
+impl<K: TreeKey> Program<K> {
     /// The program that a seed stands for.
     pub fn new<const PAGE: usize>(random: &mut Random) -> Self {
-        let keys = Keys::new(random);
-        if random.one_in(3) {
+        let kind = random.below(6);
+        if kind < 2 {
             return Self::siege::<PAGE>(random);
         }
-        let base = Base::new::<PAGE>(&keys, Site::Any, random);
+        let coding = choose::<K>(PAGE, random.pick(&[1, 2, 4, 4, 4, 5]), random);
+        if coding.meta.scope > 0 && kind < 4 {
+            return Self::flood::<PAGE>(coding, random);
+        }
+        let keys = Keys::new(&coding, random);
+        let base = Base::new::<PAGE>(coding, &keys, Site::Any, random);
         let writers = random.below(3) + 1;
         let mut parts: Vec<Part> = Vec::new();
         for _ in 0..writers {
@@ -155,16 +273,49 @@ impl Program {
             });
         }
         if !random.one_in(4) {
-            parts.push(vacuumer(random));
+            parts.push(vacuumer(&keys, random));
         }
         for _ in 0..random.below(3) {
-            parts.push(reader(&keys, base.blocks, random));
+            parts.push(reader(&keys, base.coding.meta.blocks, random));
         }
         if parts.len() < 2 {
-            parts.push(reader(&keys, base.blocks, random));
+            parts.push(reader(&keys, base.coding.meta.blocks, random));
         }
         parts.truncate(ACTORS - 1);
         let churn = if random.one_in(3) { churn(&keys, random) } else { Vec::new() };
+        Self { base, churn, parts }
+    }
+
+    /// A scope grows until its leaves are stored without it. Then rows of others come to these
+    /// leaves, and whole scopes vanish.
+    fn flood<const PAGE: usize>(coding: Coding<K>, random: &mut Random) -> Self {
+        let main = random.below(SCOPES as usize) as u8;
+        let keys = Keys { scopes: vec![main], ..Keys::new(&coding, random) };
+        let base = Base::new::<PAGE>(coding, &keys, Site::Any, random);
+        let others = Keys { scopes: (0..SCOPES).collect(), centres: keys.centres.clone(), ..keys };
+        let keys = Keys { scopes: vec![main], centres: keys.centres, ..others };
+        let rows = |keys: &Keys, most: usize, random: &mut Random| {
+            (0..random.below(most) + 1).map(|_| keys.insert(random)).collect::<Vec<Op>>()
+        };
+        let mut churn = Vec::new();
+        if random.one_in(2) {
+            churn = rows(&keys, 30, random);
+            churn.extend(rows(&others, 4, random));
+        }
+        let mut parts = Vec::new();
+        for _ in 0..random.below(2) + 1 {
+            parts.push(part("flood", rows(&keys, 10, random), random));
+            parts.push(part("others", rows(&others, 5, random), random));
+        }
+        if !random.one_in(3) {
+            let scope = if random.one_in(2) { main } else { others.scope(random) };
+            let mut ops = vec![Op::Clear(scope), Op::Vacuum];
+            ops.extend(rows(&others, 3, random));
+            parts.push(part("clearance", ops, random));
+        }
+        for _ in 0..random.below(2) + 1 {
+            parts.push(reader(&others, base.coding.meta.blocks, random));
+        }
         Self { base, churn, parts }
     }
 
@@ -172,28 +323,38 @@ impl Program {
     /// reader has read there.
     fn siege<const PAGE: usize>(random: &mut Random) -> Self {
         let of_nulls = random.one_in(3);
-        let keyless = if of_nulls { 1 } else { 1000 };
-        let keys = Keys { centres: vec![random.next()], spread: random.pick(&[0, 3]), keyless };
         // Half of these programs are short, so that a scheduler finds every order: the root is a
         // leaf that the first row splits.
         let is_short = random.one_in(2);
-        let base =
-            Base::new::<PAGE>(&keys, if is_short { Site::FullRoot } else { Site::Small }, random);
+        let blocks = if is_short { 1 } else { random.pick(&[1, 2, 4, 4, 4, 5]) };
+        let coding = choose::<K>(PAGE, blocks, random);
+        let around = Keys::around(&coding, random);
+        let keys = Keys {
+            centres: vec![coding.key_of(random.next())],
+            spread: random.pick(&[0, 3]),
+            keyless: if of_nulls { 1 } else { 1000 },
+            // The leaf is full of one scope.
+            scopes: vec![around.scope(random)],
+            ..around
+        };
+        let site = if is_short { Site::FullRoot } else { Site::Small };
+        let base = Base::new::<PAGE>(coding, &keys, site, random);
         let rows = if is_short { 1 } else { random.below(8) + 4 };
         let mut parts = Vec::new();
         for _ in 0..if is_short { 1 } else { random.below(2) + 1 } {
-            let ops = (0..rows).map(|_| Op::Insert(keys.of_row(random))).collect();
+            let ops = (0..rows).map(|_| keys.insert(random)).collect();
             parts.push(part("besieger", ops, random));
         }
         let deletions = (0..random.below(2)).map(|_| Op::Delete(random.below(1000)));
         let ops = deletions.chain([Op::Vacuum]).collect();
         parts.push(part("vacuum", ops, random));
-        let table = if of_nulls { base.blocks as u8 } else { 0 };
+        let table = if of_nulls { blocks as u8 } else { 0 };
         let query = keys.centres[0];
         let op = if of_nulls || random.one_in(3) {
-            Op::Walk { table, pinned: true }
+            Op::Walk { table, scope: None, pinned: true }
         } else {
-            Op::Range { query, distance: random.pick(&[0, 6, 64]), pinned: true }
+            let distance = random.pick(&[0, 6, 64]);
+            Op::Range { query, distance, scopes: Selection::All, pinned: true }
         };
         let ops = if is_short { vec![op] } else { vec![op.clone(), op] };
         let mut reader = part("reader", ops, random);
@@ -208,18 +369,19 @@ impl Program {
     }
 
     /// Readers on a standby while it replays.
-    pub fn readers(random: &mut Random, base: &Base) -> Vec<Part> {
-        let keys = Keys { centres: sample_keys(&base.rows, random), spread: 3, keyless: 12 };
-        (0..random.below(2) + 1).map(|_| reader(&keys, base.blocks, random)).collect()
+    pub fn readers(random: &mut Random, base: &Base<K>) -> Vec<Part> {
+        (0..random.below(2) + 1).map(|_| reader_of(&base.coding, &base.rows, random)).collect()
     }
 }
 
-fn sample_keys(rows: &Rows, random: &mut Random) -> Vec<u64> {
-    let mut keys: Vec<u64> = rows.all.iter().flat_map(|row| row.keys.iter().copied()).collect();
-    if keys.is_empty() {
-        keys.push(random.next());
+/// A reader who looks for what is near some rows.
+pub fn reader_of<K: TreeKey>(coding: &Coding<K>, rows: &Rows, random: &mut Random) -> Part {
+    let mut centres: Vec<u64> = rows.all.iter().flat_map(|row| row.keys.clone()).collect();
+    if centres.is_empty() {
+        centres.push(coding.key_of(random.next()));
     }
-    keys
+    let keys = Keys { centres, spread: 3, keyless: 12, ..Keys::around(coding, random) };
+    reader(&keys, coding.meta.blocks, random)
 }
 
 /// Some generations of rows.
@@ -228,7 +390,7 @@ fn churn(keys: &Keys, random: &mut Random) -> Vec<Op> {
     for _ in 0..random.below(3) + 1 {
         ops.extend((0..random.below(20)).map(|_| Op::Delete(random.below(1000))));
         ops.push(Op::Vacuum);
-        ops.extend((0..random.below(12)).map(|_| Op::Insert(keys.of_row(random))));
+        ops.extend((0..random.below(12)).map(|_| keys.insert(random)));
     }
     ops
 }
@@ -254,8 +416,10 @@ fn inserter(keys: &Keys, random: &mut Random) -> Part {
     // Some put all of their rows in one place, so that pages are split while others use them.
     let centre = random.one_in(2).then(|| random.pick(&keys.centres));
     let ops = (0..rows).map(|_| match centre {
-        Some(centre) => Op::Insert(vec![keys.near(centre, random)]),
-        None => Op::Insert(keys.of_row(random)),
+        Some(centre) => {
+            Op::Insert { keys: vec![keys.near(centre, random)], scope: keys.scope(random) }
+        }
+        None => keys.insert(random),
     });
     let ops = ops.collect();
     let mut part = part("inserter", ops, random);
@@ -268,16 +432,21 @@ fn inserter(keys: &Keys, random: &mut Random) -> Part {
 fn excluder(keys: &Keys, random: &mut Random) -> Part {
     let centre = random.pick(&keys.centres);
     let distance = random.pick(&[0, 3, 8]);
-    let ops = (0..random.below(3) + 1)
-        .map(|_| Op::Exclude(keys.near(centre, random), distance))
-        .collect();
+    let ops = (0..random.below(3) + 1).map(|_| {
+        let key = keys.near(centre, random);
+        Op::Exclude { key, distance, scope: keys.scope(random) }
+    });
+    let ops = ops.collect();
     part("excluder", ops, random)
 }
 
-fn vacuumer(random: &mut Random) -> Part {
+fn vacuumer(keys: &Keys, random: &mut Random) -> Part {
     let mut ops = Vec::new();
     for _ in 0..random.below(2) + 1 {
         ops.extend((0..random.below(4)).map(|_| Op::Delete(random.below(1000))));
+        if keys.scopes.len() > 1 && random.one_in(2) {
+            ops.push(Op::Clear(keys.scope(random)));
+        }
         ops.push(Op::Vacuum);
     }
     let mut part = part("vacuum", ops, random);
@@ -293,20 +462,25 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
         match random.below(8) {
             0 => Op::Walk {
                 table: random.below(blocks as usize + 1) as u8,
+                scope: keys.walked(random),
                 pinned: random.one_in(2),
             },
-            3 if keys.keyless == 2 => Op::Walk { table: blocks as u8, pinned: true },
+            3 if keys.keyless == 2 => {
+                Op::Walk { table: blocks as u8, scope: keys.walked(random), pinned: true }
+            }
             1 | 2 => {
                 let queries = (0..random.pick(&[1, 1, 1, 2])).map(|_| keys.one(random)).collect();
                 Op::Nearest {
                     queries,
+                    scopes: keys.selections(random),
                     rows: random.pick(&[1, 5, 20, 1000]),
                     pinned: random.one_in(3),
                 }
             }
             _ => {
-                let distance = random.pick(&[0, 1, 3, 6, 10, 20, 40, 64]);
-                Op::Range { query, distance, pinned: random.one_in(2) }
+                let distance = random.pick(&[0, 1, 3, 6, 10, 20, 40, 64]).min(keys.bits);
+                let scopes = keys.selection(random);
+                Op::Range { query, distance, scopes, pinned: random.one_in(2) }
             }
         }
     });
@@ -314,31 +488,41 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
     part("reader", ops, random)
 }
 
-impl Base {
+impl<K: TreeKey> Base<K> {
     /// An index that was built or filled by insertion, of which some rows are dead.
-    fn new<const PAGE: usize>(keys: &Keys, site: Site, random: &mut Random) -> Self {
+    fn new<const PAGE: usize>(
+        coding: Coding<K>,
+        keys: &Keys,
+        site: Site,
+        random: &mut Random,
+    ) -> Self {
         let world = Arc::new(Mutex::new(World::default()));
-        let store = SimStore::<PAGE>::alone(world.clone());
+        let store = SimStore::<K, PAGE>::alone(world.clone(), coding);
         locked(&world).enter_alone();
-        let (count, blocks) = match site {
-            Site::Any => (random.pick(&[0, 3, 12, 30, 60, 120]), random.pick(&[1, 2, 4, 4, 4, 5])),
-            Site::Small => (random.pick(&[3, 5, 8, 12]), random.pick(&[1, 2, 4, 4, 4, 5])),
-            Site::FullRoot => (capacity::<u64>(PAGE, 0), 1),
+        let count = match site {
+            Site::Any => random.pick(&[0, 3, 12, 30, 60, 120]),
+            Site::Small => random.pick(&[3, 5, 8, 12]),
+            Site::FullRoot => {
+                // The root's lower bound is of the first scope.
+                let is_uniform = coding.meta.scope > 0 && keys.scopes == [0];
+                let form = if is_uniform { Form::Uniform } else { Form::Mixed };
+                coding.meta.shape().leaf_capacity(PAGE, form)
+            }
         };
-        initialize::<u64, _>(&store, Meta { kind: 1, bits: 64, blocks });
+        initialize::<K, _>(&store, coding.meta);
         let index = open(store.clone(), 1000);
         {
             let mut world = locked(&world);
             for _ in 0..count {
-                let row = world.rows.begin(keys.of_row(random), 0);
+                let row = world.rows.begin(keys.of_row(random), keys.scope(random), 0);
                 world.rows.commit(row, 0);
             }
         }
         let rows = locked(&world).rows.clone();
         if random.one_in(2) {
-            build(&store, &rows, index.layout, random);
+            build(&store, &rows, random.pick(&[50, 90, 100]), random);
         } else {
-            rows.all.iter().for_each(|row| index.insert(&row.keys, row.tid));
+            rows.all.iter().for_each(|row| insert(&index, row));
         }
         // Rows that died before: some anywhere, or all in one place, or nearly all rows.
         let (share, whole) = match site {
@@ -366,27 +550,100 @@ impl Base {
             1 => (0..world.page_count() + 2).filter(|_| random.one_in(3)).collect(),
             _ => world.free.clone(),
         };
-        Self { images: world.images(), free, rows: world.rows.clone(), blocks }
+        Self { coding, images: world.images(), free, rows: world.rows.clone() }
     }
 }
 
 /// Builds every table from sorted runs.
-fn build<const PAGE: usize>(
-    store: &SimStore<PAGE>,
+fn build<K: TreeKey, const PAGE: usize>(
+    store: &SimStore<K, PAGE>,
     rows: &Rows,
-    layout: BlockLayout,
+    fill: usize,
     random: &mut Random,
 ) {
-    let fill = random.pick(&[50, 90, 100]);
-    for table in 0..=layout.blocks() as u8 {
+    let coding = &store.coding;
+    for table in 0..=coding.layout.blocks() as u8 {
         let mut runs = vec![Vec::new(); random.below(3) + 1];
         for row in &rows.all {
             let run = random.below(runs.len());
-            runs[run].extend(entries(row, table, layout));
+            runs[run].extend(coding.rows(row, table));
         }
         runs.iter_mut().for_each(|run| run.sort_unstable());
-        let mut writer = Writer::new(store, table, fill);
-        merge(runs.into_iter().map(Vec::into_iter).collect(), |entry| writer.push(entry));
+        let mut writer = Writer::new(store, coding.meta.shape(), table, fill);
+        merge(runs.into_iter().map(Vec::into_iter).collect(), |row| writer.push(row));
         writer.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simhash_index::store::{Lock, Store};
+    use simhash_index::walk::LeafWalk;
+    use simhash_index::{Entry, Scoped};
+
+    use super::*;
+    use crate::settle::Sim;
+
+    type Small = Scoped<u64, 3>;
+
+    /// The form of each leaf of the first table, and how many rows it has.
+    fn leaves(index: &Sim<Small, 320>) -> Vec<(Form, usize)> {
+        let mut walk = LeafWalk::new(0, Entry::MIN);
+        let (mut found, mut rows) = (Vec::new(), Vec::new());
+        while let Some(leaf) = walk.next_leaf(index, &mut rows) {
+            let page = index.checked(walk.leaf(), leaf.bytes());
+            found.push((page.form(), page.len()));
+        }
+        found
+    }
+
+    fn index_of(scopes: &[u8], is_built: bool) -> Sim<Small, 320> {
+        let meta = simhash_index::Meta {
+            kind: 1,
+            bits: 64,
+            blocks: 1,
+            scope: 17,
+            ..simhash_index::Meta::default()
+        };
+        let coding = Coding::new(meta);
+        let world = Arc::new(Mutex::new(World::default()));
+        locked(&world).enter_alone();
+        let store = SimStore::<Small, 320>::alone(world.clone(), coding);
+        initialize::<Small, _>(&store, meta);
+        for (key, &scope) in (0..).zip(scopes) {
+            let row = locked(&world).rows.begin(vec![key], scope, 0);
+            locked(&world).rows.commit(row, 0);
+        }
+        let index = open(store.clone(), 1000);
+        let rows = locked(&world).rows.clone();
+        if is_built {
+            build(&store, &rows, 100, &mut Random::new(1));
+        } else {
+            rows.all.iter().for_each(|row| insert(&index, row));
+        }
+        index
+    }
+
+    // A row of 17 bytes of scope takes 31 bytes of 200, or 14 in a uniform leaf: 6 or 14 rows.
+    const SMALL: (Form, usize) = (Form::Mixed, 6);
+    const LARGE: (Form, usize) = (Form::Uniform, 14);
+
+    #[test]
+    fn a_build_stores_leaves_of_one_scope_without_it() {
+        let of_one = |scope: u8| leaves(&index_of(&[scope; 28], true));
+        assert_eq!(of_one(0), [LARGE, LARGE]);
+        // The lower bound of the first leaf is of the first scope.
+        assert_eq!(of_one(2), [SMALL, LARGE, (Form::Uniform, 8)]);
+        let of_two = index_of(&[[0; 16], [3; 16]].concat(), true);
+        assert_eq!(leaves(&of_two), [LARGE, SMALL, (Form::Uniform, 12)]);
+    }
+
+    #[test]
+    fn a_row_of_another_scope_changes_the_form_of_a_leaf() {
+        let forms = |scopes: &[u8]| leaves(&index_of(scopes, false));
+        assert_eq!(forms(&[0; 6]), [SMALL]);
+        assert_eq!(forms(&[0; 7]), [(Form::Uniform, 7)]);
+        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(Form::Uniform, 7), (Form::Uniform, 7)]);
+        assert_eq!(forms(&[0, 0, 0, 0, 0, 5]), [SMALL]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use simhash_index::range::Hit;
+use crate::coding::Selected;
 
 /// The distance that scans are judged by, written a second time.
 pub fn distance(a: u64, b: u64) -> u32 {
@@ -31,6 +31,9 @@ pub struct Row {
     pub tid: u64,
     /// Empty for a row in the table of NULLs.
     pub keys: Vec<u64>,
+    pub scope: u8,
+    /// Unlike any other row's. The payload tells it.
+    pub number: u32,
     pub at: Times,
     /// The same as positions in the log: 0 is before the first record, n + 1 after n records.
     pub log: Times,
@@ -48,6 +51,8 @@ pub struct Rows {
     /// The row that has a TID, by slot.
     slots: Vec<Option<usize>>,
     clock: Time,
+    /// How many rows there ever were.
+    numbers: u32,
     /// For each actor: the TIDs that its scan has read on a leaf that it keeps pinned, and the rows
     /// that had them.
     pub shown: Vec<Vec<(u64, Option<usize>)>>,
@@ -69,14 +74,16 @@ impl Rows {
     }
 
     /// A new row, in the first slot that is free.
-    pub fn begin(&mut self, keys: Vec<u64>, log: usize) -> usize {
+    pub fn begin(&mut self, keys: Vec<u64>, scope: u8, log: usize) -> usize {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         if free == self.slots.len() {
             self.slots.push(None);
         }
         let begun = self.now();
+        self.numbers += 1;
         let times = |begun| Times { begun, ..Times::default() };
-        self.all.push(Row { tid: tid(free), keys, at: times(begun), log: times(log) });
+        let (at, log) = (times(begun), times(log));
+        self.all.push(Row { tid: tid(free), keys, scope, number: self.numbers, at, log });
         self.slots[free] = Some(self.all.len() - 1);
         self.all.len() - 1
     }
@@ -134,7 +141,8 @@ impl Rows {
     /// The rows as a crash leaves them that keeps the first `records` records. What had not
     /// returned by then is undone, and so is what came later.
     pub fn after_crash(&self, records: usize) -> Self {
-        let mut rows = Self { clock: self.clock, ..Self::default() };
+        let Self { clock, numbers, .. } = *self;
+        let mut rows = Self { clock, numbers, ..Self::default() };
         let now = records.saturating_add(1);
         let past = |time: Option<Time>| time.filter(|&time| time <= now);
         for row in self.all.iter().filter(|row| past(row.log.gone).is_none()) {
@@ -163,24 +171,27 @@ impl Rows {
         rows
     }
 
-    /// Judges the answer of a scan that began at one moment and ended at another. Every row that
-    /// was there all the time must be in it, once. No row may be in it that was not there at any
-    /// time.
+    /// Judges the answer of a scan that began at one moment and ended at another. Every row of the
+    /// scopes that was there all the time must be in it, once. No row may be in it that was not
+    /// there at any time.
     ///
     /// # Errors
     /// What is wrong with the answer.
     pub fn judge(&self, scan: &Answer) -> Result<(), String> {
-        let mut found: BTreeMap<(u64, u64), usize> = BTreeMap::new();
+        let mut found: BTreeMap<(u64, u64, u8), usize> = BTreeMap::new();
         for hit in &scan.hits {
-            let right = distance(hit.fingerprint, scan.query);
+            let right = distance(hit.key, scan.query);
             if right != hit.distance || hit.distance > scan.distance {
-                return Err(format!("{hit:?} is not at its distance from {:016x}", scan.query));
+                return Err(format!("{hit:x?} is not at its distance from {:016x}", scan.query));
             }
-            *found.entry((hit.tid, hit.fingerprint)).or_default() += 1;
+            if !scan.scopes[usize::from(hit.scope)] {
+                return Err(format!("{hit:x?} is of a scope that was not asked for"));
+            }
+            *found.entry((hit.tid, hit.key, hit.scope)).or_default() += 1;
         }
         // How often each may be found: once for each row that was there at any time.
-        let mut allowed: BTreeMap<(u64, u64), usize> = BTreeMap::new();
-        for row in &self.all {
+        let mut allowed: BTreeMap<(u64, u64, u8), Vec<u32>> = BTreeMap::new();
+        for row in self.all.iter().filter(|row| scan.scopes[usize::from(row.scope)]) {
             let was_there =
                 row.at.begun <= scan.ended && row.at.gone.is_none_or(|gone| gone >= scan.began);
             let stayed = row.at.committed.is_some_and(|time| time <= scan.began)
@@ -191,26 +202,46 @@ impl Rows {
                 _ => &[],
             };
             for &key in keys {
+                let place = (row.tid, key, row.scope);
                 if was_there {
-                    *allowed.entry((row.tid, key)).or_default() += 1;
+                    allowed.entry(place).or_default().push(row.number);
                 }
                 let had_to_come =
                     stayed && scan.reach.is_some_and(|reach| distance(key, scan.query) <= reach);
-                if had_to_come && !found.contains_key(&(row.tid, key)) {
+                if had_to_come && !found.contains_key(&place) {
                     return Err(format!("row {:x} with key {key:016x} is missing", row.tid));
                 }
             }
         }
-        for ((tid, key), times) in found {
-            let allowed = allowed.get(&(tid, key)).copied().unwrap_or(0);
+        for (place, times) in found {
+            let allowed = allowed.get(&place).map_or(0, Vec::len);
             if times > allowed {
+                let (tid, key, scope) = place;
                 return Err(format!(
-                    "row {tid:x} with key {key:016x} came {times} times, not at most {allowed}"
+                    "row {tid:x} with key {key:016x} in scope {scope} came {times} times, not at \
+                     most {allowed}"
                 ));
+            }
+        }
+        for hit in &scan.hits {
+            let owners = allowed.get(&(hit.tid, hit.key, hit.scope));
+            if hit.payload.is_some_and(|row| !owners.is_some_and(|owners| owners.contains(&row))) {
+                return Err(format!("{hit:x?} has a payload of none of the rows {owners:?}"));
             }
         }
         Ok(())
     }
+}
+
+/// A row that a scan found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub tid: u64,
+    pub key: u64,
+    pub scope: u8,
+    /// Which row its payload is of. `None` if the scan did not read it, or there is none.
+    pub payload: Option<u32>,
+    pub distance: u32,
 }
 
 /// What a scan returned.
@@ -223,7 +254,9 @@ pub struct Answer {
     pub reach: Option<u32>,
     /// Whether the scan was of the table of NULLs, whose rows have the key 0.
     pub of_nulls: bool,
+    /// The scopes that it looked into.
+    pub scopes: Selected,
     pub began: Time,
     pub ended: Time,
-    pub hits: Vec<Hit<u64>>,
+    pub hits: Vec<Found>,
 }

@@ -4,15 +4,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use simhash_core::search::BlockLayout;
 use simhash_index::check::check_tables;
 use simhash_index::page::is_free;
-use simhash_index::{Budget, Cache, Entry, FIRST_ROOT, Index, Meta};
+use simhash_index::{Budget, Cache, Entry, FIRST_ROOT, Index, Meta, Row, TreeKey};
 
+use crate::actors::Actor;
+use crate::coding::{Coding, SCOPES};
 use crate::facts::Facts;
 use crate::failure::{Failed, fail};
+use crate::program::reader_of;
 use crate::random::Random;
-use crate::rows::{Row, Rows};
+use crate::rows::Rows;
 use crate::store::SimStore;
 use crate::tree::{Tree, walk};
 use crate::world::{Image, Record, Shared, World, locked};
@@ -29,33 +31,35 @@ pub fn replayed(base: &[Image], log: &[Record], page: usize) -> Vec<Image> {
     images
 }
 
-/// The entries of a row in a table of an index with this layout.
-pub fn entries(row: &Row, table: u8, layout: BlockLayout) -> Vec<Entry<u64>> {
-    let null_table = layout.blocks() as u8;
-    match (row.keys.is_empty(), table == null_table) {
-        (true, true) => vec![Entry { key: 0, tid: row.tid }],
-        (false, false) => {
-            let entry =
-                |key: &u64| Entry { key: layout.rotate(*key, u32::from(table)), tid: row.tid };
-            row.keys.iter().map(entry).collect()
-        }
-        _ => Vec::new(),
-    }
-}
+/// An index as an actor has it open.
+pub type Sim<K, const PAGE: usize> = Index<K, SimStore<K, PAGE>>;
 
 /// Opens an index that keeps at most `copies` copies of pages.
-pub fn open<const PAGE: usize>(store: SimStore<PAGE>, copies: usize) -> Index<u64, SimStore<PAGE>> {
+pub fn open<K: TreeKey, const PAGE: usize>(
+    store: SimStore<K, PAGE>,
+    copies: usize,
+) -> Sim<K, PAGE> {
     let meta = Meta::read(&store);
+    if meta != store.coding.meta {
+        fail(format!("the meta page says {meta:?}, not {:?}", store.coding.meta));
+    }
     let cache = Cache::new(&store, meta, Rc::new(Budget::new(copies)));
     Index::new(store, Rc::new(cache))
 }
 
-/// Checks a file that nobody uses. The trees are sound, every live row is found, insertion and
-/// vacuum go on. After a vacuum exactly the live rows are there, and every other page is free.
-pub fn settle<const PAGE: usize>(images: &[Image], free: Vec<u32>, rows: Rows) -> Facts {
-    let quiet = Quiet::<PAGE>::open(images, free, rows);
+/// Checks a file that nobody uses. The trees are sound, every live row is found, scans, insertion
+/// and vacuum go on. After a vacuum exactly the live rows are there, and every other page is free.
+pub fn settle<K: TreeKey, const PAGE: usize>(
+    coding: Coding<K>,
+    images: &[Image],
+    free: Vec<u32>,
+    rows: Rows,
+    random: &mut Random,
+) -> Facts {
+    let quiet = Quiet::<K, PAGE>::open(coding, images, free, rows);
     check_tables(&quiet.index);
     quiet.expect_live_rows();
+    quiet.scan(random);
     quiet.insert_more();
     quiet.vacuum();
     check_tables(&quiet.index);
@@ -64,16 +68,16 @@ pub fn settle<const PAGE: usize>(images: &[Image], free: Vec<u32>, rows: Rows) -
 }
 
 /// A file that nobody else uses.
-struct Quiet<const PAGE: usize> {
+struct Quiet<K: TreeKey, const PAGE: usize> {
     world: Shared,
-    index: Index<u64, SimStore<PAGE>>,
+    index: Sim<K, PAGE>,
 }
 
-impl<const PAGE: usize> Quiet<PAGE> {
-    fn open(images: &[Image], free: Vec<u32>, rows: Rows) -> Self {
+impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
+    fn open(coding: Coding<K>, images: &[Image], free: Vec<u32>, rows: Rows) -> Self {
         let world = Arc::new(Mutex::new(World::new(images, free, rows)));
         locked(&world).enter_alone();
-        let index = open(SimStore::<PAGE>::alone(world.clone()), 8);
+        let index = open(SimStore::<K, PAGE>::alone(world.clone(), coding), 8);
         Self { world, index }
     }
 
@@ -81,41 +85,68 @@ impl<const PAGE: usize> Quiet<PAGE> {
         locked(&self.world).rows.clone()
     }
 
-    fn tree(&self, table: u8) -> Tree {
+    fn coding(&self) -> &Coding<K> {
+        &self.index.store.coding
+    }
+
+    fn tree(&self, table: u8) -> Tree<K> {
         let world = locked(&self.world);
-        walk(|number| world.pages.get(number as usize).map(|page| &page.image[..]), table)
+        let image = |number| world.pages.get(number as usize).map(|page| &page.image[..]);
+        walk(image, &self.index.shape, table)
             .unwrap_or_else(|what| fail(format!("in table {table}: {what}")))
     }
 
-    /// The entries that live rows have in a table.
-    fn expected(&self, rows: &Rows, table: u8) -> Vec<Entry<u64>> {
-        rows.live().flat_map(|row| entries(row, table, self.index.layout)).collect()
+    /// What a table has of live rows.
+    fn expected(&self, rows: &Rows, table: u8) -> Vec<Row<K>> {
+        rows.live().flat_map(|row| self.coding().rows(row, table)).collect()
     }
 
     fn expect_live_rows(&self) {
         let rows = self.rows();
         for table in self.index.tables() {
             let tree = self.tree(table);
-            for entry in self.expected(&rows, table) {
-                let times = tree.entries.iter().filter(|found| **found == entry).count();
-                if times != 1 || self.index.find(table, &entry).is_none() {
-                    fail(format!(
-                        "a live row's entry {entry:x?} is {times} times in table {table}"
-                    ));
+            for row in self.expected(&rows, table) {
+                let times = tree.rows.iter().filter(|found| **found == row).count();
+                if times != 1 || !self.finds(table, &row.entry) {
+                    fail(format!("a live {row:x?} is {times} times in table {table}"));
+                }
+                for scope in 0..SCOPES {
+                    let key = K::new(self.coding().scope(scope), row.entry.key.fingerprint());
+                    let entry = Entry { key, ..row.entry };
+                    let is_there = tree.rows.iter().any(|row| row.entry == entry);
+                    if self.finds(table, &entry) != is_there {
+                        fail(format!("{entry:x?} is in table {table}: {is_there}"));
+                    }
                 }
             }
         }
     }
 
-    /// Inserts copies of two rows, a row without a key, and one with a new key.
+    fn finds(&self, table: u8, entry: &Entry<K>) -> bool {
+        self.index.find(table, entry).is_some()
+    }
+
+    /// Reads as a reader does.
+    fn scan(&self, random: &mut Random) {
+        let part = reader_of(self.coding(), &self.rows(), random);
+        Actor::new(&self.index, false, 0).play(&part);
+    }
+
+    /// Inserts copies of two rows, a row without a key, and one with a new key in each scope.
     fn insert_more(&self) {
         let rows = self.rows();
-        let copies =
-            rows.live().map(|row| row.keys.clone()).filter(|keys| !keys.is_empty()).take(2);
-        for keys in copies.chain([Vec::new(), vec![u64::MAX / 3]]) {
-            let row = locked(&self.world).rows.begin(keys.clone(), usize::MAX);
-            let tid = locked(&self.world).rows.all[row].tid;
-            self.index.insert(&keys, tid);
+        let copies = rows
+            .live()
+            .map(|row| (row.keys.clone(), row.scope))
+            .filter(|(keys, _)| !keys.is_empty())
+            .take(2);
+        let scopes = if self.index.shape.scope == 0 { 0..1 } else { 0..SCOPES };
+        let new_key = self.coding().key_of(u64::MAX / 3);
+        let new = scopes.clone().map(|scope| (vec![new_key], scope));
+        for (keys, scope) in copies.chain([(Vec::new(), scopes.end - 1)]).chain(new) {
+            let row = locked(&self.world).rows.begin(keys, scope, usize::MAX);
+            let inserted = locked(&self.world).rows.all[row].clone();
+            insert(&self.index, &inserted);
             locked(&self.world).rows.commit(row, usize::MAX);
         }
     }
@@ -131,7 +162,7 @@ impl<const PAGE: usize> Quiet<PAGE> {
         }
     }
 
-    /// After a vacuum: no entry but those of live rows, and no page that is neither used nor free.
+    /// After a vacuum: no row but the live ones, and no page that is neither used nor free.
     fn expect_nothing_else(&self) {
         let rows = self.rows();
         let mut used = vec![false; locked(&self.world).pages.len()];
@@ -140,13 +171,13 @@ impl<const PAGE: usize> Quiet<PAGE> {
             let mut tree = self.tree(table);
             let mut expected = self.expected(&rows, table);
             expected.sort_unstable();
-            tree.entries.sort_unstable();
-            if tree.entries != expected {
-                let only_one_has = (tree.entries.iter().find(|entry| !expected.contains(entry)))
-                    .or_else(|| expected.iter().find(|entry| !tree.entries.contains(entry)));
+            tree.rows.sort_unstable();
+            if tree.rows != expected {
+                let only_one_has = (tree.rows.iter().find(|row| !expected.contains(row)))
+                    .or_else(|| expected.iter().find(|row| !tree.rows.contains(row)));
                 fail(format!(
-                    "after a vacuum table {table} has {} entries of {}: {only_one_has:x?}",
-                    tree.entries.len(),
+                    "after a vacuum table {table} has {} rows of {}: {only_one_has:x?}",
+                    tree.rows.len(),
                     expected.len(),
                 ));
             }
@@ -168,22 +199,38 @@ impl<const PAGE: usize> Quiet<PAGE> {
     }
 }
 
+/// Inserts a row of the model.
+pub fn insert<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, row: &crate::rows::Row) {
+    let coding = &index.store.coding;
+    let fingerprints: Vec<K::Fingerprint> =
+        row.keys.iter().map(|key| coding.fingerprint(*key)).collect();
+    index.insert(&fingerprints, &coding.beside(row));
+}
+
 /// Changes one bit of a page. The index's own check and the walk over raw pages must agree on it.
-pub fn judge_check<const PAGE: usize>(images: &[Image], blocks: u32, random: &mut Random) {
+pub fn judge_check<K: TreeKey, const PAGE: usize>(
+    coding: Coding<K>,
+    images: &[Image],
+    random: &mut Random,
+) {
     let mut images = images.to_vec();
     let number = random.below(images.len() - FIRST_ROOT as usize) + FIRST_ROOT as usize;
     let mut bytes = images[number].to_vec();
     // The special area says most about a page. The header and the entries have their turn too.
-    let from = random.pick(&[0, PAGE - 56, PAGE - 56]);
+    let shape = coding.meta.shape();
+    let special = PAGE - shape.special();
+    let from = random.pick(&[0, special, special]);
     let at = from + random.below(PAGE - from);
     bytes[at] ^= 1 << random.below(8);
     images[number] = bytes.into();
     let image = |number: u32| images.get(number as usize).map(|image| &image[..]);
-    let walked = (0..=blocks as u8).try_for_each(|table| walk(image, table).map(drop));
+    let walked = (0..=coding.layout.blocks() as u8)
+        .try_for_each(|table| walk::<K>(image, &shape, table).map(drop));
     let world = Arc::new(Mutex::new(World::new(&images, Vec::new(), Rows::default())));
     locked(&world).enter_alone();
-    let checked =
-        catch_unwind(AssertUnwindSafe(|| check_tables(&open(SimStore::<PAGE>::alone(world), 8))));
+    let checked = catch_unwind(AssertUnwindSafe(|| {
+        check_tables(&open(SimStore::<K, PAGE>::alone(world, coding), 8));
+    }));
     let checked = checked.map_err(|payload| match payload.downcast_ref() {
         Some(Failed(what)) => what.clone(),
         None => fail(format!("the check panics over byte {at} of page {number}")),

@@ -10,7 +10,9 @@ use simhash_index::damage::Damage;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::page::{Addition, Page, is_new};
 use simhash_index::store::{Extent, Lock, MAX_PAGES, Store};
+use simhash_index::{Shape, TreeKey};
 
+use crate::coding::Coding;
 use crate::failure::{Cancelled, fail};
 use crate::random::Random;
 use crate::trace::Step;
@@ -18,8 +20,9 @@ use crate::tree;
 use crate::world::{Image, Shared as World, locked};
 
 /// The store as one actor has it.
-pub struct SimStore<const PAGE: usize> {
+pub struct SimStore<K: TreeKey, const PAGE: usize> {
     pub world: World,
+    pub coding: Coding<K>,
     pub actor: usize,
     /// What a step touches, so that the scheduler notices it. `None` while the actor is alone.
     pub steps: Option<Arc<AtomicUsize>>,
@@ -27,10 +30,11 @@ pub struct SimStore<const PAGE: usize> {
     pub cancelled: Arc<Mutex<(Option<usize>, Random)>>,
 }
 
-impl<const PAGE: usize> Clone for SimStore<PAGE> {
+impl<K: TreeKey, const PAGE: usize> Clone for SimStore<K, PAGE> {
     fn clone(&self) -> Self {
         Self {
             world: self.world.clone(),
+            coding: self.coding,
             actor: self.actor,
             steps: self.steps.clone(),
             cancelled: self.cancelled.clone(),
@@ -39,28 +43,28 @@ impl<const PAGE: usize> Clone for SimStore<PAGE> {
 }
 
 /// A pin. A guard that is dropped while an actor fails does nothing, because the schedule ends.
-pub struct Pinned<const PAGE: usize> {
-    store: SimStore<PAGE>,
+pub struct Pinned<K: TreeKey, const PAGE: usize> {
+    store: SimStore<K, PAGE>,
     number: u32,
 }
 
 /// A pin and a lock, and the page as it was when it was locked.
-pub struct Locked<const PAGE: usize> {
-    pin: Option<Pinned<PAGE>>,
+pub struct Locked<K: TreeKey, const PAGE: usize> {
+    pin: Option<Pinned<K, PAGE>>,
     image: Image,
 }
 
-pub struct Shared<const PAGE: usize>(Locked<PAGE>);
-pub struct Exclusive<const PAGE: usize>(Locked<PAGE>);
+pub struct Shared<K: TreeKey, const PAGE: usize>(Locked<K, PAGE>);
+pub struct Exclusive<K: TreeKey, const PAGE: usize>(Locked<K, PAGE>);
 
-impl<const PAGE: usize> Pinned<PAGE> {
-    fn locked(self) -> Locked<PAGE> {
+impl<K: TreeKey, const PAGE: usize> Pinned<K, PAGE> {
+    fn locked(self) -> Locked<K, PAGE> {
         let image = locked(&self.store.world).pages[self.number as usize].image.clone();
         Locked { pin: Some(self), image }
     }
 }
 
-impl<const PAGE: usize> Drop for Pinned<PAGE> {
+impl<K: TreeKey, const PAGE: usize> Drop for Pinned<K, PAGE> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let Self { store, number } = self;
@@ -74,12 +78,12 @@ impl<const PAGE: usize> Drop for Pinned<PAGE> {
     }
 }
 
-impl<const PAGE: usize> Locked<PAGE> {
+impl<K: TreeKey, const PAGE: usize> Locked<K, PAGE> {
     fn number(&self) -> u32 {
         self.pin.as_ref().map_or(u32::MAX, |pin| pin.number)
     }
 
-    fn unlock(&mut self) -> Option<Pinned<PAGE>> {
+    fn unlock(&mut self) -> Option<Pinned<K, PAGE>> {
         let pin = self.pin.take()?;
         if !std::thread::panicking() {
             let store = &pin.store;
@@ -94,14 +98,14 @@ impl<const PAGE: usize> Locked<PAGE> {
     }
 }
 
-impl<const PAGE: usize> Drop for Locked<PAGE> {
+impl<K: TreeKey, const PAGE: usize> Drop for Locked<K, PAGE> {
     fn drop(&mut self) {
         drop(self.unlock());
     }
 }
 
-impl<const PAGE: usize> Lock<SimStore<PAGE>> for Shared<PAGE> {
-    fn wait(store: &SimStore<PAGE>, pin: Pinned<PAGE>) -> Self {
+impl<K: TreeKey, const PAGE: usize> Lock<SimStore<K, PAGE>> for Shared<K, PAGE> {
+    fn wait(store: &SimStore<K, PAGE>, pin: Pinned<K, PAGE>) -> Self {
         store.share(pin)
     }
     fn bytes(&self) -> &[u8] {
@@ -109,8 +113,8 @@ impl<const PAGE: usize> Lock<SimStore<PAGE>> for Shared<PAGE> {
     }
 }
 
-impl<const PAGE: usize> Lock<SimStore<PAGE>> for Exclusive<PAGE> {
-    fn wait(store: &SimStore<PAGE>, pin: Pinned<PAGE>) -> Self {
+impl<K: TreeKey, const PAGE: usize> Lock<SimStore<K, PAGE>> for Exclusive<K, PAGE> {
+    fn wait(store: &SimStore<K, PAGE>, pin: Pinned<K, PAGE>) -> Self {
         store.exclusive(pin)
     }
     fn bytes(&self) -> &[u8] {
@@ -118,11 +122,11 @@ impl<const PAGE: usize> Lock<SimStore<PAGE>> for Exclusive<PAGE> {
     }
 }
 
-impl<const PAGE: usize> SimStore<PAGE> {
+impl<K: TreeKey, const PAGE: usize> SimStore<K, PAGE> {
     /// A store that nobody else uses: the scheduler has no choice at any step.
-    pub fn alone(world: World) -> Self {
+    pub fn alone(world: World, coding: Coding<K>) -> Self {
         let cancelled = Arc::new(Mutex::new((None, Random::new(0))));
-        Self { world, actor: 0, steps: None, cancelled }
+        Self { world, coding, actor: 0, steps: None, cancelled }
     }
 
     /// Lets the scheduler choose who goes on.
@@ -220,26 +224,26 @@ impl<const PAGE: usize> SimStore<PAGE> {
         };
         world.note(self.actor, step);
         world.install(pages.clone());
-        if let Err(what) = tree::check_record(&mut world, &before, &pages, change) {
+        if let Err(what) = tree::check_record(&mut world, &self.coding, &before, &pages, change) {
             drop(world);
             fail(what);
         }
     }
 }
 
-impl<const PAGE: usize> Store for SimStore<PAGE> {
+impl<K: TreeKey, const PAGE: usize> Store for SimStore<K, PAGE> {
     const PAGE: usize = PAGE;
     const FIRST_WAITING: usize = 3;
     type Hint = ();
-    type Pinned = Pinned<PAGE>;
-    type Shared = Shared<PAGE>;
-    type Exclusive = Exclusive<PAGE>;
+    type Pinned = Pinned<K, PAGE>;
+    type Shared = Shared<K, PAGE>;
+    type Exclusive = Exclusive<K, PAGE>;
 
     fn pages(&self) -> u32 {
         locked(&self.world).page_count()
     }
 
-    fn pin(&self, number: u32, _: Option<&Cell<()>>) -> Pinned<PAGE> {
+    fn pin(&self, number: u32, _: Option<&Cell<()>>) -> Pinned<K, PAGE> {
         let mut world = locked(&self.world);
         if number >= world.page_count() {
             drop(world);
@@ -250,14 +254,14 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         Pinned { store: self.clone(), number }
     }
 
-    fn share(&self, pin: Pinned<PAGE>) -> Shared<PAGE> {
+    fn share(&self, pin: Pinned<K, PAGE>) -> Shared<K, PAGE> {
         self.expect_none_held("waits for a shared lock");
         let (actor, number) = (self.actor, pin.number);
         self.wait(number, Step::Share(number), |world| world.try_share(actor, number));
         Shared(pin.locked())
     }
 
-    fn exclusive(&self, pin: Pinned<PAGE>) -> Exclusive<PAGE> {
+    fn exclusive(&self, pin: Pinned<K, PAGE>) -> Exclusive<K, PAGE> {
         self.expect_none_held("waits for an exclusive lock");
         let (actor, number) = (self.actor, pin.number);
         self.wait(number, Step::Exclusive(number), |world| {
@@ -266,7 +270,12 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         Exclusive(pin.locked())
     }
 
-    fn exclusive_after(&self, number: u32, before: &[&Exclusive<PAGE>]) -> Exclusive<PAGE> {
+    fn exclusive_after(
+        &self,
+        number: u32,
+        before: &[&Exclusive<K, PAGE>],
+        may_wait: impl Fn(&[u8], &[u8]) -> bool,
+    ) -> Exclusive<K, PAGE> {
         let named: Vec<u32> = before.iter().map(|page| page.0.number()).collect();
         let held = locked(&self.world).held(self.actor).to_vec();
         if named != held {
@@ -281,13 +290,16 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         for &other in &held {
             let image = locked(&self.world).pages[other as usize].image.clone();
             if !may_wait(&page.image, &image) {
+                fail(format!("may not wait for page {number} after {other}, it says itself"));
+            }
+            if !is_after::<K>(&page.image, &image, &self.coding.meta.shape()) {
                 fail(format!("waits for page {number}, neither below nor to the right of {other}"));
             }
         }
         Exclusive(page)
     }
 
-    fn try_exclusive(&self, pin: Pinned<PAGE>) -> Option<Exclusive<PAGE>> {
+    fn try_exclusive(&self, pin: Pinned<K, PAGE>) -> Option<Exclusive<K, PAGE>> {
         self.step();
         let (actor, number) = (self.actor, pin.number);
         let mut world = locked(&self.world);
@@ -297,7 +309,7 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         got.then(|| Exclusive(pin.locked()))
     }
 
-    fn cleanup(&self, pin: Pinned<PAGE>) -> Exclusive<PAGE> {
+    fn cleanup(&self, pin: Pinned<K, PAGE>) -> Exclusive<K, PAGE> {
         self.expect_none_held("waits for a cleanup lock");
         let (actor, number) = (self.actor, pin.number);
         if locked(&self.world).pins(actor, number) != 1 {
@@ -309,15 +321,15 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         Exclusive(pin.locked())
     }
 
-    fn unlock(&self, mut shared: Shared<PAGE>) -> Pinned<PAGE> {
+    fn unlock(&self, mut shared: Shared<K, PAGE>) -> Pinned<K, PAGE> {
         shared.0.unlock().expect("a lock has a pin")
     }
 
-    fn number(&self, locked: &Exclusive<PAGE>) -> u32 {
+    fn number(&self, locked: &Exclusive<K, PAGE>) -> u32 {
         locked.0.number()
     }
 
-    fn extend(&self) -> Exclusive<PAGE> {
+    fn extend(&self) -> Exclusive<K, PAGE> {
         self.step();
         let mut world = locked(&self.world);
         let number = world.extend(PAGE);
@@ -351,7 +363,7 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
 
     fn change<const N: usize>(
         &self,
-        pages: [(&Exclusive<PAGE>, Extent); N],
+        pages: [(&Exclusive<K, PAGE>, Extent); N],
         edit: impl FnOnce([&mut [u8]; N]),
     ) {
         assert!(N <= MAX_PAGES, "{N} pages in one record");
@@ -372,7 +384,7 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         self.note_and(pages, tree::Change::Structure);
     }
 
-    fn append(&self, leaves: &[(Exclusive<PAGE>, Addition)]) {
+    fn append(&self, leaves: &[(Exclusive<K, PAGE>, Addition)]) {
         assert!(leaves.len() <= MAX_PAGES, "{} pages in one record", leaves.len());
         self.step();
         let pages = leaves
@@ -389,7 +401,7 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
         self.note_and(pages, tree::Change::Append);
     }
 
-    fn write_new(&self, page: &Exclusive<PAGE>, image: &[u8]) {
+    fn write_new(&self, page: &Exclusive<K, PAGE>, image: &[u8]) {
         locked(&self.world).install(vec![(page.0.number(), image.into())]);
     }
 
@@ -417,11 +429,12 @@ impl<const PAGE: usize> Store for SimStore<PAGE> {
 }
 
 /// Whether a page is below a locked one, or to its right on the same level, as both say themselves.
-fn may_wait(page: &[u8], locked: &[u8]) -> bool {
-    let (Ok(page), Ok(locked)) = (Page::check::<u64>(page), Page::check::<u64>(locked)) else {
+fn is_after<K: TreeKey>(page: &[u8], locked: &[u8], shape: &Shape) -> bool {
+    let (Ok(page), Ok(locked)) = (Page::check::<K>(page, shape), Page::check::<K>(locked, shape))
+    else {
         return false;
     };
-    let is_right = page.bounds::<u64>().low > locked.bounds::<u64>().low;
+    let is_right = page.bounds::<K>().low > locked.bounds::<K>().low;
     let level = page.level().cmp(&locked.level());
     page.table() == locked.table() && (level.is_lt() || level.is_eq() && is_right)
 }

@@ -3,63 +3,73 @@
 
 use std::collections::BTreeSet;
 
-use simhash_index::page::{Bounds, Page, is_free};
-use simhash_index::{Entry, FIRST_ROOT};
+use simhash_index::page::{Bounds, Form, Page, is_free};
+use simhash_index::{Entry, FIRST_ROOT, Row, Shape, TreeKey};
 
+use crate::coding::Coding;
 use crate::world::{Image, World};
 
 /// What a record is said to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// One entry more on each page.
+    /// One row more on each page.
     Append,
-    /// Anything else: no new entry, and none lost but those of dead rows.
+    /// Anything else: no new row, and none lost but dead ones.
     Structure,
 }
 
-fn page(bytes: &[u8], number: u32) -> Result<Page<'_>, String> {
-    Page::check::<u64>(bytes).map_err(|damage| format!("page {number}: {damage}"))
+fn page<'a, K: TreeKey>(bytes: &'a [u8], shape: &Shape, number: u32) -> Result<Page<'a>, String> {
+    Page::check::<K>(bytes, shape).map_err(|damage| format!("page {number}: {damage}"))
 }
 
-/// A tree as it is: the numbers of its pages, and the entries of its leaves.
-pub struct Tree {
+/// A tree as it is: the numbers of its pages, and the rows of its leaves.
+pub struct Tree<K: TreeKey> {
     pub pages: Vec<u32>,
-    pub entries: Vec<Entry<u64>>,
+    pub rows: Vec<Row<K>>,
 }
 
 /// Walks a table's tree level by level. Every page must be what the level above says.
-pub fn walk<'a>(image: impl Fn(u32) -> Option<&'a [u8]>, table: u8) -> Result<Tree, String> {
-    let mut tree = Tree { pages: Vec::new(), entries: Vec::new() };
+pub fn walk<'a, K: TreeKey>(
+    image: impl Fn(u32) -> Option<&'a [u8]>,
+    shape: &Shape,
+    table: u8,
+) -> Result<Tree<K>, String> {
+    let mut tree = Tree { pages: Vec::new(), rows: Vec::new() };
     let root = FIRST_ROOT + u32::from(table);
     let mut level = None;
-    let mut expected: Vec<(u32, Bounds<u64>)> = vec![(root, Bounds::ALL)];
+    let mut expected: Vec<(u32, Bounds<K>)> = vec![(root, Bounds::ALL)];
     loop {
         let mut below = Vec::new();
         for (i, (number, bounds)) in expected.iter().enumerate() {
             let bytes = image(*number).ok_or_else(|| format!("page {number} is beyond the end"))?;
-            let page = page(bytes, *number)?;
+            let page = page::<K>(bytes, shape, *number)?;
             let level = *level.get_or_insert(page.level());
             if page.is_deleted() || page.table() != table || page.level() != level {
                 return Err(format!("page {number} is not of table {table}, level {level}"));
             }
-            if page.bounds::<u64>() != *bounds {
+            if page.bounds::<K>() != *bounds {
                 return Err(format!(
                     "page {number} has the range {:x?}, not {bounds:x?}",
-                    page.bounds::<u64>()
+                    page.bounds::<K>()
                 ));
             }
             if page.right() != expected.get(i + 1).map(|next| next.0) {
                 return Err(format!("page {number} has the right neighbour {:?}", page.right()));
             }
             tree.pages.push(*number);
-            if let Some(entry) = page.entries::<u64>().find(|entry| !bounds.contains(entry)) {
+            if let Some(entry) = page.entries::<K>().find(|entry| !bounds.contains(entry)) {
                 return Err(format!("page {number} has {entry:x?}, which is out of its range"));
             }
             if level == 0 {
-                tree.entries.extend(page.entries::<u64>());
+                let scope = bounds.low.key.scope();
+                let is_uniform = page.form() == Form::Uniform;
+                if is_uniform && page.entries::<K>().any(|entry| entry.key.scope() != scope) {
+                    return Err(format!("page {number} is uniform and has rows of two scopes"));
+                }
+                tree.rows.extend(page.rows::<K>());
                 continue;
             }
-            let separators: Vec<Entry<u64>> = page.entries().collect();
+            let separators: Vec<Entry<K>> = page.entries().collect();
             if separators.first() != Some(&bounds.low) || !separators.is_sorted_by(|a, b| a < b) {
                 return Err(format!("page {number} has the separators {separators:x?}"));
             }
@@ -81,84 +91,113 @@ pub fn walk<'a>(image: impl Fn(u32) -> Option<&'a [u8]>, table: u8) -> Result<Tr
     Ok(tree)
 }
 
-/// The entries of a live leaf. Other pages have none.
-fn leaf_entries(bytes: &[u8], number: u32) -> Result<Vec<Entry<u64>>, String> {
+/// The rows of a live leaf. Other pages have none.
+fn leaf_rows<K: TreeKey>(bytes: &[u8], shape: &Shape, number: u32) -> Result<Vec<Row<K>>, String> {
     if is_free(bytes) {
         return Ok(Vec::new());
     }
-    let page = page(bytes, number)?;
-    Ok(if page.is_leaf() { page.entries().collect() } else { Vec::new() })
+    let page = page::<K>(bytes, shape, number)?;
+    Ok(if page.is_leaf() { page.rows().collect() } else { Vec::new() })
 }
 
 /// Checks what a record has done to the trees.
-pub fn check_record(
+pub fn check_record<K: TreeKey>(
     world: &mut World,
+    coding: &Coding<K>,
     before: &[Image],
     after: &[(u32, Image)],
     change: Change,
 ) -> Result<(), String> {
     world.facts.records += 1;
     match change {
-        Change::Append => check_append(before, after),
-        Change::Structure => check_structure(world, before, after),
+        Change::Append => check_append(world, coding, before, after),
+        Change::Structure => check_structure(world, coding, before, after),
     }
 }
 
-/// Every page is a leaf with one entry more, which is in its range.
-fn check_append(before: &[Image], after: &[(u32, Image)]) -> Result<(), String> {
+/// Every page is a leaf with one row more, which is in its range and is what the row that has its
+/// TID must have there.
+fn check_append<K: TreeKey>(
+    world: &World,
+    coding: &Coding<K>,
+    before: &[Image],
+    after: &[(u32, Image)],
+) -> Result<(), String> {
+    let shape = &coding.meta.shape();
     for (before, (number, after)) in before.iter().zip(after) {
-        let page = page(after, *number)?;
-        let (was, is) = (leaf_entries(before, *number)?.len(), page.len());
-        if page.is_deleted() || !page.is_leaf() || is != was + 1 {
-            return Err(format!("an append leaves page {number} with {is} entries, after {was}"));
+        let page = page::<K>(after, shape, *number)?;
+        let (was, is) = (leaf_rows::<K>(before, shape, *number)?, page.rows::<K>());
+        let is: Vec<Row<K>> = is.collect();
+        if page.is_deleted() || !page.is_leaf() || is.len() != was.len() + 1 {
+            let (is, was) = (is.len(), was.len());
+            return Err(format!("an append leaves page {number} with {is} rows, after {was}"));
         }
         let bounds = page.bounds();
-        if let Some(entry) = page.entries::<u64>().find(|entry| !bounds.contains(entry)) {
+        if let Some(entry) = page.entries::<K>().find(|entry| !bounds.contains(entry)) {
             return Err(format!("an append puts {entry:x?} on page {number}, out of its range"));
+        }
+        if !is.starts_with(&was) {
+            return Err(format!("an append changes other rows of page {number}"));
+        }
+        let added = is[was.len()];
+        let right = world
+            .rows
+            .of_tid(added.entry.tid)
+            .is_some_and(|row| coding.rows(&world.rows.all[row], page.table()).contains(&added));
+        if !right {
+            return Err(format!("an append puts {added:x?} on page {number}, which is no row"));
         }
     }
     Ok(())
 }
 
-/// No entry is new, none is lost but those of dead rows, and the trees of all pages are sound.
-fn check_structure(
+/// No row is new, none is lost but dead ones, and the trees of all pages are sound.
+fn check_structure<K: TreeKey>(
     world: &mut World,
+    coding: &Coding<K>,
     before: &[Image],
     after: &[(u32, Image)],
 ) -> Result<(), String> {
+    let shape = &coding.meta.shape();
     let (mut old, mut new) = (Vec::new(), Vec::new());
     let mut tables = BTreeSet::new();
+    let table_of = |image: &Image, number| page::<K>(image, shape, number).map(|page| page.table());
     for (before, (number, after)) in before.iter().zip(after) {
-        old.extend(leaf_entries(before, *number)?);
-        new.extend(leaf_entries(after, *number)?);
-        tables.insert(page(after, *number)?.table());
+        old.extend(leaf_rows::<K>(before, shape, *number)?);
+        new.extend(leaf_rows::<K>(after, shape, *number)?);
+        tables.insert(table_of(after, *number)?);
         if !is_free(before) {
-            tables.insert(page(before, *number)?.table());
+            tables.insert(table_of(before, *number)?);
         }
     }
     old.sort_unstable();
     new.sort_unstable();
-    let is_of_live_row = |entry: &Entry<u64>| {
-        world.rows.of_tid(entry.tid).is_some_and(|row| world.rows.all[row].at.dead.is_none())
+    let is_live = |row: &Row<K>| {
+        world.rows.of_tid(row.entry.tid).is_some_and(|row| world.rows.all[row].at.dead.is_none())
     };
     let mut kept = new.iter().peekable();
-    for entry in &old {
-        if kept.peek() == Some(&entry) {
+    for row in &old {
+        if kept.peek() == Some(&row) {
             kept.next();
-        } else if is_of_live_row(entry) {
-            return Err(format!("the entry {entry:x?} of a live row is lost"));
+        } else if is_live(row) {
+            return Err(format!("a live row's {row:x?} is lost"));
         }
     }
-    if let Some(entry) = kept.next() {
-        return Err(format!("the entry {entry:x?} comes from nowhere"));
+    if let Some(row) = kept.next() {
+        return Err(format!("{row:x?} comes from nowhere"));
     }
     let fresh = before.iter().filter(|before| is_free(before)).count() as u64;
     let freed = after.iter().filter(|(_, after)| is_free(after)).count() as u64;
     world.facts.splits += u64::from(fresh > 0);
     world.facts.removals += u64::from(freed > 0);
+    if let ([before], [(number, after)]) = (before, after) {
+        let form = |image| page::<K>(image, shape, *number).map(|page| page.form());
+        world.facts.reshaped += u64::from(form(before)? != form(after)?);
+    }
     for table in tables {
         world.facts.trees += 1;
-        walk(|number| world.pages.get(number as usize).map(|page| &page.image[..]), table)
+        let image = |number| world.pages.get(number as usize).map(|page| &page.image[..]);
+        walk::<K>(image, shape, table)
             .map_err(|what| format!("after a record, in table {table}: {what}"))?;
     }
     Ok(())

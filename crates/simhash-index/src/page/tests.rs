@@ -1,0 +1,294 @@
+use simhash_core::Fingerprint;
+use simhash_core::random::SplitMix64;
+
+use super::*;
+use crate::key::Scoped;
+
+type Scoped64 = Scoped<u64, 3>;
+type Scoped128 = Scoped<u128, 3>;
+
+const FORMS: [Form; 2] = [Form::Mixed, Form::Uniform];
+
+fn shape(key: usize, scope: usize, payload: usize) -> Shape {
+    Shape { key, scope, payload }
+}
+
+/// A row whose scope and payload have every byte that the shape has.
+fn row<K: TreeKey>(shape: &Shape, scope: u8, random: &mut SplitMix64) -> Row<K> {
+    let mut key = [0; MOST_KEY];
+    key[..shape.key].fill_with(|| random.next_u64() as u8);
+    let payload: Vec<u8> = (0..shape.payload).map(|_| random.next_u64() as u8).collect();
+    let scope = K::Scope::load(&vec![scope; shape.scope]);
+    let key = K::new(scope, load_key(&key[..shape.key]));
+    let entry = Entry { key, tid: random.next_u64() >> 16 };
+    Row { entry, payload: K::Payload::load(&payload) }
+}
+
+/// An empty leaf in this form, of which all bounds have the scope 7.
+fn leaf<K: TreeKey>(bytes: &mut [u8], shape: &Shape, form: Form) -> Bounds<K> {
+    let scope = K::Scope::load(&vec![7; shape.scope]);
+    let low = Entry { key: K::new(scope, K::Fingerprint::ZERO), tid: 5 };
+    let mut random = SplitMix64::new(3);
+    let bounds = Bounds { low, high: Some(row::<K>(shape, 9, &mut random).entry) };
+    let place = Place { table: 2, level: 0, bounds: &bounds, right: Some(77) };
+    PageMut::format(bytes, shape, &place).set_rows::<K>(&[], form);
+    bounds
+}
+
+fn checked<'a, K: TreeKey>(bytes: &'a [u8], shape: &Shape) -> Page<'a> {
+    Page::check::<K>(bytes, shape).expect("the page is sound")
+}
+
+/// The shapes that indexes with keys of type `K` may have.
+fn each_shape<K: TreeKey>(test: impl Fn(&Shape)) {
+    let keys: &[usize] =
+        if K::Scope::BYTES > 24 { &[8, 40, 128] } else { &[K::Fingerprint::BYTES] };
+    for &key in keys {
+        for scope in [0, 1, 2, 5, 17, 24, 56] {
+            for payload in [0, 1, 4, 9, 40] {
+                let shape = shape(key, scope, payload);
+                if shape.fits::<K>() {
+                    test(&shape);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_of_8_kb_holds_as_many_rows_as_ever() {
+    let plain = |key| shape(key, 0, 0);
+    assert_eq!(plain(8).leaf_capacity(8192, Form::Mixed), 579);
+    assert_eq!(plain(16).leaf_capacity(8192, Form::Mixed), 368);
+    assert_eq!(plain(8).special(), 56);
+    assert_eq!(plain(16).special(), 56);
+    // (8192 - 24 - 80) / (8 + 6 + 12), and / (8 + 6).
+    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::Mixed), 311);
+    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::Uniform), 577);
+}
+
+fn leaves_hold_what_they_say<K: TreeKey>() {
+    each_shape::<K>(|shape| {
+        for form in FORMS {
+            let mut random = SplitMix64::new(1);
+            let mut bytes = vec![0xaa; 1024];
+            let bounds = leaf::<K>(&mut bytes, shape, form);
+            let mut rows = Vec::new();
+            while checked::<K>(&bytes, shape).has_room() {
+                rows.push(row::<K>(shape, 7, &mut random));
+                PageMut::existing(&mut bytes, shape).append(&rows[rows.len() - 1]);
+            }
+            let page = checked::<K>(&bytes, shape);
+            assert_eq!(rows.len(), shape.leaf_capacity(1024, form), "{shape:?} {form:?}");
+            assert_eq!((page.form(), page.table(), page.level()), (form, 2, 0));
+            assert_eq!((page.bounds::<K>(), page.right()), (bounds, Some(77)));
+            assert!(page.rows::<K>().eq(rows.iter().copied()), "{shape:?} {form:?}");
+            let query = rows[0].entry.key.fingerprint();
+            for distance in [0, 8 * shape.key as u32 / 2] {
+                let mut within = Vec::new();
+                page.within(query, distance, &mut within);
+                let near = |&i: &u32| {
+                    let other = rows[i as usize].entry.key.fingerprint();
+                    (other ^ query).count_ones() <= distance
+                };
+                assert!((0..rows.len() as u32).filter(near).eq(within), "{shape:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn leaves_of_every_family_hold_what_they_say() {
+    leaves_hold_what_they_say::<u64>();
+    leaves_hold_what_they_say::<u128>();
+    leaves_hold_what_they_say::<Scoped64>();
+    leaves_hold_what_they_say::<Scoped128>();
+    leaves_hold_what_they_say::<Scoped<u64, 7>>();
+}
+
+fn inner_pages_hold_what_they_say<K: TreeKey>() {
+    each_shape::<K>(|shape| {
+        let mut random = SplitMix64::new(2);
+        let mut bytes = vec![0xaa; 1024];
+        let place = Place { table: 1, level: 3, bounds: &Bounds::<K>::ALL, right: None };
+        PageMut::format(&mut bytes, shape, &place);
+        let mut links = Vec::new();
+        while checked::<K>(&bytes, shape).has_room() {
+            let separator = row::<K>(shape, links.len() as u8, &mut random).entry;
+            links.push(Downlink { separator, child: random.next_u64() as u32 });
+            PageMut::existing(&mut bytes, shape).append_downlink(&links[links.len() - 1]);
+        }
+        let page = checked::<K>(&bytes, shape);
+        assert_eq!(links.len(), shape.inner_capacity(1024), "{shape:?}");
+        assert_eq!(page.bounds::<K>(), Bounds::ALL);
+        for (i, Downlink { separator, child }) in links.iter().enumerate() {
+            assert_eq!((page.entry::<K>(i), page.child(i)), (*separator, *child), "{shape:?}");
+        }
+    });
+}
+
+#[test]
+fn inner_pages_of_every_family_hold_what_they_say() {
+    inner_pages_hold_what_they_say::<u64>();
+    inner_pages_hold_what_they_say::<u128>();
+    inner_pages_hold_what_they_say::<Scoped64>();
+    inner_pages_hold_what_they_say::<Scoped128>();
+}
+
+fn an_addition_is_an_append<K: TreeKey>() {
+    each_shape::<K>(|shape| {
+        for form in FORMS {
+            let mut random = SplitMix64::new(4);
+            let mut bytes = vec![0; 1024];
+            leaf::<K>(&mut bytes, shape, form);
+            let mut next = HEADER as u16;
+            while checked::<K>(&bytes, shape).has_room() {
+                let row = row::<K>(shape, 7, &mut random);
+                let addition = Addition::new(&checked::<K>(&bytes, shape), &row);
+                if form == Form::Uniform {
+                    let touched = addition.runs().map(|(offset, _)| usize::from(offset));
+                    assert_eq!(append_at(1024, shape, next), [touched[1], touched[2]]);
+                }
+                next = addition.next_key();
+                let mut added = bytes.clone();
+                let mut changed = 0;
+                for (offset, run) in addition.runs() {
+                    added[usize::from(offset)..][..run.len()].copy_from_slice(run);
+                    changed += run.len();
+                }
+                PageMut::existing(&mut bytes, shape).append(&row);
+                assert_eq!(added, bytes, "{shape:?} {form:?}");
+                assert!(changed <= Addition::MOST_BYTES);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_addition_of_every_family_is_an_append() {
+    an_addition_is_an_append::<u64>();
+    an_addition_is_an_append::<u128>();
+    an_addition_is_an_append::<Scoped64>();
+    an_addition_is_an_append::<Scoped128>();
+    an_addition_is_an_append::<Scoped<u64, 7>>();
+}
+
+#[test]
+fn removal_keeps_the_other_rows_whole() {
+    each_shape::<Scoped64>(|shape| {
+        for form in FORMS {
+            let mut random = SplitMix64::new(5);
+            let mut bytes = vec![0; 1024];
+            leaf::<Scoped64>(&mut bytes, shape, form);
+            let rows: Vec<Row<Scoped64>> = (0..6).map(|_| row(shape, 7, &mut random)).collect();
+            PageMut::existing(&mut bytes, shape).set_rows(&rows, form);
+            PageMut::existing(&mut bytes, shape).remove(&[0, 2, 5]);
+            let page = checked::<Scoped64>(&bytes, shape);
+            let mut left: Vec<Row<Scoped64>> = page.rows().collect();
+            let mut expected = vec![rows[1], rows[3], rows[4]];
+            left.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(left, expected, "{shape:?} {form:?}");
+            let [lower, upper] = [LOWER, UPPER].map(|at| usize::from(u16_at(&bytes, at)));
+            assert!(bytes[lower..upper].iter().all(|&byte| byte == 0));
+        }
+    });
+}
+
+#[test]
+fn a_uniform_leaf_has_room_for_its_own_scope_only() {
+    let shape = shape(8, 3, 0);
+    let mut random = SplitMix64::new(6);
+    for form in FORMS {
+        let mut bytes = vec![0; 256];
+        leaf::<Scoped64>(&mut bytes, &shape, form);
+        let page = checked::<Scoped64>(&bytes, &shape);
+        let fits = |scope, random: &mut SplitMix64| {
+            page.has_room_for(&row::<Scoped64>(&shape, scope, random).entry.key)
+        };
+        assert!(fits(7, &mut random));
+        assert_eq!(fits(8, &mut random), form == Form::Mixed);
+    }
+}
+
+/// A page of 8 kB as version 0.1.0 wrote it: field by field, with none of the code above.
+fn old_page(level: u8, keys: &[&[u8]], slots: &[&[u8]], bounds: [&[u8]; 2]) -> Vec<u8> {
+    let mut page = vec![0; 8192];
+    let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+    for (i, key) in keys.iter().enumerate() {
+        put(24 + i * key.len(), key);
+    }
+    for (i, slot) in slots.iter().enumerate() {
+        put(8136 - (i + 1) * slot.len(), slot);
+    }
+    let lower = 24 + keys.len() * keys[0].len();
+    let upper = 8136 - slots.len() * slots[0].len();
+    let header = [lower as u16, upper as u16, 8136, 0x2004];
+    for (i, field) in header.iter().enumerate() {
+        put(12 + 2 * i, &field.to_ne_bytes());
+    }
+    put(8136, bounds[0]);
+    put(8152, bounds[1]);
+    // The TIDs of both bounds.
+    put(8168, &[1, 0, 2, 0, 0, 0]);
+    put(8174, &[3, 0, 4, 0, 0, 0]);
+    put(8180, &77u32.to_ne_bytes());
+    put(8184, &[2, level]);
+    put(8188, &0x5348_5431u32.to_ne_bytes());
+    page
+}
+
+#[test]
+fn a_page_of_version_0_1_is_read_and_written_as_before() {
+    let [a, b] = [0x1122_3344_5566_7788u64, 0x99aa_bbcc_ddee_ff00].map(u64::to_ne_bytes);
+    let (low, high) = (5u64.to_ne_bytes(), u64::MAX.to_ne_bytes());
+    let slots: [&[u8]; 2] = [&[9, 0, 8, 0, 0, 0], &[7, 0, 6, 0, 0, 0]];
+    let image = old_page(0, &[&a, &b], &slots, [&low, &high]);
+    let shape = Shape::plain::<u64>();
+    let bounds = Bounds {
+        low: Entry { key: 5u64, tid: 0x2_0001 },
+        high: Some(Entry { key: u64::MAX, tid: 0x4_0003 }),
+    };
+    let page = checked::<u64>(&image, &shape);
+    assert_eq!((page.table(), page.level(), page.right()), (2, 0, Some(77)));
+    assert_eq!((page.bounds(), page.form()), (bounds, Form::Mixed));
+    let entries = [
+        Entry { key: 0x1122_3344_5566_7788u64, tid: 0x8_0009 },
+        Entry { key: 0x99aa_bbcc_ddee_ff00, tid: 0x6_0007 },
+    ];
+    assert!(page.entries().eq(entries));
+
+    let mut written = vec![0; 8192];
+    let place = Place { table: 2, level: 0, bounds: &bounds, right: Some(77) };
+    let rows = entries.map(|entry| Row { entry, payload: () });
+    PageMut::format(&mut written, &shape, &place).set_rows(&rows, Form::Mixed);
+    assert_eq!(written, image);
+}
+
+#[test]
+fn an_inner_page_of_version_0_1_is_read_and_written_as_before() {
+    let [a, b] = [5u128, 0x99aa_bbcc_ddee_ff00_1122_3344_5566_7788].map(u128::to_ne_bytes);
+    let high = u128::MAX.to_ne_bytes();
+    let child = |tid: [u8; 6], child: u32| [&tid[..], &child.to_ne_bytes()].concat();
+    let slots = [child([1, 0, 2, 0, 0, 0], 41), child([7, 0, 6, 0, 0, 0], 42)];
+    let image = old_page(1, &[&a, &b], &[&slots[0], &slots[1]], [&a, &high]);
+    let shape = Shape::plain::<u128>();
+    let page = checked::<u128>(&image, &shape);
+    let bounds = Bounds {
+        low: Entry { key: 5u128, tid: 0x2_0001 },
+        high: Some(Entry { key: u128::MAX, tid: 0x4_0003 }),
+    };
+    assert_eq!((page.level(), page.bounds()), (1, bounds));
+    let links = [
+        Downlink { separator: bounds.low, child: 41 },
+        Downlink { separator: Entry { key: u128::from_ne_bytes(b), tid: 0x6_0007 }, child: 42 },
+    ];
+    for (i, link) in links.iter().enumerate() {
+        assert_eq!((page.entry(i), page.child(i)), (link.separator, link.child));
+    }
+
+    let mut written = vec![0; 8192];
+    let place = Place { table: 2, level: 1, bounds: &bounds, right: Some(77) };
+    PageMut::format(&mut written, &shape, &place).set_downlinks(&links);
+    assert_eq!(written, image);
+}

@@ -1,0 +1,302 @@
+//! What the numbers of the model are in an index: its fingerprints, scopes and payloads.
+//!
+//! A key of the model has up to 64 bits. In the index they are spread evenly over the fingerprint,
+//! so distances are the same, and the bits between them never change. A scope is a small number,
+//! and stands for a string whose neighbours in order are the difficult ones. A payload is the
+//! number of its row.
+
+use std::ops::Range;
+
+use simhash_core::Fingerprint;
+use simhash_core::search::{BlockLayout, Key};
+use simhash_index::insert::Beside;
+use simhash_index::key::Bytes;
+use simhash_index::page::Form;
+use simhash_index::scopes::{Allowed, Filter};
+use simhash_index::{Entry, Family, Meta, Row, Scopes, TreeKey};
+
+use crate::random::Random;
+use crate::rows;
+
+/// How many scopes there are.
+pub const SCOPES: u8 = 6;
+
+/// The scopes of a scan.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    All,
+    One(u8),
+    Where(Filter),
+}
+
+/// For each scope, whether it is selected.
+pub type Selected = [bool; SCOPES as usize];
+
+/// How one index stores what the model knows.
+#[derive(Clone, Copy)]
+pub struct Coding<K: TreeKey> {
+    pub meta: Meta,
+    pub layout: BlockLayout,
+    /// The bits between those of the model.
+    background: K::Fingerprint,
+}
+
+/// Whether indexes of this family have keys of type `K`.
+fn is_of<K: TreeKey>(family: Family) -> bool {
+    let (bits, scope) = (K::Fingerprint::BITS, K::Scope::BYTES);
+    match family {
+        Family::Plain64 => (bits, scope) == (64, 0),
+        Family::Plain128 => (bits, scope) == (128, 0),
+        Family::Plain256 => (bits, scope) == (256, 0),
+        Family::Scoped64 => (bits, scope) == (64, 24),
+        Family::Scoped128 => (bits, scope) == (128, 24),
+        Family::Scoped256 => (bits, scope) == (256, 24),
+        Family::Wide => bits > 256,
+    }
+}
+
+/// An index with keys of type `K` of which pages of this size hold a few entries.
+pub fn choose<K: TreeKey>(page: usize, blocks: u32, random: &mut Random) -> Coding<K> {
+    const BITS: [u32; 12] = [64, 64, 64, 40, 128, 128, 100, 256, 256, 200, 300, 1024];
+    let mut suitable = Vec::new();
+    for bits in BITS {
+        for scope in [0, 1, 2, 5, 17, 30, 56] {
+            for payload in [0, 4, 9] {
+                let meta = Meta { kind: 1, bits, blocks, scope, payload, ..Meta::default() };
+                let shape = meta.shape();
+                if is_of::<K>(meta.family())
+                    && shape.leaf_capacity(page, Form::Mixed) >= 3
+                    && shape.inner_capacity(page) >= 3
+                {
+                    suitable.push(meta);
+                }
+            }
+        }
+    }
+    Coding::new(random.pick(&suitable))
+}
+
+impl<K: TreeKey> Coding<K> {
+    pub fn new(meta: Meta) -> Self {
+        let layout = BlockLayout::of_bits(meta.bits, meta.blocks).expect("blocks are not empty");
+        let mut coding = Self { meta, layout, background: K::Fingerprint::ZERO };
+        let is_of_model = |bit: u32| (0..coding.bits()).any(|i| coding.place(i) == bit);
+        coding.background = (0..meta.bits)
+            .filter(|&bit| bit % 3 != 0 && !is_of_model(bit))
+            .fold(K::Fingerprint::ZERO, |bits, bit| bits | K::Fingerprint::bit(bit));
+        coding
+    }
+
+    /// The bits of a key.
+    pub fn bits(&self) -> u32 {
+        self.meta.bits.min(64)
+    }
+
+    /// A key of as many bits as keys have.
+    pub fn key_of(&self, bits: u64) -> u64 {
+        bits >> (64 - self.bits())
+    }
+
+    /// Where a fingerprint has bit `i` of a key, both counted from the most significant.
+    fn place(&self, i: u32) -> u32 {
+        i * self.meta.bits / self.bits()
+    }
+
+    pub fn fingerprint(&self, key: u64) -> K::Fingerprint {
+        if self.meta.bits == 64 && K::Fingerprint::BYTES == 8 {
+            return K::Fingerprint::load(&key.to_ne_bytes());
+        }
+        let mut left = key << (64 - self.bits());
+        let mut fingerprint = self.background;
+        while left != 0 {
+            let i = left.leading_zeros();
+            left &= !(1 << (63 - i));
+            fingerprint = fingerprint | K::Fingerprint::bit(self.place(i));
+        }
+        fingerprint
+    }
+
+    /// The key of a fingerprint. `None` if it is none of the model's.
+    pub fn key(&self, fingerprint: K::Fingerprint) -> Option<u64> {
+        let (bits, width) = (self.bits(), self.meta.bits);
+        let mut left = fingerprint ^ self.background;
+        let mut key = 0;
+        while left != K::Fingerprint::ZERO {
+            let place = left.leading_zeros();
+            left = left & !K::Fingerprint::bit(place);
+            let i = (place * bits).div_ceil(width);
+            if i >= bits || self.place(i) != place {
+                return None;
+            }
+            key |= 1 << (bits - 1 - i);
+        }
+        Some(key)
+    }
+
+    fn scope_bytes(&self) -> usize {
+        self.meta.scope as usize
+    }
+
+    /// The scope as the index has it.
+    pub fn scope(&self, scope: u8) -> K::Scope {
+        K::Scope::load(&string(scope, self.scope_bytes()))
+    }
+
+    /// The number of a scope. `None` if it is none of the model's.
+    pub fn number(&self, scope: K::Scope) -> Option<u8> {
+        (0..SCOPES).find(|&number| self.scope(number) == scope)
+    }
+
+    /// The payload of a row, as long as payloads are.
+    fn payload(&self, row: u32) -> Vec<u8> {
+        let byte = |i: usize| row.to_le_bytes()[i % 4] ^ (i / 4 * 0x5b) as u8;
+        (0..self.meta.payload as usize).map(byte).collect()
+    }
+
+    /// Which row a payload is of. `None` if rows have no payload.
+    ///
+    /// # Errors
+    /// When it is of no row.
+    pub fn row_of(&self, payload: &[u8]) -> Result<Option<u32>, String> {
+        let Some(first) = payload.first_chunk() else { return Ok(None) };
+        let row = u32::from_le_bytes(*first);
+        if payload == self.payload(row) {
+            Ok(Some(row))
+        } else {
+            Err(format!("{payload:x?} is the payload of no row"))
+        }
+    }
+
+    /// What a row has beside its fingerprints.
+    pub fn beside(&self, row: &rows::Row) -> Beside<K> {
+        let payload = K::Payload::load(&self.payload(row.number));
+        Beside { scope: self.scope(row.scope), payload, tid: row.tid }
+    }
+
+    /// What the index has of a row in one of its tables.
+    pub fn rows(&self, row: &rows::Row, table: u8) -> Vec<Row<K>> {
+        let null_table = self.layout.blocks() as u8;
+        let beside = self.beside(row);
+        match (row.keys.is_empty(), table == null_table) {
+            (true, true) => vec![beside.row(K::Fingerprint::ZERO)],
+            (false, false) => {
+                let rotated =
+                    |key: &u64| self.layout.rotate(self.fingerprint(*key), u32::from(table));
+                row.keys.iter().map(|key| beside.row(rotated(key))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The entry of a key in a table, without a TID.
+    pub fn first_with(&self, key: u64, scope: u8, table: u8) -> Entry<K> {
+        let rotated = self.layout.rotate(self.fingerprint(key), u32::from(table));
+        Entry::first_with(K::new(self.scope(scope), rotated))
+    }
+
+    pub fn scopes(&self, selection: &Selection) -> Scopes<K::Scope> {
+        match selection {
+            Selection::All => Scopes::All,
+            Selection::One(scope) => Scopes::One(self.scope(*scope)),
+            Selection::Where(filter) => Scopes::Where(filter.clone()),
+        }
+    }
+
+    pub fn selected(&self, selection: &Selection) -> Selected {
+        let mut selected = [false; SCOPES as usize];
+        for (scope, selected) in (0..).zip(&mut selected) {
+            *selected = match selection {
+                Selection::All => true,
+                Selection::One(one) => *one == scope,
+                Selection::Where(filter) => allows(filter, &string(scope, self.scope_bytes())),
+            };
+        }
+        selected
+    }
+}
+
+/// The string of a scope. They ascend. Number 1 carries when it is counted up, and becomes number 2.
+/// In number 3 the first byte is another, and the others begin anew. Number 5 follows number 4, and
+/// is the last string of all.
+pub fn string(scope: u8, length: usize) -> Vec<u8> {
+    let mut string = vec![if scope < 3 { 0 } else { 255 }; length];
+    match (scope, &mut string[..]) {
+        (1 | 2, [only]) => *only = scope,
+        (3, [only]) => *only = 127,
+        (1, [.., last]) => *last = 255,
+        (2, [.., before, _]) => *before = 1,
+        (3, [_, others @ ..]) => others.fill(0),
+        (4, [.., last]) => *last = 254,
+        _ => {}
+    }
+    string
+}
+
+/// Whether a filter allows a string, column by column.
+fn allows(filter: &Filter, string: &[u8]) -> bool {
+    columns(filter).zip(&filter.columns).all(|(place, column)| {
+        let own = &string[place];
+        match &column.allowed {
+            Allowed::Any => true,
+            Allowed::NotNull => own.first() == Some(&0),
+            Allowed::Values(values) => values.iter().any(|value| value == own),
+        }
+    })
+}
+
+/// Where in a scope's string the columns are.
+fn columns(filter: &Filter) -> impl Iterator<Item = Range<usize>> {
+    filter.columns.iter().scan(0, |end, column| {
+        let start = *end;
+        *end += column.bytes;
+        Some(start..*end)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use simhash_index::Scoped;
+
+    use super::*;
+
+    fn of_bits<K: TreeKey>(bits: u32, scope: u32, payload: u32) -> Coding<K> {
+        Coding::new(Meta { kind: 1, bits, blocks: 4, scope, payload, ..Meta::default() })
+    }
+
+    fn keeps_distances<K: TreeKey>(bits: u32) {
+        let coding = of_bits::<K>(bits, 0, 0);
+        let mut random = Random::new(u64::from(bits));
+        for _ in 0..100 {
+            let [a, b] = [(); 2].map(|()| coding.key_of(random.next()));
+            let [x, y] = [a, b].map(|key| coding.fingerprint(key));
+            assert_eq!((coding.key(x), coding.key(y)), (Some(a), Some(b)));
+            assert_eq!((x ^ y).count_ones(), (a ^ b).count_ones());
+            assert_eq!(x & !K::Fingerprint::leading_mask(bits), K::Fingerprint::ZERO);
+        }
+    }
+
+    #[test]
+    fn keys_keep_their_distances_in_every_width() {
+        keeps_distances::<u64>(64);
+        keeps_distances::<u64>(40);
+        keeps_distances::<u128>(100);
+        keeps_distances::<u128>(128);
+    }
+
+    #[test]
+    fn scopes_and_payloads_are_read_as_they_were_written() {
+        for length in [1, 2, 5, 17] {
+            let coding = of_bits::<Scoped<u64, 3>>(64, length, 9);
+            let strings: Vec<_> = (0..SCOPES).map(|scope| coding.scope(scope)).collect();
+            assert!(strings.is_sorted_by(|a, b| a < b), "{strings:x?}");
+            for (scope, string) in (0..).zip(strings) {
+                assert_eq!(coding.number(string), Some(scope));
+            }
+            let mut payload = coding.payload(77);
+            assert_eq!(coding.row_of(&payload), Ok(Some(77)));
+            payload[8] ^= 1;
+            assert!(coding.row_of(&payload).is_err());
+        }
+        assert_eq!(of_bits::<u64>(64, 0, 0).row_of(&[]), Ok(None));
+    }
+}
