@@ -346,10 +346,7 @@ impl<'a> Page<'a> {
         let shape = self.shape.of::<K>();
         let key = fixed(self.bytes) - (2 - number) * shape.bound_key();
         Entry {
-            key: K::new(
-                self.bound_scope::<K>(number),
-                load_key(&self.bytes[key..key + shape.key]),
-            ),
+            key: K::new(self.bound_scope::<K>(number), load_key(&self.bytes[key..key + shape.key])),
             tid: tid_at(self.area(), tid),
         }
     }

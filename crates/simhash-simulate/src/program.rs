@@ -577,7 +577,7 @@ fn build<K: TreeKey, const PAGE: usize>(
 
 #[cfg(test)]
 mod tests {
-    use simhash_index::store::{Lock, Store};
+    use simhash_index::store::Lock;
     use simhash_index::walk::LeafWalk;
     use simhash_index::{Entry, Scoped};
 
