@@ -147,6 +147,29 @@ CREATE TYPE hamming_ball256 (
 COMMENT ON TYPE hamming_ball256 IS
   'every 256-bit fingerprint within a radius of a centre: <fingerprint,radius>';
 
+CREATE TYPE hamming_ball_bit;
+
+CREATE FUNCTION hamming_ball_bit_in(cstring) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_in(cstring) IS 'I/O';
+CREATE FUNCTION hamming_ball_bit_out(hamming_ball_bit) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_out(hamming_ball_bit) IS 'I/O';
+CREATE FUNCTION hamming_ball_bit_recv(internal) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_recv(internal) IS 'I/O';
+CREATE FUNCTION hamming_ball_bit_send(hamming_ball_bit) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_send(hamming_ball_bit) IS 'I/O';
+
+CREATE TYPE hamming_ball_bit (
+  INPUT = hamming_ball_bit_in, OUTPUT = hamming_ball_bit_out,
+  RECEIVE = hamming_ball_bit_recv, SEND = hamming_ball_bit_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE hamming_ball_bit IS
+  'every bit string within a radius of a centre of the same length: <bits,radius>';
+
 CREATE TYPE simhash_config;
 
 CREATE FUNCTION simhash_config_in(cstring) RETURNS simhash_config
@@ -774,6 +797,69 @@ CREATE OPERATOR CLASS hamming_ball256_ops DEFAULT FOR TYPE hamming_ball256 USING
   FUNCTION 1 hamming_ball256_cmp(hamming_ball256, hamming_ball256),
   FUNCTION 4 btequalimage(oid);
 
+CREATE FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of = operator';
+CREATE FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of <> operator';
+CREATE FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of < operator';
+CREATE FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of <= operator';
+CREATE FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of > operator';
+CREATE FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of >= operator';
+CREATE FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) IS
+  'less-equal-greater';
+CREATE OPERATOR = (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
+);
+COMMENT ON OPERATOR = (hamming_ball_bit, hamming_ball_bit) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (hamming_ball_bit, hamming_ball_bit) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (hamming_ball_bit, hamming_ball_bit) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (hamming_ball_bit, hamming_ball_bit) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (hamming_ball_bit, hamming_ball_bit) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (hamming_ball_bit, hamming_ball_bit) IS 'greater than or equal';
+CREATE OPERATOR CLASS hamming_ball_bit_ops DEFAULT FOR TYPE hamming_ball_bit USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit),
+  FUNCTION 4 btequalimage(oid);
+
 CREATE FUNCTION simhash_config_eq(simhash_config, simhash_config) RETURNS boolean
   AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_eq(simhash_config, simhash_config) IS
@@ -894,7 +980,8 @@ CREATE FUNCTION hamming(a bigint, b bigint) RETURNS integer
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
 COMMENT ON FUNCTION hamming(a bigint, b bigint) IS 'number of bits in which the two differ';
 CREATE FUNCTION hamming(a bit, b bit) RETURNS integer
-  AS 'MODULE_PATHNAME', 'hamming_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'hamming_bit_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT hamming_support;
 COMMENT ON FUNCTION hamming(a bit, b bit) IS
   'number of bits in which two strings of one length differ';
 CREATE FUNCTION hamming(a text, b text) RETURNS integer
@@ -923,6 +1010,12 @@ CREATE FUNCTION hamming_within(a bigint, b bigint, distance bigint) RETURNS bool
 COMMENT ON FUNCTION hamming_within(a bigint, b bigint, distance bigint) IS
   'whether the two differ in at most so many bits: hamming(a, b) <= distance';
 
+CREATE FUNCTION hamming_within(a bit, b bit, distance bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_bit_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a bit, b bit, distance bigint) IS
+  'whether two strings of one length differ in at most so many bits';
+
 CREATE OPERATOR <~> (
   LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = hamming,
   COMMUTATOR = <~>
@@ -940,8 +1033,10 @@ CREATE OPERATOR <~> (
 COMMENT ON OPERATOR <~> (fingerprint256, fingerprint256) IS 'Hamming distance';
 CREATE OPERATOR <~> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = <~>);
 COMMENT ON OPERATOR <~> (bigint, bigint) IS 'Hamming distance';
--- No operator for bit: pgvector declares <~> of bit with the same meaning, and a database can have
--- it only once.
+-- The operator for bit is <^>: pgvector declares <~> of bit with the same meaning, and a database
+-- can have it only once.
+CREATE OPERATOR <^> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = hamming, COMMUTATOR = <^>);
+COMMENT ON OPERATOR <^> (bit, bit) IS 'Hamming distance';
 
 CREATE FUNCTION hamming_ball(center fingerprint64, radius integer) RETURNS hamming_ball64
   AS 'MODULE_PATHNAME', 'hamming_ball_64_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -1133,6 +1228,36 @@ CREATE OPERATOR ~= (
   COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
 );
 COMMENT ON OPERATOR ~= (hamming_ball256, hamming_ball256) IS 'each holds the other''s centre';
+
+CREATE FUNCTION hamming_ball(center bit, radius integer) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center bit, radius integer) IS
+  'every bit string within a radius of a centre of the same length';
+
+CREATE FUNCTION hamming_ball_or_null(center bit, radius bigint) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_bit_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(center bit, radius bigint) IS
+  'as hamming_ball, for any radius: NULL for a negative one, the length for a greater one';
+
+CREATE FUNCTION hamming_bit_within(bit, hamming_ball_bit) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_bit_within_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_bit_within(bit, hamming_ball_bit) IS 'implementation of <@ operator';
+CREATE FUNCTION hamming_bit_contained(hamming_ball_bit, bit) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_contains_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_bit_contained(hamming_ball_bit, bit) IS
+  'implementation of @> operator';
+CREATE OPERATOR <@ (
+  LEFTARG = bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_bit_within,
+  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (bit, hamming_ball_bit) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball_bit, RIGHTARG = bit, FUNCTION = hamming_bit_contained,
+  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
 
 --
 -- Fingerprints
@@ -1394,6 +1519,17 @@ CREATE OPERATOR CLASS fingerprint64_array_ops DEFAULT FOR TYPE fingerprint64[] U
   OPERATOR 3 ~= (fingerprint64[], fingerprint64[]),
   OPERATOR 4 <~> (fingerprint64[], fingerprint64[]) FOR ORDER BY integer_ops,
   FUNCTION 1 simhash_kind_lexicons(internal);
+
+CREATE FUNCTION simhash_kind_bit(internal) RETURNS integer
+  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_bit_wrapper';
+COMMENT ON FUNCTION simhash_kind_bit(internal) IS 'support function: an index of bit strings';
+
+-- For bit(n) with n from 8 to 1024: the index's width is the column's.
+CREATE OPERATOR CLASS bit_hamming_ops DEFAULT FOR TYPE bit USING simhash AS
+  OPERATOR 1 = (bit, bit),
+  OPERATOR 2 <@ (bit, hamming_ball_bit),
+  OPERATOR 4 <^> (bit, bit) FOR ORDER BY integer_ops,
+  FUNCTION 1 simhash_kind_bit(internal);
 
 -- Columns that stand before the fingerprint and are compared by equality. Numbers of different
 -- widths are compared as in a B-tree.

@@ -9,7 +9,7 @@ use simhash_index::{Row, TreeKey};
 
 use super::columns::Columns;
 use super::keys::Keys;
-use super::kind::{Kind, open};
+use super::kind::{Searched, open};
 use super::opened::Opened;
 use super::rights::check_owner;
 use crate::error::raise;
@@ -62,13 +62,13 @@ fn check_covered(opened: &Opened) {
 /// What the scan of the heap looks rows up in.
 struct HeapCheck<K: TreeKey> {
     index: Index<K>,
-    kind: Kind,
+    searched: Searched,
     columns: Columns,
 }
 
 fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
     let columns = Columns::of(index.store, &index.meta());
-    let mut state = HeapCheck { index: index.clone(), kind: Kind::of(index), columns };
+    let mut state = HeapCheck { index: index.clone(), searched: Searched::of(index), columns };
     // SAFETY: the relations are open, and meanwhile functions in expressions run with their owner's
     // rights; the callback gets the state, which outlives the scan.
     unsafe {
@@ -105,7 +105,7 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
         let tid = tid::pack(&*tid);
         let beside = state.columns.beside::<K>(values, is_null, tid);
         let column = state.columns.scope_columns();
-        let keys = (!*is_null.add(column)).then(|| state.kind.keys(*values.add(column)));
+        let keys = (!*is_null.add(column)).then(|| state.searched.keys(*values.add(column)));
         let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
         if keys.is_empty() {
             state.expect_row(state.index.null_table(), beside.row(K::Fingerprint::ZERO));

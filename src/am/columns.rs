@@ -11,7 +11,7 @@ use simhash_index::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE};
 use simhash_index::meta::SCOPE_COLUMNS;
 use simhash_index::{Meta, TreeKey};
 
-use super::kind::Kind;
+use super::kind::Searched;
 use super::scope::{ScopeType, check_collation};
 use crate::error::raise;
 use crate::storage::IndexRel;
@@ -247,9 +247,9 @@ fn included(rel: IndexRel) -> Vec<Included> {
 ///
 /// # Safety
 /// `rel` is an open index of this access method.
-pub unsafe fn new_meta(rel: IndexRel, blocks: impl FnOnce(Kind) -> u32) -> Meta {
+pub unsafe fn new_meta(rel: IndexRel, blocks: impl FnOnce(Searched) -> u32) -> Meta {
     // SAFETY: as this function's.
-    let (kind, keys) = unsafe { (Kind::of_index(rel.as_ptr()), key_columns(rel.as_ptr())) };
+    let (searched, keys) = unsafe { (Searched::of_new(rel), key_columns(rel.as_ptr())) };
     let mut scope_kinds = [0; SCOPE_COLUMNS];
     let columns = keys - 1;
     if columns > SCOPE_COLUMNS {
@@ -268,9 +268,9 @@ pub unsafe fn new_meta(rel: IndexRel, blocks: impl FnOnce(Kind) -> u32) -> Meta 
     }
     let payload = new_payload(rel);
     Meta {
-        kind: kind as u32,
-        bits: kind.bits(),
-        blocks: blocks(kind),
+        kind: searched.kind as u32,
+        bits: searched.bits,
+        blocks: blocks(searched),
         scope: scope as u32,
         payload: payload as u32,
         scope_kinds,

@@ -6,10 +6,12 @@ use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
 use super::columns::key_columns;
-use super::kind::{Kind, open};
+use super::kind::{Kind, Searched, open};
 use crate::compat;
 use crate::planner::made_radius;
 use crate::storage::{IndexRel, family, with_fingerprint_type, with_key_type};
+use crate::types::bit_ball::BitBall;
+use crate::types::datum::Decode;
 use crate::types::strategy;
 
 /// What it costs to process one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
@@ -55,8 +57,8 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let (leaves, many_keys) = with_key_type!(family(index), K => {
             let index = open::<K>(index);
             let per_table = leaves_per_table(index.layout, (*info).pages);
-            let kind = Kind::of(&index);
-            let Reach { distance, probes } = least_reach(root, path, kind, searched);
+            let held = Searched::of(&index);
+            let Reach { distance, probes } = least_reach(root, path, held, searched);
             let part = Part::of_scopes(root, path, searched, per_table);
             let Leaves { first, all } = leaves_read::<<K as TreeKey>::Fingerprint>(
                 index.layout,
@@ -64,7 +66,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
                 &part,
                 ordered,
             );
-            (Leaves { first: first * probes, all: all * probes }, kind.has_many_keys())
+            (Leaves { first: first * probes, all: all * probes }, held.kind.has_many_keys())
         });
         pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
 
@@ -232,10 +234,10 @@ struct Reach {
 unsafe fn least_reach(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,
-    kind: Kind,
+    held: Searched,
     searched: usize,
 ) -> Reach {
-    let usual = if kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
+    let usual = if held.kind.has_many_keys() { USUAL_LEXICONS } else { 1.0 };
     let ordered = Reach { distance: None, probes: usual };
     // SAFETY: the path's clauses are the planner's.
     unsafe {
@@ -253,7 +255,7 @@ unsafe fn least_reach(
                     .map(|qual| (*qual).clause.cast::<pg_sys::Node>())
                     .collect::<Vec<_>>()
             })
-            .filter_map(|clause| clause_reach(root, path, kind, searched, clause))
+            .filter_map(|clause| clause_reach(root, path, held, searched, clause))
             .map(|(distance, probes)| Reach {
                 distance: Some(distance),
                 probes: probes.unwrap_or(usual),
@@ -267,7 +269,7 @@ unsafe fn least_reach(
 unsafe fn clause_reach(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,
-    kind: Kind,
+    held: Searched,
     searched: usize,
     clause: *mut pg_sys::Node,
 ) -> Option<(u32, Option<f64>)> {
@@ -286,14 +288,21 @@ unsafe fn clause_reach(
         let constant = argument.cast::<pg_sys::Const>();
         let known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
         // A constant is read by the layout of its type, so the layout has to fit.
-        if !known || !kind.operand_fits(number, (*constant).consttype) {
+        if !known || !held.kind.operand_fits(number, (*constant).consttype) {
             // A ball around a parameter or a column of another table has its radius all the same.
-            let fixed = if number == strategy::NEAR { kind.near() } else { None };
+            let fixed = if number == strategy::NEAR { held.kind.near() } else { None };
             let distance = fixed.or_else(|| made_radius(root, argument));
-            return Some((distance.unwrap_or(UNKNOWN_DISTANCE * kind.bits() / 64), None));
+            return Some((distance.unwrap_or(UNKNOWN_DISTANCE * held.bits / 64), None));
         }
-        with_fingerprint_type!(kind.bits(), F => {
-            let conditions = kind.conditions::<F>(number, (*constant).constvalue);
+        if held.kind == Kind::Bits {
+            // One of another length raises an ERROR, but not while planning.
+            let constant = (*constant).constvalue;
+            let distance =
+                if number == strategy::WITHIN { BitBall::decode(constant).radius } else { 0 };
+            return Some((distance, Some(1.0)));
+        }
+        with_fingerprint_type!(held.bits, F => {
+            let conditions = held.conditions::<F>(number, (*constant).constvalue);
             let distance = conditions.iter().map(|condition| condition.distance).max().unwrap_or(0);
             Some((distance, Some(conditions.len() as f64)))
         })

@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 
 use super::columns::Columns;
-use super::kind::{Kind, open};
+use super::kind::{Searched, open};
 use crate::storage::{IndexRel, family, with_key_type};
 use crate::types::tid;
 
@@ -60,7 +60,7 @@ unsafe fn insert_row(
             if *is_null.add(column) {
                 index.insert(&[], &beside);
             } else {
-                let keys = Kind::of(&index).keys(*values.add(column));
+                let keys = Searched::of(&index).keys(*values.add(column));
                 index.insert(keys.as_slice(), &beside);
             }
         });

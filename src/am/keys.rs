@@ -4,9 +4,12 @@ use pgrx::pg_sys;
 use simhash_core::search::Key;
 use simhash_index::page::MOST_KEY;
 
-use super::kind::Kind;
+use super::kind::{Kind, Searched};
 use crate::types::array::for_each_element;
 use crate::types::ball::Ball;
+use crate::types::bit_ball::BitBall;
+use crate::types::bits::{BIT_HEADER, BitString};
+use crate::types::datum::Decode;
 use crate::types::strategy;
 
 /// The keys of one row.
@@ -31,14 +34,25 @@ pub struct Condition<F> {
     pub distance: u32,
 }
 
-impl Kind {
+/// Room for a value that is passed by reference: a header, if it has one, and a key. It is aligned
+/// as any value is.
+#[repr(C, align(8))]
+pub struct DatumSpace([u8; BIT_HEADER + MOST_KEY]);
+
+impl DatumSpace {
+    pub const fn new() -> Self {
+        Self([0; BIT_HEADER + MOST_KEY])
+    }
+}
+
+impl Searched {
     /// The distinct keys of a value: those under which its row is stored, and from which distances
     /// to a query are measured.
     ///
     /// # Safety
     /// `value` is a datum of the column's type, not NULL.
     pub unsafe fn keys<F: Key>(self, value: pg_sys::Datum) -> Keys<F> {
-        if !self.has_many_keys() {
+        if !self.kind.has_many_keys() {
             // SAFETY: as this function's.
             return Keys::One(unsafe { self.key(value) });
         }
@@ -46,7 +60,7 @@ impl Kind {
         // SAFETY: as this function's; the elements of the array are fingerprints.
         unsafe {
             for_each_element(value, |element| {
-                keys.extend(element.map(|fp| self.fingerprint::<F>(fp)));
+                keys.extend(element.map(|fp| self.key::<F>(fp)));
             });
         }
         keys.sort_unstable();
@@ -55,7 +69,8 @@ impl Kind {
     }
 
     /// What a scan key asks for: one of these conditions on one of the row's keys. For lossy kinds
-    /// that is necessary, not sufficient.
+    /// that is necessary, not sufficient. Raises 22026 for a distance to a bit string of another
+    /// length than the column's, as a comparison with any row would.
     ///
     /// # Safety
     /// `argument` is a datum of the right-hand type of the operator with this strategy, not NULL.
@@ -64,7 +79,7 @@ impl Kind {
         number: u16,
         argument: pg_sys::Datum,
     ) -> Vec<Condition<F>> {
-        if !self.has_many_keys() {
+        if !self.kind.has_many_keys() {
             // SAFETY: as this function's.
             return unsafe { self.condition(number, argument) }.into_iter().collect();
         }
@@ -80,9 +95,16 @@ impl Kind {
         conditions
     }
 
-    /// A fingerprint as its type stores it. One that is passed by reference is in `bytes`.
-    pub fn datum<F: Key>(self, fingerprint: F, bytes: &mut [u8; MOST_KEY]) -> pg_sys::Datum {
-        let stored = &mut bytes[..self.bits() as usize / 8];
+    /// A fingerprint as its type stores it. One that is passed by reference is in `space`.
+    pub fn datum<F: Key>(self, fingerprint: F, space: &mut DatumSpace) -> pg_sys::Datum {
+        let bytes = self.bits.div_ceil(8) as usize;
+        if self.kind == Kind::Bits {
+            let (header, stored) = space.0.split_at_mut(BIT_HEADER);
+            header.copy_from_slice(&BitString::header(self.bits, bytes));
+            fingerprint.to_be_bytes(&mut stored[..bytes]);
+            return pg_sys::Datum::from(space.0.as_ptr());
+        }
+        let stored = &mut space.0[..bytes];
         fingerprint.to_be_bytes(stored);
         match <[u8; 8]>::try_from(&*stored) {
             Ok(number) => pg_sys::Datum::from(u64::from_be_bytes(number)),
@@ -90,48 +112,70 @@ impl Kind {
         }
     }
 
-    /// The key of a single fingerprint or ball.
+    /// The key of a single fingerprint, ball or bit string, at the most significant end of a type
+    /// that may be wider.
     #[inline]
     unsafe fn key<F: Key>(self, value: pg_sys::Datum) -> F {
         // SAFETY: the caller passes a single value of this kind.
-        unsafe { if self.is_ball() { self.ball(value).center } else { self.fingerprint(value) } }
-    }
-
-    /// A fingerprint at the most significant end of a type that may be wider.
-    #[inline]
-    unsafe fn fingerprint<F: Key>(self, value: pg_sys::Datum) -> F {
-        // SAFETY: the caller passes a fingerprint of this width.
         unsafe {
-            if F::BITS == self.bits() {
-                self.width().fingerprint(value)
-            } else {
-                self.width().code(value).leading()
+            match self.kind.width() {
+                Some(_) if self.kind.is_ball() => self.ball(value).center,
+                Some(width) if F::BITS == self.bits => width.fingerprint(value),
+                Some(width) => width.code(value).leading(),
+                None => BitString::with(value, |bits| {
+                    bits.check_is_as_long(self.bits as usize);
+                    self.leading(bits)
+                }),
             }
         }
     }
 
-    /// A ball with such a fingerprint for its centre.
+    /// The key of a single value that a row is to be equal to. None if no row can be.
+    unsafe fn equal_key<F: Key>(self, value: pg_sys::Datum) -> Option<F> {
+        // SAFETY: as `key`.
+        unsafe {
+            if self.kind == Kind::Bits {
+                BitString::with(value, |bits| {
+                    (bits.length == self.bits as usize).then(|| self.leading(bits))
+                })
+            } else {
+                Some(self.key(value))
+            }
+        }
+    }
+
+    /// A bit string of the column's length at the most significant end of a type.
+    fn leading<F: Key>(self, bits: &BitString<'_>) -> F {
+        F::from_be_bytes(&bits.bytes) & F::leading_mask(self.bits)
+    }
+
+    /// A single ball with such a key for its centre.
     #[inline]
     unsafe fn ball<F: Key>(self, value: pg_sys::Datum) -> Ball<F> {
         // SAFETY: the caller passes a ball of this width.
         unsafe {
-            if F::BITS == self.bits() {
-                self.width().ball(value)
-            } else {
-                self.width().ball_code(value).map(|center| center.leading())
+            match self.kind.width() {
+                Some(width) if F::BITS == self.bits => width.ball(value),
+                Some(width) => width.ball_code(value).map(|center| center.leading()),
+                None => {
+                    let BitBall { center, radius } = BitBall::decode(value);
+                    center.check_is_as_long(self.bits as usize);
+                    Ball { center: self.leading(&center), radius }
+                }
             }
         }
     }
 
-    /// The condition of a single argument; none for an operator that is no condition.
+    /// The condition of a single argument; none for an operator that is no condition, and where no
+    /// row can meet it.
     unsafe fn condition<F: Key>(
         self,
         number: u16,
         argument: pg_sys::Datum,
     ) -> Option<Condition<F>> {
-        let (center, distance) = match (number, self.near()) {
+        let (center, distance) = match (number, self.kind.near()) {
             // SAFETY: as `conditions`.
-            (strategy::EQUAL, _) => (unsafe { self.key(argument) }, 0),
+            (strategy::EQUAL, _) => (unsafe { self.equal_key(argument) }?, 0),
             // SAFETY: as `conditions`.
             (strategy::NEAR, Some(distance)) => (unsafe { self.key(argument) }, distance),
             (strategy::WITHIN, _) | (strategy::NEAR, None) => {

@@ -1,13 +1,17 @@
 //! What an indexed column can hold.
 
+use std::ops::RangeInclusive;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_index::{Damage, META_PAGE, Store, TreeKey};
+use simhash_index::page::MOST_KEY;
+use simhash_index::{Damage, META_PAGE, Meta, Store, TreeKey};
 
 use super::columns::key_columns;
 use super::scope::ScopeType;
 use crate::error::raise;
 use crate::storage::{self, Index, IndexRel};
 use crate::types::Width;
+use crate::types::bits::declared_length;
 use crate::types::strategy;
 
 /// The type of an indexed column. The numbers are stored in meta pages and returned by the operator
@@ -30,10 +34,65 @@ pub enum Kind {
     Long = 6,
     /// hamming_ball256, indexed by its centre.
     LongBall = 7,
+    /// bit(n), of as many bits as its column says.
+    Bits = 8,
+}
+
+/// The lengths that an indexed `bit(n)` can have.
+const LENGTHS: RangeInclusive<u32> = 8..=8 * MOST_KEY as u32;
+
+/// What the column that an index searches by distance holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Searched {
+    pub kind: Kind,
+    /// The width of its keys.
+    pub bits: u32,
+}
+
+impl Searched {
+    /// What an open index searches. Raises XX002 if the meta page names no kind with keys of this
+    /// width; [`open`] has checked that it names one.
+    pub fn of<K: TreeKey>(index: &Index<K>) -> Self {
+        let Meta { kind, bits, .. } = index.meta();
+        let kind = Kind::from_code(kind).filter(|kind| match kind.width() {
+            Some(width) => width.bits() == bits,
+            None => LENGTHS.contains(&bits),
+        });
+        let kind = kind.unwrap_or_else(|| {
+            let what = Damage::Other("its kind of key or number of blocks is impossible");
+            index.store.damaged(META_PAGE, &what)
+        });
+        Self { kind, bits }
+    }
+
+    /// What a new index is to search. Raises an ERROR if its column cannot be searched.
+    ///
+    /// # Safety
+    /// `rel` is an open index of this access method.
+    pub unsafe fn of_new(rel: IndexRel) -> Self {
+        // SAFETY: as this function's; an open index has a descriptor with all of its columns.
+        let (kind, column) = unsafe {
+            let kind = Kind::of_index(rel.as_ptr());
+            let column = key_columns(rel.as_ptr()) - 1;
+            (kind, *crate::compat::attribute((*rel.as_ptr()).rd_att, column))
+        };
+        let declared = || declared_length(column.atttypid, column.atttypmod);
+        let bits = kind.width().map(Width::bits).or_else(declared);
+        match bits.filter(|bits| kind.width().is_some() || LENGTHS.contains(bits)) {
+            Some(bits) => Self { kind, bits },
+            None => refuse_length(rel, bits),
+        }
+    }
+
+    /// The number of blocks when the index does not say: one for each 16 bits, at most 16.
+    /// docs/design/search.md says why.
+    pub fn default_blocks(self) -> u32 {
+        self.bits.div_ceil(16).min(16)
+    }
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Kind::Narrow,
         Kind::Wide,
         Kind::NarrowBall,
@@ -41,6 +100,7 @@ impl Kind {
         Kind::Lexicons,
         Kind::Long,
         Kind::LongBall,
+        Kind::Bits,
     ];
 
     pub fn from_code(code: u32) -> Option<Self> {
@@ -57,15 +117,9 @@ impl Kind {
         Self::from_code(code).unwrap_or_else(|| refuse(index, code))
     }
 
-    /// The kind of an open index's column. Raises XX002 if the meta page names no kind with keys of
-    /// this width; [`open`] has checked that it names one.
+    /// The kind of an open index's column: see [`Searched::of`].
     pub fn of<K: TreeKey>(index: &Index<K>) -> Self {
-        let meta = index.meta();
-        let kind = Self::from_code(meta.kind).filter(|kind| kind.bits() == meta.bits);
-        kind.unwrap_or_else(|| {
-            let what = Damage::Other("its kind of key or number of blocks is impossible");
-            index.store.damaged(META_PAGE, &what)
-        })
+        Searched::of(index).kind
     }
 
     /// Whether a type is laid out as this kind's datums are.
@@ -74,25 +128,28 @@ impl Kind {
         if single == pg_sys::InvalidOid {
             return false;
         }
-        let (mut length, mut by_value) = (0, false);
-        // SAFETY: a catalogue look-up.
-        unsafe { pg_sys::get_typlenbyval(single, &mut length, &mut by_value) };
         let expected = match self {
             Kind::Narrow | Kind::Lexicons => (8, true),
             Kind::Wide | Kind::NarrowBall => (16, false),
             Kind::WideBall => (20, false),
             Kind::Long => (32, false),
             Kind::LongBall => (36, false),
+            // bit varying is laid out as bit is, but its values differ in length.
+            Kind::Bits => return single == pg_sys::BITOID,
         };
-        (length, by_value) == expected
+        layout_of(single) == expected
     }
 
     /// Whether a type is laid out as the right operand of the operator with this strategy.
     pub fn operand_fits(self, number: u16, type_oid: pg_sys::Oid) -> bool {
-        if number == strategy::WITHIN {
-            self.of_balls().fits(self.single_type(type_oid))
-        } else {
-            self.fits(type_oid)
+        if number != strategy::WITHIN {
+            return self.fits(type_oid);
+        }
+        let single = self.single_type(type_oid);
+        match self.width() {
+            Some(width) => Self::of_balls(width).fits(single),
+            // What is no ball of bit strings raises an ERROR when it is read.
+            None => layout_of(single) == (-1, false),
         }
     }
 
@@ -106,25 +163,13 @@ impl Kind {
         unsafe { pg_sys::get_element_type(type_oid) }
     }
 
-    /// The width of its keys.
-    pub fn width(self) -> Width {
+    /// The width of its keys. None where the column says it.
+    pub fn width(self) -> Option<Width> {
         match self {
-            Kind::Narrow | Kind::NarrowBall | Kind::Lexicons => Width::Bits64,
-            Kind::Wide | Kind::WideBall => Width::Bits128,
-            Kind::Long | Kind::LongBall => Width::Bits256,
-        }
-    }
-
-    pub fn bits(self) -> u32 {
-        self.width().bits()
-    }
-
-    /// The number of blocks when the index does not say: docs/design/search.md says why.
-    pub fn default_blocks(self) -> u32 {
-        match self.width() {
-            Width::Bits64 => 4,
-            Width::Bits128 => 8,
-            Width::Bits256 => 16,
+            Kind::Narrow | Kind::NarrowBall | Kind::Lexicons => Some(Width::Bits64),
+            Kind::Wide | Kind::WideBall => Some(Width::Bits128),
+            Kind::Long | Kind::LongBall => Some(Width::Bits256),
+            Kind::Bits => None,
         }
     }
 
@@ -143,19 +188,27 @@ impl Kind {
         self == Kind::Lexicons
     }
 
-    /// The distance of `~=`. None where its argument, a ball, says it.
+    /// The distance of `~=`. None where its argument, a ball, says it, and where there is none.
     pub fn near(self) -> Option<u32> {
-        (!self.is_ball()).then(|| self.width().near())
+        self.width().filter(|_| !self.is_ball()).map(Width::near)
     }
 
-    /// The ball kind of the same width.
-    fn of_balls(self) -> Self {
-        match self.width() {
+    /// The ball kind of a width.
+    fn of_balls(width: Width) -> Self {
+        match width {
             Width::Bits64 => Kind::NarrowBall,
             Width::Bits128 => Kind::WideBall,
             Width::Bits256 => Kind::LongBall,
         }
     }
+}
+
+/// The length of a type's values, and whether they are passed by value.
+fn layout_of(type_oid: pg_sys::Oid) -> (i16, bool) {
+    let (mut length, mut by_value) = (0, false);
+    // SAFETY: a catalogue look-up.
+    unsafe { pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value) };
+    (length, by_value)
 }
 
 /// The code of what a key column holds, by its operator class. Columns count from 0.
@@ -176,7 +229,7 @@ pub unsafe fn code_of(rel: pg_sys::Relation, column: usize) -> u32 {
 /// fingerprints of this width.
 pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
     let index = storage::open(rel);
-    Kind::of::<K>(&index);
+    Searched::of(&index);
     index
 }
 
@@ -185,8 +238,8 @@ fn refuse(index: IndexRel, code: u32) -> ! {
     let (message, hint) = if ScopeType::from_code(code).is_some() {
         (
             format!("index \"{}\" has no column to be searched by distance", index.name()),
-            "Its last column is to be a fingerprint, a ball or an array of fingerprints, or a \
-             bigint with the operator class hamming_int8_ops.",
+            "Its last column is to be a fingerprint, a ball, an array of fingerprints or a bit(n), \
+             or a bigint with the operator class hamming_int8_ops.",
         )
     } else {
         (
@@ -198,4 +251,20 @@ fn refuse(index: IndexRel, code: u32) -> ! {
         )
     };
     raise(PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, message, hint)
+}
+
+/// Raises an ERROR for an index on bit strings whose length is not known, or not one of `LENGTHS`.
+fn refuse_length(index: IndexRel, bits: Option<u32>) -> ! {
+    let (least, most) = (LENGTHS.start(), LENGTHS.end());
+    let message = match bits {
+        Some(bits) => format!("index \"{}\" is on bit strings of length {bits}", index.name()),
+        None => format!("index \"{}\" is on bit strings of no fixed length", index.name()),
+    };
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        message,
+        &format!(
+            "Its column is to be of type bit(n) with n from {least} to {most}: cast to bit(n)."
+        ),
+    )
 }

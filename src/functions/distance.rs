@@ -1,11 +1,11 @@
 //! `hamming` and `~=`: how many bits differ, and whether few enough do.
 
-use pgrx::{PgSqlErrorCode, pg_extern};
+use pgrx::pg_extern;
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
 use simhash_core::fingerprint::parse_hex;
 
-use crate::error::{raise, raise_invalid_text};
+use crate::error::raise_invalid_text;
 use crate::types::bits::BitString;
 use crate::types::{Fp64, Fp128, Fp256, Text, Width};
 
@@ -31,14 +31,7 @@ fn hamming_int8(a: i64, b: i64) -> i32 {
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_bit(a: BitString<'_>, b: BitString<'_>) -> i32 {
-    if a.length != b.length {
-        raise(
-            PgSqlErrorCode::ERRCODE_STRING_DATA_LENGTH_MISMATCH,
-            format!("cannot compare bit strings of lengths {} and {}", a.length, b.length),
-            "The Hamming distance is defined for strings of equal length.",
-        )
-    }
-    a.bytes.iter().zip(b.bytes.iter()).map(|(x, y)| (x ^ y).count_ones()).sum::<u32>() as i32
+    a.hamming(&b) as i32
 }
 
 /// For two quoted literals, which do not say their type: fingerprints in their text form.
@@ -86,6 +79,11 @@ fn hamming_within_fingerprint256(a: Fp256, b: Fp256, distance: i64) -> bool {
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_within_int8(a: i64, b: i64, distance: i64) -> bool {
     i64::from((a as u64).hamming(b as u64)) <= distance
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn hamming_within_bit(a: BitString<'_>, b: BitString<'_>, distance: i64) -> bool {
+    i64::from(a.hamming(&b)) <= distance
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -4,6 +4,7 @@
 //! symbols, which pgrx makes of the Rust names (`<name>_wrapper`).
 
 mod ball;
+mod bit_ball;
 mod blocks;
 mod bloom_aggregate;
 mod bloom_filter;

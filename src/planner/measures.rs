@@ -176,6 +176,7 @@ fn layout_of_symbol(symbol: &[u8]) -> Option<Layout> {
         b"fingerprint128_wrapper" => Layout::Fingerprint(Width::Bits128),
         b"fingerprint256_wrapper" => Layout::Fingerprint(Width::Bits256),
         b"fingerprint64_array_wrapper" => Layout::Fingerprints,
+        b"bit_wrapper" => Layout::Bits,
         _ => return None,
     })
 }

@@ -103,7 +103,7 @@ impl Pattern {
             let one_less = i64::from(self.comparison == Comparison::Less);
             if pgrx::is_a(self.limit, pg_sys::NodeTag::T_Const) {
                 let value = integer_value(self.limit.cast())?.checked_sub(one_less)?;
-                return (0..i64::from(self.measure.layout.width().bits()))
+                return (0..i64::from(self.measure.layout.most_bits()))
                     .contains(&value)
                     .then(|| int8_const(value));
             }

@@ -4,6 +4,7 @@ use pgrx::{PgList, pg_sys};
 
 use super::measures::{Objects, made_ball};
 use super::statistics::{ColumnSample, Reach};
+use crate::types::Width;
 use crate::types::layout::Value;
 
 /// Without a column to look at: as rare as an exact match.
@@ -187,16 +188,15 @@ fn share_of_pairs(column: &ColumnSample, radius: Radius, radii: &[(u32, f64)]) -
 
 /// How near a column's rows have to be to the other operand.
 fn reach(column: &ColumnSample, operand: Option<&Value>, radius: Radius) -> Reach {
-    let width = column.layout.width();
     let of_operand = operand.and_then(|operand| operand.radius);
     let allowed = match radius {
         Radius::Known(radius) => Some(radius),
         // Balls say themselves what is near.
         Radius::Near if column.layout.is_of_balls() => of_operand,
-        Radius::Near => Some(width.near()),
+        Radius::Near => column.layout.width().map(Width::near),
         Radius::OfBall => of_operand,
     };
-    let usual = (f64::from(width.bits()) * USUAL_RADIUS_PER_BIT) as u32;
+    let usual = (f64::from(column.bits) * USUAL_RADIUS_PER_BIT) as u32;
     Reach { allowed, usual, mutual: matches!(radius, Radius::Near) }
 }
 

@@ -8,12 +8,14 @@
 use pgrx::pg_sys;
 
 use super::measures::Objects;
-use crate::types::Code;
 use crate::types::layout::{Layout, Value};
+use crate::types::{Code, Width};
 
 /// What is known of a column of fingerprints or balls.
 pub struct ColumnSample {
     pub layout: Layout,
+    /// The width of its values.
+    pub bits: u32,
     /// Rows of the table.
     pub rows: f64,
     /// Fraction of the rows that are NULL.
@@ -60,8 +62,10 @@ impl ColumnSample {
             let layout = Objects::get().layout((*variable).atttype)?;
             let rows =
                 if (*variable).rel.is_null() { 1.0 } else { (*(*variable).rel).tuples.max(1.0) };
+            let bits = layout.bits((*variable).atttype, (*variable).atttypmod);
             let mut sample = ColumnSample {
                 layout,
+                bits: bits.unwrap_or(Width::Bits64.bits()),
                 rows,
                 nulls: 0.0,
                 common: Vec::new(),
@@ -84,6 +88,11 @@ impl ColumnSample {
                 sample.slot(variable, pg_sys::STATISTIC_KIND_MCV, pg_sys::ATTSTATSSLOT_NUMBERS);
             sample.common = common.values.into_iter().zip(common.numbers).collect();
             sample.others = sample.slot(variable, pg_sys::STATISTIC_KIND_HISTOGRAM, 0).values;
+            let mut values =
+                sample.others.iter().chain(sample.common.iter().map(|(value, _)| value));
+            if let (None, Some(value)) = (bits, values.next()) {
+                sample.bits = value.center.bits();
+            }
             Some(sample)
         }
     }
@@ -169,7 +178,7 @@ impl ColumnSample {
 
     /// The share of rows that would meet a centre if all bits were independent and random.
     fn random_share(&self, reach: Reach) -> f64 {
-        let bits = self.layout.width().bits();
+        let bits = self.bits;
         if !self.layout.is_of_balls() || self.others.is_empty() {
             return random_share(bits, reach.allowed.unwrap_or(reach.usual));
         }

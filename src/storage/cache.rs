@@ -90,8 +90,12 @@ macro_rules! with_fingerprint_type {
                 type $F = u128;
                 $body
             }
-            _ => {
+            ..=256 => {
                 type $F = simhash_core::bits::B256;
+                $body
+            }
+            _ => {
+                type $F = simhash_core::bits::B1024;
                 $body
             }
         }

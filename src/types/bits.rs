@@ -5,8 +5,13 @@ use std::borrow::Cow;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
-use super::varlena::{aligned_bytes, palloc_varlena};
-use crate::error::raise;
+use super::varlena::{
+    LARGEST_VALUE, STRETCH, aligned_bytes, palloc_varlena, raise_too_large, with_packed_bytes,
+};
+use crate::error::{raise, reserve};
+
+/// The bytes before the bits of a value: its header of four bytes, and the length in bits.
+pub const BIT_HEADER: usize = pg_sys::VARHDRSZ + size_of::<i32>();
 
 /// A `bit` or `bit varying` value: its length in bits and its bytes, the last one padded with
 /// zeros.
@@ -23,12 +28,7 @@ impl Decode for BitString<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
         // SAFETY: as the trait's.
         let bytes = unsafe { aligned_bytes(datum) };
-        // The header, the length in bits, then the bits.
-        let bits = bytes[pg_sys::VARHDRSZ..].split_first_chunk::<4>();
-        let (length, bytes) = bits.map_or((0, &[][..]), |(length, bits)| {
-            (usize::try_from(i32::from_ne_bytes(*length)).unwrap_or(0), bits)
-        });
-        BitString { length, bytes: Cow::Borrowed(bytes) }
+        BitString::of_contents(&bytes[pg_sys::VARHDRSZ..])
     }
 }
 
@@ -38,7 +38,101 @@ impl Encode for BitString<'_> {
     }
 }
 
-impl BitString<'_> {
+impl<'a> BitString<'a> {
+    /// What stands behind the header of a value: the length in bits, then the bits.
+    fn of_contents(contents: &'a [u8]) -> Self {
+        let (length, bytes) =
+            contents.split_first_chunk().map_or((0, &[][..]), |(length, bits)| {
+                (usize::try_from(i32::from_ne_bytes(*length)).unwrap_or(0), bits)
+            });
+        BitString { length, bytes: Cow::Borrowed(bytes) }
+    }
+
+    /// What `read` makes of a value. A detoasted copy is freed.
+    ///
+    /// # Safety
+    /// `datum` is a `bit` or `bit varying` that is not NULL. It lives until this returns.
+    pub unsafe fn with<T>(datum: pg_sys::Datum, read: impl FnOnce(&BitString<'_>) -> T) -> T {
+        // SAFETY: as this function's.
+        unsafe { with_packed_bytes(datum, |contents| read(&BitString::of_contents(contents))) }
+    }
+
+    /// Reads binary digits. `None` for any other character, and for more than a value can have.
+    pub fn parse(digits: &str) -> Option<BitString<'static>> {
+        let length = digits.len();
+        let mut bytes = Vec::new();
+        reserve(&mut bytes, length.div_ceil(8));
+        for stretch in digits.as_bytes().chunks(8 * STRETCH) {
+            pgrx::check_for_interrupts!();
+            for eight in stretch.chunks(8) {
+                let mut byte = 0;
+                for (place, digit) in eight.iter().enumerate() {
+                    match digit {
+                        b'0' => {}
+                        b'1' => byte |= 0x80 >> place,
+                        _ => return None,
+                    }
+                }
+                bytes.push(byte);
+            }
+        }
+        (length <= i32::MAX as usize).then_some(BitString { length, bytes: bytes.into() })
+    }
+
+    /// Its binary digits.
+    pub fn to_text(&self) -> Vec<u8> {
+        if self.length > LARGEST_VALUE {
+            raise_too_large(&format!("a text of {} binary digits is too large", self.length));
+        }
+        let mut text = Vec::new();
+        reserve(&mut text, 8 * self.bytes.len());
+        for stretch in self.bytes.chunks(STRETCH) {
+            pgrx::check_for_interrupts!();
+            for byte in stretch {
+                text.extend((0..8).map(|place| b'0' + (byte >> (7 - place) & 1)));
+            }
+        }
+        text.truncate(self.length);
+        text
+    }
+
+    /// Whether it has as many bytes as its length says, and nothing is set beyond its last bit.
+    pub fn is_padded(&self) -> bool {
+        let beyond = 8 * self.length.div_ceil(8) - self.length;
+        let is_clear = |last: &u8| last.trailing_zeros() as usize >= beyond;
+        self.bytes.len() == self.length.div_ceil(8) && self.bytes.last().is_none_or(is_clear)
+    }
+
+    /// The number of bits in which two strings of one length differ. Raises 22026 for others.
+    pub fn hamming(&self, other: &BitString<'_>) -> u32 {
+        if self.length != other.length {
+            raise_lengths(self.length, other.length);
+        }
+        self.bytes.iter().zip(other.bytes.iter()).map(|(x, y)| (x ^ y).count_ones()).sum()
+    }
+
+    /// Raises 22026 unless it is as long as the strings that it is compared with.
+    pub fn check_is_as_long(&self, others: usize) {
+        if self.length != others {
+            raise_lengths(others, self.length);
+        }
+    }
+
+    /// What stands before the bits of a value of so many: the header of a variable length, the
+    /// length in bits.
+    pub fn header(bits: u32, bytes: usize) -> [u8; BIT_HEADER] {
+        let mut header = [0; BIT_HEADER];
+        let size = (BIT_HEADER + bytes) as i32;
+        // SAFETY: set_varsize_4b writes four bytes at a place that is aligned to four.
+        unsafe {
+            let mut first = std::mem::MaybeUninit::<pg_sys::varlena>::zeroed();
+            pgrx::varlena::set_varsize_4b(first.as_mut_ptr(), size);
+            header[..4].copy_from_slice(std::slice::from_raw_parts(first.as_ptr().cast(), 4));
+        }
+        header[4..].copy_from_slice(&bits.to_ne_bytes());
+        header
+    }
+
     /// The bytes of a string of exactly `N` bytes, or an ERROR (22026) as for an unfit `bit(n)`.
     pub fn exactly<const N: usize>(&self, type_name: &str) -> [u8; N] {
         match <[u8; N]>::try_from(&*self.bytes) {
@@ -50,6 +144,24 @@ impl BitString<'_> {
             ),
         }
     }
+}
+
+fn raise_lengths(one: usize, other: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_STRING_DATA_LENGTH_MISMATCH,
+        format!("cannot compare bit strings of lengths {one} and {other}"),
+        "The Hamming distance is defined for strings of equal length.",
+    )
+}
+
+/// The length of the values of `bit(n)`, or of a domain over it. `None` for other types, and for a
+/// `bit` that does not say its length.
+pub fn declared_length(type_oid: pg_sys::Oid, modifier: i32) -> Option<u32> {
+    let mut modifier = modifier;
+    // SAFETY: a catalogue look-up. A domain's own modifier is -1.
+    let base = unsafe { pg_sys::getBaseTypeAndTypmod(type_oid, &mut modifier) };
+    let length = u32::try_from(modifier).ok().filter(|&length| length > 0);
+    if base == pg_sys::BITOID { length } else { None }
 }
 
 /// The bytes of a `bytea` of exactly `N` bytes, the first the most significant, or an ERROR

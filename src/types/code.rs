@@ -4,6 +4,8 @@ use simhash_core::Fingerprint;
 
 /// The most words of 64 bits: 1024 bits.
 const MOST_WORDS: usize = 16;
+/// The most bits.
+pub const MOST_BITS: u32 = 64 * MOST_WORDS as u32;
 
 /// The bits of a fingerprint of any width. Codes that are compared have one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,23 @@ impl Code {
             *word = fp.word(count - 1 - place);
         }
         Code { words, count }
+    }
+
+    /// The bits of a string of bytes, with zeros up to a whole word. What is beyond [`MOST_BITS`] is
+    /// left out.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let mut words = [0; MOST_WORDS];
+        for (word, part) in words.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..part.len()].copy_from_slice(part);
+            *word = u64::from_be_bytes(whole);
+        }
+        Code { words, count: bytes.len().div_ceil(8).clamp(1, MOST_WORDS) }
+    }
+
+    /// Its width in bits.
+    pub fn bits(&self) -> u32 {
+        64 * self.count as u32
     }
 
     /// The fingerprint, which must be of the code's width.

@@ -4,10 +4,13 @@ use pgrx::pg_sys;
 
 use super::array::first_element;
 use super::ball::Ball;
-use super::code::Code;
+use super::bit_ball::BitBall;
+use super::bits::{BitString, declared_length};
+use super::code::{Code, MOST_BITS};
+use super::datum::Decode;
 use super::width::Width;
 
-/// A fingerprint or a ball, of any width.
+/// A fingerprint, a bit string or a ball, of any width.
 #[derive(Clone, Copy, Debug)]
 pub struct Value {
     /// The fingerprint, or the ball's centre.
@@ -30,6 +33,23 @@ impl Value {
         let Ball { center, radius } = unsafe { width.ball_code(datum) };
         Value { center, radius: Some(radius) }
     }
+
+    unsafe fn of_bits(datum: pg_sys::Datum) -> Self {
+        // SAFETY: the caller's bit string.
+        unsafe { BitString::with(datum, |bits| Value { center: bits.into(), radius: None }) }
+    }
+
+    unsafe fn of_bit_ball(datum: pg_sys::Datum) -> Self {
+        // SAFETY: the caller's ball of bit strings.
+        let BitBall { center, radius } = unsafe { BitBall::decode(datum) };
+        Value { center: (&center).into(), radius: Some(radius) }
+    }
+}
+
+impl From<&BitString<'_>> for Code {
+    fn from(bits: &BitString<'_>) -> Self {
+        Code::of_bytes(&bits.bytes)
+    }
 }
 
 /// How the values of a type are laid out.
@@ -43,14 +63,31 @@ pub enum Layout {
     Fingerprints,
     /// hamming_ball64[].
     Balls,
+    /// bit(n), of which the column says the length.
+    Bits,
+    /// hamming_ball_bit.
+    BitBall,
 }
 
 impl Layout {
-    pub fn width(self) -> Width {
+    /// None where the type does not say it.
+    pub fn width(self) -> Option<Width> {
         match self {
-            Layout::Fingerprint(width) | Layout::Ball(width) => width,
-            Layout::Fingerprints | Layout::Balls => Width::Bits64,
+            Layout::Fingerprint(width) | Layout::Ball(width) => Some(width),
+            Layout::Fingerprints | Layout::Balls => Some(Width::Bits64),
+            Layout::Bits | Layout::BitBall => None,
         }
+    }
+
+    /// The most bits that a value has, or that are looked at.
+    pub fn most_bits(self) -> u32 {
+        self.width().map_or(MOST_BITS, Width::bits)
+    }
+
+    /// The bits of a column's values. None where neither its type nor its modifier says it.
+    pub fn bits(self, type_oid: pg_sys::Oid, modifier: i32) -> Option<u32> {
+        let declared = || declared_length(type_oid, modifier).map(|bits| bits.min(MOST_BITS));
+        self.width().map(Width::bits).or_else(declared)
     }
 
     /// The layout of the balls around values of this one.
@@ -58,6 +95,7 @@ impl Layout {
         match self {
             Layout::Fingerprint(width) | Layout::Ball(width) => Layout::Ball(width),
             Layout::Fingerprints | Layout::Balls => Layout::Balls,
+            Layout::Bits | Layout::BitBall => Layout::BitBall,
         }
     }
 
@@ -82,11 +120,13 @@ impl Layout {
                 Layout::Fingerprint(width) => Value::of_fingerprint(datum, width),
                 Layout::Ball(width) => Value::of_ball(datum, width),
                 Layout::Fingerprints => {
-                    first_element(datum, |fp| Value::of_fingerprint(fp, self.width()))
+                    first_element(datum, |fp| Value::of_fingerprint(fp, Width::Bits64))
                         .unwrap_or(NOTHING)
                 }
-                Layout::Balls => first_element(datum, |ball| Value::of_ball(ball, self.width()))
+                Layout::Balls => first_element(datum, |ball| Value::of_ball(ball, Width::Bits64))
                     .unwrap_or(NOTHING),
+                Layout::Bits => Value::of_bits(datum),
+                Layout::BitBall => Value::of_bit_ball(datum),
             }
         }
     }

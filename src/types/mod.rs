@@ -5,6 +5,7 @@
 
 pub mod array;
 pub mod ball;
+pub mod bit_ball;
 pub mod bits;
 pub mod bloom;
 pub mod code;

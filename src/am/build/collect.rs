@@ -8,13 +8,13 @@ use simhash_index::TreeKey;
 use super::sort::{Content, Share, Sorter};
 use crate::am::columns::Columns;
 use crate::am::keys::Keys;
-use crate::am::kind::Kind;
+use crate::am::kind::Searched;
 use crate::storage::{Index, IndexRel};
 use crate::types::tid;
 
 /// What the scan of the heap collects.
 pub struct Collector<K: TreeKey> {
-    kind: Kind,
+    searched: Searched,
     columns: Columns,
     pub sorter: Sorter<K>,
     pub nulls: Sorter<K>,
@@ -29,7 +29,7 @@ impl<K: TreeKey> Collector<K> {
             Sorter::new(layout, index.shape, content.memory(memory), share(content))
         };
         Self {
-            kind: Kind::of(index),
+            searched: Searched::of(index),
             columns: Columns::of(index.store, &index.meta()),
             sorter: sorter(index.layout, Content::Rows),
             nulls: sorter(one, Content::Nulls),
@@ -81,7 +81,7 @@ unsafe extern "C-unwind" fn collect<K: TreeKey>(
         collector.rows += 1;
         let beside = collector.columns.beside::<K>(values, is_null, tid);
         let column = collector.columns.scope_columns();
-        let keys = (!*is_null.add(column)).then(|| collector.kind.keys(*values.add(column)));
+        let keys = (!*is_null.add(column)).then(|| collector.searched.keys(*values.add(column)));
         let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
         if keys.is_empty() {
             collector.nulls.push(beside.row(K::Fingerprint::ZERO));

@@ -18,7 +18,7 @@ use simhash_index::build::{Writer, initialize};
 use self::collect::Collector;
 use self::team::Team;
 use super::columns::new_meta;
-use super::kind::{Kind, open};
+use super::kind::{Searched, open};
 use super::options::Options;
 use crate::error::raise;
 use crate::storage::{IndexRel, forget_file, with_key_type};
@@ -51,7 +51,7 @@ pub unsafe extern "C-unwind" fn ambuild(
         let index = IndexRel::new(rel);
         // This backend may know the file as it was before TRUNCATE or ON COMMIT DELETE ROWS.
         forget_file(index);
-        let meta = new_meta(index, |kind| blocks(rel, kind));
+        let meta = new_meta(index, |searched| blocks(rel, searched));
         if index.pages() != 0 {
             raise(
                 PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
@@ -76,15 +76,28 @@ pub unsafe extern "C-unwind" fn ambuildempty(rel: pg_sys::Relation) {
     // SAFETY: an open index; its init fork is WAL-logged although the index is not.
     unsafe {
         let index = IndexRel::new(rel).init_fork();
-        let meta = new_meta(index, |kind| blocks(rel, kind));
+        let meta = new_meta(index, |searched| blocks(rel, searched));
         with_key_type!(meta.family(), K => initialize::<K, _>(&index, meta));
     }
 }
 
-/// The number of blocks of a new index.
-fn blocks(rel: pg_sys::Relation, kind: Kind) -> u32 {
+/// The number of blocks of a new index. Raises an ERROR if a key has fewer bits.
+fn blocks(rel: pg_sys::Relation, searched: Searched) -> u32 {
     // SAFETY: an open index of this access method.
-    unsafe { Options::blocks(rel, kind.default_blocks()) }
+    let (blocks, index) =
+        unsafe { (Options::blocks(rel, searched.default_blocks()), IndexRel::new(rel)) };
+    if blocks > searched.bits {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "index \"{}\" cannot cut {} bits into {blocks} blocks",
+                index.name(),
+                searched.bits
+            ),
+            "Each block has a bit at least.",
+        );
+    }
+    blocks
 }
 
 fn progress(phase: i64) {

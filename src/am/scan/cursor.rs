@@ -24,7 +24,7 @@ use super::nearest::Nearest;
 use super::output::Output;
 use crate::am::columns::Columns;
 use crate::am::keys::Condition;
-use crate::am::kind::Kind;
+use crate::am::kind::Searched;
 use crate::compat;
 use crate::storage::{Index, IndexRel, Pinned, Shared, check_for_interrupts};
 use crate::types::tid;
@@ -53,7 +53,7 @@ pub trait Scan {
 /// A scan of an index with keys of type `K`.
 pub struct Cursor<K: TreeKey> {
     index: Index<K>,
-    kind: Kind,
+    searched: Searched,
     source: Source<K>,
     /// Where it looks.
     scopes: Vec<Scopes<K::Scope>>,
@@ -206,18 +206,18 @@ fn start_of<K: TreeKey>(scope: K::Scope) -> Entry<K> {
 impl<K: TreeKey> Cursor<K> {
     /// A scan that returns nothing until it is started. Index tuples are made in `context`.
     pub fn new(index: Index<K>, context: pg_sys::MemoryContext) -> Self {
-        let kind = Kind::of(&index);
+        let searched = Searched::of(&index);
         let columns = Columns::of(index.store, &index.meta());
         Self {
             index,
-            kind,
+            searched,
             source: Source::Done,
             scopes: Vec::new(),
             sieve: Sieve { filters: Vec::new(), seen: None },
             nulls_follow: false,
             batch: Batch { rows: Vec::new(), next: 0, payloads: Vec::new() },
             pin: Pin { is_kept: false, held: ManuallyDrop::new(None) },
-            output: Output::new(kind, columns, context),
+            output: Output::new(searched, columns, context),
         }
     }
 
@@ -359,12 +359,12 @@ impl<K: TreeKey> Scan for Cursor<K> {
             self.index.store.snapshot = (*desc).xs_snapshot;
             self.pin.is_kept = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
             self.output.looks_rows_up = (*desc).xs_want_itup && pg_sys::RecoveryInProgress();
-            self.output.recheck = self.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
+            self.output.recheck = self.searched.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
             self.output.wants_payloads = (*desc).xs_want_itup && self.index.shape.payload > 0;
-            Request::read(desc, &self.index, self.kind, &self.output.columns)
+            Request::read(desc, &self.index, self.searched, &self.output.columns)
         };
         let is_found_again = matches!(&request.driver, Driver::Within(any) if any.len() > 1);
-        let seen = (self.kind.has_many_keys() || is_found_again).then(HashSet::new);
+        let seen = (self.searched.kind.has_many_keys() || is_found_again).then(HashSet::new);
         self.scopes = request.scopes;
         self.sieve = Sieve { filters: request.filters, seen };
         self.nulls_follow = request.nulls;

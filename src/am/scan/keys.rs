@@ -7,7 +7,7 @@ use simhash_index::{Scopes, TreeKey};
 use super::scopes::ScopeConditions;
 use crate::am::columns::Columns;
 use crate::am::keys::{Condition, Keys};
-use crate::am::kind::Kind;
+use crate::am::kind::Searched;
 use crate::error::raise;
 use crate::storage::Index;
 use crate::types::array::elements;
@@ -62,7 +62,7 @@ impl<K: TreeKey> Request<K> {
     pub unsafe fn read(
         desc: pg_sys::IndexScanDesc,
         index: &Index<K>,
-        kind: Kind,
+        searched: Searched,
         columns: &Columns,
     ) -> Self {
         // SAFETY: as this function's.
@@ -73,25 +73,25 @@ impl<K: TreeKey> Request<K> {
             )
         };
         // SAFETY: the keys are of this index's operators.
-        let read = unsafe { Conditions::read(keys, kind, columns) };
+        let read = unsafe { Conditions::read(keys, searched, columns) };
         let Some((conditions, of_scopes)) = read else {
             return Self::NOTHING;
         };
         let scopes = of_scopes.scopes::<K>();
-        let nulls = conditions.allow_nulls(kind);
+        let nulls = conditions.allow_nulls(searched);
         if conditions.only_nulls {
             return Self { nulls, scopes, ..Self::NOTHING };
         }
-        if order_bys.len() > 1 && kind.is_lossy() {
+        if order_bys.len() > 1 && searched.kind.is_lossy() {
             raise_several_orders(index);
         }
         // SAFETY: the order-bys are of this index's operators.
-        let (orders, nearest) = unsafe { read_orders(order_bys, kind) };
+        let (orders, nearest) = unsafe { read_orders(order_bys, searched) };
         let (driver, mut filters) = match nearest {
             Some(nearest) => (nearest, conditions.all_of),
             None => tightest(conditions.all_of),
         };
-        if kind.has_many_keys() {
+        if searched.kind.has_many_keys() {
             filters.clear();
         }
         Self { driver, scopes, filters, nulls, orders }
@@ -105,7 +105,7 @@ impl<F: Key> Conditions<F> {
     /// The keys are of an index of this kind with these columns.
     unsafe fn read<'a>(
         keys: &[pg_sys::ScanKeyData],
-        kind: Kind,
+        searched: Searched,
         columns: &'a Columns,
     ) -> Option<(Self, ScopeConditions<'a>)> {
         let mut all = Self { all_of: Vec::new(), only_nulls: false, not_null: false };
@@ -117,7 +117,7 @@ impl<F: Key> Conditions<F> {
                 if column < columns.scope_columns() {
                     scopes.add(column, key)
                 } else {
-                    all.add(key, kind)
+                    all.add(key, searched)
                 }
             };
             if !possible {
@@ -128,7 +128,7 @@ impl<F: Key> Conditions<F> {
     }
 
     /// Takes a key on the column that is searched by distance. False if no row can meet it.
-    unsafe fn add(&mut self, key: &pg_sys::ScanKeyData, kind: Kind) -> bool {
+    unsafe fn add(&mut self, key: &pg_sys::ScanKeyData, searched: Searched) -> bool {
         let flags = key.sk_flags as u32;
         if flags & pg_sys::SK_SEARCHNULL != 0 {
             self.only_nulls = true;
@@ -146,10 +146,10 @@ impl<F: Key> Conditions<F> {
         // NULL.
         let any_of = unsafe {
             if flags & pg_sys::SK_SEARCHARRAY == 0 {
-                kind.conditions(key.sk_strategy, key.sk_argument)
+                searched.conditions(key.sk_strategy, key.sk_argument)
             } else {
                 let given = elements(key.sk_argument).1.into_iter().flatten();
-                given.flat_map(|argument| kind.conditions(key.sk_strategy, argument)).collect()
+                given.flat_map(|argument| searched.conditions(key.sk_strategy, argument)).collect()
             }
         };
         let possible = !any_of.is_empty();
@@ -159,8 +159,8 @@ impl<F: Key> Conditions<F> {
 
     /// Whether a row in the table of NULLs may meet them. A row without a key is there too, though
     /// its array need not be NULL.
-    fn allow_nulls(&self, kind: Kind) -> bool {
-        let refused = self.not_null && !kind.has_many_keys();
+    fn allow_nulls(&self, searched: Searched) -> bool {
+        let refused = self.not_null && !searched.kind.has_many_keys();
         !refused && self.all_of.is_empty()
     }
 }
@@ -171,7 +171,7 @@ impl<F: Key> Conditions<F> {
 /// The order-bys are of the operators of an index of this kind.
 unsafe fn read_orders<F: Key>(
     order_bys: &[pg_sys::ScanKeyData],
-    kind: Kind,
+    searched: Searched,
 ) -> (Vec<Option<F>>, Option<Driver<F>>) {
     let mut orders = Vec::new();
     let mut nearest: Option<(Keys<F>, Vec<F>)> = None;
@@ -179,7 +179,7 @@ unsafe fn read_orders<F: Key>(
         let given =
             key.sk_flags as u32 & pg_sys::SK_ISNULL == 0 && key.sk_strategy == strategy::DISTANCE;
         // SAFETY: the order-by argument is of the column's type and not NULL.
-        let queries = given.then(|| unsafe { kind.keys::<F>(key.sk_argument) });
+        let queries = given.then(|| unsafe { searched.keys::<F>(key.sk_argument) });
         let query = queries.as_ref().and_then(|queries| queries.as_slice().first().copied());
         orders.push(query);
         match (&mut nearest, queries, query) {

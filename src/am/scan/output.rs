@@ -4,16 +4,16 @@ use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_index::TreeKey;
 use simhash_index::key::Bytes;
-use simhash_index::page::MOST_KEY;
 use simhash_index::range::Hit;
 
 use crate::am::columns::Columns;
-use crate::am::kind::Kind;
+use crate::am::keys::DatumSpace;
+use crate::am::kind::Searched;
 use crate::storage::check_for_interrupts;
 use crate::types::tid;
 
 pub struct Output<K: TreeKey> {
-    kind: Kind,
+    searched: Searched,
     pub columns: Columns,
     /// Where index tuples are made.
     context: pg_sys::MemoryContext,
@@ -29,13 +29,13 @@ pub struct Output<K: TreeKey> {
 }
 
 impl<K: TreeKey> Output<K> {
-    pub fn new(kind: Kind, columns: Columns, context: pg_sys::MemoryContext) -> Self {
+    pub fn new(searched: Searched, columns: Columns, context: pg_sys::MemoryContext) -> Self {
         Self {
-            kind,
+            searched,
             columns,
             context,
             orders: Vec::new(),
-            recheck: kind.is_lossy(),
+            recheck: searched.kind.is_lossy(),
             looks_rows_up: false,
             wants_payloads: false,
         }
@@ -82,7 +82,7 @@ impl<K: TreeKey> Output<K> {
         // SAFETY: the descriptor's arrays have one element for each order-by.
         unsafe {
             // A key at another place of the array is no farther than the row.
-            (*desc).xs_recheckorderby = self.kind.has_many_keys();
+            (*desc).xs_recheckorderby = self.searched.kind.has_many_keys();
             for i in 0..(*desc).numberOfOrderBys.max(0) as usize {
                 let query = if is_null { None } else { self.orders[i] };
                 // An array's least distance is to any of several queries.
@@ -114,10 +114,10 @@ impl<K: TreeKey> Output<K> {
             self.columns.decode::<K>(row.scope, payload, &mut values, &mut nulls);
             // count(*) is planned as an index-only scan even where no column can be returned. Then
             // nobody reads the value, and there is none to be made.
-            nulls[column] = is_null || self.kind.is_lossy();
-            let mut bytes = [0; MOST_KEY];
+            nulls[column] = is_null || self.searched.kind.is_lossy();
+            let mut space = DatumSpace::new();
             if !nulls[column] {
-                values[column] = self.kind.datum(row.fingerprint, &mut bytes);
+                values[column] = self.searched.datum(row.fingerprint, &mut space);
             }
             (*desc).xs_itup = pg_sys::index_form_tuple(
                 (*desc).xs_itupdesc,
