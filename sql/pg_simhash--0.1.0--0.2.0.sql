@@ -495,7 +495,7 @@ CREATE FUNCTION simhash_kind_ball256(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball256_wrapper';
 COMMENT ON FUNCTION simhash_kind_ball256(internal) IS 'support function: an index of 256-bit balls';
 
-CREATE OPERATOR CLASS fingerprint256_hamming_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
+CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
   OPERATOR 1 = (fingerprint256, fingerprint256),
   OPERATOR 2 <@ (fingerprint256, hamming_ball256),
   OPERATOR 3 ~= (fingerprint256, fingerprint256),
@@ -888,7 +888,7 @@ CREATE FUNCTION simhash_kind_ball256(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball256_wrapper';
 COMMENT ON FUNCTION simhash_kind_ball256(internal) IS 'support function: an index of 256-bit balls';
 
-CREATE OPERATOR CLASS fingerprint256_hamming_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
+CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
   OPERATOR 1 = (fingerprint256, fingerprint256),
   OPERATOR 2 <@ (fingerprint256, hamming_ball256),
   OPERATOR 3 ~= (fingerprint256, fingerprint256),

@@ -1488,7 +1488,7 @@ CREATE OPERATOR CLASS fingerprint128_ops DEFAULT FOR TYPE fingerprint128 USING s
   OPERATOR 4 <~> (fingerprint128, fingerprint128) FOR ORDER BY integer_ops,
   FUNCTION 1 simhash_kind_128(internal);
 
-CREATE OPERATOR CLASS fingerprint256_hamming_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
+CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
   OPERATOR 1 = (fingerprint256, fingerprint256),
   OPERATOR 2 <@ (fingerprint256, hamming_ball256),
   OPERATOR 3 ~= (fingerprint256, fingerprint256),
