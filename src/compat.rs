@@ -337,30 +337,6 @@ pub unsafe fn attribute(
     }
 }
 
-/// About how many different values some expressions have together in so many rows.
-///
-/// # Safety
-/// `root` is the planner's, and the expressions are of its query.
-pub unsafe fn number_of_groups(
-    root: *mut pg_sys::PlannerInfo,
-    expressions: *mut pg_sys::List,
-    rows: f64,
-) -> f64 {
-    // SAFETY: as this function's.
-    unsafe {
-        #[cfg(feature = "pg13")]
-        return pg_sys::estimate_num_groups(root, expressions, rows, std::ptr::null_mut());
-        #[cfg(not(feature = "pg13"))]
-        pg_sys::estimate_num_groups(
-            root,
-            expressions,
-            rows,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        )
-    }
-}
-
 /// About how many elements an array has.
 ///
 /// # Safety

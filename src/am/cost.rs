@@ -8,7 +8,7 @@ use simhash_index::index::leaves_per_table;
 use super::columns::key_columns;
 use super::kind::{Kind, Searched, open};
 use crate::compat;
-use crate::planner::made_radius;
+use crate::planner::{made_radius, number_of_values};
 use crate::storage::{IndexRel, family, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
@@ -193,13 +193,9 @@ unsafe fn values_of(
     // SAFETY: the index's target list has an entry for each of its columns.
     unsafe {
         let all = PgList::<pg_sys::TargetEntry>::from_pg((*info).indextlist);
-        let mut expressions = PgList::<pg_sys::Node>::new();
-        for &column in columns {
-            if let Some(entry) = all.get_ptr(column) {
-                expressions.push((*entry).expr.cast());
-            }
-        }
-        compat::number_of_groups(root, expressions.as_ptr(), rows)
+        let entries = columns.iter().filter_map(|&column| all.get_ptr(column));
+        let values = entries.map(|entry| number_of_values(root, (*entry).expr.cast()));
+        values.product::<f64>().min(rows)
     }
 }
 

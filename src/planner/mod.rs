@@ -28,3 +28,4 @@ pub mod support;
 
 pub use measures::access_method;
 pub use selectivity::made_radius;
+pub use statistics::number_of_values;

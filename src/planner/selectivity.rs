@@ -3,7 +3,7 @@
 use pgrx::{PgList, pg_sys};
 
 use super::measures::{Objects, made_ball};
-use super::statistics::{ColumnSample, Reach};
+use super::statistics::{ColumnSample, Reach, release};
 use crate::types::Width;
 use crate::types::layout::Value;
 
@@ -250,13 +250,4 @@ unsafe fn constant_radius(
 pub unsafe fn made_radius(root: *mut pg_sys::PlannerInfo, ball: *mut pg_sys::Node) -> Option<u32> {
     // SAFETY: as this function's.
     unsafe { made_ball(ball).and_then(|(_, radius)| constant_radius(root, radius)) }
-}
-
-unsafe fn release(variable: &pg_sys::VariableStatData) {
-    // SAFETY: the tuple is released by the function that came with it, once.
-    unsafe {
-        if let (false, Some(free)) = (variable.statsTuple.is_null(), variable.freefunc) {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| free(variable.statsTuple));
-        }
-    }
 }

@@ -203,3 +203,35 @@ fn random_share(bits: u32, radius: u32) -> f64 {
     }
     sum.min(1.0)
 }
+
+/// About how many different values an expression has in all rows of its table.
+///
+/// # Safety
+/// `root` is the planner's, and the expression is of its query.
+pub unsafe fn number_of_values(
+    root: *mut pg_sys::PlannerInfo,
+    expression: *mut pg_sys::Node,
+) -> f64 {
+    // SAFETY: as this function's; the structure is filled in before it is read, released after.
+    unsafe {
+        let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
+        pg_sys::examine_variable(root, expression, 0, &mut variable);
+        let mut is_default = false;
+        let values = pg_sys::get_variable_numdistinct(&mut variable, &mut is_default);
+        release(&variable);
+        values.max(1.0)
+    }
+}
+
+/// Gives statistics back that the planner has looked up.
+///
+/// # Safety
+/// `variable` was filled in by the planner, and is not used any more.
+pub unsafe fn release(variable: &pg_sys::VariableStatData) {
+    // SAFETY: the tuple is released by the function that came with it, once.
+    unsafe {
+        if let (false, Some(free)) = (variable.statsTuple.is_null(), variable.freefunc) {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| free(variable.statsTuple));
+        }
+    }
+}
