@@ -184,7 +184,7 @@ sub options
 		[ 'fillfactor = 101', qr/ERROR:  22023/ ],
 		[ 'buckets = 4', qr/ERROR:  22023.*buckets/ ];
 	error_like($node, 'CREATE INDEX i ON t USING simhash (fp64, fp128)',
-		qr/ERROR:  0A000.*multicolumn/, 'refused: two columns');
+		qr/ERROR:  0A000.*column 1 of index "i" is not compared by equality/, 'refused: two columns');
 	error_like($node, 'CREATE UNIQUE INDEX i ON t USING simhash (fp64)',
 		qr/ERROR:  0A000.*unique/, 'refused: unique');
 	error_like($node, 'CREATE INDEX i ON t USING simhash (body)',
