@@ -255,6 +255,7 @@ fn columns(filter: &Filter) -> impl Iterator<Item = Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use simhash_core::bits::{B256, B1024};
     use simhash_index::Scoped;
 
     use super::*;
@@ -281,11 +282,13 @@ mod tests {
         keeps_distances::<u64>(40);
         keeps_distances::<u128>(100);
         keeps_distances::<u128>(128);
+        keeps_distances::<B256>(200);
+        keeps_distances::<B1024>(300);
     }
 
     #[test]
     fn scopes_and_payloads_are_read_as_they_were_written() {
-        for length in [1, 2, 5, 17] {
+        for length in [1, 2, 5, 17, 24] {
             let coding = of_bits::<Scoped<u64, 3>>(64, length, 9);
             let strings: Vec<_> = (0..SCOPES).map(|scope| coding.scope(scope)).collect();
             assert!(strings.is_sorted_by(|a, b| a < b), "{strings:x?}");

@@ -9,6 +9,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::AtomicUsize;
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
+use simhash_core::bits::{B256, B1024};
 use simhash_index::{Scoped, TreeKey};
 
 use crate::actors::{Actor, Excluded, judge_excluded, warm_up};
@@ -50,6 +51,9 @@ const KINDS: &[(usize, Explorer)] = &[
     (3, of_kind::<Scoped<u64, 3>, 256>),
     (4, of_kind::<Scoped<u64, 3>, 320>),
     (3, of_kind::<Scoped<u128, 3>, 320>),
+    (1, of_kind::<B256, 304>),
+    (2, of_kind::<Scoped<B256, 3>, 400>),
+    (2, of_kind::<Scoped<B1024, 7>, 1024>),
 ];
 
 /// Runs the schedules of a seed.

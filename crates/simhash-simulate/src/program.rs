@@ -290,7 +290,9 @@ impl<K: TreeKey> Program<K> {
     /// leaves, and whole scopes vanish.
     fn flood<const PAGE: usize>(coding: Coding<K>, random: &mut Random) -> Self {
         let main = random.below(SCOPES as usize) as u8;
-        let keys = Keys { scopes: vec![main], ..Keys::new(&coding, random) };
+        let neighbour = random.below(SCOPES as usize) as u8;
+        let scopes = [vec![main; 12], vec![neighbour]].concat();
+        let keys = Keys { scopes, ..Keys::new(&coding, random) };
         let base = Base::new::<PAGE>(coding, &keys, Site::Any, random);
         let others = Keys { scopes: (0..SCOPES).collect(), centres: keys.centres.clone(), ..keys };
         let keys = Keys { scopes: vec![main], centres: keys.centres, ..others };

@@ -1,4 +1,5 @@
 use simhash_core::Fingerprint;
+use simhash_core::bits::{B256, B1024};
 use simhash_core::random::SplitMix64;
 
 use super::*;
@@ -103,7 +104,9 @@ fn leaves_of_every_family_hold_what_they_say() {
     leaves_hold_what_they_say::<u128>();
     leaves_hold_what_they_say::<Scoped64>();
     leaves_hold_what_they_say::<Scoped128>();
-    leaves_hold_what_they_say::<Scoped<u64, 7>>();
+    leaves_hold_what_they_say::<B256>();
+    leaves_hold_what_they_say::<Scoped<B256, 3>>();
+    leaves_hold_what_they_say::<Scoped<B1024, 7>>();
 }
 
 fn inner_pages_hold_what_they_say<K: TreeKey>() {
@@ -133,6 +136,8 @@ fn inner_pages_of_every_family_hold_what_they_say() {
     inner_pages_hold_what_they_say::<u128>();
     inner_pages_hold_what_they_say::<Scoped64>();
     inner_pages_hold_what_they_say::<Scoped128>();
+    inner_pages_hold_what_they_say::<Scoped<B256, 3>>();
+    inner_pages_hold_what_they_say::<Scoped<B1024, 7>>();
 }
 
 fn an_addition_is_an_append<K: TreeKey>() {
@@ -170,7 +175,8 @@ fn an_addition_of_every_family_is_an_append() {
     an_addition_is_an_append::<u128>();
     an_addition_is_an_append::<Scoped64>();
     an_addition_is_an_append::<Scoped128>();
-    an_addition_is_an_append::<Scoped<u64, 7>>();
+    an_addition_is_an_append::<Scoped<B256, 3>>();
+    an_addition_is_an_append::<Scoped<B1024, 7>>();
 }
 
 #[test]
