@@ -17,6 +17,7 @@ jit = off
 max_worker_processes = 8
 max_parallel_workers = 8
 max_parallel_maintenance_workers = 4
+deadlock_timeout = 50ms
 CONF
 seed();
 my $deadline = soak() ? time + ($ENV{SIMHASH_SOAK_SECONDS} // 600) : 0;
@@ -236,7 +237,7 @@ sub sample
 sub scope_condition
 {
 	my ($name, $type, @rows) = @_;
-	my ($a, $b, $c) = map { my $v = pick(@rows)->{$name}; $v eq 'NULL' ? $v : "${v}::$type" } 1 .. 3;
+	my ($a, $b, $c) = map { pick(@rows)->{$name} . "::$type" } 1 .. 3;
 	return pick(
 		"$name = $a", "$name = $a", "$name = $b", "$name = $c", "$name = (SELECT $a)", "$b = $name",
 		"$name = ANY (ARRAY[$a, $b, $c, $a, NULL]::${type}[])",
