@@ -4,519 +4,6 @@
 -- complain if the script is sourced in psql rather than through ALTER EXTENSION
 \echo Use "ALTER EXTENSION pg_simhash UPDATE TO '0.2.0'" to load this file. \quit
 
-CREATE TYPE fingerprint256;
-
-CREATE FUNCTION fingerprint256_in(cstring) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint256_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_in(cstring) IS 'I/O';
-CREATE FUNCTION fingerprint256_out(fingerprint256) RETURNS cstring
-  AS 'MODULE_PATHNAME', 'fingerprint256_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_out(fingerprint256) IS 'I/O';
-CREATE FUNCTION fingerprint256_recv(internal) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint256_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_recv(internal) IS 'I/O';
-CREATE FUNCTION fingerprint256_send(fingerprint256) RETURNS bytea
-  AS 'MODULE_PATHNAME', 'fingerprint256_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_send(fingerprint256) IS 'I/O';
-
-CREATE TYPE fingerprint256 (
-  INPUT = fingerprint256_in, OUTPUT = fingerprint256_out,
-  RECEIVE = fingerprint256_recv, SEND = fingerprint256_send,
-  INTERNALLENGTH = 32, ALIGNMENT = char, STORAGE = plain
-);
-COMMENT ON TYPE fingerprint256 IS
-  '256-bit fingerprint, compared by Hamming distance: 64 hexadecimal digits';
-
-CREATE TYPE hamming_ball256;
-
-CREATE FUNCTION hamming_ball256_in(cstring) RETURNS hamming_ball256
-  AS 'MODULE_PATHNAME', 'hamming_ball256_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_in(cstring) IS 'I/O';
-CREATE FUNCTION hamming_ball256_out(hamming_ball256) RETURNS cstring
-  AS 'MODULE_PATHNAME', 'hamming_ball256_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_out(hamming_ball256) IS 'I/O';
-CREATE FUNCTION hamming_ball256_recv(internal) RETURNS hamming_ball256
-  AS 'MODULE_PATHNAME', 'hamming_ball256_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_recv(internal) IS 'I/O';
-CREATE FUNCTION hamming_ball256_send(hamming_ball256) RETURNS bytea
-  AS 'MODULE_PATHNAME', 'hamming_ball256_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_send(hamming_ball256) IS 'I/O';
-
-CREATE TYPE hamming_ball256 (
-  INPUT = hamming_ball256_in, OUTPUT = hamming_ball256_out,
-  RECEIVE = hamming_ball256_recv, SEND = hamming_ball256_send,
-  INTERNALLENGTH = 36, ALIGNMENT = int4, STORAGE = plain
-);
-COMMENT ON TYPE hamming_ball256 IS
-  'every 256-bit fingerprint within a radius of a centre: <fingerprint,radius>';
-
-CREATE TYPE hamming_ball_bit;
-
-CREATE FUNCTION hamming_ball_bit_in(cstring) RETURNS hamming_ball_bit
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_in(cstring) IS 'I/O';
-CREATE FUNCTION hamming_ball_bit_out(hamming_ball_bit) RETURNS cstring
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_out(hamming_ball_bit) IS 'I/O';
-CREATE FUNCTION hamming_ball_bit_recv(internal) RETURNS hamming_ball_bit
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_recv(internal) IS 'I/O';
-CREATE FUNCTION hamming_ball_bit_send(hamming_ball_bit) RETURNS bytea
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_send(hamming_ball_bit) IS 'I/O';
-
-CREATE TYPE hamming_ball_bit (
-  INPUT = hamming_ball_bit_in, OUTPUT = hamming_ball_bit_out,
-  RECEIVE = hamming_ball_bit_recv, SEND = hamming_ball_bit_send,
-  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
-);
-COMMENT ON TYPE hamming_ball_bit IS
-  'every bit string within a radius of a centre of the same length: <bits,radius>';
-
-CREATE FUNCTION fingerprint256_to_bit(fingerprint256) RETURNS bit
-  AS 'MODULE_PATHNAME', 'fingerprint256_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_to_bit(fingerprint256) IS
-  'implementation of the cast to bit(256)';
-CREATE FUNCTION fingerprint256_from_bit(bit) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint256_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_from_bit(bit) IS 'implementation of the cast from bit(256)';
-CREATE FUNCTION fingerprint256_from_bytea(bytea) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint256_from_bytea_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_from_bytea(bytea) IS 'implementation of the cast from bytea';
-CREATE CAST (fingerprint256 AS bit)
-  WITH FUNCTION fingerprint256_to_bit(fingerprint256) AS ASSIGNMENT;
-CREATE CAST (bit AS fingerprint256) WITH FUNCTION fingerprint256_from_bit(bit) AS ASSIGNMENT;
-CREATE CAST (fingerprint256 AS bytea)
-  WITH FUNCTION fingerprint256_send(fingerprint256) AS ASSIGNMENT;
-CREATE CAST (bytea AS fingerprint256) WITH FUNCTION fingerprint256_from_bytea(bytea) AS ASSIGNMENT;
-COMMENT ON CAST (fingerprint256 AS bit) IS 'the most significant bit first';
-COMMENT ON CAST (bit AS fingerprint256) IS 'the most significant bit first';
-COMMENT ON CAST (fingerprint256 AS bytea) IS '32 bytes in network order';
-COMMENT ON CAST (bytea AS fingerprint256) IS '32 bytes in network order';
-
-CREATE FUNCTION fingerprint256_eq(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_eq_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_eq(fingerprint256, fingerprint256) IS
-  'implementation of = operator';
-CREATE FUNCTION fingerprint256_ne(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_ne_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_ne(fingerprint256, fingerprint256) IS
-  'implementation of <> operator';
-CREATE FUNCTION fingerprint256_lt(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_lt_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_lt(fingerprint256, fingerprint256) IS
-  'implementation of < operator';
-CREATE FUNCTION fingerprint256_le(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_le_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_le(fingerprint256, fingerprint256) IS
-  'implementation of <= operator';
-CREATE FUNCTION fingerprint256_gt(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_gt_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_gt(fingerprint256, fingerprint256) IS
-  'implementation of > operator';
-CREATE FUNCTION fingerprint256_ge(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_ge_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_ge(fingerprint256, fingerprint256) IS
-  'implementation of >= operator';
-CREATE FUNCTION fingerprint256_cmp(fingerprint256, fingerprint256) RETURNS integer
-  AS 'MODULE_PATHNAME', 'fingerprint256_cmp_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_cmp(fingerprint256, fingerprint256) IS 'less-equal-greater';
-CREATE FUNCTION fingerprint256_sortsupport(internal) RETURNS void
-  AS 'MODULE_PATHNAME', 'fingerprint256_sortsupport_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_sortsupport(internal) IS 'sort support';
-CREATE FUNCTION fingerprint256_hash(fingerprint256) RETURNS integer
-  AS 'MODULE_PATHNAME', 'fingerprint256_hash_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_hash(fingerprint256) IS 'hash';
-CREATE FUNCTION fingerprint256_hash_extended(fingerprint256, bigint) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'fingerprint256_hash_extended_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_hash_extended(fingerprint256, bigint) IS 'hash';
-CREATE FUNCTION fingerprint256_smaller(fingerprint256, fingerprint256) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint256_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_smaller(fingerprint256, fingerprint256) IS 'smaller of two';
-CREATE FUNCTION fingerprint256_larger(fingerprint256, fingerprint256) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'fingerprint256_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_larger(fingerprint256, fingerprint256) IS 'larger of two';
-
-CREATE OPERATOR = (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_eq,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
-);
-COMMENT ON OPERATOR = (fingerprint256, fingerprint256) IS 'equal';
-CREATE OPERATOR <> (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_ne,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
-);
-COMMENT ON OPERATOR <> (fingerprint256, fingerprint256) IS 'not equal';
-CREATE OPERATOR < (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_lt,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
-);
-COMMENT ON OPERATOR < (fingerprint256, fingerprint256) IS 'less than';
-CREATE OPERATOR <= (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_le,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
-);
-COMMENT ON OPERATOR <= (fingerprint256, fingerprint256) IS 'less than or equal';
-CREATE OPERATOR > (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_gt,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
-);
-COMMENT ON OPERATOR > (fingerprint256, fingerprint256) IS 'greater than';
-CREATE OPERATOR >= (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_ge,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
-);
-COMMENT ON OPERATOR >= (fingerprint256, fingerprint256) IS 'greater than or equal';
-
-CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING btree AS
-  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-  FUNCTION 1 fingerprint256_cmp(fingerprint256, fingerprint256),
-  FUNCTION 2 fingerprint256_sortsupport(internal),
-  FUNCTION 4 btequalimage(oid);
-CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING hash AS
-  OPERATOR 1 =,
-  FUNCTION 1 fingerprint256_hash(fingerprint256),
-  FUNCTION 2 fingerprint256_hash_extended(fingerprint256, bigint);
-
-CREATE AGGREGATE min(fingerprint256) (
-  SFUNC = fingerprint256_smaller, STYPE = fingerprint256, SORTOP = <,
-  COMBINEFUNC = fingerprint256_smaller, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE min(fingerprint256) IS 'minimum, in unsigned order';
-CREATE AGGREGATE max(fingerprint256) (
-  SFUNC = fingerprint256_larger, STYPE = fingerprint256, SORTOP = >,
-  COMBINEFUNC = fingerprint256_larger, PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE max(fingerprint256) IS 'maximum, in unsigned order';
-
-CREATE FUNCTION hamming_ball256_eq(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_eq_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_eq(hamming_ball256, hamming_ball256) IS
-  'implementation of = operator';
-CREATE FUNCTION hamming_ball256_ne(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_ne_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_ne(hamming_ball256, hamming_ball256) IS
-  'implementation of <> operator';
-CREATE FUNCTION hamming_ball256_lt(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_lt_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_lt(hamming_ball256, hamming_ball256) IS
-  'implementation of < operator';
-CREATE FUNCTION hamming_ball256_le(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_le_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_le(hamming_ball256, hamming_ball256) IS
-  'implementation of <= operator';
-CREATE FUNCTION hamming_ball256_gt(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_gt_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_gt(hamming_ball256, hamming_ball256) IS
-  'implementation of > operator';
-CREATE FUNCTION hamming_ball256_ge(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_ge_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_ge(hamming_ball256, hamming_ball256) IS
-  'implementation of >= operator';
-CREATE FUNCTION hamming_ball256_cmp(hamming_ball256, hamming_ball256) RETURNS integer
-  AS 'MODULE_PATHNAME', 'hamming_ball256_cmp_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_cmp(hamming_ball256, hamming_ball256) IS 'less-equal-greater';
-CREATE OPERATOR = (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_eq,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
-);
-COMMENT ON OPERATOR = (hamming_ball256, hamming_ball256) IS 'equal';
-CREATE OPERATOR <> (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_ne,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
-);
-COMMENT ON OPERATOR <> (hamming_ball256, hamming_ball256) IS 'not equal';
-CREATE OPERATOR < (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_lt,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
-);
-COMMENT ON OPERATOR < (hamming_ball256, hamming_ball256) IS 'less than';
-CREATE OPERATOR <= (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_le,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
-);
-COMMENT ON OPERATOR <= (hamming_ball256, hamming_ball256) IS 'less than or equal';
-CREATE OPERATOR > (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_gt,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
-);
-COMMENT ON OPERATOR > (hamming_ball256, hamming_ball256) IS 'greater than';
-CREATE OPERATOR >= (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_ge,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
-);
-COMMENT ON OPERATOR >= (hamming_ball256, hamming_ball256) IS 'greater than or equal';
-CREATE OPERATOR CLASS hamming_ball256_ops DEFAULT FOR TYPE hamming_ball256 USING btree AS
-  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-  FUNCTION 1 hamming_ball256_cmp(hamming_ball256, hamming_ball256),
-  FUNCTION 4 btequalimage(oid);
-
-CREATE FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
-  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of = operator';
-CREATE FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
-  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of <> operator';
-CREATE FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
-  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of < operator';
-CREATE FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
-  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of <= operator';
-CREATE FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
-  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of > operator';
-CREATE FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
-  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of >= operator';
-CREATE FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) RETURNS integer
-  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) IS
-  'less-equal-greater';
-CREATE OPERATOR = (
-  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_eq,
-  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
-);
-COMMENT ON OPERATOR = (hamming_ball_bit, hamming_ball_bit) IS 'equal';
-CREATE OPERATOR <> (
-  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_ne,
-  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
-);
-COMMENT ON OPERATOR <> (hamming_ball_bit, hamming_ball_bit) IS 'not equal';
-CREATE OPERATOR < (
-  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_lt,
-  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
-);
-COMMENT ON OPERATOR < (hamming_ball_bit, hamming_ball_bit) IS 'less than';
-CREATE OPERATOR <= (
-  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_le,
-  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
-);
-COMMENT ON OPERATOR <= (hamming_ball_bit, hamming_ball_bit) IS 'less than or equal';
-CREATE OPERATOR > (
-  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_gt,
-  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
-);
-COMMENT ON OPERATOR > (hamming_ball_bit, hamming_ball_bit) IS 'greater than';
-CREATE OPERATOR >= (
-  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_ge,
-  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
-);
-COMMENT ON OPERATOR >= (hamming_ball_bit, hamming_ball_bit) IS 'greater than or equal';
-CREATE OPERATOR CLASS hamming_ball_bit_ops DEFAULT FOR TYPE hamming_ball_bit USING btree AS
-  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-  FUNCTION 1 hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit),
-  FUNCTION 4 btequalimage(oid);
-
-ALTER FUNCTION hamming(bit, bit) SUPPORT hamming_support;
-
-CREATE FUNCTION hamming(a fingerprint256, b fingerprint256) RETURNS integer
-  AS 'MODULE_PATHNAME', 'hamming_fingerprint256_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
-COMMENT ON FUNCTION hamming(a fingerprint256, b fingerprint256) IS
-  'number of bits in which the two differ';
-
-CREATE FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_within_fingerprint256_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
-COMMENT ON FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) IS
-  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
-
-CREATE OPERATOR <~> (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = hamming,
-  COMMUTATOR = <~>
-);
-COMMENT ON OPERATOR <~> (fingerprint256, fingerprint256) IS 'Hamming distance';
-
-CREATE FUNCTION hamming_ball(center fingerprint256, radius integer) RETURNS hamming_ball256
-  AS 'MODULE_PATHNAME', 'hamming_ball_256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball(center fingerprint256, radius integer) IS
-  'every fingerprint within a radius of a centre';
-
-CREATE FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) RETURNS hamming_ball256
-  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_256_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
-
-CREATE FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_within_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) IS
-  'implementation of <@ operator';
-CREATE FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_contains_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) IS
-  'implementation of @> operator';
-CREATE FUNCTION fingerprint256_near(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_near_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_near(fingerprint256, fingerprint256) IS
-  'implementation of ~= operator';
-CREATE OPERATOR <@ (
-  LEFTARG = fingerprint256, RIGHTARG = hamming_ball256, FUNCTION = fingerprint256_within,
-  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR <@ (fingerprint256, hamming_ball256) IS 'is within the radius';
-CREATE OPERATOR @> (
-  LEFTARG = hamming_ball256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_contained,
-  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR @> (hamming_ball256, fingerprint256) IS 'holds within the radius';
-CREATE OPERATOR ~= (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_near,
-  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
-);
-COMMENT ON OPERATOR ~= (fingerprint256, fingerprint256) IS
-  'near-duplicates: distance of at most 31 of 256 bits';
-
-CREATE FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_near_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) IS
-  'implementation of ~= operator';
-CREATE OPERATOR ~= (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_near,
-  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
-);
-COMMENT ON OPERATOR ~= (hamming_ball256, hamming_ball256) IS 'each holds the other''s centre';
-
-CREATE FUNCTION hamming_within(a bit, b bit, distance bigint) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_within_bit_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT hamming_within_support;
-COMMENT ON FUNCTION hamming_within(a bit, b bit, distance bigint) IS
-  'whether two strings of one length differ in at most so many bits';
-
--- pgvector declares <~> of bit, and a database can have it only once.
-CREATE OPERATOR <^> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = hamming, COMMUTATOR = <^>);
-COMMENT ON OPERATOR <^> (bit, bit) IS 'Hamming distance';
-
-CREATE FUNCTION hamming_ball(center bit, radius integer) RETURNS hamming_ball_bit
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball(center bit, radius integer) IS
-  'every bit string within a radius of a centre of the same length';
-
-CREATE FUNCTION hamming_ball_or_null(center bit, radius bigint) RETURNS hamming_ball_bit
-  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_bit_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_or_null(center bit, radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the length for a greater one';
-
-CREATE FUNCTION hamming_bit_within(bit, hamming_ball_bit) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_bit_within_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_bit_within(bit, hamming_ball_bit) IS 'implementation of <@ operator';
-CREATE FUNCTION hamming_bit_contained(hamming_ball_bit, bit) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_contains_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_bit_contained(hamming_ball_bit, bit) IS
-  'implementation of @> operator';
-CREATE OPERATOR <@ (
-  LEFTARG = bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_bit_within,
-  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR <@ (bit, hamming_ball_bit) IS 'is within the radius';
-CREATE OPERATOR @> (
-  LEFTARG = hamming_ball_bit, RIGHTARG = bit, FUNCTION = hamming_bit_contained,
-  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
-
-CREATE FUNCTION simhash256(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'simhash256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
-COMMENT ON FUNCTION simhash256(body text, config simhash_config) IS
-  '256-bit simhash of a text; NULL for a text without features';
-
-CREATE FUNCTION simhash256(document tsvector) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'simhash256_tsvector_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION simhash256(document tsvector) IS
-  '256-bit simhash of lexemes, weighted by their positions and labels';
-
-CREATE FUNCTION simhash256_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'simhash256_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION simhash256_from(features text[], weights real[]) IS
-  '256-bit simhash of the caller''s own features';
-
-CREATE FUNCTION minhash256(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'minhash256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
-COMMENT ON FUNCTION minhash256(body text, config simhash_config) IS
-  'one bit of each of 256 MinHash components of a text; NULL for a text without features';
-
-CREATE FUNCTION minhash256(document tsvector) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'minhash256_tsvector_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION minhash256(document tsvector) IS
-  'one bit of each of 256 MinHash components of the set of lexemes';
-
-CREATE FUNCTION minhash256_from(features text[]) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'minhash256_from_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash256_from(features text[]) IS
-  'one bit of each of 256 MinHash components of the caller''s own set of features';
-
-CREATE FUNCTION simhash256_features(body text, config simhash_config DEFAULT '{}',
-  OUT feature text, OUT weight real, OUT hash fingerprint256) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'simhash256_features_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
-COMMENT ON FUNCTION simhash256_features(text, simhash_config) IS
-  'what simhash256 hashes, with its weight';
-
-CREATE FUNCTION simhash_kind_256(internal) RETURNS integer
-  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_256_wrapper';
-COMMENT ON FUNCTION simhash_kind_256(internal) IS
-  'support function: an index of 256-bit fingerprints';
-
-CREATE FUNCTION simhash_kind_ball256(internal) RETURNS integer
-  LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball256_wrapper';
-COMMENT ON FUNCTION simhash_kind_ball256(internal) IS 'support function: an index of 256-bit balls';
-
-CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
-  OPERATOR 1 = (fingerprint256, fingerprint256),
-  OPERATOR 2 <@ (fingerprint256, hamming_ball256),
-  OPERATOR 3 ~= (fingerprint256, fingerprint256),
-  OPERATOR 4 <~> (fingerprint256, fingerprint256) FOR ORDER BY integer_ops,
-  FUNCTION 1 simhash_kind_256(internal);
-
-CREATE OPERATOR CLASS hamming_ball256_ops DEFAULT FOR TYPE hamming_ball256 USING simhash AS
-  OPERATOR 3 ~= (hamming_ball256, hamming_ball256),
-  FUNCTION 1 simhash_kind_ball256(internal);
-
-CREATE FUNCTION simhash_blocks(fp fingerprint256, blocks integer DEFAULT 16,
-    OUT block smallint, OUT key bigint)
-  RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'simhash_blocks_256_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 16;
-COMMENT ON FUNCTION simhash_blocks(fp fingerprint256, blocks integer) IS
-  'the blocks of a fingerprint as keys under which near-duplicates meet';
-
-COMMENT ON FUNCTION simhash_blocks(fp text) IS
-  'the blocks of a fingerprint in text form: 4 of 64 bits, 8 of 128, 16 of 256';
-
 --
 -- 256 bits: types, casts, comparison, distances, fingerprints
 --
@@ -874,6 +361,138 @@ CREATE FUNCTION simhash256_features(body text, config simhash_config DEFAULT '{}
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
 COMMENT ON FUNCTION simhash256_features(text, simhash_config) IS
   'what simhash256 hashes, with its weight';
+
+--
+-- Bit strings: their ball, comparison, distances
+--
+
+CREATE TYPE hamming_ball_bit;
+
+CREATE FUNCTION hamming_ball_bit_in(cstring) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_in(cstring) IS 'I/O';
+CREATE FUNCTION hamming_ball_bit_out(hamming_ball_bit) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_out(hamming_ball_bit) IS 'I/O';
+CREATE FUNCTION hamming_ball_bit_recv(internal) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_recv(internal) IS 'I/O';
+CREATE FUNCTION hamming_ball_bit_send(hamming_ball_bit) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_send(hamming_ball_bit) IS 'I/O';
+
+CREATE TYPE hamming_ball_bit (
+  INPUT = hamming_ball_bit_in, OUTPUT = hamming_ball_bit_out,
+  RECEIVE = hamming_ball_bit_recv, SEND = hamming_ball_bit_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE hamming_ball_bit IS
+  'every bit string within a radius of a centre of the same length: <bits,radius>';
+
+CREATE FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of = operator';
+CREATE FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of <> operator';
+CREATE FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of < operator';
+CREATE FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of <= operator';
+CREATE FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of > operator';
+CREATE FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
+  AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) IS
+  'implementation of >= operator';
+CREATE FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) RETURNS integer
+  AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) IS
+  'less-equal-greater';
+CREATE OPERATOR = (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
+);
+COMMENT ON OPERATOR = (hamming_ball_bit, hamming_ball_bit) IS 'equal';
+CREATE OPERATOR <> (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (hamming_ball_bit, hamming_ball_bit) IS 'not equal';
+CREATE OPERATOR < (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_lt,
+  COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (hamming_ball_bit, hamming_ball_bit) IS 'less than';
+CREATE OPERATOR <= (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_le,
+  COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (hamming_ball_bit, hamming_ball_bit) IS 'less than or equal';
+CREATE OPERATOR > (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_gt,
+  COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (hamming_ball_bit, hamming_ball_bit) IS 'greater than';
+CREATE OPERATOR >= (
+  LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_ge,
+  COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (hamming_ball_bit, hamming_ball_bit) IS 'greater than or equal';
+CREATE OPERATOR CLASS hamming_ball_bit_ops DEFAULT FOR TYPE hamming_ball_bit USING btree AS
+  OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+  FUNCTION 1 hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit),
+  FUNCTION 4 btequalimage(oid);
+
+ALTER FUNCTION hamming(bit, bit) SUPPORT hamming_support;
+
+CREATE FUNCTION hamming_within(a bit, b bit, distance bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_bit_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a bit, b bit, distance bigint) IS
+  'whether two strings of one length differ in at most so many bits';
+
+-- pgvector declares <~> of bit, and a database can have it only once.
+CREATE OPERATOR <^> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = hamming, COMMUTATOR = <^>);
+COMMENT ON OPERATOR <^> (bit, bit) IS 'Hamming distance';
+
+CREATE FUNCTION hamming_ball(center bit, radius integer) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center bit, radius integer) IS
+  'every bit string within a radius of a centre of the same length';
+
+CREATE FUNCTION hamming_ball_or_null(center bit, radius bigint) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_bit_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(center bit, radius bigint) IS
+  'as hamming_ball, for any radius: NULL for a negative one, the length for a greater one';
+
+CREATE FUNCTION hamming_bit_within(bit, hamming_ball_bit) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_bit_within_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_bit_within(bit, hamming_ball_bit) IS 'implementation of <@ operator';
+CREATE FUNCTION hamming_bit_contained(hamming_ball_bit, bit) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_contains_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_bit_contained(hamming_ball_bit, bit) IS
+  'implementation of @> operator';
+CREATE OPERATOR <@ (
+  LEFTARG = bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_bit_within,
+  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (bit, hamming_ball_bit) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball_bit, RIGHTARG = bit, FUNCTION = hamming_bit_contained,
+  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
 
 --
 -- The index
