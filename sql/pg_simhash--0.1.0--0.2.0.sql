@@ -363,7 +363,7 @@ COMMENT ON FUNCTION simhash256_features(text, simhash_config) IS
   'what simhash256 hashes, with its weight';
 
 --
--- Bit strings: balls, distances
+-- Bit strings: their ball, comparison, distances
 --
 
 CREATE TYPE hamming_ball_bit;

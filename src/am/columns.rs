@@ -11,7 +11,7 @@ use simhash_index::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE};
 use simhash_index::meta::SCOPE_COLUMNS;
 use simhash_index::{Meta, TreeKey};
 
-use super::kind::Searched;
+use super::kind::{Searched, key_columns};
 use super::scope::{ScopeType, check_collation};
 use crate::error::raise;
 use crate::storage::IndexRel;
@@ -214,15 +214,6 @@ impl Included {
             _ => value,
         })
     }
-}
-
-/// The number of an index's key columns.
-///
-/// # Safety
-/// `rel` is an open index.
-pub unsafe fn key_columns(rel: pg_sys::Relation) -> usize {
-    // SAFETY: an open index has its catalogue row.
-    unsafe { (*(*rel).rd_index).indnkeyatts as usize }
 }
 
 /// The columns after the key columns.

@@ -5,8 +5,7 @@ use simhash_core::search::{BlockLayout, Key, cost};
 use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
-use super::columns::key_columns;
-use super::kind::{Kind, Searched, open};
+use super::kind::{Kind, Searched, key_columns, open};
 use crate::compat;
 use crate::planner::{made_radius, number_of_values};
 use crate::storage::{IndexRel, family, with_fingerprint_type, with_key_type};

@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use pgrx::pg_sys;
 
-use super::columns::key_columns;
-use super::kind::{Kind, code_of};
+use super::kind::{Kind, code_of, key_columns};
 use super::scope::ScopeType;
 use super::{build, cost, insert, options, scan, vacuum, validate};
 use crate::types::strategy;

@@ -144,9 +144,11 @@ impl Searched {
         }
     }
 
-    /// A bit string of the column's length at the most significant end of a type.
+    /// A bit string of the column's length at the most significant end of a type. Nothing is read
+    /// beyond its length.
     fn leading<F: Key>(self, bits: &BitString<'_>) -> F {
-        F::from_be_bytes(&bits.bytes) & F::leading_mask(self.bits)
+        let bytes = bits.bytes.get(..self.bits.div_ceil(8) as usize).unwrap_or(&bits.bytes);
+        F::from_be_bytes(bytes) & F::leading_mask(self.bits)
     }
 
     /// A single ball with such a key for its centre.

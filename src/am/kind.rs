@@ -6,7 +6,6 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::page::MOST_KEY;
 use simhash_index::{Damage, META_PAGE, Meta, Store, TreeKey};
 
-use super::columns::key_columns;
 use super::scope::ScopeType;
 use crate::error::raise;
 use crate::storage::{self, Index, IndexRel};
@@ -209,6 +208,15 @@ fn layout_of(type_oid: pg_sys::Oid) -> (i16, bool) {
     // SAFETY: a catalogue look-up.
     unsafe { pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value) };
     (length, by_value)
+}
+
+/// The number of an index's key columns.
+///
+/// # Safety
+/// `rel` is an open index.
+pub unsafe fn key_columns(rel: pg_sys::Relation) -> usize {
+    // SAFETY: an open index has its catalogue row.
+    unsafe { (*(*rel).rd_index).indnkeyatts as usize }
 }
 
 /// The code of what a key column holds, by its operator class. Columns count from 0.

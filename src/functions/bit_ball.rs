@@ -1,5 +1,5 @@
-//! What SQL calls on `hamming_ball_bit`: text and binary forms, how it is made, what it holds. It is
-//! compared by its bytes, with PostgreSQL's functions for bytea.
+//! What SQL calls on `hamming_ball_bit`: text and binary forms, how it is made, what it holds.
+//! PostgreSQL's functions for bytea compare it by its bytes.
 
 use std::ffi::{CStr, CString};
 

@@ -107,6 +107,13 @@ our %values = (
 		"'<" . '0' x 64 . ",0>'",
 		"'<" . 'f' x 64 . ",256>'"
 	],
+	hamming_ball_bit => [
+		"'<" . '01' x 32 . ",3>'",
+		"'<" . '1' x 64 . ",64>'",
+		"'<,0>'",
+		"'<" . '1' x 65 . ",3>'",
+		"hamming_ball(repeat('01', $half)::varbit, 33)"
+	],
 	simhash_config => [
 		"'{}'",
 		q('{"shingle":1000,"normalize":[]}'),
@@ -243,6 +250,9 @@ sub value
 {
 	my ($type, $text) = @_;
 	return $text if $type eq 'internal' || $type eq 'cstring';
+
+	# Without quotes, bit is bit(1).
+	$type = '"bit"' if $type eq 'bit';
 	return $text eq 'NULL' ? "NULL::$type" : "($text)::$type";
 }
 

@@ -166,7 +166,8 @@ my %column = (
 	hamming_ball256   => 'quad_ball',
 	'fingerprint64[]' => 'many',
 	minhash_signature => 'signature',
-	bit               => 'bits'
+	bit               => 'bits',
+	hamming_ball_bit  => 'bit_ball'
 );
 for my $operator (@operators)
 {
@@ -272,7 +273,7 @@ my @foreign = (
 	'text',           'bigint',         'integer',         'smallint',
 	'boolean',        'uuid',           'real',            'numeric',
 	'name',           'bytea',          'jsonb',           'fingerprint64',
-	'fingerprint128', 'fingerprint256', 'hamming_ball64', 'hamming_ball128', 'hamming_ball256',
+	'fingerprint128', 'fingerprint256', 'hamming_ball64', 'hamming_ball128', 'hamming_ball256', 'hamming_ball_bit',
 	'fingerprint64[]', 'text[]', '"char"', 'interval'
 );
 my %foreign = (
@@ -413,7 +414,7 @@ for my $type (soak() ? @foreign : ('text', 'bigint', 'real', 'fingerprint128', '
 	push @queries,
 	  map { "EXPLAIN SELECT id FROM rows WHERE hamming($_->[0], $_->[1]) <= 3" }
 	  ['fp', "'0123456789abcdef'"], ['wide', "'" . '0' x 32 . "'"], ['number', 7],
-	  ['many', "ARRAY['0123456789abcdef']::fingerprint64[]"];
+	  ['many', "ARRAY['0123456789abcdef']::fingerprint64[]"], ['bits', "B'" . '01' x 32 . "'"];
 	no_faults(
 		$node,
 		"namesakes with $type",
@@ -459,7 +460,7 @@ do
 } while (time < $until);
 
 index_is_clean($node, $_, "$_ is sound afterwards")
-  for qw(rows_fp rows_wide rows_number rows_ball rows_many);
+  for qw(rows_fp rows_wide rows_number rows_ball rows_many rows_bits);
 
 $node->stop;
 done_testing();

@@ -27,10 +27,13 @@ INSERT INTO doc (id, body)
     FROM generate_series(1, 200) i;
 INSERT INTO doc VALUES (201, ''), (202, NULL);
 CREATE TABLE plain (fp fingerprint64, fp128 fingerprint128, ball hamming_ball64,
-  ball128 hamming_ball128, config simhash_config);
+  ball128 hamming_ball128, config simhash_config, code bit(100), bit_ball hamming_ball_bit);
+CREATE INDEX plain_code ON plain USING simhash (code);
+CREATE VIEW nearest AS SELECT code FROM plain ORDER BY code <^> repeat('1', 100)::bit(100);
 INSERT INTO plain
   SELECT fp, fp128, hamming_ball(fp, id % 65), hamming_ball(fp128, id % 129),
-    '{"shingle": 3, "weight": "log"}' FROM doc;
+    '{"shingle": 3, "weight": "log"}', fp128::bit(100),
+    hamming_ball(fp128::bit(100), id % 100) FROM doc;
 INSERT INTO plain VALUES
   ('ffffffffffffffff', repeat('f', 32)::fingerprint128, '<8000000000000000,64>', NULL, '{}');
 SQL
@@ -72,6 +75,14 @@ SELECT count(*) FROM doc a WHERE a.id = (SELECT min(b.id) FROM doc b WHERE b.fp 
 SQL
 		$node->safe_psql('source', 'SELECT count(DISTINCT fp) FROM doc'),
 		"the index of the $format dump finds every row");
+	is($node->safe_psql($format, <<'SQL'),
+SELECT simhash_index_check('plain_code');
+SET enable_seqscan = off;
+SELECT count(*) FROM plain p
+  WHERE EXISTS (SELECT FROM plain q WHERE hamming(q.code, p.code) <= 0 AND q.bit_ball @> p.code)
+SQL
+		"\n" . $node->safe_psql('source', 'SELECT count(code) FROM plain'),
+		"the index of bit strings of the $format dump finds every row");
 }
 
 for my $options ('FORMAT text', 'FORMAT csv',

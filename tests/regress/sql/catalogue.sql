@@ -73,7 +73,8 @@ SELECT o.oid::regoperator AS operator FROM pg_operator o
 -- once.
 SELECT o.oid::regoperator AS pgvectors FROM pg_operator o
   JOIN member ON classid = 'pg_operator'::regclass AND objid = o.oid
-  WHERE oprleft = 'bit'::regtype OR oprright = 'bit'::regtype;
+  WHERE oprname IN ('<->', '<#>', '<=>', '<+>', '<~>', '<%>')
+    AND 'bit'::regtype IN (oprleft, oprright);
 SELECT hamming(B'1100', B'1010');
 
 -- Every operator class is valid.
