@@ -1,7 +1,7 @@
 # The trigger simhash_dedup under eight clients that push variations of the same texts, one by one
 # and by COPY, at every isolation level. No two kept rows are near-duplicates, every text that was
-# pushed has a kept row near it, and nobody deadlocks. The same within scopes. Also bulk loads with the smallest lock table,
-# in opposite orders, ended midway; and logical replication.
+# pushed has a kept row near it, and nobody deadlocks. The same within scopes. Also bulk loads with
+# the smallest lock table, in opposite orders, ended midway; and logical replication.
 use strict;
 use warnings;
 use FindBin;
@@ -205,8 +205,8 @@ SQL
 	answer_is($node, 'SELECT count(*) FROM kept', '200', "$name: no row is gone");
 }
 
-# Clients of several tenants, and of none, insert the same fingerprints. Then rows get other tenants,
-# some of them also other fingerprints.
+# Clients of several tenants, and of none, insert the same fingerprints. Then rows get other
+# tenants, some of them also other fingerprints.
 sub in_scopes
 {
 	my ($level) = @_;

@@ -586,7 +586,8 @@ SQL
 
 sub differences
 {
-	my $found = $node->safe_psql('postgres', 'SELECT id, fp, note, same_as, tenant FROM t ORDER BY id');
+	my $found = $node->safe_psql('postgres',
+		'SELECT id, fp, note, same_as, tenant FROM t ORDER BY id');
 	my $expected = join("\n", map {
 		my $row = $committed{$_};
 		join('|', $_, defined $row->{fp} ? sprintf('%016x', $row->{fp}) : '',
