@@ -52,10 +52,21 @@ pub struct RowKey {
     pub unique: Vec<Equality>,
 }
 
+/// A column in which duplicates have equal values.
+#[derive(Clone, Debug)]
+pub struct ScopeColumn {
+    pub column: Column,
+    pub name: CString,
+}
+
+/// The most columns that a scope may have.
+const MOST_SCOPE: usize = 8;
+
 /// The arguments of one trigger.
 pub struct Arguments {
     pub fp: Column,
     pub fp_name: CString,
+    pub scope: Vec<ScopeColumn>,
     pub width: Width,
     pub body: Option<Column>,
     pub config: Config,
@@ -87,9 +98,11 @@ impl Arguments {
         // SAFETY: as this function's.
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
+        let scope = given.scope(&fp, &action);
         Arguments {
             fp,
             fp_name,
+            scope,
             width,
             body,
             config,
@@ -266,6 +279,63 @@ impl<'a> Given<'a> {
             }
         }
         action
+    }
+
+    /// The columns in which duplicates have equal values.
+    fn scope(&self, fp: &Column, action: &Action) -> Vec<ScopeColumn> {
+        let given = self.columns("scope");
+        if given.len() > MOST_SCOPE {
+            self.raise_as(
+                PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
+                &self.shown("scope"),
+                &format!("names {} columns", given.len()),
+                &format!("At most {MOST_SCOPE} columns are compared by equality."),
+            )
+        }
+        let mut scope: Vec<ScopeColumn> = Vec::new();
+        for (column, name) in given {
+            self.check_scope_column(&column, &name, fp, action);
+            if scope.iter().any(|other| other.column.number == column.number) {
+                self.raise_scope(&name, "twice", "Name each column once.")
+            }
+            scope.push(ScopeColumn { column, name });
+        }
+        scope
+    }
+
+    fn check_scope_column(&self, column: &Column, name: &CStr, fp: &Column, action: &Action) {
+        if column.number == fp.number {
+            self.raise_scope(
+                name,
+                "that holds the fingerprint",
+                "Fingerprints are compared by their distance: leave the column out.",
+            )
+        }
+        let is = |other: Option<Column>| other.is_some_and(|other| other.number == column.number);
+        if is(action.link()) || is(action.flag()) {
+            self.raise_scope(name, "that the trigger sets", "Leave the column out.")
+        }
+        if column.generated != Generated::No {
+            self.raise_scope(
+                name,
+                "that is generated, which PostgreSQL does after the trigger",
+                "Name the columns that its expression reads, or set an ordinary column instead.",
+            )
+        }
+        if column.equality() == pg_sys::InvalidOid {
+            self.raise_type(
+                "scope",
+                column,
+                "The type needs an operator class for B-trees or hashing, whose equality counts.",
+            )
+        }
+    }
+
+    /// Raises 22023: what is wrong with a column of the scope.
+    fn raise_scope(&self, name: &CStr, what: &str, hint: &str) -> ! {
+        // SAFETY: a column's name, in the server's encoding.
+        let name = unsafe { server_to_utf8(name.to_bytes()) };
+        self.raise(&self.shown("scope"), &format!("names a column {what}: \"{name}\""), hint)
     }
 
     fn check_link(&self, link: &Column, key: Option<&RowKey>) {

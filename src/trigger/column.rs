@@ -4,6 +4,8 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
+use crate::types::varlena::with_packed_bytes;
+
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub number: pg_sys::AttrNumber,
@@ -160,6 +162,49 @@ impl Column {
             let order =
                 pg_sys::FunctionCall2Coll(&raw mut (*entry).cmp_proc_finfo, self.collation, a, b);
             (order.value() as i32).cmp(&0)
+        }
+    }
+
+    /// The operator that says whether two values are equal: that of the type's default operator
+    /// class for B-trees or hashing. `InvalidOid` for a type without one.
+    pub fn equality(&self) -> pg_sys::Oid {
+        // SAFETY: a type cache entry lives as long as the backend.
+        unsafe { (*pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr }
+    }
+
+    /// Whether two values are equal, as SQL's `=` has it under the column's collation. False for a
+    /// type without equality.
+    ///
+    /// # Safety
+    /// Both are values of this column.
+    pub unsafe fn equal(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
+        // SAFETY: a type cache entry lives as long as the backend.
+        unsafe {
+            let entry = pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_EQ_OPR_FINFO as i32);
+            if (*entry).eq_opr == pg_sys::InvalidOid {
+                return false;
+            }
+            let equal =
+                pg_sys::FunctionCall2Coll(&raw mut (*entry).eq_opr_finfo, self.collation, a, b);
+            equal.value() & 0xff != 0
+        }
+    }
+
+    /// The bytes of a value, by which [`same`](Self::same) values are the same.
+    ///
+    /// # Safety
+    /// It is a value of this column.
+    pub unsafe fn bytes(&self, value: pg_sys::Datum) -> Vec<u8> {
+        if self.by_value {
+            return value.value().to_le_bytes().to_vec();
+        }
+        // SAFETY: as this function's; the length is that of the column's type.
+        unsafe {
+            match usize::try_from(self.length) {
+                Ok(length) => std::slice::from_raw_parts(value.cast_mut_ptr(), length).to_vec(),
+                Err(_) if self.length == -1 => with_packed_bytes(value, <[u8]>::to_vec),
+                Err(_) => CStr::from_ptr(value.cast_mut_ptr()).to_bytes().to_vec(),
+            }
         }
     }
 

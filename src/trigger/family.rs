@@ -7,16 +7,18 @@ use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::column::{Column, widen};
 use super::rights;
-use super::serving::serves;
+use super::serving::{Serving, best};
 use crate::catalog::inheritance::{all_inheritors, parents};
 
 /// A table with rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Member {
     pub table: pg_sys::Oid,
     /// A simhash index that finds every row by its fingerprint.
-    pub index: Option<pg_sys::Oid>,
+    pub index: Option<Serving>,
     pub fp: Column,
+    /// The columns of the scope, in the order of the trigger's own.
+    pub scope: Vec<Column>,
     /// The key, if its values can serve as values of the trigger's own key: see [`NamedKey::fits`].
     pub key: Option<Column>,
 }
@@ -40,9 +42,30 @@ pub struct Family {
 /// What the members' columns are called, and what is asked of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Names {
-    pub fp: CString,
-    pub fp_type: pg_sys::Oid,
+    pub fp: NamedColumn,
+    pub scope: Vec<NamedColumn>,
     pub key: Option<NamedKey>,
+}
+
+impl Names {
+    /// The columns of the fingerprint and of the scope. `None` if the table lacks one of them.
+    fn columns(&self, table: pg_sys::Oid) -> Option<(Column, Vec<Column>)> {
+        let scope = self.scope.iter().map(|column| column.of(table)).collect::<Option<_>>()?;
+        Some((self.fp.of(table)?, scope))
+    }
+}
+
+/// A column that tables inherit, and so with its type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NamedColumn {
+    pub name: CString,
+    pub declared: pg_sys::Oid,
+}
+
+impl NamedColumn {
+    fn of(&self, table: pg_sys::Oid) -> Option<Column> {
+        Column::named(table, &self.name).filter(|column| column.declared == self.declared)
+    }
 }
 
 /// The key of the trigger's own table. Every table below a common parent may have a column of that
@@ -109,15 +132,12 @@ impl Family {
         }
     }
 
-    /// Makes the table a member, if it has the fingerprint's column.
+    /// Makes the table a member, if it has the columns of the fingerprint and of the scope.
     ///
     /// # Safety
     /// The table is locked.
     unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
-        let Some(fp) = Column::named(table, &names.fp).filter(|fp| fp.declared == names.fp_type)
-        else {
-            return;
-        };
+        let Some((fp, scope)) = names.columns(table) else { return };
         // SAFETY: as this function's; its indexes are locked while they are looked at.
         let index = unsafe {
             let relation = PgRelation::open(table);
@@ -129,7 +149,7 @@ impl Family {
             }
             let indexes =
                 PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
-            indexes.iter_oid().find(|&oid| serves(&PgRelation::with_lock(oid, LOCK), &fp))
+            best(indexes.iter_oid().map(|oid| PgRelation::with_lock(oid, LOCK)), &fp, &scope)
         };
         let mut key = None;
         if let Some(own) = &names.key
@@ -141,21 +161,19 @@ impl Family {
                 self.unlinkable = self.unlinkable.or(Some(table));
             }
         }
-        self.members.push(Member { table, index, fp, key });
+        self.members.push(Member { table, index, fp, scope, key });
     }
 }
 
-/// The topmost of the table's parents that have the fingerprint's column, ascending; the table
-/// itself if none has.
+/// The topmost of the table's parents that have the columns of the fingerprint and of the scope,
+/// ascending; the table itself if none has.
 pub fn topmost(table: pg_sys::Oid, names: &Names) -> Vec<pg_sys::Oid> {
     let (mut tops, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![table]);
     while let Some(relation) = open.pop() {
         if !seen.insert(relation) {
             continue;
         }
-        let above = parents(relation).into_iter().filter(|&parent| {
-            Column::named(parent, &names.fp).is_some_and(|fp| fp.declared == names.fp_type)
-        });
+        let above = parents(relation).into_iter().filter(|&parent| names.columns(parent).is_some());
         let before = open.len();
         open.extend(above);
         if open.len() == before {

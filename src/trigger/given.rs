@@ -8,8 +8,8 @@ use super::column::Column;
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
-const KEYS: [&str; 9] =
-    ["body", "fp", "distance", "action", "link", "flag", "key", "config", "method"];
+const KEYS: [&str; 10] =
+    ["body", "fp", "distance", "scope", "action", "link", "flag", "key", "config", "method"];
 
 /// The arguments as they were given, in the order of [`KEYS`], and whose they are.
 pub struct Given<'a> {
@@ -71,16 +71,38 @@ impl<'a> Given<'a> {
     /// The column that the value of a key names, and its name. Raises 42703 if there is none.
     pub fn column(&self, key: &str) -> Option<(Column, CString)> {
         let value = self.get(key)?;
-        let name = CString::new(&*utf8_to_server(value)).unwrap_or_default();
-        let column = Column::named(self.relation, &name).unwrap_or_else(|| {
-            self.raise_as(
-                PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-                &self.shown(key),
-                "names no column of the table",
-                "Column names are written as they are stored, without quotes.",
-            )
-        });
-        Some((column, name))
+        Some(self.named(value).unwrap_or_else(|| {
+            self.raise_no_column(key, "names no column of the table");
+        }))
+    }
+
+    /// The columns that the value of a key lists, each with its name. Raises 42703 if there is
+    /// none.
+    pub fn columns(&self, key: &str) -> Vec<(Column, CString)> {
+        let names = self.get(key).into_iter().flat_map(|list| list.split(',')).map(str::trim);
+        let column = |name| {
+            self.named(name).unwrap_or_else(|| {
+                self.raise_no_column(
+                    key,
+                    &format!("names \"{name}\", which is no column of the table"),
+                )
+            })
+        };
+        names.map(column).collect()
+    }
+
+    fn named(&self, name: &str) -> Option<(Column, CString)> {
+        let name = CString::new(&*utf8_to_server(name)).unwrap_or_default();
+        Some((Column::named(self.relation, &name)?, name))
+    }
+
+    fn raise_no_column(&self, key: &str, what: &str) -> ! {
+        self.raise_as(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+            &self.shown(key),
+            what,
+            "Column names are written as they are stored, without quotes.",
+        )
     }
 
     /// Raises 22023: what is wrong with an argument.

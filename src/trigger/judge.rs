@@ -7,14 +7,15 @@ use simhash_core::bits::B256;
 
 use super::arguments::Action;
 use super::changes::Changes;
-use super::column::{Generated, widen};
+use super::column::{Column, Generated, widen};
 use super::event::Event;
 use super::family::Family;
 use super::generated::Expression;
+use super::lock;
+use super::moves::{self, Judged};
 use super::search::{Duplicate, Sought, nearest};
 use super::violation::Violation;
 use super::watch::{self, Watch};
-use super::{lock, moves};
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
 use crate::memory;
@@ -69,7 +70,10 @@ impl Judge<'_> {
             if self.is_settled(before, fp) {
                 return self.keep();
             }
-            let found = fp.and_then(|fp| self.search(fp));
+            let found = match (fp, self.scope()) {
+                (Some(fp), Some(scope)) => self.search(fp, &scope),
+                _ => None,
+            };
             match (found, self.watch.arguments.action) {
                 (Some(_), Action::Skip) => Verdict::NoRow,
                 (Some(found), Action::Error) => {
@@ -133,7 +137,37 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether the row needs no search: its fingerprint was there before.
+    /// The values of the scope's columns. `None` if one is NULL: nothing is equal to it, so that
+    /// the row has no duplicates.
+    unsafe fn scope(&self) -> Option<Vec<pg_sys::Datum>> {
+        let columns = self.watch.arguments.scope.iter();
+        // SAFETY: as judge's.
+        columns.map(|scope| unsafe { self.event.read(self.event.new, &scope.column) }).collect()
+    }
+
+    /// Whether an update leaves the row in the scope that it was in.
+    unsafe fn stays_in_scope(&self, old: pg_sys::HeapTuple) -> bool {
+        // SAFETY: as judge's.
+        let stays = |column: &Column| unsafe {
+            let (before, after) =
+                (self.event.read(old, column), self.event.read(self.event.new, column));
+            column.same(before, after)
+                || before.zip(after).is_some_and(|(before, after)| column.equal(before, after))
+        };
+        self.watch.arguments.scope.iter().all(|scope| stays(&scope.column))
+    }
+
+    /// What the row is judged by.
+    unsafe fn judged(&self, fp: Option<Code>) -> Judged {
+        // SAFETY: as judge's.
+        let bytes = |column: &Column| unsafe {
+            self.event.read(self.event.new, column).map(|value| column.bytes(value))
+        };
+        let scope = self.watch.arguments.scope.iter().map(|scope| bytes(&scope.column)).collect();
+        Judged { fp, scope }
+    }
+
+    /// Whether the row needs no search: its fingerprint was there before, in the same scope.
     unsafe fn is_settled(&self, before: Option<Option<Code>>, fp: Option<Code>) -> bool {
         let event = self.event;
         let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
@@ -142,22 +176,23 @@ impl Judge<'_> {
         // memory.
         unsafe {
             let statement = (*(*self.fcinfo).flinfo).fn_mcxt;
-            match event.old_place() {
-                Some(old) => {
+            match event.old_place().zip(event.old) {
+                Some((place, old)) => {
                     if event.is_partition() {
-                        moves::note_update(statement, root, trigger, old, fp);
+                        moves::note_update(statement, root, trigger, place, self.judged(fp));
                     }
-                    before == Some(fp)
+                    before == Some(fp) && self.stays_in_scope(old)
                 }
                 None => {
+                    let judged = || self.judged(fp);
                     event.is_partition()
-                        && moves::is_second_half(statement, root, trigger, event.table(), fp)
+                        && moves::is_second_half(statement, root, trigger, event.table(), judged)
                 }
             }
         }
     }
 
-    unsafe fn search(&mut self, fp: Code) -> Option<Duplicate> {
+    unsafe fn search(&mut self, fp: Code, scope: &[pg_sys::Datum]) -> Option<Duplicate> {
         let family = self.locked_family();
         let arguments = &self.watch.arguments;
         // SAFETY: the snapshot is registered until it is released.
@@ -168,6 +203,7 @@ impl Judge<'_> {
                 fp,
                 width: arguments.width,
                 distance: arguments.distance,
+                scope,
                 updated: self.event.old_place(),
                 key: arguments.key.as_ref(),
                 same_row: own_key.map(|key| (self.event.table(), key)),

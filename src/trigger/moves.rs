@@ -25,13 +25,21 @@ struct Statement {
     passed: Vec<Passed>,
 }
 
+/// What the trigger judges a row by.
+#[derive(PartialEq, Eq)]
+pub struct Judged {
+    pub fp: Option<Code>,
+    /// The bytes of the values in the scope's columns.
+    pub scope: Vec<Option<Vec<u8>>>,
+}
+
 /// A row of a partition whose update the trigger let pass.
 struct Passed {
     root: pg_sys::Oid,
     /// Every partition's copy of a trigger has the same name.
     trigger: CString,
     place: RowPlace,
-    fp: Option<Code>,
+    judged: Judged,
     /// The statement's own command is this or an earlier one. Statements that began later have
     /// later commands.
     command: pg_sys::CommandId,
@@ -53,7 +61,7 @@ pub unsafe fn note_update(
     root: pg_sys::Oid,
     trigger: &CStr,
     place: RowPlace,
-    fp: Option<Code>,
+    judged: Judged,
 ) {
     let known = STATEMENTS.with_borrow(|all| all.iter().any(|known| known.memory == statement));
     if !known {
@@ -70,7 +78,7 @@ pub unsafe fn note_update(
             return;
         };
         statement.passed.retain(|other| other.root != root || other.trigger.as_c_str() != trigger);
-        statement.passed.push(Passed { root, trigger: trigger.to_owned(), place, fp, command });
+        statement.passed.push(Passed { root, trigger: trigger.to_owned(), place, judged, command });
     });
 }
 
@@ -109,7 +117,7 @@ pub unsafe fn is_second_half(
     root: pg_sys::Oid,
     trigger: &CStr,
     table: pg_sys::Oid,
-    fp: Option<Code>,
+    judged: impl FnOnce() -> Judged,
 ) -> bool {
     let noted = STATEMENTS.with_borrow_mut(|all| {
         let passed = &mut all.iter_mut().find(|known| known.memory == statement)?.passed;
@@ -120,7 +128,7 @@ pub unsafe fn is_second_half(
     });
     noted.is_some_and(|passed| {
         passed.place.table != table
-            && passed.fp == fp
+            && passed.judged == judged()
             // SAFETY: the statement locked the row, so this version stays until the transaction
             // ends.
             && unsafe { has_moved(passed.place, passed.command) }

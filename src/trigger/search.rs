@@ -12,6 +12,7 @@ use super::arguments::RowKey;
 use super::column::{Column, widen};
 use super::event::RowPlace;
 use super::family::{Family, Member};
+use super::serving::{Condition, Serving};
 use crate::compat::begin_index_scan;
 use crate::types::ball::Ball;
 use crate::types::{Code, Width, strategy, tid};
@@ -24,6 +25,8 @@ pub struct Sought<'a> {
     pub fp: Code,
     pub width: Width,
     pub distance: u32,
+    /// The values of the scope's columns.
+    pub scope: &'a [pg_sys::Datum],
     /// The row that is being updated.
     pub updated: Option<RowPlace>,
     /// The key of the trigger's table.
@@ -85,7 +88,7 @@ impl Search<'_> {
                 return;
             }
             let slot = pg_sys::table_slot_create(table, std::ptr::null_mut());
-            match member.index {
+            match &member.index {
                 Some(index) => self.by_index(member, table, index, slot, snapshot),
                 None => self.by_table(member, table, slot, snapshot),
             }
@@ -98,23 +101,29 @@ impl Search<'_> {
         &mut self,
         member: &Member,
         table: pg_sys::Relation,
-        index: pg_sys::Oid,
+        serving: &Serving,
         slot: *mut pg_sys::TupleTableSlot,
         snapshot: pg_sys::Snapshot,
     ) {
-        // SAFETY: as in member; of a scan key the access method reads the strategy and the argument
-        // only.
+        // SAFETY: as in member; of a scan key the access method reads the column, the strategy, the
+        // argument and its type only. No type stands for the column's own.
         unsafe {
-            let index = pg_sys::index_open(index, LOCK);
-            let mut key = pg_sys::ScanKeyData {
-                // The last key column is searched by distance.
-                sk_attno: (*(*index).rd_index).indnkeyatts,
-                sk_strategy: strategy::WITHIN,
-                sk_argument: self.ball(),
+            let index = pg_sys::index_open(serving.index, LOCK);
+            let key = |sk_attno, sk_strategy, sk_argument| pg_sys::ScanKeyData {
+                sk_attno,
+                sk_strategy,
+                sk_argument,
                 ..Default::default()
             };
-            let scan = begin_index_scan(table, index, snapshot, 1);
-            pg_sys::index_rescan(scan, &mut key, 1, std::ptr::null_mut(), 0);
+            let equal = |condition: &Condition| {
+                key(condition.number, strategy::EQUAL, self.sought.scope[condition.place])
+            };
+            let mut keys: Vec<_> = serving.conditions.iter().map(equal).collect();
+            // The last key column is searched by distance.
+            keys.push(key((*(*index).rd_index).indnkeyatts, strategy::WITHIN, self.ball()));
+            let count = keys.len() as i32;
+            let scan = begin_index_scan(table, index, snapshot, count);
+            pg_sys::index_rescan(scan, keys.as_mut_ptr(), count, std::ptr::null_mut(), 0);
             while !self.is_over()
                 && pg_sys::index_getnext_slot(
                     scan,
@@ -166,7 +175,7 @@ impl Search<'_> {
             let Some(fp) = value(slot, &member.fp) else { return };
             let distance = self.sought.width.code(fp).hamming(&self.sought.fp);
             let limit = self.found.map_or(self.sought.distance, |found| found.distance);
-            if distance > limit {
+            if distance > limit || !self.is_in_scope(member, slot) {
                 return;
             }
             let place = RowPlace { table: member.table, tid: tid::pack(&(*slot).tts_tid) };
@@ -192,6 +201,16 @@ impl Search<'_> {
                 self.found = Some(Duplicate { distance, place, key });
             }
         }
+    }
+
+    /// Whether the row in the slot has the values of the scope.
+    unsafe fn is_in_scope(&self, member: &Member, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        // SAFETY: the slot holds a row of the member's table, whose columns have the types of the
+        // trigger's own.
+        let is_equal = |(column, sought): (&Column, &pg_sys::Datum)| unsafe {
+            value(slot, column).is_some_and(|value| column.equal(value, *sought))
+        };
+        member.scope.iter().zip(self.sought.scope).all(is_equal)
     }
 
     unsafe fn is_same_row(&self, member: &Member, key: Option<pg_sys::Datum>) -> bool {

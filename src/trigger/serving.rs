@@ -1,5 +1,7 @@
-//! Which index serves the trigger's search: one that finds every row by its fingerprint.
+//! Which index serves the trigger's search: one that finds every row by its fingerprint, at best
+//! among the rows of one scope only.
 
+use std::cmp::Reverse;
 use std::ffi::CString;
 
 use pgrx::{FromDatum, PgRelation, pg_sys};
@@ -8,11 +10,95 @@ use super::column::Column;
 use crate::planner::access_method;
 use crate::types::strategy;
 
-/// Whether the index finds every row by its fingerprint.
+/// An index that finds every row by its fingerprint.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    pub index: pg_sys::Oid,
+    pub conditions: Vec<Condition>,
+}
+
+/// A column of an index that is compared by equality, and can be asked for a column of the scope.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// The index's column, from 1.
+    pub number: pg_sys::AttrNumber,
+    /// The place of the column in the scope.
+    pub place: usize,
+}
+
+/// The index that searches the least: the one with a condition for most columns of the scope. An
+/// index that is divided by other columns as well has to be searched once for each of their values,
+/// so it comes last. Of equals it is the first.
+///
+/// # Safety
+/// The indexes are open, and of the table that the columns are of.
+pub unsafe fn best(
+    indexes: impl Iterator<Item = PgRelation>,
+    fp: &Column,
+    scope: &[Column],
+) -> Option<Serving> {
+    let rank = |index: PgRelation| {
+        // SAFETY: as this function's.
+        let conditions = unsafe { serves(&index, fp, scope).then(|| conditions(&index, scope))? };
+        let others = searched_column(&index) - conditions.len();
+        let rank = (others > 0, Reverse(conditions.len()));
+        Some((rank, Serving { index: index.oid(), conditions }))
+    };
+    indexes.filter_map(rank).min_by_key(|(rank, _)| *rank).map(|(_, serving)| serving)
+}
+
+/// The scope's columns among those that the index compares by equality.
+///
+/// # Safety
+/// The index is an open simhash index of the table that the columns are of.
+unsafe fn conditions(index: &PgRelation, scope: &[Column]) -> Vec<Condition> {
+    let condition = |at: usize| {
+        // SAFETY: an open index has these for each of its key columns.
+        let (number, family, input) = unsafe {
+            (
+                *(*index.rd_index).indkey.values.as_ptr().add(at),
+                *index.rd_opfamily.add(at),
+                *index.rd_opcintype.add(at),
+            )
+        };
+        let place = scope.iter().position(|column| column.number == number)?;
+        compares(family, input, &scope[place])
+            .then_some(Condition { number: at as pg_sys::AttrNumber + 1, place })
+    };
+    (0..searched_column(index)).filter_map(condition).collect()
+}
+
+/// Whether equality is the same to the operator family and to the column. The index knows no
+/// nondeterministic collation: there more values are equal than have the same bytes.
+fn compares(family: pg_sys::Oid, input: pg_sys::Oid, column: &Column) -> bool {
+    let collation = column.collation;
+    // SAFETY: catalogue look-ups.
+    unsafe {
+        equality(family, input) == Some(column.equality())
+            && (collation == pg_sys::InvalidOid || pg_sys::get_collation_isdeterministic(collation))
+    }
+}
+
+/// Whether a simhash index compares such a column by equality, if no operator class is named.
+pub fn is_indexable(column: &Column) -> bool {
+    let Some(method) = access_method() else { return false };
+    // SAFETY: catalogue look-ups.
+    unsafe {
+        let class = pg_sys::GetDefaultOpClass(column.base, method);
+        class != pg_sys::InvalidOid
+            && compares(
+                pg_sys::get_opclass_family(class),
+                pg_sys::get_opclass_input_type(class),
+                column,
+            )
+    }
+}
+
+/// Whether the index finds every row by its fingerprint that is in a scope.
 ///
 /// # Safety
 /// The index is open.
-pub unsafe fn serves(index: &PgRelation, fp: &Column) -> bool {
+unsafe fn serves(index: &PgRelation, fp: &Column, scope: &[Column]) -> bool {
     // SAFETY: an open index has a number for each of its columns, and an operator family and an
     // input type for each of its key columns, of which the last is searched by distance.
     unsafe {
@@ -20,8 +106,9 @@ pub unsafe fn serves(index: &PgRelation, fp: &Column) -> bool {
         (*index.rd_index).indisvalid
             && *(*index.rd_index).indkey.values.as_ptr().add(last) == fp.number
             && Some((*index.rd_rel).relam) == access_method()
-            && looks_up_fingerprints(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last))
-            && holds_every_fingerprint(index, fp)
+            // The operator class is one of fingerprints. Those of balls know no equality.
+            && equality(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last)).is_some()
+            && holds_every_row(index, fp, scope)
     }
 }
 
@@ -31,18 +118,18 @@ fn searched_column(index: &PgRelation) -> usize {
     unsafe { (*index.rd_index).indnkeyatts as usize - 1 }
 }
 
-/// Whether the operator class is one of fingerprints. Those of balls know no equality.
-fn looks_up_fingerprints(family: pg_sys::Oid, input: pg_sys::Oid) -> bool {
+/// The operator of an operator family that says whether two values of a type are equal.
+fn equality(family: pg_sys::Oid, input: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a catalogue look-up.
     let equal =
         unsafe { pg_sys::get_opfamily_member(family, input, input, strategy::EQUAL as i16) };
-    equal != pg_sys::InvalidOid
+    (equal != pg_sys::InvalidOid).then_some(equal)
 }
 
-/// Whether the index has no predicate, or `fp IS NOT NULL`. The predicate is read as it is stored.
-/// The relation cache would fold it, and so run functions of the index's owner with the rights of
-/// whoever inserts.
-unsafe fn holds_every_fingerprint(index: &PgRelation, fp: &Column) -> bool {
+/// Whether the index has no predicate, or `IS NOT NULL` of the fingerprint or of a column of the
+/// scope. The predicate is read as it is stored. The relation cache would fold it, and so run
+/// functions of the index's owner with the rights of whoever inserts.
+unsafe fn holds_every_row(index: &PgRelation, fp: &Column, scope: &[Column]) -> bool {
     // SAFETY: an open index has a copy of its catalogue row, whose predicate is the text of an
     // expression; nodes are cast only to the type their tag says.
     unsafe {
@@ -66,8 +153,13 @@ unsafe fn holds_every_fingerprint(index: &PgRelation, fp: &Column) -> bool {
         }
         let test = node.cast::<pg_sys::NullTest>();
         let argument = (*test).arg.cast::<pg_sys::Node>();
+        // Of a composite value it would ask whether all of its fields are there.
         (*test).nulltesttype == pg_sys::NullTestType::IS_NOT_NULL
+            && !(*test).argisrow
             && pgrx::is_a(argument, pg_sys::NodeTag::T_Var)
-            && (*argument.cast::<pg_sys::Var>()).varattno == fp.number
+            && scope
+                .iter()
+                .chain([fp])
+                .any(|column| (*argument.cast::<pg_sys::Var>()).varattno == column.number)
     }
 }

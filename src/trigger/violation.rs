@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use pgrx::pg_sys;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, ScopeColumn};
 use super::event::Event;
 use super::rights;
 use super::search::Duplicate;
@@ -112,7 +112,9 @@ unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
         "at distance {}; at most {} is a near-duplicate",
         found.distance, arguments.distance
     );
-    let unnamed = format!("Another row is {distance}.");
+    let scope = same_scope(arguments);
+    let with = if scope.is_empty() { String::new() } else { format!(" with {scope}") };
+    let unnamed = format!("Another row{with} is {distance}.");
     let (Some(key), Some(name), Some(value)) = (&arguments.key, &arguments.key_name, found.key)
     else {
         return unnamed;
@@ -127,6 +129,15 @@ unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
     unsafe {
         let name = server_to_utf8(name.to_bytes());
         let value = server_to_utf8(key.column.show(value).to_bytes());
-        format!("The row with {name} = {value} is {distance}.")
+        let and = if scope.is_empty() { scope } else { format!(" and {scope}") };
+        format!("The row with {name} = {value}{and} is {distance}.")
     }
+}
+
+/// What the two rows have in common; nothing without a scope.
+fn same_scope(arguments: &Arguments) -> String {
+    // SAFETY: names of columns, in the server's encoding.
+    let name = |scope: &ScopeColumn| unsafe { server_to_utf8(scope.name.to_bytes()).to_owned() };
+    let names: Vec<_> = arguments.scope.iter().map(name).collect();
+    if names.is_empty() { String::new() } else { format!("the same {}", names.join(", ")) }
 }

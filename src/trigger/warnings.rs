@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
+use simhash_index::meta::SCOPE_COLUMNS;
 
 use super::arguments::Arguments;
 use super::family::Family;
+use super::serving::is_indexable;
 use crate::error::warn;
 use crate::types::text::server_to_utf8;
 
@@ -26,12 +28,7 @@ pub fn warn_once(family: &Family, arguments: &Arguments) {
     {
         return;
     }
-    // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
-    let column = unsafe {
-        server_to_utf8(
-            CStr::from_ptr(pg_sys::quote_identifier(arguments.fp_name.as_ptr())).to_bytes(),
-        )
-    };
+    let column = quoted(&arguments.fp_name);
     if let Some(member) = without_index {
         let table = table_name(member.table);
         warn(
@@ -40,8 +37,9 @@ pub fn warn_once(family: &Family, arguments: &Arguments) {
                  simhash_dedup reads the whole table for every row"
             ),
             &format!(
-                "CREATE INDEX ON {} USING simhash ({column}{});",
+                "CREATE INDEX ON {} USING simhash ({}{column}{});",
                 table_name(root),
+                scope_columns(arguments),
                 operator_class(arguments)
             ),
         );
@@ -64,6 +62,12 @@ pub fn warn_once(family: &Family, arguments: &Arguments) {
     }
 }
 
+/// The columns of the scope that an index can have before the fingerprint's, each with a comma.
+fn scope_columns(arguments: &Arguments) -> String {
+    let indexable = arguments.scope.iter().filter(|scope| is_indexable(&scope.column));
+    indexable.take(SCOPE_COLUMNS).map(|scope| format!("{}, ", quoted(&scope.name))).collect()
+}
+
 fn operator_class(arguments: &Arguments) -> &'static str {
     if arguments.fp.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
 }
@@ -75,6 +79,13 @@ fn table_name(table: pg_sys::Oid) -> String {
         if name.is_null() {
             return format!("with OID {}", table.to_u32());
         }
-        server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(name)).to_bytes()).to_owned()
+        quoted(CStr::from_ptr(name)).to_owned()
     }
+}
+
+/// An identifier as SQL has it, in UTF-8. It lives as long as the name or the current memory
+/// context.
+fn quoted(name: &CStr) -> &str {
+    // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
+    unsafe { server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_bytes()) }
 }

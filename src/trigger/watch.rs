@@ -3,13 +3,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::rc::Rc;
 
 use pgrx::{pg_guard, pg_sys};
 use simhash_core::sets::minhash::Fingerprinter;
 
 use super::arguments::Arguments;
-use super::family::{Family, NamedKey, Names, topmost};
+use super::column::Column;
+use super::family::{Family, NamedColumn, NamedKey, Names, topmost};
 use super::warnings::warn_once;
 use crate::catalog::Schema;
 use crate::models::fingerprinter;
@@ -181,5 +183,11 @@ fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
         modifier: key.column.modifier,
         linked_by,
     });
-    Names { fp: arguments.fp_name.clone(), fp_type: arguments.fp.declared, key }
+    let named = |column: &Column, name: &CString| NamedColumn {
+        name: name.clone(),
+        declared: column.declared,
+    };
+    let fp = named(&arguments.fp, &arguments.fp_name);
+    let scope = arguments.scope.iter().map(|scope| named(&scope.column, &scope.name)).collect();
+    Names { fp, scope, key }
 }

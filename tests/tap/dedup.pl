@@ -1,7 +1,7 @@
 # The trigger simhash_dedup under eight clients that push variations of the same texts, one by one
 # and by COPY, at every isolation level. No two kept rows are near-duplicates, every text that was
-# pushed has a kept row near it, and nobody deadlocks. Also bulk loads with the smallest lock table,
-# in opposite orders, ended midway; and logical replication.
+# pushed has a kept row near it, and nobody deadlocks. The same within scopes. Also bulk loads with
+# the smallest lock table, in opposite orders, ended midway; and logical replication.
 use strict;
 use warnings;
 use FindBin;
@@ -205,6 +205,78 @@ SQL
 	answer_is($node, 'SELECT count(*) FROM kept', '200', "$name: no row is gone");
 }
 
+# Clients of several tenants, and of none, insert the same fingerprints. Then rows get other
+# tenants, some of them also other fingerprints.
+sub in_scopes
+{
+	my ($level) = @_;
+	my $name = "scopes, \L$level";
+	return unless pgbench_tries_again($name);
+	my $turns = soak() ? 4000 : 100;
+	my $file = "scopes_\L$level" =~ s/ /_/gr;
+	my @pgbench = ("-n -c $clients -j 2 -t $turns --max-tries=100000",
+		0, [qr/actually processed: @{[$turns * $clients]}/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s]);
+	my $made = '(test.number(:base::text) # test.flips(:variant::text, :variant % 3))';
+	my $random = "\\set base random(1, 40)\n\\set variant random(1, 1000000)\n";
+	$node->safe_psql('postgres', <<'SQL');
+DROP TABLE IF EXISTS scoped, tried;
+CREATE TABLE scoped (id serial, tenant text, part int, fp fingerprint64);
+CREATE TABLE tried (tenant text, part int, fp fingerprint64);
+CREATE INDEX scoped_fp ON scoped USING simhash (tenant, fp);
+CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON scoped
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=part,tenant');
+SQL
+	my $held = sub {
+		my ($name) = @_;
+		answer_is($node, <<"SQL", '0', "$name: no near-duplicate pair in one scope");
+SELECT count(*) FROM scoped a JOIN scoped b ON (a.tenant, a.part) = (b.tenant, b.part)
+  AND a.id < b.id AND (a.fp <~> b.fp) + 0 <= 3
+SQL
+		index_is_clean($node, 'scoped_fp', "$name: the structure is sound");
+	};
+	$node->pgbench(@pgbench, "$name: $clients clients", { $file => <<"SQL" });
+$random
+\\set tenant random(0, 3)
+\\set part random(1, 2)
+BEGIN ISOLATION LEVEL $level;
+INSERT INTO tried (tenant, part, fp) SELECT nullif(:tenant, 0), :part, $made\::fingerprint64;
+INSERT INTO scoped (tenant, part, fp) SELECT nullif(:tenant, 0), :part, $made\::fingerprint64;
+COMMIT;
+SQL
+	$held->($name);
+	answer_is($node, <<'SQL', '0', "$name: nothing is lost");
+SELECT count(*) FROM tried t WHERE NOT EXISTS (SELECT FROM scoped s
+  WHERE (s.tenant, s.part) IS NOT DISTINCT FROM (t.tenant, t.part) AND (s.fp <~> t.fp) + 0 <= 3)
+SQL
+	answer_is($node, <<'SQL', 't', "$name: rows of no tenant are all kept");
+SELECT (SELECT count(*) FROM scoped WHERE tenant IS NULL)
+  = (SELECT count(*) FROM tried WHERE tenant IS NULL)
+SQL
+	answer_is($node, <<"SQL", 't', "$name: others were skipped");
+SELECT count(*) BETWEEN 40 AND $turns * $clients / 2 FROM scoped WHERE tenant IS NOT NULL
+SQL
+
+	$node->safe_psql('postgres', <<'SQL');
+TRUNCATE scoped;
+INSERT INTO scoped SELECT i, NULL, 1, test.number((i % 40 + 1)::text)::fingerprint64
+  FROM generate_series(1, 200) i;
+ALTER TABLE scoped ADD PRIMARY KEY (id);
+VACUUM ANALYZE scoped
+SQL
+	$node->pgbench(@pgbench, "$name, updates: $clients clients", { "updates_$file" => <<"SQL" });
+$random
+\\set tenant random(0, 8)
+\\set row random(1, 200)
+BEGIN ISOLATION LEVEL $level;
+UPDATE scoped SET tenant = nullif(:tenant, 0),
+  fp = CASE WHEN :variant % 2 = 0 THEN fp ELSE $made\::fingerprint64 END WHERE id = :row;
+COMMIT;
+SQL
+	$held->("$name, updates");
+	answer_is($node, 'SELECT count(*) FROM scoped', '200', "$name, updates: no row is gone");
+	answer_is($node, 'SELECT count(tenant) > 20 FROM scoped', 't', "$name, updates: rows are there");
+}
+
 sub create_bulk
 {
 	$node->safe_psql('postgres', <<'SQL');
@@ -364,6 +436,7 @@ for my $level (@levels)
 {
 	by_single_inserts($level);
 	by_copy($level);
+	in_scopes($level);
 }
 with_rollbacks();
 with_updates();

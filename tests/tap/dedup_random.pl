@@ -26,18 +26,21 @@ my $has_merge = $node->safe_psql('postgres',
 sub create_table
 {
 	my ($arguments) = @_;
+	my $columns = $arguments =~ /scope=/ ? 'tenant, fp' : 'fp';
 	$node->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS t;
-CREATE TABLE t (id int, fp fingerprint64, note text NOT NULL, same_as int) PARTITION BY RANGE (id);
+CREATE TABLE t (id int, fp fingerprint64, note text NOT NULL, tenant int, same_as int)
+  PARTITION BY RANGE (id);
 CREATE TABLE t0 PARTITION OF t FOR VALUES FROM (0) TO (1000);
-CREATE TABLE t1 (note text NOT NULL, gone int, same_as int, fp fingerprint64, id int NOT NULL);
+CREATE TABLE t1 (note text NOT NULL, gone int, same_as int, fp fingerprint64, tenant int,
+  id int NOT NULL);
 ALTER TABLE t1 DROP COLUMN gone;
 ALTER TABLE t ATTACH PARTITION t1 FOR VALUES FROM (1000) TO (2000);
 CREATE TABLE t2 PARTITION OF t FOR VALUES FROM (2000) TO (3000) PARTITION BY RANGE (id);
 CREATE TABLE t20 PARTITION OF t2 FOR VALUES FROM (2000) TO (2500);
 CREATE TABLE t25 PARTITION OF t2 FOR VALUES FROM (2500) TO (3000);
 ALTER TABLE t ADD PRIMARY KEY (id);
-CREATE INDEX ON t USING simhash (fp);
+CREATE INDEX ON t USING simhash ($columns);
 CREATE OR REPLACE FUNCTION before() RETURNS trigger LANGUAGE plpgsql AS \$\$
 DECLARE word text[] = string_to_array(NEW.note, ' ');
 BEGIN
@@ -45,7 +48,9 @@ BEGIN
   IF word[1] IN ('touch', 'insert') THEN
     NEW.note = 'done';
     IF word[1] = 'touch' THEN UPDATE t SET note = 'touched' WHERE id = word[2]::int;
-    ELSE INSERT INTO t VALUES (word[2]::int, word[3]::fingerprint64, 'nested'); END IF;
+    ELSE
+      INSERT INTO t VALUES (word[2]::int, word[3]::fingerprint64, 'nested', word[4]::int);
+    END IF;
   END IF;
   RETURN NEW;
 END \$\$;
@@ -63,7 +68,7 @@ SQL
 
 ## The model: the rows by id, as a statement of one session sees them, and the statement's changes.
 
-my ($action, %committed, @session, $number, @bases, @history, @plan);
+my ($action, $scoped, %committed, @session, $number, @bases, @history, @plan);
 
 sub bits { return unpack('%64b*', pack('Q', $_[0] ^ $_[1])) }
 
@@ -85,16 +90,17 @@ sub put
 }
 
 # Whether the trigger lets the row in, and the id that it links the row to: that of the nearest row,
-# and of equally near rows the least id.
+# of the same tenant if the trigger has a scope, and of equally near rows the least id.
 sub judged
 {
-	my ($view, $id, $fp) = @_;
-	return (1, undef) unless defined $fp;
+	my ($view, $id, $fp, $tenant) = @_;
+	return (1, undef) unless defined $fp && (defined $tenant || !$scoped);
 	my ($best, $link);
 	for my $other (sort { $a <=> $b } keys %{ $view->{rows} })
 	{
 		my $theirs = $view->{rows}{$other}{fp};
 		next if $other == $id || !defined $theirs;
+		next if $scoped && ($view->{rows}{$other}{tenant} // 0) != $tenant;
 		my $distance = bits($fp, $theirs);
 		($best, $link) = ($distance, $other)
 			if $distance <= $near && (!defined $best || $distance < $best);
@@ -113,19 +119,19 @@ sub fires_before
 	return 1 unless $word eq 'touch' || $word eq 'insert';
 	$row->{note} = 'done';
 	if ($word eq 'touch') { modify($view, $rest[0], note => 'touched'); }
-	else { add($view, $rest[0], hex($rest[1]), 'nested'); }
+	else { add($view, $rest[0], hex($rest[1]), 'nested', $rest[2]); }
 	return 1;
 }
 
 sub add
 {
-	my ($view, $id, $fp, $note) = @_;
-	my $row = { fp => $fp, note => $note };
+	my ($view, $id, $fp, $note, $tenant) = @_;
+	my $row = { fp => $fp, note => $note, tenant => $tenant };
 	return 0 unless fires_before($view, $row);
-	my ($kept, $link) = judged($view, $id, $fp);
+	my ($kept, $link) = judged($view, $id, $fp, $tenant);
 	return 0 unless $kept;
 	# Only ON CONFLICT DO UPDATE inserts an id that is there already.
-	return modify($view, $id, fp => $fp, note => $note) if $view->{rows}{$id};
+	return modify($view, $id, fp => $fp, note => $note, tenant => $tenant) if $view->{rows}{$id};
 	put($view, $id, { %$row, same_as => $link });
 	return 1;
 }
@@ -135,9 +141,9 @@ sub modify
 	my ($view, $id, %set) = @_;
 	my $old = $view->{rows}{$id} or return 0;
 	my $row = { %$old, map { $_ => $set{$_} } grep { $_ ne 'id' } keys %set };
-	if (($row->{fp} // 'none') ne ($old->{fp} // 'none'))
+	if (grep { ($row->{$_} // 'none') ne ($old->{$_} // 'none') } 'fp', $scoped ? 'tenant' : ())
 	{
-		(my $kept, $row->{same_as}) = judged($view, $id, $row->{fp});
+		(my $kept, $row->{same_as}) = judged($view, $id, $row->{fp}, $row->{tenant});
 		return 0 unless $kept;
 	}
 	return 0 if $row->{note} eq 'never';
@@ -149,6 +155,8 @@ sub modify
 }
 
 ## Random statements, each with a function that applies it to the model.
+
+sub number { my ($number) = @_; return $number // 'NULL' }
 
 sub shown { my ($fp) = @_; return defined $fp ? sprintf("'%016x'", $fp) : 'NULL' }
 
@@ -190,17 +198,28 @@ sub any_fp
 	return $fp;
 }
 
+# With a scope, one of two tenants, rarely none; without, always none.
+sub any_tenant { return $scoped && roll(12) ? 1 + roll(2) : undef }
+
 sub insertion
 {
 	my ($view) = @_;
-	my @rows = map { [ new_id(), any_fp($view), 'new' ] } 0 .. (roll(3) ? 0 : 2);
+	my @rows = map { [ new_id(), any_fp($view), 'new', any_tenant() ] } 0 .. (roll(3) ? 0 : 2);
 	if (roll(8) == 0)
 	{
 		my $fp = any_fp($view) // 0;
-		$rows[0][2] = roll(2) ? 'touch ' . any_id($view) : sprintf('insert %d %016x', new_id(), $fp);
+		$rows[0][2] = roll(2) ? 'touch ' . any_id($view) : insert_note($fp);
 	}
-	my $values = join(', ', map { "($_->[0], " . shown($_->[1]) . ", '$_->[2]')" } @rows);
+	my $values = join(', ',
+		map { "($_->[0], " . shown($_->[1]) . ", '$_->[2]', " . number($_->[3]) . ')' } @rows);
 	return ("INSERT INTO t VALUES $values", sub { add($_[0], @$_) for @rows });
+}
+
+# The note at which trigger a inserts a row.
+sub insert_note
+{
+	my ($fp) = @_;
+	return join(' ', 'insert', new_id(), sprintf('%016x', $fp), any_tenant() // ());
 }
 
 sub update
@@ -208,6 +227,7 @@ sub update
 	my ($view, $id, %set) = @_;
 	$view->{session}{updated} = $id % 1000;
 	my %shown = (%set, exists $set{fp} ? (fp => shown($set{fp})) : (),
+		exists $set{tenant} ? (tenant => number($set{tenant})) : (),
 		exists $set{note} ? (note => "'$set{note}'") : ());
 	my $list = join(', ', map { "$_ = $shown{$_}" } sort keys %shown);
 	return ("UPDATE t SET $list WHERE id = $id", sub { modify($_[0], $id, %set) });
@@ -219,6 +239,7 @@ sub moving
 	my $id = any_id($view);
 	my %set = (id => elsewhere($id));
 	$set{fp} = any_fp($view) if roll(4) == 0;
+	$set{tenant} = any_tenant() if $scoped && roll(4) == 0;
 	my $kind = table_of($id) == table_of($set{id}) ? 9 : roll(10);
 	if ($kind == 0) { $set{note} = 'vanish'; }
 	elsif ($kind < 3)
@@ -231,7 +252,7 @@ sub moving
 		# Not a fingerprint near that of the moving row, which is in no table at that moment.
 		my ($old, $fp) = ($view->{rows}{$id}, any_fp($view) // 0);
 		my $moved = exists $set{fp} ? $set{fp} : $old && $old->{fp};
-		$set{note} = sprintf('insert %d %016x', new_id(), $fp)
+		$set{note} = insert_note($fp)
 			if !defined $moved || bits($fp, $moved) > $near;
 	}
 	return update($view, $id, %set);
@@ -242,19 +263,21 @@ sub merge
 	my ($view) = @_;
 	my ($id, $new, $fp) = (any_id($view) || new_id(), new_id(), any_fp($view));
 	my ($to, $other) = (elsewhere($id), any_fp($view));
-	my %set = (id => $to, roll(2) ? (fp => $other) : ());
-	my $set = exists $set{fp} ? 'id = s.new, fp = s.fp' : 'id = s.new';
-	my $values = "($id, $to, " . shown($other) . "::fingerprint64), ($new, 0, " . shown($fp) . ')';
+	my $tenant = any_tenant();
+	my %set = (id => $to, roll(2) ? (fp => $other) : (), $scoped ? (tenant => $tenant) : ());
+	my $set = join(', ', 'id = s.new', map { "$_ = s.$_" } grep { $_ ne 'id' } sort keys %set);
+	my $values = "($id, $to, " . shown($other) . '::fingerprint64, ' . number($tenant) . '::int), '
+		. "($new, 0, " . shown($fp) . ', ' . number($tenant) . ')';
 	my $merge = <<"SQL";
-MERGE INTO t USING (VALUES $values) s (id, new, fp) ON t.id = s.id
+MERGE INTO t USING (VALUES $values) s (id, new, fp, tenant) ON t.id = s.id
   WHEN MATCHED THEN UPDATE SET $set
-  WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.fp, 'merged')
+  WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.fp, 'merged', s.tenant)
 SQL
 	return ($merge, sub {
 		my ($view) = @_;
 		if ($view->{rows}{$id}) { modify($view, $id, %set); }
-		else { add($view, $id, $other, 'merged'); }
-		add($view, $new, $fp, 'merged');
+		else { add($view, $id, $other, 'merged', $tenant); }
+		add($view, $new, $fp, 'merged', $tenant);
 	});
 }
 
@@ -262,10 +285,11 @@ sub upsert
 {
 	my ($view) = @_;
 	my ($id, $fp) = ((roll(4) && any_id($view)) || new_id(), any_fp($view));
-	my $values = "($id, " . shown($fp) . ", 'upserted')";
-	return (<<"SQL", sub { add($_[0], $id, $fp, 'upserted') });
-INSERT INTO t VALUES $values
-  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp, note = EXCLUDED.note
+	my $tenant = any_tenant();
+	my $values = "($id, " . shown($fp) . ", 'upserted', " . number($tenant) . ')';
+	return (<<"SQL", sub { add($_[0], $id, $fp, 'upserted', $tenant) });
+INSERT INTO t VALUES $values ON CONFLICT (id)
+  DO UPDATE SET fp = EXCLUDED.fp, note = EXCLUDED.note, tenant = EXCLUDED.tenant
 SQL
 }
 
@@ -286,11 +310,13 @@ sub moving_and_copying
 	my ($id, $new) = (any_id($view), new_id());
 	my $to = elsewhere($id);
 	return (<<"SQL", sub {
-WITH m AS (UPDATE t SET id = $to WHERE id = $id RETURNING fp)
-INSERT INTO t SELECT $new, fp, 'copied' FROM m
+WITH m AS (UPDATE t SET id = $to WHERE id = $id RETURNING fp, tenant)
+INSERT INTO t SELECT $new, fp, 'copied', tenant FROM m
 SQL
 		my ($view) = @_;
-		add($view, $new, $view->{rows}{$to}{fp}, 'copied') if modify($view, $id, id => $to);
+		return unless modify($view, $id, id => $to);
+		my $moved = $view->{rows}{$to};
+		add($view, $new, $moved->{fp}, 'copied', $moved->{tenant});
 	});
 }
 
@@ -339,6 +365,12 @@ sub fingerprint
 	return update($view, any_id($view), fp => any_fp($view));
 }
 
+sub tenancy
+{
+	my ($view) = @_;
+	return update($view, any_id($view), tenant => any_tenant());
+}
+
 # A statement that an exception undoes, and another one after it in the same transaction. The model
 # knows only the second.
 sub exception
@@ -364,6 +396,7 @@ my @statements = (
 	(\&insertion) x 25, (\&moving) x 20, (\&noting) x 8, (\&never) x 8, (\&fingerprint) x 8,
 	(\&deletion) x 10, (\&moving_all) x 3, (\&upsert) x 8, (\&moving_and_copying) x 4,
 	(\&by_cursor) x 4, (\&exception) x 10, $has_merge ? (\&merge) x 8 : ());
+my @scoped_statements = (@statements, (\&tenancy) x 8);
 
 ## Sessions, which take turns.
 
@@ -456,9 +489,9 @@ sub plan_for
 	push @plan, [ $s, sub {
 		my ($view) = @_;
 		my ($id, $found) = (new_id(), $row->($view));
-		my $fp = $found ? $view->{rows}{$found}{fp} : undef;
-		return ("INSERT INTO t VALUES ($id, " . shown($fp) . ", 'copy')",
-			sub { add($_[0], $id, $fp, 'copy') });
+		my ($fp, $tenant) = $found ? @{ $view->{rows}{$found} }{qw(fp tenant)} : ();
+		return ("INSERT INTO t VALUES ($id, " . shown($fp) . ", 'copy', " . number($tenant) . ')',
+			sub { add($_[0], $id, $fp, 'copy', $tenant) });
 	} ];
 }
 
@@ -485,7 +518,8 @@ sub take_turn
 		}
 	}
 	return run($s, 'VACUUM ' . (qw(t0 t1 t20 t25))[ roll(4) ]) if !$s->{open} && $kind < 52;
-	return take_statement($s, $statements[ roll(scalar @statements) ]);
+	my @known = $scoped ? @scoped_statements : @statements;
+	return take_statement($s, $known[ roll(scalar @known) ]);
 }
 
 sub take_statement
@@ -518,6 +552,7 @@ sub play
 {
 	my ($arguments) = @_;
 	($action) = $arguments =~ /action=(\w+)/;
+	$scoped = $arguments =~ /scope=/;
 	create_table($arguments);
 	%committed = @history = @plan = ();
 	$number = 1;
@@ -539,6 +574,7 @@ sub play
 	{
 		answer_is($node, <<"SQL", '0', "$arguments: no near-duplicate pair");
 SELECT count(*) FROM t a JOIN t b ON a.id < b.id AND (a.fp <~> b.fp) + 0 <= $near
+@{[$scoped ? 'AND a.tenant = b.tenant' : '']}
 SQL
 	}
 	my $indexes = $node->safe_psql('postgres', <<'SQL');
@@ -550,11 +586,12 @@ SQL
 
 sub differences
 {
-	my $found = $node->safe_psql('postgres', 'SELECT id, fp, note, same_as FROM t ORDER BY id');
+	my $found = $node->safe_psql('postgres',
+		'SELECT id, fp, note, same_as, tenant FROM t ORDER BY id');
 	my $expected = join("\n", map {
 		my $row = $committed{$_};
 		join('|', $_, defined $row->{fp} ? sprintf('%016x', $row->{fp}) : '',
-			$row->{note}, $row->{same_as} // '')
+			$row->{note}, $row->{same_as} // '', $row->{tenant} // '')
 	} sort { $a <=> $b } keys %committed);
 	return '' if $found eq $expected;
 	return "the table:\n$found\nthe model:\n$expected\n";
@@ -650,6 +687,9 @@ for (1 .. $rounds)
 	play(q{'action=skip'});
 	play(q{'action=error'});
 	play(q{'action=link', 'link=same_as'});
+	play(q{'action=skip', 'scope=tenant'});
+	play(q{'action=error', 'scope=tenant'});
+	play(q{'action=link', 'link=same_as', 'scope=tenant'});
 }
 at_once();
 half_detached();
