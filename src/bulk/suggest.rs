@@ -83,13 +83,18 @@ fn rows<K: TreeKey>(opened: &Opened, index: &Index<K>) -> Vec<Row> {
     let Walked { entries, in_scope, sample } = sample_entries(index);
     // SAFETY: the heap stays open while this is used.
     let mut heap = unsafe { Heap::new(opened) };
-    let (share, visible) = visible_rows(index, &mut heap, entries, &sample);
+    let (tried, visible) = visible_rows(&mut heap, &sample);
+    if visible.len() < FEWEST && (tried as u64) < entries {
+        raise_few_visible(index, tried, visible.len());
+    }
+    let share = visible.len() as f64 / tried.max(1) as f64;
     let rows = (in_scope * share).round() as u64;
+    let visible = first(visible);
     let bits = index.layout.bits();
     let mut pairs = distances(index, &visible);
-    if pairs.iter().sum::<u64>() < ENOUGH_PAIRS.min(entries) && visible.len() < sample.len() {
-        let (_, visible) = visible_rows(index, &mut heap, entries, &whole_scopes(&sample));
-        pairs = distances(index, &visible);
+    if K::Scope::BYTES > 0 && pairs.iter().sum::<u64>() < ENOUGH_PAIRS {
+        let (_, visible) = visible_rows(&mut heap, &whole_scopes(&sample));
+        pairs = distances(index, &first(visible));
     }
     if pairs.iter().sum::<u64>() < FEWEST_PAIRS && (sample.len() as u64) < entries {
         raise_small_scopes(index, in_scope);
@@ -99,6 +104,7 @@ fn rows<K: TreeKey>(opened: &Opened, index: &Index<K>) -> Vec<Row> {
     suggest::suggest(&Counts { bits, rows, pairs, sampled, near, complete, nearest })
 }
 
+/// Raises 55000: there are next to no pairs of rows with one scope.
 fn raise_small_scopes<K: TreeKey>(index: &Index<K>, in_scope: f64) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -183,15 +189,10 @@ fn whole_scopes<K: TreeKey>(sample: &[Entry<K>]) -> Vec<Entry<K>> {
     shuffled.into_items().concat()
 }
 
-/// The share of entries whose rows the snapshot sees, and the first of these in the sample. Old
-/// versions of rows, and rows that others have not committed, say nothing about the table. Raises
-/// 55000 if next to nothing is left.
-fn visible_rows<K: TreeKey>(
-    index: &Index<K>,
-    heap: &mut Heap,
-    entries: u64,
-    sample: &[Entry<K>],
-) -> (f64, Vec<Entry<K>>) {
+/// The entries of a sample whose rows the snapshot sees, until there are enough, and how many were
+/// looked at. Old versions of rows, and rows that others have not committed, say nothing about the
+/// table.
+fn visible_rows<K: TreeKey>(heap: &mut Heap, sample: &[Entry<K>]) -> (usize, Vec<Entry<K>>) {
     let (mut visible, mut tried) = (Vec::new(), 0);
     progress::looking_up();
     while tried < sample.len() && visible.len() < SAMPLE {
@@ -204,20 +205,22 @@ fn visible_rows<K: TreeKey>(
         order.into_iter().for_each(|i| seen[i] = heap.visible(some[i].tid).is_some());
         visible.extend(some.iter().zip(seen).filter(|(_, seen)| *seen).map(|(entry, _)| *entry));
     }
-    if visible.len() < FEWEST && (tried as u64) < entries {
-        raise(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "of {tried} rows in index \"{}\", {} can be seen",
-                index.store.name(),
-                visible.len()
-            ),
-            "VACUUM the table, so that deleted rows leave the index.",
-        );
-    }
-    let share = visible.len() as f64 / tried.max(1) as f64;
-    visible.truncate(SAMPLE);
-    (share, visible)
+    (tried, visible)
+}
+
+/// The first of some rows, as many as a sample has.
+fn first<T>(mut rows: Vec<T>) -> Vec<T> {
+    rows.truncate(SAMPLE);
+    rows
+}
+
+/// Raises 55000: next to nothing is left of the rows.
+fn raise_few_visible<K: TreeKey>(index: &Index<K>, tried: usize, visible: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("of {tried} rows in index \"{}\", {visible} can be seen", index.store.name()),
+        "VACUUM the table, so that deleted rows leave the index.",
+    )
 }
 
 /// What searches found.
