@@ -21,7 +21,7 @@ impl Shape {
 
     /// The shape of all entries with keys of type `K`, if there is only one.
     #[inline(always)]
-    const fn only<K: TreeKey>() -> Option<Self> {
+    pub const fn only<K: TreeKey>() -> Option<Self> {
         let is_plain = K::Scope::BYTES == 0 && K::Payload::BYTES == 0;
         if is_plain { Some(Self::plain::<K::Fingerprint>()) } else { None }
     }
