@@ -119,6 +119,19 @@ impl Columns {
         unsafe { encode(column, value, type_oid, &mut bytes) }.then_some(bytes)
     }
 
+    /// Whether a scope has a column that is NULL.
+    #[inline]
+    pub fn has_null<K: TreeKey>(&self, scope: K::Scope) -> bool {
+        let mut bytes = [0; MOST_SCOPE];
+        scope.store(&mut bytes[..K::Scope::BYTES]);
+        let mut at = 0;
+        self.scope.iter().any(|column| {
+            let first = bytes[at];
+            at += stored_bytes(*column);
+            first != NOT_NULL
+        })
+    }
+
     /// How many bytes a scope's column has.
     pub fn column_bytes(&self, column: usize) -> usize {
         self.scope_type(column).map_or(0, stored_bytes)

@@ -11,17 +11,19 @@ use crate::error::raise;
 
 type Row = cache::Row<pg_sys::FormData_pg_index>;
 
-/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed column.
+/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed columns.
 /// Returns the heap.
 pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
     let heap = heap_of(index);
     // SAFETY: reads the session's state.
     let user = unsafe { pg_sys::GetUserId() };
-    if !may_read(heap, indexed_column(index), user) {
+    let columns = key_columns(index);
+    let may_read = |column| may_read(heap, column, user);
+    if !may_read(None) && (columns.is_empty() || !columns.into_iter().map(Some).all(may_read)) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for table {}", relation_name(heap)),
-            "SELECT on the table is needed, or on the indexed column.",
+            "SELECT on the table is needed, or on the indexed columns.",
         )
     }
     heap
@@ -54,13 +56,13 @@ fn owns(index: pg_sys::Oid) -> bool {
     rights::owns(index, unsafe { pg_sys::GetUserId() })
 }
 
-/// The table's column that an index is on; none if it is on an expression.
-fn indexed_column(index: pg_sys::Oid) -> Option<pg_sys::AttrNumber> {
-    // SAFETY: a look-up by OID; the first key column is always there.
-    let column = unsafe {
+/// The table's columns that are the key of an index; none if an expression is among them.
+fn key_columns(index: pg_sys::Oid) -> Vec<pg_sys::AttrNumber> {
+    // SAFETY: a look-up by OID; the vector has a number of each column, the key's first.
+    let columns = unsafe {
         cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| {
-            row.indkey.values.as_slice(1).first().copied()
+            row.indkey.values.as_slice(row.indnkeyatts as usize).to_vec()
         })
     };
-    column.flatten().filter(|&column| column > 0)
+    columns.filter(|columns| columns.iter().all(|&column| column > 0)).unwrap_or_default()
 }

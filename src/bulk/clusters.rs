@@ -1,13 +1,13 @@
 //! `simhash_clusters`: rows connected by pairs, each with the first row of its cluster.
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
+use simhash_core::search::TreeKey;
 
 use super::errors::{checked_distance, no_memory};
 use super::progress::{self, Command};
 use super::session::{Session, Side};
-use super::target::{Target, bits, with_plain_key_type};
-use crate::storage::check_for_interrupts;
+use super::target::{Target, bits};
+use crate::storage::{check_for_interrupts, family, with_key_type};
 
 /// A member, the representative of its cluster, and the cluster's size.
 pub type Member = (u64, u64, u32);
@@ -17,8 +17,8 @@ pub fn clusters(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Me
     let target = Target::new(index);
     let opened = target.open();
     let distance = checked_distance(distance, bits(&opened));
-    with_plain_key_type!(opened.rel(), F => {
-        let mut session = Session::<F>::new(target, &opened, distance, Command::Clusters);
+    with_key_type!(family(opened.rel()), K => {
+        let mut session = Session::<K>::new(target, &opened, distance, Command::Clusters);
         drop(opened);
         while session.next_batch() {
             unite(&mut session);
@@ -31,7 +31,7 @@ pub fn clusters(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Me
     })
 }
 
-fn unite<F: Key>(session: &mut Session<F>) {
+fn unite<K: TreeKey>(session: &mut Session<K>) {
     for i in 0..session.found.len() {
         let found = session.found[i];
         let left = session.united(Side::Left, found.left);

@@ -2,12 +2,13 @@
 
 use pgrx::pg_sys;
 use simhash_core::join::GroupPair;
-use simhash_core::search::Key;
+use simhash_core::search::TreeKey;
 
 use super::errors::checked_distance;
 use super::progress::Command;
 use super::session::{Session, Side};
-use super::target::{Target, bits, with_plain_key_type};
+use super::target::{Target, bits};
+use crate::storage::{family, with_key_type};
 
 /// Two rows by their visible versions' TIDs, the lesser first, and their distance.
 pub type Pair = (u64, u64, u32);
@@ -17,15 +18,15 @@ pub fn pairs(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Pair>
     let target = Target::new(index);
     let opened = target.open();
     let distance = checked_distance(distance, bits(&opened));
-    with_plain_key_type!(opened.rel(), F => Box::new(Pairs::<F> {
+    with_key_type!(family(opened.rel()), K => Box::new(Pairs::<K> {
         session: Session::new(target, &opened, distance, Command::Pairs),
         next: 0,
         product: Product::default(),
     }))
 }
 
-struct Pairs<F> {
-    session: Session<F>,
+struct Pairs<K: TreeKey> {
+    session: Session<K>,
     /// Which of the session's pairs of groups comes next.
     next: usize,
     product: Product,
@@ -59,7 +60,7 @@ impl Iterator for Product {
     }
 }
 
-impl<F: Key> Pairs<F> {
+impl<K: TreeKey> Pairs<K> {
     /// Goes on to a pair of groups, of which only the rows that the query sees count.
     fn start(&mut self, found: GroupPair) {
         let GroupPair { left, right, distance } = found;
@@ -75,7 +76,7 @@ impl<F: Key> Pairs<F> {
     }
 }
 
-impl<F: Key> Iterator for Pairs<F> {
+impl<K: TreeKey> Iterator for Pairs<K> {
     type Item = Pair;
 
     fn next(&mut self) -> Option<Pair> {

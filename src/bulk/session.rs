@@ -10,11 +10,11 @@
 use simhash_core::join::{
     Chunk, GroupPair, Join, Mark, Members, Step, bytes_per_row, plan_join, sort_checked,
 };
-use simhash_core::search::Key;
+use simhash_core::search::TreeKey;
 
 use super::errors::{no_memory, raise_memory};
 use super::heap::Heap;
-use super::leaves::{Leaves, most_rows};
+use super::leaves::{Leaves, most_rows, scope_sizes};
 use super::progress::{self, Command, Progress};
 use super::target::Target;
 use crate::am::kind::open;
@@ -34,9 +34,9 @@ pub enum Side {
     Right,
 }
 
-pub struct Session<F> {
+pub struct Session<K: TreeKey> {
     target: Target,
-    join: Join<F>,
+    join: Join<K>,
     pub members: Members,
     pub found: Vec<GroupPair>,
     /// How many of the members have been looked up. They are those with the least numbers.
@@ -50,17 +50,18 @@ pub struct Session<F> {
     progress: Progress,
 }
 
-impl<F: Key> Session<F> {
+impl<K: TreeKey> Session<K> {
     pub fn new(target: Target, opened: &Opened, distance: u32, command: Command) -> Self {
-        let index = open::<F>(opened.rel());
+        let index = open::<K>(opened.rel());
         let memory = work_mem() / 2;
         let rows = most_rows(&index);
-        let plan = plan_join::<F>(index.layout, distance, rows as f64);
+        let parts = scope_sizes(&index);
+        let plan = plan_join::<K::Fingerprint>(index.layout, distance, &parts);
         let block_tables = plan.radii().flatten().count();
         let progress = Progress::start(command, target.heap, target.index, block_tables, rows);
         Self {
             target,
-            join: Join::new(plan, memory / bytes_per_row::<F>()),
+            join: Join::new(plan, memory / bytes_per_row::<K>()),
             members: Members::default(),
             found: Vec::new(),
             looked_up: 0,
@@ -83,7 +84,7 @@ impl<F: Key> Session<F> {
             self.forget_members();
         }
         let opened = self.target.open();
-        let mut index = open::<F>(opened.rel());
+        let mut index = open::<K>(opened.rel());
         // SAFETY: a function called by a query has an active snapshot.
         index.store.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
         let mut leaves = Leaves::new(&index);
@@ -195,7 +196,7 @@ impl<F: Key> Session<F> {
         }
     }
 
-    fn chunk_and_members(&mut self, side: Side) -> (&mut Chunk<F>, &mut Members) {
+    fn chunk_and_members(&mut self, side: Side) -> (&mut Chunk<K>, &mut Members) {
         let chunk = match side {
             Side::Left => self.join.left(),
             Side::Right => self.join.right(),

@@ -1,5 +1,6 @@
 //! `simhash_suggest`: which distance suits this table, by a sample of its rows and their
-//! neighbours.
+//! neighbours. Where columns are compared by equality, only rows of one scope are compared with each
+//! other.
 //!
 //! The first block table is read once, for the number of entries and a sample of them. The rows of
 //! the sample that the query sees count. The distances between them tell what chance does. Then the
@@ -10,22 +11,24 @@
 //! limits the work, not a clock.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::search::{Key, Plan};
+use simhash_core::search::scoped::Bytes;
+use simhash_core::search::{Plan, TreeKey};
 use simhash_core::suggest::{self, Chance, Counts, Row, Sample, pair_distances, reach};
 use simhash_index::range::RangeScan;
+use simhash_index::scopes::Extent;
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Scopes};
 
 use super::heap::Heap;
 use super::leaves::most_rows;
 use super::progress::{self, Command, Progress};
-use super::target::with_plain_key_type;
+use crate::am::columns::Columns;
 use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::{Kind, open};
 use crate::am::opened::Opened;
 use crate::am::rights::check_may_know;
 use crate::error::raise;
-use crate::storage::{Index, check_for_interrupts};
+use crate::storage::{Index, check_for_interrupts, family, with_key_type};
 
 /// Rows whose distances to each other are counted: 8 million pairs.
 const SAMPLE: usize = 4096;
@@ -33,6 +36,10 @@ const SAMPLE: usize = 4096;
 const CANDIDATES: usize = 16 * SAMPLE;
 /// Fewer rows than this say nothing about a large table.
 const FEWEST: usize = 100;
+/// Fewer pairs of rows of one scope neither: as many as that many rows make.
+const FEWEST_PAIRS: u64 = (FEWEST * (FEWEST - 1) / 2) as u64;
+/// So many pairs are enough, if rows drawn at random make them.
+const ENOUGH_PAIRS: u64 = 20 * FEWEST_PAIRS;
 /// The most rows whose neighbours are searched.
 const MOST_SEARCHES: u64 = 2048;
 /// How many rows are enough. Fewer are searched only where the index is so large that even the
@@ -58,14 +65,14 @@ pub fn suggest(index: pg_sys::Oid) -> Vec<Row> {
     check_rows_are_here(&opened);
     // SAFETY: the heap is open.
     let heap = unsafe { (*opened.heap).rd_id };
-    with_plain_key_type!(opened.rel(), F => {
-        let found = open::<F>(opened.rel());
+    with_key_type!(family(opened.rel()), K => {
+        let found = open::<K>(opened.rel());
         let _progress = Progress::start(Command::Suggest, heap, index, 1, most_rows(&found));
         rows(&opened, &found)
     })
 }
 
-fn rows<F: Key>(opened: &Opened, index: &Index<F>) -> Vec<Row> {
+fn rows<K: TreeKey>(opened: &Opened, index: &Index<K>) -> Vec<Row> {
     if Kind::of(index).has_many_keys() {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -73,45 +80,119 @@ fn rows<F: Key>(opened: &Opened, index: &Index<F>) -> Vec<Row> {
             "Name the index of one fingerprint a row, or label pairs for simhash_evaluate.",
         );
     }
-    let (entries, sample) = sample_entries(index);
+    let Walked { entries, in_scope, sample } = sample_entries(index);
     // SAFETY: the heap stays open while this is used.
     let mut heap = unsafe { Heap::new(opened) };
-    let (share, sample) = visible_rows(index, &mut heap, entries, sample);
-    let rows = (entries as f64 * share).round() as u64;
-    progress::comparing();
-    let fingerprints: Vec<F> = sample.iter().map(|entry| entry.key).collect();
-    let pairs = pair_distances(&fingerprints, &mut check_for_interrupts);
-    let reach = reach(&Chance::of_pairs(F::BITS, &pairs), F::BITS, rows);
-    let Near { sampled, near, complete, nearest } = near(&mut heap, index, reach, &sample);
-    suggest::suggest(&Counts { bits: F::BITS, rows, pairs, sampled, near, complete, nearest })
+    let (tried, visible) = visible_rows(&mut heap, &sample);
+    if visible.len() < FEWEST && (tried as u64) < entries {
+        raise_few_visible(index, tried, visible.len());
+    }
+    let share = visible.len() as f64 / tried.max(1) as f64;
+    let rows = (in_scope * share).round() as u64;
+    let visible = first(visible);
+    let bits = index.layout.bits();
+    let mut pairs = distances(index, &visible);
+    if K::Scope::BYTES > 0 && pairs.iter().sum::<u64>() < ENOUGH_PAIRS {
+        let (_, visible) = visible_rows(&mut heap, &whole_scopes(&sample));
+        pairs = distances(index, &first(visible));
+    }
+    if pairs.iter().sum::<u64>() < FEWEST_PAIRS && (sample.len() as u64) < entries {
+        raise_small_scopes(index, in_scope);
+    }
+    let reach = reach(&Chance::of_pairs(bits, &pairs), bits, rows);
+    let Near { sampled, near, complete, nearest } = near(&mut heap, index, reach, &visible);
+    suggest::suggest(&Counts { bits, rows, pairs, sampled, near, complete, nearest })
 }
 
-/// The number of entries in the first block table, and some of them in random order. The keys of
-/// that block table are the fingerprints, not rotated.
-fn sample_entries<F: Key>(index: &Index<F>) -> (u64, Vec<Entry<F>>) {
+/// Raises 55000: there are next to no pairs of rows with one scope.
+fn raise_small_scopes<K: TreeKey>(index: &Index<K>, in_scope: f64) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "rows of index \"{}\" have too few others to be compared with: on average {:.1} have \
+             the same values in the columns before the fingerprint",
+            index.store.name(),
+            in_scope - 1.0
+        ),
+        "Create an index on the fingerprint alone, and ask for a distance there.",
+    )
+}
+
+/// What a walk over the first block table gave. Its keys are the fingerprints, not rotated.
+struct Walked<K> {
+    /// The number of entries whose scopes have no NULL.
+    entries: u64,
+    /// How many entries the scope of an entry has, on average.
+    in_scope: f64,
+    /// Some of the entries in random order.
+    sample: Vec<Entry<K>>,
+}
+
+fn sample_entries<K: TreeKey>(index: &Index<K>) -> Walked<K> {
+    let columns = Columns::of(index.store, &index.meta());
     let mut sample = Sample::new(CANDIDATES);
     let mut walk = LeafWalk::new(0, Entry::MIN);
     let mut rows = Vec::new();
+    // The entries of the present scope, and the sum of squares of those of all earlier ones.
+    let (mut scope, mut size, mut squares) = (None, 0.0, 0.0);
     progress::reading();
     loop {
         check_for_interrupts();
         let Some(leaf) = walk.next_leaf(index, &mut rows) else { break };
         drop(leaf);
-        rows.drain(..).for_each(|row| sample.offer(row.entry));
+        rows.retain(|row| !columns.has_null::<K>(row.entry.key.scope()));
+        if K::Scope::BYTES > 0 {
+            rows.sort_unstable_by_key(|row| row.entry);
+        }
+        for row in rows.drain(..) {
+            if scope != Some(row.entry.key.scope()) {
+                squares += size * size;
+                (scope, size) = (Some(row.entry.key.scope()), 0.0);
+            }
+            size += 1.0;
+            sample.offer(row.entry);
+        }
         progress::have_read(sample.seen() as usize);
     }
-    (sample.seen(), sample.into_items())
+    let entries = sample.seen();
+    let in_scope = (squares + size * size) / (entries as f64).max(1.0);
+    Walked { entries, in_scope, sample: sample.into_items() }
 }
 
-/// The share of entries whose rows the snapshot sees, and the first of these in the sample. Old
-/// versions of rows, and rows that others have not committed, say nothing about the table. Raises
-/// 55000 if next to nothing is left.
-fn visible_rows<F: Key>(
-    index: &Index<F>,
-    heap: &mut Heap,
-    entries: u64,
-    sample: Vec<Entry<F>>,
-) -> (f64, Vec<Entry<F>>) {
+/// How many pairs of rows of one scope are at each distance.
+fn distances<K: TreeKey>(index: &Index<K>, rows: &[Entry<K>]) -> Vec<u64> {
+    let mut keys: Vec<K> = rows.iter().map(|entry| entry.key).collect();
+    keys.sort_by_key(|key| key.scope());
+    let mut counts = vec![0; index.layout.bits() as usize + 1];
+    progress::comparing();
+    for scope in keys.chunk_by(|a, b| a.scope() == b.scope()).filter(|scope| scope.len() > 1) {
+        let fingerprints: Vec<_> = scope.iter().map(|key| key.fingerprint()).collect();
+        let pairs = pair_distances(&fingerprints, &mut check_for_interrupts);
+        counts.iter_mut().zip(pairs).for_each(|(count, pairs)| *count += pairs);
+    }
+    counts
+}
+
+/// The rows of a sample that are not alone in their scope: scope after scope, in random order of
+/// scopes. So the first ones make as many pairs as that many rows can, where few rows drawn at
+/// random have one scope. Each scope is as likely to be among the first as any other, and has as
+/// many pairs in the sample as it should.
+fn whole_scopes<K: TreeKey>(sample: &[Entry<K>]) -> Vec<Entry<K>> {
+    let mut rows = sample.to_vec();
+    rows.sort_unstable();
+    let scopes: Vec<&[Entry<K>]> = rows
+        .chunk_by(|a, b| a.key.scope() == b.key.scope())
+        .filter(|scope| scope.len() > 1)
+        .collect();
+    let mut shuffled = Sample::new(scopes.len());
+    scopes.into_iter().for_each(|scope| shuffled.offer(scope));
+    shuffled.into_items().concat()
+}
+
+/// The entries of a sample whose rows the snapshot sees, until there are enough, and how many were
+/// looked at. Old versions of rows, and rows that others have not committed, say nothing about the
+/// table.
+fn visible_rows<K: TreeKey>(heap: &mut Heap, sample: &[Entry<K>]) -> (usize, Vec<Entry<K>>) {
     let (mut visible, mut tried) = (Vec::new(), 0);
     progress::looking_up();
     while tried < sample.len() && visible.len() < SAMPLE {
@@ -124,20 +205,22 @@ fn visible_rows<F: Key>(
         order.into_iter().for_each(|i| seen[i] = heap.visible(some[i].tid).is_some());
         visible.extend(some.iter().zip(seen).filter(|(_, seen)| *seen).map(|(entry, _)| *entry));
     }
-    if visible.len() < FEWEST && (tried as u64) < entries {
-        raise(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "of {tried} rows in index \"{}\", {} can be seen",
-                index.store.name(),
-                visible.len()
-            ),
-            "VACUUM the table, so that deleted rows leave the index.",
-        );
-    }
-    let share = visible.len() as f64 / tried.max(1) as f64;
-    visible.truncate(SAMPLE);
-    (share, visible)
+    (tried, visible)
+}
+
+/// The first of some rows, as many as a sample has.
+fn first<T>(mut rows: Vec<T>) -> Vec<T> {
+    rows.truncate(SAMPLE);
+    rows
+}
+
+/// Raises 55000: next to nothing is left of the rows.
+fn raise_few_visible<K: TreeKey>(index: &Index<K>, tried: usize, visible: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("of {tried} rows in index \"{}\", {visible} can be seen", index.store.name()),
+        "VACUUM the table, so that deleted rows leave the index.",
+    )
 }
 
 /// What searches found.
@@ -154,9 +237,10 @@ struct Near {
 
 /// Searches the neighbours of some rows of the sample. Only neighbours that the snapshot sees
 /// count.
-fn near<F: Key>(heap: &mut Heap, index: &Index<F>, reach: u32, sample: &[Entry<F>]) -> Near {
-    let (plan, searches) = plan(index, reach);
-    let distances = plan.distance() as usize + 1;
+fn near<K: TreeKey>(heap: &mut Heap, index: &Index<K>, reach: u32, sample: &[Entry<K>]) -> Near {
+    let (reach, searches) = affordable(index, reach, sample);
+    let mut plans = Plans { index, reach, last: None };
+    let distances = reach as usize + 1;
     let mut found =
         Near { sampled: 0, near: vec![0; distances], complete: 0, nearest: vec![0; distances] };
     // Rows that may have more neighbours, by the distance of the last one that counted.
@@ -169,7 +253,8 @@ fn near<F: Key>(heap: &mut Heap, index: &Index<F>, reach: u32, sample: &[Entry<F
             break;
         }
         found.sampled += 1;
-        work += f64::from(nearest(index, &plan, row, &mut candidates)) + candidates.len() as f64;
+        let plan = plans.of_scope(row.key.scope());
+        work += f64::from(nearest(index, plan, row, &mut candidates)) + candidates.len() as f64;
         let neighbours = candidates.iter().filter(|(_, tid)| heap.visible(*tid).is_some());
         for (place, (distance, _)) in neighbours.take(MOST_NEIGHBOURS).enumerate() {
             found.near[*distance as usize] += 1;
@@ -191,32 +276,59 @@ fn near<F: Key>(heap: &mut Heap, index: &Index<F>, reach: u32, sample: &[Entry<F
     found
 }
 
-/// How to search, and for how many rows: as far as asked for, or as far as enough searches remain
-/// affordable.
-fn plan<F: Key>(index: &Index<F>, reach: u32) -> (Plan, u64) {
-    let extent = index.extent(&Scopes::All);
-    let searches = |plan: &Plan| (LEAVES / extent.expected::<F>(plan).max(1.0)) as u64;
-    let least = reach.min(F::BITS / 16);
-    let plans = (least..=reach).rev().map(|distance| index.plan(distance, &extent));
-    let affordable = plans.clone().find(|plan| searches(plan) >= ENOUGH_SEARCHES);
-    let plan = affordable.unwrap_or_else(|| index.plan(least, &extent));
-    let searches = searches(&plan).clamp(1, MOST_SEARCHES);
-    (plan, searches)
+/// The plans of searches in scopes.
+struct Plans<'a, K: TreeKey> {
+    index: &'a Index<K>,
+    reach: u32,
+    last: Option<(K::Scope, Plan)>,
+}
+
+impl<K: TreeKey> Plans<'_, K> {
+    fn of_scope(&mut self, scope: K::Scope) -> Plan {
+        match &self.last {
+            Some((known, plan)) if *known == scope => plan.clone(),
+            _ => {
+                let plan = self.index.plan(self.reach, &self.index.extent(&Scopes::One(scope)));
+                self.last = Some((scope, plan.clone()));
+                plan
+            }
+        }
+    }
+}
+
+/// How far to search, and for how many rows: as far as asked for, or as far as enough searches
+/// remain affordable.
+fn affordable<K: TreeKey>(index: &Index<K>, reach: u32, sample: &[Entry<K>]) -> (u32, u64) {
+    // Rows whose scopes say how large scopes are. Without scopes one row says it.
+    let some = if K::Scope::BYTES == 0 { 1 } else { 32 };
+    let extents: Vec<_> =
+        sample.iter().take(some).map(|row| index.extent(&Scopes::One(row.key.scope()))).collect();
+    let searches = |distance| {
+        let leaves =
+            |extent: &Extent| extent.expected::<K::Fingerprint>(&index.plan(distance, extent));
+        let all: f64 = extents.iter().map(leaves).sum();
+        (LEAVES / (all / extents.len().max(1) as f64).max(1.0)) as u64
+    };
+    let least = reach.min(index.layout.bits() / 16);
+    let farthest = (least..=reach).rev().find(|&distance| searches(distance) >= ENOUGH_SEARCHES);
+    let reach = farthest.unwrap_or(least);
+    (reach, searches(reach).clamp(1, MOST_SEARCHES))
 }
 
 /// The rows nearest to one row, without itself, as (distance, TID) in this order: the first
 /// `MOST_NEIGHBOURS` and some more. Returns the number of leaves read.
-fn nearest<F: Key>(
-    index: &Index<F>,
-    plan: &Plan,
-    row: &Entry<F>,
+fn nearest<K: TreeKey>(
+    index: &Index<K>,
+    plan: Plan,
+    row: &Entry<K>,
     nearest: &mut Vec<(u32, u64)>,
 ) -> u32 {
     // Half of them may be dead.
     const KEPT: usize = 2 * MOST_NEIGHBOURS;
-    let mut scan = RangeScan::new(plan.clone(), row.key, Scopes::All);
-    let mut hits = Vec::new();
     let mut within = plan.distance();
+    let scope = Scopes::One(row.key.scope());
+    let mut scan = RangeScan::new(plan, row.key.fingerprint(), scope);
+    let mut hits = Vec::new();
     let mut leaves = 0;
     nearest.clear();
     while let Some(leaf) = scan.next_leaf(index, within, &mut hits) {

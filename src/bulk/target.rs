@@ -10,7 +10,7 @@ use crate::am::rights::check_may_read;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights::check_rows_are_all;
 use crate::error::raise;
-use crate::storage::{self, IndexRel};
+use crate::storage;
 
 /// An index that has been checked, and locked against being dropped until the transaction ends.
 #[derive(Clone, Copy)]
@@ -111,34 +111,4 @@ fn predicate_lock(opened: &Opened) {
 /// The width of an index's fingerprints.
 pub fn bits(opened: &Opened) -> u32 {
     storage::meta(opened.rel()).bits
-}
-
-/// Runs `$body` with `$F` bound to the type of the keys of an index without scopes.
-macro_rules! with_plain_key_type {
-    ($rel:expr, $F:ident => $body:expr) => {
-        match $crate::storage::family($rel) {
-            simhash_index::Family::Plain64 => {
-                type $F = u64;
-                $body
-            }
-            simhash_index::Family::Plain128 => {
-                type $F = u128;
-                $body
-            }
-            simhash_index::Family::Plain256 => {
-                type $F = simhash_core::bits::B256;
-                $body
-            }
-            _ => $crate::bulk::target::raise_scoped($rel),
-        }
-    };
-}
-pub(super) use with_plain_key_type;
-
-pub fn raise_scoped(rel: IndexRel) -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("index \"{}\" has more columns than a fingerprint", rel.name()),
-        "Join the table with itself ON hamming(a.fp, b.fp) <= distance.",
-    )
 }

@@ -1,13 +1,14 @@
-//! The join against brute force: random, clustered and degenerate sets, every class of distance,
-//! both widths, chunks from the whole table down to a handful of rows.
+//! The join against brute force: random, clustered and degenerate sets, in one scope and in scopes
+//! of every size, every class of distance, all widths, chunks from the whole table down to a
+//! handful of rows.
 
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
 use simhash_core::join::{
-    Chunk, GroupPair, Join, Members, NoMemory, Rows, Source, Start, Step, plan_join,
+    Chunk, GroupPair, Join, Members, NoMemory, Part, Rows, Source, Start, Step, plan_join,
 };
 use simhash_core::random::{SplitMix64, mix};
-use simhash_core::search::{BlockLayout, Key, Plan};
+use simhash_core::search::{BlockLayout, Key, Plan, Scoped, TreeKey};
 
 fn key<F: Key>(random: &mut SplitMix64) -> F {
     F::from_words(|_| random.next_u64())
@@ -18,17 +19,17 @@ fn flipped<F: Key>(key: F, flips: u64, random: &mut SplitMix64) -> F {
 }
 
 /// Sorted tables in memory, handed out in leaves of a few rows.
-struct Tables<F> {
-    tables: Vec<Vec<(F, u64)>>,
+struct Tables<K> {
+    tables: Vec<Vec<(K, u64)>>,
     leaf: usize,
     reads: usize,
 }
 
-impl<F: Key> Tables<F> {
-    fn new(layout: BlockLayout, rows: &[(F, u64)], leaf: usize) -> Self {
+impl<K: TreeKey> Tables<K> {
+    fn new(layout: BlockLayout, rows: &[(K, u64)], leaf: usize) -> Self {
         let tables = (0..layout.blocks()).map(|table| {
-            let mut keys: Vec<_> =
-                rows.iter().map(|&(f, tid)| (layout.rotate(f, table), tid)).collect();
+            let rotated = |key: K| K::new(key.scope(), layout.rotate(key.fingerprint(), table));
+            let mut keys: Vec<_> = rows.iter().map(|&(key, tid)| (rotated(key), tid)).collect();
             keys.sort_unstable();
             keys
         });
@@ -36,8 +37,8 @@ impl<F: Key> Tables<F> {
     }
 }
 
-impl<F: Key> Source<F> for Tables<F> {
-    fn read(&mut self, rows: Rows<F>, chunk: &mut Chunk<F>) -> Option<Start<F>> {
+impl<K: TreeKey> Source<K> for Tables<K> {
+    fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>> {
         self.reads += 1;
         let table = &self.tables[rows.table as usize];
         let mut at = table.partition_point(|row| *row < rows.from);
@@ -65,7 +66,7 @@ impl<F: Key> Source<F> for Tables<F> {
 }
 
 /// All pairs that a join finds, as (lesser TID, greater TID, distance), sorted.
-fn joined<F: Key>(plan: Plan, tables: &mut Tables<F>, limit: usize) -> Vec<(u64, u64, u32)> {
+fn joined<K: TreeKey>(plan: Plan, tables: &mut Tables<K>, limit: usize) -> Vec<(u64, u64, u32)> {
     let mut join = Join::new(plan, limit);
     let mut found: Vec<GroupPair> = Vec::new();
     let mut pairs = Vec::new();
@@ -87,12 +88,13 @@ fn joined<F: Key>(plan: Plan, tables: &mut Tables<F>, limit: usize) -> Vec<(u64,
     }
 }
 
-fn brute<F: Key>(rows: &[(F, u64)], distance: u32) -> Vec<(u64, u64, u32)> {
+fn brute<K: TreeKey>(rows: &[(K, u64)], distance: u32) -> Vec<(u64, u64, u32)> {
     let mut pairs = Vec::new();
     for (i, (x, a)) in rows.iter().enumerate() {
         for (y, b) in &rows[i + 1..] {
-            if x.hamming(*y) <= distance {
-                pairs.push((*a.min(b), *a.max(b), x.hamming(*y)));
+            let apart = x.fingerprint().hamming(y.fingerprint());
+            if x.scope() == y.scope() && apart <= distance {
+                pairs.push((*a.min(b), *a.max(b), apart));
             }
         }
     }
@@ -100,13 +102,14 @@ fn brute<F: Key>(rows: &[(F, u64)], distance: u32) -> Vec<(u64, u64, u32)> {
     pairs
 }
 
-fn agree<F: Key>(rows: &[(F, u64)], blocks: u32, distances: &[u32], what: &str) {
-    let layout = BlockLayout::new::<F>(blocks).unwrap();
+fn agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distances: &[u32], what: &str) {
+    let layout = BlockLayout::new::<K::Fingerprint>(blocks).unwrap();
     for &distance in distances {
         let expected = brute(rows, distance);
         let mut plans: Vec<Plan> =
             (1..=blocks).map(|j| Plan::balanced(layout, distance, j)).collect();
-        plans.push(plan_join::<F>(layout, distance, rows.len() as f64));
+        let parts = [Part::one(rows.len() as f64)];
+        plans.push(plan_join::<K::Fingerprint>(layout, distance, &parts));
         // Radii that no formula gives: one table in the middle takes nearly all.
         let mut shares = vec![0; blocks as usize];
         shares[blocks as usize / 2] += distance / 2 + 1;
@@ -190,6 +193,76 @@ fn odd_numbers_of_blocks_serve_too() {
             agree(&rows, blocks, &[2, 7, 12], what);
         }
     }
+}
+
+/// The sets in scopes: most rows in one, three rows in each, one row in each, some of many sizes,
+/// and all in one that is not zero.
+fn scoped_sets<F: Key, const W: usize>(count: u64) -> Vec<(String, Vec<(Scoped<F, W>, u64)>)> {
+    let scopes: [(&str, fn(u64) -> u64); 5] = [
+        ("one large scope", |i| (i % 8) / 7 * (i + 1)),
+        ("scopes of three rows", |i| i / 3),
+        ("scopes of one row", |i| i),
+        ("scopes of many sizes", |i| 10_000 / (i * i + 17)),
+        ("one scope", |_| 9),
+    ];
+    let mut scoped = Vec::new();
+    for (what, rows) in sets::<F>(count) {
+        for (how, scope) in scopes {
+            let key = |i: usize, fingerprint| {
+                let mut words = [7; W];
+                // Scopes that differ in the first word, and those that differ in the last.
+                words[if i.is_multiple_of(2) { 0 } else { W - 1 }] = scope(i as u64 / 2);
+                Scoped::new(words, fingerprint)
+            };
+            let rows = rows.iter().enumerate().map(|(i, &(f, tid))| (key(i, f), tid));
+            scoped.push((format!("{what}, {how}"), rows.collect()));
+        }
+    }
+    scoped
+}
+
+#[test]
+fn joins_within_scopes_equal_brute_force() {
+    for (what, rows) in scoped_sets::<u64, 3>(150) {
+        agree(&rows, 4, &[0, 3, 10, 40], &what);
+    }
+    for (what, rows) in scoped_sets::<u128, 3>(100) {
+        agree(&rows, 8, &[3, 24], &what);
+    }
+    for (what, rows) in scoped_sets::<B256, 7>(70) {
+        agree(&rows, 3, &[31], &what);
+    }
+}
+
+/// Fingerprints of fewer bits than their type has.
+#[test]
+fn joins_of_a_part_of_a_type_equal_brute_force() {
+    for (bits, blocks) in [(12, 3), (100, 4)] {
+        let layout = BlockLayout::of_bits(bits, blocks).unwrap();
+        let mut random = SplitMix64::new(u64::from(bits));
+        let rows: Vec<(u128, u64)> = (0..300)
+            .map(|i| (key::<u128>(&mut random) & u128::leading_mask(bits.min(14)), i))
+            .collect();
+        for distance in [0, 1, 3] {
+            for limit in [usize::MAX, 40] {
+                let plan = Plan::balanced(layout, distance, blocks);
+                let found = joined(plan, &mut Tables::new(layout, &rows, 7), limit);
+                assert_eq!(found, brute(&rows, distance), "{bits} bits, {distance}, {limit}");
+            }
+        }
+    }
+}
+
+/// Where no chunk shares a scope with another but its neighbour, a table is read twice at most.
+#[test]
+fn chunks_without_a_common_scope_are_left_out() {
+    let layout = BlockLayout::new::<u64>(4).unwrap();
+    let mut random = SplitMix64::new(6);
+    let rows: Vec<(Scoped<u64, 3>, u64)> =
+        (0..6400).map(|i| (Scoped::new([0, i / 10, 0], key(&mut random)), i)).collect();
+    let mut tables = Tables::new(layout, &rows, 7);
+    assert_eq!(joined(Plan::balanced(layout, 20, 4), &mut tables, 200), brute(&rows, 20));
+    assert!(tables.reads < 4 * 2 * 64, "{} reads", tables.reads);
 }
 
 /// Chunks that cannot have a pair are not even read: far fewer than all pairs of 64 chunks.

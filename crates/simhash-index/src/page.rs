@@ -392,7 +392,7 @@ impl<'a> Page<'a> {
     /// The scope of an entry.
     #[inline]
     pub fn scope<K: TreeKey>(&self, index: usize) -> K::Scope {
-        if K::SHAPE.is_some() {
+        if const { Shape::only::<K>().is_some() } {
             return K::Scope::ZERO;
         }
         if self.form() == Form::Uniform {

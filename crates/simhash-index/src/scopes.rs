@@ -148,6 +148,11 @@ impl Extent {
         self.parts.iter().sum()
     }
 
+    /// The leaves of each scope.
+    pub fn parts(&self) -> &[f64] {
+        &self.parts
+    }
+
     /// How many leaves a plan is expected to touch.
     pub fn expected<F: Key>(&self, plan: &Plan) -> f64 {
         self.parts.iter().map(|&leaves| cost::expected_leaves::<F>(plan, leaves)).sum()

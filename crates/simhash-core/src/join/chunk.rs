@@ -1,21 +1,30 @@
 //! A chunk of a block table in memory: distinct keys in order, the rows of each, and a trie over
-//! them.
+//! the fingerprints of each scope.
 
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 
 use super::memory::{NoMemory, reserve};
-use crate::search::Key;
+use crate::Fingerprint;
+use crate::search::scoped::Bytes;
+use crate::search::{Key, TreeKey};
 
 /// The most keys of a trie's leaf. A leaf against a leaf is one call of the comparing kernel.
 pub const LEAF_KEYS: usize = 32;
 
-/// Bytes of memory for each row of a [`Chunk`]: its key, TID, group, mark and share of the trie.
-pub fn bytes_per_row<F: Key>() -> usize {
-    // A trie of n random keys has about n / 10 nodes.
-    F::BYTES + size_of::<u64>() + 2 * size_of::<u32>() + size_of::<Node<F>>() / 8
+/// Bytes of memory for each row of a [`Chunk`]: its fingerprint, TID, group, mark and share of the
+/// tries.
+pub fn bytes_per_row<K: TreeKey>() -> usize {
+    let trie = size_of::<Node<K::Fingerprint>>() / keys_per_node::<K>();
+    K::Fingerprint::BYTES + size_of::<u64>() + 2 * size_of::<u32>() + trie
 }
 
-/// A node of the trie: the keys `low..high`, which agree in their first `bits` bits.
+/// How many keys there are for each node at least, if they are random. A trie of n keys has about
+/// n / 10 nodes. A small scope has one, and two keys or more.
+fn keys_per_node<K: TreeKey>() -> usize {
+    if K::Scope::BYTES == 0 { 8 } else { 2 }
+}
+
+/// A node of a trie: the keys `low..high`, which agree in their first `bits` bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<F> {
     /// One of its keys.
@@ -36,7 +45,7 @@ impl<F> Node<F> {
         (self.high - self.low) as usize
     }
 
-    pub fn range(&self) -> std::ops::Range<usize> {
+    pub fn range(&self) -> Range<usize> {
         self.low as usize..self.high as usize
     }
 }
@@ -86,25 +95,31 @@ impl Mark {
 
 /// Rows in key order, equal keys as one group.
 ///
-/// Invariants: keys ascend strictly; `starts[i]` is where the rows of group i begin, and ascends
-/// too.
+/// Invariants: the fingerprints of a scope ascend strictly; `starts[i]` is where the rows of group
+/// i begin, and ascends too. The first `roots` nodes are the roots of scopes, in their order. The
+/// first and the last scope have one. Those between have one if they have two keys or more: with
+/// one there is nothing to compare.
 #[derive(Debug)]
-pub struct Chunk<F> {
-    keys: Vec<F>,
+pub struct Chunk<K: TreeKey> {
+    keys: Vec<K::Fingerprint>,
     starts: Vec<u32>,
     tids: Vec<u64>,
     /// In their stored form: one word for each key.
     marks: Vec<u32>,
-    nodes: Vec<Node<F>>,
+    nodes: Vec<Node<K::Fingerprint>>,
+    roots: usize,
+    /// The first key and the last, with their scopes.
+    ends: Option<(K, K)>,
 }
 
-impl<F> Default for Chunk<F> {
+impl<K: TreeKey> Default for Chunk<K> {
     fn default() -> Self {
-        Self { keys: vec![], starts: vec![], tids: vec![], marks: vec![], nodes: vec![] }
+        let (keys, nodes) = (vec![], vec![]);
+        Self { keys, starts: vec![], tids: vec![], marks: vec![], nodes, roots: 0, ends: None }
     }
 }
 
-impl<F: Key> Chunk<F> {
+impl<K: TreeKey> Chunk<K> {
     /// Empties the chunk and makes room for `rows` rows.
     pub fn restart(&mut self, rows: usize) -> Result<(), NoMemory> {
         self.keys.clear();
@@ -112,11 +127,12 @@ impl<F: Key> Chunk<F> {
         self.tids.clear();
         self.marks.clear();
         self.nodes.clear();
+        (self.roots, self.ends) = (0, None);
         reserve(&mut self.keys, rows)?;
         reserve(&mut self.starts, rows)?;
         reserve(&mut self.tids, rows)?;
         reserve(&mut self.marks, rows)?;
-        reserve(&mut self.nodes, rows / 8)
+        reserve(&mut self.nodes, rows / keys_per_node::<K>() + 2)
     }
 
     /// Adds rows (key, TID) in any order, all above those that are there, and leaves `rows` empty.
@@ -129,71 +145,121 @@ impl<F: Key> Chunk<F> {
     /// At 2^32 rows.
     pub fn push(
         &mut self,
-        rows: &mut Vec<(F, u64)>,
-        within: impl RangeBounds<(F, u64)>,
+        rows: &mut Vec<(K, u64)>,
+        within: impl RangeBounds<(K, u64)>,
     ) -> Result<(), OutOfBounds> {
         if !rows.is_sorted() {
             rows.sort_unstable();
         }
-        if let (Some(first), Some(last)) = (rows.first(), rows.last()) {
-            let ascend = self.keys.last().is_none_or(|key| *key <= first.0);
-            if !ascend || !within.contains(first) || !within.contains(last) {
-                return Err(OutOfBounds);
-            }
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return Ok(());
+        };
+        let mut before = self.ends.map(|(_, last)| last);
+        let ascend = before.is_none_or(|key| key <= first.0);
+        if !ascend || !within.contains(first) || !within.contains(last) {
+            return Err(OutOfBounds);
         }
         u32::try_from(self.tids.len() + rows.len()).expect("fewer than 2^32 rows");
+        self.ends = Some((self.ends.map_or(first.0, |(first, _)| first), last.0));
         for (key, tid) in rows.drain(..) {
-            if self.keys.last() != Some(&key) {
-                self.keys.push(key);
+            if before != Some(key) {
+                if before.map(K::scope) != Some(key.scope()) {
+                    self.start_scope();
+                }
+                self.keys.push(key.fingerprint());
                 self.starts.push(self.tids.len() as u32);
+                before = Some(key);
             }
             self.tids.push(tid);
         }
         Ok(())
     }
 
-    /// Builds the trie, after the last rows. `check` is called now and then and may unwind.
+    /// Notes that a scope begins where the keys end at present. Until [`Chunk::finish`] a root says
+    /// only which keys it has.
+    fn start_scope(&mut self) {
+        let low = self.keys.len() as u32;
+        self.end_scope();
+        let root = Node { key: K::Fingerprint::ZERO, low, high: low, child: 0, bits: 0 };
+        if self.nodes.len() > 1 {
+            self.nodes.pop_if(|last| last.len() == 1);
+        }
+        self.nodes.push(root);
+    }
+
+    /// Notes that the last scope ends where the keys do.
+    fn end_scope(&mut self) {
+        let high = self.keys.len() as u32;
+        if let Some(root) = self.nodes.last_mut() {
+            root.high = high;
+        }
+    }
+
+    /// Builds the tries, after the last rows. `check` is called now and then and may unwind.
     pub fn finish(&mut self, check: &mut dyn FnMut()) {
-        self.nodes.clear();
+        self.end_scope();
+        self.roots = self.nodes.len();
         self.marks.clear();
         self.marks.resize(self.keys.len(), Mark::Unknown.stored());
-        if self.keys.is_empty() {
-            return;
-        }
-        self.nodes.reserve(self.keys.len() / 8);
-        self.nodes.push(self.node(0, self.keys.len()));
-        // Depth first, so that the keys of a node are still in the processor's cache when its
-        // children are split.
-        let mut inner = vec![0];
-        let mut splits = 0u32;
-        while let Some(number) = inner.pop() {
-            let node = self.nodes[number];
-            if node.len() <= LEAF_KEYS {
-                continue;
-            }
-            let middle = node.low as usize + zeros(&self.keys[node.range()], F::bit(node.bits));
-            let child = self.nodes.len();
-            self.nodes[number].child = child as u32;
-            self.nodes.push(self.node(node.low as usize, middle));
-            self.nodes.push(self.node(middle, node.high as usize));
-            inner.extend([child + 1, child]);
-            splits += 1;
-            if splits.is_multiple_of(1 << 16) {
+        let mut work = 0u32;
+        let mut checked = || {
+            work += 1;
+            if work.is_multiple_of(1 << 16) {
                 check();
+            }
+        };
+        let mut inner = Vec::new();
+        for root in 0..self.roots {
+            self.nodes[root] = self.node(self.nodes[root].range());
+            checked();
+            inner.push(root);
+            // Depth first, so that the keys of a node are still in the processor's cache when its
+            // children are split.
+            while let Some(number) = inner.pop() {
+                if let Some(child) = self.split(number) {
+                    inner.extend([child + 1, child]);
+                    checked();
+                }
             }
         }
     }
 
-    /// A leaf over keys `low..high`, which must not be empty.
-    fn node(&self, low: usize, high: usize) -> Node<F> {
+    /// Gives a node children if it is too large for a leaf. Returns the first of them.
+    fn split(&mut self, number: usize) -> Option<usize> {
+        let node = self.nodes[number];
+        if node.len() <= LEAF_KEYS {
+            return None;
+        }
+        let bit = K::Fingerprint::bit(node.bits);
+        let Range { start: low, end: high } = node.range();
+        let middle = low + zeros(&self.keys[low..high], bit);
+        let child = self.nodes.len();
+        self.nodes[number].child = child as u32;
+        self.nodes.push(self.node(low..middle));
+        self.nodes.push(self.node(middle..high));
+        Some(child)
+    }
+
+    /// A leaf over some keys of a scope, at least one.
+    fn node(&self, Range { start: low, end: high }: Range<usize>) -> Node<K::Fingerprint> {
         let key = self.keys[low];
         let bits = (key ^ self.keys[high - 1]).leading_zeros();
         Node { key, low: low as u32, high: high as u32, child: 0, bits }
     }
 
-    /// The distinct keys, ascending.
-    pub fn keys(&self) -> &[F] {
+    /// The fingerprints of the distinct keys: scope after scope, and ascending in each.
+    pub fn keys(&self) -> &[K::Fingerprint] {
         &self.keys
+    }
+
+    /// The scope of the first row.
+    pub fn first_scope(&self) -> Option<K::Scope> {
+        self.ends.map(|(first, _)| first.scope())
+    }
+
+    /// The scope of the last row.
+    pub fn last_scope(&self) -> Option<K::Scope> {
+        self.ends.map(|(_, last)| last.scope())
     }
 
     /// The number of rows.
@@ -227,8 +293,13 @@ impl<F: Key> Chunk<F> {
     }
 
     #[inline]
-    pub(super) fn nodes(&self) -> &[Node<F>] {
+    pub(super) fn nodes(&self) -> &[Node<K::Fingerprint>] {
         &self.nodes
+    }
+
+    /// The roots of the tries: these nodes are the first ones.
+    pub(super) fn roots(&self) -> &[Node<K::Fingerprint>] {
+        &self.nodes[..self.roots]
     }
 }
 

@@ -22,7 +22,8 @@ fn below<F: Key>(
     a: Interval<F>,
     b: Interval<F>,
 ) -> bool {
-    if depth == F::BITS || covers(depth, a) || covers(depth, b) {
+    // Behind the last limit there are no bits.
+    if depth >= limits[2].bits || covers(depth, a) || covers(depth, b) {
         return true;
     }
     let max = limits.iter().find(|limit| depth < limit.bits).map_or(0, |limit| limit.max);

@@ -8,6 +8,9 @@
 //! emits ([`Walk`]). So leaves are compared with leaves, and the trie is deep where the data are
 //! dense. A constant block costs a few steps. A dense cluster is a deeper trie.
 //!
+//! Fingerprints may be in scopes ([`crate::search::scoped`]). Then rows of one scope are compared,
+//! and no others: every scope in memory has a trie of its own, and small ones a leaf.
+//!
 //! A table that does not fit in memory is taken in chunks of its key space. Each is joined with
 //! itself and with every later one that it can have a pair with ([`Join`]). Equal fingerprints are
 //! one key with many rows: they are compared once. [`Members`] remembers rows by number and unites
@@ -25,7 +28,7 @@ mod walk;
 pub use chunk::{Chunk, Mark, bytes_per_row};
 pub use members::Members;
 pub use memory::NoMemory;
-pub use plan::plan_join;
+pub use plan::{Part, plan_join};
 pub use sort::{sort_checked, sort_checked_by, sort_in_pieces};
 pub use steps::{Join, Rows, Source, Start, Step};
 pub use walk::{GroupPair, Walk};

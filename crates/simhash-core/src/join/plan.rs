@@ -9,12 +9,32 @@ use crate::search::{BlockLayout, Key, Plan};
 const READ: f64 = 20.0;
 const COMPARE: f64 = 4.0;
 
-/// The plan that is expected to find all pairs within `distance` among `rows` rows soonest.
-pub fn plan_join<F: Key>(layout: BlockLayout, distance: u32, rows: f64) -> Plan {
-    let leaves = (rows / (0.7 * LEAF_KEYS as f64)).max(1.0);
+/// Rows in scopes of about one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// How many rows there are in all of these scopes.
+    pub rows: f64,
+    /// How many there are in one.
+    pub each: f64,
+}
+
+impl Part {
+    /// So many rows in one scope.
+    pub fn one(rows: f64) -> Self {
+        Self { rows, each: rows }
+    }
+}
+
+/// The plan that is expected to find all pairs within `distance` soonest.
+pub fn plan_join<F: Key>(layout: BlockLayout, distance: u32, parts: &[Part]) -> Plan {
+    let rows: f64 = parts.iter().map(|part| part.rows).sum();
     let cost = |plan: &Plan| {
         let tables = plan.radii().flatten().count();
-        READ * tables as f64 + COMPARE * expected_leaves::<F>(plan, leaves)
+        let compare = |part: &Part| {
+            let leaves = (part.each / (0.7 * LEAF_KEYS as f64)).max(1.0);
+            COMPARE * expected_leaves::<F>(plan, leaves) * part.rows / rows.max(1.0)
+        };
+        READ * tables as f64 + parts.iter().map(compare).sum::<f64>()
     };
     let plans = (1..=layout.blocks()).map(|tables| Plan::balanced(layout, distance, tables));
     let best = plans.map(|plan| (cost(&plan), plan)).min_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -26,8 +46,12 @@ mod tests {
     use super::*;
 
     fn tables(distance: u32, rows: f64) -> usize {
+        tables_for(distance, &[Part::one(rows)])
+    }
+
+    fn tables_for(distance: u32, parts: &[Part]) -> usize {
         let layout = BlockLayout::new::<u64>(4).unwrap();
-        plan_join::<u64>(layout, distance, rows).radii().flatten().count()
+        plan_join::<u64>(layout, distance, parts).radii().flatten().count()
     }
 
     #[test]
@@ -42,5 +66,13 @@ mod tests {
         assert!(tables(3, 1e6) >= 2);
         assert_eq!(tables(3, 1e8), 4);
         assert_eq!(tables(10, 1e6), 4);
+    }
+
+    #[test]
+    fn the_size_of_scopes_decides_and_not_that_of_the_table() {
+        let small = Part { rows: 1e8, each: 10.0 };
+        assert_eq!(tables_for(3, &[small]), 1);
+        assert_eq!(tables_for(3, &[small, Part::one(1e3)]), 1);
+        assert_eq!(tables_for(3, &[Part { rows: 1e6, each: 10.0 }, Part::one(1e8)]), 4);
     }
 }

@@ -1,34 +1,36 @@
 //! The whole join, step by step: table after table, each in as many chunks as memory asks for.
 //!
 //! Chunk i of a table is joined with itself and then with every later chunk that it can have a pair
-//! with, so any two rows of a table meet once. The places where chunks begin are found while the
-//! first one is joined with all others, and kept for the table.
+//! with, so any two rows of a table that have one scope meet once. A chunk goes on with its last
+//! scope only, and no further than the chunks that begin in it. The places where chunks begin are
+//! found while chunks are joined with later ones, and kept for the table.
 
 use super::chunk::Chunk;
 use super::meet::can_meet;
 use super::memory::NoMemory;
 use super::walk::{GroupPair, Walk};
-use crate::search::{Key, Plan};
+use crate::Fingerprint;
+use crate::search::{Plan, TreeKey};
 
 /// Where in a table rows start: all below (key, TID) come before.
-pub type Start<F> = (F, u64);
+pub type Start<K> = (K, u64);
 
 /// Which rows of a table are to be read.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<F> {
+pub struct Rows<K> {
     pub table: u32,
-    pub from: Start<F>,
+    pub from: Start<K>,
     /// Where to stop. `None`: at the end, or when `limit` rows have been read.
-    pub to: Option<Start<F>>,
+    pub to: Option<Start<K>>,
     pub limit: usize,
 }
 
 /// Where the rows come from.
-pub trait Source<F> {
+pub trait Source<K: TreeKey> {
     /// Pushes rows to `chunk`, their keys rotated for the table. Returns where the next rows start,
     /// if there are more. It may push a few rows more than the limit. It must not push none and
     /// return where it started.
-    fn read(&mut self, rows: Rows<F>, chunk: &mut Chunk<F>) -> Option<Start<F>>;
+    fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>>;
 
     /// About the number of rows of a table.
     fn expected_rows(&self) -> usize;
@@ -69,12 +71,12 @@ enum State {
 }
 
 /// All pairs within a plan's distance, in progress.
-pub struct Join<F> {
+pub struct Join<K: TreeKey> {
     plan: Plan,
     table: u32,
     state: State,
-    left: Chunk<F>,
-    right: Chunk<F>,
+    left: Chunk<K>,
+    right: Chunk<K>,
     /// The most rows in memory.
     limit: usize,
     /// Whether a table does not fit in memory, so that two chunks share it.
@@ -84,12 +86,12 @@ pub struct Join<F> {
     /// Whether the left chunk is joined with the right one, and not with itself.
     across: bool,
     /// Where the chunks of the table start, as far as that is known.
-    starts: Vec<Start<F>>,
+    starts: Vec<Start<K>>,
     /// Whether `starts` has all of them.
     complete: bool,
 }
 
-impl<F: Key> Join<F> {
+impl<K: TreeKey> Join<K> {
     /// A join that keeps about `limit` rows in memory.
     pub fn new(plan: Plan, limit: usize) -> Self {
         Self {
@@ -129,18 +131,18 @@ impl<F: Key> Join<F> {
 
     /// The chunks that the numbers of a [`GroupPair`] refer to. The right one is the left one if
     /// that is joined with itself.
-    pub fn left(&mut self) -> &mut Chunk<F> {
+    pub fn left(&mut self) -> &mut Chunk<K> {
         &mut self.left
     }
 
     /// See [`Join::left`].
-    pub fn right(&mut self) -> &mut Chunk<F> {
+    pub fn right(&mut self) -> &mut Chunk<K> {
         if self.across { &mut self.right } else { &mut self.left }
     }
 
     /// Does some work and appends what it finds. The caller must deal with `found` after
     /// [`Step::Flush`] and before the next step.
-    pub fn step(&mut self, source: &mut impl Source<F>, found: &mut Vec<GroupPair>) -> Step {
+    pub fn step(&mut self, source: &mut impl Source<K>, found: &mut Vec<GroupPair>) -> Step {
         source.check();
         match std::mem::replace(&mut self.state, State::Done) {
             State::Done => return Step::Done,
@@ -174,7 +176,7 @@ impl<F: Key> Join<F> {
     fn start_table(&mut self, table: u32) {
         self.table = table;
         self.starts.clear();
-        self.starts.push((F::ZERO, 0));
+        self.starts.push((K::MIN, 0));
         self.complete = false;
         self.state = match self.plan.radii().nth(table as usize) {
             None => State::Done,
@@ -183,7 +185,7 @@ impl<F: Key> Join<F> {
         };
     }
 
-    fn read_left(&mut self, number: usize, source: &mut impl Source<F>) {
+    fn read_left(&mut self, number: usize, source: &mut impl Source<K>) {
         (self.number, self.across) = (number, false);
         let mut chunk = std::mem::take(&mut self.left);
         let limit = if self.in_chunks { self.limit / 2 } else { self.limit };
@@ -212,8 +214,8 @@ impl<F: Key> Join<F> {
         &mut self,
         number: usize,
         limit: usize,
-        source: &mut impl Source<F>,
-        chunk: &mut Chunk<F>,
+        source: &mut impl Source<K>,
+        chunk: &mut Chunk<K>,
     ) {
         let rows = Rows {
             table: self.table,
@@ -256,7 +258,12 @@ impl<F: Key> Join<F> {
         }
     }
 
-    fn read_right(&mut self, number: usize, source: &mut impl Source<F>) {
+    fn read_right(&mut self, number: usize, source: &mut impl Source<K>) {
+        if self.left.last_scope() != Some(self.starts[number].0.scope()) {
+            // Nor has any later chunk rows of that scope.
+            self.state = State::Left(self.number + 1);
+            return;
+        }
         let known = number + 1 < self.starts.len() || self.complete;
         if known && !self.can_meet(number) {
             self.state = self.after(number);
@@ -269,12 +276,16 @@ impl<F: Key> Join<F> {
         self.state = walk.map_or_else(|| self.after(number), |walk| State::Across(walk, number));
     }
 
-    /// Whether the left chunk and the one with this number can have a pair.
+    /// Whether the left chunk and the one with this number, which begins in its last scope, can
+    /// have a pair.
     fn can_meet(&self, number: usize) -> bool {
-        let end = |i: usize| self.starts.get(i + 1).map_or(F::MAX, |start| start.0);
-        let interval = |i: usize| (self.starts[i].0, end(i));
-        let probe = self.plan.probe(F::ZERO, self.table);
-        let (left, other) = (interval(self.number), interval(number));
+        let scope = self.starts[number].0.scope();
+        let within =
+            |i: usize| self.starts.get(i).map(|start| start.0).filter(|key| key.scope() == scope);
+        let low = |i| within(i).map_or(K::Fingerprint::ZERO, K::fingerprint);
+        let high = |i| within(i + 1).map_or(K::Fingerprint::MAX, K::fingerprint);
+        let probe = self.plan.probe(K::Fingerprint::ZERO, self.table);
+        let (left, other) = ((low(self.number), high(self.number)), (low(number), high(number)));
         probe.is_some_and(|probe| can_meet(probe.limits(), left, other))
     }
 }

@@ -1,8 +1,12 @@
 //! Two tries walked down together: which leaves can hold pairs that a table emits, and the pairs.
+//! Both tries are of one scope.
+
+use std::ops::Range;
 
 use super::chunk::{Chunk, Node};
+use crate::Fingerprint;
 use crate::search::probe::Limit;
-use crate::search::{Key, Plan};
+use crate::search::{Key, Plan, TreeKey};
 use crate::simd::pairs::close_pairs;
 
 /// Two groups of rows within the distance: the numbers of their keys, and how far apart they are.
@@ -20,13 +24,16 @@ const VISIT: u64 = 40;
 
 /// A join of a chunk with itself or with another, in progress.
 ///
-/// Subtries whose prefixes differ too much for the table's limits are left out. The limits are
+/// Of two chunks, only the last scope of the left one and the first of the right one can be the
+/// same, because the left one comes first in the table. Subtries whose prefixes differ too much for the table's limits are left out. The limits are
 /// those of [`Plan::probe`]: a pair that the table emits respects them, so nothing is missed.
 pub struct Walk {
     table: u32,
     distance: u32,
     limits: [Limit; 3],
     with_itself: bool,
+    /// Roots of the left chunk that are still to be joined with themselves.
+    roots: Range<u32>,
     /// Nodes of the left and the right chunk that are still to be joined.
     stack: Vec<(u32, u32)>,
     close: Vec<(u32, u32)>,
@@ -38,21 +45,32 @@ pub struct Walk {
 impl Walk {
     /// Begins the join of `left` with `right`, or with itself, for `table`. `None` if the plan
     /// leaves the table out.
-    pub fn new<F: Key>(
+    pub fn new<K: TreeKey>(
         plan: &Plan,
         table: u32,
-        left: &Chunk<F>,
-        right: Option<&Chunk<F>>,
+        left: &Chunk<K>,
+        right: Option<&Chunk<K>>,
     ) -> Option<Self> {
-        let limits = *plan.probe(F::ZERO, table)?.limits();
-        let (a, b) = (left.keys().len() as f64, right.unwrap_or(left).keys().len() as f64);
-        let stack = if a > 0.0 && b > 0.0 { vec![(0, 0)] } else { vec![] };
-        let total = if right.is_some() { a * b } else { a * (a - 1.0) / 2.0 };
+        let limits = *plan.probe(K::Fingerprint::ZERO, table)?.limits();
+        let (mut roots, mut stack, mut total) = (0..0, Vec::new(), 0.0);
+        if let Some(right) = right {
+            let last = left.roots().len().wrapping_sub(1);
+            let ends = left.roots().last().zip(right.roots().first());
+            let ends = ends.filter(|_| left.last_scope() == right.first_scope());
+            if let Some((x, y)) = ends {
+                stack.push((last as u32, 0));
+                total = x.len() as f64 * y.len() as f64;
+            }
+        } else {
+            roots = 0..left.roots().len() as u32;
+            total = left.roots().iter().map(|root| pairs_among(root.len())).sum();
+        }
         Some(Self {
             table,
             distance: plan.distance(),
             limits,
             with_itself: right.is_none(),
+            roots,
             stack,
             close: Vec::new(),
             done: 0.0,
@@ -62,16 +80,16 @@ impl Walk {
 
     /// Goes on for a while, and appends what it finds. False at the end. The chunks must be those
     /// that the walk was begun with.
-    pub fn step<F: Key>(
+    pub fn step<K: TreeKey>(
         &mut self,
         plan: &Plan,
-        left: &Chunk<F>,
-        right: Option<&Chunk<F>>,
+        left: &Chunk<K>,
+        right: Option<&Chunk<K>>,
         found: &mut Vec<GroupPair>,
     ) -> bool {
         let right = right.unwrap_or(left);
         let mut work = 0;
-        while let Some((a, b)) = self.stack.pop() {
+        while let Some((a, b)) = self.next_nodes() {
             let (x, y) = (left.nodes()[a as usize], right.nodes()[b as usize]);
             let same = self.with_itself && a == b;
             if !same && !self.can_meet(&x, &y) {
@@ -92,10 +110,15 @@ impl Walk {
             }
             work += VISIT;
             if work >= STEP {
-                return !self.stack.is_empty();
+                return !self.stack.is_empty() || !self.roots.is_empty();
             }
         }
         false
+    }
+
+    #[inline]
+    fn next_nodes(&mut self) -> Option<(u32, u32)> {
+        self.stack.pop().or_else(|| self.roots.next().map(|root| (root, root)))
     }
 
     /// The share of pairs of keys that has been dealt with, 0 to 1.
@@ -112,16 +135,15 @@ impl Walk {
             .all(|limit| (difference & F::leading_mask(limit.bits)).count_ones() <= limit.max)
     }
 
-    fn compare<F: Key>(
+    fn compare<K: TreeKey>(
         &mut self,
         plan: &Plan,
-        (left, x): (&Chunk<F>, Node<F>),
-        (right, y): (&Chunk<F>, Node<F>),
+        (left, x): (&Chunk<K>, Node<K::Fingerprint>),
+        (right, y): (&Chunk<K>, Node<K::Fingerprint>),
         same: bool,
         found: &mut Vec<GroupPair>,
     ) {
-        let (a, b) = (x.len() as f64, y.len() as f64);
-        self.done += if same { a * (a - 1.0) / 2.0 } else { a * b };
+        self.done += if same { pairs_among(x.len()) } else { x.len() as f64 * y.len() as f64 };
         self.close.clear();
         close_pairs(
             &left.keys()[x.range()],
@@ -138,4 +160,9 @@ impl Walk {
             }
         }
     }
+}
+
+/// The number of pairs of so many keys.
+fn pairs_among(keys: usize) -> f64 {
+    keys as f64 * (keys as f64 - 1.0) / 2.0
 }

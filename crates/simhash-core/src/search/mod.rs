@@ -9,7 +9,7 @@
 //!
 //! The modules: [`layout`] cuts and rotates. [`plan`] chooses radii and says which table emits a
 //! match. [`probe`] enumerates, in key order, the keys of a table that a query can reach. [`cost`]
-//! estimates how many leaves that touches.
+//! estimates how many leaves that touches. [`scoped`] puts fingerprints into scopes.
 //!
 //! In these crates a table is always a block table.
 
@@ -18,8 +18,10 @@ pub mod key;
 pub mod layout;
 pub mod plan;
 pub mod probe;
+pub mod scoped;
 
 pub use key::Key;
 pub use layout::BlockLayout;
 pub use plan::Plan;
 pub use probe::Probe;
+pub use scoped::{Scoped, TreeKey};

@@ -1,0 +1,195 @@
+//! Fingerprints in scopes: what the rows of an index are ordered by, and what lies beside them.
+//!
+//! A row has a *scope*, the values of the columns that are compared by equality, and a *payload*,
+//! the values of columns that are only returned. The scope comes first in the order of a tree, so
+//! the rows of a scope lie side by side in every table. Both are strings of bytes, of a length that
+//! is fixed for an index.
+
+use std::fmt::Debug;
+
+use super::key::Key;
+use crate::fingerprint::Fingerprint;
+
+/// The most bytes of a scope.
+pub const MOST_SCOPE: usize = 56;
+/// The most bytes of a payload.
+pub const MOST_PAYLOAD: usize = 40;
+
+/// A string of bytes of which an index uses the first ones. The others are zeroes.
+pub trait Bytes: Copy + Ord + Debug + 'static {
+    /// The most bytes that it can hold.
+    const BYTES: usize;
+    /// All zeroes.
+    const ZERO: Self;
+
+    /// Reads the first bytes.
+    ///
+    /// # Panics
+    /// When there are more than `BYTES`, as everywhere below.
+    fn load(bytes: &[u8]) -> Self;
+    /// Writes the first bytes.
+    fn store(self, bytes: &mut [u8]);
+    /// The least string above this one, of which only the first `length` bytes may be other than
+    /// zero. `None` if there is none.
+    fn successor(self, length: usize) -> Option<Self>;
+}
+
+impl Bytes for () {
+    const BYTES: usize = 0;
+    const ZERO: Self = ();
+
+    #[inline]
+    fn load(_: &[u8]) -> Self {}
+    #[inline]
+    fn store(self, _: &mut [u8]) {}
+    #[inline]
+    fn successor(self, _: usize) -> Option<Self> {
+        None
+    }
+}
+
+/// Words of eight bytes, the first byte of each the most significant: they compare as bytes do.
+impl<const W: usize> Bytes for [u64; W] {
+    const BYTES: usize = 8 * W;
+    const ZERO: Self = [0; W];
+
+    #[inline]
+    fn load(bytes: &[u8]) -> Self {
+        assert!(bytes.len() <= Self::BYTES, "{} bytes of {}", bytes.len(), Self::BYTES);
+        let mut words = [0; W];
+        for (word, part) in words.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..part.len()].copy_from_slice(part);
+            *word = u64::from_be_bytes(whole);
+        }
+        words
+    }
+
+    #[inline]
+    fn store(self, bytes: &mut [u8]) {
+        assert!(bytes.len() <= Self::BYTES, "{} bytes of {}", bytes.len(), Self::BYTES);
+        for (word, part) in self.iter().zip(bytes.chunks_mut(8)) {
+            part.copy_from_slice(&word.to_be_bytes()[..part.len()]);
+        }
+    }
+
+    fn successor(mut self, length: usize) -> Option<Self> {
+        let mut used = length.min(Self::BYTES);
+        while used > 0 {
+            let word = (used - 1) / 8;
+            // The last byte of the word that is used.
+            let unit = 1 << (8 * (7 - (used - 1) % 8));
+            let (sum, carries) = self[word].overflowing_add(unit);
+            self[word] = sum;
+            if !carries {
+                return Some(self);
+            }
+            used = word * 8;
+        }
+        None
+    }
+}
+
+/// A scope and a rotated fingerprint. With the TID, which breaks ties, they are the order of a
+/// table.
+pub trait TreeKey: Copy + Ord + Debug + 'static {
+    type Fingerprint: Key;
+    type Scope: Bytes;
+    type Payload: Bytes;
+    /// The least of all.
+    const MIN: Self;
+
+    fn new(scope: Self::Scope, fingerprint: Self::Fingerprint) -> Self;
+    fn scope(self) -> Self::Scope;
+    fn fingerprint(self) -> Self::Fingerprint;
+    /// Most significant bits, by which a key's place among others is guessed. `scope` is the length
+    /// of scopes.
+    fn top(self, scope: usize) -> u64;
+}
+
+/// A key without scope or payload.
+impl<F: Key> TreeKey for F {
+    type Fingerprint = F;
+    type Scope = ();
+    type Payload = ();
+    const MIN: Self = F::ZERO;
+
+    #[inline]
+    fn new((): (), fingerprint: F) -> Self {
+        fingerprint
+    }
+    #[inline]
+    fn scope(self) {}
+    #[inline]
+    fn fingerprint(self) -> F {
+        self
+    }
+    #[inline]
+    fn top(self, _: usize) -> u64 {
+        Fingerprint::top(self)
+    }
+}
+
+/// A key in a scope of up to `8 * W` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scoped<F, const W: usize> {
+    scope: [u64; W],
+    fingerprint: F,
+}
+
+impl<F: Key, const W: usize> TreeKey for Scoped<F, W> {
+    type Fingerprint = F;
+    type Scope = [u64; W];
+    type Payload = [u64; MOST_PAYLOAD / 8];
+    const MIN: Self = Self { scope: [0; W], fingerprint: F::ZERO };
+
+    #[inline]
+    fn new(scope: [u64; W], fingerprint: F) -> Self {
+        Self { scope, fingerprint }
+    }
+    #[inline]
+    fn scope(self) -> [u64; W] {
+        self.scope
+    }
+    #[inline]
+    fn fingerprint(self) -> F {
+        self.fingerprint
+    }
+    #[inline]
+    fn top(self, scope: usize) -> u64 {
+        let first = self.scope.first().copied().unwrap_or(0);
+        first | self.fingerprint.top().checked_shr(8 * scope as u32).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_compare_and_count_as_their_bytes() {
+        let scope = |bytes: &[u8]| <[u64; 3]>::load(bytes);
+        let strings: [&[u8]; 6] = [
+            &[0],
+            &[0, 1],
+            &[1, 0, 0, 0, 0, 0, 0, 0],
+            &[1, 0, 0, 0, 0, 0, 0, 0, 9],
+            &[1, 0, 0, 0, 0, 0, 1],
+            &[255; 20],
+        ];
+        assert!(strings.windows(2).all(|pair| scope(pair[0]) < scope(pair[1])));
+        for bytes in strings {
+            let mut stored = vec![7; bytes.len()];
+            scope(bytes).store(&mut stored);
+            assert_eq!(stored, bytes);
+        }
+        assert_eq!(scope(&[0, 255]).successor(2), Some(scope(&[1, 0])));
+        assert_eq!(scope(&[255, 255]).successor(2), None);
+        assert_eq!(scope(&[255; 9]).successor(9), None);
+        assert_eq!(scope(&[3, 255, 255, 255, 255, 255, 255, 255, 255]).successor(9), {
+            Some(scope(&[4]))
+        });
+        assert_eq!(scope(&[5; 24]).successor(24).map(|next| next[2] & 255), Some(6));
+        assert_eq!(scope(&[]).successor(0), None);
+    }
+}
