@@ -195,10 +195,15 @@ fn odd_numbers_of_blocks_serve_too() {
     }
 }
 
+/// A set of rows in scopes, and what it is.
+type ScopedSet<F, const W: usize> = (String, Vec<(Scoped<F, W>, u64)>);
+/// The scope of the row with a number.
+type ScopeOf = fn(u64) -> u64;
+
 /// The sets in scopes: most rows in one, three rows in each, one row in each, some of many sizes,
 /// and all in one that is not zero.
-fn scoped_sets<F: Key, const W: usize>(count: u64) -> Vec<(String, Vec<(Scoped<F, W>, u64)>)> {
-    let scopes: [(&str, fn(u64) -> u64); 5] = [
+fn scoped_sets<F: Key, const W: usize>(count: u64) -> Vec<ScopedSet<F, W>> {
+    let scopes: [(&str, ScopeOf); 5] = [
         ("one large scope", |i| (i % 8) / 7 * (i + 1)),
         ("scopes of three rows", |i| i / 3),
         ("scopes of one row", |i| i),

@@ -14,11 +14,11 @@ use simhash_index::store::{Lock, Store};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Row, Scopes, TreeKey};
 
-use crate::coding::{Coding, SCOPES, Selection};
+use crate::coding::{Coding, Selection};
 use crate::failure::{Cancelled, fail};
+use crate::opened::{Sim, insert};
 use crate::program::{Op, Part};
-use crate::rows::{Answer, Found, Rows, Time, distance};
-use crate::settle::{Sim, insert};
+use crate::rows::{Answer, Found, Rows, SCOPES, Time, distance};
 use crate::store::{Pinned, Shared};
 use crate::trace::Step;
 use crate::world::locked;

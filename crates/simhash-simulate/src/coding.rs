@@ -16,10 +16,7 @@ use simhash_index::scopes::{Allowed, Filter};
 use simhash_index::{Entry, Family, Meta, Row, Scopes, TreeKey};
 
 use crate::random::Random;
-use crate::rows;
-
-/// How many scopes there are.
-pub const SCOPES: u8 = 6;
+use crate::rows::{self, SCOPES, Selected};
 
 /// The scopes of a scan.
 #[derive(Clone, Debug)]
@@ -28,9 +25,6 @@ pub enum Selection {
     One(u8),
     Where(Filter),
 }
-
-/// For each scope, whether it is selected.
-pub type Selected = [bool; SCOPES as usize];
 
 /// How one index stores what the model knows.
 #[derive(Clone, Copy)]

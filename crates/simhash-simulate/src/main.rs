@@ -13,6 +13,7 @@ mod coding;
 mod explore;
 mod facts;
 mod failure;
+mod opened;
 mod program;
 mod random;
 mod rows;

@@ -8,10 +8,10 @@ use simhash_index::build::{Writer, initialize, merge};
 use simhash_index::page::Form;
 use simhash_index::scopes::{Allowed, Column, Filter};
 
-use crate::coding::{Coding, SCOPES, Selection, choose, string};
+use crate::coding::{Coding, Selection, choose, string};
+use crate::opened::{insert, open};
 use crate::random::Random;
-use crate::rows::{Rows, distance};
-use crate::settle::{insert, open};
+use crate::rows::{Rows, SCOPES, distance};
 use crate::store::SimStore;
 use crate::world::{ACTORS, Image, World, locked};
 
@@ -584,7 +584,7 @@ mod tests {
     use simhash_index::{Entry, Scoped};
 
     use super::*;
-    use crate::settle::Sim;
+    use crate::opened::Sim;
 
     type Small = Scoped<u64, 3>;
 

@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::coding::Selected;
+/// How many scopes there are.
+pub const SCOPES: u8 = 6;
+
+/// For each scope, whether it is selected.
+pub type Selected = [bool; SCOPES as usize];
 
 /// The distance that scans are judged by, written a second time.
 pub fn distance(a: u64, b: u64) -> u32 {

@@ -1,20 +1,20 @@
 //! What must hold when nobody works: after a schedule, and after a crash at any record of its log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use simhash_index::check::check_tables;
 use simhash_index::page::is_free;
-use simhash_index::{Budget, Cache, Entry, FIRST_ROOT, Index, Meta, Row, TreeKey};
+use simhash_index::{Entry, FIRST_ROOT, Row, TreeKey};
 
 use crate::actors::Actor;
-use crate::coding::{Coding, SCOPES};
+use crate::coding::Coding;
 use crate::facts::Facts;
 use crate::failure::{Failed, fail};
+use crate::opened::{Sim, insert, open};
 use crate::program::reader_of;
 use crate::random::Random;
-use crate::rows::Rows;
+use crate::rows::{Rows, SCOPES};
 use crate::store::SimStore;
 use crate::tree::{Tree, walk};
 use crate::world::{Image, Record, Shared, World, locked};
@@ -29,22 +29,6 @@ pub fn replayed(base: &[Image], log: &[Record], page: usize) -> Vec<Image> {
         }
     }
     images
-}
-
-/// An index as an actor has it open.
-pub type Sim<K, const PAGE: usize> = Index<K, SimStore<K, PAGE>>;
-
-/// Opens an index that keeps at most `copies` copies of pages.
-pub fn open<K: TreeKey, const PAGE: usize>(
-    store: SimStore<K, PAGE>,
-    copies: usize,
-) -> Sim<K, PAGE> {
-    let meta = Meta::read(&store);
-    if meta != store.coding.meta {
-        fail(format!("the meta page says {meta:?}, not {:?}", store.coding.meta));
-    }
-    let cache = Cache::new(&store, meta, Rc::new(Budget::new(copies)));
-    Index::new(store, Rc::new(cache))
 }
 
 /// Checks a file that nobody uses. The trees are sound, every live row is found, scans, insertion
@@ -197,14 +181,6 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
             }
         }
     }
-}
-
-/// Inserts a row of the model.
-pub fn insert<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, row: &crate::rows::Row) {
-    let coding = &index.store.coding;
-    let fingerprints: Vec<K::Fingerprint> =
-        row.keys.iter().map(|key| coding.fingerprint(*key)).collect();
-    index.insert(&fingerprints, &coding.beside(row));
 }
 
 /// Changes one bit of a page. The index's own check and the walk over raw pages must agree on it.
