@@ -23,9 +23,12 @@ const CACHED_INDEXES: usize = 256;
 pub type Index<K> = simhash_index::Index<K, IndexRel>;
 type Known<K> = Cache<K, pg_sys::Buffer>;
 
+/// By index and file number: the meta page, and the `Known` of its type of keys.
+type Indexes = HashMap<(pg_sys::Oid, u32), (Meta, Rc<dyn Any>)>;
+
 thread_local! {
     /// By index and file number. Each index has one file here, the one opened last.
-    static INDEXES: RefCell<HashMap<(pg_sys::Oid, u32), (Meta, Rc<dyn Any>)>> =
+    static INDEXES: RefCell<Indexes> =
         RefCell::default();
     static BUDGET: Rc<Budget> = Rc::new(Budget::new(CACHED_PAGES));
 }

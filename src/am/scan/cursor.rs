@@ -75,12 +75,15 @@ enum Source<K: TreeKey> {
     Done,
 }
 
+/// What one range scan looks for, and where.
+type Search<K> = (Condition<<K as TreeKey>::Fingerprint>, Scopes<<K as TreeKey>::Scope>);
+
 /// One range scan after the other.
 struct Ranges<K: TreeKey> {
     scan: RangeScan<K, IndexRel>,
     distance: u32,
     /// The conditions, and where they apply, whose scans are still to be made.
-    left: Vec<(Condition<K::Fingerprint>, Scopes<K::Scope>)>,
+    left: Vec<Search<K>>,
 }
 
 /// The rows without a fingerprint in one scope after the other.
@@ -157,10 +160,7 @@ impl<K: TreeKey> Sieve<K> {
 
 impl<K: TreeKey> Ranges<K> {
     /// The scans for these conditions; none if there are no conditions.
-    fn new(
-        index: &Index<K>,
-        mut conditions: Vec<(Condition<K::Fingerprint>, Scopes<K::Scope>)>,
-    ) -> Option<Self> {
+    fn new(index: &Index<K>, mut conditions: Vec<Search<K>>) -> Option<Self> {
         let (Condition { center, distance }, scopes) = conditions.pop()?;
         let distance = distance.min(index.layout.bits());
         let plan = index.plan(distance, &index.extent(&scopes));
@@ -239,10 +239,7 @@ impl<K: TreeKey> Cursor<K> {
     }
 
     /// The conditions in each of the scopes.
-    fn everywhere(
-        &self,
-        conditions: &[Condition<K::Fingerprint>],
-    ) -> Vec<(Condition<K::Fingerprint>, Scopes<K::Scope>)> {
+    fn everywhere(&self, conditions: &[Condition<K::Fingerprint>]) -> Vec<Search<K>> {
         let in_each = |condition| self.scopes.iter().map(move |scopes| (condition, scopes.clone()));
         conditions.iter().copied().flat_map(in_each).collect()
     }
