@@ -138,7 +138,8 @@ impl Columns {
     }
 
     /// Puts the values of a row's scope and payload into their places among those of an index
-    /// tuple, in the current memory context. Where a scope's bytes do not tell its value, it is NULL: nobody reads it.
+    /// tuple, in the current memory context. Where a scope's bytes do not tell its value, it is
+    /// NULL: nobody reads it.
     pub fn decode<K: TreeKey>(
         &self,
         scope: K::Scope,

@@ -1,6 +1,6 @@
 //! `simhash_suggest`: which distance suits this table, by a sample of its rows and their
-//! neighbours. Where columns are compared by equality, only rows of one scope are compared with each
-//! other.
+//! neighbours. Where columns are compared by equality, only rows of one scope are compared with
+//! each other.
 //!
 //! The first block table is read once, for the number of entries and a sample of them. The rows of
 //! the sample that the query sees count. The distances between them tell what chance does. Then the

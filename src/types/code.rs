@@ -30,8 +30,8 @@ impl Code {
         Code { words, count }
     }
 
-    /// The bits of a string of bytes, with zeros up to a whole word. What is beyond [`MOST_BITS`] is
-    /// left out.
+    /// The bits of a string of bytes, with zeros up to a whole word. What is beyond [`MOST_BITS`]
+    /// is left out.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let mut words = [0; MOST_WORDS];
         for (word, part) in words.iter_mut().zip(bytes.chunks(8)) {

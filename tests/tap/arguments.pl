@@ -274,7 +274,8 @@ my @foreign = (
 	'text',           'bigint',         'integer',         'smallint',
 	'boolean',        'uuid',           'real',            'numeric',
 	'name',           'bytea',          'jsonb',           'fingerprint64',
-	'fingerprint128', 'fingerprint256', 'hamming_ball64', 'hamming_ball128', 'hamming_ball256', 'hamming_ball_bit',
+	'fingerprint128', 'fingerprint256', 'hamming_ball64', 'hamming_ball128', 'hamming_ball256',
+	'hamming_ball_bit',
 	'fingerprint64[]', 'text[]', '"char"', 'interval'
 );
 my %foreign = (

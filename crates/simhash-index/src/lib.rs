@@ -29,8 +29,8 @@
 //!    pinned can rely on the rows that it read there.
 //!
 //! # Where things are
-//! - [`store`]: what the index asks of a store. [`page`] and [`meta`]: the layout of pages. [`key`]:
-//!   what orders them.
+//! - [`store`]: what the index asks of a store. [`page`] and [`meta`]: the layout of pages.
+//!   [`key`]: what orders them.
 //! - [`index`]: an open index and its copies of inner pages. [`tree`]: descents to a leaf.
 //! - [`insert`], [`split`], [`allocate`], [`remove`], [`vacuum`]: all that changes an index.
 //! - [`range`] and [`nearest`] scans, in which [`scopes`], and a [`walk`] over a table.

@@ -328,8 +328,8 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         }
     }
 
-    /// Pins the leaf of a row that was found a while ago, and reads its payload, if the row is still
-    /// there.
+    /// Pins the leaf of a row that was found a while ago, and reads its payload, if the row is
+    /// still there.
     fn pin_again(&self, hit: &Hit<K>) -> Option<Option<u32>> {
         (0..self.patience.min(30)).for_each(|_| self.index.store.step());
         let (leaf, position) = self.index.find(0, &hit.entry())?;

@@ -209,9 +209,9 @@ impl<K: TreeKey> Coding<K> {
     }
 }
 
-/// The string of a scope. They ascend. Number 1 carries when it is counted up, and becomes number 2.
-/// In number 3 the first byte is another, and the others begin anew. Number 5 follows number 4, and
-/// is the last string of all.
+/// The string of a scope. They ascend. Number 1 carries when it is counted up, and becomes number
+/// 2. In number 3 the first byte is another, and the others begin anew. Number 5 follows number 4,
+/// and is the last string of all.
 pub fn string(scope: u8, length: usize) -> Vec<u8> {
     let mut string = vec![if scope < 3 { 0 } else { 255 }; length];
     match (scope, &mut string[..]) {

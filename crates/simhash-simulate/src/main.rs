@@ -131,8 +131,8 @@ fn run(schedules: u64, first: u64) -> Score {
     let Facts { records, trees, splits, removals, reshaped, scans, crashes, cancelled } = facts;
     println!(
         "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, \
-         {removals} removals, {reshaped} leaves reshaped), {trees} trees walked, {scans} scans judged, {crashes} crashes, \
-         {cancelled} insertions cancelled",
+         {removals} removals, {reshaped} leaves reshaped), {trees} trees walked, {scans} scans \
+         judged, {crashes} crashes, {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );
     Score::of(failures.is_empty())

@@ -74,7 +74,8 @@ unsafe extern "C-unwind" fn collect<K: TreeKey>(
     _alive: bool,
     state: *mut std::ffi::c_void,
 ) {
-    // SAFETY: PostgreSQL passes a value of each column and the state that `Collector::scan` gave it.
+    // SAFETY: PostgreSQL passes a value of each column and the state that `Collector::scan` gave
+    // it.
     unsafe {
         let collector = &mut *state.cast::<Collector<K>>();
         let tid = tid::pack(&*tid);

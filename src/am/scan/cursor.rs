@@ -313,8 +313,8 @@ impl<K: TreeKey> Cursor<K> {
         self.pin.hold(is_kept.then_some(leaf));
     }
 
-    /// Takes what the leaf stores beside the rows, if that is wanted. Keeps it pinned while its rows
-    /// are handed out, if it has to be and has any.
+    /// Takes what the leaf stores beside the rows, if that is wanted. Keeps it pinned while its
+    /// rows are handed out, if it has to be and has any.
     fn keep(&mut self, leaf: Shared) {
         if self.output.wants_payloads && !self.batch.rows.is_empty() {
             // The scan has just read this page.

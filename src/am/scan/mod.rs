@@ -1,7 +1,8 @@
 //! Index scans as PostgreSQL drives them: begin, rescan, one row or a bitmap at a time, end.
 //!
-//! Where things are: [`keys`] and [`scopes`] (what a scan is asked for), [`cursor`] (its way through the index),
-//! [`nearest`] (rows in the order of distances), [`output`] (how a row reaches the executor).
+//! Where things are: [`keys`] and [`scopes`] (what a scan is asked for), [`cursor`] (its way
+//! through the index), [`nearest`] (rows in the order of distances), [`output`] (how a row reaches
+//! the executor).
 //!
 //! The state lives in a memory context of its own whose deletion drops it, so a query that fails
 //! leaks nothing.

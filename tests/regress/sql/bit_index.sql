@@ -202,8 +202,10 @@ CREATE INDEX bit_kinds_v ON bit_kinds USING simhash ((v::bit(32)));
 CREATE INDEX bit_kinds_fp ON bit_kinds USING simhash ((fp::bit(64)));
 SELECT bit_force('index');
 EXPLAIN (COSTS off) SELECT id FROM bit_kinds WHERE hamming(hash, repeat('01', 36)::bit(72)) <= 5;
-EXPLAIN (COSTS off) SELECT id FROM bit_kinds WHERE hamming(v::bit(32), repeat('01', 16)::bit(32)) < 5;
-EXPLAIN (COSTS off) SELECT id FROM bit_kinds WHERE hamming(fp::bit(64), repeat('01', 32)::bit(64)) < 5;
+EXPLAIN (COSTS off) SELECT id FROM bit_kinds
+  WHERE hamming(v::bit(32), repeat('01', 16)::bit(32)) < 5;
+EXPLAIN (COSTS off) SELECT id FROM bit_kinds
+  WHERE hamming(fp::bit(64), repeat('01', 32)::bit(64)) < 5;
 SELECT count(*) FROM bit_kinds WHERE hamming(hash, (SELECT hash FROM bit_kinds WHERE id = 17)) <= 8;
 SELECT count(*) FROM bit_kinds
   WHERE hamming(v::bit(32), (SELECT v::bit(32) FROM bit_kinds WHERE id = 17)) <= 8;

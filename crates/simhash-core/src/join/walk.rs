@@ -25,8 +25,9 @@ const VISIT: u64 = 40;
 /// A join of a chunk with itself or with another, in progress.
 ///
 /// Of two chunks, only the last scope of the left one and the first of the right one can be the
-/// same, because the left one comes first in the table. Subtries whose prefixes differ too much for the table's limits are left out. The limits are
-/// those of [`Plan::probe`]: a pair that the table emits respects them, so nothing is missed.
+/// same, because the left one comes first in the table. Subtries whose prefixes differ too much for
+/// the table's limits are left out. The limits are those of [`Plan::probe`]: a pair that the table
+/// emits respects them, so nothing is missed.
 pub struct Walk {
     table: u32,
     distance: u32,
