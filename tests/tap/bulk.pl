@@ -14,17 +14,18 @@ my $node = new_node('main',
 	"shared_buffers = 128MB\nautovacuum = off\nmax_prepared_transactions = 5");
 
 # Pairs by brute force, as "(0,1) (0,2) 3" lines. The condition selects the rows that the index
-# covers.
+# covers. Rows of a pair have equal values in the columns of the scope.
 sub brute
 {
-	my ($table, $expression, $distance, $condition) = @_;
+	my ($table, $expression, $distance, $condition, @scope) = @_;
 	$condition //= 'true';
+	my $equal = join '', map { " AND (a.r).$_ = (b.r).$_" } @scope;
 	return <<"SQL";
 WITH r AS MATERIALIZED (
-  SELECT ctid AS c, $expression AS f FROM $table
+  SELECT ctid AS c, $expression AS f, r FROM $table r
   WHERE ($condition) AND ($expression) IS NOT NULL)
 SELECT a.c || ' ' || b.c || ' ' || hamming(a.f, b.f)
-  FROM r a JOIN r b ON a.c < b.c AND hamming(a.f, b.f) <= $distance
+  FROM r a JOIN r b ON a.c < b.c AND hamming(a.f, b.f) <= $distance$equal
 SQL
 }
 
@@ -69,7 +70,8 @@ sub bulk_agrees
 	my ($name, $index, $table, $expression, $distance, %options) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $settings = $options{settings} // '';
-	my $expected = rows_of(brute($table, $expression, $distance, $options{condition}));
+	my $scope = $options{scope} // [];
+	my $expected = rows_of(brute($table, $expression, $distance, $options{condition}, @$scope));
 	my $pairs = rows_of(<<"SQL");
 $settings SELECT a || ' ' || b || ' ' || distance FROM simhash_pairs('$index', $distance)
 SQL
@@ -150,6 +152,55 @@ CREATE INDEX mine_fp ON mine USING simhash (fp);
 SELECT (SELECT count(*) FROM simhash_pairs('mine_fp', 6))
   = (SELECT count(*) FROM simhash_pairs('clustered_fp', 6));
 SQL
+
+# Columns that are compared by equality: of every type, with NULLs, several of them, for fingerprints
+# of every width. One tenant has half of the rows, most have three or four, and some rows have none.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TYPE lot AS ENUM ('some', 'others');
+CREATE TABLE tenants AS
+  SELECT id, fp, wide, h, CASE WHEN id % 2 > 0 THEN 7 WHEN id % 20 > 0 THEN id % 90 END AS tenant,
+    CASE WHEN id % 9 > 0 THEN 'Zoë ' || id % 3 END AS name, (i % 2)::smallint AS small,
+    (id % 4 > 0)::boolean AS flag, md5((id % 5)::text)::uuid AS key,
+    (ARRAY['some', 'others'])[1 + id % 2]::lot AS lot, id::bigint AS own,
+    (wide::bit(128) || ~wide::bit(128))::bit(256)::fingerprint256 AS long,
+    substring(wide::bit(128) FOR 100)::bit(100) AS bits
+  FROM (
+    SELECT 3 * id + n AS id, n AS i, (h # (n::bigint << (id % 60)))::fingerprint64 AS fp,
+      test.wide(h, h # test.flips('v' || id, n)) AS wide, h # n AS h
+    FROM clustered, generate_series(0, 2) n WHERE id <= 200) s;
+SQL
+for my $scope ([qw(tenant)], [qw(name)], [qw(tenant name)], [qw(small flag lot)], [qw(key)],
+	[qw(own)], [qw(name small tenant)], [qw(name key)])
+{
+	my $columns = join ', ', @$scope;
+	$node->safe_psql('postgres', <<"SQL");
+DROP INDEX IF EXISTS tenants_fp, tenants_wide, tenants_long, tenants_bits;
+CREATE INDEX tenants_fp ON tenants USING simhash ($columns, fp);
+CREATE INDEX tenants_wide ON tenants USING simhash ($columns, wide);
+CREATE INDEX tenants_long ON tenants USING simhash ($columns, long);
+CREATE INDEX tenants_bits ON tenants USING simhash ($columns, bits bit_hamming_ops);
+SQL
+	bulk_agrees("$columns, 64 bits", 'tenants_fp', 'tenants', 'fp', $_, scope => $scope) for 0, 3, 20;
+	bulk_agrees("$columns, 128 bits", 'tenants_wide', 'tenants', 'wide', 10, scope => $scope);
+	bulk_agrees("$columns, 256 bits", 'tenants_long', 'tenants', 'long', 12, scope => $scope);
+	bulk_agrees("$columns, 100 bits", 'tenants_bits', 'tenants', 'bits', 12, scope => $scope);
+}
+$node->safe_psql('postgres', <<'SQL');
+CREATE INDEX tenants_returned ON tenants USING simhash (fp) INCLUDE (id);
+CREATE INDEX tenants_both ON tenants USING simhash (tenant, fp) INCLUDE (id);
+UPDATE tenants SET tenant = 7 WHERE tenant = 8;
+DELETE FROM tenants WHERE id % 11 = 0
+SQL
+bulk_agrees('a column returned', 'tenants_returned', 'tenants', 'fp', 6);
+bulk_agrees('a column returned too', 'tenants_both', 'tenants', 'fp', 6, scope => ['tenant']);
+$node->safe_psql('postgres', 'VACUUM tenants');
+bulk_agrees('tenants after vacuum', 'tenants_both', 'tenants', 'fp', 6, scope => ['tenant']);
+$node->safe_psql('postgres', 'CREATE ROLE partly; GRANT SELECT (tenant) ON tenants TO partly');
+error_like($node, "SET ROLE partly; SELECT * FROM simhash_pairs('tenants_both', 3)",
+	qr/42501.*permission denied for table tenants/s, 'SELECT on the tenant alone does not suffice');
+$node->safe_psql('postgres', 'GRANT SELECT (fp) ON tenants TO partly');
+answer_is($node, "SET ROLE partly; SELECT count(*) > 0 FROM simhash_pairs('tenants_both', 3)",
+	't', 'but SELECT on both columns does');
 
 # Deletes, updates that leave the index alone (HOT), updates of the fingerprint, vacuum.
 $node->safe_psql('postgres', <<'SQL');
@@ -315,6 +366,37 @@ SELECT count(*) > 40000, NOT EXISTS (SELECT * FROM much EXCEPT SELECT * FROM lit
 SQL
 		't|t', "$index, distance $distance: little memory finds what much finds");
 }
+# Also within tenants: a third of the rows in one, ten rows in each of the others, and some in none.
+# A pair of rows of one tenant is known from the pairs of an index without tenants.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE lots AS
+  SELECT CASE WHEN n / 2 % 3 = 0 THEN 'large' WHEN n % 100 > 1 THEN 'tenant ' || n / 10 END
+      AS tenant, n / 2 % 2 AS half, fp
+  FROM (
+    SELECT 1 + row_number() OVER () AS n, fp FROM big WHERE fp <> 7::bigint::fingerprint64) s;
+CREATE INDEX lots_fp ON lots USING simhash (fp);
+CREATE INDEX lots_tenant ON lots USING simhash (tenant, fp);
+CREATE INDEX lots_half ON lots USING simhash (half, fp);
+ANALYZE lots
+SQL
+for my $case ([ 'tenant', 3 ], [ 'tenant', 5 ], [ 'half', 4 ])
+{
+	my ($column, $distance) = @$case;
+	for my $memory ('16MB', '1GB')
+	{
+		answer_is($node, <<"SQL",
+SET simhash.work_mem = '$memory';
+CREATE TEMPORARY TABLE expected AS
+  SELECT p.* FROM simhash_pairs('lots_fp', $distance) p JOIN lots x ON x.ctid = a
+    JOIN lots y ON y.ctid = b WHERE x.$column = y.$column AND distance > 0;
+CREATE TEMPORARY TABLE got AS
+  SELECT * FROM simhash_pairs('lots_$column', $distance) WHERE distance > 0;
+SELECT count(*) > 3000, count(*) = (SELECT count(*) FROM expected),
+  NOT EXISTS (SELECT * FROM got EXCEPT SELECT * FROM expected) FROM got;
+SQL
+			't|t|t', "within $column, distance $distance, in $memory");
+	}
+}
 answer_is($node, <<'SQL',
 SET simhash.work_mem = '16MB';
 SET work_mem = '64kB';
@@ -360,6 +442,8 @@ SQL
 for my $call ("SELECT count(*) FROM simhash_pairs('big_fp', 30)",
 	"SELECT count(*) FROM simhash_clusters('big_fp', 30)",
 	"SELECT count(*) FROM simhash_clusters('big_wide', 50)",
+	"SELECT count(*) FROM simhash_clusters('lots_half', 30)",
+	"SELECT count(*) FROM simhash_pairs('lots_tenant', 64)",
 	"SELECT count(*) FROM simhash_pairs('all_equal_fp', 3)")
 {
 	my $started = time;
