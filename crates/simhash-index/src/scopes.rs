@@ -5,6 +5,7 @@
 //! next leaf holds for the next scope that there is, so it passes over those that have no rows.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use simhash_core::Fingerprint;
 use simhash_core::search::{Key, Plan, cost};
@@ -20,7 +21,7 @@ use crate::store::Store;
 pub enum Scopes<B> {
     All,
     One(B),
-    Where(Filter),
+    Where(Rc<Filter>),
 }
 
 /// What is known of each column of a scope.
@@ -251,7 +252,7 @@ mod tests {
         for (first, second) in choices.iter().flat_map(|a| choices.iter().map(move |b| (a, b))) {
             let column = |allowed: &Allowed| Column { bytes: 1, allowed: allowed.clone() };
             let columns = vec![column(first), column(second)];
-            let scopes: Scopes<[u64; 1]> = Scopes::Where(Filter { columns });
+            let scopes: Scopes<[u64; 1]> = Scopes::Where(Rc::new(Filter { columns }));
             let mut expected = None;
             for from in (0..=u16::MAX).rev() {
                 let [a, b] = from.to_be_bytes();
@@ -270,7 +271,7 @@ mod tests {
             Column { bytes: 2, allowed: Allowed::Any },
             Column { bytes: 1, allowed: values(&[]) },
         ];
-        let scopes: Scopes<[u64; 1]> = Scopes::Where(Filter { columns });
+        let scopes: Scopes<[u64; 1]> = Scopes::Where(Rc::new(Filter { columns }));
         assert_eq!(scopes.at_or_after([0], 3), None);
     }
 }

@@ -6,6 +6,7 @@
 //! number of its row.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use simhash_core::Fingerprint;
 use simhash_core::search::{BlockLayout, Key};
@@ -192,7 +193,7 @@ impl<K: TreeKey> Coding<K> {
         match selection {
             Selection::All => Scopes::All,
             Selection::One(scope) => Scopes::One(self.scope(*scope)),
-            Selection::Where(filter) => Scopes::Where(filter.clone()),
+            Selection::Where(filter) => Scopes::Where(Rc::new(filter.clone())),
         }
     }
 

@@ -11,6 +11,7 @@
 
 use std::collections::HashSet;
 use std::mem::ManuallyDrop;
+use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
@@ -56,7 +57,7 @@ pub struct Cursor<K: TreeKey> {
     searched: Searched,
     source: Source<K>,
     /// Where it looks.
-    scopes: Vec<Scopes<K::Scope>>,
+    scopes: Rc<[Scopes<K::Scope>]>,
     sieve: Sieve<K>,
     /// Whether rows without a fingerprint follow those of the source.
     nulls_follow: bool,
@@ -75,15 +76,15 @@ enum Source<K: TreeKey> {
     Done,
 }
 
-/// What one range scan looks for, and where.
-type Search<K> = (Condition<<K as TreeKey>::Fingerprint>, Scopes<<K as TreeKey>::Scope>);
-
 /// One range scan after the other.
 struct Ranges<K: TreeKey> {
     scan: RangeScan<K, IndexRel>,
     distance: u32,
-    /// The conditions, and where they apply, whose scans are still to be made.
-    left: Vec<Search<K>>,
+    /// The conditions whose scans are still to be made, in each of the scopes. Of the last one, the
+    /// scans in the last scopes have been made: `made` of them.
+    left: Vec<Condition<K::Fingerprint>>,
+    scopes: Rc<[Scopes<K::Scope>]>,
+    made: usize,
 }
 
 /// The rows without a fingerprint in one scope after the other.
@@ -159,13 +160,29 @@ impl<K: TreeKey> Sieve<K> {
 }
 
 impl<K: TreeKey> Ranges<K> {
-    /// The scans for these conditions; none if there are no conditions.
-    fn new(index: &Index<K>, mut conditions: Vec<Search<K>>) -> Option<Self> {
-        let (Condition { center, distance }, scopes) = conditions.pop()?;
+    /// The scans for these conditions in each of the scopes; none if there are no more. `made` of
+    /// those for the last condition have been made.
+    fn new(
+        index: &Index<K>,
+        mut left: Vec<Condition<K::Fingerprint>>,
+        scopes: Rc<[Scopes<K::Scope>]>,
+        made: usize,
+    ) -> Option<Self> {
+        let &Condition { center, distance } = left.last()?;
+        let here = scopes.get(made)?.clone();
         let distance = distance.min(index.layout.bits());
-        let plan = index.plan(distance, &index.extent(&scopes));
-        let scan = RangeScan::new(plan, center, scopes);
-        Some(Self { scan, distance, left: conditions })
+        let plan = index.plan(distance, &index.extent(&here));
+        let scan = RangeScan::new(plan, center, here);
+        let made = (made + 1) % scopes.len();
+        if made == 0 {
+            left.pop();
+        }
+        Some(Self { scan, distance, left, scopes, made })
+    }
+
+    /// The next scan.
+    fn next(self, index: &Index<K>) -> Option<Self> {
+        Self::new(index, self.left, self.scopes, self.made)
     }
 }
 
@@ -212,7 +229,7 @@ impl<K: TreeKey> Cursor<K> {
             index,
             searched,
             source: Source::Done,
-            scopes: Vec::new(),
+            scopes: Rc::new([]),
             sieve: Sieve { filters: Vec::new(), seen: None },
             nulls_follow: false,
             batch: Batch { rows: Vec::new(), next: 0, payloads: Vec::new() },
@@ -226,7 +243,7 @@ impl<K: TreeKey> Cursor<K> {
         match driver {
             Driver::Nothing => self.after_last(),
             Driver::Within(conditions) => {
-                match Ranges::new(&self.index, self.everywhere(&conditions)) {
+                match Ranges::new(&self.index, conditions, self.scopes.clone(), 0) {
                     Some(ranges) => Source::Range(ranges),
                     None => self.after_last(),
                 }
@@ -238,15 +255,9 @@ impl<K: TreeKey> Cursor<K> {
         }
     }
 
-    /// The conditions in each of the scopes.
-    fn everywhere(&self, conditions: &[Condition<K::Fingerprint>]) -> Vec<Search<K>> {
-        let in_each = |condition| self.scopes.iter().map(move |scopes| (condition, scopes.clone()));
-        conditions.iter().copied().flat_map(in_each).collect()
-    }
-
     /// What comes after the rows that have a fingerprint.
     fn after_last(&self) -> Source<K> {
-        let scopes = if self.nulls_follow { self.scopes.clone() } else { Vec::new() };
+        let scopes = if self.nulls_follow { self.scopes.to_vec() } else { Vec::new() };
         Nulls::new(&self.index, scopes).map_or(Source::Done, Source::Nulls)
     }
 
@@ -277,8 +288,10 @@ impl<K: TreeKey> Cursor<K> {
         let Source::Range(ranges) = &mut self.source else { return };
         let rows = &mut self.batch.rows;
         let Some(leaf) = ranges.scan.next_leaf(&self.index, ranges.distance, rows) else {
-            let left = std::mem::take(&mut ranges.left);
-            self.source = match Ranges::new(&self.index, left) {
+            let Source::Range(done) = std::mem::replace(&mut self.source, Source::Done) else {
+                return;
+            };
+            self.source = match done.next(&self.index) {
                 Some(ranges) => Source::Range(ranges),
                 None => self.after_last(),
             };
@@ -362,7 +375,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
         };
         let is_found_again = matches!(&request.driver, Driver::Within(any) if any.len() > 1);
         let seen = (self.searched.kind.has_many_keys() || is_found_again).then(HashSet::new);
-        self.scopes = request.scopes;
+        self.scopes = request.scopes.into();
         self.sieve = Sieve { filters: request.filters, seen };
         self.nulls_follow = request.nulls;
         self.output.orders = request.orders;

@@ -9,7 +9,7 @@ use crate::am::columns::Columns;
 use crate::am::keys::{Condition, Keys};
 use crate::am::kind::Searched;
 use crate::error::raise;
-use crate::storage::Index;
+use crate::storage::{Index, check_for_interrupts};
 use crate::types::array::elements;
 use crate::types::strategy;
 
@@ -149,6 +149,7 @@ impl<F: Key> Conditions<F> {
                 searched.conditions(key.sk_strategy, key.sk_argument)
             } else {
                 let given = elements(key.sk_argument).1.into_iter().flatten();
+                let given = given.inspect(|_| check_for_interrupts());
                 given.flat_map(|argument| searched.conditions(key.sk_strategy, argument)).collect()
             }
         };

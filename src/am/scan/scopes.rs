@@ -1,11 +1,14 @@
 //! Which scopes a scan is asked for: its scan keys on columns compared by equality.
 
+use std::rc::Rc;
+
 use pgrx::pg_sys;
 use simhash_index::key::Bytes;
 use simhash_index::scopes::{Allowed, Column, Filter};
 use simhash_index::{Scopes, TreeKey};
 
 use crate::am::columns::Columns;
+use crate::storage::check_for_interrupts;
 use crate::types::array::elements;
 
 /// At most this many scopes are searched one by one, each with a plan of its own.
@@ -42,8 +45,10 @@ impl<'a> ScopeConditions<'a> {
             // SAFETY: the argument is an array of the operator's right-hand type.
             let (element_type, elements) = unsafe { elements(key.sk_argument) };
             let given = elements.into_iter().flatten();
-            let mut values: Vec<_> =
-                given.filter_map(|value| bytes(Some(value), element_type)).collect();
+            let mut values: Vec<_> = given
+                .inspect(|_| check_for_interrupts())
+                .filter_map(|value| bytes(Some(value), element_type))
+                .collect();
             values.sort_unstable();
             values.dedup();
             Allowed::Values(values)
@@ -81,7 +86,7 @@ impl<'a> ScopeConditions<'a> {
         }
         let column = |(i, allowed)| Column { bytes: self.columns.column_bytes(i), allowed };
         let columns = self.allowed.into_iter().enumerate().map(column).collect();
-        vec![Scopes::Where(Filter { columns })]
+        vec![Scopes::Where(Rc::new(Filter { columns }))]
     }
 }
 
@@ -94,7 +99,7 @@ fn both(a: &Allowed, b: Allowed) -> Allowed {
         (Allowed::NotNull, Allowed::Values(values)) => not_null(&values),
         (Allowed::Values(values), Allowed::NotNull) => not_null(values),
         (Allowed::Values(a), Allowed::Values(b)) => {
-            Allowed::Values(b.into_iter().filter(|value| a.contains(value)).collect())
+            Allowed::Values(b.into_iter().filter(|value| a.binary_search(value).is_ok()).collect())
         }
     }
 }
