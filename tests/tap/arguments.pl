@@ -17,7 +17,8 @@ use Test::More;
 seed();
 my $node = new_node('main',
 	hostile_settings() . "shared_buffers = 64MB\nfsync = off\nmax_worker_processes = 8\njit = off");
-$node->safe_psql('postgres', slurp_file("$FindBin::Bin/arguments.sql"));
+$node->safe_psql('postgres', slurp_file("$FindBin::Bin/$_"))
+  for 'arguments.sql', 'arguments_0.2.0.sql';
 
 # ---- what there is, from the catalogue
 
@@ -460,7 +461,7 @@ do
 } while (time < $until);
 
 index_is_clean($node, $_, "$_ is sound afterwards")
-  for qw(rows_fp rows_wide rows_number rows_ball rows_many rows_bits);
+  for qw(rows_fp rows_wide rows_number rows_ball rows_many rows_quad rows_quad_ball rows_bits);
 
 $node->stop;
 done_testing();
