@@ -40,9 +40,11 @@ my %scope_types = (
 	text => q{CASE k WHEN 0 THEN '' ELSE 'tenant ' || k END},
 	varchar => q{repeat('x', (k %% 300)::integer) || k},
 	bytea => q{decode(md5(k::text), 'hex')},
-	date => q{CASE k WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE '2000-01-01'::date + k::integer %% 9999 END},
+	date => q{CASE k WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity'
+		ELSE '2000-01-01'::date + k::integer %% 9999 END},
 	timestamp => q{'1999-12-31'::timestamp + k * interval '1 microsecond'},
-	timestamptz => q{CASE k WHEN 0 THEN '-infinity' ELSE '1999-12-31 00:00+00'::timestamptz + k * interval '1 day' END},
+	timestamptz => q{CASE k WHEN 0 THEN '-infinity'
+		ELSE '1999-12-31 00:00+00'::timestamptz + k * interval '1 day' END},
 	'test.mood' => q{('{sad,ok,happy}'::test.mood[])[1 + k %% 3]});
 my %distributions = (
 	one => '0::bigint',
@@ -173,7 +175,8 @@ my %steps = (
 		my ($table) = @_;
 		my ($first, $count) = ($table->{next}, pick(1, 50, 700));
 		$table->{next} += $count;
-		return on_both('INSERT INTO TARGET ' . rows_query($table, $first, $first + $count - 1, roll(9999)));
+		return on_both('INSERT INTO TARGET '
+			. rows_query($table, $first, $first + $count - 1, roll(9999)));
 	},
 	update => sub {
 		my ($table) = @_;
@@ -187,16 +190,19 @@ my %steps = (
 			. ") r WHERE r.id = TARGET.id AND TARGET.id % 9 = $rest");
 	},
 	# Heap-only tuples.
-	'hot update' => sub { return on_both('UPDATE TARGET SET note = note + 1 WHERE id % 4 = ' . roll(4)) },
+	'hot update' => sub {
+		return on_both('UPDATE TARGET SET note = note + 1 WHERE id % 4 = ' . roll(4));
+	},
 	delete => sub { return on_both('DELETE FROM TARGET WHERE id % 5 = ' . roll(5)) },
 	'delete a tenant' => sub {
 		my ($table) = @_;
 		return '' if !@{ $table->{scope} };
-		return on_both('DELETE FROM TARGET WHERE s1 = (SELECT s1 FROM copy ORDER BY md5(id::text || '
-			. roll(999) . ') LIMIT 1)') =~ s/(DELETE FROM t [^;]*;)\n(DELETE FROM copy [^;]*;)/
-			BEGIN; CREATE TEMP TABLE gone ON COMMIT DROP AS SELECT s1 FROM copy ORDER BY md5(id::text) LIMIT 1;
-			DELETE FROM t WHERE s1 = (SELECT s1 FROM gone);
-			DELETE FROM copy WHERE s1 = (SELECT s1 FROM gone); COMMIT;/rs;
+		my $salt = roll(999);
+		return <<"SQL" . on_both('DELETE FROM TARGET WHERE s1 = (SELECT s1 FROM gone)') . 'COMMIT;';
+BEGIN;
+CREATE TEMPORARY TABLE gone ON COMMIT DROP AS
+  SELECT s1 FROM copy ORDER BY md5(id || ' $salt') LIMIT 1;
+SQL
 	},
 	rollback => sub {
 		my ($table) = @_;
@@ -382,7 +388,7 @@ sub properties
 		note "table $table";
 		one_table(soak() ? pick(300, 3000, 20_000) : pick(0, 600, 2500), @taken);
 		$table++;
-	} while (soak() ? time < $deadline / 1 : $table < 8);
+	} while (soak() ? time < $deadline : $table < 8);
 	return;
 }
 
