@@ -123,6 +123,12 @@ END $$;
 ALTER TABLE eq.t ADD PRIMARY KEY (id);
 CREATE INDEX ON eq.t (grp);
 CREATE INDEX ON eq.t USING simhash (ball);
+-- Columns compared by equality first.
+CREATE INDEX ON eq.t USING simhash (grp, fp) INCLUDE (id, k);
+CREATE INDEX ON eq.u USING simhash (ok, grp, w) INCLUDE (id);
+CREATE INDEX ON eq.big USING simhash (grp, h hamming_int8_ops) INCLUDE (id, k8);
+CREATE INDEX ON eq.pl USING simhash (grp, lex);
+CREATE INDEX ON eq.ex USING simhash ((grp % 3), fp) INCLUDE (id);
 CREATE INDEX ON eq.u USING simhash (hamming_ball(fp, rad));
 CREATE INDEX ON eq.u (fp);
 CREATE INDEX ON eq.u USING hash (w);

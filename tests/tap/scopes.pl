@@ -392,6 +392,43 @@ sub properties
 	return;
 }
 
+# A cursor that is read in pieces, while its own transaction adds rows that split pages, returns the
+# rows that were there when it was opened, once each.
+sub cursors
+{
+	value(<<'SQL');
+DROP TABLE IF EXISTS t, copy;
+CREATE TABLE t (id bigint, tenant integer, fp fingerprint64);
+CREATE INDEX t_fp ON t USING simhash (tenant, fp) INCLUDE (id);
+INSERT INTO t SELECT i, nullif(i % 40 - 9, 5), test.made(i / 40) FROM generate_series(1, 6000) i;
+VACUUM ANALYZE t;
+SQL
+	my $near = 'hamming(fp, test.made(7)::fingerprint64) <= 26';
+	my $order = 'ORDER BY fp <~> test.made(7)::fingerprint64';
+	for my $condition ("tenant = 3 AND $near", "tenant = ANY ('{1, 2, 3, 20, 77}') AND $near", $near,
+		"tenant IS NULL AND $near", "tenant IS NOT NULL AND $near", "tenant = ANY ('{1, 3}') $order",
+		"tenant = 3 $order", "true $order")
+	{
+		my $plain = $condition =~ s/ORDER.*//r;
+		my $expected = value(by_force() . "SELECT string_agg(id::text, ' ' ORDER BY id) FROM t WHERE $plain");
+		for my $kind ('index', 'only', 'bitmap')
+		{
+			next if $kind eq 'bitmap' && $condition =~ /ORDER/;
+			my $fill = <<'SQL';
+INSERT INTO t SELECT 1000000 + i, (i % 4 + 1), test.made(7) FROM generate_series(1, 1500) i;
+INSERT INTO t SELECT 1000000 + i, i, test.made(i) FROM generate_series(1, 1500) i;
+SQL
+			my $output = value("BEGIN; SELECT test.allow('$kind');"
+				. "DECLARE c CURSOR FOR SELECT id FROM t WHERE $condition;"
+				. "FETCH 3 FROM c; $fill FETCH 20 FROM c; $fill FETCH ALL FROM c; ROLLBACK;");
+			is(join(' ', sort { $a <=> $b } grep { $_ ne '' } split /\n/, $output), $expected,
+				"a cursor in pieces, $kind: $condition");
+		}
+	}
+	index_is_clean($node, 't_fp', 'after cursors: the structure is sound');
+	return;
+}
+
 # --- Builds
 
 # The pages of an index without the 10 bytes that depend on when they were written.
@@ -583,6 +620,7 @@ SQL
 }
 
 properties();
+cursors();
 builds();
 exclusions();
 collations();
