@@ -154,7 +154,8 @@ SELECT (SELECT count(*) FROM simhash_pairs('mine_fp', 6))
 SQL
 
 # Columns that are compared by equality: of every type, with NULLs, several of them, for
-# fingerprints of every width. One tenant has half of the rows, most have three or four, and some rows have none.
+# fingerprints of every width. One tenant has half of the rows, most have three or four, and
+# some rows have none.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TYPE lot AS ENUM ('some', 'others');
 CREATE TABLE tenants AS

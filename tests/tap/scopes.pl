@@ -410,7 +410,8 @@ SQL
 		"tenant = 3 $order", "true $order")
 	{
 		my $plain = $condition =~ s/ORDER.*//r;
-		my $expected = value(by_force() . "SELECT string_agg(id::text, ' ' ORDER BY id) FROM t WHERE $plain");
+		my $expected =
+			value(by_force() . "SELECT string_agg(id::text, ' ' ORDER BY id) FROM t WHERE $plain");
 		for my $kind ('index', 'only', 'bitmap')
 		{
 			next if $kind eq 'bitmap' && $condition =~ /ORDER/;
