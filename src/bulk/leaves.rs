@@ -5,8 +5,8 @@
 use std::ops::Bound;
 
 use simhash_core::join::{Chunk, NoMemory, Part, Rows, Source, Start};
-use simhash_core::search::TreeKey;
 use simhash_core::search::scoped::Bytes;
+use simhash_core::search::{TreeKey, cost};
 use simhash_index::page::Form;
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Damage, Entry, Row, Scopes, Store};
@@ -48,10 +48,12 @@ pub fn scope_sizes<K: TreeKey>(index: &Index<K>) -> Vec<Part> {
     }
     let of_leaf = FILL * index.shape.leaf_capacity(size_of::<PageBytes>(), Form::Mixed) as f64;
     let extent = index.extent(&Scopes::All);
-    let (large, small): (Vec<f64>, Vec<f64>) = extent.parts().iter().partition(|part| **part > 1.0);
+    let (large, small): (Vec<cost::Part>, Vec<cost::Part>) =
+        extent.parts().iter().partition(|part| part.leaves > 1.0);
     let each = small_scope(index).min(of_leaf);
-    let small = Part { rows: small.len() as f64 * of_leaf, each };
-    large.into_iter().map(|leaves| Part::one(leaves * of_leaf)).chain([small]).collect()
+    let count: f64 = small.iter().map(|part| part.count).sum();
+    let small = Part { rows: count * of_leaf, each };
+    large.into_iter().map(|part| Part::one(part.leaves * of_leaf)).chain([small]).collect()
 }
 
 /// How many rows the scope of a row has, on average, as far as it has no more than a leaf: by a few

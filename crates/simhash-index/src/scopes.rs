@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use simhash_core::Fingerprint;
+use simhash_core::search::cost::Part;
 use simhash_core::search::{Key, Plan, cost};
 
 use crate::index::{Index, root};
@@ -140,23 +141,23 @@ fn incremented(string: &[u8]) -> Option<Vec<u8>> {
 /// How many leaves of a table the scopes of a scan have, each scope by itself.
 #[derive(Clone, Debug)]
 pub struct Extent {
-    parts: Vec<f64>,
+    parts: Vec<Part>,
 }
 
 impl Extent {
     /// The leaves of all scopes.
     pub fn leaves(&self) -> f64 {
-        self.parts.iter().sum()
+        self.parts.iter().map(|part| part.count * part.leaves).sum()
     }
 
-    /// The leaves of each scope.
-    pub fn parts(&self) -> &[f64] {
+    /// Scopes by their size.
+    pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
     /// How many leaves a plan is expected to touch.
     pub fn expected<F: Key>(&self, plan: &Plan) -> f64 {
-        self.parts.iter().map(|&leaves| cost::expected_leaves::<F>(plan, leaves)).sum()
+        cost::expected_leaves_of_parts::<F>(plan, &self.parts)
     }
 }
 
@@ -171,9 +172,10 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// About how many leaves of a table the scopes have.
     pub fn extent(&self, scopes: &Scopes<K::Scope>) -> Extent {
         let all = self.leaves_per_table();
+        let one = |leaves| Part { count: 1.0, leaves };
         let parts = match scopes {
-            _ if K::Scope::BYTES == 0 || self.shape.scope == 0 => vec![all],
-            Scopes::One(scope) => vec![self.leaves_of(*scope).min(all)],
+            _ if K::Scope::BYTES == 0 || self.shape.scope == 0 => vec![one(all)],
+            Scopes::One(scope) => vec![one(self.leaves_of(*scope).min(all))],
             _ => self.parts(scopes, all),
         };
         Extent { parts }
@@ -209,24 +211,25 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 
     /// The leaves of the scopes of a sample, apart. Those of which the sample has one row are taken
     /// for small: a scope a leaf.
-    fn parts(&self, scopes: &Scopes<K::Scope>, all: f64) -> Vec<f64> {
+    fn parts(&self, scopes: &Scopes<K::Scope>, all: f64) -> Vec<Part> {
         let length = self.shape.scope;
         let mut sample: Vec<K::Scope> = self.sample().into_iter().map(K::scope).collect();
         let share = all / sample.len().max(1) as f64;
         sample.retain(|scope| scopes.contains(*scope, length));
         sample.sort_unstable();
         let mut parts = Vec::new();
+        let mut small: f64 = 0.0;
         for same in sample.chunk_by(|a, b| a == b) {
             let leaves = same.len() as f64 * share;
             if same.len() > 1 {
-                parts.push(leaves);
+                parts.push(Part { count: 1.0, leaves });
             } else {
-                parts.extend(std::iter::repeat_n(1.0, (leaves as usize).max(1)));
+                small += leaves.max(1.0);
             }
         }
-        if parts.is_empty() {
-            // The scopes are too small for the sample, or the table is.
-            parts.push(1.0);
+        // If there are none, the scopes are too small for the sample, or the table is.
+        if small > 0.0 || parts.is_empty() {
+            parts.push(Part { count: small.max(1.0), leaves: 1.0 });
         }
         parts
     }

@@ -28,24 +28,37 @@ pub fn cheapest_over<F: Key>(
     leaves: f64,
     tables: &[u32],
 ) -> Plan {
-    cheapest_over_parts::<F>(layout, distance, &[leaves], tables)
+    cheapest_over_parts::<F>(layout, distance, &[Part { count: 1.0, leaves }], tables)
 }
 
-/// As [`cheapest_over`], where every table has several parts, each with so many leaves, and every
-/// part is searched by itself.
+/// Parts of a table that are alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// How many there are.
+    pub count: f64,
+    /// How many leaves each has.
+    pub leaves: f64,
+}
+
+/// The expected number of leaves that `plan` touches when every part is searched by itself.
+pub fn expected_leaves_of_parts<F: Key>(plan: &Plan, parts: &[Part]) -> f64 {
+    parts.iter().map(|part| part.count * expected_leaves::<F>(plan, part.leaves)).sum()
+}
+
+/// As [`cheapest_over`], where every table has several parts, and every part is searched by itself.
 pub fn cheapest_over_parts<F: Key>(
     layout: BlockLayout,
     distance: u32,
-    parts: &[f64],
+    parts: &[Part],
     tables: &[u32],
 ) -> Plan {
     let mut best = Plan::balanced(layout, distance, 1);
-    let mut least: f64 = parts.iter().sum();
+    let mut least: f64 = parts.iter().map(|part| part.count * part.leaves).sum();
     for count in 2..=tables.len() {
         let plan = Plan::balanced_over(layout, distance, &tables[..count]);
-        let leaves: f64 = parts.iter().map(|&part| expected_leaves::<F>(&plan, part)).sum();
-        if PROBED_LEAF * leaves < least {
-            (best, least) = (plan, PROBED_LEAF * leaves);
+        let cost = PROBED_LEAF * expected_leaves_of_parts::<F>(&plan, parts);
+        if cost < least {
+            (best, least) = (plan, cost);
         }
     }
     best
