@@ -15,6 +15,7 @@ my %values = (
 		q{'<000000000000000000000000000000ff,4>'} ],
 	hamming_ball256 => [ q{('<' || repeat('0f', 32) || ',3>')::hamming_ball256},
 		q{('<' || repeat('0f', 32) || ',4>')::hamming_ball256} ],
+	hamming_ball_bit => [ q{'<0000111100001111,3>'}, q{'<0000111100001111,4>'} ],
 	simhash_config => [ q('{"shingle": 2}'), q('{"shingle": 3}') ],
 	minhash_signature => [ q{minhash('the cat sat on the mat', 16)},
 		q{minhash('another text of some words', 16)} ],
