@@ -80,8 +80,8 @@ enum Source<K: TreeKey> {
 struct Ranges<K: TreeKey> {
     scan: RangeScan<K, IndexRel>,
     distance: u32,
-    /// The conditions whose scans are still to be made, in each of the scopes. Of the last one, the
-    /// scans in the last scopes have been made: `made` of them.
+    /// The conditions whose scans are still to be made, in each of the scopes. Of the last of them
+    /// the scans in the first `made` scopes have been made.
     left: Vec<Condition<K::Fingerprint>>,
     scopes: Rc<[Scopes<K::Scope>]>,
     made: usize,
