@@ -8,7 +8,7 @@ use simhash_index::page::Page;
 use simhash_index::{Row, TreeKey};
 
 use super::columns::Columns;
-use super::keys::Keys;
+use super::keys::IndexRow;
 use super::kind::{Searched, open};
 use super::opened::Opened;
 use super::rights::check_owner;
@@ -102,18 +102,15 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
     unsafe {
         let state = &*state.cast::<HeapCheck<K>>();
         check_for_interrupts();
-        let tid = tid::pack(&*tid);
-        let beside = state.columns.beside::<K>(values, is_null, tid);
-        let column = state.columns.scope_columns();
-        let keys = (!*is_null.add(column)).then(|| state.searched.keys(*values.add(column)));
-        let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
-        if keys.is_empty() {
-            state.expect_row(state.index.null_table(), beside.row(K::Fingerprint::ZERO));
+        let HeapCheck { searched, columns, .. } = state;
+        let row = IndexRow::<K>::read(*searched, columns, values, is_null, tid);
+        if row.keys().is_empty() {
+            state.expect_row(state.index.null_table(), row.beside.row(K::Fingerprint::ZERO));
         }
-        for &fingerprint in keys {
+        for &fingerprint in row.keys() {
             for block_table in 0..state.index.null_table() {
                 let key = state.index.layout.rotate(fingerprint, u32::from(block_table));
-                state.expect_row(block_table, beside.row(key));
+                state.expect_row(block_table, row.beside.row(key));
             }
         }
     }

@@ -3,9 +3,9 @@
 use pgrx::pg_sys;
 
 use super::columns::Columns;
+use super::keys::IndexRow;
 use super::kind::{Searched, open};
 use crate::storage::{IndexRel, family, with_key_type};
-use crate::types::tid;
 
 /// aminsert.
 #[cfg(not(feature = "pg13"))]
@@ -51,18 +51,12 @@ unsafe fn insert_row(
     // SAFETY: as aminsert's.
     unsafe {
         let rel = IndexRel::new(rel);
-        let tid = tid::pack(&*heap_tid);
         with_key_type!(family(rel), K => {
             let index = open::<K>(rel);
             let columns = Columns::of(rel, &index.meta());
-            let beside = columns.beside::<K>(values, is_null, tid);
-            let column = columns.scope_columns();
-            if *is_null.add(column) {
-                index.insert(&[], &beside);
-            } else {
-                let keys = Searched::of(&index).keys(*values.add(column));
-                index.insert(keys.as_slice(), &beside);
-            }
+            let searched = Searched::of(&index);
+            let row = IndexRow::<K>::read(searched, &columns, values, is_null, heap_tid);
+            index.insert(row.keys(), &row.beside);
         });
     }
     false

@@ -2,15 +2,18 @@
 
 use pgrx::pg_sys;
 use simhash_core::search::Key;
+use simhash_index::TreeKey;
+use simhash_index::insert::Beside;
 use simhash_index::page::MOST_KEY;
 
+use super::columns::Columns;
 use super::kind::{Kind, Searched};
 use crate::types::array::for_each_element;
 use crate::types::ball::Ball;
 use crate::types::bit_ball::BitBall;
 use crate::types::bits::{BIT_HEADER, BitString};
 use crate::types::datum::Decode;
-use crate::types::strategy;
+use crate::types::{strategy, tid};
 
 /// The keys of one row.
 pub enum Keys<F> {
@@ -24,6 +27,35 @@ impl<F> Keys<F> {
             Keys::One(key) => std::slice::from_ref(key),
             Keys::Many(keys) => keys,
         }
+    }
+}
+
+/// A row as PostgreSQL hands it over: its keys, of which there may be none, and what it has beside.
+pub struct IndexRow<K: TreeKey> {
+    keys: Option<Keys<K::Fingerprint>>,
+    pub beside: Beside<K>,
+}
+
+impl<K: TreeKey> IndexRow<K> {
+    /// # Safety
+    /// The arrays have a value of each column of an index with these columns.
+    pub unsafe fn read(
+        searched: Searched,
+        columns: &Columns,
+        values: *const pg_sys::Datum,
+        is_null: *const bool,
+        tid: pg_sys::ItemPointer,
+    ) -> Self {
+        let column = columns.scope_columns();
+        // SAFETY: as this function's.
+        unsafe {
+            let keys = (!*is_null.add(column)).then(|| searched.keys(*values.add(column)));
+            Self { keys, beside: columns.beside(values, is_null, tid::pack(&*tid)) }
+        }
+    }
+
+    pub fn keys(&self) -> &[K::Fingerprint] {
+        self.keys.as_ref().map_or(&[], Keys::as_slice)
     }
 }
 

@@ -430,6 +430,31 @@ SQL
 	return;
 }
 
+# An index-only scan keeps the values of one row at a time, whatever their types are.
+sub memory
+{
+	# From 14 on a session can look at its memory.
+	return if $node->pg_version < 14;
+	value(<<'SQL');
+DROP TABLE IF EXISTS t;
+CREATE TABLE t (tenant uuid, fp fingerprint256, page uuid, span interval);
+INSERT INTO t SELECT md5((i % 3)::text)::uuid, repeat(md5(i::text), 2)::fingerprint256,
+	md5('p' || i)::uuid, make_interval(secs => i) FROM generate_series(1, 20000) i;
+CREATE INDEX t_fp ON t USING simhash (tenant, fp) INCLUDE (page, span);
+VACUUM ANALYZE t;
+SQL
+	my $bytes = value(<<'SQL');
+BEGIN;
+SELECT test.allow('only');
+DECLARE c CURSOR FOR SELECT tenant, fp, page, span FROM t;
+MOVE 19000 FROM c;
+SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'simhash%';
+ROLLBACK;
+SQL
+	cmp_ok($bytes, '<', 100_000, 'an index-only scan keeps the values of one row');
+	return;
+}
+
 # --- Builds
 
 # The pages of an index without the 10 bytes that depend on when they were written.
@@ -622,6 +647,7 @@ SQL
 
 properties();
 cursors();
+memory();
 builds();
 exclusions();
 collations();

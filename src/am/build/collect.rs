@@ -7,10 +7,9 @@ use simhash_index::TreeKey;
 
 use super::sort::{Content, Share, Sorter};
 use crate::am::columns::Columns;
-use crate::am::keys::Keys;
+use crate::am::keys::IndexRow;
 use crate::am::kind::Searched;
 use crate::storage::{Index, IndexRel};
-use crate::types::tid;
 
 /// What the scan of the heap collects.
 pub struct Collector<K: TreeKey> {
@@ -78,17 +77,14 @@ unsafe extern "C-unwind" fn collect<K: TreeKey>(
     // it.
     unsafe {
         let collector = &mut *state.cast::<Collector<K>>();
-        let tid = tid::pack(&*tid);
         collector.rows += 1;
-        let beside = collector.columns.beside::<K>(values, is_null, tid);
-        let column = collector.columns.scope_columns();
-        let keys = (!*is_null.add(column)).then(|| collector.searched.keys(*values.add(column)));
-        let keys = keys.as_ref().map_or(&[][..], Keys::as_slice);
-        if keys.is_empty() {
-            collector.nulls.push(beside.row(K::Fingerprint::ZERO));
+        let Collector { searched, columns, .. } = collector;
+        let row = IndexRow::<K>::read(*searched, columns, values, is_null, tid);
+        if row.keys().is_empty() {
+            collector.nulls.push(row.beside.row(K::Fingerprint::ZERO));
         }
-        for &key in keys {
-            collector.sorter.push(beside.row(key));
+        for &key in row.keys() {
+            collector.sorter.push(row.beside.row(key));
         }
     }
 }

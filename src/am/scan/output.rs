@@ -15,7 +15,7 @@ use crate::types::tid;
 pub struct Output<K: TreeKey> {
     searched: Searched,
     pub columns: Columns,
-    /// Where index tuples are made.
+    /// Where an index tuple and its values are made. Emptied for each row.
     context: pg_sys::MemoryContext,
     /// The query of each order-by; none where it is NULL.
     pub orders: Vec<Option<K::Fingerprint>>,
@@ -29,7 +29,18 @@ pub struct Output<K: TreeKey> {
 }
 
 impl<K: TreeKey> Output<K> {
+    /// `context` is the scan's own.
     pub fn new(searched: Searched, columns: Columns, context: pg_sys::MemoryContext) -> Self {
+        // SAFETY: a context below the scan's, with which it is deleted.
+        let context = unsafe {
+            pg_sys::AllocSetContextCreateInternal(
+                context,
+                c"simhash index tuple".as_ptr(),
+                pg_sys::ALLOCSET_SMALL_MINSIZE as usize,
+                pg_sys::ALLOCSET_SMALL_INITSIZE as usize,
+                pg_sys::ALLOCSET_SMALL_MAXSIZE as usize,
+            )
+        };
         Self {
             searched,
             columns,
@@ -102,11 +113,10 @@ impl<K: TreeKey> Output<K> {
         payload: &[u8],
         is_null: bool,
     ) {
-        // SAFETY: the descriptor's tuple is null or the one that was made here before.
+        // SAFETY: the descriptor's tuple is null or the one that was made here before, which the
+        // executor has done with.
         unsafe {
-            if !(*desc).xs_itup.is_null() {
-                pg_sys::pfree((*desc).xs_itup.cast());
-            }
+            pg_sys::MemoryContextReset(self.context);
             let caller = pg_sys::MemoryContextSwitchTo(self.context);
             let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
             let mut nulls = [true; pg_sys::INDEX_MAX_KEYS as usize];
