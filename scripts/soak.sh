@@ -1,18 +1,38 @@
 #!/usr/bin/env bash
 # The simulation and the cluster tests at full length, then all tests with a server and other
 # people's tools on a server with assertions. Ends with "N passed, N failed, N skipped".
-# SQLSMITH_QUERIES and SIMHASH_SEED may be set.
+# SQLSMITH_QUERIES and SIMHASH_SEED may be set. What has passed on a commit is not run again on it:
+# a soak that was interrupted goes on where it stopped, and one that failed runs the rest.
 . "$(dirname "$0")/lib.sh"
+. scripts/cluster.sh
 use_postgresql
+use_workdir
 passed=0 failed=0 skipped=0
 
-# step NAME COMMAND...: runs it and adds what its last line says.
+# done_here: the directory that keeps what passed on the commit that is checked out. With changes
+# that are not committed, and outside a checkout, nothing is kept.
+done_here=$work/soak/uncommitted
+rm -rf "$done_here"
+if commit=$(git rev-parse --verify HEAD 2>/dev/null) && [ -z "$(git status --porcelain)" ]; then
+  done_here=$work/soak/$commit
+fi
+
+# step NAME COMMAND...: runs it, unless it passed on this commit before, and adds what its last line
+# says. Single cluster tests are kept too.
 step() {
-  local log=$top/target/logs/soak-$1.log status=0 line
+  local log=$top/target/logs/soak-$1.log kept=$done_here/$1 status=0 line
   shift
-  mkdir -p target/logs
-  "$@" 2>&1 | tee "$log" | { grep -vE '^[0-9]+ passed, [0-9]+ failed' || true; } || status=$?
+  mkdir -p target/logs "$kept.tests"
+  chown "$server_user" "$kept.tests"
+  if [ -f "$kept" ]; then
+    say "passed before: $(basename "$kept"), $(cat "$kept")"
+    cp "$kept" "$log"
+  else
+    DONE_TESTS=$kept.tests "$@" 2>&1 | tee "$log" |
+      { grep -vE '^[0-9]+ passed, [0-9]+ failed' || true; } || status=$?
+  fi
   line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1 || true)
+  if [ "$status" -eq 0 ]; then say "$line" >"$kept"; fi
   read -r -a numbers <<<"$(tr -c '0-9\n' ' ' <<<"$line")"
   passed=$((passed + ${numbers[0]:-0})) skipped=$((skipped + ${numbers[2]:-0}))
   # A step that ends badly and names no failure counts as one.
@@ -28,8 +48,9 @@ status=0
 server=$(scripts/assert_server.sh) || status=$?
 if [ "$status" -eq 0 ]; then
   say "The tests, sqlsmith and PostgreSQL's own tests on a server with assertions"
-  step assertions env PG_CONFIG="$server" \
-    scripts/test.sh regress least isolation tap sqlsmith postgres
+  for suite in regress least isolation tap sqlsmith postgres; do
+    step "assertions-$suite" env PG_CONFIG="$server" scripts/test.sh "$suite"
+  done
 elif [ "$status" -eq 3 ]; then
   say "assertions skipped: PostgreSQL's source is not available here"
   skipped=$((skipped + 1))

@@ -149,7 +149,7 @@ suite_tap() {
   local tests=("$run"/tests/tap/*.pl)
   if [ -n "${ONLY:-}" ]; then tests=("$run/tests/tap/$ONLY.pl"); fi
   as_server env PG_REGRESS="$pgxs_test/regress/pg_regress" PG_TEST_EXTRA="${PG_TEST_EXTRA:-}" \
-    TESTDIR="$run" TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" \
+    DONE_TESTS="${DONE_TESTS:-}" TESTDIR="$run" TESTDATADIR="$run/tmp_check" TESTLOGDIR="$run/log" \
     PERL_TEST_HARNESS_DUMP_TAP="$run/tap" \
     perl "$run/tests/run_tap.pl" "$pgxs_test/perl" "${tests[@]}" >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then grep -vE '\.\. ok *$|^ok|^# ?$' "$log" | tail -n 60; fi
