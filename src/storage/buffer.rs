@@ -35,8 +35,8 @@ fn pin(rel: IndexRel, page: u32) -> Pinned {
 
 /// Starts to fetch a page that will soon be pinned and read: from disk if it is not in memory, else
 /// its header, first keys and special area into the processor's caches.
-pub fn prefetch(rel: IndexRel, page: u32, recent: &Cell<pg_sys::Buffer>) {
-    prefetch_parts(rel, page, recent, &[0, 64, 128, 192, 256, 320, 384, 448, LAST_LINE]);
+pub fn prefetch(rel: IndexRel, page: u32, recent: &Cell<pg_sys::Buffer>, special: usize) {
+    prefetch_parts(rel, page, recent, &[0, 64, 128, 192, 256, 320, 384, 448], special);
 }
 
 /// As [`prefetch`], for a page of which the header, the special area and the bytes at `parts` will
@@ -46,13 +46,19 @@ pub fn prefetch_for_append(
     page: u32,
     recent: &Cell<pg_sys::Buffer>,
     parts: [usize; 2],
+    special: usize,
 ) {
-    prefetch_parts(rel, page, recent, &[0, LAST_LINE, parts[0], parts[1]]);
+    prefetch_parts(rel, page, recent, &[0, parts[0], parts[1]], special);
 }
 
-const LAST_LINE: usize = size_of::<PageBytes>() - 64;
-
-fn prefetch_parts(rel: IndexRel, page: u32, recent: &Cell<pg_sys::Buffer>, parts: &[usize]) {
+/// `special` is the length of the special area.
+fn prefetch_parts(
+    rel: IndexRel,
+    page: u32,
+    recent: &Cell<pg_sys::Buffer>,
+    parts: &[usize],
+    special: usize,
+) {
     if recent.get() == NONE {
         // SAFETY: the relation is open.
         let result =
@@ -60,12 +66,12 @@ fn prefetch_parts(rel: IndexRel, page: u32, recent: &Cell<pg_sys::Buffer>, parts
         recent.set(result.recent_buffer);
     }
     if recent.get() > 0 {
-        prefetch_lines(recent.get(), parts);
+        prefetch_lines(recent.get(), parts, special);
     }
 }
 
 /// Asks for parts of a shared buffer, and for its descriptor, which a pin and a lock change.
-fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize]) {
+fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize], special: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -78,10 +84,14 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize]) {
             for &part in parts {
                 _mm_prefetch::<_MM_HINT_T0>(page.add(part));
             }
+            let size = size_of::<PageBytes>();
+            for part in (size - special.min(size)..size).step_by(64) {
+                _mm_prefetch::<_MM_HINT_T0>(page.add(part));
+            }
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (buffer, parts);
+    let _ = (buffer, parts, special);
 }
 
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {

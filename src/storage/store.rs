@@ -124,13 +124,19 @@ impl Store for IndexRel {
     }
 
     #[inline]
-    fn prefetch(&self, page: u32, hint: &Cell<pg_sys::Buffer>) {
-        buffer::prefetch(*self, page, hint);
+    fn prefetch(&self, page: u32, hint: &Cell<pg_sys::Buffer>, special: usize) {
+        buffer::prefetch(*self, page, hint, special);
     }
 
     #[inline]
-    fn prefetch_for_append(&self, page: u32, hint: &Cell<pg_sys::Buffer>, parts: [usize; 2]) {
-        buffer::prefetch_for_append(*self, page, hint, parts);
+    fn prefetch_for_append(
+        &self,
+        page: u32,
+        hint: &Cell<pg_sys::Buffer>,
+        parts: [usize; 2],
+        special: usize,
+    ) {
+        buffer::prefetch_for_append(*self, page, hint, parts, special);
     }
 
     #[inline]

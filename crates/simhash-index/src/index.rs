@@ -33,11 +33,17 @@ pub struct Inner<K, H> {
     pub bounds: Bounds<K>,
     /// The separators follow. Keys and TIDs are apart, because a search runs over the keys.
     spread: Spread,
-    /// Bytes of a scope.
-    scope: usize,
+    /// Bytes of a scope, by which `spread` guesses. `None` if all separators have the same scope:
+    /// then it guesses by fingerprints.
+    scope: Option<usize>,
     keys: Box<[K]>,
     tids: Box<[u64]>,
     pub children: Box<[Child<H>]>,
+}
+
+/// The most significant bits of a key, or of its fingerprint.
+fn top<K: TreeKey>(key: K, scope: Option<usize>) -> u64 {
+    scope.map_or_else(|| Fingerprint::top(key.fingerprint()), |scope| key.top(scope))
 }
 
 /// A downlink, with two hints.
@@ -66,12 +72,15 @@ impl<K: TreeKey, H: Default> Inner<K, H> {
         {
             return Err(Damage::Other("its separators are not within its bounds"));
         }
-        let end = |key: Option<&K>| key.map_or(0, |key| key.top(shape.scope));
+        let scope_at = |key: Option<&K>| key.map(|key| key.scope());
+        let is_one = scope_at(keys.first()) == scope_at(keys.last());
+        let scope = (!is_one).then_some(shape.scope);
+        let end = |key: Option<&K>| key.map_or(0, |&key| top(key, scope));
         Ok(Self {
             level: page.level(),
             bounds,
             spread: Spread::between(end(keys.first()), end(keys.last()), keys.len()),
-            scope: shape.scope,
+            scope,
             keys,
             tids,
             children: (0..page.len()).map(child).collect(),
@@ -89,7 +98,7 @@ impl<K: TreeKey, H: Default> Inner<K, H> {
     }
 
     fn guess(&self, target: &Entry<K>) -> usize {
-        self.spread.guess(target.key.top(self.scope))
+        self.spread.guess(top(target.key, self.scope))
     }
 
     /// Has the processor fetch what a search for `target` will read first.

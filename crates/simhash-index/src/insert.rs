@@ -120,7 +120,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         for place in places.iter().flatten() {
             if let Some(parent) = &place.parent {
                 let parts = append_at(S::PAGE, &self.shape, parent.next_key().get());
-                self.store.prefetch_for_append(place.leaf, parent.recent(), parts);
+                let end = self.shape.special();
+                self.store.prefetch_for_append(place.leaf, parent.recent(), parts, end);
             }
         }
         let mut leaves = Vec::with_capacity(tables.len());

@@ -334,10 +334,13 @@ impl<'a> Page<'a> {
 
     #[inline]
     pub fn bounds<K: TreeKey>(&self) -> Bounds<K> {
-        Bounds {
-            low: self.bound(0, LOW_TID),
-            high: self.right().is_some().then(|| self.bound(1, HIGH_TID)),
-        }
+        Bounds { low: self.bound(0, LOW_TID), high: self.high() }
+    }
+
+    /// The upper bound alone.
+    #[inline]
+    pub fn high<K: TreeKey>(&self) -> Option<Entry<K>> {
+        self.right().is_some().then(|| self.bound(1, HIGH_TID))
     }
 
     /// The lower bound, of number 0, or the upper one.

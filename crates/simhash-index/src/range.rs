@@ -96,7 +96,7 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
         self.collect(index, number, &page, (table, from), distance, hits);
-        let mut high = page.bounds().high;
+        let mut high = page.high();
         let scope = target.key.scope();
         if mutant::is(Mutant::EmptyScopeEnds)
             && scope != from.key.scope()
@@ -170,7 +170,7 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
                 .unwrap_or_else(|| index.locate(table as u8, &target));
             let end = place.parent.as_ref().and_then(|parent| parent.copy.end_of(parent.child));
             if let Some(parent) = &place.parent {
-                index.store.prefetch(place.leaf, parent.recent());
+                index.store.prefetch(place.leaf, parent.recent(), index.shape.special());
             }
             match end {
                 Some(end) => {

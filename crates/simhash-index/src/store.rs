@@ -103,11 +103,17 @@ pub trait Store: Clone {
     /// Fills a page of a build, and logs it whole. Nobody else can see it yet.
     fn write_new(&self, locked: &Self::Exclusive, image: &[u8]);
 
-    /// Starts to fetch a page that will soon be read.
-    fn prefetch(&self, number: u32, hint: &Cell<Self::Hint>);
+    /// Starts to fetch a page that will soon be read. `special` is the length of its special area.
+    fn prefetch(&self, number: u32, hint: &Cell<Self::Hint>, special: usize);
     /// As [`Store::prefetch`], for a page of which the two ends and the bytes at `parts` will be
     /// used.
-    fn prefetch_for_append(&self, number: u32, hint: &Cell<Self::Hint>, parts: [usize; 2]);
+    fn prefetch_for_append(
+        &self,
+        number: u32,
+        hint: &Cell<Self::Hint>,
+        parts: [usize; 2],
+        special: usize,
+    );
 
     /// Ends the query if it was cancelled.
     fn check_for_interrupts(&self);

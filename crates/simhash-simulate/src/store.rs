@@ -405,9 +405,9 @@ impl<K: TreeKey, const PAGE: usize> Store for SimStore<K, PAGE> {
         locked(&self.world).install(vec![(page.0.number(), image.into())]);
     }
 
-    fn prefetch(&self, _: u32, _: &Cell<()>) {}
+    fn prefetch(&self, _: u32, _: &Cell<()>, _: usize) {}
 
-    fn prefetch_for_append(&self, _: u32, _: &Cell<()>, _: [usize; 2]) {}
+    fn prefetch_for_append(&self, _: u32, _: &Cell<()>, _: [usize; 2], _: usize) {}
 
     fn check_for_interrupts(&self) {
         self.expect_none_held("serves an interrupt");

@@ -48,6 +48,22 @@ impl Bytes for () {
     }
 }
 
+/// Up to eight bytes as the first ones of a word, in two loads that may overlap. Copied into a
+/// buffer and read from there, they would have to wait for each other.
+#[inline]
+fn word_of(part: &[u8]) -> u64 {
+    if let Some(&whole) = part.first_chunk() {
+        u64::from_be_bytes(whole)
+    } else if let (Some(&first), Some(&last)) = (part.first_chunk(), part.last_chunk()) {
+        u64::from(u32::from_be_bytes(first)) << 32
+            | u64::from(u32::from_be_bytes(last)) << (8 * (8 - part.len()))
+    } else {
+        part.iter()
+            .zip(1..)
+            .fold(0, |word, (&byte, place)| word | u64::from(byte) << (64 - 8 * place))
+    }
+}
+
 /// Words of eight bytes, the first byte of each the most significant: they compare as bytes do.
 impl<const W: usize> Bytes for [u64; W] {
     const BYTES: usize = 8 * W;
@@ -58,9 +74,7 @@ impl<const W: usize> Bytes for [u64; W] {
         assert!(bytes.len() <= Self::BYTES, "{} bytes of {}", bytes.len(), Self::BYTES);
         let mut words = [0; W];
         for (word, part) in words.iter_mut().zip(bytes.chunks(8)) {
-            let mut whole = [0; 8];
-            whole[..part.len()].copy_from_slice(part);
-            *word = u64::from_be_bytes(whole);
+            *word = word_of(part);
         }
         words
     }
@@ -165,6 +179,17 @@ impl<F: Key, const W: usize> TreeKey for Scoped<F, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_is_its_bytes_and_zeroes() {
+        let bytes: Vec<u8> = (1..=16).map(|i| i * 15).collect();
+        for length in 0..=16 {
+            let mut whole = bytes[..length].to_vec();
+            whole.resize(16, 0);
+            let words = [0, 8].map(|at| u64::from_be_bytes(whole[at..at + 8].try_into().unwrap()));
+            assert_eq!(<[u64; 2]>::load(&bytes[..length]), words, "{length}");
+        }
+    }
 
     #[test]
     fn scopes_compare_and_count_as_their_bytes() {
