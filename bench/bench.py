@@ -2,10 +2,11 @@
 
 usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 
-From the environment: SCALES ("1000000 10000000"), the sizes of the uniform tables. With "" only
-texts, methods, deduplication and BIG run. BIG=1 adds a table of 50 million rows (BIG_ROWS says
-otherwise), without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES
-unless given. Figures of parts that do not run this time stay as they were.
+From the environment: ONLY, the names of the functions in PARTS that are to run. SCALES ("1000000
+10000000"), the sizes of tables. BIG=1 adds a table of 50 million rows (BIG_ROWS says otherwise),
+without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES unless given.
+PGVECTOR: the directory of the programs and of the socket of a server with pgvector. Figures of
+parts that do not run this time stay as they were.
 """
 
 import json
@@ -43,7 +44,9 @@ class Server:
         return output(command, cwd=TOP).strip()
 
     def save(self, query, path):
-        pathlib.Path(path).write_text(self.ask(query) + "\n", encoding="utf-8")
+        command = self.command("psql", "-X", "-q", "-A", "-t", "-d", "postgres", "-c", query)
+        with open(path, "w", encoding="utf-8") as file:
+            subprocess.run(command, cwd=TOP, check=True, stdout=file)
 
     def figures(self):
         """What the SQL files noted, and forgets it."""
@@ -213,34 +216,99 @@ def sizes(variable, otherwise):
     return otherwise if given is None else [int(rows) for rows in given.split()]
 
 
+def core(_server, _directory, _scales):
+    return [*core_figures(), *dictionary_figures(), *memory_figures()]
+
+
+def texts(server, directory, _scales):
+    server.run("fingerprints.sql")
+    server.run("methods.sql")
+    server.run("texts.sql")
+    server.save("SELECT json_build_array(texts, body) FROM bench_texts ORDER BY md5(body)",
+                f"{directory}/texts")
+    return rivals("texts", f"{directory}/texts")
+
+
+def dedup(server, _directory, _scales):
+    server.run("dedup.sql")
+    return list(server.single_rows())
+
+
+def uniform(server, directory, scales):
+    figures = []
+    for rows in scales:
+        server.run("index.sql", ROWS=str(rows), DATA="uniform", RIVALS="all")
+        figures += server.throughput(rows)
+        figures += beside_the_index(server, rows, "uniform", directory)
+        server.run("bulk.sql", ROWS=str(rows))
+    if os.environ.get("BIG"):
+        rows = os.environ.get("BIG_ROWS", "50000000")
+        server.run("index.sql", ROWS=rows, DATA="uniform", RIVALS="none")
+    return figures
+
+
+def skewed(server, directory, scales):
+    figures = []
+    for data in ("clusters", "zipf"):
+        rows = min(SKEWED_ROWS, max(scales))
+        server.run("index.sql", ROWS=str(rows), DATA=data, RIVALS="all")
+        figures += beside_the_index(server, rows, data, directory)
+    return figures
+
+
+def tenants(server, _directory, scales):
+    server.run("tenants.sql", ROWS=str(max(scales)))
+    return []
+
+
+def wide(server, directory, scales):
+    """256 bits beside faiss, beside pgvector up to a million rows, and hashes of pictures."""
+    figures = []
+    rows_at, queries_at = f"{directory}/rows", f"{directory}/queries"
+    for rows in scales:
+        server.run("wide.sql", ROWS=str(rows))
+        server.save("SELECT fp FROM bench.doc ORDER BY id", rows_at)
+        server.save("SELECT fp FROM bench.query ORDER BY n", queries_at)
+        figures += rivals("wide", rows_at, queries_at)
+        if rows <= 1_000_000 and os.environ.get("PGVECTOR"):
+            found = server.ask(f"""
+                SELECT value FROM bench_result WHERE (data, rows) = ('256 bits', {rows})
+                AND contender = 'simhash' AND metric = ' ≤ 31 found a query'""")
+            figures += pgvector(rows, rows_at, queries_at, float(found))
+    server.run("pdq.sql")
+    return figures
+
+
+def pgvector(rows, rows_at, queries_at, found):
+    """What its HNSW takes, and the share that it has of what an exact search found."""
+    server = Server(*os.environ["PGVECTOR"].split())
+    server.run("pgvector.sql", ROWS=str(rows), LINES=rows_at, QUERIES=queries_at)
+    for measured in server.figures():
+        yield measured
+        if measured["metric"].endswith("found a query"):
+            metric = measured["metric"].replace("found a query", "recall")
+            yield {**measured, "metric": metric, "value": measured["value"] / found}
+
+
+def text_fingerprints(server, _directory, scales):
+    for rows in sizes("TEXT_SCALES", scales):
+        server.run("text_fingerprints.sql", ROWS=str(rows))
+    return []
+
+
+PARTS = (core, texts, dedup, uniform, skewed, tenants, wide, text_fingerprints)
+
+
 def main():
     server = Server(*sys.argv[1:3])
     about = machine(server)
     scales = sizes("SCALES", [1_000_000, 10_000_000])
-    figures = [*core_figures(), *dictionary_figures(), *memory_figures()]
+    only = os.environ.get("ONLY", "").split()
+    figures = []
     with tempfile.TemporaryDirectory() as directory:
-        server.run("fingerprints.sql")
-        server.run("methods.sql")
-        server.run("dedup.sql")
-        figures += server.single_rows()
-        server.run("texts.sql")
-        server.save("SELECT json_build_array(texts, body) FROM bench_texts ORDER BY md5(body)",
-                    f"{directory}/texts")
-        figures += rivals("texts", f"{directory}/texts")
-        for rows in scales:
-            server.run("index.sql", ROWS=str(rows), DATA="uniform", RIVALS="all")
-            figures += server.throughput(rows)
-            figures += beside_the_index(server, rows, "uniform", directory)
-            server.run("bulk.sql", ROWS=str(rows))
-        for data in ("clusters", "zipf") if scales else ():
-            rows = min(SKEWED_ROWS, max(scales))
-            server.run("index.sql", ROWS=str(rows), DATA=data, RIVALS="all")
-            figures += beside_the_index(server, rows, data, directory)
-        for rows in sizes("TEXT_SCALES", scales):
-            server.run("text_fingerprints.sql", ROWS=str(rows))
-        if os.environ.get("BIG"):
-            rows = os.environ.get("BIG_ROWS", "50000000")
-            server.run("index.sql", ROWS=rows, DATA="uniform", RIVALS="none")
+        for part in PARTS:
+            if not only or part.__name__ in only:
+                figures += part(server, directory, scales)
     figures += server.figures()
     keep(about, figures)
 

@@ -20,15 +20,9 @@ SELECT :'rivals' = 'all' AS with_rivals, :'data' = 'uniform' AS uniform \gset
 SET maintenance_work_mem = '2GB';
 SET work_mem = '256MB';
 \ir include/random.sql
+\ir include/measure.sql
 \timing off
 
-CREATE PROCEDURE note(section text, contender text, metric text, value float8) LANGUAGE sql AS $$
-  INSERT INTO bench_result
-  SELECT section, current_setting('bench.data'), current_setting('bench.rows')::bigint, contender,
-    metric, value
-$$;
-SELECT set_config('bench.data', :'data', false) AS data,
-  set_config('bench.rows', :'rows', false) AS rows;
 -- A cluster's centre, whatever the row that asks.
 CREATE FUNCTION centre(cluster bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS
   $$ SELECT hashint8extended(cluster, 20) $$;
@@ -56,15 +50,6 @@ FROM doc;
 DROP TABLE doc;
 ALTER TABLE filled RENAME TO doc;
 
-CREATE PROCEDURE build(what text, command text, relation text) LANGUAGE plpgsql AS $$
-DECLARE started timestamptz := clock_timestamp(); bytes float8;
-BEGIN
-  EXECUTE command;
-  CALL note('build', what, 'seconds', extract(epoch FROM clock_timestamp() - started));
-  SELECT sum(pg_total_relation_size(r::regclass)) INTO bytes
-  FROM unnest(string_to_array(relation, ',')) r;
-  CALL note('build', what, 'bytes a row', bytes / current_setting('bench.rows')::float8);
-END $$;
 -- What a rival looks up: the keys of block b (16 bits) within `radius` (0 or 1) bits of the
 -- query's.
 CREATE FUNCTION block_keys(h bigint, b integer, radius integer) RETURNS integer[]
@@ -122,41 +107,6 @@ SELECT contender, max(value) FILTER (WHERE metric = 'seconds') AS seconds,
   max(value) FILTER (WHERE metric = 'bytes a row') AS "bytes a row"
 FROM bench_result WHERE section = 'build' AND data = :'data' AND rows = :rows GROUP BY 1;
 
--- Each contender answers the same question: how many rows lie within the distance. `body` is a
--- query of q, one of the queries. `declared` computes what it looks up, once for each query.
-CREATE PROCEDURE contender(name text, body text, declared text DEFAULT '') LANGUAGE plpgsql AS $$
-BEGIN
-  EXECUTE format('CREATE OR REPLACE FUNCTION %I(q query) RETURNS bigint LANGUAGE plpgsql
-    AS $f$ %s BEGIN RETURN (%s); END $f$', name, declared, body);
-END $$;
--- Every query once to warm up, once to measure. Notes the median, the 99th percentile and what was
--- found.
-CREATE TABLE took (milliseconds float8, hits bigint);
-CREATE PROCEDURE measure(contender text, distance text, queries integer) LANGUAGE plpgsql AS $$
-DECLARE p50 float8; p99 float8; rows_found float8;
-BEGIN
-  TRUNCATE took;
-  EXECUTE format($f$ DO $d$
-    DECLARE q query; started timestamptz; found bigint;
-    BEGIN
-      FOR pass IN 1..2 LOOP
-        FOR q IN SELECT * FROM query WHERE n > 1000 - %2$s ORDER BY n LOOP
-          started := clock_timestamp();
-          found := %1$I(q);
-          IF pass = 2 THEN
-            INSERT INTO took VALUES (1000 * extract(epoch FROM clock_timestamp() - started), found);
-          END IF;
-        END LOOP;
-      END LOOP;
-    END $d$ $f$, contender || distance, queries);
-  SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY milliseconds),
-    percentile_cont(0.99) WITHIN GROUP (ORDER BY milliseconds), avg(hits)
-  INTO p50, p99, rows_found FROM took;
-  CALL note('latency', contender, distance || ' p50', p50);
-  CALL note('latency', contender, distance || ' p99', p99);
-  CALL note('latency', contender, distance || ' found a query', rows_found);
-END $$;
-
 \echo '== latency'
 CALL contender('primary key look-up', 'SELECT count(*) FROM doc WHERE id = q.n');
 CALL measure('primary key look-up', '', 1000);
@@ -170,6 +120,21 @@ CALL contender('simhash nearest 10',
   'SELECT count(*) FROM (SELECT id FROM doc ORDER BY fp <~> q.fp LIMIT 10) s');
 CALL measure('simhash', ' nearest 10', 200);
 \if :with_rivals
+  -- The id from the index alone.
+  \if :uniform
+  \else
+    DROP INDEX doc_fp;
+    CALL build('simhash, id included',
+      'CREATE INDEX doc_fp ON doc USING simhash (fp) INCLUDE (id)', 'doc_fp');
+    SELECT format('CALL contender(%L, %L)', 'simhash, id included ≤ ' || k,
+      'SELECT count(id) FROM doc WHERE hamming(fp, q.fp) <= ' || k)
+    FROM unnest('{3,6}'::integer[]) k \gexec
+    SELECT format('CALL measure(%L, %L, 1000)', 'simhash, id included', ' ≤ ' || k)
+    FROM unnest('{3,6}'::integer[]) k \gexec
+    CALL contender('simhash, id included nearest 10',
+      'SELECT count(*) FROM (SELECT id FROM doc ORDER BY fp <~> q.fp LIMIT 10) s');
+    CALL measure('simhash, id included', ' nearest 10', 200);
+  \endif
   \if :uniform
     SELECT format('CALL contender(%L, %L)', 'simhash, 128 bits ≤ ' || k,
       'SELECT count(id) FROM doc WHERE hamming(fp128, q.fp128) <= ' || k)
@@ -200,7 +165,7 @@ SELECT format('CALL contender(%L, %L, %L)', 'covering block table ≤ ' || k,
     b, k), ' UNION ALL ' ORDER BY b)), declared(k / 6))
 FROM unnest('{3,6}'::integer[]) k, generate_series(0, 3) b GROUP BY k ORDER BY k \gexec
 SELECT format('CALL measure(%L, %L, %s)', contender, ' ≤ ' || k,
-  CASE k WHEN 3 THEN 1000 ELSE 100 END)
+  CASE WHEN k = 3 OR contender LIKE 'covering%' THEN 1000 ELSE 100 END)
 FROM unnest('{expression B-trees,GIN on block keys,covering block table}'::text[]) contender,
   unnest('{3,6}'::integer[]) k \gexec
 CALL contender('sequential scan ≤ 3',

