@@ -5,6 +5,8 @@
 //! NULL, and then its value's bytes, or zeroes. The values of the last become its *payload*: a bit
 //! for each column that says whether it is NULL, and then the bytes of their values, or zeroes.
 
+use std::ffi::CStr;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::insert::Beside;
 use simhash_index::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE};
@@ -13,7 +15,7 @@ use simhash_index::{Meta, TreeKey};
 
 use super::kind::{Searched, key_columns};
 use super::scope::{ScopeType, check_collation};
-use crate::error::raise;
+use crate::error::{raise, shown};
 use crate::storage::IndexRel;
 use crate::types::varlena::palloc_parts;
 
@@ -299,11 +301,45 @@ unsafe fn new_scope_column(rel: IndexRel, column: usize) -> ScopeType {
             "Only the last key column is searched by distance: put the fingerprint last.",
         )
     };
-    if column_type == ScopeType::Text {
-        // SAFETY: a catalogue look-up.
-        unsafe { check_collation(collation) };
+    // SAFETY: catalogue look-ups; the index has that column.
+    unsafe {
+        check_base_type(rel, column);
+        if column_type == ScopeType::Text {
+            check_collation(collation);
+        }
     }
     column_type
+}
+
+/// Raises 0A000 for a column whose type has an equality of its own although its values are laid out
+/// as those of the operator class are: citext, which PostgreSQL takes for a text here.
+unsafe fn check_base_type(rel: IndexRel, column: usize) {
+    let number = (column + 1) as pg_sys::AttrNumber;
+    // SAFETY: the caller's index has that column. An expression has the type of its column too.
+    let (declared, base) = unsafe {
+        let attribute = pg_sys::get_atttype((*rel.as_ptr()).rd_id, number);
+        (*(*rel.as_ptr()).rd_opcintype.add(column), pg_sys::getBaseType(attribute))
+    };
+    let is_declared = base == declared
+        || declared == pg_sys::ANYENUMOID
+        || declared == pg_sys::TEXTOID && base == pg_sys::VARCHAROID;
+    if is_declared {
+        return;
+    }
+    // SAFETY: a palloc'd C string.
+    let [base, declared] = [base, declared]
+        .map(|one| unsafe { shown(CStr::from_ptr(pg_sys::format_type_be(one))).into_owned() });
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!(
+            "column {number} of index \"{}\" is of type {base}, which may be compared otherwise \
+             than the {declared} that its operator class is for",
+            rel.name()
+        ),
+        &format!(
+            "Index an expression of type {declared}, such as lower(column::text) for a citext."
+        ),
+    )
 }
 
 /// The bytes of a payload. Raises an ERROR if columns do not fit.

@@ -245,9 +245,12 @@ pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
 fn refuse(index: IndexRel, code: u32) -> ! {
     let (message, hint) = if ScopeType::from_code(code).is_some() {
         (
-            format!("index \"{}\" has no column to be searched by distance", index.name()),
-            "Its last column is to be a fingerprint, a ball, an array of fingerprints or a bit(n), \
-             or a bigint with the operator class hamming_int8_ops.",
+            format!(
+                "index \"{}\" does not end in a column that is searched by distance",
+                index.name()
+            ),
+            "Put the column that is searched by distance last: a fingerprint, a ball, an array of \
+             fingerprints, a bit(n), or a bigint with the operator class hamming_int8_ops.",
         )
     } else {
         (

@@ -21,6 +21,7 @@ CREATE INDEX ON t USING simhash (a, fp) INCLUDE ((b + 1));
 CREATE UNIQUE INDEX ON t USING simhash (a, fp);
 CREATE INDEX ON t USING simhash (a DESC, fp);
 CREATE INDEX ON t USING simhash (a int8_ops, fp);
+CREATE INDEX ON t USING simhash (a oid_ops, fp);
 CREATE INDEX ON t USING simhash (a, id hamming_int8_ops, fp);
 CREATE TABLE odd (n name, c "char", y bytea, one char(3), fp fingerprint64);
 CREATE INDEX ON odd USING simhash (fp) INCLUDE (n);
