@@ -5,15 +5,7 @@ SET jit = off;
 \set VERBOSITY default
 \set SHOW_CONTEXT never
 
--- Leaves the planner only the named way of reading tables.
-CREATE FUNCTION bit_force(how text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM set_config('enable_seqscan', (how = 'seq')::text, false),
-    set_config('enable_indexscan', (how = 'index')::text, false),
-    set_config('enable_indexonlyscan', (how = 'only')::text, false),
-    set_config('enable_bitmapscan', (how = 'bitmap')::text, false),
-    set_config('enable_sort', (how = 'seq')::text, false);
-END $$;
+\i test/tests/regress/include/force.sql
 
 CREATE FUNCTION bit_of(seed text) RETURNS bit LANGUAGE sql AS $$
   SELECT ('x' || string_agg(md5(seed || i), '' ORDER BY i))::bit(1024) FROM generate_series(1, 8) i
@@ -36,7 +28,7 @@ DECLARE
   own text := format('length(replace((code # %s)::text, ''0'', ''''))', q_typed);
   result text;
 BEGIN
-  PERFORM bit_force(how);
+  PERFORM force(how);
   EXECUTE format(
     CASE form
       WHEN 'nearest' THEN
@@ -92,7 +84,7 @@ BEGIN
       END IF;
     END LOOP;
   END LOOP;
-  PERFORM bit_force('seq');
+  PERFORM force('seq');
 END $$;
 
 -- Half of the rows are there when the index is built, the others are inserted.
@@ -119,7 +111,7 @@ SELECT n, tables FROM unnest(ARRAY[8, 63, 65, 300]) n,
 
 -- The plans; other conditions.
 SELECT code AS q FROM bit64 WHERE id = 17 \gset
-SELECT bit_force('index');
+SELECT force('index');
 EXPLAIN (COSTS off) SELECT id FROM bit64 WHERE hamming(code, :'q') <= 6;
 EXPLAIN (COSTS off) SELECT id FROM bit64 ORDER BY code <^> B'1' LIMIT 3;
 EXPLAIN (COSTS off) SELECT id FROM bit64 WHERE code = :'q';
@@ -162,9 +154,9 @@ SELECT count(*) FROM bit64 WHERE hamming(code, B'0101') <= 3;
 SELECT count(*) FROM bit64 WHERE code <@ hamming_ball(repeat('0', 65)::bit(65), 3);
 SELECT id FROM bit64 ORDER BY code <^> B'0101' LIMIT 1;
 SELECT count(*) FROM bit64 WHERE code = B'0101';
-SELECT bit_force('bitmap');
+SELECT force('bitmap');
 SELECT count(*) FROM bit64 WHERE hamming(B'0101', code) <= 3;
-SELECT bit_force('seq');
+SELECT force('seq');
 SELECT count(*) FROM bit64 WHERE hamming(code, B'0101') <= 3;
 SELECT count(*) FROM bit64 WHERE code <@ hamming_ball(repeat('0', 65)::bit(65), 3);
 SELECT id FROM bit64 ORDER BY code <^> B'0101' LIMIT 1;
@@ -176,14 +168,14 @@ CREATE TABLE bit_tenants AS
 CREATE INDEX bit_tenants_code ON bit_tenants USING simhash (tenant, code) INCLUDE (id);
 VACUUM ANALYZE bit_tenants;
 SELECT code AS q FROM bit_tenants WHERE id = 17 \gset
-SELECT bit_force('only');
+SELECT force('only');
 EXPLAIN (COSTS off)
   SELECT id, tenant, code FROM bit_tenants WHERE tenant = 2 AND hamming(code, :'q') <= 20;
 SELECT count(*), md5(string_agg(id || ' ' || tenant || ' ' || code, ',' ORDER BY id))
   FROM bit_tenants WHERE tenant = 2 AND hamming(code, :'q') <= 20;
 SELECT array_agg(d) FROM (SELECT code <^> :'q' AS d FROM bit_tenants WHERE tenant = 2
   ORDER BY code <^> :'q' LIMIT 5) s;
-SELECT bit_force('seq');
+SELECT force('seq');
 SELECT count(*), md5(string_agg(id || ' ' || tenant || ' ' || code, ',' ORDER BY id))
   FROM bit_tenants
   WHERE tenant = 2 AND length(replace((code # :'q')::text, '0', '')) <= 20;
@@ -200,7 +192,7 @@ INSERT INTO bit_kinds (id, hash, fp, v)
 CREATE INDEX bit_kinds_hash ON bit_kinds USING simhash (hash);
 CREATE INDEX bit_kinds_v ON bit_kinds USING simhash ((v::bit(32)));
 CREATE INDEX bit_kinds_fp ON bit_kinds USING simhash ((fp::bit(64)));
-SELECT bit_force('index');
+SELECT force('index');
 EXPLAIN (COSTS off) SELECT id FROM bit_kinds WHERE hamming(hash, repeat('01', 36)::bit(72)) <= 5;
 EXPLAIN (COSTS off) SELECT id FROM bit_kinds
   WHERE hamming(v::bit(32), repeat('01', 16)::bit(32)) < 5;
@@ -211,7 +203,7 @@ SELECT count(*) FROM bit_kinds
   WHERE hamming(v::bit(32), (SELECT v::bit(32) FROM bit_kinds WHERE id = 17)) <= 8;
 SELECT count(*) FROM bit_kinds
   WHERE hamming(fp::bit(64), (SELECT fp::bit(64) FROM bit_kinds WHERE id = 17)) <= 8;
-SELECT bit_force('seq');
+SELECT force('seq');
 SELECT count(*) FROM bit_kinds WHERE hamming(hash, (SELECT hash FROM bit_kinds WHERE id = 17)) <= 8;
 SELECT count(*) FROM bit_kinds
   WHERE hamming(v::bit(32), (SELECT v::bit(32) FROM bit_kinds WHERE id = 17)) <= 8;
@@ -235,9 +227,9 @@ ALTER TABLE bit9 ALTER code TYPE bit varying(9);
 ALTER TABLE bit9 ALTER code TYPE bit(40) USING code::bit(40);
 INSERT INTO bit9 VALUES (2000, repeat('1', 40)::bit(40));
 SELECT simhash_index_check('bit9_code');
-SELECT bit_force('index');
+SELECT force('index');
 SELECT id FROM bit9 WHERE hamming(code, repeat('1', 40)::bit(40)) <= 3;
-SELECT bit_force('seq');
+SELECT force('seq');
 
 -- An exclusion constraint.
 CREATE TABLE bit_apart (code bit(12), EXCLUDE USING simhash (code WITH =));
@@ -292,4 +284,4 @@ SELECT format('DROP TABLE bit%s', n)
   FROM unnest(ARRAY[8, 9, 63, 64, 65, 100, 128, 129, 256, 300, 512, 1000, 1024]) n \gexec
 DROP TABLE bit_rows, bit_tenants, bit_kinds, bit_apart;
 DROP DOMAIN bit_hash_too, bit_hash;
-DROP FUNCTION bit_index_lines, bit_force, bit_of, bit_near, bit_answer, bit_wrong, bit_estimate;
+DROP FUNCTION bit_index_lines, force, bit_of, bit_near, bit_answer, bit_wrong, bit_estimate;
