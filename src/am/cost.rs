@@ -1,14 +1,14 @@
 //! The cost model: how many leaves a scan reads, and what each costs.
 
 use pgrx::{PgList, pg_sys};
-use simhash_core::search::{BlockLayout, Key, cost};
+use simhash_core::search::cost;
 use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
 use super::kind::{Kind, Searched, key_columns, open};
 use crate::compat;
 use crate::planner::{made_radius, number_of_values};
-use crate::storage::{IndexRel, family, with_fingerprint_type, with_key_type};
+use crate::storage::{Index, IndexRel, family, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
 use crate::types::strategy;
@@ -19,6 +19,9 @@ const OPERATORS_PER_LEAF: f64 = 30.0;
 /// The share of the pages which a scan has to read from disk although other scans of the same index
 /// have read them before.
 const UNCACHED: f64 = 0.05;
+/// Where a table, or a scope of it, has fewer leaves than this, it is not worth a sample: to read
+/// all of them is cheap.
+const FEW_LEAVES: f64 = 64.0;
 /// The distance to assume where the query does not say it at planning time.
 const UNKNOWN_DISTANCE: u32 = 6;
 /// How many fingerprints an array has, where the query does not say.
@@ -59,12 +62,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
             let held = Searched::of(&index);
             let Reach { distance, probes } = least_reach(root, path, held, searched);
             let part = Part::of_scopes(root, path, searched, per_table);
-            let Leaves { first, all } = leaves_read::<<K as TreeKey>::Fingerprint>(
-                index.layout,
-                distance,
-                &part,
-                ordered,
-            );
+            let Leaves { first, all } = leaves_read(&index, distance, &part, ordered);
             (Leaves { first: first * probes, all: all * probes }, held.kind.has_many_keys())
         });
         pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
@@ -168,14 +166,18 @@ impl Part {
     }
 
     /// How many leaves are read that hold everything within a distance.
-    fn read<F: Key>(&self, layout: BlockLayout, distance: u32) -> f64 {
+    fn read<K: TreeKey>(&self, index: &Index<K>, distance: u32) -> f64 {
         let each = self.leaves / self.scopes;
         if each < 1.0 {
             // Several scopes share a leaf: all leaves are read.
             return self.leaves;
         }
-        let plan = cost::cheapest::<F>(layout, distance.min(layout.bits()), each);
-        self.scopes * cost::expected_leaves::<F>(&plan, each)
+        if each < FEW_LEAVES {
+            let distance = distance.min(index.layout.bits());
+            let plan = cost::cheapest::<K::Fingerprint>(index.layout, distance, each);
+            return self.scopes * cost::expected_leaves::<K::Fingerprint>(&plan, each);
+        }
+        self.scopes * index.expected_leaves(distance, each)
     }
 }
 
@@ -198,20 +200,20 @@ unsafe fn values_of(
     }
 }
 
-fn leaves_read<F: Key>(
-    layout: BlockLayout,
+fn leaves_read<K: TreeKey>(
+    index: &Index<K>,
     distance: Option<u32>,
     part: &Part,
     ordered: bool,
 ) -> Leaves {
-    let bits = layout.bits();
+    let bits = index.layout.bits();
     match distance {
-        Some(distance) if !ordered => Leaves { first: 1.0, all: part.read::<F>(layout, distance) },
+        Some(distance) if !ordered => Leaves { first: 1.0, all: part.read(index, distance) },
         _ if ordered => {
             let near =
                 (0..=bits).find(|&d| cost::expected_matches(bits, d, part.rows) >= ORDERED_ROWS);
             let near = near.unwrap_or(bits).min(distance.unwrap_or(bits));
-            let first = part.read::<F>(layout, near);
+            let first = part.read(index, near);
             Leaves { first, all: part.leaves.max(first) }
         }
         _ => Leaves { first: 1.0, all: part.leaves },

@@ -7,14 +7,14 @@
 //!
 //! This relies on a file that never shrinks and a meta page that never changes.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use simhash_core::Fingerprint;
 use simhash_core::search::key::{Spread, not_above};
-use simhash_core::search::{BlockLayout, cost};
+use simhash_core::search::{BlockLayout, Crowding, cost};
 use simhash_core::simd::prefetch::prefetch;
 
 use crate::damage::Damage;
@@ -178,11 +178,32 @@ pub struct Cache<K, H> {
     layout: BlockLayout,
     /// The file is known to have at least this many pages.
     pages: Cell<u32>,
-    /// The tables worth probing, and the pages of the file when that was found out.
-    selective: RefCell<(u32, Rc<[u32]>)>,
+    sampled: RefCell<Option<Rc<Sampled>>>,
     inner: RefCell<Copies<K, H>>,
     budget: Rc<Budget>,
 }
+
+/// What a sample of rows says.
+struct Sampled {
+    /// The pages of the file when the sample was taken.
+    pages: u32,
+    /// The tables worth probing.
+    selective: Rc<[u32]>,
+    crowding: OnceCell<Crowding>,
+    /// The last answer of [`Index::expected_leaves`] for each distance.
+    answers: RefCell<Vec<Answer>>,
+}
+
+/// How many leaves a scan is expected to read.
+struct Answer {
+    distance: u32,
+    /// The leaves of a table.
+    of: f64,
+    read: f64,
+}
+
+/// An answer for so many leaves is good for others that differ by so large a part.
+const SAME: f64 = 1.0 / 32.0;
 
 type Copies<K, H> = HashMap<u32, Rc<Inner<K, H>>, BuildHasherDefault<PageHasher>>;
 
@@ -200,7 +221,7 @@ impl<K: TreeKey, H> Cache<K, H> {
             meta,
             layout,
             pages: Cell::new(0),
-            selective: RefCell::new((0, Rc::new([]))),
+            sampled: RefCell::default(),
             inner: RefCell::default(),
             budget,
         }
@@ -262,17 +283,56 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         leaves_per_table(self.layout, self.store.pages())
     }
 
-    /// The tables worth probing, by a sample of rows. It is taken again when the file has doubled.
+    /// The tables worth probing, by a sample of rows.
     pub fn selective_tables(&self) -> Rc<[u32]> {
-        let pages = self.store.pages();
-        let (known_for, tables) = self.cache.selective.borrow().clone();
-        if !tables.is_empty() && pages / 2 <= known_for {
-            return tables;
+        self.sampled().selective.clone()
+    }
+
+    /// About how many leaves a scan reads to find all within `distance` of a row, where a table has
+    /// so many. A sample says how much more than random the rows are alike.
+    pub fn expected_leaves(&self, distance: u32, leaves: f64) -> f64 {
+        let distance = distance.min(self.layout.bits());
+        let sampled = self.sampled();
+        let known = |answer: &&Answer| {
+            answer.distance == distance && (answer.of - leaves).abs() <= SAME * leaves
+        };
+        if let Some(answer) = sampled.answers.borrow().iter().find(known) {
+            return answer.read;
         }
-        let sample: Vec<K::Fingerprint> = self.sample().into_iter().map(K::fingerprint).collect();
-        let tables: Rc<[u32]> = cost::selective_tables(self.layout, &sample).into();
-        *self.cache.selective.borrow_mut() = (pages, tables.clone());
-        tables
+        let plan = cost::cheapest_over::<K::Fingerprint>(
+            self.layout,
+            distance,
+            leaves,
+            &sampled.selective,
+        );
+        let crowding =
+            sampled.crowding.get_or_init(|| Crowding::of(self.layout, &self.fingerprints()));
+        let read = crowding.expected_leaves::<K::Fingerprint>(&plan, leaves);
+        let mut answers = sampled.answers.borrow_mut();
+        answers.retain(|answer| answer.distance != distance);
+        answers.push(Answer { distance, of: leaves, read });
+        read
+    }
+
+    /// A sample is taken again when the file has doubled.
+    fn sampled(&self) -> Rc<Sampled> {
+        let pages = self.store.pages();
+        let known = self.cache.sampled.borrow().clone();
+        if let Some(known) = known.filter(|known| pages / 2 <= known.pages) {
+            return known;
+        }
+        let sampled = Rc::new(Sampled {
+            pages,
+            selective: cost::selective_tables(self.layout, &self.fingerprints()).into(),
+            crowding: OnceCell::new(),
+            answers: RefCell::default(),
+        });
+        *self.cache.sampled.borrow_mut() = Some(sampled.clone());
+        sampled
+    }
+
+    fn fingerprints(&self) -> Vec<K::Fingerprint> {
+        self.sample().into_iter().map(K::fingerprint).collect()
     }
 
     /// Raises an ERROR if a link read on page `from` leads beyond the end of the file.

@@ -6,6 +6,7 @@
 use super::key::Key;
 use super::layout::BlockLayout;
 use super::plan::Plan;
+use super::probe::Probe;
 
 /// The cost of a leaf that a probe visits, if a leaf of a sweep costs 1: a sweep walks neighbours.
 const PROBED_LEAF: f64 = 1.3;
@@ -116,17 +117,41 @@ fn expected_in_table<F: Key>(plan: &Plan, table: u32, leaves: f64) -> f64 {
         return 0.0;
     };
     let depth = leaves.max(1.0).log2().min(f64::from(plan.layout().bits()));
-    let [block, rest, whole] = *probe.limits();
-    let in_block = depth.min(f64::from(block.bits));
-    let beyond = depth - in_block;
-    let tail = if rest.bits > block.bits { rest.max } else { whole.max };
-    let mut prefixes = 0.0;
-    for differing in 0..=block.max.min(block.bits) {
-        let ways = binomial(in_block, differing);
-        prefixes += ways * if beyond > 0.0 { ball_size(beyond, tail - differing) } else { 1.0 };
+    let Limits { block, radius, tail } = Limits::of(&probe);
+    let in_block = depth.min(f64::from(block));
+    let prefixes = prefixes(in_block, depth - in_block, radius, tail);
+    (prefixes + SECOND_LEAF).min(leaves)
+}
+
+/// Leaf bounds do not fall on prefix bounds: a prefix meets one leaf, and often a second.
+pub(super) const SECOND_LEAF: f64 = 0.25;
+
+/// The limits of a probe, with one for all bits behind the block.
+pub(super) struct Limits {
+    /// The bits of the block.
+    pub block: u32,
+    /// The most differences in the block.
+    pub radius: u32,
+    /// The most differences in the block and behind it.
+    pub tail: u32,
+}
+
+impl Limits {
+    pub(super) fn of<F: Key>(probe: &Probe<F>) -> Self {
+        let [block, rest, whole] = *probe.limits();
+        let tail = if rest.bits > block.bits { rest.max } else { whole.max };
+        Self { block: block.bits, radius: block.max.min(block.bits), tail }
     }
-    // Leaf bounds do not fall on prefix bounds: a prefix meets one leaf, and often a second.
-    (prefixes + 0.25).min(leaves)
+}
+
+/// The number of prefixes that have so many bits in the block and beyond it, of which at most
+/// `radius` differ in the block and `tail` in all.
+pub(super) fn prefixes(in_block: f64, beyond: f64, radius: u32, tail: u32) -> f64 {
+    let of = |differing| {
+        let ways = binomial(in_block, differing);
+        ways * if beyond > 0.0 { ball_size(beyond, tail - differing) } else { 1.0 }
+    };
+    (0..=radius.min(tail)).map(of).sum()
 }
 
 /// The number of strings of `length` bits within `radius` of a given one, capped at all of them.

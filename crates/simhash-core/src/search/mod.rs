@@ -9,17 +9,20 @@
 //!
 //! The modules: [`layout`] cuts and rotates. [`plan`] chooses radii and says which table emits a
 //! match. [`probe`] enumerates, in key order, the keys of a table that a query can reach. [`cost`]
-//! estimates how many leaves that touches. [`scoped`] puts fingerprints into scopes.
+//! estimates how many leaves that touches, by the model of uniform keys, and [`crowding`] by a
+//! sample of them. [`scoped`] puts fingerprints into scopes.
 //!
 //! In these crates a table is always a block table.
 
 pub mod cost;
+pub mod crowding;
 pub mod key;
 pub mod layout;
 pub mod plan;
 pub mod probe;
 pub mod scoped;
 
+pub use crowding::Crowding;
 pub use key::Key;
 pub use layout::BlockLayout;
 pub use plan::Plan;
