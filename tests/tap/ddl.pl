@@ -188,7 +188,8 @@ sub options
 	error_like($node, 'CREATE UNIQUE INDEX i ON t USING simhash (fp64)',
 		qr/ERROR:  0A000.*unique/, 'refused: unique');
 	error_like($node, 'CREATE INDEX i ON t USING simhash (body)',
-		qr/ERROR:  42P17.*"i" does not end in a column that is searched by distance/, 'refused: text alone');
+		qr/ERROR:  42P17.*"i" does not end in a column that is searched by distance/,
+		'refused: text alone');
 	error_like($node, 'CREATE INDEX i ON t USING simhash ((body::jsonb))',
 		qr/ERROR:  42704.*no default operator class/, 'refused: jsonb');
 	error_like($node, 'CREATE INDEX i ON t USING simhash (fp64 DESC)',

@@ -16,9 +16,9 @@ FROM (SELECT i, a::bigint::fingerprint64 AS random, (a & b & c)::bigint::fingerp
     LATERAL (SELECT ('x' || left(md5(i::text), 16))::bit(64) AS a,
       ('x' || right(md5(i::text), 16))::bit(64) AS b,
       ('x' || left(md5('c' || i), 16))::bit(64) AS c) s) s;
--- How many times the leaves that queries around some rows read are expected. With these costs a leaf
--- costs 1, and nothing else costs anything. Each query is run twice: the first time it reads inner
--- pages too.
+-- How many times the leaves that queries around some rows read are expected. With these costs a
+-- leaf costs 1, and nothing else costs anything. Each query is run twice: the first time it reads
+-- inner pages too.
 CREATE FUNCTION leaves_expected(index_key text, value text, condition text,
   OUT factor numeric)
   LANGUAGE plpgsql SET enable_seqscan = off SET enable_indexscan = off
@@ -43,7 +43,8 @@ BEGIN
   factor := expected / read;
   DROP INDEX crowded_here;
 END $$;
-SELECT index_key, condition, factor BETWEEN 0.5 AND 2 AS right, CASE WHEN factor NOT BETWEEN 0.5 AND 2
+SELECT index_key, condition, factor BETWEEN 0.5 AND 2 AS right,
+  CASE WHEN factor NOT BETWEEN 0.5 AND 2
     THEN factor END AS wrong
 FROM (VALUES ('uniform', 'uniform', 'hamming(uniform, %L) <= 3'),
     ('uniform', 'uniform', 'hamming(uniform, %L) <= 6'),
