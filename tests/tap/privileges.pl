@@ -272,6 +272,9 @@ BEGIN
   END LOOP;
 END $$
 SQL
+# PostgreSQL itself, with any access method, turns `ball @> fp` into `fp <@ ball` for an index scan.
+# Its executor then asks for the right on the latter's function. So some plans of these need it.
+@queries = grep { !/_contains\b/ && !/\Q$conditions{contains}\E/ } @queries;
 same_for('user_of_schema', 'with USAGE, without EXECUTE on <@');
 same_for('stranger', 'without USAGE, without EXECUTE on <@');
 
