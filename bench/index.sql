@@ -110,15 +110,12 @@ FROM bench_result WHERE section = 'build' AND data = :'data' AND rows = :rows GR
 \echo '== latency'
 CALL contender('primary key look-up', 'SELECT count(*) FROM doc WHERE id = q.n');
 CALL measure('primary key look-up', '', 1000);
-SELECT format('CALL contender(%L, %L)', 'simhash ≤ ' || k,
-  'SELECT count(id) FROM doc WHERE hamming(fp, q.fp) <= ' || k)
-FROM unnest('{3,6,8,10,12}'::integer[]) k \gexec
-SELECT format('CALL measure(%L, %L, %s)', 'simhash', ' ≤ ' || k,
-  CASE WHEN k < 10 THEN 1000 ELSE 200 END)
-FROM unnest('{3,6,8,10,12}'::integer[]) k \gexec
-CALL contender('simhash nearest 10',
-  'SELECT count(*) FROM (SELECT id FROM doc ORDER BY fp <~> q.fp LIMIT 10) s');
-CALL measure('simhash', ' nearest 10', 200);
+CALL within('simhash', 3, 1000, 'hamming(fp, q.fp)');
+CALL within('simhash', 6, 1000, 'hamming(fp, q.fp)');
+CALL within('simhash', 8, 1000, 'hamming(fp, q.fp)');
+CALL within('simhash', 10, 200, 'hamming(fp, q.fp)');
+CALL within('simhash', 12, 200, 'hamming(fp, q.fp)');
+CALL nearest('simhash', 200, 'doc', 'fp <~> q.fp');
 \if :with_rivals
   -- The id from the index alone.
   \if :uniform
@@ -126,22 +123,16 @@ CALL measure('simhash', ' nearest 10', 200);
     DROP INDEX doc_fp;
     CALL build('simhash, id included',
       'CREATE INDEX doc_fp ON doc USING simhash (fp) INCLUDE (id)', 'doc_fp');
-    SELECT format('CALL contender(%L, %L)', 'simhash, id included ≤ ' || k,
-      'SELECT count(id) FROM doc WHERE hamming(fp, q.fp) <= ' || k)
-    FROM unnest('{3,6}'::integer[]) k \gexec
-    SELECT format('CALL measure(%L, %L, 1000)', 'simhash, id included', ' ≤ ' || k)
-    FROM unnest('{3,6}'::integer[]) k \gexec
-    CALL contender('simhash, id included nearest 10',
-      'SELECT count(*) FROM (SELECT id FROM doc ORDER BY fp <~> q.fp LIMIT 10) s');
-    CALL measure('simhash, id included', ' nearest 10', 200);
+    CALL within('simhash, id included', 3, 1000, 'hamming(fp, q.fp)');
+    CALL within('simhash, id included', 6, 1000, 'hamming(fp, q.fp)');
+    CALL nearest('simhash, id included', 200, 'doc', 'fp <~> q.fp');
   \endif
   \if :uniform
-    SELECT format('CALL contender(%L, %L)', 'simhash, 128 bits ≤ ' || k,
-      'SELECT count(id) FROM doc WHERE hamming(fp128, q.fp128) <= ' || k)
-    FROM unnest('{3,10,16,20,24}'::integer[]) k \gexec
-    SELECT format('CALL measure(%L, %L, %s)', 'simhash, 128 bits', ' ≤ ' || k,
-      CASE WHEN k < 20 THEN 1000 ELSE 200 END)
-    FROM unnest('{3,10,16,20,24}'::integer[]) k \gexec
+    CALL within('simhash, 128 bits', 3, 1000, 'hamming(fp128, q.fp128)');
+    CALL within('simhash, 128 bits', 10, 1000, 'hamming(fp128, q.fp128)');
+    CALL within('simhash, 128 bits', 16, 1000, 'hamming(fp128, q.fp128)');
+    CALL within('simhash, 128 bits', 20, 200, 'hamming(fp128, q.fp128)');
+    CALL within('simhash, 128 bits', 24, 200, 'hamming(fp128, q.fp128)');
   \endif
 -- What the four blocks look up, declared as k0 to k3.
 CREATE FUNCTION declared(radius integer) RETURNS text LANGUAGE sql AS $$

@@ -4,12 +4,8 @@
 -- QUERIES, a number in hexadecimal a line. HNSW has no search within a distance. It is asked for
 -- the nearest ten, and those within 31 bits count.
 
-\set ON_ERROR_STOP on
-\pset footer off
-SET client_min_messages = warning;
+\ir include/results.sql
 CREATE EXTENSION IF NOT EXISTS vector;
-CREATE TABLE IF NOT EXISTS public.bench_result
-  (section text, data text, rows bigint, contender text, metric text, value float8);
 \getenv rows ROWS
 \getenv lines LINES
 \getenv queries QUERIES

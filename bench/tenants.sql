@@ -50,21 +50,6 @@ CREATE PROCEDURE ask(fewest bigint, most bigint) LANGUAGE sql AS $$
                 BETWEEN fewest AND most)) s
         WHERE n <= 1000) s
 $$;
-CREATE PROCEDURE within(contender text, distance integer, queries integer, condition text)
-LANGUAGE plpgsql AS $$
-BEGIN
-  CALL contender(contender || ' ≤ ' || distance,
-    format('SELECT count(id) FROM doc WHERE %s <= %s', condition, distance));
-  CALL measure(contender, ' ≤ ' || distance, queries);
-END $$;
-CREATE PROCEDURE nearest(contender text, queries integer, source text, distance text)
-LANGUAGE plpgsql AS $$
-BEGIN
-  CALL contender(contender || ' nearest 10', format(
-    'SELECT count(*) FROM (SELECT id FROM %s ORDER BY %s LIMIT 10) s', source, distance));
-  CALL measure(contender, ' nearest 10', queries);
-END $$;
-
 CALL ask(:rows / 11000, :rows / 9000);
 SELECT count(*) AS queries, count(DISTINCT tenant) AS tenants FROM query;
 \echo '== without the tenant in the index, filtered afterwards'

@@ -36,16 +36,11 @@ FROM generate_series(1, 1000) i JOIN doc ON doc.id = i * (:rows / 1000) - 1;
 VACUUM ANALYZE doc, query;
 
 CALL build('simhash', 'CREATE INDEX doc_fp ON doc USING simhash (fp)', 'doc_fp');
-SELECT format('CALL contender(%L, %L)', 'simhash ≤ ' || k,
-  'SELECT count(id) FROM doc WHERE hamming(fp, q.fp) <= ' || k)
-FROM unnest('{10,20,31,40}'::integer[]) k \gexec
-SELECT format('CALL measure(%L, %L, 1000)', 'simhash', ' ≤ ' || k)
-FROM unnest('{10,20,31,40}'::integer[]) k \gexec
-CALL contender('simhash nearest 10',
-  'SELECT count(*) FROM (SELECT id FROM doc ORDER BY fp <~> q.fp LIMIT 10) s');
-CALL measure('simhash', ' nearest 10', 20);
-CALL contender('sequential scan ≤ 31',
-  'SELECT count(id) FROM doc WHERE bit_count(fp::bit(256) # q.fp::bit(256)) <= 31');
-CALL measure('sequential scan', ' ≤ 31', 3);
+CALL within('simhash', 10, 1000, 'hamming(fp, q.fp)');
+CALL within('simhash', 20, 1000, 'hamming(fp, q.fp)');
+CALL within('simhash', 31, 1000, 'hamming(fp, q.fp)');
+CALL within('simhash', 40, 1000, 'hamming(fp, q.fp)');
+CALL nearest('simhash', 20, 'doc', 'fp <~> q.fp');
+CALL within('sequential scan', 31, 3, 'bit_count(fp::bit(256) # q.fp::bit(256))');
 SELECT contender, metric, round(value::numeric, 3) AS value FROM bench_result
 WHERE data = '256 bits' AND rows = :rows ORDER BY ctid;

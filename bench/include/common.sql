@@ -1,8 +1,4 @@
 -- What every file begins with: errors end it, and figures go to bench_result.
 
-\set ON_ERROR_STOP on
-\pset footer off
-SET client_min_messages = warning;
+\ir results.sql
 CREATE EXTENSION IF NOT EXISTS pg_simhash;
-CREATE TABLE IF NOT EXISTS public.bench_result
-  (section text, data text, rows bigint, contender text, metric text, value float8);

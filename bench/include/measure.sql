@@ -52,3 +52,18 @@ BEGIN
   CALL note('latency', contender, distance || ' p99', p99);
   CALL note('latency', contender, distance || ' found a query', rows_found);
 END $$;
+-- The rows of doc within a distance, and the nearest ten, by a contender's way to say so.
+CREATE PROCEDURE within(contender text, distance integer, queries integer, condition text)
+LANGUAGE plpgsql AS $$
+BEGIN
+  CALL contender(contender || ' ≤ ' || distance,
+    format('SELECT count(id) FROM doc WHERE %s <= %s', condition, distance));
+  CALL measure(contender, ' ≤ ' || distance, queries);
+END $$;
+CREATE PROCEDURE nearest(contender text, queries integer, source text, distance text)
+LANGUAGE plpgsql AS $$
+BEGIN
+  CALL contender(contender || ' nearest 10', format(
+    'SELECT count(*) FROM (SELECT id FROM %s ORDER BY %s LIMIT 10) s', source, distance));
+  CALL measure(contender, ' nearest 10', queries);
+END $$;

@@ -56,6 +56,10 @@ macro_rules! with_key_type {
                 type $K = u128;
                 $body
             }
+            simhash_index::Family::Brief64 => {
+                type $K = simhash_index::Scoped<u64, 2>;
+                $body
+            }
             simhash_index::Family::Scoped64 => {
                 type $K = simhash_index::Scoped<u64, 3>;
                 $body

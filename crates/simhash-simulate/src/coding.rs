@@ -43,6 +43,7 @@ fn is_of<K: TreeKey>(family: Family) -> bool {
         Family::Plain64 => (bits, scope) == (64, 0),
         Family::Plain128 => (bits, scope) == (128, 0),
         Family::Plain256 => (bits, scope) == (256, 0),
+        Family::Brief64 => (bits, scope) == (64, 16),
         Family::Scoped64 => (bits, scope) == (64, 24),
         Family::Scoped128 => (bits, scope) == (128, 24),
         Family::Scoped256 => (bits, scope) == (256, 24),

@@ -50,7 +50,7 @@ const KINDS: &[(usize, Explorer)] = &[
     (4, of_kind::<u64, 304>),
     (2, of_kind::<u128, 256>),
     (3, of_kind::<Scoped<u64, 3>, 256>),
-    (4, of_kind::<Scoped<u64, 3>, 320>),
+    (4, of_kind::<Scoped<u64, 2>, 320>),
     (3, of_kind::<Scoped<u128, 3>, 320>),
     (1, of_kind::<B256, 304>),
     (2, of_kind::<Scoped<B256, 3>, 400>),
