@@ -338,7 +338,9 @@ unsafe fn check_base_type(rel: IndexRel, column: usize) {
         ),
         &match declared.as_str() {
             "text" => "Index an expression of type text, such as lower(column::text) for a citext.",
-            _ => "Index an expression of the operator class's type, or give another operator class.",
+            _ => {
+                "Index an expression of the operator class's type, or give another operator class."
+            }
         },
     )
 }

@@ -7,6 +7,8 @@ use simhash_core::config::{Config, ConfigError, Method};
 
 use super::column::{Column, Equality, Generated, widen};
 use super::given::Given;
+use super::verify::Verification;
+use super::window::Window;
 use crate::catalog::Schema;
 use crate::types::Width;
 use crate::types::text::server_to_utf8;
@@ -72,6 +74,9 @@ pub struct Arguments {
     pub config: Config,
     pub method: Method,
     pub distance: u32,
+    /// What more than a near fingerprint makes a duplicate.
+    pub verification: Option<Verification>,
+    pub window: Option<Window>,
     pub action: Action,
     pub key: Option<RowKey>,
     pub key_name: Option<CString>,
@@ -99,6 +104,7 @@ impl Arguments {
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
         let scope = given.scope(&fp, &action);
+        let verification = Verification::of(&given, &config);
         Arguments {
             fp,
             fp_name,
@@ -108,6 +114,8 @@ impl Arguments {
             config,
             method,
             distance: given.distance(width),
+            verification,
+            window: Window::of(&given),
             action,
             key,
             key_name,
@@ -164,7 +172,8 @@ impl<'a> Given<'a> {
     /// The value of an argument that says how texts are fingerprinted.
     fn of_hashing(&self, key: &str, has_body: bool, fp: &Column) -> Option<&'a str> {
         let value = self.get(key)?;
-        if !has_body {
+        // Texts are cut into shingles by the config too.
+        if !has_body && !(key == "config" && self.get("similarity").is_some()) {
             let (what, hint) = if fp.generated == Generated::No {
                 (
                     "serves nothing without a body",

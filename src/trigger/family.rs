@@ -7,7 +7,7 @@ use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::column::{Column, widen};
 use super::rights;
-use super::serving::{Serving, best};
+use super::serving::{Serving, best, by_time};
 use crate::catalog::inheritance::{all_inheritors, parents};
 
 /// A table with rows.
@@ -19,6 +19,11 @@ pub struct Member {
     pub fp: Column,
     /// The columns of the scope, in the order of the trigger's own.
     pub scope: Vec<Column>,
+    /// The texts, if they are compared, and the rows' times, if only those of a window count.
+    pub text: Option<Column>,
+    pub time: Option<Column>,
+    /// A B-tree on the times, if there is no `index`.
+    pub by_time: Option<pg_sys::Oid>,
     /// The key, if its values can serve as values of the trigger's own key: see [`NamedKey::fits`].
     pub key: Option<Column>,
 }
@@ -44,14 +49,32 @@ pub struct Family {
 pub struct Names {
     pub fp: NamedColumn,
     pub scope: Vec<NamedColumn>,
+    pub text: Option<NamedColumn>,
+    pub time: Option<NamedColumn>,
     pub key: Option<NamedKey>,
 }
 
+/// The columns of [`Names`] in one table.
+struct Named {
+    fp: Column,
+    scope: Vec<Column>,
+    text: Option<Column>,
+    time: Option<Column>,
+}
+
 impl Names {
-    /// The columns of the fingerprint and of the scope. `None` if the table lacks one of them.
-    fn columns(&self, table: pg_sys::Oid) -> Option<(Column, Vec<Column>)> {
-        let scope = self.scope.iter().map(|column| column.of(table)).collect::<Option<_>>()?;
-        Some((self.fp.of(table)?, scope))
+    /// The columns that are inherited together. `None` if the table lacks one of them.
+    fn columns(&self, table: pg_sys::Oid) -> Option<Named> {
+        let optional = |named: &Option<NamedColumn>| match named {
+            None => Some(None),
+            Some(column) => column.of(table).map(Some),
+        };
+        Some(Named {
+            fp: self.fp.of(table)?,
+            scope: self.scope.iter().map(|column| column.of(table)).collect::<Option<_>>()?,
+            text: optional(&self.text)?,
+            time: optional(&self.time)?,
+        })
     }
 }
 
@@ -132,14 +155,14 @@ impl Family {
         }
     }
 
-    /// Makes the table a member, if it has the columns of the fingerprint and of the scope.
+    /// Makes the table a member, if it has the columns that are inherited together.
     ///
     /// # Safety
     /// The table is locked.
     unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
-        let Some((fp, scope)) = names.columns(table) else { return };
+        let Some(Named { fp, scope, text, time }) = names.columns(table) else { return };
         // SAFETY: as this function's; its indexes are locked while they are looked at.
-        let index = unsafe {
+        let (index, by_time) = unsafe {
             let relation = PgRelation::open(table);
             // Another session's temporary table holds its rows in that session's memory.
             if (*(*relation.as_ptr()).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
@@ -149,7 +172,10 @@ impl Family {
             }
             let indexes =
                 PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
-            best(indexes.iter_oid().map(|oid| PgRelation::with_lock(oid, LOCK)), &fp, &scope)
+            let open = || indexes.iter_oid().map(|oid| PgRelation::with_lock(oid, LOCK));
+            let index = best(open(), &fp, &scope);
+            let time = time.as_ref().filter(|_| index.is_none());
+            (index, time.and_then(|time| by_time(open(), time)))
         };
         let mut key = None;
         if let Some(own) = &names.key
@@ -161,12 +187,12 @@ impl Family {
                 self.unlinkable = self.unlinkable.or(Some(table));
             }
         }
-        self.members.push(Member { table, index, fp, scope, key });
+        self.members.push(Member { table, index, fp, scope, text, time, by_time, key });
     }
 }
 
-/// The topmost of the table's parents that have the columns of the fingerprint and of the scope,
-/// ascending; the table itself if none has.
+/// The topmost of the table's parents that have the columns that are inherited together, ascending;
+/// the table itself if none has.
 pub fn topmost(table: pg_sys::Oid, names: &Names) -> Vec<pg_sys::Oid> {
     let (mut tops, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![table]);
     while let Some(relation) = open.pop() {

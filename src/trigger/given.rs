@@ -8,8 +8,22 @@ use super::column::Column;
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
-const KEYS: [&str; 10] =
-    ["body", "fp", "distance", "scope", "action", "link", "flag", "key", "config", "method"];
+const KEYS: [&str; 14] = [
+    "body",
+    "fp",
+    "distance",
+    "similarity",
+    "measure",
+    "shingle",
+    "scope",
+    "since",
+    "action",
+    "link",
+    "flag",
+    "key",
+    "config",
+    "method",
+];
 
 /// The arguments as they were given, in the order of [`KEYS`], and whose they are.
 pub struct Given<'a> {
@@ -80,15 +94,14 @@ impl<'a> Given<'a> {
     /// none.
     pub fn columns(&self, key: &str) -> Vec<(Column, CString)> {
         let names = self.get(key).into_iter().flat_map(|list| list.split(',')).map(str::trim);
-        let column = |name| {
-            self.named(name).unwrap_or_else(|| {
-                self.raise_no_column(
-                    key,
-                    &format!("names \"{name}\", which is no column of the table"),
-                )
-            })
-        };
-        names.map(column).collect()
+        names.map(|name| self.column_named(key, name)).collect()
+    }
+
+    /// The column of a name that is part of the value of a key. Raises 42703 if there is none.
+    pub fn column_named(&self, key: &str, name: &str) -> (Column, CString) {
+        self.named(name).unwrap_or_else(|| {
+            self.raise_no_column(key, &format!("names \"{name}\", which is no column of the table"))
+        })
     }
 
     fn named(&self, name: &str) -> Option<(Column, CString)> {

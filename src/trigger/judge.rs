@@ -14,6 +14,7 @@ use super::generated::Expression;
 use super::lock;
 use super::moves::{self, Judged};
 use super::search::{Duplicate, Sought, nearest};
+use super::verify::Texts;
 use super::violation::Violation;
 use super::watch::{self, Watch};
 use crate::call::{interrupts, keep};
@@ -157,17 +158,30 @@ impl Judge<'_> {
         self.watch.arguments.scope.iter().all(|scope| stays(&scope.column))
     }
 
+    /// Whether an update leaves the text as it was, or texts are not compared.
+    unsafe fn keeps_text(&self, old: pg_sys::HeapTuple) -> bool {
+        let verification = self.watch.arguments.verification.as_ref();
+        // SAFETY: as judge's.
+        let keeps = |text: &Column| unsafe {
+            text.same(self.event.read(old, text), self.event.read(self.event.new, text))
+        };
+        verification.is_none_or(|verification| keeps(&verification.text))
+    }
+
     /// What the row is judged by.
     unsafe fn judged(&self, fp: Option<Code>) -> Judged {
         // SAFETY: as judge's.
         let bytes = |column: &Column| unsafe {
             self.event.read(self.event.new, column).map(|value| column.bytes(value))
         };
-        let scope = self.watch.arguments.scope.iter().map(|scope| bytes(&scope.column)).collect();
-        Judged { fp, scope }
+        let arguments = &self.watch.arguments;
+        let scope = arguments.scope.iter().map(|scope| &scope.column);
+        let text = arguments.verification.iter().map(|verification| &verification.text);
+        Judged { fp, values: scope.chain(text).map(bytes).collect() }
     }
 
-    /// Whether the row needs no search: its fingerprint was there before, in the same scope.
+    /// Whether the row needs no search: its fingerprint was there before, in the same scope, and its
+    /// text if texts are compared.
     unsafe fn is_settled(&self, before: Option<Option<Code>>, fp: Option<Code>) -> bool {
         let event = self.event;
         let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
@@ -181,7 +195,7 @@ impl Judge<'_> {
                     if event.is_partition() {
                         moves::note_update(statement, root, trigger, place, self.judged(fp));
                     }
-                    before == Some(fp) && self.stays_in_scope(old)
+                    before == Some(fp) && self.stays_in_scope(old) && self.keeps_text(old)
                 }
                 None => {
                     let judged = || self.judged(fp);
@@ -194,9 +208,19 @@ impl Judge<'_> {
 
     unsafe fn search(&mut self, fp: Code, scope: &[pg_sys::Datum]) -> Option<Duplicate> {
         let family = self.locked_family();
-        let arguments = &self.watch.arguments;
+        let (arguments, shingler) = self.watch.arguments_and_shingler();
         // SAFETY: the snapshot is registered until it is released.
         unsafe {
+            let texts = match arguments.verification.as_ref().zip(shingler) {
+                None => None,
+                Some((verification, shingler)) => {
+                    // Nothing is similar to no text.
+                    let own = self.event.read(self.event.new, &verification.text)?;
+                    Some(Texts::new(verification.similarity, shingler, own))
+                }
+            };
+            let window = arguments.window.as_ref();
+            let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column)));
             let unique = arguments.key.as_ref().filter(|_| self.event.old.is_none());
             let own_key = unique.and_then(|key| self.event.read(self.event.new, &key.column));
             let sought = Sought {
@@ -207,10 +231,11 @@ impl Judge<'_> {
                 updated: self.event.old_place(),
                 key: arguments.key.as_ref(),
                 same_row: own_key.map(|key| (self.event.table(), key)),
+                since,
                 any: matches!(arguments.action, Action::Skip | Action::Flag(_)),
             };
             let snapshot = lock::snapshot();
-            let found = nearest(&family, &sought, snapshot);
+            let found = nearest(&family, &sought, texts, snapshot);
             lock::release(snapshot);
             found
         }

@@ -8,7 +8,7 @@
 //! [`given`] and [`arguments`] (the trigger's arguments, as written and as meant), [`watch`] (what
 //! is kept from row to row), [`warnings`], [`column`], [`generated`] (a fingerprint that is a
 //! generated column), [`family`] (the tables to look at), [`serving`] (which index finds every
-//! row), [`lock`], [`search`], [`moves`] (updates that move a row to another partition),
+//! row), [`lock`], [`search`], [`verify`] (by the texts), [`window`] (by time), [`moves`] (updates that move a row to another partition),
 //! [`changes`], [`rights`] and [`violation`] (the ERROR of action=error).
 
 mod arguments;
@@ -24,6 +24,8 @@ mod moves;
 mod rights;
 mod search;
 mod serving;
+mod verify;
 mod violation;
 mod warnings;
 mod watch;
+mod window;

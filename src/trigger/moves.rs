@@ -29,8 +29,8 @@ struct Statement {
 #[derive(PartialEq, Eq)]
 pub struct Judged {
     pub fp: Option<Code>,
-    /// The bytes of the values in the scope's columns.
-    pub scope: Vec<Option<Vec<u8>>>,
+    /// The bytes of the values in the scope's columns, and of the text if texts are compared.
+    pub values: Vec<Option<Vec<u8>>>,
 }
 
 /// A row of a partition whose update the trigger let pass.

@@ -13,6 +13,8 @@ use super::column::{Column, widen};
 use super::event::RowPlace;
 use super::family::{Family, Member};
 use super::serving::{Condition, Serving};
+use super::verify::Texts;
+use super::window::{Since, not_before_of};
 use crate::compat::begin_index_scan;
 use crate::types::ball::Ball;
 use crate::types::{Code, Width, strategy, tid};
@@ -35,6 +37,8 @@ pub struct Sought<'a> {
     /// the same key is no duplicate but the same row: ON CONFLICT or the unique index deals with
     /// it.
     pub same_row: Option<(pg_sys::Oid, pg_sys::Datum)>,
+    /// Where the window of rows that count begins.
+    pub since: Option<Since>,
     /// Whether any duplicate is as good as the nearest.
     pub any: bool,
 }
@@ -43,22 +47,25 @@ pub struct Sought<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Duplicate {
     pub distance: u32,
+    /// Of the texts, if they are compared.
+    pub similarity: Option<f64>,
     pub place: RowPlace,
     pub key: Option<pg_sys::Datum>,
 }
 
 /// The nearest row that `snapshot` sees. Of several at the same distance it is the one with the
 /// least key, and of these the first one in its table. A row without a key comes after those with
-/// one.
+/// one. If `texts` are compared, it is the row with the most similar text, and then the nearest.
 ///
 /// # Safety
 /// The snapshot is registered, the family's relations are locked.
 pub unsafe fn nearest(
     family: &Family,
     sought: &Sought<'_>,
+    texts: Option<Texts<'_>>,
     snapshot: pg_sys::Snapshot,
 ) -> Option<Duplicate> {
-    let mut search = Search { sought, found: None };
+    let mut search = Search { sought, texts, found: None };
     for member in &family.members {
         // SAFETY: as this function's.
         unsafe { search.member(member, snapshot) };
@@ -71,6 +78,7 @@ pub unsafe fn nearest(
 
 struct Search<'a> {
     sought: &'a Sought<'a>,
+    texts: Option<Texts<'a>>,
     found: Option<Duplicate>,
 }
 
@@ -87,12 +95,18 @@ impl Search<'_> {
             if table.is_null() {
                 return;
             }
-            let slot = pg_sys::table_slot_create(table, std::ptr::null_mut());
-            match &member.index {
-                Some(index) => self.by_index(member, table, index, slot, snapshot),
-                None => self.by_table(member, table, slot, snapshot),
+            let window = self.sought.since.zip(member.time);
+            if !window.is_some_and(|(since, time)| since.excludes(table, &time)) {
+                let slot = pg_sys::table_slot_create(table, std::ptr::null_mut());
+                match (&member.index, member.by_time, self.sought.since) {
+                    (Some(index), ..) => self.by_index(member, table, index, slot, snapshot),
+                    (None, Some(index), Some(since)) => {
+                        self.by_time(member, table, (index, since), slot, snapshot);
+                    }
+                    _ => self.by_table(member, table, slot, snapshot),
+                }
+                pg_sys::ExecDropSingleTupleTableSlot(slot);
             }
-            pg_sys::ExecDropSingleTupleTableSlot(slot);
             pg_sys::relation_close(table, NO_LOCK);
         }
     }
@@ -121,6 +135,48 @@ impl Search<'_> {
             let mut keys: Vec<_> = serving.conditions.iter().map(equal).collect();
             // The last key column is searched by distance.
             keys.push(key((*(*index).rd_index).indnkeyatts, strategy::WITHIN, self.ball()));
+            self.scan(member, (table, index), &mut keys, slot, snapshot);
+            pg_sys::index_close(index, NO_LOCK);
+        }
+    }
+
+    /// By a B-tree on the time.
+    unsafe fn by_time(
+        &mut self,
+        member: &Member,
+        table: pg_sys::Relation,
+        (index, since): (pg_sys::Oid, Since),
+        slot: *mut pg_sys::TupleTableSlot,
+        snapshot: pg_sys::Snapshot,
+    ) {
+        // SAFETY: as in member; the operator is one of the index's first column, of its own type.
+        unsafe {
+            let index = pg_sys::index_open(index, LOCK);
+            let not_before = not_before_of(*(*index).rd_opfamily, *(*index).rd_opcintype);
+            let mut key = pg_sys::ScanKeyData::default();
+            pg_sys::ScanKeyInit(
+                &mut key,
+                1,
+                pg_sys::BTGreaterEqualStrategyNumber as pg_sys::StrategyNumber,
+                pg_sys::get_opcode(not_before.unwrap_or(pg_sys::InvalidOid)),
+                since.start(),
+            );
+            self.scan(member, (table, index), &mut [key], slot, snapshot);
+            pg_sys::index_close(index, NO_LOCK);
+        }
+    }
+
+    /// Looks at the rows of an index scan.
+    unsafe fn scan(
+        &mut self,
+        member: &Member,
+        (table, index): (pg_sys::Relation, pg_sys::Relation),
+        keys: &mut [pg_sys::ScanKeyData],
+        slot: *mut pg_sys::TupleTableSlot,
+        snapshot: pg_sys::Snapshot,
+    ) {
+        // SAFETY: as in member; the keys are for that index.
+        unsafe {
             let count = keys.len() as i32;
             let scan = begin_index_scan(table, index, snapshot, count);
             pg_sys::index_rescan(scan, keys.as_mut_ptr(), count, std::ptr::null_mut(), 0);
@@ -135,7 +191,6 @@ impl Search<'_> {
                 pgrx::check_for_interrupts!();
             }
             pg_sys::index_endscan(scan);
-            pg_sys::index_close(index, NO_LOCK);
         }
     }
 
@@ -174,8 +229,11 @@ impl Search<'_> {
         unsafe {
             let Some(fp) = value(slot, &member.fp) else { return };
             let distance = self.sought.width.code(fp).hamming(&self.sought.fp);
-            let limit = self.found.map_or(self.sought.distance, |found| found.distance);
-            if distance > limit || !self.is_in_scope(member, slot) {
+            let nearest = self.found.filter(|_| self.texts.is_none()).map(|found| found.distance);
+            if distance > nearest.unwrap_or(self.sought.distance)
+                || !self.is_in_scope(member, slot)
+                || !self.is_in_window(member, slot)
+            {
                 return;
             }
             let place = RowPlace { table: member.table, tid: tid::pack(&(*slot).tts_tid) };
@@ -187,6 +245,16 @@ impl Search<'_> {
             if self.sought.updated == Some(place) || self.is_same_row(member, key) {
                 return;
             }
+            let similarity = match &mut self.texts {
+                None => None,
+                Some(texts) => {
+                    let text = member.text.and_then(|column| value(slot, &column));
+                    let Some(similarity) = text.and_then(|text| texts.verified(text)) else {
+                        return;
+                    };
+                    Some(similarity)
+                }
+            };
             let better = self.found.is_none_or(|found| {
                 let keys = match (own, key, found.key) {
                     (Some(own), Some(key), Some(other)) => own.compare(key, other),
@@ -194,11 +262,14 @@ impl Search<'_> {
                 };
                 let places = (place.table.to_u32(), place.tid)
                     .cmp(&(found.place.table.to_u32(), found.place.tid));
-                distance.cmp(&found.distance).then(keys).then(places) == Ordering::Less
+                let similarities = found.similarity.partial_cmp(&similarity);
+                let similarities = similarities.unwrap_or(Ordering::Equal);
+                let distances = distance.cmp(&found.distance);
+                similarities.then(distances).then(keys).then(places) == Ordering::Less
             });
             if better {
                 let key = own.zip(key).map(|(own, key)| own.copy(key));
-                self.found = Some(Duplicate { distance, place, key });
+                self.found = Some(Duplicate { distance, similarity, place, key });
             }
         }
     }
@@ -211,6 +282,13 @@ impl Search<'_> {
             value(slot, column).is_some_and(|value| column.equal(value, *sought))
         };
         member.scope.iter().zip(self.sought.scope).all(is_equal)
+    }
+
+    /// Whether the row in the slot is of a time that counts.
+    unsafe fn is_in_window(&self, member: &Member, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        let Some((since, column)) = self.sought.since.zip(member.time) else { return true };
+        // SAFETY: the slot holds a row of the member's table.
+        unsafe { since.counts(value(slot, &column)) }
     }
 
     unsafe fn is_same_row(&self, member: &Member, key: Option<pg_sys::Datum>) -> bool {

@@ -7,6 +7,7 @@ use std::ffi::CString;
 use pgrx::{FromDatum, PgRelation, pg_sys};
 
 use super::column::Column;
+use super::window::not_before_of;
 use crate::planner::access_method;
 use crate::types::strategy;
 
@@ -45,6 +46,29 @@ pub unsafe fn best(
         Some((rank, Serving { index: index.oid(), conditions }))
     };
     indexes.filter_map(rank).min_by_key(|(rank, _)| *rank).map(|(_, serving)| serving)
+}
+
+/// A B-tree that finds every row by its time.
+///
+/// # Safety
+/// The indexes are open, and of the table that the column is of.
+pub unsafe fn by_time(
+    mut indexes: impl Iterator<Item = PgRelation>,
+    time: &Column,
+) -> Option<pg_sys::Oid> {
+    let serves = |index: &PgRelation| {
+        // SAFETY: an open index has a number, an operator family and an input type for its first
+        // column.
+        unsafe {
+            (*index.rd_index).indisvalid
+                && (*index.rd_rel).relam == pg_sys::BTREE_AM_OID
+                && *(*index.rd_index).indkey.values.as_ptr() == time.number
+                && *index.rd_opcintype == time.base
+                && not_before_of(*index.rd_opfamily, time.base).is_some()
+                && predicate(index).is_none()
+        }
+    };
+    indexes.find(serves).map(|index| index.oid())
 }
 
 /// The scope's columns among those that the index compares by equality.
@@ -127,27 +151,11 @@ fn equality(family: pg_sys::Oid, input: pg_sys::Oid) -> Option<pg_sys::Oid> {
 }
 
 /// Whether the index has no predicate, or `IS NOT NULL` of the fingerprint or of a column of the
-/// scope. The predicate is read as it is stored. The relation cache would fold it, and so run
-/// functions of the index's owner with the rights of whoever inserts.
+/// scope.
 unsafe fn holds_every_row(index: &PgRelation, fp: &Column, scope: &[Column]) -> bool {
-    // SAFETY: an open index has a copy of its catalogue row, whose predicate is the text of an
-    // expression; nodes are cast only to the type their tag says.
+    // SAFETY: nodes are cast only to the type their tag says.
     unsafe {
-        let mut is_null = true;
-        let stored = pg_sys::SysCacheGetAttr(
-            pg_sys::SysCacheIdentifier::INDEXRELID as i32,
-            index.rd_indextuple,
-            pg_sys::Anum_pg_index_indpred as pg_sys::AttrNumber,
-            &mut is_null,
-        );
-        if is_null {
-            return true;
-        }
-        let Some(text) = String::from_datum(stored, false).and_then(|text| CString::new(text).ok())
-        else {
-            return false;
-        };
-        let node = pg_sys::stringToNode(text.as_ptr()).cast::<pg_sys::Node>();
+        let Some(node) = predicate(index) else { return true };
         if node.is_null() || !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest) {
             return false;
         }
@@ -161,5 +169,26 @@ unsafe fn holds_every_row(index: &PgRelation, fp: &Column, scope: &[Column]) -> 
                 .iter()
                 .chain([fp])
                 .any(|column| (*argument.cast::<pg_sys::Var>()).varattno == column.number)
+    }
+}
+
+/// The index's predicate as it is stored; null if it cannot be read. The relation cache would fold
+/// it, and so run functions of the index's owner with the rights of whoever inserts.
+unsafe fn predicate(index: &PgRelation) -> Option<*mut pg_sys::Node> {
+    // SAFETY: an open index has a copy of its catalogue row, whose predicate is the text of an
+    // expression.
+    unsafe {
+        let mut is_null = true;
+        let stored = pg_sys::SysCacheGetAttr(
+            pg_sys::SysCacheIdentifier::INDEXRELID as i32,
+            index.rd_indextuple,
+            pg_sys::Anum_pg_index_indpred as pg_sys::AttrNumber,
+            &mut is_null,
+        );
+        if is_null {
+            return None;
+        }
+        let text = String::from_datum(stored, false).and_then(|text| CString::new(text).ok());
+        Some(text.map_or(std::ptr::null_mut(), |text| pg_sys::stringToNode(text.as_ptr()).cast()))
     }
 }

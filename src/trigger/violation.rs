@@ -108,10 +108,19 @@ impl Violation {
 /// # Safety
 /// The duplicate was found by these arguments.
 unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
-    let distance = format!(
-        "at distance {}; at most {} is a near-duplicate",
-        found.distance, arguments.distance
-    );
+    let distance = match (found.similarity, &arguments.verification) {
+        (Some(similarity), Some(verification)) => format!(
+            "at distance {} with similarity {similarity:.3}; at most {} with at least {} is a \
+             near-duplicate",
+            found.distance,
+            arguments.distance,
+            verification.similarity.least()
+        ),
+        _ => format!(
+            "at distance {}; at most {} is a near-duplicate",
+            found.distance, arguments.distance
+        ),
+    };
     let scope = same_scope(arguments);
     let with = if scope.is_empty() { String::new() } else { format!(" with {scope}") };
     let unnamed = format!("Another row{with} is {distance}.");

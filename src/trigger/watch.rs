@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::rc::Rc;
 
 use pgrx::{pg_guard, pg_sys};
+use simhash_core::Simhasher;
 use simhash_core::sets::minhash::Fingerprinter;
 
 use super::arguments::Arguments;
@@ -14,7 +15,7 @@ use super::column::Column;
 use super::family::{Family, NamedColumn, NamedKey, Names, topmost};
 use super::warnings::warn_once;
 use crate::catalog::Schema;
-use crate::models::fingerprinter;
+use crate::models::{fingerprinter, simhasher_for};
 
 /// A trigger on one table: its arguments, the tables to look at, the hasher.
 pub struct Watch {
@@ -24,6 +25,8 @@ pub struct Watch {
     names: Names,
     schema: Schema,
     hasher: Option<Fingerprinter>,
+    /// Cuts texts into the shingles by which they are compared.
+    shingler: Option<Simhasher>,
     /// What [`CHANGES`] was when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
@@ -115,6 +118,7 @@ impl Watch {
             names,
             schema,
             hasher: None,
+            shingler: None,
             made,
             family_made,
         };
@@ -123,6 +127,7 @@ impl Watch {
             // hashing.
             watch.hasher(false);
         }
+        watch.arguments_and_shingler();
         watch
     }
 
@@ -138,6 +143,15 @@ impl Watch {
             self.family = family_of(self.relation, &self.names);
         }
         self.family.clone()
+    }
+
+    /// The arguments, and what cuts texts into shingles if texts are compared.
+    pub fn arguments_and_shingler(&mut self) -> (&Arguments, Option<&mut Simhasher>) {
+        let Watch { arguments, shingler, schema, .. } = self;
+        let shingler = arguments.verification.as_ref().map(|verification| {
+            shingler.get_or_insert_with(|| simhasher_for(verification.shingles.clone(), *schema))
+        });
+        (arguments, shingler)
     }
 
     /// The hasher of the trigger's config. A model is looked up once in each statement.
@@ -189,5 +203,7 @@ fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
     };
     let fp = named(&arguments.fp, &arguments.fp_name);
     let scope = arguments.scope.iter().map(|scope| named(&scope.column, &scope.name)).collect();
-    Names { fp, scope, key }
+    let text = arguments.verification.as_ref().map(|v| named(&v.text, &v.text_name));
+    let time = arguments.window.as_ref().map(|window| named(&window.column, &window.name));
+    Names { fp, scope, text, time, key }
 }

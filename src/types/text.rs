@@ -9,7 +9,7 @@ use pgrx::datum::UnboxDatum;
 use pgrx::pg_sys;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
-use super::varlena::{packed_bytes, palloc_varlena};
+use super::varlena::{packed_bytes, palloc_varlena, with_packed_bytes};
 use crate::encoding;
 pub use crate::encoding::to_server as utf8_to_server;
 use crate::error::raise_not_utf8;
@@ -47,6 +47,25 @@ impl From<String> for Text<'_> {
 pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
     // SAFETY: as this function's.
     unsafe { encoding::from_server(bytes) }.unwrap_or_else(|error| raise_not_utf8(error))
+}
+
+/// What `read` makes of a text. Copies that were detoasted or converted are freed, so that the texts
+/// of many rows can be read in one memory context.
+///
+/// # Safety
+/// `datum` has the representation of text. It lives until this returns.
+pub unsafe fn with_text<T>(datum: pg_sys::Datum, read: impl FnOnce(&str) -> T) -> T {
+    // SAFETY: as this function's; what is not the bytes themselves is a copy that nobody else has.
+    unsafe {
+        with_packed_bytes(datum, |bytes| {
+            let text = server_to_utf8(bytes);
+            let result = read(text);
+            if !std::ptr::eq(text.as_ptr(), bytes.as_ptr()) {
+                pg_sys::pfree(text.as_ptr().cast_mut().cast());
+            }
+            result
+        })
+    }
 }
 
 impl Decode for Text<'_> {

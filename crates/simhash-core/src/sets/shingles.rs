@@ -75,7 +75,7 @@ impl ShingleSet {
     }
 
     /// How many shingles both have. Both are sorted, so one walk over both finds them.
-    fn common(&self, other: &Self) -> usize {
+    pub(super) fn common(&self, other: &Self) -> usize {
         let (mut a, mut b) = (self.0.as_slice(), other.0.as_slice());
         let mut common = 0;
         while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {

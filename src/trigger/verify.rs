@@ -1,0 +1,124 @@
+//! Verified duplicates: near fingerprints propose a row, the exact similarity of the texts decides.
+
+use std::cell::OnceCell;
+use std::ffi::CString;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::Simhasher;
+use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
+use simhash_core::sets::set_config;
+use simhash_core::sets::shingles::ShingleSet;
+use simhash_core::sets::similarity::{Measure, Similarity};
+
+use super::column::{Column, Generated};
+use super::given::Given;
+use crate::call::interrupts;
+use crate::types::text::with_text;
+
+/// What the arguments similarity, measure and shingle ask for.
+pub struct Verification {
+    pub similarity: Similarity,
+    pub text: Column,
+    pub text_name: CString,
+    /// How texts are cut into shingles.
+    pub shingles: Config,
+}
+
+impl Verification {
+    /// `None` without the argument similarity. `config` is the trigger's.
+    pub fn of(given: &Given<'_>, config: &Config) -> Option<Self> {
+        let Some(least) = given.get("similarity") else {
+            for key in ["measure", "shingle"] {
+                if given.get(key).is_some() {
+                    let hint = "Give the least similarity as well: 'similarity=0.8'.";
+                    given.raise(&given.shown(key), "serves nothing without a similarity", hint)
+                }
+            }
+            return None;
+        };
+        let similarity =
+            least.parse().ok().and_then(|least| Similarity::new(measure(given), least));
+        let similarity = similarity.unwrap_or_else(|| {
+            given.raise_as(
+                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &given.shown("similarity"),
+                "is not a similarity of texts",
+                "Allowed: greater than 0, at most 1.",
+            )
+        });
+        let (text, text_name) = text(given);
+        let shingles = set_config(config, sizes(given).unwrap_or(config.shingle));
+        Some(Verification { similarity, text, text_name, shingles })
+    }
+}
+
+fn measure(given: &Given<'_>) -> Measure {
+    let Some(name) = given.get("measure") else { return Measure::default() };
+    Measure::from_name(name).unwrap_or_else(|| {
+        let hint = format!("Allowed: {}.", Measure::names());
+        given.raise(&given.shown("measure"), "is not known", &hint)
+    })
+}
+
+fn sizes(given: &Given<'_>) -> Option<Shingles> {
+    let size = given.get("shingle")?;
+    let sizes = size.parse().ok().and_then(|size: usize| Shingles::new([size]));
+    Some(sizes.unwrap_or_else(|| {
+        given.raise_as(
+            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            &given.shown("shingle"),
+            "is not a number of tokens",
+            &format!("Allowed: 1 to {MAX_SHINGLE}."),
+        )
+    }))
+}
+
+fn text(given: &Given<'_>) -> (Column, CString) {
+    let (text, name) = given.column("body").unwrap_or_else(|| {
+        let hint = "Give the column of the texts that are compared: 'body=column'.";
+        given.raise(&given.shown("similarity"), "needs the texts", hint)
+    });
+    if text.generated != Generated::No {
+        given.raise(
+            &given.shown("body"),
+            "names a generated column, which PostgreSQL computes after the trigger",
+            "Texts are compared by similarity: name the column that the text comes from.",
+        )
+    }
+    (text, name)
+}
+
+/// The text of the row that comes in, to be compared with those of rows with near fingerprints.
+pub struct Texts<'a> {
+    similarity: Similarity,
+    simhasher: &'a mut Simhasher,
+    own: pg_sys::Datum,
+    /// Made when the first row is compared: most rows have no near fingerprint.
+    own_shingles: OnceCell<ShingleSet>,
+}
+
+impl<'a> Texts<'a> {
+    /// # Safety
+    /// `own` has the representation of text, and lives as long as the result.
+    pub unsafe fn new(
+        similarity: Similarity,
+        simhasher: &'a mut Simhasher,
+        own: pg_sys::Datum,
+    ) -> Self {
+        Texts { similarity, simhasher, own, own_shingles: OnceCell::new() }
+    }
+
+    /// The similarity of another row's text, if it is great enough.
+    ///
+    /// # Safety
+    /// `other` has the representation of text.
+    pub unsafe fn verified(&mut self, other: pg_sys::Datum) -> Option<f64> {
+        // SAFETY: as this function's and new's.
+        let mut shingles = |text| unsafe {
+            with_text(text, |text| ShingleSet::new(self.simhasher, text, &mut interrupts()))
+        };
+        let other = shingles(other);
+        let own = self.own_shingles.get_or_init(|| shingles(self.own));
+        self.similarity.verified(own, &other)
+    }
+}

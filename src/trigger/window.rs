@@ -1,0 +1,213 @@
+//! Windows: with since= only rows of the last days, say, are looked at. They are counted back from
+//! the time of the row that comes in.
+
+use std::ffi::CString;
+
+use pgrx::fcinfo::direct_function_call_as_datum as call;
+use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+
+use super::column::{Column, Generated};
+use super::given::Given;
+use crate::types::text::utf8_to_server;
+
+/// The argument since: a column that tells a row's time, and how far back rows count.
+#[derive(Clone, Debug)]
+pub struct Window {
+    pub column: Column,
+    pub name: CString,
+    back: pg_sys::Interval,
+}
+
+const SHAPE: &str = "Give the column and how far back its rows count: 'since=created_at 30 days'.";
+
+impl Window {
+    pub fn of(given: &Given<'_>) -> Option<Self> {
+        let value = given.get("since")?;
+        let Some((name, back)) = value.split_once(char::is_whitespace) else {
+            given.raise(&given.shown("since"), "names no interval", SHAPE)
+        };
+        let (column, name) = given.column_named("since", name);
+        if !matches!(column.base, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID) {
+            let hint = "A time is of type timestamptz, timestamp or date.";
+            given.raise_type("since", &column, hint)
+        }
+        if column.generated != Generated::No {
+            given.raise(
+                &given.shown("since"),
+                "names a generated column, which PostgreSQL computes after the trigger",
+                "Name a column that is set, for example by DEFAULT now().",
+            )
+        }
+        let back = interval(back);
+        if !is_positive(back) {
+            given.raise_as(
+                PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
+                &given.shown("since"),
+                "does not reach back",
+                "Give an interval that is greater than 0.",
+            )
+        }
+        Some(Window { column, name, back })
+    }
+
+    /// The window of a row with this time. A row without one is taken to be of now.
+    pub fn before(&self, time: Option<pg_sys::Datum>) -> Since {
+        // SAFETY: the column is of the type that the functions are called for; the interval lives
+        // during the call.
+        unsafe {
+            let time = time.unwrap_or_else(|| now(self.column.base));
+            let back = pg_sys::Datum::from(&raw const self.back);
+            let minus = match self.column.base {
+                pg_sys::TIMESTAMPTZOID => pg_sys::timestamptz_mi_interval,
+                _ => pg_sys::timestamp_mi_interval,
+            };
+            let time = instant(self.column.base, time);
+            let start = call(minus, &[Some(time), Some(back)]).unwrap_or(time);
+            Since { column: self.column, start: start.value() as i64 }
+        }
+    }
+}
+
+/// An interval as PostgreSQL reads it. Raises PostgreSQL's own ERROR if it is none.
+fn interval(text: &str) -> pg_sys::Interval {
+    let text = CString::new(&*utf8_to_server(text)).unwrap_or_default();
+    // SAFETY: the arguments of the type's input function, which returns a palloc'd interval.
+    unsafe {
+        let type_ = pg_sys::Datum::from(pg_sys::INTERVALOID);
+        let arguments = [Some(text.as_ptr().into()), Some(type_), Some((-1i32).into())];
+        let read = call(pg_sys::interval_in, &arguments);
+        read.map_or_else(Default::default, |read| *read.cast_mut_ptr::<pg_sys::Interval>())
+    }
+}
+
+fn is_positive(interval: pg_sys::Interval) -> bool {
+    let zero = pg_sys::Interval::default();
+    let [interval, zero] = [&raw const interval, &raw const zero].map(pg_sys::Datum::from);
+    // SAFETY: both intervals live during the call.
+    let greater = unsafe { call(pg_sys::interval_gt, &[Some(interval), Some(zero)]) };
+    greater.is_some_and(|greater| greater.value() & 0xff != 0)
+}
+
+/// When the transaction began, as a value of one of the three types.
+unsafe fn now(base: pg_sys::Oid) -> pg_sys::Datum {
+    // SAFETY: functions of those types.
+    unsafe {
+        let now = pg_sys::Datum::from(pg_sys::GetCurrentTransactionStartTimestamp());
+        let converted = match base {
+            pg_sys::TIMESTAMPOID => call(pg_sys::timestamptz_timestamp, &[Some(now)]),
+            pg_sys::DATEOID => call(pg_sys::timestamptz_date, &[Some(now)]),
+            _ => None,
+        };
+        converted.unwrap_or(now)
+    }
+}
+
+/// A date as the timestamp at which it begins; others as they are.
+unsafe fn instant(base: pg_sys::Oid, value: pg_sys::Datum) -> pg_sys::Datum {
+    if base != pg_sys::DATEOID {
+        return value;
+    }
+    // SAFETY: a function of that type.
+    unsafe { call(pg_sys::date_timestamp, &[Some(value)]) }.unwrap_or(value)
+}
+
+/// Where the window of one row begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Since {
+    column: Column,
+    /// Microseconds, as timestamps have them.
+    start: i64,
+}
+
+impl Since {
+    /// Whether a row with this time is in the window. One without a time is not.
+    ///
+    /// # Safety
+    /// It is a value of the column, or of that of another table of the family.
+    pub unsafe fn counts(&self, time: Option<pg_sys::Datum>) -> bool {
+        // SAFETY: as this function's.
+        time.is_some_and(|time| {
+            unsafe { instant(self.column.base, time) }.value() as i64 >= self.start
+        })
+    }
+
+    /// The start as a value of the column's type, no later than the start itself.
+    pub fn start(&self) -> pg_sys::Datum {
+        let start = pg_sys::Datum::from(self.start);
+        if self.column.base != pg_sys::DATEOID {
+            return start;
+        }
+        // SAFETY: a function of that type. A timestamp's date is the day that it is in.
+        unsafe { call(pg_sys::timestamp_date, &[Some(start)]) }.unwrap_or(start)
+    }
+
+    /// Whether the table is a partition that has no row in the window, by its bounds.
+    ///
+    /// # Safety
+    /// The relation is open, and `column` is its column of the time.
+    pub unsafe fn excludes(&self, relation: pg_sys::Relation, column: &Column) -> bool {
+        // SAFETY: nodes are made here or are copies, in the current memory context.
+        unsafe {
+            if !(*(*relation).rd_rel).relispartition {
+                return false;
+            }
+            let bounds = pg_sys::ffi::pg_guard_ffi_boundary(|| RelationGetPartitionQual(relation));
+            let Some(not_before) = not_before(column.base) else { return false };
+            let (left, right) = self.sides(column);
+            let condition = pg_sys::make_opclause(
+                not_before,
+                pg_sys::BOOLOID,
+                false,
+                left.cast(),
+                right.cast(),
+                pg_sys::InvalidOid,
+                pg_sys::InvalidOid,
+            );
+            let mut conditions = PgList::<pg_sys::Expr>::new();
+            conditions.push(condition);
+            pg_sys::predicate_refuted_by(conditions.into_pg(), bounds, false)
+        }
+    }
+
+    /// Both sides of the condition that a row's time is not before the start.
+    unsafe fn sides(&self, column: &Column) -> (*mut pg_sys::Var, *mut pg_sys::Const) {
+        let (length, by_value) = if column.base == pg_sys::DATEOID { (4, true) } else { (8, true) };
+        // SAFETY: makes nodes.
+        unsafe {
+            (
+                pg_sys::makeVar(1, column.number, column.base, -1, pg_sys::InvalidOid, 0),
+                pg_sys::makeConst(
+                    column.base,
+                    -1,
+                    pg_sys::InvalidOid,
+                    length,
+                    self.start(),
+                    false,
+                    by_value,
+                ),
+            )
+        }
+    }
+}
+
+/// The operator `>=` of a type's default operator class for B-trees.
+fn not_before(base: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    // SAFETY: catalogue look-ups.
+    unsafe {
+        let class = pg_sys::GetDefaultOpClass(base, pg_sys::BTREE_AM_OID);
+        not_before_of(pg_sys::get_opclass_family(class), base)
+    }
+}
+
+/// The operator `>=` of an operator family for B-trees.
+pub fn not_before_of(family: pg_sys::Oid, base: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let strategy = pg_sys::BTGreaterEqualStrategyNumber as i16;
+    // SAFETY: a catalogue look-up.
+    let operator = unsafe { pg_sys::get_opfamily_member(family, base, base, strategy) };
+    (operator != pg_sys::InvalidOid).then_some(operator)
+}
+
+unsafe extern "C-unwind" {
+    // utils/partcache.h, which pgrx does not bind.
+    fn RelationGetPartitionQual(relation: pg_sys::Relation) -> *mut pg_sys::List;
+}
