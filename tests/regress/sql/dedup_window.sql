@@ -79,6 +79,9 @@ CREATE TRIGGER t BEFORE INSERT ON old FOR EACH ROW EXECUTE FUNCTION
   simhash_dedup('fp=fp', 'since=made 30 days');
 INSERT INTO old SELECT i, '2025-06-01', (i * 7777777)::bigint::fingerprint64
 FROM generate_series(1, 9) i;
+-- A new session has counted nothing yet.
+\c -
+SET search_path = :path;
 BEGIN;
 INSERT INTO old VALUES (10, '2026-06-01', '0000000000000000');
 SELECT relname, pg_stat_get_xact_numscans(oid) > 0 AS "was searched"
