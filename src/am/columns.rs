@@ -336,11 +336,10 @@ unsafe fn check_base_type(rel: IndexRel, column: usize) {
              than the {declared} that its operator class is for",
             rel.name()
         ),
-        &match declared.as_str() {
-            "text" => "Index an expression of type text, such as lower(column::text) for a citext.",
-            _ => {
-                "Index an expression of the operator class's type, or give another operator class."
-            }
+        if declared == "text" {
+            "Index an expression of type text, such as lower(column::text) for a citext."
+        } else {
+            "Index an expression of the operator class's type, or give another operator class."
         },
     )
 }

@@ -173,7 +173,8 @@ impl<'a> Given<'a> {
     fn of_hashing(&self, key: &str, has_body: bool, fp: &Column) -> Option<&'a str> {
         let value = self.get(key)?;
         // Texts are cut into shingles by the config too.
-        if !has_body && !(key == "config" && self.get("similarity").is_some()) {
+        let of_shingles = key == "config" && self.get("similarity").is_some();
+        if !has_body && !of_shingles {
             let (what, hint) = if fp.generated == Generated::No {
                 (
                     "serves nothing without a body",

@@ -125,10 +125,10 @@ impl Since {
     /// # Safety
     /// It is a value of the column, or of that of another table of the family.
     pub unsafe fn counts(&self, time: Option<pg_sys::Datum>) -> bool {
+        let Some(time) = time else { return false };
         // SAFETY: as this function's.
-        time.is_some_and(|time| {
-            unsafe { instant(self.column.base, time) }.value() as i64 >= self.start
-        })
+        let time = unsafe { instant(self.column.base, time) };
+        time.value() as i64 >= self.start
     }
 
     /// The start as a value of the column's type, no later than the start itself.

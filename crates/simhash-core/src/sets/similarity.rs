@@ -97,7 +97,8 @@ mod tests {
 
     fn set(words: &[u8]) -> ShingleSet {
         let config: Config = r#"{"tokenizer": "word"}"#.parse().unwrap();
-        let text: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
+        let text: Vec<String> =
+            words.iter().map(|word| format!("w{}", char::from(b'a' + word))).collect();
         ShingleSet::new(&mut Simhasher::new(config).unwrap(), &text.join(" "), &mut || ())
     }
 
