@@ -180,8 +180,8 @@ impl Judge<'_> {
         Judged { fp, values: scope.chain(text).map(bytes).collect() }
     }
 
-    /// Whether the row needs no search: its fingerprint was there before, in the same scope, and its
-    /// text if texts are compared.
+    /// Whether the row needs no search: its fingerprint was there before, in the same scope, and
+    /// its text if texts are compared.
     unsafe fn is_settled(&self, before: Option<Option<Code>>, fp: Option<Code>) -> bool {
         let event = self.event;
         let root = self.watch.family.roots.first().copied().unwrap_or(event.table());

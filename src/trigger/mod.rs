@@ -8,8 +8,9 @@
 //! [`given`] and [`arguments`] (the trigger's arguments, as written and as meant), [`watch`] (what
 //! is kept from row to row), [`warnings`], [`column`], [`generated`] (a fingerprint that is a
 //! generated column), [`family`] (the tables to look at), [`serving`] (which index finds every
-//! row), [`lock`], [`search`], [`verify`] (by the texts), [`window`] (by time), [`moves`] (updates that move a row to another partition),
-//! [`changes`], [`rights`] and [`violation`] (the ERROR of action=error).
+//! row), [`lock`], [`search`], [`verify`] (by the texts), [`window`] (by time), [`moves`] (updates
+//! that move a row to another partition), [`changes`], [`rights`] and [`violation`] (the ERROR of
+//! action=error).
 
 mod arguments;
 mod changes;

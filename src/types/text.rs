@@ -49,8 +49,8 @@ pub unsafe fn server_to_utf8(bytes: &[u8]) -> &str {
     unsafe { encoding::from_server(bytes) }.unwrap_or_else(|error| raise_not_utf8(error))
 }
 
-/// What `read` makes of a text. Copies that were detoasted or converted are freed, so that the texts
-/// of many rows can be read in one memory context.
+/// What `read` makes of a text. Copies that were detoasted or converted are freed, so that the
+/// texts of many rows can be read in one memory context.
 ///
 /// # Safety
 /// `datum` has the representation of text. It lives until this returns.

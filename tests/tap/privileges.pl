@@ -277,7 +277,8 @@ SQL
 # whose function its executor may then not call. A bitmap scan looks at the condition as it was
 # written.
 my $contains = "SET SESSION AUTHORIZATION user_of_schema; SET enable_seqscan = off; "
-  . "SET enable_bitmapscan = %s; SET enable_indexscan = %s; SELECT count(*) FROM indexed.v_contains";
+  . 'SET enable_bitmapscan = %s; SET enable_indexscan = %s; '
+  . 'SELECT count(*) FROM indexed.v_contains';
 ($status, undef, $error) = $node->psql('postgres', sprintf $contains, 'off', 'on');
 like($error, qr/permission denied for function/, 'an index scan for @> needs the function of <@');
 is($node->safe_psql('postgres', sprintf $contains, 'on', 'off'),
