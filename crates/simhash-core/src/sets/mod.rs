@@ -2,8 +2,8 @@
 //!
 //! [`shingles`] gives the exact answer (Broder 1997), and [`similarity`] decides by it. [`minhash`]
 //! and [`bands`] estimate it from short signatures. [`ksentence`] and the sets of [`bloom`] and
-//! [`trie`] find equal texts. [`near`] finds near fingerprints. [`dedup`] is the pipeline of an exact
-//! and a near stage.
+//! [`trie`] find equal texts. [`near`] finds near fingerprints. [`dedup`] is the pipeline of an
+//! exact and a near stage.
 
 pub mod bands;
 pub mod bloom;
