@@ -628,8 +628,30 @@ CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING simhash AS
   FUNCTION 1 simhash_scope_enum(internal);
 
 --
--- In bulk: keys to repartition by
+-- In bulk: pairs whose texts are similar, and keys to repartition by
 --
+
+CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
+    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
+    OUT similarity real)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_verified_pairs_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, integer, text, double precision, integer, text,
+    simhash_config) IS
+  'every pair of rows, by ctid, whose fingerprints are near and whose texts, in the column that '
+  'body names, share so many shingles; each once, a < b';
+CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
+    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', OUT member tid, OUT representative tid, OUT size integer)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_verified_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, integer, text,
+    simhash_config) IS
+  'every row, by ctid, that a chain of such pairs connects with another; the first row of its '
+  'cluster, and how many they are';
 
 CREATE FUNCTION simhash_blocks(fp fingerprint256, blocks integer DEFAULT 16,
     OUT block smallint, OUT key bigint)

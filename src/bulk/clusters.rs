@@ -4,24 +4,40 @@ use pgrx::pg_sys;
 use simhash_core::search::TreeKey;
 
 use super::errors::{checked_distance, no_memory};
+use super::heap::Heap;
 use super::progress::{self, Command};
 use super::session::{Session, Side};
 use super::target::{Target, bits};
+use super::verify::{Verification, Verifier};
+use crate::am::opened::Opened;
+use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_key_type};
 
 /// A member, the representative of its cluster, and the cluster's size.
 pub type Member = (u64, u64, u32);
 
-/// All clusters of two rows or more, ordered by representative and member.
-pub fn clusters(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Member>> {
+/// All clusters of two rows or more, ordered by representative and member. Texts are compared if
+/// `verification` says how.
+pub fn clusters(
+    index: pg_sys::Oid,
+    distance: i32,
+    verification: Option<Verification>,
+) -> Box<dyn Iterator<Item = Member>> {
     let target = Target::new(index);
+    let half = work_mem() / 2;
+    let members = if verification.is_some() { half / 2 } else { half };
+    let mut verifier = verification.map(|how| Verifier::new(&target, how, half / 2));
     let opened = target.open();
     let distance = checked_distance(distance, bits(&opened));
     with_key_type!(family(opened.rel()), K => {
-        let mut session = Session::<K>::new(target, &opened, distance, Command::Clusters);
+        let mut session =
+            Session::<K>::new(target, &opened, distance, Command::Clusters, members);
         drop(opened);
         while session.next_batch() {
-            unite(&mut session);
+            match &mut verifier {
+                None => unite(&mut session),
+                Some(verifier) => unite_verified(&mut session, verifier),
+            }
         }
         progress::finishing();
         let (members, _progress) = session.into_members();
@@ -43,4 +59,80 @@ fn unite<K: TreeKey>(session: &mut Session<K>) {
             check_for_interrupts();
         }
     }
+}
+
+/// How many pairs' texts are read ahead together.
+const READ_AHEAD: usize = 1 << 12;
+
+/// Unites the rows of pairs whose texts are similar. Rows of equal fingerprints and equal sets of
+/// shingles stand for each other. Pairs of one cluster need not be compared.
+fn unite_verified<K: TreeKey>(session: &mut Session<K>, verifier: &mut Verifier) {
+    let opened = session.open();
+    // SAFETY: the heap stays open until the end of the batch.
+    let mut heap = unsafe { Heap::new(&opened) };
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for i in 0..session.found.len() {
+        if i.is_multiple_of(READ_AHEAD) {
+            read_ahead(session, verifier, &opened, i);
+        }
+        let found = session.found[i];
+        session.visible_members(Side::Left, found.left, &mut left);
+        keep_classes(session, verifier, &mut heap, &mut left);
+        if found.left == found.right && found.distance == 0 && session.is_one_chunk() {
+            right.clone_from(&left);
+        } else {
+            session.visible_members(Side::Right, found.right, &mut right);
+            keep_classes(session, verifier, &mut heap, &mut right);
+        }
+        for &(a, a_tid) in &left {
+            for &(b, b_tid) in &right {
+                check_for_interrupts();
+                if !session.members.are_united(a, b)
+                    && verifier.verified(&mut heap, a_tid, b_tid).is_some()
+                {
+                    session.members.unite(a, b);
+                }
+            }
+        }
+    }
+}
+
+fn read_ahead<K: TreeKey>(
+    session: &mut Session<K>,
+    verifier: &mut Verifier,
+    opened: &Opened,
+    from: usize,
+) {
+    let upto = session.found.len().min(from + READ_AHEAD);
+    let (mut rows, mut all) = (Vec::new(), Vec::new());
+    for i in from..upto {
+        let found = session.found[i];
+        for (side, group) in [(Side::Left, found.left), (Side::Right, found.right)] {
+            session.visible_members(side, group, &mut rows);
+            all.extend(rows.iter().map(|&(_, tid)| tid));
+        }
+    }
+    verifier.read_ahead(opened, all.into_iter());
+}
+
+/// Unites the rows of one fingerprint that have equal sets, and leaves one row of each set. Rows
+/// without shingles are dropped.
+fn keep_classes<K: TreeKey>(
+    session: &mut Session<K>,
+    verifier: &mut Verifier,
+    heap: &mut Heap,
+    rows: &mut Vec<(u32, u64)>,
+) {
+    if rows.len() < 2 {
+        return;
+    }
+    let class = |&(number, tid): &(u32, u64)| Some((verifier.class(heap, tid)?, number, tid));
+    let mut classes: Vec<_> = rows.iter().filter_map(class).collect();
+    classes.sort_unstable();
+    for same in classes.windows(2).filter(|two| two[0].0 == two[1].0) {
+        session.members.unite(same[0].1, same[1].1);
+    }
+    classes.dedup_by_key(|(class, ..)| *class);
+    rows.clear();
+    rows.extend(classes.into_iter().map(|(_, number, tid)| (number, tid)));
 }

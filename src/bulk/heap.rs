@@ -61,6 +61,27 @@ impl Heap {
         }
     }
 
+    /// A column of a version that the query sees, by the version's own TID. It lives until another
+    /// row is asked for.
+    pub fn value(&mut self, tid: u64, column: pg_sys::AttrNumber) -> Option<pg_sys::Datum> {
+        check_for_interrupts();
+        let mut item = tid::unpack(tid);
+        let mut is_null = true;
+        // SAFETY: the heap is open, slot and snapshot are valid, the column is the heap's.
+        unsafe {
+            if !pg_sys::table_tuple_fetch_row_version(
+                self.heap,
+                &mut item,
+                self.snapshot,
+                self.slot,
+            ) {
+                return None;
+            }
+            let value = pg_sys::slot_getattr(self.slot, i32::from(column), &mut is_null);
+            (!is_null).then_some(value)
+        }
+    }
+
     /// Raises XX002 for a TID beyond the end of the heap.
     fn expect_page(&mut self, tid: u64) {
         let (page, offset) = tid::parts(tid);

@@ -2,7 +2,7 @@
 //!
 //! Where things are: [`target`] (which index, and who may ask), [`leaves`] (rows from pages),
 //! [`heap`] (which rows the query sees), [`session`] (the join, batch by batch), [`pairs`] and
-//! [`clusters`] (the answers), [`suggest`] (which distance to use), [`progress`] (what other
+//! [`clusters`] (the answers), [`verify`] (by the texts), [`suggest`] (which distance to use), [`progress`] (what other
 //! sessions see), [`errors`].
 
 pub mod clusters;
@@ -14,3 +14,4 @@ pub mod progress;
 mod session;
 pub mod suggest;
 mod target;
+pub mod verify;

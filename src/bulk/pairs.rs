@@ -5,10 +5,13 @@ use simhash_core::join::GroupPair;
 use simhash_core::search::TreeKey;
 
 use super::errors::checked_distance;
+use super::heap::Heap;
 use super::progress::Command;
 use super::session::{Session, Side};
 use super::target::{Target, bits};
-use crate::storage::{family, with_key_type};
+use super::verify::{Verification, Verifier};
+use crate::guc::work_mem;
+use crate::storage::{check_for_interrupts, family, with_key_type};
 
 /// Two rows by their visible versions' TIDs, the lesser first, and their distance.
 pub type Pair = (u64, u64, u32);
@@ -16,13 +19,80 @@ pub type Pair = (u64, u64, u32);
 /// All pairs of an index's rows within a distance.
 pub fn pairs(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Pair>> {
     let target = Target::new(index);
+    pairs_of(target, distance, work_mem() / 2)
+}
+
+/// All pairs within a distance whose texts are similar, each with the similarity.
+pub fn verified_pairs(
+    index: pg_sys::Oid,
+    distance: i32,
+    verification: Verification,
+) -> impl Iterator<Item = (Pair, f64)> {
+    let target = Target::new(index);
+    let memory = work_mem() / 4;
+    Verified {
+        target,
+        verifier: Verifier::new(&target, verification, memory),
+        pairs: pairs_of(target, distance, memory),
+        batch: FIRST_BATCH,
+        ready: Vec::new().into_iter(),
+    }
+}
+
+/// The pairs by fingerprints. `members` is the memory for what is known of rows in pairs.
+fn pairs_of(target: Target, distance: i32, members: usize) -> Box<dyn Iterator<Item = Pair>> {
     let opened = target.open();
     let distance = checked_distance(distance, bits(&opened));
     with_key_type!(family(opened.rel()), K => Box::new(Pairs::<K> {
-        session: Session::new(target, &opened, distance, Command::Pairs),
+        session: Session::new(target, &opened, distance, Command::Pairs, members),
         next: 0,
         product: Product::default(),
     }))
+}
+
+/// How many pairs the first batch verifies: few, so that a LIMIT is served soon.
+const FIRST_BATCH: usize = 64;
+const LARGEST_BATCH: usize = 1 << 14;
+
+struct Verified {
+    target: Target,
+    verifier: Verifier,
+    pairs: Box<dyn Iterator<Item = Pair>>,
+    batch: usize,
+    ready: std::vec::IntoIter<(Pair, f64)>,
+}
+
+impl Verified {
+    /// The verified pairs among the next ones. `None` when there are no more.
+    fn next_batch(&mut self) -> Option<Vec<(Pair, f64)>> {
+        let found: Vec<Pair> = self.pairs.by_ref().take(self.batch).collect();
+        if found.is_empty() {
+            return None;
+        }
+        self.batch = (self.batch * 4).min(LARGEST_BATCH);
+        let opened = self.target.open();
+        self.verifier.read_ahead(&opened, found.iter().flat_map(|&(a, b, _)| [a, b]));
+        // SAFETY: the heap stays open until the end of the batch.
+        let mut heap = unsafe { Heap::new(&opened) };
+        let verified = found.into_iter().filter_map(|pair| {
+            check_for_interrupts();
+            Some((pair, self.verifier.verified(&mut heap, pair.0, pair.1)?))
+        });
+        Some(verified.collect())
+    }
+}
+
+impl Iterator for Verified {
+    type Item = (Pair, f64);
+
+    fn next(&mut self) -> Option<(Pair, f64)> {
+        loop {
+            if let Some(pair) = self.ready.next() {
+                return Some(pair);
+            }
+            self.ready = self.next_batch()?.into_iter();
+        }
+    }
 }
 
 struct Pairs<K: TreeKey> {

@@ -51,7 +51,14 @@ pub struct Session<K: TreeKey> {
 }
 
 impl<K: TreeKey> Session<K> {
-    pub fn new(target: Target, opened: &Opened, distance: u32, command: Command) -> Self {
+    /// `members` is the memory for what is known of rows with a near-duplicate.
+    pub fn new(
+        target: Target,
+        opened: &Opened,
+        distance: u32,
+        command: Command,
+        members: usize,
+    ) -> Self {
         let index = open::<K>(opened.rel());
         let memory = work_mem() / 2;
         let rows = most_rows(&index);
@@ -69,7 +76,7 @@ impl<K: TreeKey> Session<K> {
             done: false,
             pairs: 0,
             command,
-            memory,
+            memory: members,
             progress,
         }
     }
@@ -163,6 +170,11 @@ impl<K: TreeKey> Session<K> {
         self.join.right().clear_marks();
     }
 
+    /// The index and its heap, until the result is dropped.
+    pub fn open(&self) -> Opened {
+        self.target.open()
+    }
+
     /// Whether both sides are the same chunk.
     pub fn is_one_chunk(&self) -> bool {
         !self.join.is_across()
@@ -177,6 +189,20 @@ impl<K: TreeKey> Session<K> {
             _ => {
                 let tids = interruptible(chunk.group(group));
                 rows.extend(tids.filter_map(|&tid| members.visible(members.find(tid)?)));
+            }
+        }
+    }
+
+    /// Puts the numbers and visible versions of a group's rows into `rows`.
+    pub fn visible_members(&mut self, side: Side, group: u32, rows: &mut Vec<(u32, u64)>) {
+        rows.clear();
+        let (chunk, members) = self.chunk_and_members(side);
+        let visible = |number: u32| Some((number, members.visible(number)?));
+        match chunk.mark(group) {
+            Mark::Row(number) => rows.extend(visible(number)),
+            _ => {
+                let tids = interruptible(chunk.group(group));
+                rows.extend(tids.filter_map(|&tid| visible(members.find(tid)?)));
             }
         }
     }

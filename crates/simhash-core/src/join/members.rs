@@ -132,6 +132,12 @@ impl Members {
         }
     }
 
+    /// Whether two rows are in one cluster.
+    #[inline]
+    pub fn are_united(&mut self, a: u32, b: u32) -> bool {
+        self.root(a) == self.root(b)
+    }
+
     #[inline]
     fn root(&mut self, mut number: u32) -> u32 {
         loop {

@@ -1,5 +1,7 @@
 //! A text as its set of shingles: resemblance and containment (Broder 1997).
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::Simhasher;
 use crate::hash::feature_hash;
 use crate::join::sort_checked;
@@ -36,7 +38,7 @@ pub fn distinct(
 
 /// A set of shingles, by their 128-bit hashes. No corpus is so large that two of its shingles are
 /// likely to have the same hash.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShingleSet(Vec<u128>);
 
 impl ShingleSet {
@@ -59,6 +61,18 @@ impl ShingleSet {
     /// Whether the text had no shingle.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.0.capacity() * size_of::<u128>()
+    }
+
+    /// A hash of the set, by which equal sets are found.
+    pub fn digest(&self) -> u128 {
+        let mut hasher = Xxh3::new();
+        self.0.iter().for_each(|hash| hasher.update(&hash.to_le_bytes()));
+        hasher.digest128()
     }
 
     /// Jaccard similarity |A n B| / |A u B|, 0 to 1. `None` when both sets are empty.
@@ -124,6 +138,14 @@ mod tests {
             let containment = (!sa.is_empty()).then(|| common as f64 / sa.len() as f64);
             prop_assert_eq!(a.containment(&b), containment);
         }
+    }
+
+    #[test]
+    fn equal_sets_have_equal_digests() {
+        let digest = |words: &[u8]| set(words, 1).0.digest();
+        assert_eq!(digest(&[1, 2, 3]), digest(&[3, 2, 1, 1]));
+        assert_ne!(digest(&[1, 2, 3]), digest(&[1, 2]));
+        assert_ne!(digest(&[1]), digest(&[]));
     }
 
     #[test]
