@@ -142,16 +142,17 @@ fn text_column(table: pg_sys::Oid, name: &str) -> pg_sys::AttrNumber {
         )
     };
     let stored = CString::new(&*utf8_to_server(name)).unwrap_or_default();
-    // SAFETY: catalogue look-ups of a locked table.
-    let (number, is_text, user) = unsafe {
-        let number = pg_sys::get_attnum(table, stored.as_ptr());
-        let base = pg_sys::getBaseType(pg_sys::get_atttype(table, number));
-        let is_text = number > 0 && pg_sys::IsBinaryCoercible(base, pg_sys::TEXTOID);
-        (number, is_text, pg_sys::GetUserId())
-    };
+    // SAFETY: a catalogue look-up of a locked table.
+    let number = unsafe { pg_sys::get_attnum(table, stored.as_ptr()) };
     if number == pg_sys::InvalidAttrNumber as pg_sys::AttrNumber {
         refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, "does not exist")
     }
+    // SAFETY: catalogue look-ups of a column that exists.
+    let (is_text, user) = unsafe {
+        let base = pg_sys::getBaseType(pg_sys::get_atttype(table, number));
+        let is_text = number > 0 && pg_sys::IsBinaryCoercible(base, pg_sys::TEXTOID);
+        (is_text, pg_sys::GetUserId())
+    };
     if !is_text {
         refuse(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, "is no text")
     }

@@ -36,7 +36,7 @@ CREATE TABLE trap.t (
   id bigint PRIMARY KEY DEFAULT trap.number(1) CHECK (trap.yes(id) AND trap.yes(7)),
   fp public.fingerprint64,
   made public.fingerprint64 GENERATED ALWAYS AS (trap.fp(fp)) STORED,
-  number trap.checked DEFAULT 3);
+  number trap.checked DEFAULT 3, body text DEFAULT 'one two three');
 INSERT INTO trap.t SELECT i, (i * 7)::bigint::public.fingerprint64 FROM generate_series(1, 20) i;
 CREATE INDEX t_plain ON trap.t USING simhash (fp);
 CREATE INDEX t_made ON trap.t USING simhash (made);
@@ -49,16 +49,17 @@ CREATE INDEX t_folded ON trap.t USING simhash (fp) WHERE trap.yes(1);
 CREATE INDEX t_both ON trap.t USING simhash (trap.fp(fp)) WHERE trap.yes(1) AND trap.yes(id);
 CREATE INDEX t_btree ON trap.t (trap.number(id), trap.number(9)) WHERE trap.yes(2);
 CREATE VIEW trap.v AS SELECT trap.fp(fp) AS fp, trap.number(4) FROM trap.t WHERE trap.yes(5);
-CREATE MATERIALIZED VIEW trap.m AS SELECT trap.fp(fp) AS fp FROM trap.t;
+CREATE MATERIALIZED VIEW trap.m AS SELECT trap.fp(fp) AS fp, body FROM trap.t;
 CREATE INDEX m_fp ON trap.m USING simhash (fp) WHERE trap.yes(6);
-CREATE TABLE trap.parts (id bigint, fp public.fingerprint64) PARTITION BY LIST (trap.number(id));
+CREATE TABLE trap.parts (id bigint, fp public.fingerprint64, body text DEFAULT 'one two three')
+  PARTITION BY LIST (trap.number(id));
 CREATE TABLE trap.part PARTITION OF trap.parts DEFAULT;
 CREATE INDEX parts_fp ON trap.parts USING simhash (trap.fp(fp)) WHERE trap.yes(8);
 INSERT INTO trap.parts SELECT id, fp FROM trap.t;
 CREATE TABLE trap.child (CHECK (trap.yes(id))) INHERITS (trap.t);
 CREATE INDEX child_fp ON trap.child USING simhash (trap.fp(fp)) WHERE trap.yes(3);
 INSERT INTO trap.child SELECT id, fp FROM trap.t;
-CREATE TABLE trap.secured (id bigint, fp public.fingerprint64);
+CREATE TABLE trap.secured (id bigint, fp public.fingerprint64, body text DEFAULT 'one two three');
 INSERT INTO trap.secured SELECT id, fp FROM trap.t;
 ALTER TABLE trap.secured ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY trapped ON trap.secured USING (trap.yes(id) AND trap.yes(0));
@@ -79,8 +80,8 @@ DECLARE
   relation regclass;
   arguments text;
 BEGIN
-  -- Every function of the extension that takes a relation. Other arguments: true and false, and
-  -- numbers that are a distance.
+  -- Every function of the extension that takes a relation. Other arguments: true and false, numbers
+  -- that are a distance or the size of a shingle, and how texts are compared.
   FOR function IN
     SELECT p.oid FROM pg_proc p
       JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
@@ -100,7 +101,10 @@ BEGIN
           FROM call, pg_proc p, LATERAL unnest(CASE p.proargtypes[n]
               WHEN 'regclass'::regtype THEN ARRAY[quote_literal(relation) || '::regclass']
               WHEN 'boolean'::regtype THEN ARRAY['true', 'false']
-              WHEN 'integer'::regtype THEN ARRAY['3'] END) value
+              WHEN 'integer'::regtype THEN ARRAY['3']
+              WHEN 'double precision'::regtype THEN ARRAY['0.5']
+              WHEN 'text'::regtype THEN ARRAY[CASE n WHEN 2 THEN '''body''' ELSE '''jaccard''' END]
+              WHEN 'public.simhash_config'::regtype THEN ARRAY['''{}'''] END) value
           WHERE p.oid = function AND n < p.pronargs)
         SELECT list FROM call WHERE n = (SELECT pronargs FROM pg_proc WHERE oid = function)
       LOOP

@@ -76,7 +76,7 @@ BEGIN
   WHERE EXISTS (SELECT FROM pair p WHERE n = question AND g.id IN (a, b));
   LOOP
     UPDATE label l SET least = m.least
-    FROM (SELECT id, min(other.least) AS least
+    FROM (SELECT p.id, min(other.least) AS least
           FROM (SELECT a AS id, b AS next FROM pair WHERE n = question UNION ALL
                 SELECT b, a FROM pair WHERE n = question) p JOIN label other ON other.id = p.next
           GROUP BY 1) m (id, least)
