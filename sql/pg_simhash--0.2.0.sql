@@ -1660,42 +1660,63 @@ COMMENT ON FUNCTION simhash_dedup() IS
 --
 
 CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a tid, OUT b tid,
-    OUT distance integer)
+    OUT distance integer, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
   AS 'MODULE_PATHNAME', 'simhash_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
-  'every pair of rows, by ctid, whose fingerprints in a simhash index differ in so many bits at '
-  'most; each once, a < b';
+  'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
+  'bits at most; each once, a < b';
+CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, OUT a tid,
+    OUT b tid, OUT distance integer, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_pairs_of_two_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer) IS
+  'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
+  'differ in so many bits at most';
 CREATE FUNCTION simhash_clusters(index regclass, distance integer, OUT member tid,
-    OUT representative tid, OUT size integer)
+    OUT representative tid, OUT size integer, OUT member_table regclass,
+    OUT representative_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
   AS 'MODULE_PATHNAME', 'simhash_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
-  'every row, by ctid, that a chain of such pairs connects with another; the first row of its '
-  'cluster, and how many they are';
+  'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
+  'of its cluster, and how many they are';
 CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
     similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
     config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
-    OUT similarity real)
+    OUT similarity real, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, integer, text, double precision, integer, text,
     simhash_config) IS
-  'every pair of rows, by ctid, whose fingerprints are near and whose texts, in the column that '
-  'body names, share so many shingles; each once, a < b';
+  'every pair of rows, by ctid and table, whose fingerprints are near and whose texts, in the '
+  'column that body names, share so many shingles; each once, a < b';
+CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, body text,
+    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
+    OUT similarity real, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_verified_pairs_of_two_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer, text,
+    simhash_config) IS
+  'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
+  'are near and whose texts, in the column that body names, share so many shingles';
 CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
     similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
-    config simhash_config DEFAULT '{}', OUT member tid, OUT representative tid, OUT size integer)
+    config simhash_config DEFAULT '{}', OUT member tid, OUT representative tid, OUT size integer,
+    OUT member_table regclass, OUT representative_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
   AS 'MODULE_PATHNAME', 'simhash_verified_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, integer, text,
     simhash_config) IS
-  'every row, by ctid, that a chain of such pairs connects with another; the first row of its '
-  'cluster, and how many they are';
+  'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
+  'of its cluster, and how many they are';
 
 CREATE FUNCTION simhash_get_progress(OUT pid integer, OUT datid oid, OUT relid oid,
     OUT index_relid oid, OUT command text, OUT phase text, OUT tables_total bigint,

@@ -4,9 +4,11 @@
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::build::ambuild;
+use crate::catalog::cache;
 use crate::catalog::names::relation_name;
 use crate::compat::restrict_search_path;
 use crate::error::raise;
+use crate::planner::access_method;
 use crate::storage::IndexRel;
 
 /// An index and its heap; closed when dropped. Until then nothing runs with the caller's rights, so
@@ -134,16 +136,36 @@ impl OwnersRights {
     }
 }
 
+/// The table of an index, which may be a parent of partitions. Raises 42809 if the OID is no
+/// index's, or is that of a parent of indexes of another access method.
+pub fn table_of(index: pg_sys::Oid) -> pg_sys::Oid {
+    // SAFETY: catalogue look-ups.
+    let table = unsafe { pg_sys::IndexGetRelation(index, true) };
+    if table == pg_sys::InvalidOid || is_partitioned(index) && !is_of_access_method(index) {
+        wrong_object(index);
+    }
+    table
+}
+
+/// Whether an index is only the parent of its partitions' indexes.
+pub fn is_partitioned(index: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up.
+    unsafe { pg_sys::get_rel_relkind(index) as u8 == pg_sys::RELKIND_PARTITIONED_INDEX }
+}
+
+fn is_of_access_method(index: pg_sys::Oid) -> bool {
+    type Row = cache::Row<pg_sys::FormData_pg_class>;
+    // SAFETY: a look-up by OID.
+    let method =
+        unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, index, |row: &Row| row.relam) };
+    method.is_some() && method == access_method()
+}
+
 /// The heap of an index. Raises 42809 if the OID is no index's, or if the index is only the parent
 /// of its partitions' indexes.
 pub fn heap_of(index: pg_sys::Oid) -> pg_sys::Oid {
-    // SAFETY: catalogue look-ups.
-    let (heap, kind) =
-        unsafe { (pg_sys::IndexGetRelation(index, true), pg_sys::get_rel_relkind(index)) };
-    if heap == pg_sys::InvalidOid {
-        wrong_object(index);
-    }
-    if kind as u8 == pg_sys::RELKIND_PARTITIONED_INDEX {
+    let heap = table_of(index);
+    if is_partitioned(index) {
         raise(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             format!("\"{}\" is a partitioned index", relation_name(index)),

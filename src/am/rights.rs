@@ -3,7 +3,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::opened::heap_of;
+use super::opened::{heap_of, table_of};
 use crate::catalog::cache;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights::{self, check_rows_are_all, may_read};
@@ -12,9 +12,9 @@ use crate::error::raise;
 type Row = cache::Row<pg_sys::FormData_pg_index>;
 
 /// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed columns.
-/// Returns the heap.
+/// Returns the table, which may be a parent of partitions.
 pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
-    let heap = heap_of(index);
+    let heap = table_of(index);
     // SAFETY: reads the session's state.
     let user = unsafe { pg_sys::GetUserId() };
     let columns = key_columns(index);

@@ -1,15 +1,13 @@
 //! `simhash_clusters`: rows connected by pairs, each with the first row of its cluster.
 
-use pgrx::pg_sys;
 use simhash_core::search::TreeKey;
 
 use super::errors::{checked_distance, no_memory};
-use super::heap::Heap;
+use super::heap::Heaps;
 use super::progress::{self, Command};
 use super::session::{Session, Side};
-use super::target::{Target, bits};
+use super::target::{OpenedAll, Target, bits};
 use super::verify::{Verification, Verifier};
-use crate::am::opened::Opened;
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_key_type};
 
@@ -19,19 +17,19 @@ pub type Member = (u64, u64, u32);
 /// All clusters of two rows or more, ordered by representative and member. Texts are compared if
 /// `verification` says how.
 pub fn clusters(
-    index: pg_sys::Oid,
+    target: Target,
     distance: i32,
     verification: Option<Verification>,
 ) -> Box<dyn Iterator<Item = Member>> {
-    let target = Target::new(index);
     let half = work_mem() / 2;
     let members = if verification.is_some() { half / 2 } else { half };
     let mut verifier = verification.map(|how| Verifier::new(&target, how, half / 2));
     let opened = target.open();
-    let distance = checked_distance(distance, bits(&opened));
-    with_key_type!(family(opened.rel()), K => {
+    let Some(first) = opened.first() else { return Box::new(std::iter::empty()) };
+    let distance = checked_distance(distance, bits(first));
+    with_key_type!(family(first.rel()), K => {
         let mut session =
-            Session::<K>::new(target, &opened, distance, Command::Clusters, members);
+            Session::<K>::new(target.clone(), &opened, distance, Command::Clusters, members);
         drop(opened);
         while session.next_batch() {
             match &mut verifier {
@@ -68,8 +66,7 @@ const READ_AHEAD: usize = 1 << 12;
 /// shingles stand for each other. Pairs of one cluster need not be compared.
 fn unite_verified<K: TreeKey>(session: &mut Session<K>, verifier: &mut Verifier) {
     let opened = session.open();
-    // SAFETY: the heap stays open until the end of the batch.
-    let mut heap = unsafe { Heap::new(&opened) };
+    let mut heaps = Heaps::new(&opened);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for i in 0..session.found.len() {
         if i.is_multiple_of(READ_AHEAD) {
@@ -77,18 +74,18 @@ fn unite_verified<K: TreeKey>(session: &mut Session<K>, verifier: &mut Verifier)
         }
         let found = session.found[i];
         session.visible_members(Side::Left, found.left, &mut left);
-        keep_classes(session, verifier, &mut heap, &mut left);
+        keep_classes(session, verifier, &mut heaps, &mut left);
         if found.left == found.right && found.distance == 0 && session.is_one_chunk() {
             right.clone_from(&left);
         } else {
             session.visible_members(Side::Right, found.right, &mut right);
-            keep_classes(session, verifier, &mut heap, &mut right);
+            keep_classes(session, verifier, &mut heaps, &mut right);
         }
         for &(a, a_tid) in &left {
             for &(b, b_tid) in &right {
                 check_for_interrupts();
                 if !session.members.are_united(a, b)
-                    && verifier.verified(&mut heap, a_tid, b_tid).is_some()
+                    && verifier.verified(&mut heaps, a_tid, b_tid).is_some()
                 {
                     session.members.unite(a, b);
                 }
@@ -100,7 +97,7 @@ fn unite_verified<K: TreeKey>(session: &mut Session<K>, verifier: &mut Verifier)
 fn read_ahead<K: TreeKey>(
     session: &mut Session<K>,
     verifier: &mut Verifier,
-    opened: &Opened,
+    opened: &OpenedAll,
     from: usize,
 ) {
     let upto = session.found.len().min(from + READ_AHEAD);
@@ -120,13 +117,13 @@ fn read_ahead<K: TreeKey>(
 fn keep_classes<K: TreeKey>(
     session: &mut Session<K>,
     verifier: &mut Verifier,
-    heap: &mut Heap,
+    heaps: &mut Heaps<'_>,
     rows: &mut Vec<(u32, u64)>,
 ) {
     if rows.len() < 2 {
         return;
     }
-    let class = |&(number, tid): &(u32, u64)| Some((verifier.class(heap, tid)?, number, tid));
+    let class = |&(number, tid): &(u32, u64)| Some((verifier.class(heaps, tid)?, number, tid));
     let mut classes: Vec<_> = rows.iter().filter_map(class).collect();
     classes.sort_unstable();
     for same in classes.windows(2).filter(|two| two[0].0 == two[1].0) {

@@ -7,6 +7,8 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::row;
+use super::target::OpenedAll;
 use crate::am::opened::Opened;
 use crate::error::raise;
 use crate::storage::{IndexRel, check_for_interrupts};
@@ -63,7 +65,7 @@ impl Heap {
 
     /// A column of a version that the query sees, by the version's own TID. It lives until another
     /// row is asked for.
-    pub fn value(&mut self, tid: u64, column: pg_sys::AttrNumber) -> Option<pg_sys::Datum> {
+    fn value(&mut self, tid: u64, column: pg_sys::AttrNumber) -> Option<pg_sys::Datum> {
         check_for_interrupts();
         let mut item = tid::unpack(tid);
         let mut is_null = true;
@@ -104,6 +106,30 @@ impl Heap {
                 "Look for failing storage, then REINDEX it.",
             );
         }
+    }
+}
+
+/// Heaps of several tables, of which the one that was used last is kept.
+pub struct Heaps<'a> {
+    opened: &'a OpenedAll,
+    current: Option<(usize, Heap)>,
+}
+
+impl<'a> Heaps<'a> {
+    pub fn new(opened: &'a OpenedAll) -> Self {
+        Self { opened, current: None }
+    }
+
+    /// A column of a version that the query sees, by the version's number. `columns` has the number
+    /// of the column in each table.
+    pub fn value(&mut self, number: u64, columns: &[pg_sys::AttrNumber]) -> Option<pg_sys::Datum> {
+        let table = row::table(number);
+        if self.current.as_ref().is_none_or(|&(current, _)| current != table) {
+            // SAFETY: the heaps are open as long as this.
+            self.current = Some((table, unsafe { Heap::new(&self.opened[table]) }));
+        }
+        let (_, heap) = self.current.as_mut()?;
+        heap.value(row::tid(number), columns[table])
     }
 }
 

@@ -1,7 +1,11 @@
 //! The rows of a block table in the order of their keys, leaf by leaf, as the join wants them:
 //! without those that have NULL in a column that is compared by equality. Such a row is equal to no
 //! other, nor to another NULL.
+//!
+//! Several indexes are merged into one table. Of all their leaves, the one whose bound is lowest is
+//! read next, and rows below all bounds are handed on.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 use simhash_core::join::{Chunk, NoMemory, Part, Rows, Source, Start};
@@ -12,22 +16,30 @@ use simhash_index::walk::LeafWalk;
 use simhash_index::{Damage, Entry, Row, Scopes, Store};
 
 use super::errors::no_memory;
-use super::progress;
+use super::{progress, row};
 use crate::am::columns::Columns;
 use crate::storage::{Index, PageBytes, check_for_interrupts};
 
-/// The leaves of an open index.
+/// The leaves of open indexes, of one kind of key.
 pub struct Leaves<'a, K: TreeKey> {
-    index: &'a Index<K>,
-    columns: Columns,
+    indexes: &'a [Index<K>],
+    columns: Vec<Columns>,
+    split: Option<u64>,
     read: Vec<Row<K>>,
     rows: Vec<(K, u64)>,
 }
 
 impl<'a, K: TreeKey> Leaves<'a, K> {
-    pub fn new(index: &'a Index<K>) -> Self {
-        let columns = Columns::of(index.store, &index.meta());
-        Self { index, columns, read: Vec::new(), rows: Vec::new() }
+    /// `split` is how many of the indexes come first, where two tables are joined.
+    pub fn new(indexes: &'a [Index<K>], split: Option<usize>) -> Self {
+        let columns = indexes.iter().map(|index| Columns::of(index.store, &index.meta()));
+        Self {
+            indexes,
+            columns: columns.collect(),
+            split: split.map(row::first_of),
+            read: Vec::new(),
+            rows: Vec::new(),
+        }
     }
 }
 
@@ -41,11 +53,16 @@ pub fn most_rows<K: TreeKey>(index: &Index<K>) -> usize {
 /// The share of a leaf that has rows, usually.
 const FILL: f64 = 0.7;
 
-/// About how many rows are in scopes of which size.
-pub fn scope_sizes<K: TreeKey>(index: &Index<K>) -> Vec<Part> {
-    if K::Scope::BYTES == 0 || index.shape.scope == 0 {
-        return vec![Part::one(most_rows(index) as f64)];
+/// About how many rows are in scopes of which size, in indexes of one shape.
+pub fn scope_sizes<K: TreeKey>(indexes: &[Index<K>]) -> Vec<Part> {
+    if K::Scope::BYTES == 0 || indexes.iter().all(|index| index.shape.scope == 0) {
+        let rows: usize = indexes.iter().map(most_rows).sum();
+        return vec![Part::one(rows as f64)];
     }
+    indexes.iter().flat_map(scopes_of).collect()
+}
+
+fn scopes_of<K: TreeKey>(index: &Index<K>) -> Vec<Part> {
     let of_leaf = FILL * index.shape.leaf_capacity(size_of::<PageBytes>(), Form::Mixed) as f64;
     let extent = index.extent(&Scopes::All);
     let (large, small): (Vec<cost::Part>, Vec<cost::Part>) =
@@ -76,41 +93,99 @@ fn small_scope<K: TreeKey>(index: &Index<K>) -> f64 {
     if rows > 0.0 { squares / rows } else { 1.0 }
 }
 
+/// One of the indexes, on its way through a block table.
+struct Walker<K> {
+    walk: LeafWalk<K>,
+    /// Rows that were read and not handed on, descending.
+    waiting: Vec<(K, u64)>,
+}
+
+impl<K: TreeKey> Walker<K> {
+    /// The first of the index's rows from `from` on, where its place in the list is `place`.
+    fn new(table: u32, (key, number): Start<K>, place: usize) -> Self {
+        let tid = match place.cmp(&row::table(number)) {
+            Ordering::Less => row::first_of(1),
+            Ordering::Equal => row::tid(number),
+            Ordering::Greater => 0,
+        };
+        Self { walk: LeafWalk::new(table as u8, Entry { key, tid }), waiting: Vec::new() }
+    }
+
+    /// The bound below which everything has been read. `None` at the end.
+    fn bound(&self, place: usize) -> Option<Start<K>> {
+        self.walk.position().map(|entry| (entry.key, row::number(place, entry.tid)))
+    }
+
+    /// Moves the rows below a bound to `rows`.
+    fn hand_on(&mut self, bound: Option<Start<K>>, rows: &mut Vec<(K, u64)>) {
+        let kept = bound.map_or(0, |bound| self.waiting.partition_point(|row| *row >= bound));
+        rows.extend(self.waiting.drain(kept..).rev());
+    }
+}
+
+impl<K: TreeKey> Leaves<'_, K> {
+    /// Reads the next leaf of one index. Rows from `to` on are left out.
+    fn read_leaf(&mut self, place: usize, walker: &mut Walker<K>, to: Option<Start<K>>) {
+        let index = &self.indexes[place];
+        let (low, before) = (walker.walk.position(), walker.waiting.len());
+        drop(walker.walk.next_leaf(index, &mut self.read));
+        let high = walker.walk.position();
+        for Row { entry, .. } in self.read.drain(..) {
+            if low.is_some_and(|low| entry < low) || high.is_some_and(|high| entry >= high) {
+                let damage = Damage::Other("a key is outside its bounds");
+                index.store.damaged(walker.walk.leaf(), &damage);
+            }
+            let row = (entry.key, row::number(place, entry.tid));
+            let is_null = self.columns[place].has_null::<K>(entry.key.scope());
+            if !is_null && to.is_none_or(|to| row < to) {
+                walker.waiting.push(row);
+            }
+        }
+        walker.waiting[before..].sort_unstable_by(|a, b| b.cmp(a));
+        walker.waiting.rotate_left(before);
+    }
+}
+
 impl<K: TreeKey> Source<K> for Leaves<'_, K> {
     fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>> {
-        let entry = |(key, tid)| Entry { key, tid };
-        let to = rows.to.map(entry);
-        let mut walk = LeafWalk::new(rows.table as u8, entry(rows.from));
         progress::reading();
-        while let Some(low) = walk.position() {
+        let mut walkers: Vec<Walker<K>> = (0..self.indexes.len())
+            .map(|place| Walker::new(rows.table, rows.from, place))
+            .collect();
+        let mut low = rows.from;
+        loop {
             check_for_interrupts();
-            if to.is_none() && chunk.rows() >= rows.limit {
-                return Some((low.key, low.tid));
+            if rows.to.is_none() && chunk.rows() >= rows.limit {
+                return Some(low);
             }
-            let Some(leaf) = walk.next_leaf(self.index, &mut self.read) else { break };
-            drop(leaf);
-            let entries = self.read.drain(..).map(|row| row.entry);
-            let wanted = entries.filter(|entry| {
-                to.is_none_or(|to| *entry < to) && !self.columns.has_null::<K>(entry.key.scope())
-            });
-            self.rows.extend(wanted.map(|entry| (entry.key, entry.tid)));
-            let end = walk.position();
-            let upto = end.map_or(Bound::Unbounded, |end| Bound::Excluded((end.key, end.tid)));
-            if chunk.push(&mut self.rows, (Bound::Included((low.key, low.tid)), upto)).is_err() {
+            let bounds = walkers.iter().enumerate();
+            let bounds = bounds.filter_map(|(place, walker)| Some((walker.bound(place)?, place)));
+            let Some((_, place)) = bounds.min() else { break };
+            self.read_leaf(place, &mut walkers[place], rows.to);
+            let bounds = walkers.iter().enumerate();
+            let high = bounds.filter_map(|(place, walker)| walker.bound(place)).min();
+            walkers.iter_mut().for_each(|walker| walker.hand_on(high, &mut self.rows));
+            let upto = high.map_or(Bound::Unbounded, Bound::Excluded);
+            if chunk.push(&mut self.rows, (Bound::Included(low), upto)).is_err() {
                 let damage = Damage::Other("a key is outside its bounds");
-                self.index.store.damaged(walk.leaf(), &damage);
+                self.indexes[place].store.damaged(walkers[place].walk.leaf(), &damage);
             }
-            if rows.to.is_some() && end.is_none_or(|end| to.is_some_and(|to| end >= to)) {
-                progress::read(chunk.rows());
-                return rows.to;
+            let Some(high) = high else { break };
+            low = high;
+            if rows.to.is_some_and(|to| high >= to) {
+                break;
             }
         }
         progress::read(chunk.rows());
-        None
+        rows.to
     }
 
     fn expected_rows(&self) -> usize {
-        most_rows(self.index)
+        self.indexes.iter().map(most_rows).sum()
+    }
+
+    fn split(&self) -> Option<u64> {
+        self.split
     }
 
     fn check(&mut self) {

@@ -1,9 +1,10 @@
 //! Deduplicating in bulk: every pair of rows within a distance, and the clusters that pairs make.
 //!
-//! Where things are: [`target`] (which index, and who may ask), [`leaves`] (rows from pages),
-//! [`heap`] (which rows the query sees), [`session`] (the join, batch by batch), [`pairs`] and
-//! [`clusters`] (the answers), [`verify`] (by the texts), [`suggest`] (which distance to use), [`progress`] (what other
-//! sessions see), [`errors`].
+//! Where things are: [`target`] (which indexes, and who may ask), [`leaves`] (rows from pages),
+//! [`row`] (a row's number, which tells its table), [`heap`] (which rows the query sees),
+//! [`session`] (the join, batch by batch), [`pairs`] and [`clusters`] (the answers), [`verify`] (by
+//! the texts), [`suggest`] (which distance to use), [`progress`] (what other sessions see),
+//! [`errors`].
 
 pub mod clusters;
 mod errors;
@@ -11,7 +12,8 @@ mod heap;
 mod leaves;
 pub mod pairs;
 pub mod progress;
+pub mod row;
 mod session;
 pub mod suggest;
-mod target;
+pub mod target;
 pub mod verify;

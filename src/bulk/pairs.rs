@@ -1,39 +1,37 @@
 //! `simhash_pairs`: the pairs of rows, one after the other as they are asked for.
 
-use pgrx::pg_sys;
 use simhash_core::join::GroupPair;
 use simhash_core::search::TreeKey;
 
 use super::errors::checked_distance;
-use super::heap::Heap;
+use super::heap::Heaps;
 use super::progress::Command;
+use super::row;
 use super::session::{Session, Side};
 use super::target::{Target, bits};
 use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_key_type};
 
-/// Two rows by their visible versions' TIDs, the lesser first, and their distance.
+/// Two rows by the numbers of their visible versions, the lesser first, and their distance.
 pub type Pair = (u64, u64, u32);
 
-/// All pairs of an index's rows within a distance.
-pub fn pairs(index: pg_sys::Oid, distance: i32) -> Box<dyn Iterator<Item = Pair>> {
-    let target = Target::new(index);
+/// All pairs of rows within a distance.
+pub fn pairs(target: Target, distance: i32) -> Box<dyn Iterator<Item = Pair>> {
     pairs_of(target, distance, work_mem() / 2)
 }
 
 /// All pairs within a distance whose texts are similar, each with the similarity.
 pub fn verified_pairs(
-    index: pg_sys::Oid,
+    target: Target,
     distance: i32,
     verification: Verification,
 ) -> impl Iterator<Item = (Pair, f64)> {
-    let target = Target::new(index);
     let memory = work_mem() / 4;
     Verified {
-        target,
         verifier: Verifier::new(&target, verification, memory),
-        pairs: pairs_of(target, distance, memory),
+        pairs: pairs_of(target.clone(), distance, memory),
+        target,
         batch: FIRST_BATCH,
         ready: Vec::new().into_iter(),
     }
@@ -42,9 +40,12 @@ pub fn verified_pairs(
 /// The pairs by fingerprints. `members` is the memory for what is known of rows in pairs.
 fn pairs_of(target: Target, distance: i32, members: usize) -> Box<dyn Iterator<Item = Pair>> {
     let opened = target.open();
-    let distance = checked_distance(distance, bits(&opened));
-    with_key_type!(family(opened.rel()), K => Box::new(Pairs::<K> {
-        session: Session::new(target, &opened, distance, Command::Pairs, members),
+    let Some(first) = opened.first() else { return Box::new(std::iter::empty()) };
+    let distance = checked_distance(distance, bits(first));
+    let split = target.split.map(row::first_of);
+    with_key_type!(family(first.rel()), K => Box::new(Pairs::<K> {
+        session: Session::new(target.clone(), &opened, distance, Command::Pairs, members),
+        split,
         next: 0,
         product: Product::default(),
     }))
@@ -72,11 +73,10 @@ impl Verified {
         self.batch = (self.batch * 4).min(LARGEST_BATCH);
         let opened = self.target.open();
         self.verifier.read_ahead(&opened, found.iter().flat_map(|&(a, b, _)| [a, b]));
-        // SAFETY: the heap stays open until the end of the batch.
-        let mut heap = unsafe { Heap::new(&opened) };
+        let mut heaps = Heaps::new(&opened);
         let verified = found.into_iter().filter_map(|pair| {
             check_for_interrupts();
-            Some((pair, self.verifier.verified(&mut heap, pair.0, pair.1)?))
+            Some((pair, self.verifier.verified(&mut heaps, pair.0, pair.1)?))
         });
         Some(verified.collect())
     }
@@ -97,6 +97,8 @@ impl Iterator for Verified {
 
 struct Pairs<K: TreeKey> {
     session: Session<K>,
+    /// Where two tables are joined, the first one's rows have lesser numbers.
+    split: Option<u64>,
     /// Which of the session's pairs of groups comes next.
     next: usize,
     product: Product,
@@ -113,9 +115,8 @@ struct Product {
     at: (usize, usize),
 }
 
-impl Iterator for Product {
-    type Item = Pair;
-
+impl Product {
+    /// The next pair of rows, the lesser first.
     fn next(&mut self) -> Option<Pair> {
         let right = if self.triangular { &self.left } else { &self.right };
         while let Some(&a) = self.left.get(self.at.0) {
@@ -144,6 +145,11 @@ impl<K: TreeKey> Pairs<K> {
         self.product.distance = distance;
         self.product.at = (0, usize::from(triangular));
     }
+
+    /// Whether a pair is of two tables, where two are joined.
+    fn is_wanted(&self, (a, b, _): Pair) -> bool {
+        self.split.is_none_or(|split| a < split && split <= b)
+    }
 }
 
 impl<K: TreeKey> Iterator for Pairs<K> {
@@ -151,8 +157,11 @@ impl<K: TreeKey> Iterator for Pairs<K> {
 
     fn next(&mut self) -> Option<Pair> {
         loop {
-            if let Some(pair) = self.product.next() {
-                return Some(pair);
+            while let Some(pair) = self.product.next() {
+                if self.is_wanted(pair) {
+                    return Some(pair);
+                }
+                check_for_interrupts();
             }
             if let Some(&found) = self.session.found.get(self.next) {
                 self.next += 1;

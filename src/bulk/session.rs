@@ -16,11 +16,12 @@ use super::errors::{no_memory, raise_memory};
 use super::heap::Heap;
 use super::leaves::{Leaves, most_rows, scope_sizes};
 use super::progress::{self, Command, Progress};
-use super::target::Target;
+use super::row;
+use super::target::{Named, OpenedAll, Target};
 use crate::am::kind::open;
 use crate::am::opened::Opened;
 use crate::guc::work_mem;
-use crate::storage::check_for_interrupts;
+use crate::storage::{Index, check_for_interrupts};
 
 /// How many pairs the first batch of `simhash_pairs` looks for: few, so that a LIMIT is served
 /// soon.
@@ -51,21 +52,22 @@ pub struct Session<K: TreeKey> {
 }
 
 impl<K: TreeKey> Session<K> {
-    /// `members` is the memory for what is known of rows with a near-duplicate.
+    /// `members` is the memory for what is known of rows with a near-duplicate. There is an index
+    /// at least.
     pub fn new(
         target: Target,
-        opened: &Opened,
+        opened: &[Opened],
         distance: u32,
         command: Command,
         members: usize,
     ) -> Self {
-        let index = open::<K>(opened.rel());
+        let indexes = open_all::<K>(opened);
         let memory = work_mem() / 2;
-        let rows = most_rows(&index);
-        let parts = scope_sizes(&index);
-        let plan = plan_join::<K::Fingerprint>(index.layout, distance, &parts);
+        let rows = indexes.iter().map(most_rows).sum();
+        let plan = plan_join::<K::Fingerprint>(indexes[0].layout, distance, &scope_sizes(&indexes));
         let block_tables = plan.radii().flatten().count();
-        let progress = Progress::start(command, target.heap, target.index, block_tables, rows);
+        let Named { table, index } = target.named[0];
+        let progress = Progress::start(command, table, index, block_tables, rows);
         Self {
             target,
             join: Join::new(plan, memory / bytes_per_row::<K>()),
@@ -91,10 +93,8 @@ impl<K: TreeKey> Session<K> {
             self.forget_members();
         }
         let opened = self.target.open();
-        let mut index = open::<K>(opened.rel());
-        // SAFETY: a function called by a query has an active snapshot.
-        index.store.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
-        let mut leaves = Leaves::new(&index);
+        let indexes = open_all::<K>(&opened);
+        let mut leaves = Leaves::new(&indexes, self.target.split);
         let mut seen = 0;
         progress::comparing();
         loop {
@@ -145,18 +145,25 @@ impl<K: TreeKey> Session<K> {
         }
     }
 
-    fn look_up(&mut self, opened: &Opened) {
+    fn look_up(&mut self, opened: &OpenedAll) {
         let mut unknown = Vec::new();
         while self.looked_up < self.members.len() {
             progress::looking_up();
             let upto = self.members.len().min(self.looked_up + LARGEST_BATCH);
             unknown.extend((self.looked_up..upto).map(|i| (self.members.tid(i as u32), i as u32)));
             sort_checked(&mut unknown, &mut check_for_interrupts);
-            // SAFETY: the heap stays open until the end of the batch.
-            let mut heap = unsafe { Heap::new(opened) };
-            for (tid, number) in unknown.drain(..) {
-                self.members.set_visible(number, heap.visible(tid));
+            // Rows are in the order of their tables.
+            for rows in unknown.chunk_by(|a, b| row::table(a.0) == row::table(b.0)) {
+                let table = row::table(rows[0].0);
+                // SAFETY: the heap stays open until the end of the batch.
+                let mut heap = unsafe { Heap::new(&opened[table]) };
+                for &(row, number) in rows {
+                    let visible = heap.visible(row::tid(row));
+                    let visible = visible.map(|tid| row::number(table, tid));
+                    self.members.set_visible(number, visible);
+                }
             }
+            unknown.clear();
             self.looked_up = upto;
         }
         check_for_interrupts();
@@ -170,8 +177,8 @@ impl<K: TreeKey> Session<K> {
         self.join.right().clear_marks();
     }
 
-    /// The index and its heap, until the result is dropped.
-    pub fn open(&self) -> Opened {
+    /// The indexes and their heaps, until the result is dropped.
+    pub fn open(&self) -> OpenedAll {
         self.target.open()
     }
 
@@ -240,6 +247,17 @@ impl<K: TreeKey> Session<K> {
         let (block_table, share) = self.join.progress();
         progress::advance(self.join.plan(), block_table, share, self.pairs + self.found.len());
     }
+}
+
+/// The indexes as the query's snapshot sees them.
+fn open_all<K: TreeKey>(opened: &[Opened]) -> Vec<Index<K>> {
+    let index = |opened: &Opened| {
+        let mut index = open::<K>(opened.rel());
+        // SAFETY: a function called by a query has an active snapshot.
+        index.store.snapshot = unsafe { pgrx::pg_sys::GetActiveSnapshot() };
+        index
+    };
+    opened.iter().map(index).collect()
 }
 
 /// Puts the visible ones of a group's rows into one cluster; returns one of them.

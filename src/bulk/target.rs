@@ -1,94 +1,252 @@
-//! The index that the rows are read from: whether the caller may read it, and whether it has every
-//! row that the caller's snapshot sees.
+//! The indexes that the rows are read from: whether the caller may read them, and whether they have
+//! every row that the caller's snapshot sees.
+
+use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_index::Meta;
 
+use super::row::MOST_TABLES;
 use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::Kind;
-use crate::am::opened::Opened;
+use crate::am::opened::{Opened, is_partitioned};
 use crate::am::rights::check_may_read;
+use crate::catalog::inheritance::all_inheritors;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights::check_rows_are_all;
-use crate::error::raise;
+use crate::error::{raise, warn};
 use crate::storage;
 
-/// An index that has been checked, and locked against being dropped until the transaction ends.
-#[derive(Clone, Copy)]
-pub struct Target {
+/// An index of one table, and the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
     pub heap: pg_sys::Oid,
     pub index: pg_sys::Oid,
 }
 
+/// Indexes that have been checked, and locked against being dropped until the transaction ends.
+#[derive(Clone)]
+pub struct Target {
+    /// The tables with rows. A table's place in this list is part of its rows' numbers.
+    pub sources: Rc<[Source]>,
+    /// Where two indexes are joined: how many of the sources are those of the first one.
+    pub split: Option<usize>,
+    /// The indexes that were named, of which there are one or two.
+    pub named: Vec<Named>,
+}
+
+/// An index that was named, which may be a parent of partitions, and its table.
+#[derive(Clone, Copy)]
+pub struct Named {
+    pub table: pg_sys::Oid,
+    pub index: pg_sys::Oid,
+}
+
 impl Target {
-    /// Checks that the caller may read the table's rows through this index; raises an ERROR if not.
+    /// The rows of one index, with each other.
     pub fn new(index: pg_sys::Oid) -> Self {
-        let heap = check_may_read(index);
-        let target = Self { heap, index };
-        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        // SAFETY: heap first, as everywhere; the locks end with the transaction.
-        unsafe {
-            pg_sys::LockRelationOid(heap, lock);
-            pg_sys::LockRelationOid(index, lock);
+        let (table, sources) = sources(index);
+        Self::checked(sources, None, vec![Named { table, index }])
+    }
+
+    /// The rows of one index with those of another.
+    pub fn of_two(index: pg_sys::Oid, other: pg_sys::Oid) -> Self {
+        let (table, mut sources_of_both) = sources(index);
+        let split = sources_of_both.len();
+        let (other_table, others) = sources(other);
+        sources_of_both.extend(others);
+        let other = Named { table: other_table, index: other };
+        Self::checked(sources_of_both, Some(split), vec![Named { table, index }, other])
+    }
+
+    fn checked(sources: Vec<Source>, split: Option<usize>, named: Vec<Named>) -> Self {
+        if sources.len() > MOST_TABLES {
+            raise(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                format!("{} tables are too many to be compared", sources.len()),
+                &format!("At most {MOST_TABLES} are allowed."),
+            )
         }
-        check_rows_are_all(
-            heap,
-            "Call it as a role that row-level security does not apply to, \
-             or join the table with itself ON hamming(a.fp, b.fp) <= distance.",
-        );
-        let opened = target.open();
-        target.check_usable(&opened);
-        check_rows_are_here(&opened);
-        predicate_lock(&opened);
+        let target = Self { sources: sources.into(), split, named };
+        if let Some(&first) = target.sources.first() {
+            let expected = first.meta();
+            target.sources.iter().for_each(|source| check_alike(first, &expected, *source));
+        }
         target
     }
 
+    /// Opens all indexes and their heaps.
+    pub fn open(&self) -> OpenedAll {
+        OpenedAll(self.sources.iter().map(Source::open).collect())
+    }
+}
+
+impl Source {
     /// Opens the index and its heap.
     pub fn open(&self) -> Opened {
         Opened::new(self.index, pg_sys::AccessShareLock)
     }
 
-    /// Checks what the planner checks before it uses an index, and that a row has one fingerprint.
-    fn check_usable(&self, opened: &Opened) {
-        // SAFETY: the relations are open, and a relation has its catalogue rows.
-        unsafe {
-            let index = &*opened.index;
-            if (*index.rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
-                && !index.rd_islocaltemp
-            {
-                raise(
-                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                    format!(
-                        "index \"{}\" is temporary and belongs to another session",
-                        relation_name(self.index)
-                    ),
-                    "",
-                );
-            }
-            opened.check_valid();
-            if Kind::of_index(opened.index).has_many_keys() {
-                raise(
-                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-                    format!(
-                        "index \"{}\" is on an array of fingerprints",
-                        relation_name(self.index)
-                    ),
-                    "Join the table with itself ON hamming(a.fps, b.fps) <= distance, \
-                     or give the index of one fingerprint a row.",
-                );
-            }
-            if !opened.covers_snapshot() {
-                raise(
-                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    format!(
-                        "index \"{}\" cannot be used by this transaction yet",
-                        relation_name(self.index)
-                    ),
-                    "It was built while rows had versions that it does not cover: \
-                     start a new transaction, or wait for older ones to end.",
-                );
-            }
+    fn meta(&self) -> Meta {
+        storage::meta(self.open().rel())
+    }
+}
+
+/// Open indexes. They are closed in the reverse order, because each holds what the caller had
+/// before.
+pub struct OpenedAll(Vec<Opened>);
+
+impl std::ops::Deref for OpenedAll {
+    type Target = [Opened];
+
+    fn deref(&self) -> &[Opened] {
+        &self.0
+    }
+}
+
+impl Drop for OpenedAll {
+    fn drop(&mut self) {
+        while self.0.pop().is_some() {}
+    }
+}
+
+/// The table of an index, and the index itself or those of its partitions. Raises an ERROR unless
+/// the caller may read the table's rows through the index. As in a query, the rights to a parent are
+/// rights to its partitions.
+fn sources(index: pg_sys::Oid) -> (pg_sys::Oid, Vec<Source>) {
+    let table = check_may_read(index);
+    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: heap first, as everywhere; the locks end with the transaction.
+    unsafe {
+        pg_sys::LockRelationOid(table, lock);
+        pg_sys::LockRelationOid(index, lock);
+    }
+    check_rows_are_all(
+        table,
+        "Call it as a role that row-level security does not apply to, \
+         or join the table with itself ON hamming(a.fp, b.fp) <= distance.",
+    );
+    let sources = if is_partitioned(index) {
+        partitions(table, index)
+    } else {
+        vec![Source { heap: table, index }]
+    };
+    for source in &sources {
+        let opened = source.open();
+        check_usable(*source, &opened);
+        if !is_partitioned(index) {
+            check_rows_are_here(&opened);
+        }
+        predicate_lock(&opened);
+    }
+    (table, sources)
+}
+
+/// The indexes of a partitioned table's partitions, in the order of their tables' OIDs.
+fn partitions(table: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Source> {
+    let lock = pg_sys::AccessShareLock;
+    let mut foreign = Vec::new();
+    let mut tables = Vec::new();
+    for table in all_inheritors(table, lock) {
+        // SAFETY: a catalogue look-up.
+        match unsafe { pg_sys::get_rel_relkind(table) } as u8 {
+            pg_sys::RELKIND_RELATION => tables.push(table),
+            pg_sys::RELKIND_FOREIGN_TABLE => foreign.push(table),
+            _ => {}
         }
     }
+    if let Some(&one) = foreign.first() {
+        warn(
+            &format!("rows of the foreign table \"{}\" are not compared", relation_name(one)),
+            "Near-duplicates across servers are found in bulk: see docs/scale-out.md.",
+        );
+    }
+    let mut sources: Vec<Source> = all_inheritors(index, lock)
+        .into_iter()
+        .filter(|&index| !is_partitioned(index))
+        // SAFETY: a catalogue look-up of an index that is locked.
+        .map(|index| Source { heap: unsafe { pg_sys::IndexGetRelation(index, false) }, index })
+        .collect();
+    sources.sort_unstable_by_key(|source| source.heap.to_u32());
+    if let Some(&bare) = tables.iter().find(|&&table| sources.iter().all(|s| s.heap != table)) {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!(
+                "partition \"{}\" has no index that is part of \"{}\"",
+                relation_name(bare),
+                relation_name(index)
+            ),
+            "Create the same index on it, and attach it: ALTER INDEX ... ATTACH PARTITION ...;",
+        )
+    }
+    sources
+}
+
+/// Checks what the planner checks before it uses an index, and that a row has one fingerprint.
+fn check_usable(source: Source, opened: &Opened) {
+    // SAFETY: the relations are open, and a relation has its catalogue rows.
+    unsafe {
+        let index = &*opened.index;
+        if (*index.rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
+            && !index.rd_islocaltemp
+        {
+            raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!(
+                    "index \"{}\" is temporary and belongs to another session",
+                    relation_name(source.index)
+                ),
+                "",
+            );
+        }
+        opened.check_valid();
+        if Kind::of_index(opened.index).has_many_keys() {
+            raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("index \"{}\" is on an array of fingerprints", relation_name(source.index)),
+                "Join the table with itself ON hamming(a.fps, b.fps) <= distance, \
+                 or give the index of one fingerprint a row.",
+            );
+        }
+        if !opened.covers_snapshot() {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "index \"{}\" cannot be used by this transaction yet",
+                    relation_name(source.index)
+                ),
+                "It was built while rows had versions that it does not cover: \
+                 start a new transaction, or wait for older ones to end.",
+            );
+        }
+    }
+}
+
+/// Raises 42809 unless the index stores what the first one stores in the same way, so that their
+/// rows can be compared in one order.
+fn check_alike(first: Source, expected: &Meta, source: Source) {
+    let meta = source.meta();
+    let differing = if meta.bits != expected.bits {
+        "fingerprints of another width"
+    } else if (meta.scope, meta.scope_kinds) != (expected.scope, expected.scope_kinds) {
+        "other columns that are compared by equality"
+    } else if meta.blocks != expected.blocks {
+        "another number of blocks"
+    } else if meta.family() != expected.family() {
+        "other included columns"
+    } else {
+        return;
+    };
+    raise(
+        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+        format!(
+            "index \"{}\" has {differing} than \"{}\"",
+            relation_name(source.index),
+            relation_name(first.index)
+        ),
+        "Two indexes can be compared if they have the same columns and options: \
+         build one with the other's.",
+    )
 }
 
 /// Under SERIALIZABLE, tells PostgreSQL that the whole table is read, by beginning a sequential

@@ -14,9 +14,8 @@ use simhash_core::config::Config;
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::similarity::Similarity;
 
-use super::heap::Heap;
-use super::target::Target;
-use crate::am::opened::Opened;
+use super::heap::Heaps;
+use super::target::{OpenedAll, Target};
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
@@ -38,12 +37,13 @@ pub struct Verification {
 /// What an entry of a map takes beside its set, about.
 const ENTRY: usize = 64;
 
-/// Compares the texts of one table.
+/// Compares texts.
 pub struct Verifier {
     similarity: Similarity,
     simhasher: Simhasher,
-    column: pg_sys::AttrNumber,
-    /// The digest of each row's set, by the TID of the visible version, and the sets by digest.
+    /// The column with the texts, in each of the tables.
+    columns: Vec<pg_sys::AttrNumber>,
+    /// The digest of each row's set, by the number of the visible version, and the sets by digest.
     rows: HashMap<u64, u128>,
     sets: HashMap<u128, Rc<ShingleSet>>,
     memory: usize,
@@ -54,9 +54,10 @@ impl Verifier {
     /// Raises an ERROR if the column is no text, or the caller may not read it.
     pub fn new(target: &Target, verification: Verification, most_memory: usize) -> Self {
         let Verification { body, similarity, shingles, schema } = verification;
+        target.named.iter().for_each(|named| check_column(named.table, &body));
         Self {
             similarity,
-            column: text_column(target.heap, &body),
+            columns: target.sources.iter().map(|source| column(source.heap, &body)).collect(),
             simhasher: simhasher_for(shingles, schema),
             rows: HashMap::new(),
             sets: HashMap::new(),
@@ -66,23 +67,22 @@ impl Verifier {
     }
 
     /// Reads the texts of these rows in the order of the heap, as far as they fit into memory.
-    pub fn read_ahead(&mut self, opened: &Opened, rows: impl Iterator<Item = u64>) {
+    pub fn read_ahead(&mut self, opened: &OpenedAll, rows: impl Iterator<Item = u64>) {
         let mut unknown: Vec<u64> = rows.filter(|row| !self.rows.contains_key(row)).collect();
         unknown.sort_unstable();
         unknown.dedup();
-        // SAFETY: the heap stays open during the call.
-        let mut heap = unsafe { Heap::new(opened) };
+        let mut heaps = Heaps::new(opened);
         for row in unknown {
             if self.memory > self.most_memory {
                 return;
             }
-            self.read(&mut heap, row);
+            self.read(&mut heaps, row);
         }
     }
 
     /// The similarity of two visible rows' texts, if it is great enough.
-    pub fn verified(&mut self, heap: &mut Heap, a: u64, b: u64) -> Option<f64> {
-        let (a, b) = (self.set(heap, a), self.set(heap, b));
+    pub fn verified(&mut self, heaps: &mut Heaps<'_>, a: u64, b: u64) -> Option<f64> {
+        let (a, b) = (self.set(heaps, a), self.set(heaps, b));
         if Rc::ptr_eq(&a, &b) {
             (!a.is_empty()).then_some(1.0)
         } else {
@@ -92,25 +92,25 @@ impl Verifier {
 
     /// A number that rows with equal sets share. `None` for a row without shingles, which is
     /// similar to nothing.
-    pub fn class(&mut self, heap: &mut Heap, row: u64) -> Option<u128> {
+    pub fn class(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Option<u128> {
         if let Some(&digest) = self.rows.get(&row)
             && self.sets.get(&digest).is_some_and(|set| !set.is_empty())
         {
             return Some(digest);
         }
-        let set = self.set(heap, row);
+        let set = self.set(heaps, row);
         (!set.is_empty()).then(|| set.digest())
     }
 
-    fn set(&mut self, heap: &mut Heap, row: u64) -> Rc<ShingleSet> {
+    fn set(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<ShingleSet> {
         let known = self.rows.get(&row).and_then(|digest| self.sets.get(digest));
         match known {
             Some(set) => set.clone(),
-            None => self.read(heap, row),
+            None => self.read(heaps, row),
         }
     }
 
-    fn read(&mut self, heap: &mut Heap, row: u64) -> Rc<ShingleSet> {
+    fn read(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<ShingleSet> {
         if self.memory > self.most_memory {
             (self.rows, self.sets, self.memory) = Default::default();
         }
@@ -119,7 +119,7 @@ impl Verifier {
             // SAFETY: the column has the representation of text; the row stays in its slot.
             unsafe { with_text(text, |text| ShingleSet::new(simhasher, text, &mut interrupts())) }
         };
-        let set = heap.value(row, self.column).map_or_else(ShingleSet::default, shingles);
+        let set = heaps.value(row, &self.columns).map_or_else(ShingleSet::default, shingles);
         let digest = set.digest();
         self.rows.insert(row, digest);
         self.memory += ENTRY;
@@ -132,8 +132,16 @@ impl Verifier {
     }
 }
 
-/// The number of a column of texts that the caller may read.
-fn text_column(table: pg_sys::Oid, name: &str) -> pg_sys::AttrNumber {
+/// The number of a column; 0 if the table has none of that name.
+fn column(table: pg_sys::Oid, name: &str) -> pg_sys::AttrNumber {
+    let name = CString::new(&*utf8_to_server(name)).unwrap_or_default();
+    // SAFETY: a catalogue look-up of a locked table.
+    unsafe { pg_sys::get_attnum(table, name.as_ptr()) }
+}
+
+/// Raises an ERROR unless the table has a column of texts of that name, and the caller may read it.
+/// Partitions have their parent's columns.
+fn check_column(table: pg_sys::Oid, name: &str) {
     let refuse = |code: PgSqlErrorCode, what: &str| -> ! {
         raise(
             code,
@@ -141,9 +149,7 @@ fn text_column(table: pg_sys::Oid, name: &str) -> pg_sys::AttrNumber {
             "body is the name of the column whose texts are compared, of type text or varchar.",
         )
     };
-    let stored = CString::new(&*utf8_to_server(name)).unwrap_or_default();
-    // SAFETY: a catalogue look-up of a locked table.
-    let number = unsafe { pg_sys::get_attnum(table, stored.as_ptr()) };
+    let number = column(table, name);
     if number == pg_sys::InvalidAttrNumber as pg_sys::AttrNumber {
         refuse(PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN, "does not exist")
     }
@@ -163,5 +169,4 @@ fn text_column(table: pg_sys::Oid, name: &str) -> pg_sys::AttrNumber {
             "SELECT on the table is needed, or on the indexed columns and that of the texts.",
         )
     }
-    number
 }

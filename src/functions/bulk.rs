@@ -1,5 +1,7 @@
 //! `simhash_pairs`, `simhash_clusters`, and what sessions that run them report.
 
+use std::rc::Rc;
+
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 
@@ -10,52 +12,84 @@ use super::shingles::shingles_of;
 use crate::bulk::clusters::clusters;
 use crate::bulk::pairs::{pairs, verified_pairs};
 use crate::bulk::progress::reports;
+use crate::bulk::row;
+use crate::bulk::target::{Source, Target};
 use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::error::raise;
-use crate::types::{ConfigText, Text, tid};
+use crate::types::{ConfigText, Text};
+
+/// A row: its TID, and its table.
+type Place = (pg_sys::ItemPointerData, pg_sys::Oid);
+
+/// What the numbers of rows mean.
+struct Places(Rc<[Source]>);
+
+impl Places {
+    fn of(target: &Target) -> Self {
+        Self(target.sources.clone())
+    }
+
+    fn of_row(&self, number: u64) -> Place {
+        (row::unpack(number), self.0[row::table(number)].heap)
+    }
+}
+
+type PairRows = TableIterator<
+    'static,
+    (
+        name!(a, pg_sys::ItemPointerData),
+        name!(b, pg_sys::ItemPointerData),
+        name!(distance, i32),
+        name!(a_table, pg_sys::Oid),
+        name!(b_table, pg_sys::Oid),
+    ),
+>;
+
+fn pair_rows(target: Target, distance: i32) -> PairRows {
+    let places = Places::of(&target);
+    TableIterator::new(pairs(target, distance).map(move |(a, b, distance)| {
+        let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
+        (a, b, distance as i32, a_table, b_table)
+    }))
+}
 
 /// Every pair of rows within a distance, as pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_pairs(
-    index: pg_sys::Oid,
-    distance: i32,
-) -> TableIterator<
-    'static,
-    (name!(a, pg_sys::ItemPointerData), name!(b, pg_sys::ItemPointerData), name!(distance, i32)),
-> {
-    let pairs = pairs(index, distance);
-    TableIterator::new(
-        pairs.map(|(a, b, distance)| (tid::unpack(a), tid::unpack(b), distance as i32)),
-    )
+fn simhash_pairs(index: pg_sys::Oid, distance: i32) -> PairRows {
+    pair_rows(Target::new(index), distance)
 }
 
-/// Every row that has a near-duplicate, with its cluster.
+/// Every row of one index with every row of another within a distance.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_clusters(
-    index: pg_sys::Oid,
-    distance: i32,
-) -> TableIterator<
+fn simhash_pairs_of_two(index: pg_sys::Oid, other: pg_sys::Oid, distance: i32) -> PairRows {
+    pair_rows(Target::of_two(index, other), distance)
+}
+
+type VerifiedRows = TableIterator<
     'static,
     (
-        name!(member, pg_sys::ItemPointerData),
-        name!(representative, pg_sys::ItemPointerData),
-        name!(size, i32),
+        name!(a, pg_sys::ItemPointerData),
+        name!(b, pg_sys::ItemPointerData),
+        name!(distance, i32),
+        name!(similarity, f32),
+        name!(a_table, pg_sys::Oid),
+        name!(b_table, pg_sys::Oid),
     ),
-> {
-    TableIterator::new(clusters(index, distance, None).map(member))
-}
+>;
 
-fn member(
-    (member, representative, size): (u64, u64, u32),
-) -> (pg_sys::ItemPointerData, pg_sys::ItemPointerData, i32) {
-    (tid::unpack(member), tid::unpack(representative), i32::try_from(size).unwrap_or(i32::MAX))
+fn verified_rows(target: Target, distance: i32, how: Verification) -> VerifiedRows {
+    let places = Places::of(&target);
+    let pairs = verified_pairs(target, distance, how);
+    TableIterator::new(pairs.map(move |((a, b, distance), similarity)| {
+        let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
+        (a, b, distance as i32, similarity as f32, a_table, b_table)
+    }))
 }
 
 /// Every pair of rows within a distance whose texts are similar.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
-#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_verified_pairs(
     index: pg_sys::Oid,
     distance: i32,
@@ -65,26 +99,60 @@ fn simhash_verified_pairs(
     measure: Text<'_>,
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
-) -> TableIterator<
+) -> VerifiedRows {
+    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
+    verified_rows(Target::new(index), distance, how)
+}
+
+/// Every row of one index with every row of another within a distance, if their texts are similar.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
+fn simhash_verified_pairs_of_two(
+    index: pg_sys::Oid,
+    other: pg_sys::Oid,
+    distance: i32,
+    body: Text<'_>,
+    similarity: f64,
+    shingle: i32,
+    measure: Text<'_>,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> VerifiedRows {
+    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
+    verified_rows(Target::of_two(index, other), distance, how)
+}
+
+type ClusterRows = TableIterator<
     'static,
     (
-        name!(a, pg_sys::ItemPointerData),
-        name!(b, pg_sys::ItemPointerData),
-        name!(distance, i32),
-        name!(similarity, f32),
+        name!(member, pg_sys::ItemPointerData),
+        name!(representative, pg_sys::ItemPointerData),
+        name!(size, i32),
+        name!(member_table, pg_sys::Oid),
+        name!(representative_table, pg_sys::Oid),
     ),
-> {
-    let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    let pairs = verified_pairs(index, distance, how);
-    TableIterator::new(pairs.map(|((a, b, distance), similarity)| {
-        (tid::unpack(a), tid::unpack(b), distance as i32, similarity as f32)
-    }))
+>;
+
+fn cluster_rows(target: Target, distance: i32, how: Option<Verification>) -> ClusterRows {
+    let places = Places::of(&target);
+    let rows = clusters(target, distance, how).map(move |(member, representative, size)| {
+        let (member, member_table) = places.of_row(member);
+        let (representative, representative_table) = places.of_row(representative);
+        let size = i32::try_from(size).unwrap_or(i32::MAX);
+        (member, representative, size, member_table, representative_table)
+    });
+    TableIterator::new(rows)
+}
+
+/// Every row that has a near-duplicate, with its cluster.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_clusters(index: pg_sys::Oid, distance: i32) -> ClusterRows {
+    cluster_rows(Target::new(index), distance, None)
 }
 
 /// Every row that has a near-duplicate with a similar text, with its cluster.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
-#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_verified_clusters(
     index: pg_sys::Oid,
     distance: i32,
@@ -94,16 +162,9 @@ fn simhash_verified_clusters(
     measure: Text<'_>,
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
-) -> TableIterator<
-    'static,
-    (
-        name!(member, pg_sys::ItemPointerData),
-        name!(representative, pg_sys::ItemPointerData),
-        name!(size, i32),
-    ),
-> {
+) -> ClusterRows {
     let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    TableIterator::new(clusters(index, distance, Some(how)).map(member))
+    cluster_rows(Target::new(index), distance, Some(how))
 }
 
 fn verification(

@@ -23,6 +23,8 @@ struct Tables<K> {
     tables: Vec<Vec<(K, u64)>>,
     leaf: usize,
     reads: usize,
+    /// Where rows of the second of two tables begin.
+    split: Option<u64>,
 }
 
 impl<K: TreeKey> Tables<K> {
@@ -33,7 +35,7 @@ impl<K: TreeKey> Tables<K> {
             keys.sort_unstable();
             keys
         });
-        Self { tables: tables.collect(), leaf, reads: 0 }
+        Self { tables: tables.collect(), leaf, reads: 0, split: None }
     }
 }
 
@@ -59,6 +61,9 @@ impl<K: TreeKey> Source<K> for Tables<K> {
     fn expected_rows(&self) -> usize {
         self.tables[0].len()
     }
+    fn split(&self) -> Option<u64> {
+        self.split
+    }
     fn check(&mut self) {}
     fn refused(&mut self, refused: NoMemory) -> ! {
         panic!("{refused:?}")
@@ -75,6 +80,9 @@ fn joined<K: TreeKey>(plan: Plan, tables: &mut Tables<K>, limit: usize) -> Vec<(
         for GroupPair { left, right, distance } in found.drain(..) {
             let a = join.left().group(left).to_vec();
             let b = join.right().group(right).to_vec();
+            if let Some(split) = tables.split {
+                found_across(split, &a, &b);
+            }
             for (i, &x) in a.iter().enumerate() {
                 // A group with itself: each pair of its rows once.
                 let from = if a == b && left == right { i + 1 } else { 0 };
@@ -82,10 +90,17 @@ fn joined<K: TreeKey>(plan: Plan, tables: &mut Tables<K>, limit: usize) -> Vec<(
             }
         }
         if step == Step::Done {
+            pairs.retain(|&(a, b, _)| tables.split.is_none_or(|split| a < split && split <= b));
             pairs.sort_unstable();
             return pairs;
         }
     }
+}
+
+/// Where two tables are joined, no pair of groups is found that have rows of one table only.
+fn found_across(split: u64, a: &[u64], b: &[u64]) {
+    let has = |rows: &[u64], second: bool| rows.iter().any(|&row| (row >= split) == second);
+    assert!(has(a, false) && has(b, true) || has(a, true) && has(b, false));
 }
 
 fn brute<K: TreeKey>(rows: &[(K, u64)], distance: u32) -> Vec<(u64, u64, u32)> {
@@ -122,6 +137,14 @@ fn agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distances: &[u32], what: &s
                 let radii = plan.radii().collect::<Vec<_>>();
                 let found = joined(plan.clone(), &mut tables, limit);
                 assert_eq!(found, expected, "{what}, {distance}, {radii:?}, limit {limit}");
+                // The same rows as those of two tables, a half or few of them of the first.
+                for split in [1 << 47, 1 << 42, 0] {
+                    tables.split = Some(split);
+                    let across = |&&(a, b, _): &&(u64, u64, u32)| a < split && split <= b;
+                    let expected: Vec<_> = expected.iter().filter(across).copied().collect();
+                    let found = joined(plan.clone(), &mut tables, limit);
+                    assert_eq!(found, expected, "{what}, {distance}, {radii:?}, split {split}");
+                }
             }
         }
     }

@@ -33,7 +33,30 @@ pub struct Node<F> {
     pub high: u32,
     /// The first of two children, which differ in bit number `bits`. 0 for a leaf.
     pub child: u32,
-    pub bits: u32,
+    pub bits: u16,
+    pub sides: Sides,
+}
+
+/// Of which of two tables rows are, where two are joined: the lower bit stands for the first one,
+/// the next for the second. Where a table is joined with itself, each row is of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sides(u8);
+
+impl Sides {
+    const NONE: Self = Sides(0);
+    const FIRST: Self = Sides(1);
+    const SECOND: Self = Sides(2);
+    const BOTH: Self = Sides(3);
+
+    fn or(self, other: Self) -> Self {
+        Sides(self.0 | other.0)
+    }
+
+    /// Whether there can be a row of one table here and a row of the other one there.
+    #[inline]
+    pub fn can_pair(self, other: Self) -> bool {
+        self.0 & 1 & (other.0 >> 1) | other.0 & 1 & (self.0 >> 1) != 0
+    }
 }
 
 impl<F> Node<F> {
@@ -110,24 +133,36 @@ pub struct Chunk<K: TreeKey> {
     roots: usize,
     /// The first key and the last, with their scopes.
     ends: Option<(K, K)>,
+    /// Where two tables are joined, rows of the first one have lesser numbers than this.
+    split: Option<u64>,
 }
 
 impl<K: TreeKey> Default for Chunk<K> {
     fn default() -> Self {
         let (keys, nodes) = (vec![], vec![]);
-        Self { keys, starts: vec![], tids: vec![], marks: vec![], nodes, roots: 0, ends: None }
+        Self {
+            keys,
+            starts: vec![],
+            tids: vec![],
+            marks: vec![],
+            nodes,
+            roots: 0,
+            ends: None,
+            split: None,
+        }
     }
 }
 
 impl<K: TreeKey> Chunk<K> {
-    /// Empties the chunk and makes room for `rows` rows.
-    pub fn restart(&mut self, rows: usize) -> Result<(), NoMemory> {
+    /// Empties the chunk and makes room for `rows` rows. With `split` they are those of two tables,
+    /// of which the first one's rows have numbers below it.
+    pub fn restart(&mut self, rows: usize, split: Option<u64>) -> Result<(), NoMemory> {
         self.keys.clear();
         self.starts.clear();
         self.tids.clear();
         self.marks.clear();
         self.nodes.clear();
-        (self.roots, self.ends) = (0, None);
+        (self.roots, self.ends, self.split) = (0, None, split);
         reserve(&mut self.keys, rows)?;
         reserve(&mut self.starts, rows)?;
         reserve(&mut self.tids, rows)?;
@@ -180,7 +215,8 @@ impl<K: TreeKey> Chunk<K> {
     fn start_scope(&mut self) {
         let low = self.keys.len() as u32;
         self.end_scope();
-        let root = Node { key: K::Fingerprint::ZERO, low, high: low, child: 0, bits: 0 };
+        let sides = Sides::BOTH;
+        let root = Node { key: K::Fingerprint::ZERO, low, high: low, child: 0, bits: 0, sides };
         if self.nodes.len() > 1 {
             self.nodes.pop_if(|last| last.len() == 1);
         }
@@ -222,6 +258,34 @@ impl<K: TreeKey> Chunk<K> {
                 }
             }
         }
+        if self.split.is_some() {
+            self.find_sides(&mut checked);
+        }
+    }
+
+    /// Notes which sides the rows below each node have. Children have greater numbers than their
+    /// node.
+    fn find_sides(&mut self, check: &mut dyn FnMut()) {
+        for number in (0..self.nodes.len()).rev() {
+            check();
+            let node = self.nodes[number];
+            let sides = if node.is_leaf() {
+                (node.low..node.high).fold(Sides::NONE, |sides, key| sides.or(self.sides(key)))
+            } else {
+                let [a, b] = [0, 1].map(|i| self.nodes[node.child as usize + i].sides);
+                a.or(b)
+            };
+            self.nodes[number].sides = sides;
+        }
+    }
+
+    /// The sides of a group's rows, which ascend.
+    #[inline]
+    pub fn sides(&self, group: u32) -> Sides {
+        let Some(split) = self.split else { return Sides::BOTH };
+        let side = |&row: &u64| if row < split { Sides::FIRST } else { Sides::SECOND };
+        let rows = self.group(group);
+        rows.first().map_or(Sides::NONE, side).or(rows.last().map_or(Sides::NONE, side))
     }
 
     /// Gives a node children if it is too large for a leaf. Returns the first of them.
@@ -230,7 +294,7 @@ impl<K: TreeKey> Chunk<K> {
         if node.len() <= LEAF_KEYS {
             return None;
         }
-        let bit = K::Fingerprint::bit(node.bits);
+        let bit = K::Fingerprint::bit(u32::from(node.bits));
         let Range { start: low, end: high } = node.range();
         let middle = low + zeros(&self.keys[low..high], bit);
         let child = self.nodes.len();
@@ -243,8 +307,9 @@ impl<K: TreeKey> Chunk<K> {
     /// A leaf over some keys of a scope, at least one.
     fn node(&self, Range { start: low, end: high }: Range<usize>) -> Node<K::Fingerprint> {
         let key = self.keys[low];
-        let bits = (key ^ self.keys[high - 1]).leading_zeros();
-        Node { key, low: low as u32, high: high as u32, child: 0, bits }
+        let bits = (key ^ self.keys[high - 1]).leading_zeros() as u16;
+        let (low, high) = (low as u32, high as u32);
+        Node { key, low, high, child: 0, bits, sides: Sides::BOTH }
     }
 
     /// The fingerprints of the distinct keys: scope after scope, and ascending in each.
@@ -359,6 +424,29 @@ mod tests {
     }
 
     #[test]
+    fn nodes_know_of_which_table_rows_are() {
+        let keys = 1000u64;
+        let side =
+            |key: u64| if key < 300 { [3].as_slice() } else { &[3, 70][usize::from(key > 600)..] };
+        let rows = |key: u64| side(key).iter().map(move |&row| (key * key, row));
+        let mut chunk = Chunk::<u64>::default();
+        chunk.restart(2000, Some(50)).unwrap();
+        chunk.push(&mut (0..keys).flat_map(rows).collect(), ..).unwrap();
+        chunk.finish(&mut || ());
+        for node in chunk.nodes() {
+            let has = |wanted: fn(u64) -> bool| {
+                (node.low..node.high).any(|key| chunk.group(key).iter().any(|&row| wanted(row)))
+            };
+            let expected = u8::from(has(|row| row < 50)) | u8::from(has(|row| row >= 50)) << 1;
+            assert_eq!(node.sides.0, expected);
+        }
+        for (a, b) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
+            let expected = a & 1 != 0 && b & 2 != 0 || a & 2 != 0 && b & 1 != 0;
+            assert_eq!(Sides(a).can_pair(Sides(b)), expected);
+        }
+    }
+
+    #[test]
     fn rows_out_of_bounds_or_below_earlier_ones_are_refused() {
         let mut chunk = Chunk::<u64>::default();
         assert_eq!(chunk.push(&mut vec![(5, 1), (9, 1)], (5, 1)..(9, 1)), Err(OutOfBounds));
@@ -372,8 +460,11 @@ mod tests {
     #[test]
     fn room_that_memory_has_not_is_refused() {
         let mut chunk = Chunk::<u64>::default();
-        assert_eq!(chunk.restart(usize::MAX / 32), Err(NoMemory { bytes: usize::MAX / 32 * 8 }));
-        assert_eq!(chunk.restart(10), Ok(()));
+        assert_eq!(
+            chunk.restart(usize::MAX / 32, None),
+            Err(NoMemory { bytes: usize::MAX / 32 * 8 })
+        );
+        assert_eq!(chunk.restart(10, None), Ok(()));
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub trait Source<K: TreeKey> {
     /// About the number of rows of a table.
     fn expected_rows(&self) -> usize;
 
+    /// Where two tables are joined with each other: a number above those of the first one's rows,
+    /// and not above those of the second one's. `None` where a table is joined with itself.
+    fn split(&self) -> Option<u64>;
+
     /// Called between pieces of work. It may unwind.
     fn check(&mut self);
 
@@ -226,7 +230,7 @@ impl<K: TreeKey> Join<K> {
         // Leaves are read whole, so a chunk goes a little beyond its limit.
         let expected = source.expected_rows();
         let room = (limit + 1024).min(expected + expected / 16 + 1024);
-        chunk.restart(room).unwrap_or_else(|refused| source.refused(refused));
+        chunk.restart(room, source.split()).unwrap_or_else(|refused| source.refused(refused));
         let next = source.read(rows, chunk);
         chunk.finish(&mut || source.check());
         if number + 1 == self.starts.len() && !self.complete {
@@ -241,7 +245,10 @@ impl<K: TreeKey> Join<K> {
         const GROUPS: u32 = 1 << 16;
         let groups = self.left.keys().len() as u32;
         let to = groups.min(from + GROUPS);
-        let equal = (from..to).filter(|&group| self.left.group(group).len() > 1);
+        let equal = (from..to).filter(|&group| {
+            let sides = self.left.sides(group);
+            self.left.group(group).len() > 1 && sides.can_pair(sides)
+        });
         found.extend(equal.map(|group| GroupPair { left: group, right: group, distance: 0 }));
         self.state = if to < groups { State::Groups(to) } else { self.walk() };
     }

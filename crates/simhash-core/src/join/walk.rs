@@ -93,7 +93,7 @@ impl Walk {
         while let Some((a, b)) = self.next_nodes() {
             let (x, y) = (left.nodes()[a as usize], right.nodes()[b as usize]);
             let same = self.with_itself && a == b;
-            if !same && !self.can_meet(&x, &y) {
+            if !x.sides.can_pair(y.sides) || !same && !self.can_meet(&x, &y) {
                 self.done += x.len() as f64 * y.len() as f64;
             } else if x.is_leaf() && y.is_leaf() {
                 self.compare(plan, (left, x), (right, y), same, found);
@@ -130,7 +130,7 @@ impl Walk {
     /// Whether keys below the two nodes can be a pair that the table emits.
     #[inline]
     fn can_meet<F: Key>(&self, x: &Node<F>, y: &Node<F>) -> bool {
-        let difference = (x.key ^ y.key) & F::leading_mask(x.bits.min(y.bits));
+        let difference = (x.key ^ y.key) & F::leading_mask(u32::from(x.bits.min(y.bits)));
         self.limits
             .iter()
             .all(|limit| (difference & F::leading_mask(limit.bits)).count_ones() <= limit.max)
@@ -156,6 +156,9 @@ impl Walk {
         for &(i, j) in &self.close {
             let (i, j) = (x.low + i, y.low + j);
             let difference = left.keys()[i as usize] ^ right.keys()[j as usize];
+            if !left.sides(i).can_pair(right.sides(j)) {
+                continue;
+            }
             if plan.emits(plan.layout().restore(difference, self.table), self.table) {
                 found.push(GroupPair { left: i, right: j, distance: difference.count_ones() });
             }
