@@ -134,9 +134,7 @@ fn sources(index: pg_sys::Oid) -> (pg_sys::Oid, Vec<Source>) {
     for source in &sources {
         let opened = source.open();
         check_usable(*source, &opened);
-        if !is_partitioned(index) {
-            check_rows_are_here(&opened);
-        }
+        check_rows_are_here(&opened);
         predicate_lock(&opened);
     }
     (table, sources)

@@ -103,7 +103,8 @@ BEGIN
               WHEN 'boolean'::regtype THEN ARRAY['true', 'false']
               WHEN 'integer'::regtype THEN ARRAY['3']
               WHEN 'double precision'::regtype THEN ARRAY['0.5']
-              WHEN 'text'::regtype THEN ARRAY[CASE n WHEN 2 THEN '''body''' ELSE '''jaccard''' END]
+              WHEN 'text'::regtype
+                THEN ARRAY[CASE p.pronargs - n WHEN 5 THEN '''body''' ELSE '''jaccard''' END]
               WHEN 'public.simhash_config'::regtype THEN ARRAY['''{}'''] END) value
           WHERE p.oid = function AND n < p.pronargs)
         SELECT list FROM call WHERE n = (SELECT pronargs FROM pg_proc WHERE oid = function)
