@@ -5,12 +5,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use simhash_core::config::{Cap, Position, Weight};
+use simhash_core::config::{Cap, Method, Position, Weight};
 use simhash_core::models::Model;
 use simhash_core::models::train::Trainer;
 use simhash_core::sets::bloom::ScalableBloom;
-use simhash_core::sets::minhash::MinHasher;
+use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::sets::trie::Trie;
+use simhash_core::sets::weighted::WeightedSet;
 use simhash_core::{Config, Simhasher};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -72,6 +73,35 @@ fn texts(criterion: &mut Criterion) {
     }
 }
 
+/// What it costs to verify a candidate: the set of its shingles, and to compare two sets.
+fn verification(criterion: &mut Criterion) {
+    for name in ["zh_laws", "en_licenses", "en_verses"] {
+        let texts = sample(name);
+        let mut group = criterion.benchmark_group(format!("methods/verification/{name}"));
+        group.throughput(Throughput::Elements(texts.len() as u64));
+        let simhasher = || Simhasher::new(Config::default()).expect("no model");
+        let mut fingerprinter = Fingerprinter::new(Method::Minhash, simhasher(), 128);
+        group.bench_function("minhash128", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    black_box(fingerprinter.fingerprint::<u128>(text, &mut || ()));
+                }
+            });
+        });
+        let mut simhasher = simhasher();
+        let mut sets = || -> Vec<WeightedSet> {
+            texts.iter().map(|text| WeightedSet::new(&mut simhasher, text, &mut || ())).collect()
+        };
+        group.bench_function("set of words", |bencher| bencher.iter(|| black_box(sets())));
+        let sets = sets();
+        group.bench_function("Jaccard of two sets of words", |bencher| {
+            let neighbours = || sets.iter().zip(sets.iter().cycle().skip(1));
+            bencher.iter(|| neighbours().filter_map(|(a, b)| a.jaccard(b)).sum::<f64>());
+        });
+        group.finish();
+    }
+}
+
 fn structures(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("methods");
     let hashes: Vec<u64> = (0..1000u64).map(|i| xxh3_64(&i.to_le_bytes())).collect();
@@ -109,5 +139,5 @@ fn structures(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, texts, structures);
+criterion_group!(benches, texts, verification, structures);
 criterion_main!(benches);

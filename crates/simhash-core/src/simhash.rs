@@ -202,6 +202,22 @@ impl Simhasher {
         self.keep(counter);
     }
 
+    /// Hands the hash of every distinct feature, as the fingerprint sums it, and its weight in
+    /// units to `sink`.
+    pub(crate) fn for_each_weight<F: Fingerprint>(
+        &mut self,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+        mut sink: impl FnMut(F, u32),
+    ) {
+        let interrupt = Interrupt::new(interrupt);
+        let counter = self.count::<F>(text, &interrupt);
+        self.for_each_batch(&counter, &interrupt, |hashes, weights| {
+            hashes.iter().zip(weights).for_each(|(&hash, &units)| sink(hash, units));
+        });
+        self.keep(counter);
+    }
+
     /// The text after the configuration's normalisation steps.
     pub fn normalize(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> String {
         normalize::normalize(text, self.config.normalize, interrupt)

@@ -15,6 +15,7 @@ use simhash_core::models::{Model, imatch, lexicons};
 use simhash_core::sets::dedup::{Deduplicator, Exact};
 use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::sets::shingles::{ShingleSet, distinct};
+use simhash_core::sets::weighted::WeightedSet;
 use simhash_core::{Config, Simhasher, dictionary, from_features};
 
 thread_local! {
@@ -211,6 +212,12 @@ fn refuse_features(long: &str) {
     );
     refuse_each("shingles", 100, || simhasher("{}"), |s| distinct(s, long, 1 << 30, &mut || ()));
     refuse_each("a set", 100, || simhasher("{}"), |s| ShingleSet::new(s, long, &mut || ()));
+    refuse_each(
+        "a set with weights",
+        100,
+        || simhasher("{}"),
+        |s| WeightedSet::new(s, long, &mut || ()),
+    );
 }
 
 fn refuse_minhash(long: &str) {
