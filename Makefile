@@ -19,7 +19,7 @@ help:
 	@echo 'make bench      speed beside every rival: docs/benchmarks.md, and the README'\''s table'
 	@echo '                (BIG=1: also 50 million rows)'
 	@echo 'make evaluate   which settings find what: docs/evaluation.md'
-	@echo '                (CORPORA=DIR: also the corpora there)'
+	@echo '                (CORPORA=DIR: also the corpora there; ONLY=verified: that experiment)'
 	@echo 'make lint       formatting, clippy, shellcheck, long lines, circles of imports, links,'
 	@echo '                and whether pages of figures are what the results give'
 	@echo 'make clean      remove everything that was built, and the demo server'

@@ -2,7 +2,8 @@
 //!
 //! `simhash-evaluate run ROOT [CORPORA]` measures the corpora below ROOT/evaluate/corpora, and in
 //! the directory CORPORA those that are not shipped. Results go to ROOT/docs/evaluation, from where
-//! the package `report` makes the page. `sample FROM TO` draws what is shipped from full corpora.
+//! the package `report` makes the page. `only EXPERIMENT ROOT [CORPORA]` runs one experiment.
+//! `sample FROM TO` draws what is shipped from full corpora.
 
 #![allow(clippy::disallowed_types, reason = "no server's memory depends on this program")]
 
@@ -19,26 +20,59 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use corpus::{Language, Length, SOURCES, Source};
-use experiments::{Prepared, angle, lexicons, settings, short};
+use corpus::{Language, Length::*, SOURCES, Source};
+use experiments::{Prepared, angle, lexicons, settings, short, verified};
 use results::lines;
+
+/// What it is called, which corpora it is for, and what measures one of them.
+type Experiment =
+    (&'static str, fn(&Source) -> bool, fn(&Prepared) -> serde_json::Result<Vec<String>>);
+
+const EXPERIMENTS: [Experiment; 6] = [
+    ("settings", |_| true, |prepared| lines(&settings::run(prepared))),
+    ("verified", |_| true, |prepared| lines(&verified::run(prepared))),
+    ("angle", |_| true, |prepared| lines(&angle::run(prepared))),
+    ("short", |source| source.length == Short, |prepared| lines(&short::run(prepared))),
+    ("lexicons", |source| source.length == Long, |prepared| lines(&lexicons::run(prepared))),
+    ("edits", is_long_chinese, |prepared| lines(&experiments::edits::run(prepared))),
+];
+
+fn is_long_chinese(source: &Source) -> bool {
+    source.language == Language::Chinese && source.length == Long
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["run", root] => run(Path::new(root), None),
-        ["run", root, corpora] => run(Path::new(root), Some(Path::new(corpora))),
+        ["run", root] => run(&EXPERIMENTS, root, None),
+        ["run", root, corpora] => run(&EXPERIMENTS, root, Some(corpora)),
+        ["only", name, root] => run(&[experiment(name)?], root, None),
+        ["only", name, root, corpora] => run(&[experiment(name)?], root, Some(corpora)),
         ["sample", from, to] => sample(Path::new(from), Path::new(to)),
-        _ => Err("usage: simhash-evaluate run ROOT [CORPORA] | sample FROM TO".into()),
+        _ => Err("usage: simhash-evaluate run ROOT [CORPORA] | only EXPERIMENT ROOT [CORPORA] \
+                  | sample FROM TO"
+            .into()),
     }
 }
 
-fn run(root: &Path, corpora: Option<&Path>) -> Result<(), Box<dyn Error>> {
+fn experiment(name: &str) -> Result<Experiment, String> {
+    EXPERIMENTS.into_iter().find(|&(other, ..)| other == name).ok_or_else(|| {
+        let names = EXPERIMENTS.map(|(name, ..)| name).join(", ");
+        format!("{name}: no such experiment; these are: {names}")
+    })
+}
+
+fn run(
+    experiments: &[Experiment],
+    root: &str,
+    corpora: Option<&str>,
+) -> Result<(), Box<dyn Error>> {
     simhash_core::preload();
+    let (root, corpora) = (Path::new(root), corpora.map(Path::new));
     for source in &SOURCES {
         match find(source, root, corpora) {
-            Some(path) => evaluate(source, &path, &root.join("docs/evaluation"))?,
+            Some(path) => evaluate(experiments, source, &path, &root.join("docs/evaluation"))?,
             None => println!("{}: not here, so its results stay", source.name),
         }
     }
@@ -55,24 +89,22 @@ fn file_name(source: &Source) -> String {
     format!("{}.jsonl.xz", source.name)
 }
 
-fn evaluate(source: &'static Source, path: &Path, results: &Path) -> Result<(), Box<dyn Error>> {
+fn evaluate(
+    experiments: &[Experiment],
+    source: &'static Source,
+    path: &Path,
+    results: &Path,
+) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let prepared = Prepared::new(source, &corpus::read(path)?);
     let sample = prepared.sample();
     println!("{}: {} documents, {:?} pairs", source.name, sample.documents, sample.pairs);
-    let keep = |experiment: &str, rows: Vec<String>| {
-        println!("  {experiment}: {} rows, {} s", rows.len(), start.elapsed().as_secs());
-        results::write(results, experiment, &sample, &rows)
-    };
-    keep("settings", lines(&settings::run(&prepared))?)?;
-    keep("angle", lines(&angle::run(&prepared))?)?;
-    if source.length == Length::Short {
-        keep("short", lines(&short::run(&prepared))?)?;
-    } else {
-        keep("lexicons", lines(&lexicons::run(&prepared))?)?;
-    }
-    if source.language == Language::Chinese && source.length == Length::Long {
-        keep("edits", lines(&experiments::edits::run(&prepared))?)?;
+    for (name, is_for, measure) in experiments {
+        if is_for(source) {
+            let rows = measure(&prepared)?;
+            println!("  {name}: {} rows, {} s", rows.len(), start.elapsed().as_secs());
+            results::write(results, name, &sample, &rows)?;
+        }
     }
     Ok(())
 }

@@ -186,6 +186,17 @@ impl Resamples {
         Resamples(std::iter::repeat_with(sample).take(RESAMPLES).collect())
     }
 
+    /// These samples.
+    #[cfg(test)]
+    pub fn of(times: Vec<Vec<f64>>) -> Self {
+        Resamples(times)
+    }
+
+    /// How often every group is in each of the samples.
+    pub fn times(&self) -> &[Vec<f64>] {
+        &self.0
+    }
+
     /// The decision at `distance` in every resample. Others beyond those told apart count once
     /// each.
     pub fn confusions(
