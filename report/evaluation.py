@@ -7,6 +7,7 @@ from statistics import fmean
 from .markdown import ahead_by, count, plus_minus, share, span, table
 from .measures import (GROUPS, LABELS, SIMILAR, Asked, bootstrap, decisions, differences,
                        edited_decisions, greatest, left_out, means, student)
+from .verified import MINHASH, MINHASH_PAIRS, PAIRS_IDF, PROPOSER, SIZES, VERIFIERS, Verified
 
 # In the order of the page: what it calls a corpus, and the kind of its texts.
 CORPORA = {
@@ -20,18 +21,16 @@ CORPORA = {
 }
 WIDTHS = (64, 128)
 DEFAULT = "words, uniform"
-IDF = "word 2-shingles, idf"
-MINHASH, MINHASH_PAIRS = "one-bit MinHash, words", "one-bit MinHash, word 2-shingles"
 # What one would choose from.
 CHOICES = [DEFAULT, "words, log", "word 2-shingles, uniform", MINHASH, MINHASH_PAIRS,
-           "one-bit MinHash, words and word 2-shingles", IDF]
+           "one-bit MinHash, words and word 2-shingles", PAIRS_IDF]
 RECOMMENDED = {
     "`minhash64(body, '{\"shingle\": 2}')`": (MINHASH_PAIRS, 64),
     "`minhash128(body, '{\"shingle\": 2}')`": (MINHASH_PAIRS, 128),
     "`minhash128(body)`": (MINHASH, 128),
     "`simhash(body)`": (DEFAULT, 64),
     "`simhash128(body)`": (DEFAULT, 128),
-    "`simhash128(body, '{\"shingle\": 2, \"weight\": \"idf\", \"model\": ...}')`": (IDF, 128),
+    "`simhash128(body, '{\"shingle\": 2, \"weight\": \"idf\", \"model\": ...}')`": (PAIRS_IDF, 128),
 }
 # Published by Zhang, Sheng, Zhang and Yang (2020): the share found within 10 of 128 bits where 5,
 # 10, 15 and 20 % are edited; precision, recall and F1 where it is 10 %.
@@ -39,8 +38,6 @@ PUBLISHED = {
     "*E-Simhash, published*": ([0.833, 0.751, 0.687, 0.661], [0.963, 0.867, 0.912]),
     "*simhash, published*": ([0.679, 0.529, 0.476, 0.451], [0.818, 0.621, 0.706]),
 }
-# Numbers of rows that are reckoned with.
-SIZES = {None: "the samples' own", 10_000: "10,000", 100_000: "100,000", 1_000_000: "1,000,000"}
 
 
 def label(method):
@@ -56,12 +53,12 @@ def label(method):
     return f"{what}, {method['weight']}{', capped' * method['capped']}{position}"
 
 
-class Evaluation:
+class Evaluation(Verified):
     """`self[name]` is what the name stands for in the template."""
 
     def __init__(self, directory):
         self.results = {}
-        for experiment in ("settings", "angle", "short", "lexicons", "edits"):
+        for experiment in ("settings", "verified", "angle", "short", "lexicons", "edits"):
             files = {c: directory / f"{experiment}-{c}.json" for c in CORPORA}
             self.results[experiment] = {c: json.loads(f.read_text(encoding="utf-8"))
                                         for c, f in files.items() if f.exists()}
@@ -75,6 +72,7 @@ class Evaluation:
             [c for c in self.corpora if self.sample[c]["length"] == length]
             for length in ("Long", "Short"))
         self.curve = lru_cache(None)(self.curve)
+        self.read_verified(label)
 
     def __getitem__(self, name):
         return getattr(self, name)()
@@ -134,8 +132,10 @@ class Evaluation:
             yield f"{distance}: {share(self.held_out(name, width, asked))}"
 
     def recommended(self):
-        return table(["rows", *SIZES.values()], [[call, *self.by_rows(*setting)]
-                                                 for call, setting in RECOMMENDED.items()])
+        lines = [[call, *self.by_rows(*setting)] for call, setting in RECOMMENDED.items()]
+        lines += [[f"`minhash128(body)`, verified by {verifier}",
+                   *self.verified_by_rows(PROPOSER, verifier)] for verifier in VERIFIERS]
+        return table(["rows", *SIZES.values()], lines)
 
     def rows(self):
         return self.by_choice(SIZES.values(), self.by_rows)

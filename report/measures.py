@@ -82,6 +82,18 @@ def decisions(sample, row, asked=SIMILAR):
             for tp, fp in zip(found, false)]
 
 
+def cumulative(grid, columns):
+    """Pairs by distance and similarity, a line for each distance without its last zeros: those
+    within each distance and at least as similar.
+
+    >>> cumulative([[1, 2], [], [0, 0, 5]], 4)
+    [[3, 2, 0, 0], [3, 2, 0, 0], [8, 7, 5, 0]]
+    """
+    lines = [line + [0] * (columns - len(line)) for line in grid]
+    similar = [list(accumulate(line[::-1]))[::-1] for line in lines]
+    return list(accumulate(similar, lambda nearer, line: [a + b for a, b in zip(nearer, line)]))
+
+
 def left_out(curves):
     """Each curve of F1 at the distance with the greatest mean over the others.
 

@@ -8,7 +8,8 @@ from matplotlib import pyplot
 from .benchmarks import OURS, written
 from .evaluation import CORPORA, DEFAULT, PUBLISHED, WIDTHS
 from .markdown import size
-from .measures import edited_decisions
+from .measures import edited_decisions, means
+from .verified import DISTANCES, PROPOSER, STEP, THRESHOLDS, VERIFIERS, WORDS
 
 pyplot.switch_backend("svg")
 # The same results give the same files; text stays text.
@@ -45,7 +46,7 @@ def draw(benchmarks, evaluation, docs):
     for width in WIDTHS:
         by_distance(evaluation, width)
         save(directory / f"distance-{width}.svg")
-    for plot in (esimhash, angle):
+    for plot in (verified, esimhash, angle):
         plot(evaluation)
         save(directory / f"{plot.__name__}.svg")
 
@@ -79,6 +80,26 @@ def by_distance(evaluation, width):
             axes.plot([decision[place] for decision in decisions], label=CORPORA[corpus][0])
         label(axes, f"{name.title()}, simhash{'128' if width == 128 else ''} by default",
               f"distance, of {width} bits", name)
+
+
+def verified(evaluation):
+    """Mean F1 by distance, alone and verified, then F1 of every corpus by the threshold."""
+    by_distance, by_threshold = panels(2)
+    (name, width), columns = PROPOSER, len(THRESHOLDS)
+    distances = [step * width // 64 for step in DISTANCES]
+    alone = means(evaluation.curves(name, width))
+    by_distance.plot(distances, [alone[distance] for distance in distances],
+                     label="the distance alone")
+    for verifier, least in VERIFIERS.items():
+        f1 = means(evaluation.grids_of(PROPOSER, verifier))
+        by_distance.plot(distances, f1[THRESHOLDS.index(least)::columns],
+                         label=f"verified: {verifier} ≥ {least:.2f}")
+    label(by_distance, "minhash128, mean of the corpora", f"distance, of {width} bits", "F1")
+    for corpus in evaluation.corpora:
+        f1 = evaluation.grid(corpus, PROPOSER, WORDS)[STEP * columns:(STEP + 1) * columns]
+        by_threshold.plot(THRESHOLDS[1:], f1[1:], label=CORPORA[corpus][0])
+    label(by_threshold, f"minhash128 within {distances[STEP]}, verified by words",
+          "least Jaccard similarity", "F1")
 
 
 def esimhash(evaluation):
