@@ -11,8 +11,7 @@ use std::rc::Rc;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::Config;
-use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::sets::similarity::Similarity;
+use simhash_core::sets::similarity::{Similarity, TextSet};
 
 use super::heap::Heaps;
 use super::target::{OpenedAll, Target};
@@ -29,7 +28,7 @@ pub struct Verification {
     /// The name of the column with the texts.
     pub body: String,
     pub similarity: Similarity,
-    /// How texts are cut into shingles.
+    /// How texts are cut into shingles, and what these weigh.
     pub shingles: Config,
     pub schema: Schema,
 }
@@ -45,7 +44,7 @@ pub struct Verifier {
     columns: Vec<pg_sys::AttrNumber>,
     /// The digest of each row's set, by the number of the visible version, and the sets by digest.
     rows: HashMap<u64, u128>,
-    sets: HashMap<u128, Rc<ShingleSet>>,
+    sets: HashMap<u128, Rc<TextSet>>,
     memory: usize,
     most_memory: usize,
 }
@@ -102,7 +101,7 @@ impl Verifier {
         (!set.is_empty()).then(|| set.digest())
     }
 
-    fn set(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<ShingleSet> {
+    fn set(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<TextSet> {
         let known = self.rows.get(&row).and_then(|digest| self.sets.get(digest));
         match known {
             Some(set) => set.clone(),
@@ -110,16 +109,16 @@ impl Verifier {
         }
     }
 
-    fn read(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<ShingleSet> {
+    fn read(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<TextSet> {
         if self.memory > self.most_memory {
             (self.rows, self.sets, self.memory) = Default::default();
         }
-        let simhasher = &mut self.simhasher;
+        let (similarity, simhasher) = (self.similarity, &mut self.simhasher);
         let shingles = |text: pg_sys::Datum| {
             // SAFETY: the column has the representation of text; the row stays in its slot.
-            unsafe { with_text(text, |text| ShingleSet::new(simhasher, text, &mut interrupts())) }
+            unsafe { with_text(text, |text| similarity.set(simhasher, text, &mut interrupts())) }
         };
-        let set = heaps.value(row, &self.columns).map_or_else(ShingleSet::default, shingles);
+        let set = heaps.value(row, &self.columns).map_or_else(TextSet::default, shingles);
         let digest = set.digest();
         self.rows.insert(row, digest);
         self.memory += ENTRY;

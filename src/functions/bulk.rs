@@ -5,7 +5,6 @@ use std::rc::Rc;
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 
-use simhash_core::sets::set_config;
 use simhash_core::sets::similarity::{Measure, Similarity};
 
 use super::shingles::shingles_of;
@@ -194,7 +193,7 @@ fn verification(
         0 => config.shingle,
         _ => shingles_of(shingle, "0, which takes those of the config, and "),
     };
-    let shingles = set_config(&config, sizes);
+    let shingles = similarity.config(&config, sizes);
     Verification { body: body.as_str().to_owned(), similarity, shingles, schema }
 }
 

@@ -50,6 +50,22 @@ pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
     }
 }
 
+/// What a statement's calls of the trigger share.
+#[derive(Default)]
+struct Site {
+    /// Of a fingerprint that is a generated column.
+    expression: Option<Expression>,
+    /// Whether a text was hashed, or compared, in this statement: then its model is known.
+    has_hashed: bool,
+    has_verified: bool,
+}
+
+/// # Safety
+/// PostgreSQL passes the call.
+unsafe fn site<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Site {
+    keep(fcinfo, |_: &()| true, || ((), Site::default()))
+}
+
 struct Judge<'a> {
     event: &'a Event<'a>,
     watch: &'a mut Watch,
@@ -100,8 +116,8 @@ impl Judge<'_> {
             let arguments = &self.watch.arguments;
             let (event, column, width) = (self.event, arguments.fp, arguments.width);
             if column.generated == Generated::Stored {
-                let make = || ((), Expression::of(self.fcinfo, event, &column));
-                let expression = keep(self.fcinfo, |_: &()| true, make);
+                let make = || Expression::of(self.fcinfo, event, &column);
+                let expression = site(self.fcinfo).expression.get_or_insert_with(make);
                 return match before {
                     Some(fp) if !expression.input_changed(event) => fp,
                     _ => expression.evaluate(event).map(|datum| width.code(datum)),
@@ -115,9 +131,9 @@ impl Judge<'_> {
             if given.is_some() && !body_changed {
                 return given;
             }
-            let begins = std::mem::replace(keep(self.fcinfo, |_: &()| true, || ((), true)), false);
+            let has_hashed = std::mem::replace(&mut site(self.fcinfo).has_hashed, true);
             let text = event.read(event.new, &body);
-            let fp = text.and_then(|text| self.hash(text, begins));
+            let fp = text.and_then(|text| self.hash(text, !has_hashed));
             if fp != given {
                 self.changes.set(&column, fp.map(|fp| width.fingerprint_datum(fp)));
             }
@@ -208,7 +224,10 @@ impl Judge<'_> {
 
     unsafe fn search(&mut self, fp: Code, scope: &[pg_sys::Datum]) -> Option<Duplicate> {
         let family = self.locked_family();
-        let (arguments, shingler) = self.watch.arguments_and_shingler();
+        // SAFETY: PostgreSQL passes the call.
+        let site = unsafe { site(self.fcinfo) };
+        let has_verified = std::mem::replace(&mut site.has_verified, true);
+        let (arguments, shingler) = self.watch.arguments_and_shingler(!has_verified);
         // SAFETY: the snapshot is registered until it is released.
         unsafe {
             let texts = match arguments.verification.as_ref().zip(shingler) {

@@ -6,9 +6,7 @@ use std::ffi::CString;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
-use simhash_core::sets::set_config;
-use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::sets::similarity::{Measure, Similarity};
+use simhash_core::sets::similarity::{Measure, Similarity, TextSet};
 
 use super::column::{Column, Generated};
 use super::given::Given;
@@ -20,7 +18,7 @@ pub struct Verification {
     pub similarity: Similarity,
     pub text: Column,
     pub text_name: CString,
-    /// How texts are cut into shingles.
+    /// How texts are cut into shingles, and what these weigh.
     pub shingles: Config,
 }
 
@@ -47,7 +45,7 @@ impl Verification {
             )
         });
         let (text, text_name) = text(given);
-        let shingles = set_config(config, sizes(given).unwrap_or(config.shingle));
+        let shingles = similarity.config(config, sizes(given).unwrap_or(config.shingle));
         Some(Verification { similarity, text, text_name, shingles })
     }
 }
@@ -94,7 +92,7 @@ pub struct Texts<'a> {
     simhasher: &'a mut Simhasher,
     own: pg_sys::Datum,
     /// Made when the first row is compared: most rows have no near fingerprint.
-    own_shingles: OnceCell<ShingleSet>,
+    own_shingles: OnceCell<TextSet>,
 }
 
 impl<'a> Texts<'a> {
@@ -115,7 +113,7 @@ impl<'a> Texts<'a> {
     pub unsafe fn verified(&mut self, other: pg_sys::Datum) -> Option<f64> {
         // SAFETY: as this function's and new's.
         let mut shingles = |text| unsafe {
-            with_text(text, |text| ShingleSet::new(self.simhasher, text, &mut interrupts()))
+            with_text(text, |text| self.similarity.set(self.simhasher, text, &mut interrupts()))
         };
         let other = shingles(other);
         let own = self.own_shingles.get_or_init(|| shingles(self.own));

@@ -127,7 +127,7 @@ impl Watch {
             // hashing.
             watch.hasher(false);
         }
-        watch.arguments_and_shingler();
+        watch.arguments_and_shingler(false);
         watch
     }
 
@@ -146,9 +146,16 @@ impl Watch {
     }
 
     /// The arguments, and what cuts texts into shingles if texts are compared.
-    pub fn arguments_and_shingler(&mut self) -> (&Arguments, Option<&mut Simhasher>) {
+    /// A model is looked up once in each statement.
+    pub fn arguments_and_shingler(
+        &mut self,
+        statement_begins: bool,
+    ) -> (&Arguments, Option<&mut Simhasher>) {
         let Watch { arguments, shingler, schema, .. } = self;
         let shingler = arguments.verification.as_ref().map(|verification| {
+            if statement_begins && verification.shingles.model.is_some() {
+                *shingler = None;
+            }
             shingler.get_or_insert_with(|| simhasher_for(verification.shingles.clone(), *schema))
         });
         (arguments, shingler)

@@ -56,6 +56,7 @@ SELECT kept('similarity=0.7', 'shingle=2');
 SELECT kept('similarity=0.7', 'config={"shingle": 2}');
 SELECT kept('similarity=1', 'measure=containment');
 SELECT kept('similarity=1', 'measure=containment', 'shingle=2');
+SELECT kept('similarity=0.6', 'measure=weighted', 'config={"weight": "tf"}');
 SELECT kept('similarity=0.6', 'config={"tokenizer": "char"}');
 SELECT kept('similarity=1', 'config={"stopwords": "en"}');
 

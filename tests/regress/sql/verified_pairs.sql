@@ -108,6 +108,10 @@ SELECT a, b, distance, similarity FROM simhash_pairs('small_fp', 3, 'body', 0.5)
 SELECT a, b, distance, similarity
 FROM simhash_pairs('small_fp', 3, 'body', 0.9, config => '{"stopwords": "en"}')
 ORDER BY a, b;
+-- weighed by how often a word is there: 2 of 4 each time
+SELECT a, b, similarity
+FROM simhash_pairs('small_fp', 3, 'body', 0.5, measure => 'weighted', config => '{"weight": "tf"}')
+ORDER BY a, b;
 SELECT * FROM simhash_clusters('small_fp', 3, 'body', 0.6);
 SELECT count(*) FROM (SELECT simhash_pairs('doc_fp', 10, 'body', 0.2) LIMIT 7) s;
 

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use super::set_config;
 use super::shingles::ShingleSet;
+use super::weighted::WeightedSet;
+use crate::Simhasher;
+use crate::config::{Config, Position, Shingles};
 
 /// How similar two sets are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,15 +17,19 @@ pub enum Measure {
     /// |A n B| / min(|A|, |B|): how much of the smaller set the other contains (Broder 1997,
     /// containment, the greater of both directions).
     Containment,
+    /// Jaccard with the weights of the configuration: the sum of each shingle's smaller weight, over
+    /// the sum of its greater one (Ioffe, ICDM 2010).
+    Weighted,
 }
 
 impl Measure {
-    const ALL: [Measure; 2] = [Measure::Jaccard, Measure::Containment];
+    const ALL: [Measure; 3] = [Measure::Jaccard, Measure::Containment, Measure::Weighted];
 
     fn name(self) -> &'static str {
         match self {
             Measure::Jaccard => "jaccard",
             Measure::Containment => "containment",
+            Measure::Weighted => "weighted",
         }
     }
 
@@ -64,21 +72,88 @@ impl Similarity {
         self.least
     }
 
+    /// The part of a configuration that decides which shingles a text has, with shingles of the
+    /// given sizes, and what they weigh if that counts.
+    pub fn config(self, config: &Config, shingle: Shingles) -> Config {
+        match self.measure {
+            Measure::Jaccard | Measure::Containment => set_config(config, shingle),
+            Measure::Weighted => Config { shingle, position: Position::None, ..config.clone() },
+        }
+    }
+
+    /// What is compared of a text. The simhasher is of [`Similarity::config`].
+    pub fn set(
+        self,
+        simhasher: &mut Simhasher,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+    ) -> TextSet {
+        match self.measure {
+            Measure::Jaccard | Measure::Containment => {
+                TextSet::Plain(ShingleSet::new(simhasher, text, interrupt))
+            }
+            Measure::Weighted => TextSet::Weighted(WeightedSet::new(simhasher, text, interrupt)),
+        }
+    }
+
     /// The similarity of two sets, if it is great enough. An empty set is similar to nothing.
-    pub fn verified(self, a: &ShingleSet, b: &ShingleSet) -> Option<f64> {
+    pub fn verified(self, a: &TextSet, b: &TextSet) -> Option<f64> {
+        let similarity = match (a, b) {
+            (TextSet::Plain(a), TextSet::Plain(b)) => self.of_plain(a, b),
+            (TextSet::Weighted(a), TextSet::Weighted(b)) => a.jaccard(b),
+            _ => None,
+        };
+        similarity.filter(|&similarity| similarity >= self.least)
+    }
+
+    fn of_plain(self, a: &ShingleSet, b: &ShingleSet) -> Option<f64> {
         let (less, more) = (a.len().min(b.len()), a.len().max(b.len()));
+        if self.measure == Measure::Containment {
+            return share(a.common(b), less);
+        }
         // No more than the smaller set can be common.
-        let most = match self.measure {
-            Measure::Jaccard => share(less, more),
-            Measure::Containment => share(less, less),
-        };
-        most.filter(|&most| most >= self.least)?;
+        share(less, more).filter(|&most| most >= self.least)?;
         let common = a.common(b);
-        let of = match self.measure {
-            Measure::Jaccard => a.len() + b.len() - common,
-            Measure::Containment => less,
-        };
-        share(common, of).filter(|&similarity| similarity >= self.least)
+        share(common, a.len() + b.len() - common)
+    }
+}
+
+/// What is compared of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextSet {
+    Plain(ShingleSet),
+    Weighted(WeightedSet),
+}
+
+impl Default for TextSet {
+    fn default() -> Self {
+        Self::Plain(ShingleSet::default())
+    }
+}
+
+impl TextSet {
+    /// Whether it is similar to nothing, not even to itself.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Plain(set) => set.is_empty(),
+            Self::Weighted(set) => set.weighs_nothing(),
+        }
+    }
+
+    /// The bytes of memory.
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::Plain(set) => set.memory(),
+            Self::Weighted(set) => set.memory(),
+        }
+    }
+
+    /// A hash of the set, by which equal sets are found.
+    pub fn digest(&self) -> u128 {
+        match self {
+            Self::Plain(set) => set.digest(),
+            Self::Weighted(set) => set.digest(),
+        }
     }
 }
 
@@ -93,13 +168,28 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Config, Simhasher};
 
-    fn set(words: &[u8]) -> ShingleSet {
-        let config: Config = r#"{"tokenizer": "word"}"#.parse().unwrap();
-        let text: Vec<String> =
+    fn text(words: &[u8]) -> String {
+        let words: Vec<String> =
             words.iter().map(|word| format!("w{}", char::from(b'a' + word))).collect();
-        ShingleSet::new(&mut Simhasher::new(config).unwrap(), &text.join(" "), &mut || ())
+        words.join(" ")
+    }
+
+    fn plain(words: &[u8]) -> ShingleSet {
+        ShingleSet::new(&mut simhasher(), &text(words), &mut || ())
+    }
+
+    fn simhasher() -> Simhasher {
+        Simhasher::new(r#"{"tokenizer": "word", "weight": "tf"}"#.parse().unwrap()).unwrap()
+    }
+
+    /// What `measure` makes of two texts, if it is at least `least`.
+    fn verified(measure: Measure, least: f64, [a, b]: [&[u8]; 2]) -> Option<f64> {
+        let similarity = Similarity::new(measure, least).unwrap();
+        let [a, b] = [a, b].map(|words| similarity.set(&mut simhasher(), &text(words), &mut || ()));
+        assert_eq!(similarity.verified(&a, &b), similarity.verified(&b, &a));
+        assert_eq!(a.digest() == b.digest(), a == b);
+        similarity.verified(&a, &b)
     }
 
     proptest! {
@@ -109,32 +199,43 @@ mod tests {
             b in prop::collection::vec(0u8..9, 0..12),
             least in 1u32..=20,
         ) {
-            let (a, b) = (set(&a), set(&b));
             let least = f64::from(least) / 20.0;
-            let containment = a.containment(&b).zip(b.containment(&a)).map(|(a, b)| a.max(b));
+            let (x, y) = (plain(&a), plain(&b));
+            let containment = x.containment(&y).zip(y.containment(&x)).map(|(a, b)| a.max(b));
+            let count = |words: &[u8], word| words.iter().filter(|&&w| w == word).count() as f64;
+            let sum = |of: fn(f64, f64) -> f64| -> f64 {
+                (0..9).map(|word| of(count(&a, word), count(&b, word))).sum()
+            };
+            let weighted = (sum(f64::max) > 0.0).then(|| sum(f64::min) / sum(f64::max));
             let expected = |similarity: Option<f64>| similarity.filter(|&s| s >= least);
-            for (measure, similarity) in
-                [(Measure::Jaccard, a.jaccard(&b)), (Measure::Containment, containment)]
-            {
-                let verify = Similarity::new(measure, least).unwrap();
-                prop_assert_eq!(verify.verified(&a, &b), expected(similarity));
-                prop_assert_eq!(verify.verified(&b, &a), expected(similarity));
+            for (measure, similarity) in [
+                (Measure::Jaccard, x.jaccard(&y)),
+                (Measure::Containment, containment),
+                (Measure::Weighted, weighted),
+            ] {
+                prop_assert_eq!(verified(measure, least, [&a, &b]), expected(similarity));
             }
         }
     }
 
     #[test]
     fn a_share_reaches_the_decimal_fraction_that_it_is() {
-        let (a, b) = (set(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), set(&[0, 1, 2, 3, 4, 5, 6]));
-        let verify = |least| Similarity::new(Measure::Jaccard, least).unwrap().verified(&a, &b);
-        assert_eq!(verify(0.7), Some(0.7));
-        assert_eq!(verify(0.71), None);
+        let texts: [&[u8]; 2] = [&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[0, 1, 2, 3, 4, 5, 6]];
+        assert_eq!(verified(Measure::Jaccard, 0.7, texts), Some(0.7));
+        assert_eq!(verified(Measure::Jaccard, 0.71, texts), None);
+    }
+
+    #[test]
+    fn nothing_is_similar_to_an_empty_set() {
+        for measure in Measure::ALL {
+            assert_eq!(verified(measure, 0.1, [&[], &[]]), None);
+        }
     }
 
     #[test]
     fn measures_have_names() {
         assert_eq!(Measure::from_name("jaccard"), Some(Measure::Jaccard));
         assert_eq!(Measure::from_name("Jaccard"), None);
-        assert_eq!(Measure::names(), "jaccard, containment");
+        assert_eq!(Measure::names(), "jaccard, containment, weighted");
     }
 }

@@ -1,6 +1,8 @@
 //! A text as its set of shingles with the weights of a configuration: what rare shingles say about
 //! two texts counts more than what common ones say.
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::Simhasher;
 use crate::join::sort_checked;
 
@@ -47,6 +49,26 @@ impl WeightedSet {
     /// Whether the text had no shingle.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
+    }
+
+    /// The bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.hashes.capacity() * size_of::<u128>() + self.units.capacity() * size_of::<u32>()
+    }
+
+    /// A hash of the set, by which equal sets are found.
+    pub fn digest(&self) -> u128 {
+        let mut hasher = Xxh3::new();
+        for (hash, units) in self.hashes.iter().zip(&self.units) {
+            hasher.update(&hash.to_le_bytes());
+            hasher.update(&units.to_le_bytes());
+        }
+        hasher.digest128()
+    }
+
+    /// Whether nothing in the set weighs anything.
+    pub fn weighs_nothing(&self) -> bool {
+        self.total == 0
     }
 
     /// Weighted Jaccard similarity, 0 to 1: the sum of each shingle's smaller weight, over the sum
