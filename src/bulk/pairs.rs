@@ -109,6 +109,8 @@ struct Pairs<K: TreeKey> {
 struct Product {
     left: Vec<u64>,
     right: Vec<u64>,
+    /// What follows: rows of the first of two tables, and rows of the second.
+    later: Option<(Vec<u64>, Vec<u64>)>,
     /// Both are the same group: pairs above the diagonal.
     triangular: bool,
     distance: u32,
@@ -118,16 +120,34 @@ struct Product {
 impl Product {
     /// The next pair of rows, the lesser first.
     fn next(&mut self) -> Option<Pair> {
-        let right = if self.triangular { &self.left } else { &self.right };
-        while let Some(&a) = self.left.get(self.at.0) {
-            if let Some(&b) = right.get(self.at.1) {
-                self.at.1 += 1;
-                return Some((a.min(b), a.max(b), self.distance));
+        loop {
+            let right = if self.triangular { &self.left } else { &self.right };
+            while let Some(&a) = self.left.get(self.at.0) {
+                if let Some(&b) = right.get(self.at.1) {
+                    self.at.1 += 1;
+                    return Some((a.min(b), a.max(b), self.distance));
+                }
+                let row = self.at.0 + 1;
+                self.at = (row, if self.triangular { row + 1 } else { 0 });
             }
-            let row = self.at.0 + 1;
-            self.at = (row, if self.triangular { row + 1 } else { 0 });
+            (self.left, self.right) = self.later.take()?;
+            self.at = (0, 0);
         }
-        None
+    }
+
+    /// Leaves the pairs of a row below `split` and another from there on. Rows of a group are in
+    /// the order of their tables. Pairs of one table are not even walked over: one row of a table
+    /// may have the fingerprint of a million rows of the other.
+    fn across(&mut self, split: u64) {
+        let second = |rows: &mut Vec<u64>| rows.split_off(rows.partition_point(|&row| row < split));
+        let left_second = second(&mut self.left);
+        if std::mem::take(&mut self.triangular) {
+            self.right = left_second;
+            return;
+        }
+        let right_second = second(&mut self.right);
+        let right_first = std::mem::replace(&mut self.right, right_second);
+        self.later = Some((right_first, left_second));
     }
 }
 
@@ -143,12 +163,10 @@ impl<K: TreeKey> Pairs<K> {
         }
         self.product.triangular = triangular;
         self.product.distance = distance;
-        self.product.at = (0, usize::from(triangular));
-    }
-
-    /// Whether a pair is of two tables, where two are joined.
-    fn is_wanted(&self, (a, b, _): Pair) -> bool {
-        self.split.is_none_or(|split| a < split && split <= b)
+        if let Some(split) = self.split {
+            self.product.across(split);
+        }
+        self.product.at = (0, usize::from(self.product.triangular));
     }
 }
 
@@ -157,11 +175,8 @@ impl<K: TreeKey> Iterator for Pairs<K> {
 
     fn next(&mut self) -> Option<Pair> {
         loop {
-            while let Some(pair) = self.product.next() {
-                if self.is_wanted(pair) {
-                    return Some(pair);
-                }
-                check_for_interrupts();
+            if let Some(pair) = self.product.next() {
+                return Some(pair);
             }
             if let Some(&found) = self.session.found.get(self.next) {
                 self.next += 1;

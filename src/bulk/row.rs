@@ -13,7 +13,7 @@ pub const MOST_TABLES: usize = 1 << (u64::BITS - TID_BITS);
 /// The number of a row.
 #[inline]
 pub fn number(table: usize, tid: u64) -> u64 {
-    first_of(table) | tid
+    first_of(table) + tid
 }
 
 /// The least number that a row of this table can have.
