@@ -8,7 +8,7 @@ static DICTIONARY: OnceLock<Jieba> = OnceLock::new();
 
 /// The words of jieba-rs 0.11. That crate keeps them compressed, and behind a lock that breaks for
 /// good if a load fails once.
-static WORDS: &[u8] = include_bytes!("../data/zh_dictionary.txt");
+pub(crate) static WORDS: &[u8] = include_bytes!("../data/zh_dictionary.txt");
 
 /// Whether the dictionary is in memory.
 pub fn is_loaded() -> bool {

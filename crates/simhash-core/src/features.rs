@@ -2,13 +2,15 @@
 //! shingles of each.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::config::{Config, Shingles, StopWords, Weight};
+use crate::config::{Config, Shingles, StopList, StopWords, Weight};
 use crate::han::is_han;
 use crate::interrupt::Interrupt;
 use crate::levels::Levels;
 use crate::stopwords::{WordSet, is_number};
-use crate::tokenize::for_each_token;
+use crate::tokenize::{Cutting, for_each_token};
+use crate::words::{Dictionary, Joiner, WordList};
 
 /// What stands between the tokens of a shingle. No token holds it.
 const SEPARATOR: char = ' ';
@@ -32,6 +34,8 @@ fn is_letter(token: &str) -> bool {
 
 /// Cuts normalised texts into features by one configuration.
 pub(crate) struct Featurizer {
+    /// The user's dictionary, if there is one.
+    dictionary: Option<Arc<Dictionary>>,
     /// `None` when no stop word is removed.
     stop_words: Option<WordSet>,
     /// `None` unless features weigh by level.
@@ -40,10 +44,21 @@ pub(crate) struct Featurizer {
 }
 
 impl Featurizer {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// Cuts texts by `config`. `dictionary` and `stop_words` are the lists that it names.
+    pub(crate) fn new(
+        config: &Config,
+        dictionary: Option<&WordList>,
+        stop_words: Option<&WordList>,
+        interrupt: &Interrupt,
+    ) -> Self {
+        let steps = config.normalize;
         Featurizer {
-            stop_words: (config.stopwords != StopWords::None)
-                .then(|| WordSet::stop_words(config.stopwords, config.normalize)),
+            dictionary: dictionary.map(|list| list.dictionary(config, interrupt)),
+            stop_words: match config.stopwords {
+                StopWords::Of(StopList::None) => None,
+                StopWords::Of(list) => Some(WordSet::stop_words(list, steps)),
+                StopWords::Named(_) => stop_words.map(|list| WordSet::own(list, steps, interrupt)),
+            },
             levels: (config.weight == Weight::Level).then(|| Levels::new(config.normalize)),
             window: Window::new(config.shingle),
         }
@@ -59,11 +74,11 @@ impl Featurizer {
         sink: &mut impl FnMut(&str),
     ) {
         match &self.stop_words {
-            None => for_each_token(text, config.tokenizer, config.hmm, interrupt, sink),
+            None => self.for_each_word(text, config, interrupt, sink),
             Some(stop_words) => {
                 let mut waiting = String::new();
                 let mut after_number = false;
-                for_each_token(text, config.tokenizer, config.hmm, interrupt, &mut |token| {
+                self.for_each_word(text, config, interrupt, &mut |token| {
                     let is_number = is_number(token);
                     if !waiting.is_empty() {
                         if is_number {
@@ -78,6 +93,29 @@ impl Featurizer {
                     }
                     after_number = is_number;
                 });
+            }
+        }
+    }
+
+    /// Hands every token to `sink`, stop words and all.
+    fn for_each_word(
+        &self,
+        text: &str,
+        config: &Config,
+        interrupt: &Interrupt,
+        sink: &mut impl FnMut(&str),
+    ) {
+        let dictionary = self.dictionary.as_deref();
+        let words = dictionary.and_then(|dictionary| dictionary.han.as_ref());
+        let cutting = Cutting { hmm: config.hmm, words };
+        match dictionary.and_then(|dictionary| dictionary.phrases.as_ref()) {
+            None => for_each_token(text, config.tokenizer, cutting, interrupt, sink),
+            Some(phrases) => {
+                let mut joiner = Joiner::new(phrases, interrupt);
+                for_each_token(text, config.tokenizer, cutting, interrupt, &mut |token| {
+                    joiner.push(token, sink);
+                });
+                joiner.finish(sink);
             }
         }
     }

@@ -10,7 +10,7 @@
 //!
 //! A shingle has the level of its most important token.
 
-use crate::config::{NormalizeSteps, StopWords};
+use crate::config::{NormalizeSteps, StopList};
 use crate::counter::Counter;
 use crate::han::is_han;
 use crate::hash::feature_hash;
@@ -39,7 +39,7 @@ impl Levels {
                 han.count(feature_hash(word.as_bytes()), Some(level));
             }
         }
-        Levels { han, stop_words: WordSet::stop_words(StopWords::Auto, steps) }
+        Levels { han, stop_words: WordSet::stop_words(StopList::Auto, steps) }
     }
 
     /// 1 to 5.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Fingerprint;
-use crate::config::{Cap, Config, Position, Weight};
+use crate::config::{Cap, Config, Position, StopWords, Weight};
 use crate::counter::Counter;
 use crate::exact::ExactSums;
 use crate::features::{Featurizer, Occurrence};
@@ -17,12 +17,26 @@ use crate::normalize::{self, normalize_into};
 use crate::sets::set_config;
 use crate::simd::accumulate::BitSums;
 use crate::weight::{Weighting, reads_model};
+use crate::words::{Kind, WordList};
+
+/// What a configuration names: a trained model, and lists of the user's words.
+#[derive(Debug, Clone, Default)]
+pub struct Named {
+    /// The model.
+    pub model: Option<Arc<Model>>,
+    /// The dictionary.
+    pub dictionary: Option<Arc<WordList>>,
+    /// The list of stop words.
+    pub stop_words: Option<Arc<WordList>>,
+}
 
 /// Why a [`Simhasher`] cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimhasherError {
     /// The configuration reads the statistics of this trained model.
     NeedsModel(String),
+    /// The configuration names this list of words.
+    NeedsWords(Kind, String),
     /// The model was trained with this configuration, which cuts texts into other features.
     OtherFeatures(Box<Config>),
     /// The model has no percentiles of this weight.
@@ -34,6 +48,9 @@ impl fmt::Display for SimhasherError {
         match self {
             SimhasherError::NeedsModel(name) => {
                 write!(f, "the statistics of model \"{name}\" are needed")
+            }
+            SimhasherError::NeedsWords(kind, name) => {
+                write!(f, "the words of {} \"{name}\" are needed", kind.noun())
             }
             SimhasherError::OtherFeatures(config) => write!(f, "it was trained with {config}"),
             SimhasherError::NoPercentiles(weight) => {
@@ -79,43 +96,51 @@ pub struct Simhasher {
 }
 
 impl Simhasher {
-    /// A simhasher for `config`.
+    /// A simhasher for a configuration that names nothing.
     ///
     /// # Errors
-    /// [`SimhasherError::NeedsModel`] when the weights or the cap come from a trained model.
+    /// [`SimhasherError::NeedsModel`] when the weights or the cap come from a trained model,
+    /// [`SimhasherError::NeedsWords`] when there is a dictionary or a list of stop words.
     pub fn new(config: Config) -> Result<Self, SimhasherError> {
-        match config.model {
-            Some(model) => Err(SimhasherError::NeedsModel(model)),
-            None => Ok(Self::weighing(config, None)),
-        }
+        Self::with(config, Named::default(), &mut || ())
     }
 
     /// A simhasher whose weights or cap come from `model`.
     ///
     /// # Errors
-    /// [`SimhasherError::OtherFeatures`] when `config` cuts texts into other features than the
-    /// model knows, and [`SimhasherError::NoPercentiles`] when the model has none for the cap.
+    /// As [`Simhasher::with`].
     pub fn with_model(config: Config, model: Arc<Model>) -> Result<Self, SimhasherError> {
-        if set_config(&config, config.shingle) != *model.config() {
-            return Err(SimhasherError::OtherFeatures(Box::new(model.config().clone())));
-        }
-        if let Some(Cap::Percentile(percent)) = config.cap
-            && model.percentile(config.weight, percent).is_none()
-        {
-            return Err(SimhasherError::NoPercentiles(config.weight));
-        }
-        Ok(Self::weighing(config, Some(model)))
+        Self::with(config, Named { model: Some(model), ..Named::default() }, &mut || ())
     }
 
-    fn weighing(config: Config, model: Option<Arc<Model>>) -> Self {
-        Simhasher {
+    /// A simhasher for a configuration and what it names.
+    ///
+    /// # Errors
+    /// [`SimhasherError::NeedsModel`] or [`SimhasherError::NeedsWords`] when something that it
+    /// names is not there, [`SimhasherError::OtherFeatures`] when `config` cuts texts into other
+    /// features than the model knows, and [`SimhasherError::NoPercentiles`] when the model has none
+    /// for the cap.
+    pub fn with(
+        config: Config,
+        named: Named,
+        interrupt: &mut dyn FnMut(),
+    ) -> Result<Self, SimhasherError> {
+        check_named(&config, &named)?;
+        let interrupt = &Interrupt::new(interrupt);
+        let Named { model, dictionary, stop_words } = named;
+        Ok(Simhasher {
             weighting: Weighting::new(config.weight, config.cap, model.as_deref()),
-            featurizer: Featurizer::new(&config),
+            featurizer: Featurizer::new(
+                &config,
+                dictionary.as_deref(),
+                stop_words.as_deref(),
+                interrupt,
+            ),
             known: model.filter(|_| reads_model(config.weight)).map(Known::new),
             config,
             normalized: String::new(),
             counter: None,
-        }
+        })
     }
 
     /// The configuration.
@@ -385,6 +410,32 @@ impl Simhasher {
         if self.normalized.capacity() > KEPT {
             self.normalized = String::new();
         }
+    }
+}
+
+/// Checks that all that `config` names is there and serves it.
+fn check_named(config: &Config, named: &Named) -> Result<(), SimhasherError> {
+    let needs = |kind, name: &str| Err(SimhasherError::NeedsWords(kind, name.to_owned()));
+    if let (Some(name), None) = (&config.dictionary, &named.dictionary) {
+        return needs(Kind::Dictionary, name);
+    }
+    if let (StopWords::Named(name), None) = (&config.stopwords, &named.stop_words) {
+        return needs(Kind::StopWords, name);
+    }
+    let Some(model) = &named.model else {
+        return match &config.model {
+            Some(model) => Err(SimhasherError::NeedsModel(model.clone())),
+            None => Ok(()),
+        };
+    };
+    if set_config(config, config.shingle) != *model.config() {
+        return Err(SimhasherError::OtherFeatures(Box::new(model.config().clone())));
+    }
+    match config.cap {
+        Some(Cap::Percentile(percent)) if model.percentile(config.weight, percent).is_none() => {
+            Err(SimhasherError::NoPercentiles(config.weight))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,10 +1,13 @@
-//! Stop words: the lists of Stopwords ISO, normalised like the texts in which they are looked up.
+//! Stop words: the lists of Stopwords ISO, or one of the user's own, normalised like the texts in
+//! which they are looked up.
 
-use crate::config::{NormalizeStep, NormalizeSteps, StopWords};
+use crate::config::{NormalizeSteps, StopList};
 use crate::counter::Counter;
 use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
 use crate::normalize::normalize;
 use crate::unicode::{Properties, properties};
+use crate::words::{WordList, plain_text};
 
 /// Whether a token is a number. The first character says it: a token has no digits beside letters.
 pub(crate) fn is_number(token: &str) -> bool {
@@ -15,16 +18,15 @@ pub(crate) fn is_number(token: &str) -> bool {
 pub(crate) struct WordSet(Counter<u64>);
 
 impl WordSet {
-    /// The stop words of a configuration as they stand in texts normalised by `steps`.
-    pub(crate) fn stop_words(words: StopWords, steps: NormalizeSteps) -> Self {
-        let languages: &[&str] = match words {
-            StopWords::None => &[],
-            StopWords::En => &["en"],
-            StopWords::Zh => &["zh"],
-            StopWords::Auto => &["en", "zh"],
+    /// The words of a list as they stand in texts normalised by `steps`.
+    pub(crate) fn stop_words(list: StopList, steps: NormalizeSteps) -> Self {
+        let languages: &[&str] = match list {
+            StopList::None => &[],
+            StopList::En => &["en"],
+            StopList::Zh => &["zh"],
+            StopList::Auto => &["en", "zh"],
         };
-        // The lists are plain text.
-        let steps = steps.without(NormalizeStep::Html);
+        let steps = plain_text(steps);
         let mut set = Counter::new();
         for language in languages {
             for word in stop_words::lookup(language).unwrap_or_default() {
@@ -35,6 +37,21 @@ impl WordSet {
                 }
             }
         }
+        WordSet(set)
+    }
+
+    /// The words of a list of the user's own. White space in them is dropped, as it is when a
+    /// dictionary joins tokens.
+    pub(crate) fn own(list: &WordList, steps: NormalizeSteps, interrupt: &Interrupt) -> Self {
+        let mut set = Counter::new();
+        list.for_each_normalized(steps, interrupt, |word, _| {
+            let token: String =
+                word.chars().filter(|&c| !properties(c).any(Properties::WHITE)).collect();
+            if !token.is_empty() {
+                set.reserve(1, interrupt);
+                set.count(feature_hash(token.as_bytes()), Some(1));
+            }
+        });
         WordSet(set)
     }
 
@@ -50,15 +67,15 @@ mod tests {
 
     #[test]
     fn lists_are_normalised_like_the_text() {
-        let default = WordSet::stop_words(StopWords::Auto, NormalizeSteps::default());
+        let default = WordSet::stop_words(StopList::Auto, NormalizeSteps::default());
         for word in ["the", "of", "dont", "的", "我们", "什么"] {
             assert!(default.contains(word), "{word}");
         }
         for word in ["don't", "cat", "猫", "", "5", "０"] {
             assert!(!default.contains(word), "{word}");
         }
-        let raw = WordSet::stop_words(StopWords::En, NormalizeSteps::NONE);
+        let raw = WordSet::stop_words(StopList::En, NormalizeSteps::NONE);
         assert!(raw.contains("don't") && !raw.contains("的"));
-        assert!(!WordSet::stop_words(StopWords::Zh, NormalizeSteps::NONE).contains("the"));
+        assert!(!WordSet::stop_words(StopList::Zh, NormalizeSteps::NONE).contains("the"));
     }
 }

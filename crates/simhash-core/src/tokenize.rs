@@ -15,6 +15,7 @@ use crate::dictionary::dictionary;
 use crate::han::is_han;
 use crate::interrupt::Interrupt;
 use crate::unicode::{MAIN_HAN, Properties, ascii, properties};
+use crate::words::HanWords;
 
 /// How many Han characters are cut into words in one piece. A longer run is cut after every such
 /// number of characters. For the tokenizer `jieba`, this goes for any characters but white space.
@@ -24,18 +25,27 @@ pub const MAX_HAN_RUN: usize = 4096;
 /// is cut at the last character boundary before every such number of bytes.
 pub const MAX_WORD_RUN: usize = 4 << 20;
 
+/// How Han characters are cut into words.
+#[derive(Clone, Copy)]
+pub(crate) struct Cutting<'a> {
+    /// Whether jieba guesses words that are not in its dictionary.
+    pub(crate) hmm: bool,
+    /// The user's words.
+    pub(crate) words: Option<&'a HanWords>,
+}
+
 /// Hands every token of `text` to `sink`.
 pub(crate) fn for_each_token(
     text: &str,
     tokenizer: Tokenizer,
-    hmm: bool,
+    cutting: Cutting<'_>,
     interrupt: &Interrupt,
     sink: &mut impl FnMut(&str),
 ) {
     match tokenizer {
-        Tokenizer::Auto => words::<true>(text, hmm, interrupt, sink),
-        Tokenizer::Word => words::<false>(text, hmm, interrupt, sink),
-        Tokenizer::Jieba => jieba_words(text, hmm, interrupt, sink),
+        Tokenizer::Auto => words::<true>(text, cutting, interrupt, sink),
+        Tokenizer::Word => words::<false>(text, cutting, interrupt, sink),
+        Tokenizer::Jieba => jieba_words(text, cutting, interrupt, sink),
         Tokenizer::Char => characters(text, interrupt, sink),
     }
 }
@@ -43,7 +53,7 @@ pub(crate) fn for_each_token(
 /// Words by UAX #29. With `HAN`, runs of Han characters go through jieba.
 fn words<const HAN: bool>(
     text: &str,
-    hmm: bool,
+    cutting: Cutting<'_>,
     interrupt: &Interrupt,
     sink: &mut impl FnMut(&str),
 ) {
@@ -56,7 +66,7 @@ fn words<const HAN: bool>(
             if !run.is_empty() {
                 let runs = han_runs(&text[at..], run.len());
                 at += runs.len();
-                cut_han(runs, hmm, interrupt, sink);
+                cut_han(runs, cutting, interrupt, sink);
                 continue;
             }
         }
@@ -76,7 +86,7 @@ fn words<const HAN: bool>(
                 at += run.len();
                 match kind {
                     RunKind::White => {}
-                    RunKind::Han => cut_han(run, hmm, interrupt, sink),
+                    RunKind::Han => cut_han(run, cutting, interrupt, sink),
                     RunKind::Other => cut_words(run, interrupt, sink),
                 }
             }
@@ -213,17 +223,28 @@ fn is_token(word: &str) -> bool {
 const JIEBA_COST: usize = 8;
 
 /// Words of runs of Han characters with spaces between them, by jieba.
-fn cut_han(run: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
-    for token in dictionary().cut(run, hmm) {
-        if token.word != " " {
-            sink(token.word);
+fn cut_han(run: &str, cutting: Cutting<'_>, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
+    let mut not_space = |word: &str| {
+        if word != " " {
+            sink(word);
+        }
+    };
+    match cutting.words {
+        Some(words) => words.cut(run, cutting.hmm, interrupt, &mut not_space),
+        None => {
+            dictionary().cut(run, cutting.hmm).iter().for_each(|token| not_space(token.word));
         }
     }
     interrupt.spend(JIEBA_COST * run.len());
 }
 
 /// Words of the whole text, by jieba.
-fn jieba_words(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
+fn jieba_words(
+    text: &str,
+    cutting: Cutting<'_>,
+    interrupt: &Interrupt,
+    sink: &mut impl FnMut(&str),
+) {
     let mut rest = text;
     while !rest.is_empty() {
         let (run, kind) = next_run::<false>(rest);
@@ -232,7 +253,7 @@ fn jieba_words(text: &str, hmm: bool, interrupt: &Interrupt, sink: &mut impl FnM
         rest = &rest[piece.len()..];
         if kind == RunKind::Other {
             for part in parts(piece) {
-                cut_han(part, hmm, interrupt, &mut |word| {
+                cut_han(part, cutting, interrupt, &mut |word| {
                     if is_token(word) {
                         sink(word);
                     }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use simhash_core::config::{
-    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Position, Shingles, StopWords,
-    Tokenizer, WEIGHT_UNIT, Weight,
+    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Position, Shingles, StopList,
+    StopWords, Tokenizer, WEIGHT_UNIT, Weight,
 };
 
 fn canonical(json: &str) -> String {
@@ -29,6 +29,10 @@ fn canonical_forms() {
             r#"{"cap":2.5,"shingle":3,"tokenizer":"char"}"#,
             r#"{"tokenizer": "char", "shingle": 3, "cap": 2.5}"#,
         ),
+        (
+            r#"{"stopwords":"medical \"2\"","dictionary":"药"}"#,
+            r#"{"dictionary": "药", "stopwords": "medical \"2\""}"#,
+        ),
         (r#"{"cap":3.0}"#, r#"{"cap": 3}"#),
         (r#"{"shingle":[2,1,2]}"#, r#"{"shingle": [1, 2]}"#),
         (r#"{"shingle":[3]}"#, r#"{"shingle": 3}"#),
@@ -42,6 +46,30 @@ fn canonical_forms() {
         ),
     ] {
         assert_eq!(canonical(json), expected);
+    }
+}
+
+#[track_caller]
+fn refused(json: &str, message: &str, hint: &str) {
+    let error = Config::parse(json).unwrap_err();
+    assert!(error.message.contains(message), "{json}: {}", error.message);
+    assert!(error.hint.contains(hint), "{json}: {}", error.hint);
+}
+
+#[test]
+fn names_of_lists() {
+    for (json, message, hint) in [
+        (r#"{"stopwords": ""}"#, r#"invalid value "" for "stopwords""#, "none, en, zh, auto, or"),
+        (r#"{"stopwords": null}"#, "for \"stopwords\"", "the name of a list of stop words"),
+        (r#"{"dictionary": ""}"#, r#"invalid value "" for "dictionary""#, "name of a dictionary"),
+        (r#"{"dictionary": ["a"]}"#, "for \"dictionary\"", "the name of a dictionary"),
+        (
+            r#"{"dictionary": "a", "tokenizer": "char"}"#,
+            r#""dictionary" "a" is not used by the tokenizer char"#,
+            "auto, word and jieba",
+        ),
+    ] {
+        refused(json, message, hint);
     }
 }
 
@@ -77,7 +105,6 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
             "html, nfkc, lower, simplified, punctuation, space",
         ),
         (r#"{"normalize": ["upper"]}"#, r#"invalid value "upper" for "normalize""#, "html, nfkc"),
-        (r#"{"stopwords": "fr"}"#, r#"invalid value "fr" for "stopwords""#, "none, en, zh, auto"),
         (r#"{"hmm": 1}"#, r#"invalid value 1 for "hmm""#, "true or false"),
         (
             r#"{"position": "first"}"#,
@@ -96,9 +123,7 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         (r#"{"shingle": 2"#, "not valid JSON", "JSON object"),
         ("", "not valid JSON", "JSON object"),
     ] {
-        let error = Config::parse(json).unwrap_err();
-        assert!(error.message.contains(message), "{json}: {}", error.message);
-        assert!(error.hint.contains(hint), "{json}: {}", error.hint);
+        refused(json, message, hint);
     }
     let long = format!(r#"{{"tokenizer": "{}"}}"#, "长".repeat(100_000));
     assert!(Config::parse(&long).unwrap_err().message.chars().count() < 120);
@@ -112,7 +137,13 @@ fn config() -> impl Strategy<Value = Config> {
             .prop_map(|sizes| Shingles::new(sizes).unwrap()),
         prop::sample::select(Weight::ALL),
         prop::sample::subsequence(NormalizeStep::ALL, 0..=6),
-        prop::sample::select(StopWords::ALL),
+        (
+            prop::option::of("[^\0]{1,20}"),
+            prop_oneof![
+                prop::sample::select(StopList::ALL).prop_map(StopWords::Of),
+                "[^\0]{6,20}".prop_map(StopWords::Named),
+            ],
+        ),
         any::<bool>(),
         prop::sample::select(Position::ALL),
         prop::option::of(prop_oneof![
@@ -122,15 +153,18 @@ fn config() -> impl Strategy<Value = Config> {
         "[^\0]{1,20}",
     )
         .prop_map(
-            |(tokenizer, shingle, weight, normalize, stopwords, hmm, position, cap, name)| {
+            |(tokenizer, shingle, weight, normalize, lists, hmm, position, cap, name)| {
                 let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
                 let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
                 let normalize = normalize.into_iter().collect();
+                let (dictionary, stopwords) = lists;
+                let dictionary = dictionary.filter(|_| tokenizer != Tokenizer::Char);
                 Config {
                     tokenizer,
                     shingle,
                     weight,
                     normalize,
+                    dictionary,
                     stopwords,
                     hmm,
                     model,

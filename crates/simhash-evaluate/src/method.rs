@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 use simhash_core::config::{
-    Cap, Config, Method as Maker, Position, Shingles, StopWords, Tokenizer, Weight,
+    Cap, Config, Method as Maker, Position, Shingles, StopList, Tokenizer, Weight,
 };
 use simhash_core::models::{Model, train::Trainer};
 use simhash_core::sets::minhash::Fingerprinter;
@@ -18,7 +18,7 @@ use crate::corpus::Document;
 pub struct Features {
     pub tokenizer: Tokenizer,
     pub shingle: Shingles,
-    pub stopwords: StopWords,
+    pub stopwords: StopList,
 }
 
 impl Features {
@@ -30,7 +30,7 @@ impl Features {
     /// Shingles of each of these numbers of words.
     pub fn words_of<const N: usize>(sizes: [usize; N]) -> Self {
         let shingle = Shingles::new(sizes).expect("sizes of shingles");
-        Features { tokenizer: Tokenizer::Auto, shingle, stopwords: StopWords::None }
+        Features { tokenizer: Tokenizer::Auto, shingle, stopwords: StopList::None }
     }
 
     /// Shingles of this number of characters.
@@ -39,12 +39,12 @@ impl Features {
     }
 
     pub const fn without_stop_words(self) -> Self {
-        Features { stopwords: StopWords::Auto, ..self }
+        Features { stopwords: StopList::Auto, ..self }
     }
 
     pub fn config(self) -> Config {
         let Features { tokenizer, shingle, stopwords } = self;
-        Config { tokenizer, shingle, stopwords, ..Config::default() }
+        Config { tokenizer, shingle, stopwords: stopwords.into(), ..Config::default() }
     }
 
     pub fn label(self) -> String {
@@ -52,7 +52,7 @@ impl Features {
         let name =
             |size| if size == 1 { format!("{of}s") } else { format!("{of} {size}-shingles") };
         let what = self.shingle.iter().map(name).collect::<Vec<_>>().join(" and ");
-        let stop = if self.stopwords == StopWords::None { "" } else { " without stop words" };
+        let stop = if self.stopwords == StopList::None { "" } else { " without stop words" };
         what + stop
     }
 
@@ -95,8 +95,8 @@ impl Method {
     /// `simhash` as it is when nothing is configured.
     pub fn default_of_simhash() -> Self {
         let config = Config::default();
-        let Config { tokenizer, shingle, stopwords, weight, position, .. } = config;
-        let features = Features { tokenizer, shingle, stopwords };
+        let Config { tokenizer, shingle, weight, position, .. } = config;
+        let features = Features { tokenizer, shingle, stopwords: StopList::default() };
         Method { position, ..Method::new(features, weight) }
     }
 

@@ -36,6 +36,8 @@ pub struct Config {
     pub weight: Weight,
     /// The normalisation steps that are applied, always in the order of [`NormalizeStep::ALL`].
     pub normalize: NormalizeSteps,
+    /// The user's dictionary, whose words are tokens ([`crate::words`]).
+    pub dictionary: Option<String>,
     /// The stop words that are removed before shingling.
     pub stopwords: StopWords,
     /// Whether jieba guesses words that are not in its dictionary (hidden Markov model).
@@ -118,8 +120,8 @@ choice! {
 }
 
 choice! {
-    /// Which stop words are removed before shingling.
-    StopWords, default None, {
+    /// The lists of stop words that are always there.
+    StopList, default None, {
         /// None.
         None = "none",
         /// English ones.
@@ -128,6 +130,37 @@ choice! {
         Zh = "zh",
         /// English and Chinese ones.
         Auto = "auto",
+    }
+}
+
+/// Which stop words are removed before shingling.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum StopWords {
+    /// One of the lists that are always there.
+    Of(StopList),
+    /// A list of the user's own ([`crate::words`]).
+    Named(String),
+}
+
+impl Default for StopWords {
+    fn default() -> Self {
+        StopWords::Of(StopList::None)
+    }
+}
+
+impl From<StopList> for StopWords {
+    fn from(list: StopList) -> Self {
+        StopWords::Of(list)
+    }
+}
+
+impl StopWords {
+    /// The value in a configuration.
+    pub fn name(&self) -> &str {
+        match self {
+            StopWords::Of(list) => list.name(),
+            StopWords::Named(name) => name,
+        }
     }
 }
 
@@ -248,6 +281,7 @@ impl Default for Config {
             shingle: Shingles::TOKENS,
             weight: Weight::default(),
             normalize: NormalizeSteps::default(),
+            dictionary: None,
             stopwords: StopWords::default(),
             hmm: true,
             model: None,
@@ -274,8 +308,18 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-const KEYS: [&str; 9] =
-    ["tokenizer", "shingle", "weight", "normalize", "stopwords", "hmm", "model", "position", "cap"];
+const KEYS: [&str; 10] = [
+    "tokenizer",
+    "shingle",
+    "weight",
+    "normalize",
+    "dictionary",
+    "stopwords",
+    "hmm",
+    "model",
+    "position",
+    "cap",
+];
 
 impl FromStr for Config {
     type Err = ConfigError;
@@ -320,13 +364,18 @@ impl Config {
                 "shingle" => config.shingle = shingle(value)?,
                 "weight" => config.weight = named(key, value, Weight::ALL)?,
                 "normalize" => config.normalize = steps(value)?,
-                "stopwords" => config.stopwords = named(key, value, StopWords::ALL)?,
+                "dictionary" => {
+                    config.dictionary = Some(name(key, value, "the name of a dictionary")?);
+                }
+                "stopwords" => config.stopwords = stop_words(value)?,
                 "hmm" => {
                     config.hmm = value
                         .as_bool()
                         .ok_or_else(|| invalid(key, value, "true or false".into()))?;
                 }
-                "model" => config.model = Some(model(value)?),
+                "model" => {
+                    config.model = Some(name(key, value, "the name of a trained model")?);
+                }
                 "position" => config.position = named(key, value, Position::ALL)?,
                 "cap" => config.cap = Some(cap(value)?),
                 _ => {
@@ -342,6 +391,15 @@ impl Config {
     }
 
     fn check_combination(&self) -> Result<(), ConfigError> {
+        if let (Some(dictionary), Tokenizer::Char) = (&self.dictionary, self.tokenizer) {
+            return Err(ConfigError {
+                message: format!(
+                    "\"dictionary\" {} is not used by the tokenizer char",
+                    quote(&Value::from(dictionary.as_str()))
+                ),
+                hint: "A dictionary serves the tokenizers auto, word and jieba.".into(),
+            });
+        }
         let trained = matches!(self.weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
         let percentile = matches!(self.cap, Some(Cap::Percentile(_)));
         match (&self.model, trained, percentile) {
@@ -418,12 +476,21 @@ fn steps(value: &Value) -> Result<NormalizeSteps, ConfigError> {
         .collect()
 }
 
-fn model(value: &Value) -> Result<String, ConfigError> {
+/// A name. `allowed` says of what.
+fn name(key: &str, value: &Value, allowed: &str) -> Result<String, ConfigError> {
     value
         .as_str()
         .filter(|name| !name.is_empty() && !name.contains('\0'))
         .map(str::to_owned)
-        .ok_or_else(|| invalid("model", value, "the name of a trained model".into()))
+        .ok_or_else(|| invalid(key, value, allowed.into()))
+}
+
+fn stop_words(value: &Value) -> Result<StopWords, ConfigError> {
+    let allowed = || format!("{}, or the name of a list of stop words", names(StopList::ALL));
+    match choice(value) {
+        Some(list) => Ok(StopWords::Of(list)),
+        None => name("stopwords", value, &allowed()).map(StopWords::Named),
+    }
 }
 
 fn cap(value: &Value) -> Result<Cap, ConfigError> {
@@ -494,6 +561,9 @@ impl fmt::Display for Config {
                 "normalize",
                 self.normalize.iter().map(|step| format!("\"{}\"", step.name())),
             )?;
+        }
+        if let Some(dictionary) = &self.dictionary {
+            object.entry("dictionary", dictionary.as_str().into())?;
         }
         if self.stopwords != default.stopwords {
             object.entry("stopwords", self.stopwords.name().into())?;

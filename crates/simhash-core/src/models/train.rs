@@ -16,7 +16,6 @@ use super::model::{
     inverse_document_frequency,
 };
 use super::spill::{PairCounts, RECORD, Spill, pair};
-use crate::Simhasher;
 use crate::config::{Config, MAX_SIZES, Weight};
 use crate::counter::{Counter, MOST};
 use crate::hash::feature_hash;
@@ -26,6 +25,7 @@ use crate::sets::set_config;
 use crate::simhash::SimhasherError;
 use crate::sorted::SortedMap;
 use crate::weight;
+use crate::{Named, Simhasher};
 
 /// Term frequencies are summed in units of 2^-32.
 const FREQUENCY_UNIT: f64 = (1u64 << 32) as f64;
@@ -83,11 +83,23 @@ impl Trainer {
     /// A trainer that counts by the part of `config` that decides which features a text has.
     ///
     /// # Errors
-    /// There are none: that part needs no model.
+    /// [`SimhasherError::NeedsWords`] when there is a dictionary or a list of stop words.
     pub fn new(config: &Config) -> Result<Self, SimhasherError> {
+        Self::with(config, Named::default(), &mut || ())
+    }
+
+    /// A trainer that counts by a configuration and the lists of words that it names.
+    ///
+    /// # Errors
+    /// [`SimhasherError::NeedsWords`] when one of them is not there.
+    pub fn with(
+        config: &Config,
+        named: Named,
+        interrupt: &mut dyn FnMut(),
+    ) -> Result<Self, SimhasherError> {
         let config = set_config(config, config.shingle);
         Ok(Trainer {
-            simhasher: Simhasher::new(config.clone())?,
+            simhasher: Simhasher::with(config.clone(), Named { model: None, ..named }, interrupt)?,
             config,
             documents: 0,
             numbers: Counter::new(),
@@ -242,16 +254,27 @@ impl Trainer {
         bytes
     }
 
-    /// The trainer whose [`Trainer::to_bytes`] these are.
+    /// The trainer whose [`Trainer::to_bytes`] these are. `named` finds the lists of words that
+    /// its configuration names.
     ///
     /// # Errors
     /// [`TrainError::NotATrainer`] for any other bytes.
-    pub fn from_bytes(bytes: &[u8], interrupt: &mut dyn FnMut()) -> Result<Self, TrainError> {
-        Self::read(&mut Reader(bytes), &Interrupt::new(interrupt)).ok_or(TrainError::NotATrainer)
+    pub fn from_bytes(
+        bytes: &[u8],
+        named: impl FnOnce(&Config) -> Named,
+        interrupt: &mut dyn FnMut(),
+    ) -> Result<Self, TrainError> {
+        let mut reader = Reader(bytes);
+        let config = reader.text().and_then(|config| config.parse::<Config>().ok());
+        let trainer = config.and_then(|config| {
+            let trainer = Trainer::with(&config, named(&config), interrupt).ok()?;
+            trainer.read(&mut reader, &Interrupt::new(interrupt))
+        });
+        trainer.ok_or(TrainError::NotATrainer)
     }
 
-    fn read(reader: &mut Reader<'_>, interrupt: &Interrupt) -> Option<Self> {
-        let mut trainer = Trainer::new(&reader.text()?.parse().ok()?).ok()?;
+    fn read(mut self, reader: &mut Reader<'_>, interrupt: &Interrupt) -> Option<Self> {
+        let trainer = &mut self;
         trainer.documents = reader.u64()?;
         let terms = reader.u64()?;
         for expected in 0..terms {
@@ -273,7 +296,7 @@ impl Trainer {
             let (count, times) = (reader.u32()?, reader.u64()?);
             *trainer.occurrences.get_or_insert_with(count, || 0) = times;
         }
-        reader.0.is_empty().then_some(trainer)
+        reader.0.is_empty().then_some(self)
     }
 
     /// The model of everything counted. If pairs were spilt, `spill` must be where they are.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Named;
 use crate::models::spill::tests::Buffer;
 
 fn config() -> Config {
@@ -137,7 +138,7 @@ proptest! {
                 trainer.add(text, &mut || ()).unwrap();
             }
             let bytes = trainer.to_bytes(&mut || ());
-            let sent = Trainer::from_bytes(&bytes, &mut || ()).unwrap();
+            let sent = Trainer::from_bytes(&bytes, |_| Named::default(), &mut || ()).unwrap();
             sum.combine(&sent, &mut || ()).unwrap();
         }
         prop_assert!(sum.finish(None, &mut || ()) == expected);
@@ -158,9 +159,9 @@ fn what_is_no_trainer_is_refused() {
     let mut trainer = Trainer::new(&config()).unwrap();
     trainer.add("a b c", &mut || ()).unwrap();
     let bytes = trainer.to_bytes(&mut || ());
-    assert!(
-        (0..bytes.len()).all(|length| Trainer::from_bytes(&bytes[..length], &mut || ()).is_err())
-    );
+    assert!((0..bytes.len()).all(|length| {
+        Trainer::from_bytes(&bytes[..length], |_| Named::default(), &mut || ()).is_err()
+    }));
     let other = Trainer::new(&r#"{"shingle": 2}"#.parse().unwrap()).unwrap();
     assert_eq!(trainer.combine(&other, &mut || ()), Err(TrainError::NotATrainer));
 }

@@ -1,0 +1,143 @@
+//! Words of several tokens: where these tokens follow each other in a text, they are one.
+//!
+//! The first that begins is taken, and of those that begin together the longest. What stands
+//! between the tokens does not matter, for the tokenizer has dropped it.
+
+use std::collections::VecDeque;
+
+use crate::counter::Counter;
+use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
+
+/// Parts tokens. No token holds it.
+const SEPARATOR: char = ' ';
+
+/// Appends a token.
+pub(super) fn push(tokens: &mut String, token: &str) {
+    if !tokens.is_empty() {
+        tokens.push(SEPARATOR);
+    }
+    tokens.push_str(token);
+}
+
+/// The sequences of tokens that are joined, and all that they begin with.
+pub(crate) struct Phrases(Counter<u64>);
+
+const ONLY_PREFIX: u32 = 0;
+const WHOLE: u32 = 1;
+
+impl Default for Phrases {
+    fn default() -> Self {
+        Phrases(Counter::new())
+    }
+}
+
+impl Phrases {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.hashes().is_empty()
+    }
+
+    /// Adds tokens that are parted by [`SEPARATOR`]. One token is none to join.
+    pub(super) fn add(&mut self, tokens: &str, interrupt: &Interrupt) {
+        if !tokens.contains(SEPARATOR) {
+            return;
+        }
+        let ends = tokens.match_indices(SEPARATOR).map(|(at, _)| at).chain([tokens.len()]);
+        for end in ends {
+            let hash = feature_hash(&tokens.as_bytes()[..end]);
+            let number = if end == tokens.len() { WHOLE } else { ONLY_PREFIX };
+            if self.0.get(hash).is_none_or(|known| known < number) {
+                self.0.reserve(1, interrupt);
+                self.0.count(hash, Some(number));
+            }
+            interrupt.spend(end);
+        }
+    }
+
+    /// `None` if no phrase begins with these tokens. Otherwise whether they are one.
+    #[inline]
+    fn get(&self, tokens: &str) -> Option<bool> {
+        self.0.get(feature_hash(tokens.as_bytes())).map(|number| number == WHOLE)
+    }
+}
+
+/// Joins the tokens of one text.
+pub(crate) struct Joiner<'a, 'i> {
+    phrases: &'a Phrases,
+    interrupt: &'a Interrupt<'i>,
+    /// The tokens that are not decided yet: all together begin a phrase.
+    waiting: String,
+    /// Where each of them ends in `waiting`.
+    ends: VecDeque<usize>,
+    /// How many of them, from the first on, are the longest phrase so far. 0 for none.
+    whole: usize,
+    /// A buffer for tokens to be joined.
+    joined: String,
+}
+
+impl<'a, 'i> Joiner<'a, 'i> {
+    pub(crate) fn new(phrases: &'a Phrases, interrupt: &'a Interrupt<'i>) -> Self {
+        Joiner {
+            phrases,
+            interrupt,
+            waiting: String::new(),
+            ends: VecDeque::new(),
+            whole: 0,
+            joined: String::new(),
+        }
+    }
+
+    /// Takes the next token, and hands those that are decided by it to `sink`.
+    pub(crate) fn push(&mut self, token: &str, sink: &mut impl FnMut(&str)) {
+        while !self.take(token) {
+            if self.ends.is_empty() {
+                return sink(token);
+            }
+            self.give_first(sink);
+        }
+    }
+
+    /// Hands what is left to `sink`.
+    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&str)) {
+        while !self.ends.is_empty() {
+            self.give_first(sink);
+        }
+    }
+
+    /// Adds a token to those that wait, if together they begin a phrase.
+    fn take(&mut self, token: &str) -> bool {
+        let length = self.waiting.len();
+        push(&mut self.waiting, token);
+        self.interrupt.spend(self.waiting.len());
+        match self.phrases.get(&self.waiting) {
+            None => {
+                self.waiting.truncate(length);
+                false
+            }
+            Some(is_whole) => {
+                self.ends.push_back(self.waiting.len());
+                if is_whole {
+                    self.whole = self.ends.len();
+                }
+                true
+            }
+        }
+    }
+
+    /// Hands the longest phrase, or else the first token, to `sink`. The others wait again, as far
+    /// as they begin a phrase.
+    fn give_first(&mut self, sink: &mut impl FnMut(&str)) {
+        let count = self.whole.max(1);
+        let Some(&end) = self.ends.get(count - 1) else { return };
+        self.joined.clear();
+        self.joined.extend(self.waiting[..end].split(SEPARATOR));
+        sink(&self.joined);
+        let rest = self.waiting.split_off(end);
+        self.waiting.clear();
+        self.ends.clear();
+        self.whole = 0;
+        for token in rest.split(SEPARATOR).filter(|token| !token.is_empty()) {
+            self.push(token, sink);
+        }
+    }
+}
