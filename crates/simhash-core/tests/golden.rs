@@ -2,22 +2,41 @@
 //!
 //! `golden.jsonl` holds a vector on each line. `golden.py` checks the same file without this crate.
 //! To add a vector, write its text and config, and take the rest from this test's message once
-//! `golden.py` agrees.
+//! `golden.py` agrees. The words of a dictionary are pairs of a word and its frequency, or null.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use simhash_core::bits::B256;
 use simhash_core::fingerprint::to_hex;
 use simhash_core::sets::minhash::MinHasher;
-use simhash_core::{Config, Simhasher};
+use simhash_core::words::{Kind, WordList};
+use simhash_core::{Config, Named, Simhasher};
 
-fn vector(text: &str, config: &str) -> Value {
-    let mut simhasher = Simhasher::new(config.parse::<Config>().unwrap()).unwrap();
+/// The list of words that a vector has under the name of its kind.
+fn list(kind: Kind, given: &Value) -> Option<Arc<WordList>> {
+    let words = given[kind.name()].as_array()?.iter().map(|word| match kind {
+        Kind::Dictionary => (word[0].as_str().unwrap().to_owned(), word[1].as_i64()),
+        Kind::StopWords => (word.as_str().unwrap().to_owned(), None),
+    });
+    Some(Arc::new(WordList::new(kind, words, &mut || ()).unwrap()))
+}
+
+fn vector(given: &Value) -> Value {
+    let text = given["text"].as_str().unwrap();
+    let config: Config = given["config"].to_string().parse().unwrap();
+    let named = Named {
+        model: None,
+        dictionary: list(Kind::Dictionary, given),
+        stop_words: list(Kind::StopWords, given),
+    };
+    let mut simhasher = Simhasher::with(config, named, &mut || ()).unwrap();
     let nothing = &mut || ();
     let features = simhasher.features::<u64>(text, usize::MAX, nothing).unwrap();
     let [mut narrow, mut wide, mut quad] = [64, 128, 256].map(MinHasher::new);
-    json!({
+    let mut vector = json!({
         "text": text,
-        "config": serde_json::from_str::<Value>(config).unwrap(),
+        "config": given["config"],
         "normalized": simhasher.normalize(text, nothing),
         "tokens": simhasher.tokens(text, nothing),
         "weights": features.iter().map(|feature| feature.weight).collect::<Vec<_>>(),
@@ -27,7 +46,13 @@ fn vector(text: &str, config: &str) -> Value {
         "minhash64": narrow.text_fingerprint::<u64>(&mut simhasher, text, nothing).map(to_hex),
         "minhash128": wide.text_fingerprint::<u128>(&mut simhasher, text, nothing).map(to_hex),
         "minhash256": quad.text_fingerprint::<B256>(&mut simhasher, text, nothing).map(to_hex),
-    })
+    });
+    for kind in Kind::ALL {
+        if let Some(words) = given.get(kind.name()) {
+            vector[kind.name()] = words.clone();
+        }
+    }
+    vector
 }
 
 #[test]
@@ -35,7 +60,7 @@ fn golden_vectors() {
     let mut wrong = Vec::new();
     for line in include_str!("golden.jsonl").lines() {
         let expected: Value = serde_json::from_str(line).unwrap();
-        let found = vector(expected["text"].as_str().unwrap(), &expected["config"].to_string());
+        let found = vector(&expected);
         if found != expected {
             wrong.push(found.to_string());
         }
