@@ -12,10 +12,10 @@ CREATE SCHEMA simhash_home;
 CREATE EXTENSION pg_simhash SCHEMA simhash_home;
 GRANT USAGE ON SCHEMA simhash_home TO regress_simhash_least WITH GRANT OPTION;
 GRANT CREATE ON SCHEMA public TO PUBLIC;
--- The rights of roles that train models. The right of PUBLIC is granted again by this role, so that
--- a test can revoke it.
-GRANT SELECT, INSERT, UPDATE, DELETE ON simhash_home.simhash_model TO regress_simhash_least
-  WITH GRANT OPTION;
-REVOKE SELECT ON simhash_home.simhash_model FROM PUBLIC;
+-- The rights of roles that train models and make lists of words. The right of PUBLIC is granted
+-- again by this role, so that a test can revoke it.
+GRANT SELECT, INSERT, UPDATE, DELETE ON simhash_home.simhash_model, simhash_home.simhash_word_list
+  TO regress_simhash_least WITH GRANT OPTION;
+REVOKE SELECT ON simhash_home.simhash_model, simhash_home.simhash_word_list FROM PUBLIC;
 SET ROLE regress_simhash_least;
-GRANT SELECT ON simhash_home.simhash_model TO PUBLIC;
+GRANT SELECT ON simhash_home.simhash_model, simhash_home.simhash_word_list TO PUBLIC;

@@ -32,3 +32,4 @@ mod suggest;
 mod train;
 mod trigger;
 mod tsvector;
+mod words;

@@ -41,7 +41,8 @@ fn simhash_train_agg_add(
 ) -> Internal {
     let state = Counting::given(state);
     let (Some(body), Some(config)) = (body, config) else { return Counting::returned(state) };
-    let state = state.unwrap_or_else(|| stored(Counting::new(&config), fcinfo));
+    let state =
+        state.unwrap_or_else(|| stored(Counting::new(&config, Schema::of_call(fcinfo)), fcinfo));
     state.add(&body, &config);
     Counting::returned(Some(state))
 }
@@ -54,7 +55,8 @@ fn simhash_train_agg_combine(
 ) -> Internal {
     let (state, other) = (Counting::given(state), Counting::given(other));
     let Some(other) = other else { return Counting::returned(state) };
-    let state = state.unwrap_or_else(|| stored(Counting::like(other), fcinfo));
+    let state =
+        state.unwrap_or_else(|| stored(Counting::like(other, Schema::of_call(fcinfo)), fcinfo));
     state.combine(other);
     Counting::returned(Some(state))
 }
@@ -70,7 +72,7 @@ fn simhash_train_agg_deserialize(
     _internal: Internal,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Internal {
-    Counting::returned(Some(stored(Counting::from_bytes(bytes), fcinfo)))
+    Counting::returned(Some(stored(Counting::from_bytes(bytes, Schema::of_call(fcinfo)), fcinfo)))
 }
 
 /// The state may be asked again.

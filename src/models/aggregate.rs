@@ -1,10 +1,13 @@
 //! A model from an aggregate's rows, which may be counted in parallel.
 
 use pgrx::PgSqlErrorCode;
+use simhash_core::config::Config;
 use simhash_core::models::train::{TrainError, Trainer};
 
+use super::hasher::named_words;
 use super::train::{new_trainer, raise_out_of_memory, raise_train_error};
 use crate::call::interrupts;
+use crate::catalog::Schema;
 use crate::error::raise;
 use crate::guc::work_mem;
 use crate::types::{ConfigText, Text};
@@ -16,21 +19,21 @@ pub struct Counting {
 }
 
 impl Counting {
-    pub fn new(config: &ConfigText<'_>) -> Self {
-        Counting { trainer: new_trainer(config), config: config.as_str().to_owned() }
+    pub fn new(config: &ConfigText<'_>, schema: Schema) -> Self {
+        let trainer = new_trainer(&config.config(), schema);
+        Counting { trainer, config: config.as_str().to_owned() }
     }
 
     /// A beginning, by the config of another.
-    pub fn like(other: &Counting) -> Self {
-        let trainer = Trainer::new(other.trainer.config()).unwrap_or_else(|error| {
-            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, error.to_string(), "")
-        });
+    pub fn like(other: &Counting, schema: Schema) -> Self {
+        let trainer = new_trainer(other.trainer.config(), schema);
         Counting { trainer, config: other.config.clone() }
     }
 
     /// Reads what [`Counting::to_bytes`] made. Raises XX001 for anything else.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        let Ok(trainer) = Trainer::from_bytes(bytes, &mut interrupts()) else {
+    pub fn from_bytes(bytes: &[u8], schema: Schema) -> Self {
+        let named = |config: &Config| named_words(config, schema);
+        let Ok(trainer) = Trainer::from_bytes(bytes, named, &mut interrupts()) else {
             raise(
                 PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
                 "malformed state of simhash_train_agg".into(),

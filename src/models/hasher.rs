@@ -1,36 +1,50 @@
-//! What makes fingerprints by a config, and by the model if the config names one.
+//! What makes fingerprints by a config, and by the model and the lists of words that it names.
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::config::{Config, Method};
+use simhash_core::Named;
+use simhash_core::config::{Config, Method, StopWords};
 use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::sets::set_config;
 use simhash_core::simhash::{Simhasher, SimhasherError};
+use simhash_core::words::Kind;
 
 use super::cache::find;
+use super::word_lists;
+use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::error::raise;
 
-/// A [`Simhasher`] for a config. Its model, if it names one, is looked for in the extension's
-/// schema.
+/// The lists of words that a config names, from the extension's schema.
+pub fn named_words(config: &Config, schema: Schema) -> Named {
+    let find = |kind, name: &String| word_lists::find(schema, kind, name);
+    Named {
+        model: None,
+        dictionary: config.dictionary.as_ref().map(|name| find(Kind::Dictionary, name)),
+        stop_words: match &config.stopwords {
+            StopWords::Of(_) => None,
+            StopWords::Named(name) => Some(find(Kind::StopWords, name)),
+        },
+    }
+}
+
+/// A [`Simhasher`] for a config. What it names is looked for in the extension's schema.
 pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
-    let named = config.model.as_ref().map(|name| format!("model \"{name}\": ")).unwrap_or_default();
-    let made = match &config.model {
-        None => Simhasher::new(config),
-        Some(name) => {
-            let model = find(schema, name);
-            Simhasher::with_model(config, model)
-        }
-    };
+    let prefix =
+        config.model.as_ref().map(|name| format!("model \"{name}\": ")).unwrap_or_default();
+    let model = config.model.as_ref().map(|name| find(schema, name));
+    let named = Named { model, ..named_words(&config, schema) };
+    let made = Simhasher::with(config, named, &mut interrupts());
     made.unwrap_or_else(|error| {
         let hint = match &error {
             SimhasherError::NeedsModel(_) => "Name it as \"model\" in the config.",
+            SimhasherError::NeedsWords(..) => "Make the list, or leave it out of the config.",
             SimhasherError::OtherFeatures(_) => {
-                "Tokenizer, shingle, normalize, stopwords and hmm \
+                "Tokenizer, shingle, normalize, dictionary, stopwords and hmm \
                  must be those that it was trained with."
             }
             SimhasherError::NoPercentiles(_) => "Give the cap as a number greater than 0.",
         };
-        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{named}{error}"), hint)
+        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{prefix}{error}"), hint)
     })
 }
 

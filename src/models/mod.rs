@@ -1,5 +1,5 @@
-//! Trained models in a database: the table they are stored in, a backend's cache of them, training,
-//! and what makes fingerprints by them.
+//! What a config names: trained models, and lists of the user's words. The tables they are stored
+//! in, a backend's caches of them, training, and what makes fingerprints by them.
 //!
 //! A model never changes once it is stored, so functions that read one by name are IMMUTABLE. When
 //! it is deleted, they raise an ERROR. A new model gets a new name.
@@ -10,6 +10,7 @@ mod hasher;
 mod spill;
 pub mod store;
 pub mod train;
+pub mod word_lists;
 
 pub use cache::find;
 pub use hasher::{fingerprinter, simhasher_for};

@@ -25,12 +25,27 @@ pub struct RowIdentity {
     tid: u64,
 }
 
-/// The table's OID; an ERROR if there is none.
-fn table(schema: Schema) -> pg_sys::Oid {
-    schema.table_named(TABLE).unwrap_or_else(|| {
+/// The OID of a table of the extension; an ERROR if there is none.
+pub fn table(schema: Schema, name: &CStr) -> pg_sys::Oid {
+    schema.table_named(name).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
-            "the table simhash_model is not in the schema of the extension's functions".into(),
+            format!(
+                "the table {} is not in the schema of the extension's functions",
+                name.to_string_lossy()
+            ),
+            "",
+        )
+    })
+}
+
+/// The name of the extension's schema, quoted for a statement. Identifiers are in the server's
+/// encoding, which SPI expects. pgrx passes bytes on unchanged.
+pub fn name_of(schema: Schema) -> &'static str {
+    schema.quoted_name().to_str().unwrap_or_else(|_| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_NAME,
+            "the name of the extension's schema is not UTF-8".into(),
             "",
         )
     })
@@ -38,7 +53,7 @@ fn table(schema: Schema) -> pg_sys::Oid {
 
 /// A scan of the rows of one name, or of all. Raises 42501 unless the caller may read the table.
 fn scan(schema: Schema, name: Option<&str>) -> Scan {
-    let table = table(schema);
+    let table = table(schema, TABLE);
     rights::check_select(table, TABLE);
     let key = name.map(|name| text_is(NAME, Text::from(name.to_owned()).encode()));
     // SAFETY: a table of another shape is not the extension's.
@@ -68,8 +83,12 @@ pub fn read(
     row
 }
 
-unsafe fn identity(tuple: pg_sys::HeapTuple) -> RowIdentity {
-    // SAFETY: the caller passes a tuple of a table.
+/// Which row a tuple is.
+///
+/// # Safety
+/// It is a tuple of a table.
+pub unsafe fn identity(tuple: pg_sys::HeapTuple) -> RowIdentity {
+    // SAFETY: as this function's.
     unsafe {
         RowIdentity {
             xmin: std::mem::transmute_copy(&(*(*tuple).t_data).t_choice.t_heap.t_xmin),
@@ -114,19 +133,12 @@ pub fn check_new_name(schema: Schema, name: &str) {
 /// Raises an ERROR if the caller may not insert into the table, before the work of training. A
 /// right on some columns is enough.
 pub fn check_may_insert(schema: Schema) {
-    rights::check_insert(table(schema), TABLE);
+    rights::check_insert(table(schema, TABLE), TABLE);
 }
 
 /// Stores a model, as the caller, who must be allowed to insert into the table.
 pub fn insert(schema: Schema, name: &str, model: &Model) {
-    // Identifiers are in the server's encoding, which SPI expects. pgrx passes bytes on unchanged.
-    let Ok(schema_name) = schema.quoted_name().to_str() else {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_NAME,
-            "the name of the extension's schema is not UTF-8".into(),
-            "",
-        )
-    };
+    let schema_name = name_of(schema);
     let statement = format!(
         "INSERT INTO {schema_name}.simhash_model (name, config, documents, terms, model) \
          VALUES ($1, $2::{schema_name}.simhash_config, $3, $4, $5)"

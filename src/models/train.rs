@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::config::Config;
 use simhash_core::models::train::{TrainError, Trainer};
 
+use super::hasher::named_words;
 use super::spill::TempFile;
 use super::store;
 use crate::call::interrupts;
@@ -18,8 +20,9 @@ use crate::types::ConfigText;
 const NOTICE_EVERY: Duration = Duration::from_secs(10);
 
 /// A trainer that counts the features of a config. Raises an ERROR if the config cannot train.
-pub fn new_trainer(config: &ConfigText<'_>) -> Trainer {
-    Trainer::new(&config.config()).unwrap_or_else(|error| {
+pub fn new_trainer(config: &Config, schema: Schema) -> Trainer {
+    let named = named_words(config, schema);
+    Trainer::with(config, named, &mut interrupts()).unwrap_or_else(|error| {
         raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, error.to_string(), "")
     })
 }
@@ -54,7 +57,7 @@ pub fn train(schema: Schema, name: &str, query: &str, config: &ConfigText<'_>) -
     unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_train()".as_ptr()) };
     store::check_may_insert(schema);
     store::check_new_name(schema, name);
-    let mut trainer = new_trainer(config);
+    let mut trainer = new_trainer(&config.config(), schema);
     let mut spill = TempFile::default();
     let mut interrupt = interrupts();
     let mut noticed = Instant::now();

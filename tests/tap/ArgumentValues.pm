@@ -179,6 +179,10 @@ SQL
 	regclass => [@ids,      '0', '4294967295', '1'],
 	tid      => ["'(0,1)'", "'(4294967295,65535)'"],
 	name     => ["'x'",     "''"],
+	'bigint[]' => [
+		"'{1,2,3}'", "'{}'", "'{NULL}'", "'{1,NULL,0}'", "'{{1,2},{3,4}}'", "'[5:7]={1,-1,1}'",
+		"'{1000000001,9223372036854775807,-9223372036854775808}'"
+	],
 	'text[]' => [
 		"'{the,quick,brown,fox}'",
 		"'{}'",
@@ -229,6 +233,7 @@ our %plain = (
 	model => "'m'",
 	exact => "'hash'",
 	name  => "'new'",
+	method => "'simhash'",
 );
 our %plain_of = (
 	'hamming text'              => "'0123456789abcdef'",
@@ -237,6 +242,8 @@ our %plain_of = (
 	'simhash_train query'       => "'SELECT body FROM texts'",
 	'simhash_store_model model' => "(SELECT model FROM simhash_model WHERE name = 'm')",
 	'bloom_agg expected'        => '100',
+	'simhash_dictionary words'  => "'{a b,数据库,5G}'",
+	'simhash_dictionary frequencies' => "'{1,2,NULL}'",
 );
 
 # An input function may get the text form of any type. Of type internal there is only NULL, and what

@@ -100,15 +100,20 @@ SQL
 	$node->safe_psql('source', 'DROP TABLE copied');
 }
 
-# Rights to models: those of the role that installed the extension, and of roles that it let in.
+# Rights to models and lists of words: those of the role that installed the extension, and of roles
+# that it let in.
 my $rights = <<'SQL';
-SELECT string_agg(format('%s %s', r, p), ', ' ORDER BY r COLLATE "C", p COLLATE "C")
-FROM unnest('{bob,creator,owner,PUBLIC}'::text[]) r,
+SELECT t || ': ' || string_agg(format('%s %s', r, p), ', ' ORDER BY r COLLATE "C", p COLLATE "C")
+FROM unnest('{simhash_model,simhash_word_list}'::text[]) t,
+  unnest('{bob,creator,owner,PUBLIC}'::text[]) r,
   unnest(CASE r WHEN 'PUBLIC' THEN '{SELECT}'
     ELSE '{INSERT,DELETE,INSERT WITH GRANT OPTION}' END::text[]) p
-WHERE CASE r WHEN 'PUBLIC' THEN has_table_privilege('nobody', 'simhash_model', p)
-  ELSE has_table_privilege(r, 'simhash_model', p) END
+WHERE CASE r WHEN 'PUBLIC' THEN has_table_privilege('nobody', t, p)
+  ELSE has_table_privilege(r, t, p) END
+GROUP BY t ORDER BY t
 SQL
+# Both tables have the same rights.
+sub of_both { my ($has) = @_; return "simhash_model: $has\nsimhash_word_list: $has" }
 my $has_database_owner = $node->safe_psql('postgres',
 	q{SELECT count(*) FROM pg_roles WHERE rolname = 'pg_database_owner'});
 $node->safe_psql('postgres', "CREATE ROLE $_ LOGIN") for qw(owner creator bob nobody);
@@ -142,10 +147,11 @@ SQL
 			't', 'he has his rights');
 	}
 	$node->safe_psql($database, <<'SQL', @as);
-GRANT INSERT ON simhash_model TO bob;
+GRANT INSERT ON simhash_model, simhash_word_list TO bob;
+SELECT simhash_dictionary('d', '{a b}');
 SELECT simhash_train('m', $$SELECT 'a b c'$$)
 SQL
-	is($node->safe_psql($database, $rights), $has{$database},
+	is($node->safe_psql($database, $rights), of_both($has{$database}),
 		"rights of the one who installed, $installed{$database}");
 	$node->command_ok([ 'pg_dump', '--format=custom', '-f', $dump, $database ], 'a superuser dumps');
 	for my $new ('postgres', $installed{$database})
@@ -156,11 +162,12 @@ SQL
 		# The owner of the database has the grant option by owning it.
 		my $expected = $has{$database};
 		$expected =~ s/, owner INSERT WITH GRANT OPTION// if $new eq 'postgres' && $has_database_owner;
-		is($node->safe_psql('restored', $rights), $expected, 'rights are what they were');
+		is($node->safe_psql('restored', $rights), of_both($expected), 'rights are what they were');
 		is($node->safe_psql('restored',
-			q{DELETE FROM simhash_model WHERE name = 'm' RETURNING name},
+			q{DELETE FROM simhash_model WHERE name = 'm' RETURNING name;
+				DELETE FROM simhash_word_list WHERE name = 'd' RETURNING words},
 			extra_params => [ '-U', $installed{$database} ]),
-			'm', 'and serve');
+			"m\n{\"a b\"}", 'and serve');
 		$node->safe_psql('postgres', 'DROP DATABASE restored');
 	}
 }
@@ -184,8 +191,11 @@ CREATE EXTENSION pg_simhash SCHEMA $schema;
 SET search_path = public, $schema;
 SELECT simhash_train('news',
     'SELECT md5(i::text) || '' '' || md5((i + 1)::text) FROM generate_series(1, 30000) i');
+SELECT simhash_dictionary('some', '{some words}'), simhash_stopwords('some', '{number}');
 CREATE TABLE a_doc (body text,
   fp fingerprint128 GENERATED ALWAYS AS (esimhash(body, 'news')) STORED,
+  by_words fingerprint128 GENERATED ALWAYS AS
+    (simhash128(body, '{"dictionary": "some", "stopwords": "some"}')) STORED,
   CHECK (esimhash(body, 'news') = fp));
 CREATE TABLE z_doc (LIKE a_doc INCLUDING ALL);
 CREATE TABLE plain (body text);
@@ -198,7 +208,8 @@ CREATE MATERIALIZED VIEW fps AS SELECT esimhash(body, 'news') AS fp FROM plain;
 SQL
 }
 $contents = q{SELECT md5(string_agg(fp::text, ' ' ORDER BY fp::text COLLATE "C")), count(*) FROM
-  (SELECT fp FROM a_doc UNION ALL SELECT fp FROM z_doc UNION ALL SELECT fp FROM fps) all_fps};
+  (SELECT fp FROM a_doc UNION ALL SELECT fp FROM z_doc UNION ALL SELECT fp FROM fps
+    UNION ALL SELECT by_words FROM a_doc UNION ALL SELECT by_words FROM z_doc) all_fps};
 my @steps = slurp_file("$FindBin::Bin/../../docs/methods/models.md")
 	=~ /^(pg_(?:dump|restore) .*)$/mg;
 cmp_ok(scalar @steps, '>=', 4, 'the page has the steps');

@@ -88,6 +88,8 @@ CREATE TABLE filters AS SELECT bloom_agg(body, 40000000 * $size) AS filter FROM 
 CREATE TABLE minhashes AS SELECT minhash(body, 256) AS m FROM many LIMIT 1000;
 SELECT simhash_train('small', 'SELECT body FROM many WHERE id <= 50000');
 CREATE TABLE models AS SELECT simhash_train_agg(body, '{}') AS model FROM many;
+SELECT simhash_dictionary('large', array_agg(chr(19968 + i % 20000) || chr(19968 + i % 7919)))
+  FROM generate_series(1, 900000) i;
 ANALYZE;
 SQL
 my $of = sub { my ($kind, $call) = @_; "SELECT $call IS NULL FROM input WHERE kind = '$kind'" };
@@ -103,6 +105,8 @@ my %calls = (
 	'simhash128_features' => <<'SQL',
 SELECT count(*) FROM input, simhash128_features(body, '{"shingle": 3}') WHERE kind = 'distinct'
 SQL
+	'simhash_dictionary' => q{SELECT simhash_dictionary('new', texts[1:900000]) FROM lists},
+	'simhash with a dictionary' => q{SELECT simhash('a', '{"dictionary": "large"}')},
 	'simhash of tsvector' => 'SELECT simhash(words) IS NULL FROM vectors',
 	'simhash_from' => 'SELECT simhash_from(texts) FROM lists',
 	'simhash_from with weights' => 'SELECT simhash128_from(texts, numbers) FROM lists',

@@ -86,7 +86,8 @@ WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 		UNION SELECT castfunc FROM pg_cast
 		UNION SELECT amhandler::oid FROM pg_am
 		UNION SELECT prosupport::oid FROM pg_proc
-		UNION SELECT tgfoid FROM pg_trigger WHERE tgrelid = 'simhash_model'::regclass)
+		UNION SELECT tgfoid FROM pg_trigger
+			WHERE tgrelid IN ('simhash_model'::regclass, 'simhash_word_list'::regclass))
 ORDER BY 1
 SQL
 my @unnamed = grep { $reference !~ /`[^`\n]*\b\Q$_\E\b/ } @functions;

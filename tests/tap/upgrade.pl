@@ -108,6 +108,8 @@ my %changes = (
 	'a class' => 'ALTER EXTENSION pg_simhash DROP OPERATOR CLASS varchar_ops USING simhash',
 	'a cast' => 'ALTER EXTENSION pg_simhash DROP CAST (fingerprint64 AS bigint)',
 	'a column' => 'ALTER TABLE simhash_model ALTER config DROP NOT NULL',
+	'a check' =>
+		'ALTER TABLE simhash_word_list DROP CONSTRAINT simhash_word_list_kind_check',
 	'a storage' => 'ALTER TABLE simhash_model ALTER model SET STORAGE EXTENDED',
 	'a view' => 'CREATE OR REPLACE VIEW simhash_progress AS SELECT p.pid, p.datid, d.datname,
 		p.relid, p.index_relid, p.command, p.phase, p.tables_total, p.tables_done, p.rows_total,

@@ -107,7 +107,7 @@ SELECT '{"shingle": 0}'::simhash_config;
 SELECT '{"shingle": "2"}'::simhash_config;
 SELECT '{"normalize": ["upper"]}'::simhash_config;
 SELECT '{"tokenizer": "space"}'::simhash_config;
-SELECT '{"stopwords": "de"}'::simhash_config;
+SELECT '{"stopwords": 5}'::simhash_config;
 SELECT '{"weight": "idf"}'::simhash_config;
 SELECT '[]'::simhash_config;
 SELECT '{"weight": '::simhash_config;

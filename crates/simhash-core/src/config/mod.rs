@@ -133,6 +133,13 @@ choice! {
     }
 }
 
+impl StopList {
+    /// Every name, for messages.
+    pub fn names() -> String {
+        names(Self::ALL)
+    }
+}
+
 /// Which stop words are removed before shingling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StopWords {
@@ -390,6 +397,13 @@ impl Config {
         Ok(config)
     }
 
+    /// Whether it names a model or a list of words, which may be deleted.
+    pub fn names_something(&self) -> bool {
+        self.model.is_some()
+            || self.dictionary.is_some()
+            || matches!(self.stopwords, StopWords::Named(_))
+    }
+
     fn check_combination(&self) -> Result<(), ConfigError> {
         if let (Some(dictionary), Tokenizer::Char) = (&self.dictionary, self.tokenizer) {
             return Err(ConfigError {
@@ -486,7 +500,7 @@ fn name(key: &str, value: &Value, allowed: &str) -> Result<String, ConfigError> 
 }
 
 fn stop_words(value: &Value) -> Result<StopWords, ConfigError> {
-    let allowed = || format!("{}, or the name of a list of stop words", names(StopList::ALL));
+    let allowed = || format!("{}, or the name of a list of stop words", StopList::names());
     match choice(value) {
         Some(list) => Ok(StopWords::Of(list)),
         None => name("stopwords", value, &allowed()).map(StopWords::Named),
