@@ -361,6 +361,17 @@ CREATE FUNCTION simhash256_features(body text, config simhash_config DEFAULT '{}
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
 COMMENT ON FUNCTION simhash256_features(text, simhash_config) IS
   'what simhash256 hashes, with its weight';
+CREATE FUNCTION simhash_explain(a text, b text, config simhash_config DEFAULT '{}',
+    method text DEFAULT 'simhash', bits integer DEFAULT 128,
+    OUT feature text, OUT side text, OUT weight_a real, OUT weight_b real, OUT share real,
+    OUT distance integer, OUT similarity real)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_explain_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000 ROWS 500;
+COMMENT ON FUNCTION simhash_explain(a text, b text, config simhash_config, method text,
+    bits integer) IS
+  'the features of two texts, those that matter most first: who has them, their weights, how many '
+  'of the differing bits each one causes; and how far and how similar the texts are';
 
 --
 -- Bit strings: their ball, comparison, distances

@@ -2,10 +2,10 @@
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
-use simhash_core::config::Method;
 use simhash_core::sets::bloom::ShapeError;
 use simhash_core::sets::dedup::{Deduplicator, Duplicate, Exact};
 
+use super::hashers::method_named;
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::error::raise;
@@ -80,16 +80,6 @@ fn exact_named(name: &str) -> Exact {
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("invalid value \"{name}\" for \"exact\""),
             &format!("Allowed: {}.", Exact::ALL.map(Exact::name).join(", ")),
-        )
-    })
-}
-
-fn method_named(name: &str) -> Method {
-    Method::from_name(name).unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid value \"{name}\" for \"method\""),
-            &format!("Allowed: {}.", Method::names()),
         )
     })
 }

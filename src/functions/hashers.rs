@@ -1,13 +1,14 @@
 //! The makers of fingerprints that a call site keeps from row to row: the parsed config and the
 //! buffers that go with it.
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::Method;
 use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::simhash::Simhasher;
 
 use crate::call::keep;
 use crate::catalog::Schema;
+use crate::error::raise;
 use crate::models::{fingerprinter, simhasher_for};
 use crate::types::ConfigText;
 
@@ -44,4 +45,15 @@ pub fn minhasher<'a>(
             (config.as_str().to_owned(), made)
         },
     )
+}
+
+/// The method of that name. Raises 22023 if there is none.
+pub fn method_named(name: &str) -> Method {
+    Method::from_name(name).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("invalid value \"{name}\" for \"method\""),
+            &format!("Allowed: {}.", Method::names()),
+        )
+    })
 }

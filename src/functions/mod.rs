@@ -13,6 +13,7 @@ mod config;
 mod dedup_texts;
 mod distance;
 mod evaluate;
+mod explain;
 mod fingerprint;
 mod fingerprint_types;
 mod handler;

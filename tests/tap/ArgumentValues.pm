@@ -242,6 +242,7 @@ our %plain_of = (
 	'simhash_train query'       => "'SELECT body FROM texts'",
 	'simhash_store_model model' => "(SELECT model FROM simhash_model WHERE name = 'm')",
 	'bloom_agg expected'        => '100',
+	'simhash_explain bits'      => '128',
 	'simhash_dictionary words'  => "'{a b,数据库,5G}'",
 	'simhash_dictionary frequencies' => "'{1,2,NULL}'",
 );

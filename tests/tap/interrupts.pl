@@ -107,6 +107,10 @@ SELECT count(*) FROM input, simhash128_features(body, '{"shingle": 3}') WHERE ki
 SQL
 	'simhash_dictionary' => q{SELECT simhash_dictionary('new', texts[1:900000]) FROM lists},
 	'simhash with a dictionary' => q{SELECT simhash('a', '{"dictionary": "large"}')},
+	'simhash_explain' => <<'SQL',
+SELECT count(*) FROM input, simhash_explain(body, body || ' more', '{"shingle": 3}')
+WHERE kind = 'distinct'
+SQL
 	'simhash of tsvector' => 'SELECT simhash(words) IS NULL FROM vectors',
 	'simhash_from' => 'SELECT simhash_from(texts) FROM lists',
 	'simhash_from with weights' => 'SELECT simhash128_from(texts, numbers) FROM lists',

@@ -14,6 +14,7 @@ mod weight;
 pub mod bits;
 pub mod config;
 pub mod dictionary;
+pub mod explain;
 pub mod fingerprint;
 pub mod han;
 pub mod hash;

@@ -17,6 +17,13 @@ fn coefficients(hash: u64, shift: u32) -> [u32; 3] {
     [hash as u32, (high | 1) << shift, (high >> 16 & !1) << shift]
 }
 
+/// The value that a hash puts into a lane. `shift` is 32 - k.
+#[inline]
+pub fn value(hash: u64, shift: u32, lane: u32) -> u32 {
+    let [b, a, q] = coefficients(hash, shift);
+    b.wrapping_add(a.wrapping_add(q.wrapping_mul(lane)).wrapping_mul(lane))
+}
+
 /// Lowers every lane of `least` to the least value that a hash puts into it. `shift` is 32 - k.
 ///
 /// # Panics

@@ -1,0 +1,317 @@
+//! Why two fingerprints differ: the features of two texts side by side, and how much of the
+//! distance each one causes.
+//!
+//! The shares of all features add up to the distance, for either method:
+//! - A bit of a simhash is the sign of a sum over the features. Where it differs, each feature has
+//!   the part that its own change is of the change of the whole sum. A feature that works against
+//!   the difference has a share below 0.
+//! - A bit of a one-bit MinHash comes from the feature that is first in one permutation. Where it
+//!   differs, the first of the one text or of the other is a feature that only that text has. They
+//!   share the bit if both are.
+
+use std::collections::HashMap;
+
+use crate::config::Method;
+use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
+use crate::simd::least;
+use crate::simhash::Feature;
+use crate::{Fingerprint, Simhasher};
+
+/// A feature of one text or of both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The token, or the shingle's tokens with one space between them.
+    pub feature: String,
+    /// What it weighs in each text. `None` where it is absent.
+    pub weights: [Option<f32>; 2],
+    /// How many of the bits that differ it causes.
+    pub share: f64,
+}
+
+impl Row {
+    /// The texts that have it: `a`, `b` or `both`.
+    pub fn side(&self) -> &'static str {
+        match self.weights {
+            [_, None] => "a",
+            [None, _] => "b",
+            _ => "both",
+        }
+    }
+
+    /// The weights, where an absent feature weighs nothing.
+    fn numbers(&self) -> [f64; 2] {
+        self.weights.map(|weight| weight.map_or(0.0, f64::from))
+    }
+}
+
+/// Two texts compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// Every feature once. First those that matter most: by share, whether above or below 0, then
+    /// by how much the weights differ, then by weight, then as the texts have them.
+    pub rows: Vec<Row>,
+    /// The distance of the fingerprints. `None` if a text has none.
+    pub distance: Option<u32>,
+    /// The sum of each feature's lesser weight, divided by that of its greater one: the Jaccard
+    /// similarity, if all weigh the same. `None` if neither text has a feature that weighs.
+    pub similarity: Option<f64>,
+}
+
+/// Compares two texts. `F` is the width of the fingerprints. `None` when the features of one of
+/// them are longer than `limit` bytes together.
+///
+/// For `minhash`, `simhasher` must be one of a [`set_config`](crate::sets::set_config).
+///
+/// ```
+/// use simhash_core::config::{Config, Method};
+/// use simhash_core::{Simhasher, explain::explain};
+/// let mut simhasher = Simhasher::new(Config::default()).unwrap();
+/// let texts = ["the cat sat", "the dog sat"];
+/// let found =
+///     explain::<u64>(Method::Minhash, &mut simhasher, texts, 1000, &mut || ()).unwrap();
+/// let sides: Vec<_> = found.rows.iter().map(|row| (row.feature.as_str(), row.side())).collect();
+/// assert_eq!(sides[2..], [("the", "both"), ("sat", "both")]);
+/// assert_eq!(found.similarity, Some(0.5));
+/// let shares: f64 = found.rows.iter().map(|row| row.share).sum();
+/// assert_eq!(Some(shares), found.distance.map(f64::from));
+/// ```
+pub fn explain<F: Fingerprint>(
+    method: Method,
+    simhasher: &mut Simhasher,
+    texts: [&str; 2],
+    limit: usize,
+    interrupt: &mut dyn FnMut(),
+) -> Option<Explanation> {
+    let [a, b] = texts;
+    let a = simhasher.features::<F>(a, limit, interrupt)?;
+    let b = simhasher.features::<F>(b, limit, interrupt)?;
+    let interrupt = &Interrupt::new(interrupt);
+    let mut places = HashMap::with_capacity(a.len() + b.len());
+    let mut sides = Vec::with_capacity(a.len() + b.len());
+    for (side, features) in [&a, &b].into_iter().enumerate() {
+        for feature in features {
+            let place = *places.entry(feature.text.as_str()).or_insert_with(|| {
+                sides.push([None, None]);
+                sides.len() - 1
+            });
+            sides[place][side] = Some(feature);
+            interrupt.spend(64 + feature.text.len());
+        }
+    }
+    let (distance, shares) = match method {
+        Method::Simhash => shares_of_sums(&sides, interrupt),
+        Method::Minhash => shares_of_least::<F>(&sides, interrupt),
+    };
+    let mut rows: Vec<Row> =
+        sides.iter().zip(shares).map(|(sides, share)| row(sides, share)).collect();
+    let similarity = similarity(&rows);
+    rows.sort_by(|x, y| {
+        interrupt.spend(8);
+        let key = |row: &Row| {
+            let [a, b] = row.numbers();
+            [row.share.abs(), (a - b).abs(), a.max(b)]
+        };
+        key(y).partial_cmp(&key(x)).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    Some(Explanation { rows, distance, similarity })
+}
+
+/// A feature as each text has it.
+type Sides<'a, F> = [Option<&'a Feature<F>>; 2];
+
+fn row<F: Fingerprint>(sides: &Sides<'_, F>, share: f64) -> Row {
+    let text = sides.iter().flatten().next().map_or("", |feature| &feature.text);
+    Row { feature: text.to_owned(), weights: sides.map(|side| Some(side?.weight)), share }
+}
+
+fn similarity(rows: &[Row]) -> Option<f64> {
+    let (mut least, mut greatest) = (0.0, 0.0);
+    for [a, b] in rows.iter().map(Row::numbers) {
+        least += a.min(b);
+        greatest += a.max(b);
+    }
+    (greatest > 0.0).then(|| least / greatest)
+}
+
+/// Whether a bit is set, counted from the least significant.
+#[inline]
+fn is_set<F: Fingerprint>(bits: F, bit: usize) -> bool {
+    bits.word(bit / 64) >> (bit % 64) & 1 != 0
+}
+
+/// What a feature adds to the sum of a bit.
+#[inline]
+fn signed<F: Fingerprint>(feature: &Feature<F>, bit: usize) -> f64 {
+    let weight = f64::from(feature.weight);
+    if is_set(feature.hash, bit) { weight } else { -weight }
+}
+
+/// The sums of the bits, the fingerprint's before their sign is taken. They are exact: weights are
+/// whole numbers of 2^-18, and a text is too short for a sum of 2^35.
+fn sums<F: Fingerprint>(sides: &[Sides<'_, F>], side: usize, interrupt: &Interrupt) -> Vec<f64> {
+    let mut sums = vec![0.0; F::BITS as usize];
+    for feature in sides.iter().filter_map(|sides| sides[side]) {
+        for (bit, sum) in sums.iter_mut().enumerate() {
+            *sum += signed(feature, bit);
+        }
+        interrupt.spend(F::BITS as usize);
+    }
+    sums
+}
+
+fn shares_of_sums<F: Fingerprint>(
+    sides: &[Sides<'_, F>],
+    interrupt: &Interrupt,
+) -> (Option<u32>, Vec<f64>) {
+    let weighs = |side: usize| sides.iter().filter_map(|sides| sides[side]).any(|f| f.weight > 0.0);
+    if !weighs(0) || !weighs(1) {
+        return (None, vec![0.0; sides.len()]);
+    }
+    let [a, b] = [0, 1].map(|side| sums(sides, side, interrupt));
+    // The bits that differ, and by how much their sums do.
+    let changes: Vec<(usize, f64)> = (0..F::BITS as usize)
+        .filter(|&bit| (a[bit] > 0.0) != (b[bit] > 0.0))
+        .map(|bit| (bit, b[bit] - a[bit]))
+        .collect();
+    let shares = sides.iter().map(|sides| {
+        interrupt.spend(changes.len());
+        if let [Some(a), Some(b)] = sides
+            && a.weight == b.weight
+            && a.hash == b.hash
+        {
+            return 0.0;
+        }
+        let change = |bit| {
+            let [a, b] = sides.map(|side| side.map_or(0.0, |feature| signed(feature, bit)));
+            b - a
+        };
+        changes.iter().map(|&(bit, whole)| change(bit) / whole).sum()
+    });
+    (Some(changes.len() as u32), shares.collect())
+}
+
+fn shares_of_least<F: Fingerprint>(
+    sides: &[Sides<'_, F>],
+    interrupt: &Interrupt,
+) -> (Option<u32>, Vec<f64>) {
+    let mut shares = vec![0.0; sides.len()];
+    let hashes: Vec<u64> = sides
+        .iter()
+        .map(|sides| {
+            let text = sides.iter().flatten().next().map_or("", |feature| &feature.text);
+            feature_hash(text.as_bytes())
+        })
+        .collect();
+    let shift = u32::BITS - F::BITS.ilog2();
+    let mut distance = 0;
+    for lane in 0..F::BITS {
+        let first_of = |side: usize| {
+            let present = (0..sides.len()).filter(|&place| sides[place][side].is_some());
+            let values = present.map(|place| (least::value(hashes[place], shift, lane), place));
+            values.min()
+        };
+        let (Some(a), Some(b)) = (first_of(0), first_of(1)) else { return (None, shares) };
+        interrupt.spend(4 * sides.len());
+        if (least::mix(a.0) ^ least::mix(b.0)) >> 31 == 0 {
+            continue;
+        }
+        distance += 1;
+        let causes = [a.1, b.1].map(|place| (sides[place].contains(&None)).then_some(place));
+        let number = causes.iter().flatten().count();
+        for place in causes.into_iter().flatten() {
+            shares[place] += 1.0 / number as f64;
+        }
+    }
+    (Some(distance), shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Config;
+    use crate::bits::B256;
+    use crate::sets::minhash::Fingerprinter;
+    use crate::sets::set_config;
+    use crate::sets::shingles::ShingleSet;
+
+    fn check<F: Fingerprint>(method: Method, config: &str, texts: [&str; 2]) {
+        let mut config: Config = config.parse().unwrap();
+        if method == Method::Minhash {
+            config = set_config(&config, config.shingle);
+        }
+        let simhasher = || Simhasher::new(config.clone()).unwrap();
+        let nothing = &mut || ();
+        let found = explain::<F>(method, &mut simhasher(), texts, usize::MAX, nothing).unwrap();
+        let mut fingerprinter = Fingerprinter::new(method, simhasher(), F::BITS);
+        let [a, b] = texts.map(|text| fingerprinter.fingerprint::<F>(text, &mut || ()));
+        let distance = a.zip(b).map(|(a, b)| (a ^ b).count_ones());
+        assert_eq!(found.distance, distance, "{method} {config} {texts:?}");
+        let shares: f64 = found.rows.iter().map(|row| row.share).sum();
+        let expected = f64::from(distance.unwrap_or(0));
+        assert!((shares - expected).abs() < 1e-6, "{shares} of {expected}");
+        // The weights are those of the features.
+        for (side, text) in texts.into_iter().enumerate() {
+            let features = simhasher().features::<F>(text, usize::MAX, &mut || ()).unwrap();
+            let mut listed: Vec<(&str, f32)> = found
+                .rows
+                .iter()
+                .filter_map(|row| Some((row.feature.as_str(), row.weights[side]?)))
+                .collect();
+            let mut expected: Vec<(&str, f32)> =
+                features.iter().map(|f| (f.text.as_str(), f.weight)).collect();
+            listed.sort_by(|x, y| x.0.cmp(y.0));
+            expected.sort_by(|x, y| x.0.cmp(y.0));
+            assert_eq!(listed, expected);
+        }
+        if method == Method::Minhash {
+            let [a, b] = texts.map(|text| ShingleSet::new(&mut simhasher(), text, &mut || ()));
+            assert_eq!(found.similarity, a.jaccard(&b));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up_to_the_distance(
+            a in "[a-e ]{0,60}",
+            b in "[a-e ]{0,60}",
+            config in prop::sample::select(vec![
+                "{}",
+                r#"{"weight": "log", "shingle": [1, 2]}"#,
+                r#"{"weight": "tf", "tokenizer": "char", "shingle": 3, "cap": 2.5}"#,
+                r#"{"position": "spread"}"#,
+            ]),
+        ) {
+            for method in [Method::Simhash, Method::Minhash] {
+                check::<u64>(method, config, [&a, &b]);
+                check::<u128>(method, config, [&a, &b]);
+                check::<B256>(method, config, [&a, &b]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_matters_most_comes_first() {
+        let config = r#"{"weight": "tf"}"#.parse().unwrap();
+        let mut simhasher = Simhasher::new(config).unwrap();
+        let texts = ["x x x x x y z", "y z z"];
+        let explain = |limit, simhasher: &mut Simhasher| {
+            explain::<u128>(Method::Simhash, simhasher, texts, limit, &mut || ())
+        };
+        let found = explain(usize::MAX, &mut simhasher).unwrap();
+        let rows: Vec<_> =
+            found.rows.iter().map(|r| (&r.feature[..], r.side(), r.weights)).collect();
+        assert_eq!(
+            rows,
+            [
+                ("x", "a", [Some(5.0), None]),
+                ("z", "both", [Some(1.0), Some(2.0)]),
+                ("y", "both", [Some(1.0), Some(1.0)]),
+            ]
+        );
+        assert_eq!(found.similarity, Some(2.0 / 8.0));
+        assert_eq!(explain(2, &mut simhasher), None);
+    }
+}

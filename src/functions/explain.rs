@@ -1,0 +1,77 @@
+//! `simhash_explain`: two texts side by side, and why their fingerprints differ.
+
+use pgrx::iter::TableIterator;
+use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+use simhash_core::bits::B256;
+use simhash_core::config::Method;
+use simhash_core::explain::{Explanation, explain};
+use simhash_core::sets::set_config;
+
+use super::hashers::method_named;
+use crate::call::interrupts;
+use crate::catalog::Schema;
+use crate::error::raise;
+use crate::models::simhasher_for;
+use crate::types::varlena::{LARGEST_VALUE, raise_too_large};
+use crate::types::{ConfigText, Text};
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn simhash_explain(
+    a: Text<'_>,
+    b: Text<'_>,
+    config: ConfigText<'_>,
+    method: Text<'_>,
+    bits: i32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> TableIterator<
+    'static,
+    (
+        name!(feature, Text<'static>),
+        name!(side, Text<'static>),
+        name!(weight_a, Option<f32>),
+        name!(weight_b, Option<f32>),
+        name!(share, Option<f32>),
+        name!(distance, Option<i32>),
+        name!(similarity, Option<f32>),
+    ),
+> {
+    let method = method_named(method.as_str());
+    let config = match method {
+        Method::Simhash => config.config(),
+        Method::Minhash => {
+            let config = config.config();
+            set_config(&config, config.shingle)
+        }
+    };
+    let mut simhasher = simhasher_for(config, Schema::of_call(fcinfo));
+    let texts = [a.as_str(), b.as_str()];
+    let interrupt = &mut interrupts();
+    let found = match bits {
+        64 => explain::<u64>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
+        128 => explain::<u128>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
+        256 => explain::<B256>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
+        _ => raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{bits} is not a number of bits of a fingerprint"),
+            "Allowed: 64, 128, 256.",
+        ),
+    };
+    let Explanation { rows, distance, similarity } = found
+        .unwrap_or_else(|| raise_too_large("the features of these texts are too long together"));
+    let distance = distance.map(|distance| distance as i32);
+    let similarity = similarity.map(|similarity| similarity as f32);
+    TableIterator::new(rows.into_iter().map(move |row| {
+        let side = Text::from(row.side().to_owned());
+        let [weight_a, weight_b] = row.weights;
+        let share = distance.map(|_| readable(row.share));
+        (Text::from(row.feature), side, weight_a, weight_b, share, distance, similarity)
+    }))
+}
+
+/// Rounded to four places.
+fn readable(share: f64) -> f32 {
+    const UNIT: f64 = 10_000.0;
+    // The sum makes a zero of a negative one.
+    ((share * UNIT).round() / UNIT + 0.0) as f32
+}
