@@ -145,15 +145,15 @@ impl Watch {
         self.family.clone()
     }
 
-    /// The arguments, and what cuts texts into shingles if texts are compared.
-    /// A model is looked up once in each statement.
+    /// The arguments, and what cuts texts into shingles if texts are compared. What the config
+    /// names is looked up once in each statement.
     pub fn arguments_and_shingler(
         &mut self,
         statement_begins: bool,
     ) -> (&Arguments, Option<&mut Simhasher>) {
         let Watch { arguments, shingler, schema, .. } = self;
         let shingler = arguments.verification.as_ref().map(|verification| {
-            if statement_begins && verification.shingles.model.is_some() {
+            if statement_begins && verification.shingles.names_something() {
                 *shingler = None;
             }
             shingler.get_or_insert_with(|| simhasher_for(verification.shingles.clone(), *schema))
@@ -161,9 +161,9 @@ impl Watch {
         (arguments, shingler)
     }
 
-    /// The hasher of the trigger's config. A model is looked up once in each statement.
+    /// The hasher of the trigger's config. What it names is looked up once in each statement.
     pub fn hasher(&mut self, statement_begins: bool) -> &mut Fingerprinter {
-        if statement_begins && self.arguments.config.model.is_some() {
+        if statement_begins && self.arguments.config.names_something() {
             self.hasher = None;
         }
         let Arguments { method, config, width, .. } = &self.arguments;
