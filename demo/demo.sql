@@ -131,3 +131,16 @@ END $$;
 \set from 'Jonah 1:3 (ASV)'
 \set to 'Jonah 1:3 (KJVPCE)'
 \ir change.sql
+
+\echo
+\echo '== 6. Why their distance is what it is: the words that cause most of it'
+\pset tuples_only off
+\pset format aligned
+\set ECHO queries
+
+SELECT e.*
+FROM doc a, doc b, simhash_explain(a.body, b.body) e
+WHERE a.title = 'Jonah 1:3 (ASV)' AND b.title = 'Jonah 1:3 (KJVPCE)'
+LIMIT 12;
+
+\set ECHO none

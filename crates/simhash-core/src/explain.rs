@@ -9,11 +9,13 @@
 //!   differs, the first of the one text or of the other is a feature that only that text has. They
 //!   share the bit if both are.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::config::Method;
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
+use crate::join::sort_checked;
 use crate::simd::least;
 use crate::simhash::Feature;
 use crate::{Fingerprint, Simhasher};
@@ -103,18 +105,23 @@ pub fn explain<F: Fingerprint>(
         Method::Simhash => shares_of_sums(&sides, interrupt),
         Method::Minhash => shares_of_least::<F>(&sides, interrupt),
     };
-    let mut rows: Vec<Row> =
-        sides.iter().zip(shares).map(|(sides, share)| row(sides, share)).collect();
+    let rows: Vec<Row> = sides.iter().zip(shares).map(|(sides, share)| row(sides, share)).collect();
     let similarity = similarity(&rows);
-    rows.sort_by(|x, y| {
-        interrupt.spend(8);
-        let key = |row: &Row| {
-            let [a, b] = row.numbers();
-            [row.share.abs(), (a - b).abs(), a.max(b)]
-        };
-        key(y).partial_cmp(&key(x)).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    Some(Explanation { rows, distance, similarity })
+    Some(Explanation { rows: ordered(rows, interrupt), distance, similarity })
+}
+
+/// The rows in the order of [`Explanation::rows`].
+fn ordered(rows: Vec<Row>, interrupt: &Interrupt) -> Vec<Row> {
+    // Numbers that are not negative are in the order of their bits.
+    let key = |row: &Row| {
+        let [a, b] = row.numbers();
+        [row.share.abs(), (a - b).abs(), a.max(b)].map(|number| Reverse(number.to_bits()))
+    };
+    let mut places: Vec<_> =
+        rows.iter().enumerate().map(|(place, row)| (key(row), place)).collect();
+    sort_checked(&mut places, &mut || interrupt.check());
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    places.into_iter().filter_map(|(_, place)| rows[place].take()).collect()
 }
 
 /// A feature as each text has it.
@@ -134,17 +141,11 @@ fn similarity(rows: &[Row]) -> Option<f64> {
     (greatest > 0.0).then(|| least / greatest)
 }
 
-/// Whether a bit is set, counted from the least significant.
+/// What a feature of this weight adds to the sum of a bit: it is taken away where the bit of the
+/// feature's hash is clear. Without a branch, for no processor could foretell it.
 #[inline]
-fn is_set<F: Fingerprint>(bits: F, bit: usize) -> bool {
-    bits.word(bit / 64) >> (bit % 64) & 1 != 0
-}
-
-/// What a feature adds to the sum of a bit.
-#[inline]
-fn signed<F: Fingerprint>(feature: &Feature<F>, bit: usize) -> f64 {
-    let weight = f64::from(feature.weight);
-    if is_set(feature.hash, bit) { weight } else { -weight }
+fn signed(weight: f32, word: u64, bit: usize) -> f64 {
+    f64::from_bits(f64::from(weight).to_bits() ^ (!word >> bit) << 63)
 }
 
 /// The sums of the bits, the fingerprint's before their sign is taken. They are exact: weights are
@@ -152,8 +153,11 @@ fn signed<F: Fingerprint>(feature: &Feature<F>, bit: usize) -> f64 {
 fn sums<F: Fingerprint>(sides: &[Sides<'_, F>], side: usize, interrupt: &Interrupt) -> Vec<f64> {
     let mut sums = vec![0.0; F::BITS as usize];
     for feature in sides.iter().filter_map(|sides| sides[side]) {
-        for (bit, sum) in sums.iter_mut().enumerate() {
-            *sum += signed(feature, bit);
+        for (index, sums) in sums.chunks_mut(64).enumerate() {
+            let word = feature.hash.word(index);
+            for (bit, sum) in sums.iter_mut().enumerate() {
+                *sum += signed(feature.weight, word, bit);
+            }
         }
         interrupt.spend(F::BITS as usize);
     }
@@ -182,8 +186,11 @@ fn shares_of_sums<F: Fingerprint>(
         {
             return 0.0;
         }
-        let change = |bit| {
-            let [a, b] = sides.map(|side| side.map_or(0.0, |feature| signed(feature, bit)));
+        let change = |bit: usize| {
+            let of = |feature: &Feature<F>| {
+                signed(feature.weight, feature.hash.word(bit / 64), bit % 64)
+            };
+            let [a, b] = sides.map(|side| side.map_or(0.0, of));
             b - a
         };
         changes.iter().map(|&(bit, whole)| change(bit) / whole).sum()
@@ -196,34 +203,40 @@ fn shares_of_least<F: Fingerprint>(
     interrupt: &Interrupt,
 ) -> (Option<u32>, Vec<f64>) {
     let mut shares = vec![0.0; sides.len()];
-    let hashes: Vec<u64> = sides
-        .iter()
-        .map(|sides| {
-            let text = sides.iter().flatten().next().map_or("", |feature| &feature.text);
-            feature_hash(text.as_bytes())
-        })
-        .collect();
+    // The hashes of each text's features, and their places.
+    let [a, b] = [0, 1].map(|side| {
+        let present = sides.iter().enumerate().filter_map(|(place, sides)| {
+            let feature = sides[side]?;
+            Some((feature_hash(feature.text.as_bytes()), place as u64))
+        });
+        present.collect::<Vec<(u64, u64)>>()
+    });
     let shift = u32::BITS - F::BITS.ilog2();
     let mut distance = 0;
     for lane in 0..F::BITS {
-        let first_of = |side: usize| {
-            let present = (0..sides.len()).filter(|&place| sides[place][side].is_some());
-            let values = present.map(|place| (least::value(hashes[place], shift, lane), place));
-            values.min()
+        let Some((a, b)) = first(&a, shift, lane).zip(first(&b, shift, lane)) else {
+            return (None, shares);
         };
-        let (Some(a), Some(b)) = (first_of(0), first_of(1)) else { return (None, shares) };
         interrupt.spend(4 * sides.len());
         if (least::mix(a.0) ^ least::mix(b.0)) >> 31 == 0 {
             continue;
         }
         distance += 1;
-        let causes = [a.1, b.1].map(|place| (sides[place].contains(&None)).then_some(place));
+        let causes = [a.1, b.1].map(|place| sides[place].contains(&None).then_some(place));
         let number = causes.iter().flatten().count();
         for place in causes.into_iter().flatten() {
             shares[place] += 1.0 / number as f64;
         }
     }
     (Some(distance), shares)
+}
+
+/// The least value in a lane, and the place of the feature that has it.
+fn first(features: &[(u64, u64)], shift: u32, lane: u32) -> Option<(u32, usize)> {
+    let values = features
+        .iter()
+        .map(|&(hash, place)| u64::from(least::value(hash, shift, lane)) << 32 | place);
+    values.min().map(|first| ((first >> 32) as u32, first as u32 as usize))
 }
 
 #[cfg(test)]
