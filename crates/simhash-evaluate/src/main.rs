@@ -3,7 +3,8 @@
 //! `simhash-evaluate run ROOT [CORPORA]` measures the corpora below ROOT/evaluate/corpora, and in
 //! the directory CORPORA those that are not shipped. Results go to ROOT/docs/evaluation, from where
 //! the package `report` makes the page. `only EXPERIMENT ROOT [CORPORA]` runs one experiment.
-//! `sample FROM TO` draws what is shipped from full corpora.
+//! `sample FROM TO` draws what is shipped from full corpora. `tokenizers FILE` prints a table of
+//! tokenizers for the texts of one file.
 
 #![allow(clippy::disallowed_types, reason = "no server's memory depends on this program")]
 
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use corpus::{Language, Length::*, SOURCES, Source};
-use experiments::{Prepared, angle, lexicons, settings, short, verified};
+use experiments::{Prepared, angle, lexicons, settings, short, tokenizers, verified};
 use results::lines;
 
 /// What it is called, which corpora it is for, and what measures one of them.
@@ -50,8 +51,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["only", name, root] => run(&[experiment(name)?], root, None),
         ["only", name, root, corpora] => run(&[experiment(name)?], root, Some(corpora)),
         ["sample", from, to] => sample(Path::new(from), Path::new(to)),
+        ["tokenizers", file] => {
+            let rows = tokenizers::run(&corpus::read(Path::new(file))?);
+            print!("{}", tokenizers::table(&rows));
+            Ok(())
+        }
         _ => Err("usage: simhash-evaluate run ROOT [CORPORA] | only EXPERIMENT ROOT [CORPORA] \
-                  | sample FROM TO"
+                  | sample FROM TO | tokenizers FILE"
             .into()),
     }
 }

@@ -5,6 +5,7 @@ pub mod edits;
 pub mod lexicons;
 pub mod settings;
 pub mod short;
+pub mod tokenizers;
 pub mod verified;
 
 use simhash_core::Fingerprint;
