@@ -10,13 +10,15 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 use simhash_core::config::Method;
+use simhash_core::explain::explain;
 use simhash_core::models::train::Trainer;
 use simhash_core::models::{Model, imatch, lexicons};
 use simhash_core::sets::dedup::{Deduplicator, Exact};
 use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::sets::shingles::{ShingleSet, distinct};
 use simhash_core::sets::weighted::WeightedSet;
-use simhash_core::{Config, Simhasher, dictionary, from_features};
+use simhash_core::words::{Kind, WordList};
+use simhash_core::{Config, Named, Simhasher, dictionary, from_features};
 
 thread_local! {
     /// How many allocations of this thread are granted before one is refused. `None`: all.
@@ -134,6 +136,7 @@ fn a_refused_allocation_unwinds_and_leaves_all_in_order() {
     let long: String = (0..3_000).map(|i| format!("{} 漢字{i:x} ", i % 1_700)).collect();
     let texts: Vec<String> = (0..300).map(|i| format!("text {} of {}", i % 250, i / 3)).collect();
     refuse_configs();
+    refuse_words();
     refuse_fingerprints(&long);
     refuse_features(&long);
     refuse_minhash(&long);
@@ -294,4 +297,42 @@ fn refuse_with_model(model: &Arc<Model>, texts: &[String]) {
         || simhasher("{}"),
         |s| lexicons::fingerprints::<u128>(model, s, &texts[7], 5, 1, &mut || ()),
     );
+}
+
+fn refuse_words() {
+    let list = |kind| {
+        let words = [("大学学习", None), ("brown fox", Some(5)), ("詞典", Some(9)), ("在", None)];
+        let words = words.map(|(word, frequency)| (word.to_owned(), frequency));
+        Arc::new(WordList::new(kind, words, &mut || ()).expect("words"))
+    };
+    refuse_each(
+        "a list of words",
+        100,
+        || (),
+        |()| list(Kind::Dictionary).content_hash().to_owned(),
+    );
+    let config: Config = r#"{"dictionary": "d", "stopwords": "s"}"#.parse().expect("a config");
+    refuse_each(
+        "a dictionary and stop words",
+        200,
+        || (list(Kind::Dictionary), list(Kind::StopWords)),
+        |(dictionary, stop_words)| {
+            let named = Named {
+                model: None,
+                dictionary: Some(dictionary.clone()),
+                stop_words: Some(stop_words.clone()),
+            };
+            let mut simhasher =
+                Simhasher::with(config.clone(), named, &mut || ()).expect("what it names");
+            simhasher.tokens(TEXT, &mut || ())
+        },
+    );
+    for method in [Method::Simhash, Method::Minhash] {
+        refuse_each(
+            "an explanation",
+            200,
+            || simhasher("{}"),
+            |s| explain::<u64>(method, s, [TEXT, "the quick fox"], usize::MAX, &mut || ()),
+        );
+    }
 }
