@@ -642,7 +642,14 @@ CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING simhash AS
 -- In bulk: several tables, pairs whose texts are similar, keys to repartition by
 --
 
--- Their results get columns.
+-- Their results get columns, so they are made anew. Rights that were granted or revoked hold for all
+-- functions of the name: see below.
+DO $$
+BEGIN
+  PERFORM set_config('pg_simhash_update.' || proname, concat(proacl), true) FROM pg_proc
+  WHERE oid IN ('@extschema@.simhash_pairs(regclass, integer)'::regprocedure,
+    '@extschema@.simhash_clusters(regclass, integer)'::regprocedure);
+END $$;
 DROP FUNCTION simhash_pairs(regclass, integer);
 DROP FUNCTION simhash_clusters(regclass, integer);
 CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a tid, OUT b tid,
@@ -703,6 +710,30 @@ COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, 
     simhash_config) IS
   'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
   'of its cluster, and how many they are';
+
+DO $$
+DECLARE
+  function regprocedure;
+  rights aclitem[];
+  allowed record;
+BEGIN
+  FOR function, rights IN
+    SELECT oid, nullif(current_setting('pg_simhash_update.' || proname), '')::aclitem[] FROM pg_proc
+    WHERE pronamespace = '@extschema@'::regnamespace
+      AND proname IN ('simhash_pairs', 'simhash_clusters')
+  LOOP
+    CONTINUE WHEN rights IS NULL;
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', function);
+    FOR allowed IN
+      SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS grantee,
+        CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option
+      FROM aclexplode(rights)
+    LOOP
+      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s%s', function, allowed.grantee,
+        allowed.option);
+    END LOOP;
+  END LOOP;
+END $$;
 
 CREATE FUNCTION simhash_blocks(fp fingerprint256, blocks integer DEFAULT 16,
     OUT block smallint, OUT key bigint)

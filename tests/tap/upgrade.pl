@@ -52,9 +52,12 @@ sub learns
 # Ways to install: as a superuser, and as the ordinary owner of a database, who is no superuser and
 # keeps the extension in a schema of its own.
 $node->safe_psql('postgres', 'CREATE ROLE someone LOGIN');
-# What is not only added to: the support function of one function, the comment of another.
+# What is not only added to: the support function of one function, the comment of another, and the
+# columns of the results of two.
 my @altered = ('function %s.hamming(bit,bit), pg_proc',
-	'function %s.simhash_blocks(pg_catalog.text), pg_description');
+	'function %s.simhash_blocks(pg_catalog.text), pg_description',
+	map { my $name = $_; map { "function %s.simhash_$name(pg_catalog.regclass,integer), $_" }
+		  'in SQL', 'pg_description', 'pg_proc' } 'clusters', 'pairs');
 my %ways = (
 	superuser => { owner => 'postgres', schema => 'public' },
 	owner => { owner => 'someone', schema => 'elsewhere' });
@@ -199,7 +202,7 @@ my %questions = (
 			WHERE conrelid = 'excluded'::regclass)
 		FROM pg_index WHERE indrelid IN ('rows'::regclass, 'guarded'::regclass)},
 	'rights' => q{SELECT concat(relacl) || (SELECT concat(proacl) FROM pg_proc
-		WHERE proname = 'simhash_clusters') FROM pg_class WHERE relname = 'simhash_model'});
+		WHERE oid = 'simhash_clusters(regclass, integer)'::regprocedure) FROM pg_class WHERE relname = 'simhash_model'});
 
 # The rows of a condition, by an index or one by one.
 sub rows_of
