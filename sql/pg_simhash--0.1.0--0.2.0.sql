@@ -647,8 +647,8 @@ CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING simhash AS
 DO $$
 BEGIN
   PERFORM set_config('pg_simhash_update.' || proname, concat(proacl), true) FROM pg_proc
-  WHERE oid IN ('@extschema@.simhash_pairs(regclass, integer)'::regprocedure,
-    '@extschema@.simhash_clusters(regclass, integer)'::regprocedure);
+  WHERE oid IN ('simhash_pairs(regclass, integer)'::regprocedure,
+    'simhash_clusters(regclass, integer)'::regprocedure);
 END $$;
 DROP FUNCTION simhash_pairs(regclass, integer);
 DROP FUNCTION simhash_clusters(regclass, integer);
@@ -719,7 +719,7 @@ DECLARE
 BEGIN
   FOR function, rights IN
     SELECT oid, nullif(current_setting('pg_simhash_update.' || proname), '')::aclitem[] FROM pg_proc
-    WHERE pronamespace = '@extschema@'::regnamespace
+    WHERE pronamespace = (SELECT extnamespace FROM pg_extension WHERE extname = 'pg_simhash')
       AND proname IN ('simhash_pairs', 'simhash_clusters')
   LOOP
     CONTINUE WHEN rights IS NULL;
