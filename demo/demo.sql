@@ -140,7 +140,7 @@ END $$;
 
 SELECT e.*
 FROM doc a, doc b, simhash_explain(a.body, b.body) e
-WHERE a.title = 'Jonah 1:3 (ASV)' AND b.title = 'Jonah 1:3 (KJVPCE)'
+WHERE a.title = 'BSD-3-Clause' AND b.title = 'BSD-3-Clause, variant 1348'
 LIMIT 12;
 
 \set ECHO none
