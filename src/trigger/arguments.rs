@@ -6,7 +6,7 @@ use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError, Method};
 
 use super::column::{Column, Equality, Generated, widen};
-use super::given::Given;
+use super::given::{Given, KEYS};
 use super::verify::Verification;
 use super::window::Window;
 use crate::catalog::Schema;
@@ -62,7 +62,7 @@ pub struct ScopeColumn {
 }
 
 /// The most columns that a scope may have.
-const MOST_SCOPE: usize = 8;
+pub const MOST_SCOPE: usize = 8;
 
 /// The arguments of one trigger.
 pub struct Arguments {
@@ -91,7 +91,7 @@ impl Arguments {
         schema: Schema,
     ) -> Self {
         // SAFETY: the trigger's arguments and names live as long as its description.
-        let given = unsafe { Given::read(relation, trigger) };
+        let given = unsafe { Given::read(relation, trigger, KEYS) };
         let (fp, fp_name) = given.column("fp").unwrap_or_else(|| {
             given.raise("fp", "is missing", "Give the fingerprint's column: 'fp=column'.")
         });
@@ -125,7 +125,8 @@ impl Arguments {
 
 /// What the arguments mean, each checked against the table.
 impl<'a> Given<'a> {
-    fn width(&self, fp: &Column, schema: Schema) -> Width {
+    /// The width of the fingerprints in a column.
+    pub fn width(&self, fp: &Column, schema: Schema) -> Width {
         if fp.generated == Generated::Virtual {
             self.raise(
                 "fp",
@@ -209,7 +210,8 @@ impl<'a> Given<'a> {
         })
     }
 
-    fn distance(&self, width: Width) -> u32 {
+    /// The distance of near-duplicates.
+    pub fn distance(&self, width: Width) -> u32 {
         let Some(value) = self.get("distance") else { return width.near() };
         let bits = width.bits();
         value.parse().ok().filter(|&distance| distance <= bits).unwrap_or_else(|| {
@@ -371,15 +373,18 @@ impl<'a> Given<'a> {
 }
 
 /// A unique index on a single column.
-struct UniqueIndex {
-    is_primary: bool,
+pub struct UniqueIndex {
+    pub is_primary: bool,
     /// Not positive for an expression.
-    column: pg_sys::AttrNumber,
+    pub column: pg_sys::AttrNumber,
     equality: Option<Equality>,
 }
 
 /// The table's unique indexes of a single column that hold every row.
-unsafe fn single_unique_columns(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
+///
+/// # Safety
+/// The table is open.
+pub unsafe fn single_unique_columns(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
     // SAFETY: an open table; its indexes are locked while they are looked at.
     unsafe {
         let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));

@@ -165,6 +165,15 @@ impl Column {
         }
     }
 
+    /// Whether [`compare`](Self::compare) knows an order of the type.
+    pub fn has_order(&self) -> bool {
+        // SAFETY: a type cache entry lives as long as the backend.
+        unsafe {
+            let entry = pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_CMP_PROC as i32);
+            (*entry).cmp_proc != pg_sys::InvalidOid
+        }
+    }
+
     /// The operator that says whether two values are equal: that of the type's default operator
     /// class for B-trees or hashing. `InvalidOid` for a type without one.
     pub fn equality(&self) -> pg_sys::Oid {

@@ -8,7 +8,8 @@ use super::column::Column;
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
-const KEYS: [&str; 14] = [
+/// The keys of simhash_dedup.
+pub const KEYS: &[&str] = &[
     "body",
     "fp",
     "distance",
@@ -25,18 +26,23 @@ const KEYS: [&str; 14] = [
     "method",
 ];
 
-/// The arguments as they were given, in the order of [`KEYS`], and whose they are.
+/// The arguments as they were given, in the order of the keys that are allowed, and whose they are.
 pub struct Given<'a> {
+    keys: &'static [&'static str],
     relation: pg_sys::Oid,
     /// "trigger "x" on table "y"", for messages.
     trigger: String,
-    values: [Option<&'a str>; KEYS.len()],
+    values: Vec<Option<&'a str>>,
 }
 
 impl<'a> Given<'a> {
     /// # Safety
     /// `relation` is the open table that the trigger is on.
-    pub unsafe fn read(relation: pg_sys::Relation, trigger: &'a pg_sys::Trigger) -> Self {
+    pub unsafe fn read(
+        relation: pg_sys::Relation,
+        trigger: &'a pg_sys::Trigger,
+        keys: &'static [&'static str],
+    ) -> Self {
         // SAFETY: tgargs has tgnargs strings. They and the names are NUL-terminated, in the
         // server's encoding.
         unsafe {
@@ -44,9 +50,10 @@ impl<'a> Given<'a> {
                 |text: *const std::ffi::c_char| server_to_utf8(CStr::from_ptr(text).to_bytes());
             let (name, table) = (utf8(trigger.tgname), &(*(*relation).rd_rel).relname);
             let mut given = Given {
+                keys,
                 relation: (*relation).rd_id,
                 trigger: format!("trigger \"{name}\" on table \"{}\"", utf8(table.data.as_ptr())),
-                values: [None; KEYS.len()],
+                values: vec![None; keys.len()],
             };
             for i in 0..trigger.tgnargs as usize {
                 given.take(utf8(*trigger.tgargs.add(i)));
@@ -56,12 +63,12 @@ impl<'a> Given<'a> {
     }
 
     fn take(&mut self, argument: &'a str) {
-        let allowed = format!("Allowed are 'key=value' with the keys {}.", KEYS.join(", "));
+        let allowed = format!("Allowed are 'key=value' with the keys {}.", self.keys.join(", "));
         let Some((key, value)) = argument.split_once('=') else {
             self.raise(argument, "is not of the form key=value", &allowed)
         };
         let (key, value) = (key.trim(), value.trim());
-        let Some(place) = KEYS.iter().position(|&known| known == key) else {
+        let Some(place) = self.keys.iter().position(|&known| known == key) else {
             self.raise(argument, "is not known", &allowed)
         };
         if value.is_empty() {
@@ -74,7 +81,7 @@ impl<'a> Given<'a> {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&'a str> {
-        KEYS.iter().position(|&known| known == key).and_then(|place| self.values[place])
+        self.keys.iter().position(|&known| known == key).and_then(|place| self.values[place])
     }
 
     /// The argument as it was given, for messages.

@@ -12,21 +12,21 @@
 //! that move a row to another partition), [`changes`], [`rights`] and [`violation`] (the ERROR of
 //! action=error).
 
-mod arguments;
+pub mod arguments;
 mod changes;
-mod column;
+pub mod column;
 mod event;
-mod family;
+pub mod family;
 mod generated;
-mod given;
+pub mod given;
 pub mod judge;
-mod lock;
+pub mod lock;
 mod moves;
 mod rights;
-mod search;
-mod serving;
+pub mod search;
+pub mod serving;
 mod verify;
 mod violation;
-mod warnings;
-mod watch;
+pub mod warnings;
+pub mod watch;
 mod window;

@@ -303,7 +303,11 @@ impl Search<'_> {
     }
 }
 
-unsafe fn value(slot: *mut pg_sys::TupleTableSlot, column: &Column) -> Option<pg_sys::Datum> {
+/// The value of a column in the row of a slot; `None` for NULL.
+///
+/// # Safety
+/// The slot holds a row of the column's table.
+pub unsafe fn value(slot: *mut pg_sys::TupleTableSlot, column: &Column) -> Option<pg_sys::Datum> {
     let mut is_null = true;
     // SAFETY: the caller's slot holds a row of the column's table.
     let value = unsafe { pg_sys::slot_getattr(slot, i32::from(column.number), &mut is_null) };

@@ -40,7 +40,7 @@ pub fn warn_once(family: &Family, arguments: &Arguments) {
                 "CREATE INDEX ON {} USING simhash ({}{column}{});",
                 table_name(root),
                 scope_columns(arguments),
-                operator_class(arguments)
+                operator_class(arguments.fp.base)
             ),
         );
     }
@@ -68,11 +68,13 @@ fn scope_columns(arguments: &Arguments) -> String {
     indexable.take(SCOPE_COLUMNS).map(|scope| format!("{}, ", quoted(&scope.name))).collect()
 }
 
-fn operator_class(arguments: &Arguments) -> &'static str {
-    if arguments.fp.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
+/// What `CREATE INDEX` says after a fingerprint's column of that type.
+pub fn operator_class(base: pg_sys::Oid) -> &'static str {
+    if base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
 }
 
-fn table_name(table: pg_sys::Oid) -> String {
+/// The name of a table as SQL has it.
+pub fn table_name(table: pg_sys::Oid) -> String {
     // SAFETY: a name of a locked table, palloc'd, in the server's encoding.
     unsafe {
         let name = pg_sys::get_rel_name(table);
@@ -85,7 +87,7 @@ fn table_name(table: pg_sys::Oid) -> String {
 
 /// An identifier as SQL has it, in UTF-8. It lives as long as the name or the current memory
 /// context.
-fn quoted(name: &CStr) -> &str {
+pub fn quoted(name: &CStr) -> &str {
     // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
     unsafe { server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_bytes()) }
 }

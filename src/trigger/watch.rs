@@ -57,12 +57,32 @@ unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, _relation
     CHANGES.set(CHANGES.get().wrapping_add(1));
 }
 
+/// How many changes of relations and roles this session has heard of. What was looked up in the
+/// catalogue is current while this stays the same.
+pub fn changes() -> u64 {
+    listen();
+    CHANGES.get()
+}
+
 /// The trigger's set-up, made if need be. It belongs to the caller until it is given back, so that
 /// an ERROR drops it.
 ///
 /// # Safety
 /// `relation` is the open table that the trigger is on.
 pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Watch {
+    listen();
+    // SAFETY: as this function's.
+    let table = unsafe { (*relation).rd_id };
+    let kept = WATCHES.with_borrow_mut(|watches| watches.remove(&trigger.tgoid));
+    match kept {
+        Some(watch) if watch.is_current() && watch.relation == table => watch,
+        // SAFETY: as this function's.
+        _ => unsafe { Watch::new(relation, trigger, schema) },
+    }
+}
+
+/// Counts changes of any relation and of roles from now on.
+fn listen() {
     if !LISTENING.replace(true) {
         use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID};
         // SAFETY: once in a backend.
@@ -76,14 +96,6 @@ pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema
                 );
             }
         }
-    }
-    // SAFETY: as this function's.
-    let table = unsafe { (*relation).rd_id };
-    let kept = WATCHES.with_borrow_mut(|watches| watches.remove(&trigger.tgoid));
-    match kept {
-        Some(watch) if watch.is_current() && watch.relation == table => watch,
-        // SAFETY: as this function's.
-        _ => unsafe { Watch::new(relation, trigger, schema) },
     }
 }
 
