@@ -15,7 +15,7 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parent.parent
 # The rooms of src/, the lowest first: a room uses those before it. Above all stands lib.rs.
 ROOMS = ("memory guc encoding error compat call catalog types query storage models planner am bulk "
-         "trigger functions lib").split()
+         "trigger groups functions lib").split()
 
 NO_CODE = r"""r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'|//[^\n]*|/\*.*?\*/"""
 CODE = re.compile(r"""

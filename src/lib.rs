@@ -13,6 +13,7 @@
 //! - [`storage`]: the index's pages. [`models`]: trained models.
 //! - [`planner`]: which clauses an index can answer, and for how many rows.
 //! - [`am`]: the access method. [`bulk`]: a whole table at once. [`trigger`]: duplicates on insert.
+//!   [`groups`]: ids of groups, kept as rows change.
 //! - [`functions`]: what SQL calls, in terms of all these.
 
 #![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]
@@ -25,6 +26,7 @@ mod compat;
 mod encoding;
 mod error;
 mod functions;
+mod groups;
 mod guc;
 mod memory;
 mod models;

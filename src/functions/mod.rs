@@ -16,6 +16,7 @@ mod evaluate;
 mod explain;
 mod fingerprint;
 mod fingerprint_types;
+mod groups;
 mod handler;
 mod hashers;
 mod inspect;

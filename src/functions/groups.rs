@@ -1,0 +1,48 @@
+//! `simhash_cluster()`, the trigger, and the functions that make it and settle groups.
+
+use pgrx::{VariadicArray, pg_extern, pg_sys};
+
+use crate::catalog::Schema;
+use crate::groups::create::create;
+use crate::groups::settle::settle_table;
+use crate::groups::statement;
+use crate::types::Text;
+
+/// PostgreSQL's record of the function below.
+#[unsafe(no_mangle)]
+#[doc(hidden)]
+pub extern "C" fn pg_finfo_simhash_cluster_wrapper() -> &'static pg_sys::Pg_finfo_record {
+    const V1_API: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
+    &V1_API
+}
+
+/// The SQL function. A trigger of a statement returns nothing, and PostgreSQL wants that to be a
+/// null pointer that is not NULL, which `pg_extern` cannot say.
+///
+/// # Safety
+/// Called by PostgreSQL.
+#[unsafe(no_mangle)]
+#[doc(hidden)]
+pub unsafe extern "C-unwind" fn simhash_cluster_wrapper(
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> pg_sys::Datum {
+    // SAFETY: PostgreSQL passes the call; everything with a destructor lives inside the guard.
+    unsafe { pg_sys::submodules::panic::pgrx_extern_c_guard(|| statement::run(fcinfo)) };
+    pg_sys::Datum::null()
+}
+
+#[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
+fn simhash_cluster_create(
+    table: pg_sys::Oid,
+    arguments: VariadicArray<'_, Text<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> i64 {
+    let arguments: Vec<String> =
+        arguments.iter().flatten().map(|argument| argument.as_str().to_owned()).collect();
+    create(table, &arguments, Schema::of_call(fcinfo))
+}
+
+#[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
+fn simhash_cluster_settle(table: pg_sys::Oid, full: bool, fcinfo: pg_sys::FunctionCallInfo) -> i64 {
+    settle_table(table, full, Schema::of_call(fcinfo))
+}

@@ -1,0 +1,48 @@
+//! `simhash_cluster_create`: the triggers of a table in one call, and its first groups.
+
+use pgrx::pg_sys;
+
+use super::settle::{check_owner, settle_table};
+use super::sql::run;
+use crate::catalog::Schema;
+use crate::catalog::names::qualified_name;
+use crate::error::shown;
+
+/// The end of each trigger's name, and what fires it.
+const TRIGGERS: [(&str, &str); 4] = [
+    ("before", "BEFORE INSERT OR UPDATE OR DELETE ON {}"),
+    ("insert", "AFTER INSERT ON {} REFERENCING NEW TABLE AS new"),
+    ("update", "AFTER UPDATE ON {} REFERENCING OLD TABLE AS old NEW TABLE AS new"),
+    ("delete", "AFTER DELETE ON {} REFERENCING OLD TABLE AS old"),
+];
+
+/// Creates the triggers with these arguments, and finds the groups of the rows that are there.
+/// Returns how many groups there are.
+pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
+    check_owner(table);
+    let name = qualified_name(table).unwrap_or_default();
+    // A table may have several columns of ids, each with triggers of its own.
+    let column = arguments.iter().find_map(|argument| argument.strip_prefix("cluster="));
+    let column = column.unwrap_or("cluster").trim();
+    let arguments: Vec<_> = arguments.iter().map(|argument| literal(argument)).collect();
+    for (end, event) in TRIGGERS {
+        run(&format!(
+            "CREATE TRIGGER {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}.simhash_cluster({})",
+            identifier(&format!("simhash_{column}_{end}")),
+            event.replace("{}", &name),
+            shown(schema.quoted_name()),
+            arguments.join(", ")
+        ));
+    }
+    settle_table(table, true, schema)
+}
+
+/// A text as SQL has it, whatever standard_conforming_strings is.
+fn literal(text: &str) -> String {
+    let escape = if text.contains('\\') { " E" } else { "" };
+    format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

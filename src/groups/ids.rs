@@ -1,0 +1,249 @@
+//! What the groups are called, and which rows have to be told.
+//!
+//! Of the groups that a component brings along, the one with the least id gives its own to all. A
+//! component that brings none is named by the least key of its rows that is no other group's id. It
+//! may be one: a group keeps its id when the row of that key has left it. If the keys of all its
+//! rows are taken in this way, the component takes the least of them, and the group that had it is
+//! named anew, by a row of its own. A group loses its id in this way once at most: then it is
+//! called by one of its own rows.
+
+use std::collections::{HashMap, HashSet};
+
+use pgrx::pg_sys;
+
+use super::keys::NONE;
+use super::regroup::{Kind, Regroup, Row};
+use super::table;
+
+/// A component: rows that are a group from now on.
+#[derive(Default)]
+struct Party {
+    /// The rows that are known, in the order of their keys. Of a live group, only those near fresh
+    /// rows.
+    rows: Vec<u32>,
+    /// The live groups in it.
+    groups: Vec<u32>,
+    /// The least id among its groups and those it is the heir of.
+    id: u32,
+    /// How many of its rows' keys are known to be taken.
+    refused: usize,
+}
+
+/// Decides what every row's id is, and tells the rows whose id is another one. Returns the number
+/// of groups.
+pub fn decide_and_tell(regroup: &mut Regroup<'_>) -> usize {
+    let mut naming = Naming { parties: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
+    for i in 0..regroup.bare.len() {
+        let key = regroup.bare[i];
+        if regroup.rows[key as usize].stored != NONE {
+            naming.told.insert(key, NONE);
+        }
+    }
+    naming.components(regroup);
+    naming.inherit(regroup);
+    naming.choose(regroup);
+    naming.tell(regroup);
+    naming.parties.len()
+}
+
+struct Naming {
+    parties: Vec<Party>,
+    /// The new id of each row that is to be told one.
+    told: HashMap<u32, u32>,
+    /// Which party has an id.
+    holders: HashMap<u32, usize>,
+}
+
+impl Naming {
+    /// Makes a party of each component of two rows or more.
+    fn components(&mut self, regroup: &mut Regroup<'_>) {
+        let is_there = |row: &Row| matches!(row.kind, Kind::Found | Kind::Live);
+        regroup.groups.sort_unstable();
+        regroup.groups.dedup();
+        let rows = (0..regroup.rows.len() as u32).filter(|&n| is_there(&regroup.rows[n as usize]));
+        let groups = regroup.groups.iter().map(|&group| 2 * group + 1);
+        let nodes: Vec<u32> = rows.map(|row| 2 * row).chain(groups).collect();
+        let mut nodes: Vec<_> = nodes.into_iter().map(|node| (regroup.root(node), node)).collect();
+        nodes.sort_unstable();
+        for same in nodes.chunk_by(|a, b| a.0 == b.0) {
+            pgrx::check_for_interrupts!();
+            if let [(_, node)] = same {
+                let row = node / 2;
+                if node % 2 == 0 && regroup.rows[row as usize].stored != NONE {
+                    self.told.insert(row, NONE);
+                }
+                continue;
+            }
+            let (rows, groups): (Vec<u32>, Vec<u32>) =
+                same.iter().map(|&(_, node)| node).partition(|node| node % 2 == 0);
+            let half = |nodes: Vec<u32>| nodes.into_iter().map(|node| node / 2).collect();
+            let mut party = Party { rows: half(rows), groups: half(groups), id: NONE, refused: 0 };
+            party.rows.sort_unstable_by(|&a, &b| regroup.keys.compare(a, b));
+            party.id = least(party.groups.iter().copied(), regroup);
+            self.parties.push(party);
+        }
+    }
+
+    /// Gives the ids of groups that have been settled to what is left of them: to the party with
+    /// the row of that key, or else to the one with the oldest member.
+    fn inherit(&mut self, regroup: &Regroup<'_>) {
+        // For each group the party, and the oldest member.
+        let mut heirs: HashMap<u32, (usize, u32)> = HashMap::new();
+        for (place, party) in self.parties.iter().enumerate() {
+            for &row in &party.rows {
+                let former = regroup.rows[row as usize].former;
+                if former == NONE {
+                    continue;
+                }
+                let heir = heirs.entry(former).or_insert((place, row));
+                let is_founder = |row: u32| row == former;
+                if !is_founder(heir.1)
+                    && (is_founder(row) || regroup.keys.compare(row, heir.1).is_lt())
+                {
+                    *heir = (place, row);
+                }
+            }
+        }
+        for (former, (place, _)) in heirs {
+            let party = &mut self.parties[place];
+            party.id = least([party.id, former], regroup);
+        }
+        for (place, party) in self.parties.iter().enumerate() {
+            if party.id != NONE {
+                self.holders.insert(party.id, place);
+            }
+        }
+    }
+
+    /// Names the parties that have no id.
+    fn choose(&mut self, regroup: &mut Regroup<'_>) {
+        let mut open: Vec<usize> =
+            (0..self.parties.len()).filter(|&place| self.parties[place].id == NONE).collect();
+        // Ids that are about to be given up are not given to others in the same breath.
+        let merging: HashSet<u32> = regroup.groups.iter().copied().collect();
+        while !open.is_empty() {
+            let mut wanted = Vec::new();
+            for place in std::mem::take(&mut open) {
+                match self.candidate(place, &merging) {
+                    Some(key) => wanted.push((key, place)),
+                    None => open.extend(self.take_over(place, &merging, regroup)),
+                }
+            }
+            let keys: Vec<u32> = wanted.iter().map(|&(key, _)| key).collect();
+            let taken = taken(regroup, &keys);
+            for (key, place) in wanted {
+                if taken.contains(&key) {
+                    self.parties[place].refused += 1;
+                    open.push(place);
+                } else {
+                    self.parties[place].id = key;
+                    self.holders.insert(key, place);
+                }
+            }
+        }
+    }
+
+    /// The least key of the party's rows that is not known to be taken.
+    fn candidate(&mut self, place: usize, merging: &HashSet<u32>) -> Option<u32> {
+        let party = &mut self.parties[place];
+        while let Some(&key) = party.rows.get(party.refused) {
+            if !self.holders.contains_key(&key) && !merging.contains(&key) {
+                return Some(key);
+            }
+            party.refused += 1;
+        }
+        None
+    }
+
+    /// Gives a party the least key of its rows, which is another group's id. Returns that group, to
+    /// be named anew.
+    fn take_over(
+        &mut self,
+        place: usize,
+        merging: &HashSet<u32>,
+        regroup: &mut Regroup<'_>,
+    ) -> Option<usize> {
+        let id = *self.parties[place].rows.first()?;
+        self.parties[place].id = id;
+        if let Some(other) = self.holders.insert(id, place) {
+            self.parties[other].id = NONE;
+            self.parties[other].refused = 0;
+            return Some(other);
+        }
+        if merging.contains(&id) {
+            return None;
+        }
+        let mut other = Party { groups: vec![id], id: NONE, ..Party::default() };
+        for (key, stored) in members(regroup, &[id]) {
+            if regroup.rows[key as usize].kind == Kind::Absent {
+                regroup.rows[key as usize] = Row { kind: Kind::Live, stored, former: NONE };
+                other.rows.push(key);
+            }
+        }
+        if other.rows.is_empty() {
+            return None;
+        }
+        other.rows.sort_unstable_by(|&a, &b| regroup.keys.compare(a, b));
+        self.parties.push(other);
+        Some(self.parties.len() - 1)
+    }
+
+    /// Tells all rows that have another id from now on.
+    fn tell(&mut self, regroup: &mut Regroup<'_>) {
+        let mut renamed: HashMap<u32, u32> = HashMap::new();
+        for party in &self.parties {
+            for &row in &party.rows {
+                if regroup.rows[row as usize].stored != party.id {
+                    self.told.insert(row, party.id);
+                }
+            }
+            let others = party.groups.iter().filter(|&&group| group != party.id);
+            renamed.extend(others.map(|&group| (group, party.id)));
+        }
+        let groups: Vec<u32> = renamed.keys().copied().collect();
+        for (key, stored) in members(regroup, &groups) {
+            // The rows that are known are in a party. A fresh row's column says nothing.
+            if regroup.rows[key as usize].kind == Kind::Absent
+                && let Some(&id) = renamed.get(&stored)
+            {
+                self.told.insert(key, id);
+            }
+        }
+        let value = |number: u32| (number != NONE).then(|| regroup.keys.value(number));
+        let mut told: Vec<(u32, u32)> = self.told.drain().collect();
+        // Rows that came in one after the other lie side by side.
+        told.sort_unstable();
+        let told = told.into_iter().map(|(key, id)| (regroup.keys.value(key), value(id)));
+        table::tell(regroup.setup, told.collect());
+    }
+}
+
+/// The least of some ids.
+fn least(ids: impl IntoIterator<Item = u32>, regroup: &Regroup<'_>) -> u32 {
+    let ids = ids.into_iter().filter(|&id| id != NONE);
+    ids.min_by(|&a, &b| regroup.keys.compare(a, b)).unwrap_or(NONE)
+}
+
+/// Those of the ids that are a group's in which a row is that is not fresh.
+fn taken(regroup: &mut Regroup<'_>, ids: &[u32]) -> HashSet<u32> {
+    let members = members(regroup, ids).into_iter();
+    let others = members
+        .filter(|&(key, _)| !matches!(regroup.rows[key as usize].kind, Kind::Fresh | Kind::Found));
+    others.map(|(_, stored)| stored).collect()
+}
+
+/// The rows of some groups: their keys and their ids.
+fn members(regroup: &mut Regroup<'_>, ids: &[u32]) -> Vec<(u32, u32)> {
+    let values: Vec<pg_sys::Datum> = ids.iter().map(|&id| regroup.keys.value(id)).collect();
+    let mut members = Vec::new();
+    let setup = regroup.setup;
+    table::rows_of(setup, &values, &mut |row| {
+        // SAFETY: the values are of the table's columns.
+        unsafe {
+            if let (Some(key), Some(cluster)) = (row.key, row.cluster) {
+                members.push((regroup.number(key), regroup.number(cluster)));
+            }
+        }
+    });
+    members
+}

@@ -1,0 +1,102 @@
+//! Groups that rows have left, to be settled later: the table simhash_unsettled of the extension.
+//!
+//! Nobody but these functions writes to it. They do so as its owner, by statements that call
+//! nothing but PostgreSQL's own functions. Marks are written and read under the lock of the table
+//! that they are about.
+
+use std::ffi::CStr;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::regroup::Regroup;
+use super::setup::Setup;
+use super::sql::{Parameter, array, as_role, execute, query};
+use crate::catalog::cache;
+use crate::error::{raise, shown};
+
+const TABLE: &CStr = c"simhash_unsettled";
+
+/// The name of the table, with its schema, and its owner.
+fn table(setup: &Setup) -> (String, pg_sys::Oid) {
+    let read = |row: &cache::Row<pg_sys::FormData_pg_class>| row.relowner;
+    let owner = setup.schema.table_named(TABLE).and_then(|oid| {
+        // SAFETY: a look-up by OID.
+        unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, oid, read) }
+    });
+    let owner = owner.unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+            "the table simhash_unsettled is not in the schema of the extension's functions".into(),
+            "ALTER EXTENSION pg_simhash UPDATE;",
+        )
+    });
+    (format!("{}.simhash_unsettled", shown(setup.schema.quoted_name())), owner)
+}
+
+/// The table and the column of ids that marks are about.
+fn subject(setup: &Setup) -> [Parameter; 2] {
+    let column = setup.cluster.name.as_ptr();
+    // SAFETY: a name in the server's encoding, which is copied.
+    let column = unsafe {
+        let name = pg_sys::palloc0(size_of::<pg_sys::NameData>()).cast::<pg_sys::NameData>();
+        pg_sys::namestrcpy(name, column);
+        pg_sys::Datum::from(name)
+    };
+    [(pg_sys::REGCLASSOID, Some(setup.table.into())), (pg_sys::NAMEOID, Some(column))]
+}
+
+const ABOUT: &str =
+    "m.relation OPERATOR(pg_catalog.=) $1 AND m.\"column\" OPERATOR(pg_catalog.=) $2";
+
+/// Marks some groups.
+pub fn mark(regroup: &Regroup<'_>, ids: &[u32]) {
+    if ids.is_empty() {
+        return;
+    }
+    let (setup, column) = (regroup.setup, &regroup.setup.key.column);
+    // SAFETY: ids are values of the key's type; their text forms are copied.
+    let texts = ids.iter().map(|&id| unsafe {
+        let text = column.show(regroup.keys.value(id));
+        Some(pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr())))
+    });
+    let texts: Vec<_> = texts.collect();
+    let (name, owner) = table(setup);
+    let source = format!(
+        "INSERT INTO {name} (relation, \"column\", cluster) \
+         SELECT $1, $2, u.id FROM ROWS FROM (pg_catalog.unnest($3)) AS u(id) \
+         ON CONFLICT DO NOTHING"
+    );
+    let [relation, name] = subject(setup);
+    // SAFETY: texts.
+    let parameters = [relation, name, unsafe { array(pg_sys::TEXTOID, &texts) }];
+    as_role(owner, || execute(&source, &parameters, false));
+}
+
+/// The ids of marked groups.
+pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
+    let (name, owner) = table(setup);
+    let source = format!("SELECT m.cluster FROM {name} AS m WHERE {ABOUT}");
+    let mut texts = Vec::new();
+    as_role(owner, || {
+        query(&source, &subject(setup), &mut |row| {
+            let Some(text) = row.value(1) else { return };
+            // SAFETY: the column is a text, of which text_to_cstring makes a copy.
+            texts.push(unsafe { pg_sys::text_to_cstring(text.cast_mut_ptr()) });
+        });
+    });
+    let base = setup.key.column.base;
+    let (mut function, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+    // SAFETY: the type's own input function; it raises an ERROR for a text that is no value.
+    unsafe {
+        pg_sys::getTypeInputInfo(base, &mut function, &mut parameter);
+        let value = |text| pg_sys::OidInputFunctionCall(function, text, parameter, -1);
+        texts.into_iter().map(value).collect()
+    }
+}
+
+/// Takes all marks away.
+pub fn clear(setup: &Setup) {
+    let (name, owner) = table(setup);
+    let source = format!("DELETE FROM {name} AS m WHERE {ABOUT}");
+    as_role(owner, || execute(&source, &subject(setup), false));
+}

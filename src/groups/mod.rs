@@ -1,0 +1,29 @@
+//! Groups that live: the trigger `simhash_cluster()` keeps the id of each row's group in a column,
+//! statement by statement.
+//!
+//! A group is a connected component of near-duplicates. For the rows that a statement has changed:
+//! the family's lock, a snapshot taken after it, their neighbours, and one UPDATE of the ids that
+//! are others now. docs/design/groups.md says what is promised, and why.
+//!
+//! Where things are: [`setup`] (the trigger's arguments and what they mean), [`statement`] (what
+//! fired the trigger, and what becomes of it), [`transition`] (rows before and after), [`regroup`]
+//! (which rows are connected), [`ids`] (what the groups are called), [`neighbours`] (the search),
+//! [`whole`] (all rows of a table at once), [`table`] (reading and telling rows), [`marks`] (groups
+//! that are to be settled later), [`settle`], [`create`], [`keys`], [`scopes`], [`sql`] and
+//! [`own`] (our own updates, recognised).
+
+pub mod create;
+mod ids;
+mod keys;
+mod marks;
+mod neighbours;
+mod own;
+mod regroup;
+mod scopes;
+pub mod settle;
+mod setup;
+mod sql;
+pub mod statement;
+mod table;
+mod transition;
+mod whole;

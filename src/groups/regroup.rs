@@ -1,0 +1,304 @@
+//! Which rows are connected: rows whose group is open, their neighbours, and the groups that these
+//! are in.
+//!
+//! A row is *fresh* if its group is to be found anew: it came in, changed, or is in a group that is
+//! being settled. What its column says does not count. Any other row is *live*: it stands for the
+//! whole of its group.
+//!
+//! Rows and groups are nodes of a forest (union-find): number n has the nodes 2n, the row with that
+//! key, and 2n + 1, the group with that id.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
+
+use super::keys::{Keys, NONE};
+use super::neighbours::Neighbours;
+use super::scopes::Scopes;
+use super::setup::Setup;
+use super::transition::RowValues;
+use crate::error::raise;
+use crate::guc::work_mem;
+use crate::trigger::lock;
+use crate::types::{Code, Width};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No row with that key was seen.
+    Absent,
+    /// Fresh, and not found yet: it may be gone again.
+    Fresh,
+    /// Fresh, and in its table.
+    Found,
+    Live,
+}
+
+/// What is known of the row with a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub kind: Kind,
+    /// What its column of ids holds.
+    pub stored: u32,
+    /// The group that is being settled, of which it is a member.
+    pub former: u32,
+}
+
+const ABSENT: Row = Row { kind: Kind::Absent, stored: NONE, former: NONE };
+
+/// A fingerprint in a scope, to search for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Sought {
+    scope: u32,
+    fp: B256,
+}
+
+/// A row near one of those.
+#[derive(Clone, Copy)]
+struct Near {
+    key: u32,
+    /// What its column of ids holds.
+    stored: u32,
+    distance: u32,
+}
+
+pub struct Regroup<'a> {
+    pub setup: &'a Setup,
+    pub keys: Keys,
+    pub rows: Vec<Row>,
+    /// Live groups.
+    pub groups: Vec<u32>,
+    /// Rows that are in no group, for want of a fingerprint or a scope.
+    pub bare: Vec<u32>,
+    links: Vec<u32>,
+    fresh: Vec<Sought>,
+    /// What rows with a group had before they left it.
+    gone: Vec<Sought>,
+    scopes: Scopes,
+}
+
+impl<'a> Regroup<'a> {
+    pub fn new(setup: &'a Setup) -> Self {
+        Regroup {
+            setup,
+            keys: Keys::new(setup.key.column),
+            rows: Vec::new(),
+            groups: Vec::new(),
+            bare: Vec::new(),
+            links: Vec::new(),
+            fresh: Vec::new(),
+            gone: Vec::new(),
+            scopes: Scopes::default(),
+        }
+    }
+
+    /// The number of a key or an id.
+    ///
+    /// # Safety
+    /// It is a value of the key's type.
+    pub unsafe fn number(&mut self, value: pg_sys::Datum) -> u32 {
+        // SAFETY: as this function's.
+        let number = unsafe { self.keys.number(value) };
+        if number as usize == self.rows.len() {
+            self.rows.push(ABSENT);
+            self.links.extend([2 * number, 2 * number + 1]);
+            if number % 1024 == 0 {
+                self.check_memory();
+            }
+        }
+        number
+    }
+
+    /// The number of an id that may be missing.
+    ///
+    /// # Safety
+    /// As [`Regroup::number`].
+    pub unsafe fn id(&mut self, value: Option<pg_sys::Datum>) -> u32 {
+        // SAFETY: as this function's.
+        value.map_or(NONE, |value| unsafe { self.number(value) })
+    }
+
+    /// Takes in a fresh row. `settling`: it is a member of the group that its column names, and
+    /// that group is being settled.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn add(&mut self, row: &RowValues, settling: bool) {
+        // SAFETY: as this function's.
+        unsafe {
+            let Some(key) = row.key else { return };
+            let (key, stored) = (self.number(key), self.id(row.cluster));
+            let former = if settling { stored } else { NONE };
+            self.rows[key as usize] = Row { kind: Kind::Fresh, stored, former };
+            match self.sought(row) {
+                Some(sought) => self.fresh.push(sought),
+                None => self.bare.push(key),
+            }
+        }
+    }
+
+    /// Notes a row that is no longer what it was: what it connected may come apart.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn leave(&mut self, row: &RowValues) {
+        // A row in no group connected nothing.
+        if row.cluster.is_some() {
+            // SAFETY: as this function's.
+            let sought = unsafe { self.sought(row) };
+            self.gone.extend(sought);
+            if self.gone.len().is_multiple_of(1024) {
+                self.check_memory();
+            }
+        }
+    }
+
+    /// # Safety
+    /// The values are of the trigger's table.
+    unsafe fn sought(&mut self, row: &RowValues) -> Option<Sought> {
+        // SAFETY: as this function's.
+        unsafe {
+            let fp = row.code(self.setup)?.leading();
+            Some(Sought { scope: self.scopes.number(self.setup, &row.scope)?, fp })
+        }
+    }
+
+    /// Whether rows have come, or changed.
+    pub fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty() || !self.bare.is_empty()
+    }
+
+    /// Whether rows have left groups.
+    pub fn has_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// Connects the fresh rows with their neighbours, as the table is now.
+    pub fn search(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        self.each_neighbourhood(fresh, &mut |regroup, near| {
+            // Without a row that has the fingerprint there is nothing to connect through.
+            if near.iter().any(|near| near.distance == 0) {
+                regroup.unite(near);
+            }
+        });
+    }
+
+    /// The groups that rows have left, by the ids that they have now. When a row leaves a group,
+    /// each part of what is left has a neighbour of some such row. The id that a row had would not
+    /// do: the group may have met another one since, in the same statement.
+    pub fn left(&mut self) -> Vec<u32> {
+        let mut left = Vec::new();
+        let gone = std::mem::take(&mut self.gone);
+        self.each_neighbourhood(gone, &mut |_, near| {
+            left.extend(near.iter().map(|near| near.stored).filter(|&id| id != NONE));
+            left.sort_unstable();
+            left.dedup();
+        });
+        left
+    }
+
+    /// Calls `sink` with the rows near each of some fingerprints.
+    fn each_neighbourhood(
+        &mut self,
+        mut sought: Vec<Sought>,
+        sink: &mut dyn FnMut(&mut Self, &[Near]),
+    ) {
+        sought.sort_unstable();
+        sought.dedup();
+        let setup = self.setup;
+        let mut near = Vec::new();
+        // SAFETY: the family is locked; the snapshot is registered until it is released; the
+        // values are of the columns that they are read from.
+        unsafe {
+            let snapshot = lock::snapshot();
+            let mut neighbours = Neighbours::open(setup, snapshot);
+            for Sought { scope, fp } in sought {
+                let scope = self.scopes.values(scope).to_vec();
+                neighbours.of(code(fp, setup.width), &scope, &mut |found| {
+                    let (key, stored) = (self.number(found.key), self.id(found.cluster));
+                    near.push(Near { key, stored, distance: found.distance });
+                });
+                sink(self, &near);
+                near.clear();
+            }
+            neighbours.close();
+            lock::release(snapshot);
+        }
+    }
+
+    /// Connects rows.
+    fn unite(&mut self, near: &[Near]) {
+        let Some(&Near { key: first, .. }) = near.first() else { return };
+        for &Near { key, stored, .. } in near {
+            let row = &mut self.rows[key as usize];
+            let group = match row.kind {
+                Kind::Fresh => {
+                    // Another statement, inside this one, may have given the row a group.
+                    let known = std::mem::replace(&mut row.stored, stored);
+                    row.kind = Kind::Found;
+                    if known == stored { NONE } else { stored }
+                }
+                Kind::Absent => {
+                    *row = Row { kind: Kind::Live, stored, former: NONE };
+                    stored
+                }
+                Kind::Found | Kind::Live => NONE,
+            };
+            self.link(2 * first, 2 * key);
+            if group != NONE {
+                self.groups.push(group);
+                self.link(2 * key, 2 * group + 1);
+            }
+        }
+    }
+
+    /// Takes in a row that is known to be in its table, and connected with another one.
+    pub fn connect(&mut self, key: u32, row: Row, other: u32) {
+        self.rows[key as usize] = row;
+        self.link(2 * key, 2 * other);
+    }
+
+    /// The node that stands for all nodes connected with this one.
+    pub fn root(&mut self, mut node: u32) -> u32 {
+        while self.links[node as usize] != node {
+            let above = self.links[node as usize];
+            self.links[node as usize] = self.links[above as usize];
+            node = self.links[node as usize];
+        }
+        node
+    }
+
+    fn link(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.links[a.max(b) as usize] = a.min(b);
+    }
+
+    fn check_memory(&self) {
+        let of_row = size_of::<Row>() + 4 * size_of::<u32>();
+        let used = self.keys.memory()
+            + self.scopes.memory()
+            + self.rows.capacity() * of_row
+            + (self.fresh.capacity() + self.gone.capacity()) * size_of::<Sought>();
+        if used > work_mem() {
+            raise(
+                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+                format!(
+                    "simhash_cluster needs more than the {} MB that simhash.work_mem allows: \
+                     {} rows so far",
+                    work_mem() >> 20,
+                    self.rows.len()
+                ),
+                "Raise simhash.work_mem, or change fewer rows in a statement.",
+            )
+        }
+    }
+}
+
+/// The fingerprint of that width at the most significant end.
+fn code(fp: B256, width: Width) -> Code {
+    match width {
+        Width::Bits64 => Code::new(fp.word(3)),
+        Width::Bits128 => Code::new(u128::from(fp.word(3)) << 64 | u128::from(fp.word(2))),
+        Width::Bits256 => Code::new(fp),
+    }
+}

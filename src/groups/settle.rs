@@ -1,0 +1,118 @@
+//! Groups found anew: those that rows have left, or all of a table.
+
+use std::rc::Rc;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::ids::decide_and_tell;
+use super::marks;
+use super::regroup::Regroup;
+use super::setup::Setup;
+use super::table;
+use super::whole;
+use crate::catalog::Schema;
+use crate::catalog::members::Extension;
+use crate::catalog::names::relation_name;
+use crate::catalog::rights;
+use crate::error::raise;
+
+/// Settles some groups: what is left of each becomes a group, or several.
+pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
+    let mut regroup = Regroup::new(setup);
+    // SAFETY: the values are of the table's columns.
+    table::rows_of(setup, ids, &mut |row| unsafe { regroup.add(&row, true) });
+    if regroup.has_fresh() {
+        regroup.search();
+        decide_and_tell(&mut regroup);
+    }
+}
+
+/// `simhash_cluster_settle`: settles the marked groups of a table, or with `full` finds all groups
+/// anew. Returns how many there were.
+pub fn settle_table(table: pg_sys::Oid, full: bool, schema: Schema) -> i64 {
+    // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
+    unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_cluster_settle()".as_ptr()) };
+    check_owner(table);
+    let lock = pg_sys::RowExclusiveLock as pg_sys::LOCKMODE;
+    // SAFETY: the relation stays open, with its triggers, while it is used, and locked until the
+    // transaction ends.
+    unsafe {
+        let relation = pg_sys::relation_open(table, lock);
+        let mut count = 0;
+        for setup in setups(relation, schema) {
+            count += if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) };
+        }
+        pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+        i64::try_from(count).unwrap_or(i64::MAX)
+    }
+}
+
+fn settle_marked(setup: &Setup) -> usize {
+    let ids = marks::marked(setup);
+    if !ids.is_empty() {
+        settle(setup, &ids);
+        marks::clear(setup);
+    }
+    ids.len()
+}
+
+/// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.
+pub fn check_owner(table: pg_sys::Oid) {
+    // SAFETY: reads the session's state, and a catalogue.
+    let (user, kind) = unsafe { (pg_sys::GetUserId(), pg_sys::get_rel_relkind(table) as u8) };
+    if ![pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind) {
+        raise(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a table", relation_name(table)),
+            "Name a table, partitioned or not.",
+        )
+    }
+    if !rights::owns(table, user) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of table {}", relation_name(table)),
+            "",
+        )
+    }
+}
+
+/// What the table's triggers are set up to do, once for each column of ids, with the family's lock
+/// held.
+///
+/// # Safety
+/// The relation is open.
+unsafe fn setups(relation: pg_sys::Relation, schema: Schema) -> Vec<Rc<Setup>> {
+    let ours = Extension::installed().map(|extension| extension.functions(c"simhash_cluster"));
+    let ours = ours.into_iter().flatten().find(|function| {
+        function.symbol == b"simhash_cluster_wrapper" && function.arguments.is_empty()
+    });
+    let mut setups: Vec<Rc<Setup>> = Vec::new();
+    // SAFETY: as this function's. The copy of the triggers stays as the relation's own are read
+    // anew.
+    unsafe {
+        let triggers = pg_sys::CopyTriggerDesc((*relation).trigdesc);
+        let triggers = triggers.as_ref().map_or(&[][..], |all| {
+            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
+        });
+        for trigger in triggers {
+            if ours.as_ref().is_some_and(|ours| ours.oid == trigger.tgfoid) {
+                let setup = Setup::locked(relation, trigger, schema);
+                let column = setup.cluster.column.number;
+                if setups.iter().all(|other| other.cluster.column.number != column) {
+                    setups.push(setup);
+                }
+            }
+        }
+        if setups.is_empty() {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "table \"{}\" has no trigger simhash_cluster",
+                    relation_name((*relation).rd_id)
+                ),
+                "simhash_cluster_create makes its triggers.",
+            )
+        }
+    }
+    setups
+}

@@ -1,0 +1,421 @@
+//! What a trigger's arguments mean, checked against its table. It is kept from statement to
+//! statement, until some relation changes.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, CString};
+use std::rc::Rc;
+
+use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
+
+use crate::catalog::Schema;
+use crate::catalog::inheritance::{children, parents};
+use crate::catalog::names::relation_name;
+use crate::error::{raise, warn};
+use crate::trigger::arguments::{MOST_SCOPE, single_unique_columns};
+use crate::trigger::column::{Column, Generated};
+use crate::trigger::family::{Family, NamedColumn, NamedKey, Names};
+use crate::trigger::given::Given;
+use crate::trigger::lock;
+use crate::trigger::warnings::{operator_class, quoted, table_name};
+use crate::trigger::watch::changes;
+use crate::types::Width;
+use crate::types::text::server_to_utf8;
+
+const KEYS: &[&str] = &["fp", "cluster", "distance", "key", "scope", "settle"];
+
+/// When a group that rows have left is looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settle {
+    /// At the end of the statement.
+    Now,
+    /// By `simhash_cluster_settle`.
+    Later,
+}
+
+/// A column of the table.
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub column: Column,
+    pub name: CString,
+}
+
+/// A trigger's arguments, and the tables with rows.
+#[derive(Debug)]
+pub struct Setup {
+    pub table: pg_sys::Oid,
+    pub owner: pg_sys::Oid,
+    pub schema: Schema,
+    pub fp: Named,
+    pub width: Width,
+    pub distance: u32,
+    pub scope: Vec<Named>,
+    pub key: Named,
+    /// The column of the groups' ids.
+    pub cluster: Named,
+    pub settle: Settle,
+    pub family: Family,
+    made: u64,
+}
+
+/// How many triggers are remembered.
+const KEPT: usize = 1024;
+
+thread_local! {
+    static KNOWN: RefCell<HashMap<pg_sys::Oid, Rc<Setup>>> = RefCell::new(HashMap::new());
+    /// Columns that were warned about in this session.
+    static WARNED: RefCell<HashSet<(pg_sys::Oid, pg_sys::AttrNumber)>> =
+        RefCell::new(HashSet::new());
+}
+
+impl Setup {
+    /// The set-up of a trigger, made if need be.
+    ///
+    /// # Safety
+    /// `relation` is the open table that the trigger is on.
+    pub unsafe fn of(
+        relation: pg_sys::Relation,
+        trigger: &pg_sys::Trigger,
+        schema: Schema,
+    ) -> Rc<Self> {
+        // SAFETY: as this function's.
+        let table = unsafe { (*relation).rd_id };
+        let known = KNOWN.with_borrow(|known| known.get(&trigger.tgoid).cloned());
+        if let Some(setup) = known.filter(|known| known.is_current() && known.table == table) {
+            return setup;
+        }
+        // SAFETY: as this function's.
+        let setup = Rc::new(unsafe { Self::new(relation, trigger, schema) });
+        setup.warn_once();
+        KNOWN.with_borrow_mut(|known| {
+            if known.len() >= KEPT {
+                known.clear();
+            }
+            known.insert(trigger.tgoid, setup.clone());
+        });
+        setup
+    }
+
+    /// The set-up as it is once the family's lock is held, and its relations are locked against any
+    /// change.
+    ///
+    /// # Safety
+    /// As [`Setup::of`].
+    pub unsafe fn locked(
+        relation: pg_sys::Relation,
+        trigger: &pg_sys::Trigger,
+        schema: Schema,
+    ) -> Rc<Self> {
+        loop {
+            // SAFETY: as this function's.
+            let known = unsafe { Self::of(relation, trigger, schema) };
+            lock::take(known.table);
+            known.family.lock_relations();
+            // Partitions and indexes may have come or gone while locks were waited for.
+            if known.is_current() {
+                return known;
+            }
+        }
+    }
+
+    fn is_current(&self) -> bool {
+        self.made == changes()
+    }
+
+    unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
+        let made = changes();
+        // SAFETY: as Setup::of's.
+        unsafe {
+            check_alone(relation);
+            let given = Given::read(relation, trigger, KEYS);
+            let fp = stored(&given, "fp").unwrap_or_else(|| {
+                given.raise("fp", "is missing", "Give the fingerprint's column: 'fp=column'.")
+            });
+            let width = given.width(&fp.column, schema);
+            let distance = given.distance(width);
+            let key = key(&given, relation);
+            let cluster = cluster(&given, &key);
+            let scope = scope(&given, &fp, &cluster);
+            let family = family((*relation).rd_id, &fp, &scope, &key);
+            let settle = settle(&given);
+            let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
+            let setup = Setup {
+                table,
+                owner,
+                schema,
+                fp,
+                width,
+                distance,
+                scope,
+                key,
+                cluster,
+                settle,
+                family,
+                made,
+            };
+            setup.check_other_columns(&given);
+            setup
+        }
+    }
+
+    fn check_other_columns(&self, given: &Given<'_>) {
+        let cluster = self.cluster.column.number;
+        let others = self.scope.iter().chain([&self.fp, &self.key]);
+        if others.into_iter().any(|other| other.column.number == cluster) {
+            given.raise(
+                &given.shown("cluster"),
+                "names a column that has another meaning",
+                "Give the groups' ids a column of their own.",
+            )
+        }
+    }
+
+    /// The columns by which a row's group is decided.
+    pub fn deciding(&self) -> impl Iterator<Item = &Column> {
+        self.scope.iter().chain([&self.fp, &self.key]).map(|named| &named.column)
+    }
+
+    /// Gives the warnings about missing indexes, once in each session.
+    fn warn_once(&self) {
+        let without_index = self.family.members.iter().find(|member| member.index.is_none());
+        // SAFETY: a table that the caller has open.
+        let is_found = unsafe { begins_an_index(self.table, self.cluster.column.number) };
+        if (without_index.is_none() && is_found)
+            || !WARNED
+                .with_borrow_mut(|warned| warned.insert((self.table, self.cluster.column.number)))
+        {
+            return;
+        }
+        let table = table_name(self.table);
+        if let Some(member) = without_index {
+            let (name, fp) = (table_name(member.table), quoted(&self.fp.name));
+            let class = operator_class(self.fp.column.base);
+            warn(
+                &format!(
+                    "table {name} has no simhash index on column {fp}: \
+                     simhash_cluster reads the whole table for every row"
+                ),
+                &format!("CREATE INDEX ON {table} USING simhash ({fp}{class});"),
+            );
+        }
+        if !is_found {
+            let cluster = quoted(&self.cluster.name);
+            warn(
+                &format!(
+                    "table {table} has no index on column {cluster}: \
+                     simhash_cluster reads the whole table to find the rows of a group"
+                ),
+                &format!("CREATE INDEX ON {table} ({cluster});"),
+            );
+        }
+    }
+}
+
+/// Raises 0A000 for a table that shares its rows with a parent, or with children that are no
+/// partitions.
+///
+/// # Safety
+/// An open table.
+unsafe fn check_alone(relation: pg_sys::Relation) {
+    // SAFETY: as this function's.
+    let (table, kind) = unsafe { ((*relation).rd_id, (*(*relation).rd_rel).relkind as u8) };
+    let name = relation_name(table);
+    let (what, hint) = if let Some(&parent) = parents(table).first() {
+        let parent = relation_name(parent);
+        // SAFETY: as this function's.
+        let is_partition = unsafe { (*(*relation).rd_rel).relispartition };
+        let hint = if is_partition {
+            "Create the trigger on the partitioned table, and write to that table."
+        } else {
+            "simhash_cluster keeps the groups of one table, partitioned or not."
+        };
+        (format!("table \"{name}\" is a part of table \"{parent}\""), hint)
+    } else if kind == pg_sys::RELKIND_RELATION && !children(table).is_empty() {
+        (
+            format!("other tables inherit from table \"{name}\""),
+            "simhash_cluster keeps the groups of one table, partitioned or not.",
+        )
+    } else if kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_PARTITIONED_TABLE {
+        return;
+    } else {
+        (format!("\"{name}\" is not a table"), "")
+    };
+    raise(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, what, hint)
+}
+
+/// The column of an argument, which is stored: a virtual one is not in the rows.
+fn stored(given: &Given<'_>, key: &str) -> Option<Named> {
+    let (column, name) = given.column(key)?;
+    check_stored(given, key, &column);
+    Some(Named { column, name })
+}
+
+fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
+    if column.generated == Generated::Virtual {
+        given.raise(
+            &given.shown(key),
+            "names a virtual generated column",
+            "Make the column STORED, so that rows have it.",
+        )
+    }
+}
+
+/// The column that tells rows apart: `key=`, or the primary key if that is one column.
+///
+/// # Safety
+/// An open table.
+unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation) -> Named {
+    // SAFETY: as this function's; the name of a column is palloc'd.
+    let (unique, primary, is_partitioned) = unsafe {
+        let unique = single_unique_columns(relation);
+        let primary = unique.iter().find(|index| index.is_primary && index.column > 0);
+        let primary = primary.and_then(|index| {
+            let table = (*relation).rd_id;
+            let name = CStr::from_ptr(pg_sys::get_attname(table, index.column, false)).to_owned();
+            Some(Named { column: Column::named(table, &name)?, name })
+        });
+        let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
+        (unique, primary, (*(*relation).rd_rel).relkind as u8 == partitioned)
+    };
+    let key = stored(given, "key").or(primary).unwrap_or_else(|| {
+        given.raise(
+            "key",
+            "is missing, and the table has no primary key of one column",
+            "Name the column that tells rows apart: 'key=column'.",
+        )
+    });
+    // A unique index of a partitioned table has the columns of its partition key, too.
+    let is_unique = unique.iter().any(|index| index.column == key.column.number);
+    if !is_unique && !is_partitioned {
+        given.raise(
+            &given.shown("key"),
+            "names a column that no unique index has alone",
+            "The key tells rows apart: CREATE UNIQUE INDEX on this column, or name another.",
+        )
+    }
+    if !key.column.has_order() {
+        given.raise_type(
+            "key",
+            &key.column,
+            "The key's type needs a default operator class for B-trees.",
+        )
+    }
+    key
+}
+
+/// The column of the groups' ids, which holds keys.
+fn cluster(given: &Given<'_>, key: &Named) -> Named {
+    let cluster = stored(given, "cluster").unwrap_or_else(|| {
+        given.raise(
+            "cluster",
+            "is missing",
+            "Give the column that holds the ids of groups: 'cluster=column'.",
+        )
+    });
+    let (own, keys) = (&cluster.column, &key.column);
+    if own.base != keys.base || (own.modifier != keys.modifier && own.modifier >= 0) {
+        // SAFETY: a type's name, palloc'd, in the server's encoding.
+        let wanted = unsafe {
+            let name = pg_sys::format_type_with_typemod(keys.base, keys.modifier);
+            server_to_utf8(CStr::from_ptr(name).to_bytes())
+        };
+        given.raise_type("cluster", own, &format!("An id is of the key's type, {wanted}."))
+    }
+    if own.generated != Generated::No {
+        given.raise(
+            &given.shown("cluster"),
+            "names a generated column",
+            "Name a column that can be set.",
+        )
+    }
+    cluster
+}
+
+/// The columns in which the rows of a group are equal.
+fn scope(given: &Given<'_>, fp: &Named, cluster: &Named) -> Vec<Named> {
+    let columns = given.columns("scope");
+    if columns.len() > MOST_SCOPE {
+        given.raise_as(
+            PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
+            &given.shown("scope"),
+            &format!("names {} columns", columns.len()),
+            &format!("At most {MOST_SCOPE} columns are compared by equality."),
+        )
+    }
+    let mut scope: Vec<Named> = Vec::new();
+    for (column, name) in columns {
+        let others = scope.iter().chain([fp, cluster]);
+        if others.into_iter().any(|other| other.column.number == column.number) {
+            given.raise(
+                &given.shown("scope"),
+                "names a column twice, or one that has another meaning",
+                "Name each column once, and neither fp nor cluster.",
+            )
+        }
+        check_stored(given, "scope", &column);
+        if column.equality() == pg_sys::InvalidOid {
+            given.raise_type(
+                "scope",
+                &column,
+                "The type needs an operator class for B-trees or hashing, whose equality counts.",
+            )
+        }
+        scope.push(Named { column, name });
+    }
+    scope
+}
+
+fn settle(given: &Given<'_>) -> Settle {
+    match given.get("settle") {
+        None | Some("now") => Settle::Now,
+        Some("later") => Settle::Later,
+        Some(_) => given.raise(&given.shown("settle"), "is not known", "Allowed: now, later."),
+    }
+}
+
+/// The table, or its partitions.
+fn family(table: pg_sys::Oid, fp: &Named, scope: &[Named], key: &Named) -> Family {
+    let named =
+        |named: &Named| NamedColumn { name: named.name.clone(), declared: named.column.declared };
+    let names = Names {
+        fp: named(fp),
+        scope: scope.iter().map(named).collect(),
+        text: None,
+        time: None,
+        key: Some(NamedKey {
+            name: key.name.clone(),
+            base: key.column.base,
+            modifier: key.column.modifier,
+            linked_by: None,
+        }),
+    };
+    let family = Family::below(&[table], vec![table], &names);
+    if family.foreign > 0 {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("table \"{}\" has foreign partitions", relation_name(table)),
+            "simhash_cluster keeps groups of rows that are here: see docs/scale-out.md.",
+        )
+    }
+    family
+}
+
+/// Whether the column is the first of a valid index without a predicate.
+///
+/// # Safety
+/// The table is locked.
+unsafe fn begins_an_index(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
+    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: as this function's; indexes are locked while they are looked at.
+    unsafe {
+        let relation = PgRelation::open(table);
+        let indexes =
+            PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
+        indexes.iter_oid().any(|oid| {
+            let index = PgRelation::with_lock(oid, lock);
+            (*index.rd_index).indisvalid
+                && *(*index.rd_index).indkey.values.as_ptr() == column
+                && [pg_sys::BTREE_AM_OID, pg_sys::HASH_AM_OID].contains(&(*index.rd_rel).relam)
+        })
+    }
+}

@@ -1,0 +1,312 @@
+//! What fired the trigger, and what becomes of the statement's rows.
+
+use std::rc::Rc;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::ids::decide_and_tell;
+use super::keys::NONE;
+use super::own::is_telling;
+use super::regroup::Regroup;
+use super::settle::settle;
+use super::setup::{Settle, Setup};
+use super::transition::{RowValues, Transition};
+use super::{marks, table, whole};
+use crate::catalog::Schema;
+use crate::error::raise;
+use crate::memory;
+
+/// Rows of a statement, as PostgreSQL keeps them for a trigger.
+type Rows = *mut pg_sys::Tuplestorestate;
+
+enum Event {
+    /// Of an UPDATE, the columns that it sets.
+    Before {
+        updated: Option<*const pg_sys::Bitmapset>,
+    },
+    Insert {
+        new: Rows,
+    },
+    Update {
+        old: Rows,
+        new: Rows,
+    },
+    Delete {
+        old: Rows,
+    },
+}
+
+struct Statement<'a> {
+    relation: pg_sys::Relation,
+    trigger: &'a pg_sys::Trigger,
+    schema: Schema,
+    event: Event,
+}
+
+/// Does what the trigger is for.
+///
+/// # Safety
+/// PostgreSQL passes the call.
+pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
+    // SAFETY: as this function's; the trigger's data live as long as the call.
+    unsafe {
+        memory::prepare();
+        let statement = Statement::of(fcinfo);
+        let setup = Setup::of(statement.relation, statement.trigger, statement.schema);
+        match statement.event {
+            Event::Before { updated } => statement.before(&setup, updated),
+            Event::Insert { new } => statement.inserted(&setup, new),
+            Event::Update { old, new } => statement.updated(&setup, old, new),
+            Event::Delete { old } => statement.deleted(&setup, old),
+        }
+    }
+}
+
+impl Statement<'_> {
+    /// Raises 39P01 if the function was not called as the trigger that it is meant to be.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        // SAFETY: the context of a call by the trigger manager is a TriggerData.
+        unsafe {
+            let context = (*fcinfo).context;
+            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
+                raise_protocol("simhash_cluster can only be called as a trigger");
+            }
+            let data = &*context.cast::<pg_sys::TriggerData>();
+            if data.tg_event & pg_sys::TRIGGER_EVENT_ROW != 0 {
+                raise_protocol("simhash_cluster must be fired FOR EACH STATEMENT");
+            }
+            let operation = data.tg_event & pg_sys::TRIGGER_EVENT_OPMASK;
+            let is_update = operation == pg_sys::TRIGGER_EVENT_UPDATE;
+            let (old, new) = (data.tg_oldtable, data.tg_newtable);
+            let event = match data.tg_event & pg_sys::TRIGGER_EVENT_TIMINGMASK {
+                _ if operation == pg_sys::TRIGGER_EVENT_TRUNCATE => {
+                    raise_protocol("simhash_cluster has nothing to do at TRUNCATE")
+                }
+                pg_sys::TRIGGER_EVENT_BEFORE => {
+                    Event::Before { updated: is_update.then_some(data.tg_updatedcols) }
+                }
+                _ if is_update && !old.is_null() && !new.is_null() => Event::Update { old, new },
+                _ if operation == pg_sys::TRIGGER_EVENT_INSERT && !new.is_null() => {
+                    Event::Insert { new }
+                }
+                _ if operation == pg_sys::TRIGGER_EVENT_DELETE && !old.is_null() => {
+                    Event::Delete { old }
+                }
+                _ => raise_protocol("simhash_cluster needs the statement's transition tables"),
+            };
+            Statement {
+                relation: data.tg_relation,
+                trigger: &*data.tg_trigger,
+                schema: Schema::of_call(fcinfo),
+                event,
+            }
+        }
+    }
+
+    /// The lock comes before the statement locks rows: whoever holds it may have to tell these rows
+    /// new ids.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn before(&self, setup: &Setup, updated: Option<*const pg_sys::Bitmapset>) {
+        // SAFETY: as this function's; the set is PostgreSQL's.
+        let concerns_groups = unsafe {
+            let sets = |column: pg_sys::AttrNumber, set| {
+                let bit = i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+                pg_sys::bms_is_member(bit, set)
+            };
+            updated.is_none_or(|set| {
+                (*(*self.relation).trigdesc).trig_update_before_row
+                    || setup.deciding().any(|column| sets(column.number, set))
+            })
+        };
+        if concerns_groups {
+            // SAFETY: as this function's.
+            unsafe { self.locked() };
+        }
+    }
+
+    unsafe fn locked(&self) -> Rc<Setup> {
+        // SAFETY: as run's.
+        unsafe { Setup::locked(self.relation, self.trigger, self.schema) }
+    }
+
+    /// # Safety
+    /// As [`run`].
+    unsafe fn inserted(&self, setup: &Setup, new: Rows) {
+        // SAFETY: as this function's.
+        unsafe {
+            let count = Transition::count(new);
+            if count == 0 {
+                return;
+            }
+            if is_bulk(setup, count) {
+                let locked = self.locked();
+                return regroup_all(&locked, new, self.relation);
+            }
+            let mut changes = Changes::new(setup);
+            let mut rows = Transition::open(new, self.relation);
+            while let Some(slot) = rows.next() {
+                changes.regroup.add(&RowValues::of(slot, setup), false);
+            }
+            rows.close();
+            self.apply(changes);
+        }
+    }
+
+    /// # Safety
+    /// As [`run`].
+    unsafe fn deleted(&self, setup: &Setup, old: Rows) {
+        // SAFETY: as this function's.
+        unsafe {
+            let mut changes = Changes::new(setup);
+            let mut rows = Transition::open(old, self.relation);
+            while let Some(slot) = rows.next() {
+                changes.regroup.leave(&RowValues::of(slot, setup));
+            }
+            rows.close();
+            self.apply(changes);
+        }
+    }
+
+    /// Rows before and after stand in the same order in the two tables, unless a trigger kept a row
+    /// from moving to another partition. What does not fit together is treated as a row that is
+    /// gone and another one that has come.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows) {
+        // SAFETY: as this function's.
+        unsafe {
+            let mut changes = Changes::new(setup);
+            let telling = is_telling(setup);
+            let mut before = Transition::open(old, self.relation);
+            let mut after = Transition::open(new, self.relation);
+            loop {
+                let was = before.next().map(|slot| RowValues::of(slot, setup));
+                let is = after.next().map(|slot| RowValues::of(slot, setup));
+                match (was, is) {
+                    (None, None) => break,
+                    (Some(was), Some(is)) if was.decides_as(&is, setup) => {
+                        let same = setup.cluster.column.same(was.cluster, is.cluster);
+                        if !same && !telling {
+                            changes.restore(&was);
+                        }
+                    }
+                    (was, is) => {
+                        if let Some(was) = was {
+                            changes.regroup.leave(&was);
+                        }
+                        if let Some(is) = is {
+                            changes.regroup.add(&is, false);
+                        }
+                    }
+                }
+            }
+            after.close();
+            before.close();
+            self.apply(changes);
+        }
+    }
+
+    /// # Safety
+    /// As [`run`].
+    unsafe fn apply(&self, mut changes: Changes<'_>) {
+        if changes.is_empty() {
+            return;
+        }
+        // SAFETY: as this function's.
+        let setup = unsafe { self.locked() };
+        table::tell(&setup, std::mem::take(&mut changes.restored));
+        let mut regroup = changes.regroup;
+        // Partitions and indexes may have come since the rows were read.
+        regroup.setup = &setup;
+        if regroup.has_fresh() {
+            regroup.search();
+            decide_and_tell(&mut regroup);
+        }
+        if regroup.has_gone() {
+            let left = regroup.left();
+            match setup.settle {
+                Settle::Later => marks::mark(&regroup, &left),
+                Settle::Now => {
+                    let ids: Vec<_> = left.iter().map(|&id| regroup.keys.value(id)).collect();
+                    settle(&setup, &ids);
+                }
+            }
+        }
+    }
+}
+
+/// What a statement has done to groups.
+struct Changes<'a> {
+    regroup: Regroup<'a>,
+    /// Rows whose id somebody else has set, with the id that they had.
+    restored: Vec<(pg_sys::Datum, Option<pg_sys::Datum>)>,
+}
+
+impl<'a> Changes<'a> {
+    fn new(setup: &'a Setup) -> Self {
+        Changes { regroup: Regroup::new(setup), restored: Vec::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.regroup.has_fresh() && !self.regroup.has_gone() && self.restored.is_empty()
+    }
+
+    /// # Safety
+    /// The values are of the trigger's table.
+    unsafe fn restore(&mut self, row: &RowValues) {
+        let Some(key) = row.key else { return };
+        // SAFETY: as this function's; numbers keep copies of the values.
+        unsafe {
+            let (key, id) = (self.regroup.number(key), self.regroup.id(row.cluster));
+            let id = (id != NONE).then(|| self.regroup.keys.value(id));
+            self.restored.push((self.regroup.keys.value(key), id));
+        }
+    }
+}
+
+/// Below this many rows a search for each is always right.
+const FEW: usize = 10_000;
+/// How many rows of the table the join reads in the time of one search.
+const JOINED: f64 = 8.0;
+
+/// Whether so many new rows are so large a part of the table that finding all groups anew costs
+/// less than a search for each of them.
+fn is_bulk(setup: &Setup, rows: usize) -> bool {
+    rows >= FEW
+        && whole::joinable(setup)
+            .is_some_and(|(member, _)| whole::rows_about(member) <= rows as f64 * JOINED)
+}
+
+/// # Safety
+/// As [`run`]; the family's lock is held.
+unsafe fn regroup_all(setup: &Setup, new: Rows, relation: pg_sys::Relation) {
+    // SAFETY: as this function's.
+    unsafe {
+        // Rows that were given an id: it says nothing.
+        let mut given = Vec::new();
+        let mut rows = Transition::open(new, relation);
+        while let Some(slot) = rows.next() {
+            let row = RowValues::of(slot, setup);
+            if let (Some(key), Some(_)) = (row.key, row.cluster) {
+                given.push(setup.key.column.copy(key));
+            }
+        }
+        rows.close();
+        whole::regroup(setup, &given);
+    }
+}
+
+fn raise_protocol(message: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+        message.to_owned(),
+        "SELECT simhash_cluster_create('table', 'fp=column', 'cluster=column', ...); \
+         makes the triggers.",
+    )
+}

@@ -1,0 +1,107 @@
+//! The rows of a transition table, and what is read of a row wherever it comes from.
+
+use pgrx::pg_sys;
+
+use super::setup::Setup;
+use crate::trigger::search::value;
+use crate::types::Code;
+
+/// What is known of a row. Values live as long as what they were read from.
+pub struct RowValues {
+    pub key: Option<pg_sys::Datum>,
+    pub cluster: Option<pg_sys::Datum>,
+    pub fp: Option<pg_sys::Datum>,
+    pub scope: Vec<Option<pg_sys::Datum>>,
+}
+
+impl RowValues {
+    /// # Safety
+    /// The slot holds a row of the trigger's table.
+    pub unsafe fn of(slot: *mut pg_sys::TupleTableSlot, setup: &Setup) -> Self {
+        // SAFETY: as this function's.
+        unsafe {
+            RowValues {
+                key: value(slot, &setup.key.column),
+                cluster: value(slot, &setup.cluster.column),
+                fp: value(slot, &setup.fp.column),
+                scope: setup.scope.iter().map(|named| value(slot, &named.column)).collect(),
+            }
+        }
+    }
+
+    /// Whether the row has a group as the other has: key, fingerprint and scope are the same.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn decides_as(&self, other: &Self, setup: &Setup) -> bool {
+        // SAFETY: as this function's.
+        unsafe {
+            setup.key.column.same(self.key, other.key)
+                && setup.fp.column.same(self.fp, other.fp)
+                && setup
+                    .scope
+                    .iter()
+                    .zip(self.scope.iter().zip(&other.scope))
+                    .all(|(named, (&own, &theirs))| named.column.same(own, theirs))
+        }
+    }
+
+    /// The fingerprint.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn code(&self, setup: &Setup) -> Option<Code> {
+        // SAFETY: as this function's.
+        self.fp.map(|fp| unsafe { setup.width.code(fp) })
+    }
+}
+
+/// A transition table, read from its beginning.
+pub struct Transition {
+    store: *mut pg_sys::Tuplestorestate,
+    pointer: i32,
+    slot: *mut pg_sys::TupleTableSlot,
+}
+
+impl Transition {
+    /// # Safety
+    /// The store is a transition table of the relation's rows, and outlives this.
+    pub unsafe fn open(store: *mut pg_sys::Tuplestorestate, relation: pg_sys::Relation) -> Self {
+        // SAFETY: as this function's. A reader has a position of its own.
+        unsafe {
+            let rewind = pg_sys::EXEC_FLAG_REWIND as i32;
+            let pointer = pg_sys::tuplestore_alloc_read_pointer(store, rewind);
+            pg_sys::tuplestore_select_read_pointer(store, pointer);
+            pg_sys::tuplestore_rescan(store);
+            let slot = pg_sys::MakeSingleTupleTableSlot(
+                (*relation).rd_att,
+                &raw const pg_sys::TTSOpsMinimalTuple,
+            );
+            Transition { store, pointer, slot }
+        }
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Safety
+    /// The store is a transition table.
+    pub unsafe fn count(store: *mut pg_sys::Tuplestorestate) -> usize {
+        // SAFETY: as this function's.
+        usize::try_from(unsafe { pg_sys::tuplestore_tuple_count(store) }).unwrap_or(0)
+    }
+
+    /// The slot with the next row, which is valid until the one after it.
+    pub fn next(&mut self) -> Option<*mut pg_sys::TupleTableSlot> {
+        pgrx::check_for_interrupts!();
+        // SAFETY: the promise of open.
+        unsafe {
+            pg_sys::tuplestore_select_read_pointer(self.store, self.pointer);
+            pg_sys::tuplestore_gettupleslot(self.store, true, false, self.slot).then_some(self.slot)
+        }
+    }
+
+    pub fn close(self) {
+        // SAFETY: made by open.
+        unsafe { pg_sys::ExecDropSingleTupleTableSlot(self.slot) };
+    }
+}

@@ -1,0 +1,151 @@
+//! All groups of a table, found anew: by the join of its index with itself, where one index says
+//! which rows are near; otherwise by a search for each fingerprint.
+//!
+//! A row that is in no group, neither before nor after, costs nothing but reading it.
+
+use std::collections::{HashMap, HashSet};
+
+use pgrx::pg_sys;
+
+use super::ids::decide_and_tell;
+use super::keys::NONE;
+use super::marks;
+use super::regroup::{Kind, Regroup, Row};
+use super::setup::Setup;
+use super::sql::as_role;
+use super::table;
+use super::transition::RowValues;
+use crate::bulk::clusters::clusters;
+use crate::trigger::family::Member;
+use crate::trigger::lock;
+use crate::types::tid;
+
+/// Finds all groups of the table. `fresh`: keys of rows whose column of ids says nothing. Returns
+/// how many groups there are. The family's lock is held.
+pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
+    let mut regroup = Regroup::new(setup);
+    // SAFETY: keys of the table's rows.
+    let fresh = fresh.iter().map(|&key| unsafe { regroup.number(key) });
+    let fresh: HashSet<u32> = fresh.collect();
+    match joinable(setup) {
+        Some((member, index)) => by_join(&mut regroup, member, index, &fresh),
+        None => {
+            table::all_rows(setup, &mut |row| {
+                // SAFETY: the values are of the table's columns.
+                unsafe {
+                    let is_fresh = row.key.is_some_and(|key| fresh.contains(&regroup.number(key)));
+                    regroup.add(&row, !is_fresh);
+                }
+            });
+            regroup.search();
+        }
+    }
+    let count = decide_and_tell(&mut regroup);
+    marks::clear(setup);
+    count
+}
+
+/// The table and its index, if rows are near exactly where the index alone says so: it holds all
+/// rows of one table, and is divided by the columns of the scope and no others.
+pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
+    let [member] = setup.family.members.as_slice() else { return None };
+    let serving = member.index.as_ref()?;
+    // SAFETY: a catalogue look-up; the row of an index has these columns.
+    let columns = unsafe {
+        use crate::catalog::cache;
+        cache::row(
+            pg_sys::SysCacheIdentifier::INDEXRELID,
+            serving.index,
+            |row: &cache::Row<pg_sys::FormData_pg_index>| {
+                let is_whole = row.column(pg_sys::Anum_pg_index_indpred).is_none();
+                (is_whole && !row.indcheckxmin && row.indisready).then_some(row.indnkeyatts)
+            },
+        )
+    };
+    let others = usize::try_from(columns??).ok()? - 1;
+    (others == serving.conditions.len() && others == setup.scope.len())
+        .then_some((member, serving.index))
+}
+
+/// Connects the rows of each cluster that the join of the index finds.
+fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh: &HashSet<u32>) {
+    let setup = regroup.setup;
+    let distance = i32::try_from(setup.distance).unwrap_or(i32::MAX);
+    // SAFETY: the snapshot is registered and active while it is used.
+    unsafe {
+        let snapshot = lock::snapshot();
+        pg_sys::PushActiveSnapshot(snapshot);
+        // The row, and the representative of its group.
+        let mut members: Vec<(u64, u64)> = as_role(setup.owner, || {
+            clusters(index, distance)
+                .map(|(row, representative, _)| (row, representative))
+                .collect()
+        });
+        pg_sys::PopActiveSnapshot();
+        members.sort_unstable();
+        let mut representatives = HashMap::new();
+        let mut members = members.into_iter().peekable();
+        each_row(member, setup, snapshot, &mut |place, row| {
+            let mut representative = None;
+            while let Some(&(member, its)) = members.peek() {
+                if member > place {
+                    break;
+                }
+                representative = (member == place).then_some(its);
+                members.next();
+            }
+            if representative.is_none() && row.cluster.is_none() {
+                return;
+            }
+            let Some(key) = row.key else { return };
+            let (key, stored) = (regroup.number(key), regroup.id(row.cluster));
+            let former = if fresh.contains(&key) { NONE } else { stored };
+            let first = representative.map_or(key, |representative| {
+                *representatives.entry(representative).or_insert(key)
+            });
+            regroup.connect(key, Row { kind: Kind::Found, stored, former }, first);
+        });
+        lock::release(snapshot);
+    }
+}
+
+/// Reads a table in the order of its file.
+///
+/// # Safety
+/// The snapshot is registered, the table is locked.
+unsafe fn each_row(
+    member: &Member,
+    setup: &Setup,
+    snapshot: pg_sys::Snapshot,
+    sink: &mut dyn FnMut(u64, RowValues),
+) {
+    // SAFETY: as this function's; an ERROR on the way releases what is open.
+    unsafe {
+        let relation = pg_sys::table_open(member.table, pg_sys::NoLock as pg_sys::LOCKMODE);
+        let slot = pg_sys::table_slot_create(relation, std::ptr::null_mut());
+        let none = std::ptr::null_mut();
+        // Not from where another scan is at the moment.
+        let scan = pg_sys::table_beginscan_strat(relation, snapshot, 0, none, true, false);
+        let forward = pg_sys::ScanDirection::ForwardScanDirection;
+        while pg_sys::table_scan_getnextslot(scan, forward, slot) {
+            pgrx::check_for_interrupts!();
+            sink(tid::pack(&(*slot).tts_tid), RowValues::of(slot, setup));
+        }
+        pg_sys::table_endscan(scan);
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::table_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+    }
+}
+
+/// About how many rows the table has.
+pub fn rows_about(member: &Member) -> f64 {
+    let (mut pages, mut rows, mut visible) = (0, 0.0, 0.0);
+    // SAFETY: the table is locked.
+    unsafe {
+        let relation = pg_sys::table_open(member.table, pg_sys::NoLock as pg_sys::LOCKMODE);
+        let widths = std::ptr::null_mut();
+        pg_sys::estimate_rel_size(relation, widths, &mut pages, &mut rows, &mut visible);
+        pg_sys::table_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
+    }
+    rows
+}
