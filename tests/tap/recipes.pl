@@ -123,6 +123,23 @@ sub each_row_has_its_group
 	rows_are($_[0], 'SELECT id, cluster FROM doc', \@clusters, 'each row has its group');
 }
 
+# The ids are there, and follow when all first rows of groups go.
+sub groups_live
+{
+	my ($database) = @_;
+	my @large = grep { @$_ > 1 } @groups;
+	rows_are($database, 'SELECT id, story FROM doc WHERE story IS NOT NULL',
+		[ map { my $group = $_; map { "$_|$group->[0]" } @$group } @large ],
+		'each row of a group has the id of its first row');
+	my $first = join(', ', map { $_->[0] } @large);
+	$node->safe_psql($database, "DELETE FROM doc WHERE id IN ($first)");
+	my @left = map { @$_ > 1 ? join(' ', @$_) : () } groups($database, 'doc', 'id', 'fp', 3);
+	is(join("\n", sort @left), join("\n", sort map { $_->[0] } rows($database, <<'SQL')),
+SELECT string_agg(id::text, ' ' ORDER BY id) FROM doc WHERE story IS NOT NULL GROUP BY story
+SQL
+		'and when the first rows go, the others are grouped as before');
+}
+
 sub view_has_the_groups
 {
 	my ($database) = @_;
@@ -202,7 +219,8 @@ my %recipes = (
 	'Delete all but the first of each group' => { after => \&first_of_each_stays },
 	'Keep the longest' => { after => \&longest_stays },
 	'Move to a side table' => { after => \&others_are_aside },
-	'Add a cluster id' => { after => \&each_row_has_its_group },
+	'Keep a cluster id' => { after => \&groups_live },
+	'Add a cluster id once' => { after => \&each_row_has_its_group },
 	'A materialised view of groups, refreshed nightly' => { after => \&view_has_the_groups },
 	'Dedupe against another table' => {
 		before => <<'SQL',

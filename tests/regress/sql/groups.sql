@@ -1,0 +1,212 @@
+-- The trigger simhash_cluster, as far as one session shows it.
+-- Fingerprints are written out, so that distances can be counted by eye.
+\set SHOW_CONTEXT never
+\pset null -
+
+-- The extension may be in another schema than public.
+SELECT 'living, ' || current_setting('search_path') AS path \gset
+CREATE SCHEMA living;
+SET search_path = :path;
+
+CREATE TABLE news (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX ON news USING simhash (fp);
+CREATE INDEX ON news (story);
+CREATE VIEW stories AS SELECT story, array_agg(id ORDER BY id) AS rows FROM news GROUP BY story
+  ORDER BY story;
+-- rows that are there already
+INSERT INTO news VALUES (3, '0000000000000000'), (7, '0000000000000001'), (9, 'ffff000000000000');
+SELECT simhash_cluster_create('news', 'fp=fp', 'cluster=story', 'distance=3');
+TABLE stories;
+SELECT tgname, tgtype & 1 AS for_each_row FROM pg_trigger WHERE tgrelid = 'news'::regclass
+  ORDER BY tgname;
+
+-- a row joins a group, two rows become one, a row stays alone, a row has no fingerprint
+INSERT INTO news VALUES (1, '0000000000000003'), (2, 'ffff000000000001'), (4, '00000000ffffffff'),
+  (5, NULL);
+TABLE stories;
+-- a chain: 20 is 3 from row 1, 21 is 3 from 20, and so on
+INSERT INTO news VALUES (20, '000000000000001f'), (21, '00000000000000ff'),
+  (22, '00000000000007ff');
+TABLE stories;
+-- two groups, and then a row that is near both: the lesser id stays, and the others are told
+INSERT INTO news VALUES (40, '0000ffff00000000'), (41, '0000ffff00000001');
+INSERT INTO news VALUES (30, '0000fff000000000'), (31, '0000ff8000000000'),
+  (32, '0000ff0000000000');
+TABLE stories;
+INSERT INTO news VALUES (42, '0000fff800000000');
+TABLE stories;
+-- COPY, and rows of one statement that are near each other only
+COPY news (id, fp) FROM stdin;
+50	5555000000000000
+51	5555000000000001
+52	5555000000000003
+\.
+TABLE stories;
+
+-- an UPDATE that changes the fingerprint: the group comes apart, the other part gets a new id
+UPDATE news SET fp = 'aaaaaaaaaaaaaaaa' WHERE id = 20;
+TABLE stories;
+-- one that does not changes nothing; nor does one of somebody who sets ids
+UPDATE news SET fp = fp, id = id;
+UPDATE news SET story = 77 WHERE id IN (3, 4);
+INSERT INTO news VALUES (60, '6060606060606060', 50);
+TABLE stories;
+-- a deletion: of two only one is left; of three the oldest row goes, and the id stays
+DELETE FROM news WHERE id IN (2, 50);
+TABLE stories;
+-- the key of a group's first row comes again, and becomes a group: it takes the next key
+INSERT INTO news VALUES (50, '7777000000000000'), (70, '7777000000000001');
+TABLE stories;
+-- the ids of both rows are others': the other group, whose rows have other keys, is named anew
+UPDATE news SET fp = '6666000000000000' WHERE id = 70;
+UPDATE news SET fp = '7777000000000000' WHERE id = 70;
+TABLE stories;
+INSERT INTO news VALUES (71, '7777000000000003'), (72, '7777000000000002');
+TABLE stories;
+UPDATE news SET fp = '1234123412341234' WHERE id IN (50, 70);
+TABLE stories;
+-- all at once
+BEGIN;
+TRUNCATE news;
+INSERT INTO news VALUES (1, '0000000000000000'), (2, '0000000000000000');
+TABLE stories;
+SAVEPOINT s;
+DELETE FROM news WHERE id = 1;
+TABLE stories;
+ROLLBACK TO s;
+TABLE stories;
+ROLLBACK;
+-- rows that came in past the trigger
+ALTER TABLE news DISABLE TRIGGER USER;
+UPDATE news SET story = id;
+DELETE FROM news WHERE id = 30;
+ALTER TABLE news ENABLE TRIGGER USER;
+SELECT simhash_cluster_settle('news') AS marked, simhash_cluster_settle('news', "full" => true);
+TABLE stories;
+
+-- ON CONFLICT and a statement in several parts
+INSERT INTO news VALUES (1, '7777000000000000'), (80, '7777000000000000')
+  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
+TABLE stories;
+WITH gone AS (DELETE FROM news WHERE id = 80), moved AS (
+  UPDATE news SET fp = '7777000000000001' WHERE id = 3)
+INSERT INTO news VALUES (81, '7777000000000003');
+TABLE stories;
+
+-- settled later: the group is what it was until somebody asks
+CREATE TABLE later (id text COLLATE "C" PRIMARY KEY, fp fingerprint128, tenant int, same_as text);
+CREATE INDEX ON later USING simhash (tenant, fp);
+CREATE INDEX ON later (same_as);
+SELECT simhash_cluster_create('later', 'fp=fp', 'cluster=same_as', 'scope=tenant', 'settle=later');
+INSERT INTO later SELECT chr(97 + i),
+  lpad(to_hex((1::bigint << (8 * i)) - 1), 32, '0')::fingerprint128, 1 FROM generate_series(0, 4) i;
+INSERT INTO later SELECT id || id, fp, 2 FROM later WHERE id IN ('a', 'e');
+SELECT same_as, array_agg(id ORDER BY id) FROM later GROUP BY 1 ORDER BY 1;
+DELETE FROM later WHERE id = 'c';
+SELECT same_as, array_agg(id ORDER BY id) FROM later GROUP BY 1 ORDER BY 1;
+SELECT simhash_cluster_settle('later');
+SELECT same_as, array_agg(id ORDER BY id) FROM later GROUP BY 1 ORDER BY 1;
+SELECT simhash_cluster_settle('later');
+UPDATE later SET tenant = 2 WHERE id = 'b';
+SELECT simhash_cluster_settle('later');
+SELECT same_as, array_agg(id ORDER BY id) FROM later GROUP BY 1 ORDER BY 1;
+UPDATE later SET tenant = NULL WHERE id = 'b';
+SELECT same_as, array_agg(id ORDER BY id) FROM later GROUP BY 1 ORDER BY 1;
+
+-- two columns of ids, by two distances
+ALTER TABLE news ADD copies int;
+CREATE INDEX ON news (copies);
+SELECT simhash_cluster_create('news', 'fp=fp', 'cluster=copies', 'distance=0');
+INSERT INTO news SELECT 90 + i, '7777000000000003' FROM generate_series(1, 2) i;
+SELECT story, copies, array_agg(id ORDER BY id) FROM news WHERE story IS NOT NULL GROUP BY 1, 2
+  ORDER BY 1, 2;
+
+-- rows that a foreign key deletes, one statement for each row of the other table
+CREATE TABLE source (id int PRIMARY KEY);
+INSERT INTO source VALUES (1), (2);
+ALTER TABLE news ADD source int REFERENCES source ON DELETE CASCADE;
+UPDATE news SET source = 1 WHERE id IN (71, 41);
+UPDATE news SET source = 2 WHERE id IN (81, 50);
+DELETE FROM source;
+SELECT story, copies, array_agg(id ORDER BY id) FROM news WHERE story IS NOT NULL GROUP BY 1, 2
+  ORDER BY 1, 2;
+
+-- a partitioned table, whose key is not unique by an index of its own
+CREATE TABLE part (id int, day date, fp fingerprint64, story int, PRIMARY KEY (id, day))
+  PARTITION BY RANGE (day);
+CREATE TABLE part_a PARTITION OF part FOR VALUES FROM (MINVALUE) TO ('2026-01-01');
+CREATE TABLE part_b PARTITION OF part FOR VALUES FROM ('2026-01-01') TO (MAXVALUE);
+CREATE INDEX ON part USING simhash (fp);
+CREATE INDEX ON part (story);
+INSERT INTO part VALUES (1, '2025-12-31', '0000000000000000'),
+  (2, '2026-01-01', '0000000000000001');
+SELECT simhash_cluster_create('part', 'fp=fp', 'cluster=story', 'key=id');
+INSERT INTO part VALUES (3, '2026-01-02', '0000000000000003'),
+  (4, '2020-01-02', '0000000000000003');
+UPDATE part SET day = '2026-02-02' WHERE id = 1;
+SELECT tableoid::regclass, * FROM part ORDER BY id;
+DELETE FROM part WHERE id IN (1, 2);
+SELECT tableoid::regclass, * FROM part ORDER BY id;
+
+-- what is not there: indexes
+CREATE TABLE bare (id int PRIMARY KEY, fp bigint, story int);
+SELECT simhash_cluster_create('bare', 'fp=fp', 'cluster=story');
+INSERT INTO bare VALUES (1, 0), (2, 1);
+TABLE bare;
+
+-- a trigger of somebody else's that keeps the id from being told
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER refuse BEFORE UPDATE ON bare FOR EACH ROW EXECUTE FUNCTION refuse();
+INSERT INTO bare VALUES (3, 2);
+DROP TRIGGER refuse ON bare;
+
+-- arguments
+CREATE TABLE wrong (id int PRIMARY KEY, fp fingerprint64, story int, other text, unloved int,
+  made int GENERATED ALWAYS AS (unloved) STORED, point point);
+CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE state text; message text; hint text;
+BEGIN
+  PERFORM simhash_cluster_create('wrong', VARIADIC arguments);
+  RAISE NOTICE 'accepted';
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE,
+    message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+  RAISE NOTICE E'% %\n  hint: %', state, message, hint;
+END $$;
+SELECT try('cluster=story');
+SELECT try('fp=fp');
+SELECT try('fp=nothing', 'cluster=story');
+SELECT try('fp=other', 'cluster=story');
+SELECT try('fp=fp', 'cluster=other');
+SELECT try('fp=fp', 'cluster=made');
+SELECT try('fp=fp', 'cluster=id');
+SELECT try('fp=fp', 'cluster=story', 'key=unloved');
+SELECT try('fp=fp', 'cluster=story', 'distance=65');
+SELECT try('fp=fp', 'cluster=story', 'distance=many');
+SELECT try('fp=fp', 'cluster=story', 'settle=never');
+SELECT try('fp=fp', 'cluster=story', 'scope=story');
+SELECT try('fp=fp', 'cluster=story', 'scope=unloved,unloved');
+SELECT try('fp=fp', 'cluster=story', 'scope=point');
+SELECT try('fp=fp', 'cluster=story', 'action=skip');
+SELECT try('fp=fp', 'cluster=story', 'fp=fp');
+SELECT try('fp=fp', 'cluster=story', 'nonsense');
+CREATE TABLE keyless (fp fingerprint64, story int);
+SELECT simhash_cluster_create('keyless', 'fp=fp', 'cluster=story');
+CREATE TABLE heir (LIKE wrong) INHERITS (wrong);
+SELECT simhash_cluster_create('heir', 'fp=fp', 'cluster=story');
+SELECT try('fp=fp', 'cluster=story');
+SELECT simhash_cluster_create('part_a', 'fp=fp', 'cluster=story', 'key=id');
+SELECT simhash_cluster_create('stories', 'fp=fp', 'cluster=story');
+SELECT simhash_cluster_settle('keyless');
+SELECT simhash_cluster_settle('stories');
+SELECT simhash_cluster_settle(0);
+-- not as a trigger of rows, without its tables, or not as a trigger
+CREATE TRIGGER t AFTER INSERT ON keyless FOR EACH ROW EXECUTE FUNCTION simhash_cluster('fp=fp');
+INSERT INTO keyless VALUES (NULL);
+DROP TRIGGER t ON keyless;
+CREATE TRIGGER t AFTER INSERT ON keyless EXECUTE FUNCTION simhash_cluster('fp=fp');
+INSERT INTO keyless VALUES (NULL);
+DROP TRIGGER t ON keyless;
+CREATE TRIGGER t BEFORE TRUNCATE ON keyless EXECUTE FUNCTION simhash_cluster('fp=fp');
+TRUNCATE keyless;
+SELECT simhash_cluster();

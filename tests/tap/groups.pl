@@ -1,0 +1,811 @@
+# The trigger simhash_cluster: loads, and then a comparison with a model of it. Sessions take turns
+# with random statements: insertions, COPY, updates, deletions, upserts, MERGE, statements with
+# several parts, savepoints, rollbacks, exceptions. The model, which compares every pair, knows
+# which rows are a group and what it is called. At last clients that do not take turns write at
+# three isolation levels while the server is killed, and the groups must be those that SQL finds by
+# brute force.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use IPC::Open2;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $near = 3;
+my $turns = soak() ? 3000 : 300;
+my $rounds = soak() ? 10 : 1;
+my $node = new_node('main', "autovacuum = off\nmax_wal_size = 1GB");
+my $has_merge = $node->safe_psql('postgres',
+	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
+
+# What the groups are as a partition, by brute force: for every row whose group is wrong, its id.
+# Groups are compared by their least members, so that what they are called does not matter.
+my $wrong_groups = <<"SQL";
+WITH RECURSIVE pair AS (
+  SELECT a.id AS a, b.id AS b FROM t a JOIN t b ON a.id <> b.id AND a.tenant = b.tenant
+    AND hamming(a.fp, b.fp) + 0 <= $near
+), reached AS (SELECT a, b FROM pair UNION SELECT r.a, p.b FROM reached r JOIN pair p ON p.a = r.b),
+truth AS (SELECT a AS id, least(a, min(b)) AS first FROM reached GROUP BY a),
+stored AS (SELECT id, story, CASE WHEN story IS NOT NULL
+    THEN min(id) OVER (PARTITION BY story) END AS first FROM t)
+SELECT coalesce(string_agg(id || ' in ' || coalesce(story::text, 'none'), ', ' ORDER BY id), '')
+FROM stored LEFT JOIN truth USING (id) WHERE stored.first IS DISTINCT FROM truth.first
+SQL
+
+# The same by the whole-table function, for a table without scopes.
+my $other_clusters = <<"SQL";
+WITH found AS (
+  SELECT d.id, min(d.id) OVER (PARTITION BY c.representative) AS first
+  FROM simhash_clusters('t_fp', $near) c JOIN t d ON d.ctid = c.member),
+stored AS (SELECT id, min(id) OVER (PARTITION BY story) AS first FROM t WHERE story IS NOT NULL)
+SELECT count(*) FROM found FULL JOIN stored USING (id)
+WHERE found.first IS DISTINCT FROM stored.first
+SQL
+
+sub create_table
+{
+	my ($kind) = @_;
+	my $partitions = $kind eq 'partitioned';
+	my ($by, $parts) = ('', '');
+	if ($partitions)
+	{
+		$by = 'PARTITION BY RANGE (id)';
+		$parts = <<'SQL';
+CREATE TABLE t_a PARTITION OF t FOR VALUES FROM (MINVALUE) TO (20);
+CREATE TABLE t_b (story bigint, gone int, tenant int, note text, fp fingerprint64,
+  id bigint NOT NULL);
+ALTER TABLE t_b DROP COLUMN gone;
+ALTER TABLE t ATTACH PARTITION t_b FOR VALUES FROM (20) TO (MAXVALUE);
+SQL
+	}
+	my $scope = $kind eq 'plain' ? '' : q{, 'scope=tenant'};
+	my $index = $kind eq 'scoped' ? 'tenant, fp' : 'fp';
+	my $later = $kind eq 'later' ? q{, 'settle=later'} : '';
+	$node->safe_psql('postgres', <<"SQL");
+DROP TABLE IF EXISTS t;
+CREATE TABLE t (id bigint PRIMARY KEY, fp fingerprint64, tenant int, note text, story bigint) $by;
+$parts
+CREATE INDEX t_fp ON t USING simhash ($index);
+CREATE INDEX ON t (story);
+SELECT simhash_cluster_create('t', 'fp=fp', 'cluster=story', 'distance=$near'$scope$later)
+SQL
+}
+
+## The model: rows by id, each with fp, tenant, story.
+
+my ($kind, %committed, @session, @bases, @history, %keys);
+
+sub bits { return unpack('%64b*', pack('Q', $_[0] ^ $_[1])) }
+
+sub is_near
+{
+	my ($a, $b) = @_;
+	return 0 unless defined $a->{fp} && defined $b->{fp};
+	return 0 unless $kind eq 'plain'
+		|| (defined $a->{tenant} && defined $b->{tenant} && $a->{tenant} == $b->{tenant});
+	return bits($a->{fp}, $b->{fp}) <= $near;
+}
+
+# One call of the trigger: gives fresh rows their groups. The story of a fresh row is what it wrote,
+# unless another call for the same statement has given it one since ($given says what it wrote).
+# $former: they were in these groups, which are being settled.
+sub regroup
+{
+	my ($rows, $fresh, $given, $former) = @_;
+	my %fresh = map { $_ => 1 } grep { $rows->{$_} } @$fresh;
+	my %void = map { $_ => 1 }
+		grep { ($rows->{$_}{story} // 0) == ($given->{$_} // 0) } keys %fresh;
+	my %live = map { $_ => $rows->{$_}{story} }
+		grep { defined $rows->{$_}{story} && !$void{$_} } keys %$rows;
+	my %of;
+	push @{ $of{ $live{$_} } }, $_ for keys %live;
+	my (%seen, @parties);
+	for my $start (sort { $a <=> $b } keys %fresh)
+	{
+		next if $seen{$start}++;
+		my (@open, @rows, %groups) = ($start);
+		while (defined(my $id = shift @open))
+		{
+			push @rows, $id;
+			my @next;
+			@next = @{ $of{ $live{$id} } } if $live{$id} && !$groups{ $live{$id} }++;
+			# A row that is not fresh is connected through fresh ones, or through its group.
+			push @next, grep { $_ != $id && ($fresh{$id} || $fresh{$_})
+				&& is_near($rows->{$id}, $rows->{$_}) } keys %$rows;
+			push @open, grep { !$seen{$_}++ } @next;
+		}
+		push @parties, {
+			rows => [ sort { $a <=> $b } @rows ],
+			groups => [ sort { $a <=> $b } keys %groups ]
+		};
+	}
+	my %merging = map { $_ => 1 } map { @{ $_->{groups} } } @parties;
+	$_->{id} = $_->{groups}[0] for @parties;
+	# What is left of a group keeps its id: the party with the founder, else with the oldest member.
+	my %heirs;
+	for my $party (grep { @{ $_->{rows} } > 1 } @parties)
+	{
+		for my $id (grep { $former->{$_} } @{ $party->{rows} })
+		{
+			my $heir = $heirs{ $former->{$id} };
+			$heirs{ $former->{$id} } = [ $party, $id ]
+				if !$heir || $heir->[1] != $former->{$id}
+				&& ($id == $former->{$id} || $id < $heir->[1]);
+		}
+	}
+	for my $group (sort { $a <=> $b } keys %heirs)
+	{
+		my $party = $heirs{$group}[0];
+		$party->{id} = $group if !defined $party->{id} || $group < $party->{id};
+	}
+	my %used = map { $_->{id} => 1 } grep { defined $_->{id} } @parties;
+	my $certain = 1;
+	for my $party (grep { @{ $_->{rows} } > 1 && !defined $_->{id} } @parties)
+	{
+		($party->{id}) = grep { !$used{$_} && !$merging{$_} && !$of{$_} } @{ $party->{rows} };
+		$certain = 0 unless defined $party->{id};
+		$used{ $party->{id} // 0 } = 1;
+	}
+	for my $party (@parties) { $rows->{$_}{story} = $party->{id} for @{ $party->{rows} } }
+	return $certain;
+}
+
+# Settles the groups of the rows near those that are gone.
+sub settle
+{
+	my ($rows, $gone) = @_;
+	my %groups;
+	for my $was (grep { defined $_->{story} } @$gone)
+	{
+		for my $row (grep { is_near($was, $_) } values %$rows)
+		{
+			$groups{ $row->{story} } = 1 if defined $row->{story};
+		}
+	}
+	my %former = map { $_ => $rows->{$_}{story} }
+		grep { defined $rows->{$_}{story} && $groups{ $rows->{$_}{story} } } keys %$rows;
+	return regroup($rows, [ keys %former ], \%former, \%former);
+}
+
+# What a statement has done, told to the model: rows put (undef: deleted), in one order for each
+# trigger that fires: 'update', 'insert', 'delete'.
+sub apply
+{
+	my ($view, @events) = @_;
+	my $rows = $view->{rows};
+	my $certain = 1;
+	my @runs;
+	for my $event (@events)
+	{
+		my ($what, %put) = @$event;
+		my (@gone, @fresh, %given);
+		for my $id (sort { $a <=> $b } keys %put)
+		{
+			my ($was, $is) = ($rows->{$id}, $put{$id});
+			if ($was && $is && ($was->{fp} // 'x') eq ($is->{fp} // 'x')
+				&& ($kind eq 'plain' || ($was->{tenant} // 'x') eq ($is->{tenant} // 'x')))
+			{
+				$rows->{$id} = { %$is, story => $was->{story} };
+				next;
+			}
+			push @gone, {%$was} if $was;
+			if ($is)
+			{
+				$given{$id} = $is->{story} // ($was && $was->{story});
+				$rows->{$id} = { %$is, story => $given{$id} };
+				push @fresh, $id;
+			}
+			else { delete $rows->{$id}; }
+		}
+		push @runs, [ \@fresh, \%given, \@gone ];
+	}
+	for my $run (@runs)
+	{
+		my ($fresh, $given, $gone) = @$run;
+		$certain &= regroup($rows, $fresh, $given, {}) if @$fresh;
+		$certain &= settle($rows, $gone) if @$gone;
+	}
+	$view->{certain} &= $certain;
+	$keys{$_} = 1 for keys %$rows;
+}
+
+## Random statements, each with a function that applies it to the model.
+
+sub shown { my ($fp) = @_; return defined $fp ? sprintf("'%016x'", $fp) : 'NULL' }
+sub number { my ($number) = @_; return $number // 'NULL' }
+
+sub any_id
+{
+	my ($view) = @_;
+	my @ids = sort { $a <=> $b } keys %{ $view->{rows} };
+	return @ids ? $ids[ roll(scalar @ids) ] : 0;
+}
+
+# A number that is free. There are few of them, so that keys are used again.
+sub new_id
+{
+	my ($view, @others) = @_;
+	my %other = map { $_ => 1 } @others;
+	my @free = grep { !$view->{rows}{$_} && !$other{$_} } 1 .. 45;
+	return @free ? $free[ roll(scalar @free) ] : undef;
+}
+
+# Chains of near fingerprints: some bits of a base are set one after the other.
+sub any_fp
+{
+	return undef if roll(25) == 0;
+	my $fp = $bases[ roll(scalar @bases) ];
+	my $from = 8 * roll(2);
+	$fp ^= 1 << $_ for $from .. $from + roll(16);
+	return $fp;
+}
+
+sub any_tenant { return roll(15) ? 1 + (roll(5) == 0) : undef }
+
+sub new_rows
+{
+	my ($view, $count) = @_;
+	my (%rows, @ids);
+	for (1 .. $count)
+	{
+		my $id = new_id($view, @ids) // last;
+		push @ids, $id;
+		$rows{$id} = { fp => any_fp(), tenant => any_tenant() };
+		$rows{$id}{story} = 1 + roll(45) if roll(20) == 0;
+	}
+	return %rows;
+}
+
+sub values_of
+{
+	my (%rows) = @_;
+	return join(', ', map { "($_, " . shown($rows{$_}{fp}) . ', ' . number($rows{$_}{tenant})
+			. ', ' . number($rows{$_}{story}) . ')' } sort { $a <=> $b } keys %rows);
+}
+
+sub insertion
+{
+	my ($view) = @_;
+	my %rows = new_rows($view, 1 + (roll(2) ? 0 : roll(5)));
+	return () unless %rows;
+	return ('INSERT INTO t (id, fp, tenant, story) VALUES ' . values_of(%rows),
+		sub { apply($_[0], [ insert => %rows ]) });
+}
+
+sub copy
+{
+	my ($view) = @_;
+	my %rows = new_rows($view, 1 + roll(6));
+	my $lines = join('', map {
+		my $row = $rows{$_};
+		join("\t", $_, defined $row->{fp} ? sprintf('%016x', $row->{fp}) : '\N',
+			$row->{tenant} // '\N', $row->{story} // '\N') . "\n"
+	} sort { $a <=> $b } keys %rows);
+	return ("COPY t (id, fp, tenant, story) FROM STDIN;\n$lines\\.\nSELECT",
+		sub { apply($_[0], [ insert => %rows ]) });
+}
+
+sub update
+{
+	my ($view) = @_;
+	# Without a scope the tenant is any column, and its change waits for nobody.
+	my %set =
+		roll(3) || $kind eq 'plain' ? (fp => any_fp()) : (tenant => any_tenant());
+	my %ids = map { $_ => 1 } map { any_id($view) } 0 .. (roll(3) ? 0 : 2);
+	my $list = join(', ', map { "$_ = " . ($_ eq 'fp' ? shown($set{fp}) : number($set{tenant})) }
+		sort keys %set);
+	return ("UPDATE t SET $list WHERE id IN (" . join(', ', sort { $a <=> $b } keys %ids) . ')', sub {
+		my ($view) = @_;
+		apply($view, [ update =>
+			map { $_ => { %{ $view->{rows}{$_} }, %set } } grep { $view->{rows}{$_} } keys %ids ]);
+	});
+}
+
+# Each row gets a fingerprint of its own.
+sub shifting
+{
+	my ($view) = @_;
+	my $bit = roll(64);
+	my $tenant = 1 + roll(2);
+	my $mask = sprintf('%016x', 1 << $bit);
+	return (<<"SQL", sub {
+UPDATE t SET fp = (fp::bigint # '$mask'::fingerprint64::bigint)::fingerprint64
+  WHERE tenant = $tenant AND id % 3 = 0
+SQL
+		my ($view) = @_;
+		my $rows = $view->{rows};
+		apply($view, [ update => map { $_ => { %{ $rows->{$_} }, fp => $rows->{$_}{fp} ^ (1 << $bit) } }
+			grep { ($rows->{$_}{tenant} // 0) == $tenant && $_ % 3 == 0 && defined $rows->{$_}{fp} }
+			keys %$rows ]);
+	});
+}
+
+sub rekey
+{
+	my ($view) = @_;
+	my ($id, $new) = (any_id($view), new_id($view));
+	return () unless $id && $new;
+	return ("UPDATE t SET id = $new WHERE id = $id", sub {
+		my ($view) = @_;
+		my $was = $view->{rows}{$id} or return;
+		my @gone = {%$was};
+		delete $view->{rows}{$id};
+		$view->{rows}{$new} = {%$was};
+		$keys{$new} = 1;
+		my $certain = regroup($view->{rows}, [$new], { $new => $was->{story} }, {});
+		$certain &= settle($view->{rows}, \@gone);
+		$view->{certain} &= $certain;
+	});
+}
+
+sub deletion
+{
+	my ($view) = @_;
+	my %ids = map { $_ => undef } map { any_id($view) } 0 .. (roll(3) ? 0 : 3);
+	return ('DELETE FROM t WHERE id IN (' . join(', ', sort { $a <=> $b } keys %ids) . ')', sub {
+		my ($view) = @_;
+		apply($view, [ delete => map { $_ => undef } grep { $view->{rows}{$_} } keys %ids ]);
+	});
+}
+
+# Not in a transaction, where the lock would keep others from reading.
+sub truncation
+{
+	my ($view) = @_;
+	return (($view->{open} ? 'DELETE FROM' : 'TRUNCATE') . ' t', sub { %{ $_[0]{rows} } = () });
+}
+
+sub noting
+{
+	my ($view) = @_;
+	my $id = any_id($view);
+	return ("UPDATE t SET note = 'note' WHERE id = $id", undef);
+}
+
+# Somebody else's ids do not stay.
+sub tampering
+{
+	my ($view) = @_;
+	my ($id, $story) = (any_id($view), 1 + roll(50));
+	return ("UPDATE t SET story = nullif($story, 50) WHERE id IN ($id, $id + 1)", undef);
+}
+
+sub upsert
+{
+	my ($view) = @_;
+	my %rows = new_rows($view, roll(3));
+	my $id = any_id($view);
+	$rows{$id} = { fp => any_fp(), tenant => any_tenant() } if $id;
+	return () unless %rows;
+	my $values = values_of(map { $_ => { %{ $rows{$_} }, story => undef } } keys %rows);
+	return (<<"SQL", sub {
+INSERT INTO t (id, fp, tenant, story) VALUES $values ON CONFLICT (id)
+  DO UPDATE SET fp = EXCLUDED.fp, tenant = EXCLUDED.tenant
+SQL
+		my ($view) = @_;
+		my %updated = map { $_ => { fp => $rows{$_}{fp}, tenant => $rows{$_}{tenant},
+			story => $view->{rows}{$_}{story} } } grep { $view->{rows}{$_} } keys %rows;
+		my %inserted = map { $_ => { fp => $rows{$_}{fp}, tenant => $rows{$_}{tenant} } }
+			grep { !$view->{rows}{$_} } keys %rows;
+		apply($view, [ update => %updated ], [ insert => %inserted ]);
+	});
+}
+
+# Rows are inserted, updated and deleted by one statement. While the trigger is called for the
+# deleted rows, the updated ones still have the ids that they had, so that ids depend on the order
+# of calls.
+sub merge
+{
+	my ($view) = @_;
+	my %new = new_rows($view, 1 + roll(2));
+	my ($updated, $deleted) = (any_id($view), any_id($view));
+	my ($fp, $tenant) = (any_fp(), any_tenant());
+	my @source = map { "($_, 'i', " . shown($new{$_}{fp}) . ', ' . number($new{$_}{tenant}) . ')' }
+		sort { $a <=> $b } keys %new;
+	push @source, "($updated, 'u', " . shown($fp) . ', ' . number($tenant) . ')'
+		if $updated && $updated != $deleted;
+	push @source, "($deleted, 'd', NULL, NULL)" if $deleted;
+	return () unless @source;
+	$source[0] =~ s/, (\S+), (\S+)\)$/, $1::fingerprint64, $2::int)/;
+	my $values = join(', ', @source);
+	return (<<"SQL", sub {
+MERGE INTO t USING (VALUES $values) s (id, what, fp, tenant) ON t.id = s.id
+  WHEN MATCHED AND what = 'd' THEN DELETE
+  WHEN MATCHED AND what = 'u' THEN UPDATE SET fp = s.fp, tenant = s.tenant
+  WHEN NOT MATCHED AND what = 'i' THEN INSERT (id, fp, tenant) VALUES (s.id, s.fp, s.tenant)
+SQL
+		my ($view) = @_;
+		my $rows = $view->{rows};
+		my %inserted = map { $_ => { %{ $new{$_} }, story => undef } } grep { !$rows->{$_} } keys %new;
+		my %updated;
+		$updated{$updated} = { fp => $fp, tenant => $tenant, story => $rows->{$updated}{story} }
+			if $updated && $updated != $deleted && $rows->{$updated};
+		my %deleted;
+		$deleted{$deleted} = undef if $deleted && $rows->{$deleted};
+		apply($view, [ delete => %deleted ], [ update => %updated ], [ insert => %inserted ]);
+		$view->{certain} = 0;
+	});
+}
+
+# A statement with a part of its own: a row goes and another one comes. The order in which the
+# triggers fire is PostgreSQL's business, and ids may depend on it.
+sub with_parts
+{
+	my ($view) = @_;
+	my ($id, %rows) = (any_id($view), new_rows($view, 1));
+	return () unless $id && %rows;
+	$_->{story} = undef for values %rows;
+	return ("WITH gone AS (DELETE FROM t WHERE id = $id) INSERT INTO t (id, fp, tenant, story) VALUES "
+		. values_of(%rows), sub {
+		my ($view) = @_;
+		my %deleted = map { $_ => undef } grep { $view->{rows}{$_} } $id;
+		apply($view, [ insert => %rows ], [ delete => %deleted ]);
+		$view->{certain} = 0;
+	});
+}
+
+sub exception
+{
+	my ($view) = @_;
+	my ($undone) = (\&insertion, \&update, \&deletion)[ roll(3) ]->($view);
+	my ($done, $model) = (\&insertion, \&update, \&deletion)[ roll(3) ]->($view);
+	return () unless $undone && $done;
+	return (<<"SQL", $model);
+DO \$\$
+BEGIN
+  BEGIN
+    $undone;
+    RAISE EXCEPTION 'undo';
+  EXCEPTION WHEN raise_exception THEN NULL;
+  END;
+  $done;
+END \$\$
+SQL
+}
+
+my @statements = (
+	(\&insertion) x 30, (\&copy) x 8, (\&update) x 18, (\&shifting) x 4, (\&rekey) x 5,
+	(\&deletion) x 16, \&truncation, (\&noting) x 3, (\&tampering) x 4, (\&upsert) x 8,
+	(\&with_parts) x 3, (\&exception) x 8, $has_merge ? (\&merge) x 8 : ());
+
+## Sessions, which take turns.
+
+sub start_session
+{
+	my ($name, $level) = @_;
+	my $connection = $node->connstr('postgres');
+	# Errors and the output of \warn come unbuffered and in order.
+	my $psql = "exec psql -XAtq -d \"$connection\" 2>&1 >/dev/null";
+	my $pid = open2(my $output, my $input, 'sh', '-c', $psql);
+	$input->autoflush(1);
+	my $s = { name => $name, pid => $pid, input => $input, output => $output };
+	run($s, <<"SQL");
+\\set VERBOSITY sqlstate
+SET lock_timeout = '10ms';
+SET default_transaction_isolation = '$level'
+SQL
+	return $s;
+}
+
+# The SQLSTATE of a statement, '' if it went well.
+sub run
+{
+	my ($s, $statement) = @_;
+	push @history, "$s->{name}: $statement";
+	print { $s->{input} } "$statement;\n\\warn done\n";
+	my $error = '';
+	while (defined(my $line = readline $s->{output}))
+	{
+		last if $line eq "done\n";
+		$error ||= $1 if $line =~ /(?:ERROR|FATAL|PANIC):\s+(\w{5})/;
+	}
+	$history[-1] .= " -- $error" if $error;
+	return $error;
+}
+
+sub copy_of { my ($rows) = @_; return { map { $_ => { %{ $rows->{$_} } } } keys %$rows } }
+
+# What a session sees: what is committed, and once it has written, its own copy. Nobody else can
+# write then.
+sub view_of
+{
+	my ($s) = @_;
+	return { rows => copy_of($s->{rows} // \%committed), certain => 1, open => $s->{open} };
+}
+
+sub end_transaction
+{
+	my ($s, $commit) = @_;
+	my $error = run($s, $commit ? 'COMMIT' : 'ROLLBACK');
+	%committed = %{ $s->{rows} } if $commit && !$error && $s->{rows};
+	@$s{qw(open rows savepoints)} = (0, undef, []);
+	return $error;
+}
+
+sub roll_back_to
+{
+	my ($s) = @_;
+	my $place = roll(scalar @{ $s->{savepoints} });
+	splice @{ $s->{savepoints} }, $place + 1;
+	my $rows = $s->{savepoints}[$place];
+	$s->{rows} = $rows && copy_of($rows);
+	return run($s, "ROLLBACK TO s$place");
+}
+
+# One turn of a session. Returns what went wrong.
+sub take_turn
+{
+	my $s = $session[ roll(scalar @session) ];
+	my $dice = roll(100);
+	if (!$s->{open} && $dice < 15)
+	{
+		@$s{qw(open rows savepoints)} = (1, undef, []);
+		return run($s, 'BEGIN');
+	}
+	if ($s->{open})
+	{
+		return end_transaction($s, roll(3)) if $dice < 20;
+		if ($dice < 27 && @{ $s->{savepoints} } < 3)
+		{
+			push @{ $s->{savepoints} }, $s->{rows} && copy_of($s->{rows});
+			return run($s, 'SAVEPOINT s' . $#{ $s->{savepoints} });
+		}
+		return roll_back_to($s) if $dice < 33 && @{ $s->{savepoints} };
+	}
+	return take_statement($s);
+}
+
+sub take_statement
+{
+	my ($s) = @_;
+	my $view = view_of($s);
+	my ($statement, $model) = $statements[ roll(scalar @statements) ]->($view);
+	return '' unless $statement;
+	my $state = run($s, $statement);
+	if ($state)
+	{
+		# A session that would have to wait gives up (55P03).
+		return "SQLSTATE $state" if $state ne '55P03';
+		if ($s->{open}) { @{ $s->{savepoints} } && roll(2) ? roll_back_to($s) : end_transaction($s, 0); }
+		return '';
+	}
+	# What the model does not know changes no group, and the session may write beside others.
+	return '' unless $model;
+	$model->($view);
+	$s->{rows} = $view->{rows};
+	return $view->{certain} ? '' : compare($s, 1) if $s->{open};
+	%committed = %{ delete $s->{rows} };
+	return $view->{certain} ? '' : compare(undef, 1);
+}
+
+# Compares what a session sees with its model; takes the ids over if the model is not certain.
+sub compare
+{
+	my ($s, $take_over) = @_;
+	my $rows = $s ? $s->{rows} // \%committed : \%committed;
+	my $found;
+	if ($s)
+	{
+		my $file = $node->data_dir . '/found';
+		unlink $file;
+		run($s, "\\copy (SELECT id, fp, tenant, story FROM t ORDER BY id) TO '$file' "
+			. "(FORMAT csv, DELIMITER '|')\n");
+		$found = -e $file ? slurp_file($file) : 'no file';
+		chomp $found;
+		pop @history;
+	}
+	else { $found = $node->safe_psql('postgres', 'SELECT id, fp, tenant, story FROM t ORDER BY id'); }
+	if ($take_over)
+	{
+		my %story = map { (split /\|/, $_, -1)[ 0, 3 ] } split /\n/, $found;
+		my (%to, %from);
+		for my $id (sort { $a <=> $b } keys %$rows)
+		{
+			my ($model, $stored) = ($rows->{$id}{story} // '', $story{$id} // '');
+			# The same partition: stories correspond one to one.
+			$to{$model} //= $stored;
+			$from{$stored} //= $model;
+			return "row $id is in another group:\n$found\n" . shown_model($rows)
+				if $model ne '' ? $to{$model} ne $stored || $from{$stored} ne $model || $stored eq ''
+				: $stored ne '';
+			return "the id $stored is no row's key" if $stored ne '' && !$keys{$stored};
+			$rows->{$id}{story} = $stored eq '' ? undef : $stored;
+		}
+	}
+	my $expected = shown_model($rows);
+	return $found eq $expected ? '' : "the table:\n$found\nthe model:\n$expected\n";
+}
+
+sub shown_model
+{
+	my ($rows) = @_;
+	return join("\n", map {
+		my $row = $rows->{$_};
+		join('|', $_, defined $row->{fp} ? sprintf('%016x', $row->{fp}) : '', $row->{tenant} // '',
+			$row->{story} // '')
+	} sort { $a <=> $b } keys %$rows);
+}
+
+# One test: the table holds what the model says.
+sub play
+{
+	($kind) = @_;
+	create_table($kind);
+	%committed = @history = %keys = ();
+	@bases = map { roll(2**32) << 32 | roll(2**32) } 1 .. 3;
+	@session = map { start_session(@$_) } [ 'A', 'read committed' ], [ 'B', 'read committed' ];
+	my ($wrong, $turn) = ('', 0);
+	until ($wrong || $turn++ == $turns)
+	{
+		$wrong = take_turn();
+		$wrong ||= compare(undef, 0) if $turn % 5 == 0;
+	}
+	end_transaction($_, 1) for grep { $_->{open} } @session;
+	$wrong ||= compare(undef, 0);
+	is($wrong, '', "$kind: $turns turns")
+		or diag(join("\n", @history > 40 ? @history[ -40 .. -1 ] : @history));
+	for my $s (@session) { close $s->{input}; waitpid $s->{pid}, 0; }
+	answer_is($node, $wrong_groups =~ s/AND a.tenant = b.tenant//r, '', "$kind: brute force agrees")
+		if $kind eq 'plain';
+	answer_is($node, $other_clusters, '0', "$kind: so does simhash_clusters") if $kind eq 'plain';
+	answer_is($node, $wrong_groups, '', "$kind: brute force agrees") if $kind ne 'plain';
+	my $before = $node->safe_psql('postgres', 'SELECT id, story FROM t ORDER BY id');
+	$node->safe_psql('postgres', q{SELECT simhash_cluster_settle('t', full => true)});
+	answer_is($node, 'SELECT id, story FROM t ORDER BY id', $before,
+		"$kind: finding all groups anew changes none");
+}
+
+## Clients that do not take turns, at three isolation levels, and crashes.
+
+sub at_once
+{
+	my ($name, $later) = @_;
+	return unless pgbench_tries_again($name);
+	my $seconds = soak() ? 60 : 4;
+	create_table($later ? 'later' : 'scoped');
+	$node->safe_psql('postgres', <<'SQL');
+CREATE OR REPLACE FUNCTION some_fp(n bigint, bits bigint) RETURNS fingerprint64 LANGUAGE sql AS
+  $$SELECT (test.number('base ' || n % 4) # ((1::bigint << bits::int) - 1))::fingerprint64$$;
+INSERT INTO t SELECT i, some_fp(i, i % 20), 1 + i % 2 FROM generate_series(1, 120) i
+SQL
+	my %scripts;
+	for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
+	{
+		$scripts{"$name $level"} = <<"SQL";
+\\set id random(1, 120)
+\\set other random(1, 120)
+\\set bits random(0, 20)
+\\set n random(0, 3)
+\\set what random(0, 5)
+BEGIN ISOLATION LEVEL $level;
+\\if :what = 0
+DELETE FROM t WHERE id IN (:id, :other);
+INSERT INTO t (id, fp, tenant) VALUES (:id, some_fp(:n, :bits), 1)
+  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
+\\elif :what = 1
+UPDATE t SET fp = some_fp(:n, :bits) WHERE id = :id;
+UPDATE t SET fp = some_fp(:n, :bits + 2), tenant = 2 WHERE id = :other;
+\\elif :what = 2
+INSERT INTO t (id, fp, tenant) VALUES (:id, some_fp(:n, :bits), 1), (:other, some_fp(:n, 20), 2)
+  ON CONFLICT (id) DO NOTHING;
+\\elif :what = 3
+SAVEPOINT s;
+DELETE FROM t WHERE id BETWEEN :id AND :id + 5;
+ROLLBACK TO s;
+UPDATE t SET note = 'n' WHERE id = :other;
+\\elif :what = 4
+UPDATE t SET fp = some_fp(:n, id % 20) WHERE id BETWEEN :id AND :id + 3;
+\\else
+INSERT INTO t (id, fp, tenant) SELECT i, some_fp(i, :bits), 1 FROM generate_series(:id, :id + 3) i
+  WHERE i <= 120 ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp, tenant = EXCLUDED.tenant;
+\\endif
+COMMIT;
+SQL
+	}
+	for my $crash (0 .. (soak() ? 5 : 1))
+	{
+		if ($crash)
+		{
+			my @files;
+			for my $script (sort keys %scripts)
+			{
+				push @files, '-f', PostgreSQL::Test::Utils::tempdir . '/script' . @files . $later;
+				append_to_file($files[-1], $scripts{$script}) unless -e $files[-1];
+			}
+			my $output = '';
+			my $bench = IPC::Run::start([ 'pgbench', '-n', '-c', 6, '-j', 2, '-T', 60,
+				'--max-tries=1000', @files, $node->connstr('postgres') ], '>&', \$output);
+			usleep(500_000 + roll(1_500_000));
+			$node->kill9;
+			$bench->finish;
+			ok(start_again($node), "$name: the server starts again");
+		}
+		else
+		{
+			$node->pgbench("-n -c 6 -j 2 -T $seconds --max-tries=1000", 0,
+				[qr/processed: [1-9]/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
+				"$name: six clients", \%scripts);
+		}
+		if ($later)
+		{
+			$node->safe_psql('postgres', q{SELECT simhash_cluster_settle('t')});
+			answer_is($node, 'SELECT count(*) FROM simhash_unsettled', '0', "$name: all is settled");
+		}
+		answer_is($node, $wrong_groups, '', "$name: brute force agrees");
+		answer_is($node, 'SELECT count(*) FROM t WHERE story NOT BETWEEN 1 AND 125', '0',
+			"$name: ids are keys");
+	}
+}
+
+## Loads: statements of many rows, which are joined and not searched for one by one.
+
+sub loads
+{
+	create_table('scoped');
+	$node->safe_psql('postgres', <<'SQL');
+CREATE OR REPLACE FUNCTION load(lowest bigint, highest bigint) RETURNS SETOF t LANGUAGE sql AS $$
+  SELECT i, (test.number('load ' || i / 3) # test.flips('l' || i, i % 4))::fingerprint64, 1 + i % 2,
+    NULL, NULLIF(i % 7, 3) FROM generate_series(lowest, highest) i
+$$;
+INSERT INTO t SELECT * FROM load(1, 500);
+CREATE TABLE before AS SELECT id, story FROM t WHERE story IS NOT NULL;
+SQL
+	# Components by PostgreSQL's own join, which reads every pair of a tenant's rows once.
+	my $check = <<"SQL";
+WITH RECURSIVE near AS MATERIALIZED (
+  SELECT a.id AS a, b.id AS b FROM t a, LATERAL (SELECT id FROM t b WHERE b.tenant = a.tenant
+    AND b.fp <@ hamming_ball(a.fp, $near) AND b.id <> a.id) b
+), reached AS (SELECT a, b FROM near UNION SELECT r.a, n.b FROM reached r JOIN near n ON n.a = r.b),
+truth AS (SELECT a AS id, least(a, min(b)) AS first FROM reached GROUP BY a),
+stored AS (SELECT id, min(id) OVER (PARTITION BY story) AS first FROM t WHERE story IS NOT NULL)
+SELECT count(*) FROM truth FULL JOIN stored USING (id)
+WHERE truth.first IS DISTINCT FROM stored.first
+SQL
+	answer_is($node, $check, '0', 'a few rows, by searches');
+	$node->safe_psql('postgres', 'INSERT INTO t SELECT * FROM load(501, 15000)');
+	answer_is($node, $check, '0', 'many rows, by the join');
+	answer_is($node, 'SELECT count(*) FROM before b JOIN t USING (id)'
+		. ' WHERE t.story IS DISTINCT FROM b.story AND t.story >= b.story', '0',
+		'groups that were there have their ids, or met older ones');
+	answer_is($node, 'SELECT count(*) FROM (SELECT story FROM t GROUP BY story'
+		. ' HAVING story <> ALL (array_agg(id))) s', '0', 'ids are keys of members');
+	$node->safe_psql('postgres', 'INSERT INTO t SELECT * FROM load(15001, 19000)');
+	answer_is($node, $check, '0', 'more rows, by searches');
+	$node->safe_psql('postgres', 'UPDATE t SET fp = (fp::bigint # 1)::fingerprint64 WHERE id % 5 = 0');
+	answer_is($node, $check, '0', 'an update of many rows');
+	$node->safe_psql('postgres', 'DELETE FROM t WHERE id % 3 = 0');
+	answer_is($node, $check, '0', 'a deletion of many rows');
+	error_like($node, "SET statement_timeout = '20ms'; INSERT INTO t SELECT * FROM load(20001, 60000)",
+		qr/57014/, 'a load can be cancelled');
+	error_like($node, "SET statement_timeout = '20ms'; SELECT simhash_cluster_settle('t', true)",
+		qr/57014/, 'so can settling');
+	answer_is($node, $check, '0', 'and leaves nothing behind');
+	# Where the index has no such column, each row is searched for, and remembered.
+	$node->safe_psql('postgres', <<'SQL');
+DROP INDEX t_fp;
+CREATE INDEX t_fp ON t USING simhash (fp);
+SQL
+	error_like($node, <<'SQL', qr/53200.*simhash_cluster needs more than the 16 MB/s, 'memory');
+SET simhash.work_mem = '16MB';
+INSERT INTO t SELECT * FROM load(20001, 150000)
+SQL
+	answer_is($node, $check, '0', 'and then nothing has changed');
+	$node->safe_psql('postgres', 'DROP TABLE before; DROP FUNCTION load');
+}
+
+seed();
+loads();
+for (1 .. $rounds) { play($_) for qw(plain scoped partitioned); }
+at_once('settled now', 0);
+at_once('settled later', 1);
+my $expected = join('|', 'lock timeout', 'statement timeout', 'simhash.work_mem',
+	'could not serialize', 'deadlock detected', 'undo', 'server process',
+	'terminating connection', 'postmaster.pid', 'current transaction is aborted');
+is(session_errors(slurp_file($node->logfile), qr/$expected/), '', 'nothing unexpected in the log');
+
+$node->stop;
+done_testing();
