@@ -16,6 +16,7 @@ use super::sql::as_role;
 use super::table;
 use super::transition::RowValues;
 use crate::bulk::clusters::clusters;
+use crate::bulk::target::Target;
 use crate::trigger::family::Member;
 use crate::trigger::lock;
 use crate::types::tid;
@@ -77,7 +78,7 @@ fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh
         pg_sys::PushActiveSnapshot(snapshot);
         // The row, and the representative of its group.
         let mut members: Vec<(u64, u64)> = as_role(setup.owner, || {
-            clusters(index, distance)
+            clusters(Target::new(index), distance, None)
                 .map(|(row, representative, _)| (row, representative))
                 .collect()
         });
