@@ -1,6 +1,7 @@
 //! The indexes that the rows are read from: whether the caller may read them, and whether they have
 //! every row that the caller's snapshot sees.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -159,25 +160,32 @@ fn partitions(table: pg_sys::Oid, index: pg_sys::Oid) -> Vec<Source> {
             "Near-duplicates across servers are found in bulk: see docs/scale-out.md.",
         );
     }
-    let mut sources: Vec<Source> = all_inheritors(index, lock)
+    // The tables decide, as in a query: a partition that is being detached is none of them, but its
+    // index is still one of the parent's.
+    let index_of: HashMap<pg_sys::Oid, pg_sys::Oid> = all_inheritors(index, lock)
         .into_iter()
         .filter(|&index| !is_partitioned(index))
         // SAFETY: a catalogue look-up of an index that is locked.
-        .map(|index| Source { heap: unsafe { pg_sys::IndexGetRelation(index, false) }, index })
+        .map(|index| (unsafe { pg_sys::IndexGetRelation(index, false) }, index))
         .collect();
-    sources.sort_unstable_by_key(|source| source.heap.to_u32());
-    if let Some(&bare) = tables.iter().find(|&&table| sources.iter().all(|s| s.heap != table)) {
-        raise(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "partition \"{}\" has no index that is part of \"{}\"",
-                relation_name(bare),
-                relation_name(index)
-            ),
-            "Create the same index on it, and attach it: ALTER INDEX ... ATTACH PARTITION ...;",
-        )
-    }
-    sources
+    tables.sort_unstable_by_key(|table| table.to_u32());
+    let source = |heap| match index_of.get(&heap) {
+        Some(&index) => Source { heap, index },
+        None => lacks_index(heap, index),
+    };
+    tables.into_iter().map(source).collect()
+}
+
+fn lacks_index(partition: pg_sys::Oid, index: pg_sys::Oid) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!(
+            "partition \"{}\" has no index that is part of \"{}\"",
+            relation_name(partition),
+            relation_name(index)
+        ),
+        "Create the same index on it, and attach it: ALTER INDEX ... ATTACH PARTITION ...;",
+    )
 }
 
 /// Checks what the planner checks before it uses an index, and that a row has one fingerprint.
