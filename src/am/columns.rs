@@ -59,6 +59,15 @@ impl Columns {
         null_bytes(self.included.len()) + values
     }
 
+    /// The types of the columns compared by equality that are enums. A label's bytes mean the same
+    /// label in one enum only.
+    pub fn enums(&self, rel: IndexRel) -> Vec<pg_sys::Oid> {
+        let columns = self.scope.iter().enumerate();
+        let enums = columns.filter(|&(_, &column)| column == ScopeType::Enum);
+        // SAFETY: an open index has a descriptor with all of its columns.
+        enums.map(|(i, _)| unsafe { type_of(rel, i) }).collect()
+    }
+
     pub fn scope_type(&self, column: usize) -> Option<ScopeType> {
         self.scope.get(column).copied()
     }
@@ -247,6 +256,18 @@ fn included(rel: IndexRel) -> Vec<Included> {
                 }
             })
             .collect()
+    }
+}
+
+/// The type of a column; that below it if it is a domain.
+///
+/// # Safety
+/// `rel` is an open index with this column.
+unsafe fn type_of(rel: IndexRel, column: usize) -> pg_sys::Oid {
+    // SAFETY: as this function's.
+    unsafe {
+        let attribute = crate::compat::attribute((*rel.as_ptr()).rd_att, column);
+        pg_sys::getBaseType((*attribute).atttypid)
     }
 }
 

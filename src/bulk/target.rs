@@ -8,6 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::Meta;
 
 use super::row::MOST_TABLES;
+use crate::am::columns::Columns;
 use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::Kind;
 use crate::am::opened::{Opened, is_partitioned};
@@ -70,7 +71,7 @@ impl Target {
         }
         let target = Self { sources: sources.into(), split, named };
         if let Some(&first) = target.sources.first() {
-            let expected = first.meta();
+            let expected = first.stored();
             target.sources.iter().for_each(|source| check_alike(first, &expected, *source));
         }
         target
@@ -88,9 +89,19 @@ impl Source {
         Opened::new(self.index, pg_sys::AccessShareLock)
     }
 
-    fn meta(&self) -> Meta {
-        storage::meta(self.open().rel())
+    fn stored(&self) -> Stored {
+        let opened = self.open();
+        let meta = storage::meta(opened.rel());
+        let enums = Columns::of(opened.rel(), &meta).enums(opened.rel());
+        Stored { meta, enums }
     }
+}
+
+/// How an index stores rows.
+struct Stored {
+    meta: Meta,
+    /// The types of the columns that are compared by equality, where these are enums.
+    enums: Vec<pg_sys::Oid>,
 }
 
 /// Open indexes. They are closed in the reverse order, because each holds what the caller had
@@ -230,12 +241,15 @@ fn check_usable(source: Source, opened: &Opened) {
 
 /// Raises 42809 unless the index stores what the first one stores in the same way, so that their
 /// rows can be compared in one order.
-fn check_alike(first: Source, expected: &Meta, source: Source) {
-    let meta = source.meta();
+fn check_alike(first: Source, expected: &Stored, source: Source) {
+    let Stored { meta, enums } = source.stored();
+    let Stored { meta: expected, enums: expected_enums } = expected;
     let differing = if meta.bits != expected.bits {
         "fingerprints of another width"
     } else if (meta.scope, meta.scope_kinds) != (expected.scope, expected.scope_kinds) {
         "other columns that are compared by equality"
+    } else if enums != *expected_enums {
+        "enums of other types"
     } else if meta.blocks != expected.blocks {
         "another number of blocks"
     } else if meta.family() != expected.family() {
