@@ -675,8 +675,8 @@ COMMENT ON FUNCTION simhash_cluster_settle(relation regclass, "full" boolean) IS
 -- In bulk: several tables, pairs whose texts are similar, keys to repartition by
 --
 
--- Their results get columns, so they are made anew. Rights that were granted or revoked hold for all
--- functions of the name: see below.
+-- Their results get columns, so they are made anew. Rights that were granted or revoked hold for
+-- all functions of the name: see below.
 DO $$
 BEGIN
   PERFORM set_config('pg_simhash_update.' || proname, concat(proacl), true) FROM pg_proc
@@ -728,8 +728,8 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_of_two_wrapper';
-COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer, text,
-    simhash_config) IS
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer,
+    text, simhash_config) IS
   'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
   'are near and whose texts, in the column that body names, share so many shingles';
 CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,

@@ -1713,8 +1713,8 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_of_two_wrapper';
-COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer, text,
-    simhash_config) IS
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer,
+    text, simhash_config) IS
   'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
   'are near and whose texts, in the column that body names, share so many shingles';
 CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,

@@ -123,8 +123,8 @@ impl Drop for OpenedAll {
 }
 
 /// The table of an index, and the index itself or those of its partitions. Raises an ERROR unless
-/// the caller may read the table's rows through the index. As in a query, the rights to a parent are
-/// rights to its partitions.
+/// the caller may read the table's rows through the index. As in a query, the rights to a parent
+/// are rights to its partitions.
 fn sources(index: pg_sys::Oid) -> (pg_sys::Oid, Vec<Source>) {
     let table = check_may_read(index);
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;

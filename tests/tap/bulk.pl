@@ -404,7 +404,8 @@ CREATE TABLE thirds (part integer, fp fingerprint64) PARTITION BY LIST (part);
 CREATE TABLE third0 PARTITION OF thirds FOR VALUES IN (0);
 CREATE TABLE third1 PARTITION OF thirds FOR VALUES IN (1);
 CREATE TABLE third2 PARTITION OF thirds FOR VALUES IN (2);
-INSERT INTO thirds SELECT row_number() OVER () % 3, fp FROM big WHERE fp <> 7::bigint::fingerprint64;
+INSERT INTO thirds
+  SELECT row_number() OVER () % 3, fp FROM big WHERE fp <> 7::bigint::fingerprint64;
 CREATE INDEX thirds_fp ON thirds USING simhash (fp);
 ANALYZE thirds
 SQL

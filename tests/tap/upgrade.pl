@@ -202,7 +202,8 @@ my %questions = (
 			WHERE conrelid = 'excluded'::regclass)
 		FROM pg_index WHERE indrelid IN ('rows'::regclass, 'guarded'::regclass)},
 	'rights' => q{SELECT concat(relacl) || (SELECT concat(proacl) FROM pg_proc
-		WHERE oid = 'simhash_clusters(regclass, integer)'::regprocedure) FROM pg_class WHERE relname = 'simhash_model'});
+		WHERE oid = 'simhash_clusters(regclass, integer)'::regprocedure)
+		FROM pg_class WHERE relname = 'simhash_model'});
 
 # The rows of a condition, by an index or one by one.
 sub rows_of

@@ -1,9 +1,9 @@
 //! Methods that compare texts as sets: of shingles, of sentences, of whole texts.
 //!
 //! [`shingles`] gives the exact answer (Broder 1997), [`weighted`] with the weights of a
-//! configuration, and [`similarity`] decides by it. [`minhash`] and [`bands`] estimate it from short
-//! signatures. [`ksentence`] and the sets of [`bloom`] and [`trie`] find equal texts. [`near`] finds
-//! near fingerprints. [`dedup`] is the pipeline of an exact and a near stage.
+//! configuration, and [`similarity`] decides by it. [`minhash`] and [`bands`] estimate it from
+//! short signatures. [`ksentence`] and the sets of [`bloom`] and [`trie`] find equal texts.
+//! [`near`] finds near fingerprints. [`dedup`] is the pipeline of an exact and a near stage.
 
 pub mod bands;
 pub mod bloom;

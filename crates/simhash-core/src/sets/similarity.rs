@@ -17,8 +17,8 @@ pub enum Measure {
     /// |A n B| / min(|A|, |B|): how much of the smaller set the other contains (Broder 1997,
     /// containment, the greater of both directions).
     Containment,
-    /// Jaccard with the weights of the configuration: the sum of each shingle's smaller weight, over
-    /// the sum of its greater one (Ioffe, ICDM 2010).
+    /// Jaccard with the weights of the configuration: the sum of each shingle's smaller weight,
+    /// over the sum of its greater one (Ioffe, ICDM 2010).
     Weighted,
 }
 
