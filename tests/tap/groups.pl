@@ -78,6 +78,7 @@ SQL
 ## The model: rows by id, each with fp, tenant, story.
 
 my ($kind, %committed, @session, @bases, @history, %keys);
+my $unnamed = 0;
 
 sub bits { return unpack('%64b*', pack('Q', $_[0] ^ $_[1])) }
 
@@ -147,8 +148,10 @@ sub regroup
 	for my $party (grep { @{ $_->{rows} } > 1 && !defined $_->{id} } @parties)
 	{
 		($party->{id}) = grep { !$used{$_} && !$merging{$_} && !$of{$_} } @{ $party->{rows} };
+		# If all keys are taken, some other group is named anew: any name stands for both.
 		$certain = 0 unless defined $party->{id};
-		$used{ $party->{id} // 0 } = 1;
+		$party->{id} //= -++$unnamed;
+		$used{ $party->{id} } = 1;
 	}
 	for my $party (@parties) { $rows->{$_}{story} = $party->{id} for @{ $party->{rows} } }
 	return $certain;
