@@ -36,7 +36,7 @@ CREATE TABLE trap.t (
   id bigint PRIMARY KEY DEFAULT trap.number(1) CHECK (trap.yes(id) AND trap.yes(7)),
   fp public.fingerprint64,
   made public.fingerprint64 GENERATED ALWAYS AS (trap.fp(fp)) STORED,
-  number trap.checked DEFAULT 3, body text DEFAULT 'one two three');
+  number trap.checked DEFAULT 3, body text DEFAULT 'one two three', story bigint);
 INSERT INTO trap.t SELECT i, (i * 7)::bigint::public.fingerprint64 FROM generate_series(1, 20) i;
 CREATE INDEX t_plain ON trap.t USING simhash (fp);
 CREATE INDEX t_made ON trap.t USING simhash (made);
@@ -105,6 +105,7 @@ BEGIN
               WHEN 'double precision'::regtype THEN ARRAY['0.5']
               WHEN 'text'::regtype
                 THEN ARRAY[CASE p.pronargs - n WHEN 5 THEN '''body''' ELSE '''jaccard''' END]
+              WHEN 'text[]'::regtype THEN ARRAY['VARIADIC ''{fp=fp,cluster=story}''']
               WHEN 'public.simhash_config'::regtype THEN ARRAY['''{}'''] END) value
           WHERE p.oid = function AND n < p.pronargs)
         SELECT list FROM call WHERE n = (SELECT pronargs FROM pg_proc WHERE oid = function)
