@@ -675,24 +675,22 @@ COMMENT ON FUNCTION simhash_cluster_settle(relation regclass, "full" boolean) IS
 -- In bulk: several tables, pairs whose texts are similar, keys to repartition by
 --
 
--- Their results get columns, so they are made anew. Rights that were granted or revoked hold for
--- all functions of the name: see below.
-DO $$
-BEGIN
-  PERFORM set_config('pg_simhash_update.' || proname, concat(proacl), true) FROM pg_proc
-  WHERE oid IN ('simhash_pairs(regclass, integer)'::regprocedure,
-    'simhash_clusters(regclass, integer)'::regprocedure);
-END $$;
-DROP FUNCTION simhash_pairs(regclass, integer);
-DROP FUNCTION simhash_clusters(regclass, integer);
-CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a tid, OUT b tid,
-    OUT distance integer, OUT a_table regclass, OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
-  AS 'MODULE_PATHNAME', 'simhash_pairs_wrapper';
+-- The results of two functions get columns, which CREATE OR REPLACE refuses to add. DROP would take
+-- along the views of users, and the rights that they granted or revoked.
+UPDATE pg_catalog.pg_proc SET
+  proallargtypes = proallargtypes || '{regclass,regclass}'::regtype[]::oid[],
+  proargmodes = proargmodes || '{o,o}'::"char"[],
+  proargnames = proargnames || CASE proname
+    WHEN 'simhash_pairs' THEN '{a_table,b_table}'::text[]
+    ELSE '{member_table,representative_table}'::text[] END
+WHERE oid IN ('simhash_pairs(regclass, integer)'::regprocedure,
+  'simhash_clusters(regclass, integer)'::regprocedure);
 COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
   'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
   'bits at most; each once, a < b';
+COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
+  'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
+  'of its cluster, and how many they are';
 CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, OUT a tid,
     OUT b tid, OUT distance integer, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
@@ -701,15 +699,6 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer) IS
   'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
   'differ in so many bits at most';
-CREATE FUNCTION simhash_clusters(index regclass, distance integer, OUT member tid,
-    OUT representative tid, OUT size integer, OUT member_table regclass,
-    OUT representative_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
-  AS 'MODULE_PATHNAME', 'simhash_clusters_wrapper';
-COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
-  'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
-  'of its cluster, and how many they are';
 CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
     similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
     config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
@@ -743,30 +732,6 @@ COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, 
     simhash_config) IS
   'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
   'of its cluster, and how many they are';
-
-DO $$
-DECLARE
-  function regprocedure;
-  rights aclitem[];
-  allowed record;
-BEGIN
-  FOR function, rights IN
-    SELECT oid, nullif(current_setting('pg_simhash_update.' || proname), '')::aclitem[] FROM pg_proc
-    WHERE pronamespace = (SELECT extnamespace FROM pg_extension WHERE extname = 'pg_simhash')
-      AND proname IN ('simhash_pairs', 'simhash_clusters')
-  LOOP
-    CONTINUE WHEN rights IS NULL;
-    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', function);
-    FOR allowed IN
-      SELECT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS grantee,
-        CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END AS option
-      FROM aclexplode(rights)
-    LOOP
-      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s%s', function, allowed.grantee,
-        allowed.option);
-    END LOOP;
-  END LOOP;
-END $$;
 
 CREATE FUNCTION simhash_blocks(fp fingerprint256, blocks integer DEFAULT 16,
     OUT block smallint, OUT key bigint)

@@ -1,8 +1,10 @@
 //! `simhash_clusters`: rows connected by pairs, each with the first row of its cluster.
 
+use simhash_core::join::{Log, Members, components};
 use simhash_core::search::TreeKey;
 
 use super::errors::{checked_distance, no_memory};
+use super::file::File;
 use super::heap::Heaps;
 use super::progress::{self, Command};
 use super::session::{Session, Side};
@@ -31,6 +33,9 @@ pub fn clusters(
         let mut session =
             Session::<K>::new(target.clone(), &opened, distance, Command::Clusters, members);
         drop(opened);
+        if verifier.is_some() {
+            session.copies_are_not_connected();
+        }
         while session.next_batch() {
             match &mut verifier {
                 None => unite(&mut session),
@@ -38,11 +43,23 @@ pub fn clusters(
             }
         }
         progress::finishing();
-        let (members, _progress) = session.into_members();
-        let clusters = members.into_clusters(&mut check_for_interrupts);
-        let clusters = clusters.unwrap_or_else(|refused| no_memory(refused));
-        Box::new(clusters.map(|(representative, member, size)| (member, representative, size)))
+        drop(verifier);
+        let (members, edges, _progress) = session.finish();
+        made(members, edges)
     })
+}
+
+/// The clusters of members, or those that edges in a file make.
+fn made(members: Members, edges: Option<Log<File>>) -> Box<dyn Iterator<Item = Member>> {
+    let check = &mut check_for_interrupts;
+    let member = |(representative, member, size)| (member, representative, size);
+    if let Some(edges) = edges {
+        let clusters = components(edges, work_mem(), check);
+        Box::new(clusters.unwrap_or_else(|refused| no_memory(refused)).map(member))
+    } else {
+        let clusters = members.into_clusters(check);
+        Box::new(clusters.unwrap_or_else(|refused| no_memory(refused)).map(member))
+    }
 }
 
 fn unite<K: TreeKey>(session: &mut Session<K>) {

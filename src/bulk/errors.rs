@@ -21,15 +21,16 @@ pub fn no_memory(refused: NoMemory) -> ! {
     raise_no_memory(refused.bytes, "Lower simhash.work_mem.")
 }
 
-/// Raises 53200: `simhash.work_mem`, of so many bytes, does not hold what is known of `rows`.
+/// Raises 53200: `simhash.work_mem`, of so many bytes, does not hold `rows` of one fingerprint,
+/// whose texts are compared.
 pub fn raise_memory(work_mem: usize, rows: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         format!(
             "simhash_clusters needs more than the {} MB that simhash.work_mem allows: \
-             {rows} rows so far have a near-duplicate",
+             {rows} rows have one fingerprint, and their texts are to be compared",
             work_mem >> 20
         ),
-        "Raise simhash.work_mem: half of it is for those rows, up to 120 bytes each.",
+        "Raise simhash.work_mem: a quarter of it is for such rows, up to 90 bytes each.",
     )
 }

@@ -120,16 +120,27 @@ impl<'a> Heaps<'a> {
         Self { opened, current: None }
     }
 
+    /// The version of a row that the query sees, both by their numbers.
+    pub fn visible(&mut self, number: u64) -> Option<u64> {
+        let visible = self.heap(number).visible(row::tid(number))?;
+        Some(row::number(row::table(number), visible))
+    }
+
     /// A column of a version that the query sees, by the version's number. `columns` has the number
     /// of the column in each table.
     pub fn value(&mut self, number: u64, columns: &[pg_sys::AttrNumber]) -> Option<pg_sys::Datum> {
-        let table = row::table(number);
-        if self.current.as_ref().is_none_or(|&(current, _)| current != table) {
-            // SAFETY: the heaps are open as long as this.
-            self.current = Some((table, unsafe { Heap::new(&self.opened[table]) }));
-        }
-        let (_, heap) = self.current.as_mut()?;
-        heap.value(row::tid(number), columns[table])
+        let column = columns[row::table(number)];
+        self.heap(number).value(row::tid(number), column)
+    }
+
+    /// The heap of a row.
+    fn heap(&mut self, number: u64) -> &mut Heap {
+        let (table, opened) = (row::table(number), self.opened);
+        let kept = self.current.take().filter(|&(current, _)| current == table);
+        // SAFETY: the heaps are open as long as this.
+        let heap = || (table, unsafe { Heap::new(&opened[table]) });
+        let (_, heap) = self.current.insert(kept.unwrap_or_else(heap));
+        heap
     }
 }
 

@@ -4,10 +4,11 @@
 //! [`row`] (a row's number, which tells its table), [`heap`] (which rows the query sees),
 //! [`session`] (the join, batch by batch), [`pairs`] and [`clusters`] (the answers), [`verify`] (by
 //! the texts), [`suggest`] (which distance to use), [`progress`] (what other sessions see),
-//! [`errors`].
+//! [`file`] (clusters beyond memory), [`errors`].
 
 pub mod clusters;
 mod errors;
+mod file;
 mod heap;
 mod leaves;
 pub mod pairs;

@@ -5,15 +5,17 @@
 //! heap.
 //!
 //! Memory: half of simhash.work_mem is for the rows being compared, half for what is known of rows
-//! with a near-duplicate.
+//! with a near-duplicate. Where that half is full, pairs look rows up again. Clusters write down
+//! which rows are connected, as edges in a file, and begin anew.
 
 use simhash_core::join::{
-    Chunk, GroupPair, Join, Mark, Members, Step, bytes_per_row, plan_join, sort_checked,
+    Chunk, GroupPair, Join, Log, Mark, Members, Step, bytes_per_row, plan_join, sort_checked,
 };
 use simhash_core::search::TreeKey;
 
 use super::errors::{no_memory, raise_memory};
-use super::heap::Heap;
+use super::file::File;
+use super::heap::{Heap, Heaps};
 use super::leaves::{Leaves, most_rows, scope_sizes};
 use super::progress::{self, Command, Progress};
 use super::row;
@@ -48,6 +50,12 @@ pub struct Session<K: TreeKey> {
     command: Command,
     /// The bytes that `members` may take.
     memory: usize,
+    /// Whether equal fingerprints connect rows by themselves.
+    copies_are_connected: bool,
+    /// Pairs of groups for whose rows there was no memory.
+    put_off: Vec<GroupPair>,
+    /// Which rows are connected, of those that were forgotten.
+    edges: Option<Log<File>>,
     progress: Progress,
 }
 
@@ -79,35 +87,35 @@ impl<K: TreeKey> Session<K> {
             pairs: 0,
             command,
             memory: members,
+            copies_are_connected: true,
+            put_off: Vec::new(),
+            edges: None,
             progress,
         }
+    }
+
+    /// Says that rows with equal fingerprints need not be connected.
+    pub fn copies_are_not_connected(&mut self) {
+        self.copies_are_connected = false;
     }
 
     /// Finds the next pairs, and looks up their rows. False when there are no more.
     pub fn next_batch(&mut self) -> bool {
         self.found.clear();
-        if self.done {
+        if self.done && self.put_off.is_empty() {
             return false;
         }
         if self.command == Command::Pairs && self.members.memory() > self.memory {
             self.forget_members();
         }
         let opened = self.target.open();
-        let indexes = open_all::<K>(&opened);
-        let mut leaves = Leaves::new(&indexes, self.target.split);
-        let mut seen = 0;
         progress::comparing();
-        loop {
-            let step = self.join.step(&mut leaves, &mut self.found);
-            self.remember(seen);
-            seen = self.found.len();
-            self.report();
-            self.done = step == Step::Done;
-            let batch = self.batch.min(work_mem() / 256);
-            let full = self.found.len().max(self.members.len() - self.looked_up) >= batch;
-            if self.done || full || (step == Step::Flush && seen > 0) {
-                break;
-            }
+        if self.put_off.is_empty() {
+            self.find(&opened);
+        } else {
+            self.write_edges();
+            self.found = std::mem::take(&mut self.put_off);
+            self.remember(0, 0, &opened);
         }
         self.batch = (self.batch * 4).min(LARGEST_BATCH);
         self.pairs += self.found.len();
@@ -115,34 +123,96 @@ impl<K: TreeKey> Session<K> {
         true
     }
 
-    /// Remembers the rows of the pairs from number `from` on.
-    fn remember(&mut self, from: usize) {
+    /// Joins until there are pairs enough, or no memory for more.
+    fn find(&mut self, opened: &OpenedAll) {
+        let indexes = open_all::<K>(opened);
+        let mut leaves = Leaves::new(&indexes, self.target.split);
+        let (mut seen, before) = (0, self.members.len());
+        loop {
+            let step = self.join.step(&mut leaves, &mut self.found);
+            self.remember(seen, before, opened);
+            seen = self.found.len();
+            self.report();
+            self.done = step == Step::Done;
+            let batch = self.batch.min(work_mem() / 256);
+            let full = self.found.len().max(self.members.len() - self.looked_up) >= batch;
+            let full = full || !self.put_off.is_empty();
+            if self.done || full || (step == Step::Flush && seen > 0) {
+                break;
+            }
+        }
+    }
+
+    /// Remembers the rows of the pairs from number `from` on. There were `before` rows before the
+    /// batch. Of clusters, pairs for whose rows there is no memory are put off.
+    fn remember(&mut self, from: usize, before: usize, opened: &OpenedAll) {
         for i in from..self.found.len() {
             let GroupPair { left, right, .. } = self.found[i];
             for (side, group) in [(Side::Left, left), (Side::Right, right)] {
-                let chunk = match side {
-                    Side::Left => self.join.left(),
-                    Side::Right => self.join.right(),
-                };
-                if chunk.mark(group) == Mark::Unknown {
-                    let mut number = 0;
-                    for &tid in interruptible(chunk.group(group)) {
-                        number = self
-                            .members
-                            .remember(tid, &mut check_for_interrupts)
-                            .unwrap_or_else(|refused| no_memory(refused));
-                        if self.command == Command::Clusters
-                            && self.members.memory_if_grown() > self.memory
-                        {
-                            raise_memory(work_mem(), self.members.len());
-                        }
-                    }
-                    let alone = chunk.group(group).len() == 1;
-                    let mark = if alone { Mark::Row(number) } else { Mark::Remembered };
-                    chunk.set_mark(group, mark);
+                let (chunk, members) = self.chunk_and_members(side);
+                if chunk.mark(group) != Mark::Unknown {
+                    continue;
+                }
+                let memory = members.memory_with(chunk.group(group).len());
+                if self.command == Command::Pairs || memory <= self.memory {
+                    self.remember_group(side, group);
+                } else if i > 0 || before > 0 {
+                    self.put_off = self.found.split_off(i);
+                    return;
+                } else {
+                    self.connect_copies(side, group, opened);
                 }
             }
         }
+    }
+
+    fn remember_group(&mut self, side: Side, group: u32) {
+        let (chunk, members) = self.chunk_and_members(side);
+        let mut number = 0;
+        for &row in interruptible(chunk.group(group)) {
+            let remembered = members.remember(row, &mut check_for_interrupts);
+            number = remembered.unwrap_or_else(|refused| no_memory(refused));
+        }
+        let alone = chunk.group(group).len() == 1;
+        chunk.set_mark(group, if alone { Mark::Row(number) } else { Mark::Remembered });
+    }
+
+    /// Writes down that the visible rows of a group are connected, which are too many to be
+    /// remembered, and remembers the first of them for all. Raises 53200 where they need not be.
+    fn connect_copies(&mut self, side: Side, group: u32, opened: &OpenedAll) {
+        let edges = self.edges.get_or_insert_default();
+        let chunk = match side {
+            Side::Left => self.join.left(),
+            Side::Right => self.join.right(),
+        };
+        if !self.copies_are_connected {
+            raise_memory(work_mem(), chunk.group(group).len());
+        }
+        progress::looking_up();
+        let mut heaps = Heaps::new(opened);
+        let mut first = None;
+        // Rows of a group are in the order of tables and of their heaps.
+        for &row in chunk.group(group) {
+            let Some(visible) = heaps.visible(row) else { continue };
+            let &mut (_, of_first) = first.get_or_insert((row, visible));
+            if of_first != visible {
+                edges.push((visible, of_first));
+            }
+        }
+        let mark = first.map_or(Mark::Invisible, |(row, visible)| {
+            let number = self.members.remember(row, &mut check_for_interrupts);
+            let number = number.unwrap_or_else(|refused| no_memory(refused));
+            self.members.set_visible(number, Some(visible));
+            Mark::Row(number)
+        });
+        chunk.set_mark(group, mark);
+    }
+
+    /// Writes down which rows are connected, and forgets them.
+    fn write_edges(&mut self) {
+        let edges = self.edges.get_or_insert_default();
+        self.members.for_each_edge(&mut check_for_interrupts, |edge| edges.push(edge));
+        self.forget_members();
     }
 
     fn look_up(&mut self, opened: &OpenedAll) {
@@ -237,10 +307,13 @@ impl<K: TreeKey> Session<K> {
         (chunk, &mut self.members)
     }
 
-    /// Ends the session and keeps what is known of rows. The progress report goes on while the
-    /// second part lives.
-    pub fn into_members(self) -> (Members, Progress) {
-        (self.members, self.progress)
+    /// Ends the session and keeps what is known of rows: as members, or as edges if there was no
+    /// memory for all. The progress report goes on while the last part lives.
+    pub fn finish(mut self) -> (Members, Option<Log<File>>, Progress) {
+        if self.edges.is_some() {
+            self.write_edges();
+        }
+        (self.members, self.edges, self.progress)
     }
 
     fn report(&self) {

@@ -7,7 +7,7 @@
 pub mod aggregate;
 mod cache;
 mod hasher;
-mod spill;
+pub mod spill;
 pub mod store;
 pub mod train;
 pub mod word_lists;

@@ -457,12 +457,90 @@ $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE all_equal AS SELECT 5::bigint::fingerprint64 AS fp FROM generate_series(1, 250000);
 CREATE INDEX all_equal_fp ON all_equal USING simhash (fp)
 SQL
-error_like($node, <<'SQL',
-SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_clusters('all_equal_fp', 3)
+answer_is($node, <<'SQL',
+SET simhash.work_mem = '16MB'; SELECT count(*), min(size) FROM simhash_clusters('all_equal_fp', 3)
 SQL
-	qr/53200.*simhash\.work_mem.*HINT/s, 'clusters say when they need more memory');
+	'250000|250000', 'so many equal rows do not fit in memory');
 answer_is($node, "SELECT count(*), min(size) FROM simhash_clusters('all_equal_fp', 3)",
-	'250000|250000', 'and do with it');
+	'250000|250000', 'or do');
+
+# More rows have a near-duplicate than memory holds: pairs of rows that differ in a bit, and one
+# cluster of numbers of which each differs from the next in a bit, in one table and in partitions.
+# Some rows are gone, and some texts differ.
+for my $kind ('', 'parts')
+{
+	my $partition = $kind ? 'PARTITION BY HASH (id)' : '';
+	$node->safe_psql('postgres',
+		"CREATE TABLE many$kind (id integer, c integer, fp fingerprint64, body text) $partition");
+	$node->safe_psql('postgres', <<"SQL") for $kind ? (0 .. 2) : ();
+CREATE TABLE many_$_ PARTITION OF manyparts FOR VALUES WITH (MODULUS 3, REMAINDER $_)
+SQL
+	$node->safe_psql('postgres', <<"SQL");
+INSERT INTO many$kind
+  SELECT i, i / 2, (test.number('m' || i / 2) # (i % 2))::fingerprint64,
+    CASE WHEN i % 10 = 2 THEN 'differs from it' ELSE 'words number ' || i / 2 END
+  FROM generate_series(0, 299999) i;
+INSERT INTO many$kind
+  SELECT 300000 + i, -1, ((i # (i >> 1))::bigint << 20)::fingerprint64, 'all one'
+  FROM generate_series(1, 60000) i;
+CREATE INDEX many${kind}_fp ON many$kind USING simhash (fp);
+DELETE FROM many$kind WHERE id % 14 = 5 AND id < 300000
+SQL
+	for my $case ([ '1', 'true' ], [ "1, 'body', 0.9", 'id % 10 <> 2 OR c < 0' ])
+	{
+		my ($arguments, $condition) = @$case;
+		answer_is($node, <<"SQL",
+SET simhash.work_mem = '16MB';
+CREATE TEMPORARY TABLE got AS SELECT * FROM simhash_clusters('many${kind}_fp', $arguments);
+CREATE TEMPORARY TABLE expected AS SELECT * FROM (
+  SELECT ctid AS member, tableoid AS member_table, first_value(ctid) OVER o AS representative,
+    first_value(tableoid) OVER o AS representative_table, count(*) OVER (PARTITION BY c) AS size
+  FROM many$kind WHERE $condition WINDOW o AS (PARTITION BY c ORDER BY tableoid, ctid)) s
+  WHERE size > 1;
+SELECT count(*) > 250000, count(*) = (SELECT count(*) FROM expected), max(size),
+  NOT EXISTS (SELECT member_table::oid, member, representative_table::oid, representative, size
+      FROM got EXCEPT
+    SELECT member_table, member, representative_table, representative, size FROM expected)
+FROM got
+SQL
+			't|t|60000|t', "clusters$kind beyond memory: $arguments");
+	}
+}
+my $beyond = "SET simhash.work_mem = '16MB'; SET temp_file_limit = '1MB'; SELECT count(*)";
+error_like($node, "$beyond FROM simhash_clusters('many_fp', 1)",
+	qr/53400.*temporary file size exceeds/s, 'temp_file_limit holds for them');
+my ($code, $said, $warned) = $node->psql('postgres', <<'SQL');
+SET simhash.work_mem = '16MB';
+SELECT count(*) FROM (SELECT simhash_clusters('many_fp', 1) LIMIT 5) s;
+BEGIN;
+DECLARE c CURSOR FOR SELECT simhash_clusters('many_fp', 1);
+SAVEPOINT s;
+MOVE 1000 IN c;
+ROLLBACK TO s;
+CLOSE c;
+DECLARE c CURSOR FOR SELECT simhash_clusters('many_fp', 1);
+MOVE 1000 IN c;
+SAVEPOINT s;
+DROP TABLE IF EXISTS none;
+ROLLBACK TO s;
+MOVE 1000 IN c;
+CLOSE c;
+COMMIT;
+DO $$
+BEGIN
+  PERFORM 1 / (row_number() OVER () - 10) FROM (SELECT simhash_clusters('many_fp', 1)) s;
+EXCEPTION WHEN division_by_zero THEN NULL;
+END $$;
+SELECT count(*) FROM pg_ls_tmpdir();
+SQL
+is($said, "5\n0", 'their files are gone after a LIMIT, an ERROR and a cursor');
+unlike($warned, qr/leak|ERROR/, 'and were closed');
+$node->safe_psql('postgres', "ALTER TABLE all_equal ADD body text DEFAULT 'one text'");
+error_like($node, <<'SQL',
+SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_clusters('all_equal_fp', 3, 'body', 1)
+SQL
+	qr/53200.*250000 rows have one fingerprint.*HINT.*simhash\.work_mem/s,
+	'texts of too many equal rows are not compared');
 
 # A call can be cancelled at once. Its progress is shown to the roles that may see it.
 $node->safe_psql('postgres', <<'SQL');

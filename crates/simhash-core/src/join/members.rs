@@ -156,13 +156,17 @@ impl Members {
         self.slots.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<Row>()
     }
 
-    /// The most bytes that the next row can make it take, for a moment, while it grows.
-    pub fn memory_if_grown(&self) -> usize {
-        let rows_full = self.rows.len() == self.rows.capacity();
-        let slots_full = (self.rows.len() + 1) * 4 > self.slots.len() * 3;
-        let rows = self.rows.capacity() * if rows_full { 3 } else { 1 };
-        let slots = self.slots.len() * if slots_full { 2 } else { 1 };
-        rows * size_of::<Row>() + slots * size_of::<u32>()
+    /// The most bytes that so many rows more can make it take, for a moment, while it grows.
+    pub fn memory_with(&self, more: usize) -> usize {
+        let count = self.rows.len() + more;
+        let (mut rows, mut old, mut slots) = (self.rows.capacity(), 0, self.slots.len());
+        while rows < count {
+            (rows, old) = ((rows * 2).max(64), rows);
+        }
+        while count * 4 > slots * 3 {
+            slots = (slots * 2).max(1024);
+        }
+        (rows + old) * size_of::<Row>() + slots * size_of::<u32>()
     }
 
     /// The number of rows.
@@ -173,6 +177,21 @@ impl Members {
     /// Whether no row is known.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Hands on an edge for every row of a cluster but one: its visible version and that of a row
+    /// which stands for the cluster. `check` is called now and then and may unwind.
+    pub fn for_each_edge(&mut self, check: &mut dyn FnMut(), mut sink: impl FnMut((u64, u64))) {
+        for number in 0..self.rows.len() as u32 {
+            if number.is_multiple_of(1 << 16) {
+                check();
+            }
+            let root = self.root(number);
+            if root != number {
+                let visible = |number: u32| self.rows[number as usize].visible;
+                sink((visible(number), visible(root)));
+            }
+        }
     }
 
     /// Forgets all rows.
@@ -226,6 +245,36 @@ impl Members {
 mod tests {
     use super::*;
     use crate::random::SplitMix64;
+
+    #[test]
+    fn memory_is_never_more_than_was_said() {
+        let mut members = Members::default();
+        for row in 0..5000u64 {
+            let (said, far) = (members.memory_with(1), members.memory_with(777));
+            let before = members.rows.capacity();
+            members.remember(row * 7, &mut || ()).unwrap();
+            let grew = members.rows.capacity() != before;
+            let moment = if grew { before * size_of::<Row>() } else { 0 };
+            assert_eq!(said, members.memory() + moment, "{row} rows");
+            assert!(far >= said);
+        }
+    }
+
+    #[test]
+    fn edges_connect_what_was_united() {
+        let mut members = Members::default();
+        for row in 0..9u64 {
+            let number = members.remember(row, &mut || ()).unwrap();
+            members.set_visible(number, (row < 8).then_some(100 - row));
+        }
+        for (a, b) in [(0, 3), (3, 5), (6, 7)] {
+            members.unite(a, b);
+        }
+        let mut edges = Vec::new();
+        members.for_each_edge(&mut || (), |edge| edges.push(edge));
+        edges.sort_unstable();
+        assert_eq!(edges, [(94, 93), (97, 95), (100, 95)]);
+    }
 
     #[test]
     fn clusters_are_the_connected_components_and_the_least_row_stands_for_each() {

@@ -14,9 +14,11 @@
 //! A table that does not fit in memory is taken in chunks of its key space. Each is joined with
 //! itself and with every later one that it can have a pair with ([`Join`]). Equal fingerprints are
 //! one key with many rows: they are compared once. [`Members`] remembers rows by number and unites
-//! them into clusters.
+//! them into clusters. Where memory does not hold all of these rows, [`components`] makes the
+//! clusters of edges in files.
 
 mod chunk;
+mod components;
 mod meet;
 mod members;
 mod memory;
@@ -26,6 +28,7 @@ mod steps;
 mod walk;
 
 pub use chunk::{Chunk, Mark, bytes_per_row};
+pub use components::{Components, Edge, Log, components};
 pub use members::Members;
 pub use memory::NoMemory;
 pub use plan::{Part, plan_join};
