@@ -119,7 +119,8 @@ ORDER BY 1, 2, 3;
 
 -- The rights to a parent are rights to its partitions. Those to a column are enough.
 CREATE ROLE pairs_across_reader ROLE CURRENT_USER;
-GRANT USAGE ON SCHEMA pairs_across TO pairs_across_reader;
+SELECT extnamespace::regnamespace AS home FROM pg_extension WHERE extname = 'pg_simhash' \gset
+GRANT USAGE ON SCHEMA pairs_across, :home TO pairs_across_reader;
 SET ROLE pairs_across_reader;
 SELECT count(*) FROM simhash_pairs('pairs_across.doc_fp', 0);
 RESET ROLE;
@@ -181,4 +182,5 @@ SELECT count(*) FROM simhash_pairs('lacking_fp', 3);
 
 SET client_min_messages = warning;
 DROP SCHEMA pairs_across CASCADE;
+REVOKE USAGE ON SCHEMA :home FROM pairs_across_reader;
 DROP ROLE pairs_across_reader;

@@ -126,7 +126,8 @@ SELECT * FROM simhash_pairs('small_fp', 3, 'body', 0.8, shingle => -1);
 SELECT * FROM simhash_clusters('small_fp', 3, 'body', 0.8, measure => 'cosine');
 SELECT * FROM simhash_clusters('small_fp', 3, 'body', 0.8, measure => NULL);
 CREATE ROLE verified_pairs_reader ROLE CURRENT_USER;
-GRANT USAGE ON SCHEMA verified_pairs TO verified_pairs_reader;
+SELECT extnamespace::regnamespace AS home FROM pg_extension WHERE extname = 'pg_simhash' \gset
+GRANT USAGE ON SCHEMA verified_pairs, :home TO verified_pairs_reader;
 GRANT SELECT (fp) ON small TO verified_pairs_reader;
 SET ROLE verified_pairs_reader;
 SELECT * FROM simhash_pairs('verified_pairs.small_fp', 3, 'body', 0.8);
@@ -138,4 +139,5 @@ RESET ROLE;
 
 SET client_min_messages = warning;
 DROP SCHEMA verified_pairs CASCADE;
+REVOKE USAGE ON SCHEMA :home FROM verified_pairs_reader;
 DROP ROLE verified_pairs_reader;
