@@ -136,10 +136,6 @@ suite_least() {
 }
 
 suite_isolation() {
-  if [ "$pg_major" -eq 13 ] && [ ! -x "$pgxs_test/isolation/pg_isolation_regress" ]; then
-    say "isolation: not run, because PostgreSQL 13 does not install its isolation tester"
-    return
-  fi
   regression isolation isolation isolation/pg_isolation_regress 'specs/*.spec' \
     "${as_superuser[@]}"
 }

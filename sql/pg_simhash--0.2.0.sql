@@ -2251,12 +2251,9 @@ DECLARE
   initial aclitem[];
   may_let_others text := 'WITH GRANT OPTION';
 BEGIN
-  -- PostgreSQL 13 has no such role.
-  IF to_regrole('pg_database_owner') IS NOT NULL THEN
-    GRANT INSERT, DELETE ON simhash_model TO pg_database_owner WITH GRANT OPTION;
-    IF database.datdba = installer THEN
-      may_let_others := '';
-    END IF;
+  GRANT INSERT, DELETE ON simhash_model TO pg_database_owner WITH GRANT OPTION;
+  IF database.datdba = installer THEN
+    may_let_others := '';
   END IF;
   IF installer <> (SELECT relowner FROM pg_class WHERE oid = models) THEN
     SELECT initprivs INTO initial FROM pg_init_privs

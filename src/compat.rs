@@ -11,9 +11,9 @@ use pgrx::pg_sys;
 pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
     // SAFETY: as this function's.
     unsafe {
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
         return (*rel).rd_node.relNode.to_u32();
-        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         return (*rel).rd_locator.relNumber.to_u32();
     }
 }
@@ -25,9 +25,9 @@ pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
 pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
     // SAFETY: as this function's.
     unsafe {
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
         let file = (*rel).rd_firstRelfilenodeSubid;
-        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         let file = (*rel).rd_firstRelfilelocatorSubid;
         (*rel).rd_createSubid != NO_SUBTRANSACTION || file != NO_SUBTRANSACTION
     }
@@ -40,9 +40,9 @@ pub unsafe fn created_in_this_transaction(rel: pg_sys::Relation) -> bool {
 pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     // SAFETY: as this function's.
     unsafe {
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
         return pg_sys::pg_class_ownercheck(relation, role);
-        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, role)
     }
 }
@@ -99,12 +99,6 @@ pub unsafe fn read_recent_buffer(
     block: u32,
     buffer: pg_sys::Buffer,
 ) -> bool {
-    #[cfg(feature = "pg13")]
-    {
-        let _ = (rel, block, buffer);
-        false
-    }
-    #[cfg(not(feature = "pg13"))]
     // SAFETY: as this function's.
     unsafe {
         #[cfg(any(feature = "pg14", feature = "pg15"))]
@@ -116,9 +110,9 @@ pub unsafe fn read_recent_buffer(
 }
 
 /// A set of files that the processes of a parallel operation share, as file functions want it.
-#[cfg(any(feature = "pg13", feature = "pg14"))]
+#[cfg(feature = "pg14")]
 type FileSet = pg_sys::SharedFileSet;
-#[cfg(not(any(feature = "pg13", feature = "pg14")))]
+#[cfg(not(feature = "pg14"))]
 type FileSet = pg_sys::FileSet;
 
 fn file_set(set: *mut pg_sys::SharedFileSet) -> *mut FileSet {
@@ -136,9 +130,9 @@ pub unsafe fn create_shared_file(
 ) -> *mut pg_sys::BufFile {
     // SAFETY: as this function's.
     unsafe {
-        #[cfg(any(feature = "pg13", feature = "pg14"))]
+        #[cfg(feature = "pg14")]
         return pg_sys::BufFileCreateShared(file_set(set), name.as_ptr());
-        #[cfg(not(any(feature = "pg13", feature = "pg14")))]
+        #[cfg(not(feature = "pg14"))]
         pg_sys::BufFileCreateFileSet(file_set(set), name.as_ptr())
     }
 }
@@ -153,11 +147,9 @@ pub unsafe fn open_shared_file(
 ) -> *mut pg_sys::BufFile {
     // SAFETY: as this function's. The mode is O_RDONLY.
     unsafe {
-        #[cfg(feature = "pg13")]
-        return pg_sys::BufFileOpenShared(file_set(set), name.as_ptr());
         #[cfg(feature = "pg14")]
         return pg_sys::BufFileOpenShared(file_set(set), name.as_ptr(), 0);
-        #[cfg(not(any(feature = "pg13", feature = "pg14")))]
+        #[cfg(not(feature = "pg14"))]
         pg_sys::BufFileOpenFileSet(file_set(set), name.as_ptr(), 0, false)
     }
 }
@@ -188,9 +180,9 @@ pub unsafe fn index_build_workers(
 pub fn backend_status(entry: i32) -> *const pg_sys::PgBackendStatus {
     // SAFETY: reads this backend's copy of the status entries; checks the number.
     unsafe {
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
         let local = pg_sys::pgstat_fetch_stat_local_beentry(entry);
-        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         let local = pg_sys::pgstat_get_local_beentry_by_index(entry);
         if local.is_null() { std::ptr::null() } else { &raw const (*local).backendStatus }
     }
@@ -273,36 +265,6 @@ pub unsafe fn disable(path: *mut pg_sys::IndexPath) {
     let _ = path;
 }
 
-/// The relations of the query that an expression refers to.
-///
-/// # Safety
-/// `root` is the planner's, the expression belongs to its query.
-pub unsafe fn pull_varnos(
-    root: *mut pg_sys::PlannerInfo,
-    expression: *mut pg_sys::Node,
-) -> *mut pg_sys::Bitmapset {
-    // SAFETY: as this function's.
-    unsafe {
-        #[cfg(feature = "pg13")]
-        return {
-            let _ = root;
-            pg_sys::pull_varnos(expression)
-        };
-        #[cfg(not(feature = "pg13"))]
-        pg_sys::pull_varnos(root, expression)
-    }
-}
-
-/// Adds to the pages that vacuum reports as newly deleted, from 14 on.
-pub fn count_newly_deleted(stats: &mut pg_sys::IndexBulkDeleteResult, pages: u32) {
-    #[cfg(not(feature = "pg13"))]
-    {
-        stats.pages_newly_deleted += pages;
-    }
-    #[cfg(feature = "pg13")]
-    let _ = (stats, pages);
-}
-
 /// Whether the current role may execute a function.
 ///
 /// # Safety
@@ -312,9 +274,9 @@ pub unsafe fn may_execute(function: pg_sys::Oid) -> bool {
     // SAFETY: as this function's.
     unsafe {
         let role = pg_sys::GetUserId();
-        #[cfg(any(feature = "pg13", feature = "pg14", feature = "pg15"))]
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
         let answer = pg_sys::pg_proc_aclcheck(function, role, right);
-        #[cfg(not(any(feature = "pg13", feature = "pg14", feature = "pg15")))]
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         let answer = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, role, right);
         answer == pg_sys::AclResult::ACLCHECK_OK
     }

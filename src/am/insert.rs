@@ -7,8 +7,7 @@ use super::keys::IndexRow;
 use super::kind::{Searched, open};
 use crate::storage::{IndexRel, family, with_key_type};
 
-/// aminsert.
-#[cfg(not(feature = "pg13"))]
+/// aminsert. Always false: this access method does not say whether the row is unique.
 #[allow(clippy::too_many_arguments, reason = "PostgreSQL's signature")]
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn aminsert(
@@ -22,33 +21,6 @@ pub unsafe extern "C-unwind" fn aminsert(
     _info: *mut pg_sys::IndexInfo,
 ) -> bool {
     // SAFETY: PostgreSQL passes an open index, a value of each column, and the row's TID.
-    unsafe { insert_row(rel, values, is_null, heap_tid) }
-}
-
-/// aminsert, as it was before 14.
-#[cfg(feature = "pg13")]
-#[pgrx::pg_guard]
-pub unsafe extern "C-unwind" fn aminsert(
-    rel: pg_sys::Relation,
-    values: *mut pg_sys::Datum,
-    is_null: *mut bool,
-    heap_tid: pg_sys::ItemPointer,
-    _heap: pg_sys::Relation,
-    _check_unique: pg_sys::IndexUniqueCheck::Type,
-    _info: *mut pg_sys::IndexInfo,
-) -> bool {
-    // SAFETY: PostgreSQL passes an open index, a value of each column, and the row's TID.
-    unsafe { insert_row(rel, values, is_null, heap_tid) }
-}
-
-/// Always false: this access method does not say whether the row is unique.
-unsafe fn insert_row(
-    rel: pg_sys::Relation,
-    values: *mut pg_sys::Datum,
-    is_null: *mut bool,
-    heap_tid: pg_sys::ItemPointer,
-) -> bool {
-    // SAFETY: as aminsert's.
     unsafe {
         let rel = IndexRel::new(rel);
         with_key_type!(family(rel), K => {

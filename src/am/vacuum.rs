@@ -3,7 +3,6 @@
 use pgrx::pg_sys;
 
 use super::kind::open;
-use crate::compat;
 use crate::storage::{IndexRel, family, with_key_type};
 use crate::types::tid;
 
@@ -30,7 +29,7 @@ pub unsafe extern "C-unwind" fn ambulkdelete(
         let counts = with_key_type!(family(rel), K => open::<K>(rel).vacuum(&is_dead));
         (*stats).num_index_tuples = counts.remaining as f64;
         (*stats).tuples_removed += counts.removed as f64;
-        compat::count_newly_deleted(&mut *stats, counts.newly_free);
+        (*stats).pages_newly_deleted += counts.newly_free;
         (*stats).pages_deleted = counts.free + counts.newly_free;
         (*stats).pages_free = counts.free + counts.newly_free;
         (*stats).estimated_count = false;

@@ -9,7 +9,6 @@ use super::descendants::a_descendant_is_indexed;
 use super::indexed_columns::SearchedColumn;
 use super::measures::{Measure, access_method};
 use crate::catalog::cache::{self, Row};
-use crate::compat;
 
 /// Whether a simhash index searches `expression`, of one relation of the query, by distance.
 ///
@@ -25,7 +24,7 @@ pub unsafe fn is_indexed(
     unsafe {
         let expression = without_domain(expression);
         let mut relid = 0;
-        if !pg_sys::bms_get_singleton_member(compat::pull_varnos(root, expression), &mut relid)
+        if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, expression), &mut relid)
             || relid >= (*root).simple_rel_array_size
         {
             return false;

@@ -15,7 +15,7 @@ use super::pattern::{Comparison, Pattern};
 use crate::guc;
 use crate::memory;
 
-// The order of calls, in PostgreSQL 13 to 18: relations of the jointree, quals are distributed,
+// The order of calls, in PostgreSQL 14 to 18: relations of the jointree, quals are distributed,
 // partitions and members of UNION ALL.
 
 /// The hook that was there before, to be called first.

@@ -6,7 +6,6 @@ use super::indexed_columns::serves;
 use super::measures::Objects;
 use super::nodes::within_ball;
 use super::selectivity::Clause;
-use crate::compat;
 
 /// Answers a request about `hamming_within(x, y, distance)`: how many rows it keeps, or what an
 /// index could answer instead, which is `x <@ hamming_ball(y, distance)` for an index on `x` and
@@ -62,7 +61,7 @@ unsafe fn index_condition(
         let radius = arguments.get_ptr(2)?;
         let own = (*(*(*request).index).rel).relid as i32;
         let usable = [other, radius].into_iter().all(|node| {
-            !pg_sys::bms_is_member(own, compat::pull_varnos((*request).root, node))
+            !pg_sys::bms_is_member(own, pg_sys::pull_varnos((*request).root, node))
                 && !pg_sys::contain_volatile_functions(node)
         });
         if !usable {

@@ -646,8 +646,6 @@ SQL
 # writes to it still meets its rows and those of the parent.
 sub half_detached
 {
-	return unless $node->safe_psql('postgres',
-		q{SELECT current_setting('server_version_num')::int >= 140000}) eq 't';
 	create_table(q{'action=skip'});
 	$node->safe_psql('postgres', <<'SQL');
 INSERT INTO t VALUES (1, '1111111111111111', ''), (1001, '2222222222222222', '');

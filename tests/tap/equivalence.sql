@@ -3,15 +3,9 @@
 -- plain are filled before this runs. :c0 to :c3 are fingerprints, :w0 is a fingerprint128. Every
 -- table has the same columns in the same order, so that a query means the same over either schema.
 
--- The distance in plain SQL. Before PostgreSQL 14 there is no bit_count.
-SELECT current_setting('server_version_num')::integer >= 140000 AS counts_bits \gset
-\if :counts_bits
+-- The distance in plain SQL.
 CREATE FUNCTION plain.d(a bigint, b bigint) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
   $$SELECT bit_count((a # b)::bit(64))::integer$$;
-\else
-CREATE FUNCTION plain.d(a bigint, b bigint) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
-  $$SELECT length(replace((a # b)::bit(64)::text, '0', ''))$$;
-\endif
 -- The least distance over equal positions, for arrays of at most three elements.
 CREATE FUNCTION plain.least(a bigint[], b bigint[]) RETURNS integer LANGUAGE sql
 IMMUTABLE PARALLEL SAFE AS

@@ -134,8 +134,7 @@ SQL
 		  if $version >= 15;
 		$script .=
 		    "CREATE FUNCTION $schema.a_$name() RETURNS SETOF integer LANGUAGE sql STABLE "
-		  . "BEGIN ATOMIC SELECT id FROM $schema.t WHERE $condition; END;\n"
-		  if $version >= 14;
+		  . "BEGIN ATOMIC SELECT id FROM $schema.t WHERE $condition; END;\n";
 	}
 	$script .= <<"SQL";
 CREATE VIEW $schema.nearest AS SELECT id FROM $schema.t
@@ -161,7 +160,7 @@ for my $name (sort keys %conditions)
 {
 	push @queries, map { "SELECT id FROM %s.${_}_$name" } 'v', 'b', 'p', 'o',
 	  $version >= 15 ? 's' : ();
-	push @queries, map { "SELECT * FROM %s.${_}_$name()" } 'd', 'i', 'l', $version >= 14 ? 'a' : ();
+	push @queries, map { "SELECT * FROM %s.${_}_$name()" } 'd', 'i', 'l', 'a';
 	push @queries, "SELECT count(*) FROM %s.v_$name a JOIN %s.b_$name b USING (id)",
 	  "SELECT id FROM %s.probe WHERE id IN (SELECT id FROM %s.v_$name)",
 	  "PREPARE q AS SELECT id FROM %s.v_$name; EXECUTE q; DEALLOCATE q",

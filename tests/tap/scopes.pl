@@ -433,8 +433,6 @@ SQL
 # An index-only scan keeps the values of one row at a time, whatever their types are.
 sub memory
 {
-	# From 14 on a session can look at its memory.
-	return if $node->pg_version < 14;
 	value(<<'SQL');
 DROP TABLE IF EXISTS t;
 CREATE TABLE t (tenant uuid, fp fingerprint256, page uuid, span interval);

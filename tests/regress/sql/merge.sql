@@ -1,4 +1,4 @@
--- MERGE: its plan uses the index, and its rows go through simhash_dedup. PostgreSQL 13 and 14 have
+-- MERGE: its plan uses the index, and its rows go through simhash_dedup. PostgreSQL 14 has
 -- no MERGE: their output is merge_1.out.
 SELECT current_setting('server_version_num')::integer < 150000 AS has_none \gset
 \if :has_none

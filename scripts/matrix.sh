@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# The whole `make test` of the commit that is checked out, on every version of PostgreSQL that is
+# supported, each from its own system's packages, run there by a user without rights. One line for
+# each version, and the table in docs/versions.md. VERSIONS="14 17" are the versions to run. What
+# has passed on a commit is not run again on it.
+. "$(dirname "$0")/lib.sh"
+. scripts/systems.sh
+[ -z "$(git status --porcelain -- . ':!docs/versions.md')" ] ||
+  die "there are changes that are not committed"
+commit=$(git rev-parse HEAD)
+use_systems
+page=docs/versions.md
+passed=$top/target/matrix/$commit
+mkdir -p "$passed"
+rust=$(rustc --print sysroot)
+
+# prepare VERSION RELEASE: a system with what `make test` needs, a user, and the commit in that
+# user's checkout. Rust is this machine's own.
+prepare() {
+  local release=$2 root=$systems_dir/$2 home=$systems_dir/$2/home/tester
+  make_system "$release"
+  add_packages "$release" "postgresql-$1" "postgresql-server-dev-$1" make gcc libc6-dev git \
+    libclang-dev libipc-run-perl python3-venv pkg-config procps
+  in_system "$release" id tester >/dev/null 2>&1 ||
+    in_system "$release" useradd --create-home --shell /bin/bash tester
+  if [ ! -d "$home/pg_simhash" ]; then
+    git clone -q --no-local . "$home/pg_simhash"
+  fi
+  git -c safe.directory='*' -C "$home/pg_simhash" fetch -q --force "$top" HEAD
+  git -c safe.directory='*' -C "$home/pg_simhash" checkout -q --force --detach FETCH_HEAD
+  git -c safe.directory='*' -C "$home/pg_simhash" clean -qfd
+  in_system "$release" chown -R tester: /home/tester
+  mkdir -p "$root/opt/rust"
+}
+
+# run_tests VERSION RELEASE: `make test` there. Prints its last line.
+run_tests() {
+  local log=$top/target/logs/matrix-$1.log
+  bind=$rust:/opt/rust in_system "$2" runuser -u tester -- env HOME=/home/tester \
+    PATH=/opt/rust/bin:/usr/bin:/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+    PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
+    make -C /home/tester/pg_simhash test >"$log" 2>&1 || true
+  grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1
+}
+
+# write_row VERSION LINE: its row of the table, in the place of the one before.
+write_row() {
+  local server
+  server=$(in_system "$(release_of "$1")" "/usr/lib/postgresql/$1/bin/postgres" --version |
+    sed -E 's/^[^0-9]*([0-9.]+).*/\1/')
+  python3 - "$page" "$1" "| $1 | $server | $(name_of "$1") | $2 | ${commit:0:12} | \
+$(date -u +%Y-%m-%d) |" <<'PYTHON'
+import sys
+
+page, version, row = sys.argv[1:]
+lines = open(page, encoding="utf-8").read().split("\n")
+rows = [i for i, line in enumerate(lines) if line.startswith(f"| {version} | ")]
+if len(rows) != 1:
+    sys.exit(f"{page}: no single row for PostgreSQL {version}")
+lines[rows[0]] = row
+open(page, "w", encoding="utf-8").write("\n".join(lines))
+PYTHON
+}
+
+mkdir -p target/logs
+failed=0
+for version in ${VERSIONS:-$(cut -d' ' -f1 <<<"$systems")}; do
+  release=$(release_of "$version")
+  [ -n "$release" ] || die "no system is known that has PostgreSQL $version"
+  started=$SECONDS
+  if [ ! -f "$passed/$version" ]; then
+    prepare "$version" "$release"
+    line=$(run_tests "$version" "$release")
+    case $line in
+      *', 0 failed'*) say "$line" >"$passed/$version" ;;
+      *)
+        grep -vE '\.\.\. ok$|^ok ' "target/logs/matrix-$version.log" | tail -n 30
+        failed=1
+        ;;
+    esac
+  fi
+  line=$(cat "$passed/$version" 2>/dev/null || say "${line:-nothing was run}")
+  printf 'PostgreSQL %s on %s: %s  (%d s)\n' "$version" "$(name_of "$version")" "$line" \
+    $((SECONDS - started))
+  if [ -f "$passed/$version" ]; then write_row "$version" "$line"; fi
+done
+exit $failed

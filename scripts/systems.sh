@@ -1,0 +1,116 @@
+# Debian and Ubuntu systems of their own, each in a directory below the working directory: where
+# other versions of PostgreSQL come from their system's own packages. Root makes and enters them.
+# Nothing of this machine changes. Sourced after lib.sh.
+# shellcheck shell=bash
+
+# One line for each version of PostgreSQL: the release that has it, and the release's name. The
+# Debian release that has 18 is not out yet, and 26.04 is not known to older debootstraps.
+systems='14 jammy Ubuntu 22.04
+15 bookworm Debian 12
+16 noble Ubuntu 24.04
+17 trixie Debian 13
+18 forky Debian 14'
+
+# use_systems: sets systems_dir, or stops where systems cannot be made.
+use_systems() {
+  [ "$(id -u)" -eq 0 ] || die "only root can make and enter systems of their own"
+  if ! command -v debootstrap >/dev/null 2>&1; then
+    command -v apt-get >/dev/null 2>&1 || die "debootstrap is missing here"
+    say "Installing system packages: debootstrap"
+    quietly apt-install.log apt-get install -y --no-install-recommends debootstrap
+  fi
+  systems_dir=${SYSTEMS_DIR:-$top/target/systems}
+  mkdir -p "$systems_dir"
+}
+
+# release_of VERSION: the release that has this version of PostgreSQL; nothing if none has.
+release_of() { awk -v version="$1" '$1 == version { print $2 }' <<<"$systems"; }
+
+# name_of VERSION: that release's name, such as Debian 12.
+name_of() { awk -v version="$1" '$1 == version { print $3, $4 }' <<<"$systems"; }
+
+# in_system RELEASE COMMAND...: runs it as root in that system. Programs that it leaves running end
+# with it, and mounts are not seen outside. What $bind names, "FROM:TO" with TO in the system, is
+# mounted there.
+in_system() {
+  local root=$systems_dir/$1
+  shift
+  # shellcheck disable=SC2016 # the inner shell expands them
+  unshare --mount --pid --fork --kill-child --propagation private bash -euc '
+    root=$1 bind=$2
+    shift 2
+    mount --bind /dev "$root/dev"
+    mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+    mount -t proc proc "$root/proc"
+    if [ -n "$bind" ]; then
+      mkdir -p "$root${bind#*:}"
+      mount --bind "${bind%%:*}" "$root${bind#*:}"
+    fi
+    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+      DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"' bash "$root" "${bind:-}" "$@"
+}
+
+# make_system RELEASE: makes it, once. Services do not start in it.
+make_system() {
+  local release=$1 root=$systems_dir/$1 keyring mirror=http://deb.debian.org/debian
+  local script=/usr/share/debootstrap/scripts/$1 components=main
+  [ ! -f "$root/.made" ] || return 0
+  keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  [ -f "$script" ] || script=/usr/share/debootstrap/scripts/sid
+  case $release in
+    jammy | noble)
+      mirror=http://archive.ubuntu.com/ubuntu components=main,universe
+      script=/usr/share/debootstrap/scripts/gutsy
+      keyring=$(ubuntu_keyring)
+      ;;
+  esac
+  say "Making a system of its own: $release"
+  rm -rf "$root"
+  quietly "debootstrap-$release.log" debootstrap --variant=minbase --keyring="$keyring" \
+    --components="$components" --include=ca-certificates "$release" "$root" "$mirror" "$script"
+  # Certificates that this machine trusts, and how it finds servers.
+  cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+  cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+  cp -L /etc/hosts "$root/etc/hosts"
+  # The lists of a release in the making expire within days, and a mirror may be older.
+  say 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/90expired"
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod 755 "$root/usr/sbin/policy-rc.d"
+  case $release in
+    bookworm | trixie)
+      say "deb http://deb.debian.org/debian-security $release-security main" \
+        >"$root/etc/apt/sources.list.d/security.list"
+      ;;
+    jammy | noble)
+      say "deb $mirror $release-updates main universe" >"$root/etc/apt/sources.list.d/updates.list"
+      ;;
+  esac
+  quietly "apt-$release.log" in_system "$release" apt-get update
+  touch "$root/.made"
+}
+
+# ubuntu_keyring: the file with the keys of Ubuntu's archive. Debian 13 has a package of it.
+ubuntu_keyring() {
+  local file=usr/share/keyrings/ubuntu-archive-keyring.gpg
+  if [ -f "/$file" ]; then
+    say "/$file"
+    return
+  fi
+  if [ ! -f "$systems_dir/trixie/$file" ]; then
+    make_system trixie >&2
+    quietly apt-keyring.log in_system trixie apt-get install -y ubuntu-archive-keyring
+  fi
+  say "$systems_dir/trixie/$file"
+}
+
+# add_packages RELEASE PACKAGE...: installs those that are missing in that system.
+add_packages() {
+  local release=$1
+  shift
+  if ! in_system "$release" dpkg -s "$@" >/dev/null 2>&1; then
+    say "Installing into $release: $*"
+    quietly "apt-$release.log" in_system "$release" apt-get update
+    quietly "apt-$release.log" in_system "$release" \
+      apt-get install -y --no-install-recommends "$@"
+  fi
+}
