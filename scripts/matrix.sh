@@ -38,6 +38,7 @@ run_tests() {
   local log=$top/target/logs/matrix-$1.log
   bind=$rust:/opt/rust in_system "$2" runuser -u tester -- env HOME=/home/tester \
     PATH=/opt/rust/bin:/usr/bin:/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
+    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 \
     PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
     make -C /home/tester/pg_simhash test >"$log" 2>&1 || true
   grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1
