@@ -75,7 +75,9 @@ sub random_table
 	my ($left, @payload) = (28);
 	while (chance(0.6) && @payload < 5)
 	{
-		my $type = pick(grep { $payload_types{$_}[0] <= $left } sort keys %payload_types);
+		my @fitting = grep { $payload_types{$_}[0] <= $left } sort keys %payload_types;
+		last if !@fitting;
+		my $type = pick(@fitting);
 		push @payload, { type => $type, nulls => pick(0, 3) };
 		$left -= $payload_types{$type}[0];
 	}
