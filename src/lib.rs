@@ -18,6 +18,9 @@
 
 #![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]
 
+#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+compile_error!("pg_simhash is for 64-bit little-endian processors: it is tested on no others");
+
 mod am;
 mod bulk;
 mod call;

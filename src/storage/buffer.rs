@@ -72,26 +72,15 @@ fn prefetch_parts(
 
 /// Asks for parts of a shared buffer, and for its descriptor, which a pin and a lock change.
 fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize], special: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let number = buffer as usize - 1;
-        // SAFETY: the buffer number was one of this server's, so the addresses lie in shared
-        // memory; a prefetch reads nothing.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(pg_sys::BufferDescriptors.add(number).cast::<i8>());
-            let page = pg_sys::BufferBlocks.add(number * size_of::<PageBytes>()).cast::<i8>();
-            for &part in parts {
-                _mm_prefetch::<_MM_HINT_T0>(page.add(part));
-            }
-            let size = size_of::<PageBytes>();
-            for part in (size - special.min(size)..size).step_by(64) {
-                _mm_prefetch::<_MM_HINT_T0>(page.add(part));
-            }
-        }
+    let number = buffer as usize - 1;
+    // SAFETY: set when the server started.
+    let (descriptors, blocks) = unsafe { (pg_sys::BufferDescriptors, pg_sys::BufferBlocks) };
+    prefetch(descriptors.wrapping_add(number));
+    let size = size_of::<PageBytes>();
+    let page = blocks.wrapping_add(number * size);
+    for at in parts.iter().copied().chain((size - special.min(size)..size).step_by(64)) {
+        prefetch(page.wrapping_add(at));
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (buffer, parts, special);
 }
 
 fn bytes<'a>(buffer: pg_sys::Buffer) -> &'a PageBytes {

@@ -4,9 +4,6 @@ use pgrx::pg_sys;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!("fingerprint64 is passed by value, which needs a 64-bit machine");
-
 /// A 64-bit fingerprint as SQL passes it. A bigint has the same representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fp64(pub u64);

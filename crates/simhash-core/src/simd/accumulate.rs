@@ -85,6 +85,10 @@ fn add_batch<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut PerBit<F
             return unsafe { x86::add_avx2(hashes, weights, lanes.as_mut()) };
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: every such processor has NEON.
+    return unsafe { neon::add(hashes, weights, lanes.as_mut()) };
+    #[cfg(not(target_arch = "aarch64"))]
     add_portable(hashes, weights, lanes.as_mut());
 }
 
@@ -203,6 +207,40 @@ mod x86 {
     }
 }
 
+/// Every arm64 processor has these instructions.
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use std::arch::aarch64::*;
+
+    use crate::Fingerprint;
+
+    /// Four bits of a hash at a time, spread over four lanes.
+    #[target_feature(enable = "neon")]
+    pub(super) fn add<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [[u32; 64]]) {
+        // 32 bits a pass: eight sums and eight masks stay in registers.
+        let masks: [uint32x4_t; 8] = std::array::from_fn(|group| {
+            let bits: [u32; 4] = std::array::from_fn(|lane| 1 << (4 * group + lane));
+            // SAFETY: an array of as many bytes as the vector has.
+            unsafe { vld1q_u32(bits.as_ptr()) }
+        });
+        let (halves, _) = lanes.as_flattened_mut().as_chunks_mut::<32>();
+        for (half, lanes) in halves.iter_mut().enumerate() {
+            let mut sums = [vdupq_n_u32(0); 8];
+            for (hash, &weight) in hashes.iter().zip(weights) {
+                let bits = vdupq_n_u32((hash.word(half / 2) >> (32 * (half % 2))) as u32);
+                let weight = vdupq_n_u32(weight);
+                for (sum, mask) in sums.iter_mut().zip(masks) {
+                    *sum = vaddq_u32(*sum, vandq_u32(vtstq_u32(bits, mask), weight));
+                }
+            }
+            for (lanes, sum) in lanes.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
+                // SAFETY: as above; nobody else refers to the array.
+                unsafe { vst1q_u32(lanes.as_mut_ptr(), sum) };
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -247,6 +285,9 @@ mod tests {
                 kernels.push(("avx512", |h, w, l| unsafe { x86::add_avx512(h, w, l) }));
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: every such processor has NEON.
+        kernels.push(("neon", |h, w, l| unsafe { neon::add(h, w, l) }));
         kernels
     }
 

@@ -42,6 +42,10 @@ pub fn add(hashes: &[u64], shift: u32, least: &mut [u32]) {
             return unsafe { x86::add_avx2(hashes, shift, groups) };
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: every such processor has NEON.
+    return unsafe { neon::add(hashes, shift, groups) };
+    #[cfg(not(target_arch = "aarch64"))]
     add_portable(hashes, shift, groups);
 }
 
@@ -68,6 +72,10 @@ pub fn first_bits(groups: &[[u32; GROUP]]) -> impl Iterator<Item = u64> {
                 return unsafe { x86::first_bits_avx2(group) };
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: every such processor has NEON.
+        return unsafe { neon::first_bits(group) };
+        #[cfg(not(target_arch = "aarch64"))]
         first_bits_portable(group)
     })
 }
@@ -92,16 +100,72 @@ fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
     }
 }
 
+/// By how much the step from a lane to the one `by` lanes further grows over `by` lanes.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn growth(q: u32, by: u32) -> u32 {
+    q.wrapping_mul(2 * by * by)
+}
+
+/// Defines [`add`] for one set of instructions, by those that work on a vector of `$by` lanes.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! kernel {
+    (
+        $name:ident, $features:literal, $by:literal, $vector:ty, $set1:ident, $add:ident,
+        $mul:ident, $shift_left:ident, $min:ident, $load:ident, $store:ident
+    ) => {
+        /// The values of a hash for the first vector of a group come from two multiplications.
+        /// Those for the next vectors come from the ones before by an addition.
+        #[target_feature(enable = $features)]
+        pub(super) fn $name(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
+            const BY: usize = $by;
+            let grows = growth(2, BY as u32) << shift != 0;
+            for (number, group) in groups.iter_mut().enumerate() {
+                let lanes: [u32; BY] = std::array::from_fn(|lane| (number * GROUP + lane) as u32);
+                // SAFETY: an array of as many bytes as the vector has; the instruction needs no
+                // alignment.
+                let lanes = unsafe { $load(lanes.as_ptr().cast()) };
+                let (vectors, _) = group.as_chunks_mut::<BY>();
+                let mut least: [$vector; GROUP / BY] = std::array::from_fn(|i| {
+                    // SAFETY: as above.
+                    unsafe { $load(vectors[i].as_ptr().cast()) }
+                });
+                for &hash in hashes {
+                    let [b, a, q] = coefficients(hash, shift);
+                    let set = |x: u32| $set1(x as i32);
+                    let by_lane = $mul(lanes, set(q));
+                    let mut value = $add(set(b), $mul(lanes, $add(set(a), by_lane)));
+                    let first =
+                        a.wrapping_mul(BY as u32).wrapping_add(q.wrapping_mul((BY * BY) as u32));
+                    let mut step =
+                        $add(set(first), $shift_left::<{ (2 * BY).ilog2() as _ }>(by_lane));
+                    if grows {
+                        let growth = set(growth(q, BY as u32));
+                        for least in &mut least {
+                            *least = $min(*least, value);
+                            value = $add(value, step);
+                            step = $add(step, growth);
+                        }
+                    } else {
+                        for least in &mut least {
+                            *least = $min(*least, value);
+                            value = $add(value, step);
+                        }
+                    }
+                }
+                for (vector, least) in vectors.iter_mut().zip(least) {
+                    // SAFETY: as above; nobody else refers to the array.
+                    unsafe { $store(vector.as_mut_ptr().cast(), least) };
+                }
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{GROUP, coefficients, mix};
-
-    /// By how much the step from a lane to the one `by` lanes further grows over `by` lanes.
-    fn growth(q: u32, by: u32) -> u32 {
-        q.wrapping_mul(2 * by * by)
-    }
+    use super::{GROUP, coefficients, growth, mix};
 
     #[target_feature(enable = "avx512f")]
     pub(super) fn first_bits_avx512(group: &[u32; GROUP]) -> u64 {
@@ -126,60 +190,6 @@ mod x86 {
         })
     }
 
-    macro_rules! kernel {
-        (
-            $name:ident, $features:literal, $by:literal, $vector:ty, $set1:ident, $add:ident,
-            $mul:ident, $shift_left:ident, $min:ident, $load:ident, $store:ident
-        ) => {
-            /// The values of a hash for the first vector of a group come from two multiplications.
-            /// Those for the next vectors come from the ones before by an addition.
-            #[target_feature(enable = $features)]
-            pub(super) fn $name(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
-                const BY: usize = $by;
-                let grows = growth(2, BY as u32) << shift != 0;
-                for (number, group) in groups.iter_mut().enumerate() {
-                    let lanes: [u32; BY] =
-                        std::array::from_fn(|lane| (number * GROUP + lane) as u32);
-                    // SAFETY: an array of as many bytes as the vector has; the instruction needs no
-                    // alignment.
-                    let lanes = unsafe { $load(lanes.as_ptr().cast()) };
-                    let (vectors, _) = group.as_chunks_mut::<BY>();
-                    let mut least: [$vector; GROUP / BY] = std::array::from_fn(|i| {
-                        // SAFETY: as above.
-                        unsafe { $load(vectors[i].as_ptr().cast()) }
-                    });
-                    for &hash in hashes {
-                        let [b, a, q] = coefficients(hash, shift);
-                        let set = |x: u32| $set1(x as i32);
-                        let by_lane = $mul(lanes, set(q));
-                        let mut value = $add(set(b), $mul(lanes, $add(set(a), by_lane)));
-                        let first = a
-                            .wrapping_mul(BY as u32)
-                            .wrapping_add(q.wrapping_mul((BY * BY) as u32));
-                        let mut step =
-                            $add(set(first), $shift_left::<{ (2 * BY).ilog2() as _ }>(by_lane));
-                        if grows {
-                            let growth = set(growth(q, BY as u32));
-                            for least in &mut least {
-                                *least = $min(*least, value);
-                                value = $add(value, step);
-                                step = $add(step, growth);
-                            }
-                        } else {
-                            for least in &mut least {
-                                *least = $min(*least, value);
-                                value = $add(value, step);
-                            }
-                        }
-                    }
-                    for (vector, least) in vectors.iter_mut().zip(least) {
-                        // SAFETY: as above; nobody else refers to the array.
-                        unsafe { $store(vector.as_mut_ptr().cast(), least) };
-                    }
-                }
-            }
-        };
-    }
     kernel!(
         add_avx512,
         "avx512f",
@@ -205,6 +215,47 @@ mod x86 {
         _mm256_min_epu32,
         _mm256_loadu_si256,
         _mm256_storeu_si256
+    );
+}
+
+/// Every arm64 processor has these instructions.
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use std::arch::aarch64::*;
+
+    use super::{GROUP, coefficients, growth, mix};
+
+    #[target_feature(enable = "neon")]
+    pub(super) fn first_bits(group: &[u32; GROUP]) -> u64 {
+        let mixed = group.map(mix);
+        let (vectors, _) = mixed.as_chunks::<4>();
+        // SAFETY: an array of as many bytes as the vector has.
+        let places = unsafe { vld1q_s32([0, 1, 2, 3].as_ptr()) };
+        vectors.iter().rev().fold(0, |bits, vector| {
+            // SAFETY: as above.
+            let vector = unsafe { vld1q_u32(vector.as_ptr()) };
+            bits << 4 | u64::from(vaddvq_u32(vshlq_u32(vshrq_n_u32::<31>(vector), places)))
+        })
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    fn set(value: i32) -> uint32x4_t {
+        vdupq_n_u32(value as u32)
+    }
+
+    kernel!(
+        add,
+        "neon",
+        4,
+        uint32x4_t,
+        set,
+        vaddq_u32,
+        vmulq_u32,
+        vshlq_n_u32,
+        vminq_u32,
+        vld1q_u32,
+        vst1q_u32
     );
 }
 
@@ -238,6 +289,9 @@ mod tests {
                 kernels.push(("avx512", |h, s, l| unsafe { x86::add_avx512(h, s, l) }));
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: every such processor has NEON.
+        kernels.push(("neon", |h, s, l| unsafe { neon::add(h, s, l) }));
         kernels
     }
 

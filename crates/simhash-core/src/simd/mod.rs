@@ -7,6 +7,8 @@
 
 pub mod accumulate;
 pub mod least;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 pub mod pairs;
 pub mod popcount;
 pub mod prefetch;

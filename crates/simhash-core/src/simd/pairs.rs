@@ -75,8 +75,10 @@ fn available() -> impl Iterator<Item = Kernels> {
         let popcnt = is_x86_feature_detected!("popcnt");
         [avx512.then_some(x86::AVX512), popcnt.then_some(x86::POPCNT)]
     };
-    #[cfg(not(target_arch = "x86_64"))]
-    let native = [None, None];
+    #[cfg(target_arch = "aarch64")]
+    let native = [Some(arm::NEON)];
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let native: [Option<Kernels>; 0] = [];
     native.into_iter().flatten().chain([PORTABLE])
 }
 
@@ -285,6 +287,48 @@ mod x86 {
             }
             if j < count {
                 push_mask(pairs, i, j, close(j), 2);
+            }
+        }
+    }
+}
+
+/// Every arm64 processor has these instructions.
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::{Kernels, all_pairs};
+    use crate::bits::B256;
+    use crate::search::Key;
+    use crate::simd::neon::{KEYS, Vectors, for_each_set};
+
+    pub(super) const NEON: Kernels =
+        Kernels { narrow: pairs_neon::<u64>, wide: pairs_neon::<u128>, quad: pairs_neon::<B256> };
+
+    /// The last vectors reach back to keys that were compared before, of which no pair is wanted
+    /// again.
+    fn pairs_neon<F: Key + Vectors>(
+        left: &[F],
+        right: &[F],
+        triangular: bool,
+        distance: u32,
+        pairs: &mut Vec<(u32, u32)>,
+    ) {
+        let Some(last) = right.len().checked_sub(KEYS) else {
+            return all_pairs(left, right, triangular, distance, pairs);
+        };
+        for (i, key) in left.iter().enumerate() {
+            let mut next = if triangular { i + 1 } else { 0 };
+            while next < right.len() {
+                let at = next.min(last);
+                let new = (next - at) as u32;
+                // SAFETY: `KEYS` keys lie there; every such processor has NEON.
+                unsafe {
+                    for_each_set(key.close(right[at..].as_ptr().cast(), distance), |lane| {
+                        if lane >= new {
+                            pairs.push((i as u32, at as u32 + lane));
+                        }
+                    });
+                }
+                next = at + KEYS;
             }
         }
     }

@@ -110,8 +110,10 @@ fn available() -> impl Iterator<Item = Kernels> {
             && is_x86_feature_detected!("avx512vpopcntdq");
         [avx512.then_some(x86::AVX512), avx2.then_some(x86::AVX2), popcnt.then_some(x86::POPCNT)]
     };
-    #[cfg(not(target_arch = "x86_64"))]
-    let native = [None, None, None];
+    #[cfg(target_arch = "aarch64")]
+    let native = [Some(arm::NEON)];
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let native: [Option<Kernels>; 0] = [];
     native.into_iter().flatten().chain([PORTABLE])
 }
 
@@ -135,6 +137,17 @@ fn scan_words(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) 
     }
 }
 
+/// The keys from number `from` on.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[inline(always)]
+fn tail<F: Key>(packed: &[u8], from: usize, query: F, distance: u32, hits: &mut Vec<u32>) {
+    for (i, bytes) in packed[from * F::BYTES..].chunks_exact(F::BYTES).enumerate() {
+        if F::load(bytes).hamming(query) <= distance {
+            hits.push((from + i) as u32);
+        }
+    }
+}
+
 /// Pushes `base` plus the index of each set bit of `mask`, where `1 << shift` bits stand for one
 /// index.
 #[cfg(target_arch = "x86_64")]
@@ -148,7 +161,7 @@ fn push_mask(hits: &mut Vec<u32>, base: usize, mut mask: u32, shift: u32) {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Kernels, push_mask, scan, scan_words};
+    use super::{Kernels, push_mask, scan, scan_words, tail};
     use crate::bits::B256;
     use std::arch::x86_64::*;
 
@@ -450,20 +463,36 @@ mod x86 {
         let half = |at: usize| i64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
         [half(0), half(8)]
     }
+}
 
-    #[inline(always)]
-    fn tail<F: super::Key>(
-        packed: &[u8],
-        from: usize,
-        query: F,
-        distance: u32,
-        hits: &mut Vec<u32>,
-    ) {
-        for (i, bytes) in packed[from * F::BYTES..].chunks_exact(F::BYTES).enumerate() {
-            if F::load(bytes).hamming(query) <= distance {
-                hits.push((from + i) as u32);
+/// Every arm64 processor has these instructions.
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::{Kernels, scan_words, tail};
+    use crate::bits::B256;
+    use crate::search::Key;
+    use crate::simd::neon::{KEYS, Vectors, for_each_set};
+
+    pub(super) const NEON: Kernels = Kernels {
+        narrow: scan_neon::<u64>,
+        wide: scan_neon::<u128>,
+        quad: scan_neon::<B256>,
+        eights: scan_words,
+        words: scan_words,
+    };
+
+    fn scan_neon<F: Key + Vectors>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
+        let blocks = packed.chunks_exact(KEYS * F::BYTES);
+        let whole = blocks.len() * KEYS;
+        for (block, keys) in blocks.enumerate() {
+            // SAFETY: `keys` is as long as that; every such processor has NEON.
+            unsafe {
+                for_each_set(query.close(keys.as_ptr(), distance), |lane| {
+                    hits.push((block * KEYS) as u32 + lane);
+                });
             }
         }
+        tail(packed, whole, query, distance, hits);
     }
 }
 

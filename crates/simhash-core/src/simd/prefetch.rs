@@ -1,14 +1,20 @@
-//! A hint to the processor: a value will soon be read.
+//! A hint to the processor: memory will soon be read.
 
-/// Asks for the cache line in which a value begins.
+/// Asks for the cache line at an address. Nothing is read, so any address will do.
 #[inline]
-pub fn prefetch<T>(value: &T) {
-    // SAFETY: a prefetch reads nothing.
+pub fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>((&raw const *value).cast::<i8>());
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a prefetch reads nothing.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at,
+            options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
 }
