@@ -23,10 +23,12 @@ ANALYZE parts;
 
 -- Which relations besides catalogues planning a query locks, and whether the plan has the rewritten
 -- condition or the user's. A query is planned in a transaction of its own, which keeps its locks.
+-- From 16 on PostgreSQL itself locks the indexes of partitioned tables.
 CREATE FUNCTION locks() RETURNS text LANGUAGE sql AS $$
   SELECT string_agg(relation::regclass::text, ' ' ORDER BY relation::regclass::text)
   FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-  WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relname LIKE 'parts%' $$;
+  WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND c.relkind <> 'I'
+    AND c.relname LIKE 'parts%' $$;
 CREATE PROCEDURE planned(query text) LANGUAGE plpgsql AS $$
 DECLARE line text; rewritten boolean := false; kept boolean := false; held text;
 BEGIN
@@ -111,7 +113,7 @@ CREATE INDEX parts_5_fp ON parts_5 USING simhash (fp);
 CREATE INDEX parts_6_near ON parts_6 (id) WHERE hamming(fp, 'ffffffffffffffff') <= 28;
 SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT id FROM parts
-  WHERE k IN (5, 6) AND hamming(fp, 'ffffffffffffffff') <= 28 ORDER BY id;
+  WHERE k IN (5, 6) AND hamming(fp, 'ffffffffffffffff') <= 28;
 SELECT count(*) FROM parts WHERE k IN (5, 6) AND hamming(fp, 'ffffffffffffffff') <= 28;
 SET simhash.enable_rewrite = off;
 SELECT count(*) FROM parts WHERE k IN (5, 6) AND hamming(fp, 'ffffffffffffffff') <= 28;

@@ -158,8 +158,11 @@ UPDATE kept_out SET tenant = 2 WHERE id = 1 RETURNING id;
 SELECT id, tenant, lang, fp FROM kept_out ORDER BY id;
 SELECT simhash_index_check('near');
 ALTER TABLE kept_out ADD CONSTRAINT nearer EXCLUDE USING simhash (lang WITH =, fp WITH ~=);
+-- From 17 on the DETAIL names the schema of hamming_ball.
+\set VERBOSITY terse
 ALTER TABLE kept_out ADD EXCLUDE USING simhash (tenant WITH =, hamming_ball(fp,
   2) WITH ~=) DEFERRABLE;
+\set VERBOSITY default
 ALTER TABLE kept_out ADD EXCLUDE USING simhash (tenant WITH <>, fp WITH ~=);
 ALTER TABLE kept_out ADD EXCLUDE USING simhash (tenant WITH =, fp WITH <@);
 CREATE TABLE deferred (id integer, tenant integer, fp fingerprint64, CONSTRAINT deferred_near

@@ -432,8 +432,11 @@ SELECT count(*) FROM doc
 DROP INDEX doc_expression;
 CREATE INDEX doc_lang ON doc USING simhash (lang COLLATE "C", is_public, fp);
 SELECT force('index');
-EXPLAIN (COSTS OFF) SELECT id FROM doc
-  WHERE lang COLLATE "C" = 'en' AND is_public = (SELECT true) AND fp ~= :'fp';
+SET plan_cache_mode = force_generic_plan;
+PREPARE in_public(boolean) AS SELECT id FROM doc
+  WHERE lang COLLATE "C" = 'en' AND is_public = $1 AND fp ~= :'fp';
+EXPLAIN (COSTS OFF) EXECUTE in_public(true);
+RESET plan_cache_mode;
 -- Another collation is another equality.
 EXPLAIN (COSTS OFF) SELECT id FROM doc WHERE lang COLLATE "POSIX" = 'en' AND fp ~= :'fp';
 SELECT count(*) FROM doc WHERE lang COLLATE "C" = 'en' AND is_public AND hamming(fp, :'fp') <= 28;

@@ -5,7 +5,7 @@ CREATE FUNCTION random128(seed text) RETURNS fingerprint128 IMMUTABLE LANGUAGE s
   AS $$ SELECT md5(seed)::fingerprint128 $$;
 -- A fingerprint with n bits changed: every 10th, starting at a place that depends on the seed.
 CREATE FUNCTION edited(fp fingerprint64, n integer, seed integer)
-  RETURNS fingerprint64 IMMUTABLE LANGUAGE sql
+  RETURNS fingerprint64 IMMUTABLE LANGUAGE sql SET search_path FROM CURRENT
   AS $$
   SELECT (fp::bigint # COALESCE(bit_or(1::bigint << ((seed + 10 * i) % 63)), 0))::fingerprint64
   FROM generate_series(1, n) i $$;
