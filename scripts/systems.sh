@@ -46,8 +46,11 @@ in_system() {
       mkdir -p "$root${bind#*:}"
       mount --bind "${bind%%:*}" "$root${bind#*:}"
     fi
-    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-      DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"' bash "$root" "${bind:-}" "$@"
+    # This shell is process 1 there: it stays, to reap what others leave.
+    status=0
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+      DEBIAN_FRONTEND=noninteractive chroot "$root" "$@" || status=$?
+    exit $status' bash "$root" "${bind:-}" "$@"
 }
 
 # make_system RELEASE: makes it, once. Services do not start in it.

@@ -173,8 +173,8 @@ SCRIPT
 # One filter of 12 MB for each group: HashAgg knows how large they are and takes the groups in
 # turns.
 {
-	my $groups = 'SELECT count(DISTINCT md5(filter::bytea)) FROM (
-  SELECT bloom_agg(body, 10000000) AS filter FROM many WHERE id <= 4000 GROUP BY id % 40) f';
+	my $groups = 'SELECT count(*) FROM (SELECT DISTINCT md5(filter::bytea) FROM (
+  SELECT bloom_agg(body, 10000000) AS filter FROM many WHERE id <= 4000 GROUP BY id % 40) f) d';
 	my $script = <<"SCRIPT";
 SET max_parallel_workers_per_gather = 0; SET enable_sort = off; SET work_mem = '16MB';
 SELECT simhash('a') IS NULL AS loaded, pg_backend_pid() AS pid \\gset
