@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
+use simhash_core::simd::prefetch::prefetch as prefetch_line;
 
 use super::order;
 use super::relation::{IndexRel, PageBytes};
@@ -75,11 +76,11 @@ fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize], special: usize) {
     let number = buffer as usize - 1;
     // SAFETY: set when the server started.
     let (descriptors, blocks) = unsafe { (pg_sys::BufferDescriptors, pg_sys::BufferBlocks) };
-    prefetch(descriptors.wrapping_add(number));
+    prefetch_line(descriptors.wrapping_add(number));
     let size = size_of::<PageBytes>();
     let page = blocks.wrapping_add(number * size);
     for at in parts.iter().copied().chain((size - special.min(size)..size).step_by(64)) {
-        prefetch(page.wrapping_add(at));
+        prefetch_line(page.wrapping_add(at));
     }
 }
 
