@@ -70,7 +70,7 @@ copy_server() {
   install -d "$root$2" "$root$3" "$root$4"
   for program in postgres initdb pg_ctl psql pg_config pg_dump pg_dumpall pg_restore pgbench \
     pg_basebackup pg_controldata pg_checksums pg_resetwal pg_rewind pg_waldump pg_amcheck \
-    pg_verifybackup pg_isready createdb dropdb createuser vacuumdb reindexdb; do
+    pg_verifybackup pg_upgrade pg_isready createdb dropdb createuser vacuumdb reindexdb; do
     if [ -x "$2/$program" ]; then cp -L "$2/$program" "$root$2/"; fi
   done
   cp -RL "$3/." "$root$3/"

@@ -2,7 +2,8 @@
 # The whole `make test` of the commit that is checked out, on every version of PostgreSQL that is
 # supported, each from its own system's packages, run there by a user without rights. One line for
 # each version, and the table in docs/versions.md. VERSIONS="14 17" are the versions to run. What
-# has passed on a commit is not run again on it.
+# has passed on a commit is not run again on it. Versions after 15 are also upgraded to from 15,
+# if that has passed.
 . "$(dirname "$0")/lib.sh"
 . scripts/systems.sh
 [ -z "$(git status --porcelain -- . ':!docs/versions.md')" ] ||
@@ -33,12 +34,31 @@ prepare() {
   mkdir -p "$root/opt/rust"
 }
 
+# old_server RELEASE: puts the PostgreSQL 15 that was tested, with the extension, into a later
+# system, for the test pg_upgrade. Libraries that the system lacks go into its lib directory.
+old_server() {
+  local from=$systems_dir/bookworm to=$systems_dir/$1/home/tester/old15 library path
+  local server=usr/lib/postgresql/15
+  rm -rf "$to"
+  cp -a "$from/home/tester/pg_simhash/target/pg15-test" "$to"
+  while read -r library path; do
+    if ! in_system "$1" ldconfig -p | grep -qF "	$library "; then
+      cp -L "$from$path" "$to/$server/lib/"
+    fi
+  done < <(in_system bookworm ldd "/$server/bin/postgres" | awk '$2 == "=>" { print $1, $3 }')
+  in_system "$1" chown -R tester: /home/tester/old15
+}
+
 # run_tests VERSION RELEASE: `make test` there. Prints its last line.
 run_tests() {
-  local log=$top/target/logs/matrix-$1.log
+  local log=$top/target/logs/matrix-$1.log old=
+  if [ "$1" -gt 15 ] && [ -f "$passed/15" ]; then
+    old_server "$2"
+    old=/home/tester/old15/usr/lib/postgresql/15
+  fi
   bind=$rust:/opt/rust in_system "$2" runuser -u tester -- env HOME=/home/tester \
     PATH=/opt/rust/bin:/usr/bin:/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
-    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 \
+    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 SIMHASH_OLD_SERVER="$old" \
     PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
     make -C /home/tester/pg_simhash test >"$log" 2>&1 || true
   grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1

@@ -1,0 +1,105 @@
+# pg_upgrade from an older version of PostgreSQL, with copied and with linked files: indexes,
+# constraints, triggers, groups and models go on working, and no index is built anew.
+# SIMHASH_OLD_SERVER is the directory above bin and lib of a server with the extension.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Everything;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $old_server = $ENV{SIMHASH_OLD_SERVER};
+plan skip_all => 'SIMHASH_OLD_SERVER names no server of an older version: make matrix'
+	if !$old_server;
+
+# What version 0.2.0 has beside that.
+my $more = <<'SQL';
+SELECT simhash_dictionary('names', '{"new york", "los angeles"}');
+CREATE TABLE tenants (id bigint PRIMARY KEY, tenant integer, word text, fp fingerprint64, note integer);
+INSERT INTO tenants SELECT i, i % 7, 'w' || i % 3, test.number((i / 5)::text)::fingerprint64, i
+  FROM generate_series(1, 3000) i;
+CREATE INDEX tenants_fp ON tenants USING simhash (tenant, word, fp) INCLUDE (note);
+CREATE TABLE grouped (id bigint PRIMARY KEY, fp fingerprint64, cluster bigint);
+CREATE INDEX grouped_fp ON grouped USING simhash (fp);
+SELECT simhash_cluster_create('grouped', 'fp=fp', 'distance=3', 'cluster=cluster');
+INSERT INTO grouped (id, fp) SELECT i, test.number((i / 4)::text)::fingerprint64
+  FROM generate_series(1, 400) i;
+VACUUM ANALYZE;
+SQL
+my $groups = 'SELECT md5(string_agg(g::text, E\'\n\' ORDER BY g.id)) FROM grouped g';
+my $from_scratch = <<'SQL';
+SELECT count(*) FROM grouped g FULL JOIN (
+  SELECT m.id, min(m.id) OVER (PARTITION BY c.representative) AS cluster
+  FROM simhash_clusters('grouped_fp', 3) c JOIN grouped m ON m.ctid = c.member) s USING (id)
+  WHERE g.cluster IS DISTINCT FROM s.cluster
+SQL
+my $of_tenants = rows_of('tenants_fp',
+	"tenant = 3 AND word = 'w1' AND hamming(fp, test.number('20')::fingerprint64) <= 12",
+	'tenants');
+my $files = q{SELECT string_agg(relname || ' ' || relfilenode, ',' ORDER BY relname) FROM pg_class
+	WHERE relkind = 'i' AND relam = (SELECT oid FROM pg_am WHERE amname = 'simhash')};
+
+sub everything_answers
+{
+	my ($node, $kind) = @_;
+	my $answers = answers($node, $kind);
+	$answers->{$_->[0]} = $node->safe_psql('postgres', $_->[1])
+	  for [ 'groups' => $groups ], [ 'scopes' => $of_tenants =~ s/KIND/$kind/r ],
+	  [ 'a dictionary' => q{SELECT simhash('in new york', '{"dictionary": "names"}')} ];
+	return $answers;
+}
+
+for my $mode ('', '--link')
+{
+	my $name = $mode || '--copy';
+	my $suffix = $name =~ s/-//gr;
+	my $old = PostgreSQL::Test::Cluster->new("old_$suffix", install_path => $old_server);
+	$old->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
+	$old->start;
+	$old->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
+	make_everything($old);
+	$old->safe_psql('postgres', slurp_file("$FindBin::Bin/arguments_0.2.0.sql") . $more);
+	my $expected = everything_answers($old, 'sequential');
+	my $before = $old->safe_psql('postgres', $files);
+	$old->stop;
+
+	my $new = PostgreSQL::Test::Cluster->new("new_$suffix");
+	# From 18 on pages have checksums unless told otherwise.
+	my @plain = $new->pg_version >= 18 ? '--no-data-checksums' : ();
+	$new->init(extra => [ '--encoding=UTF8', '--locale=C', @plain ]);
+	chdir PostgreSQL::Test::Utils::tempdir or die $!;
+	$new->command_ok(
+		[ 'pg_upgrade', '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir,
+			'-b', "$old_server/bin", '-B', $new->config_data('--bindir'),
+			'-s', $new->host, '-p', $old->port, '-P', $new->port, $mode ? $mode : () ],
+		"$name: pg_upgrade");
+	$new->start;
+	$new->safe_psql('postgres', 'ANALYZE');
+	is($new->safe_psql('postgres', $files), $before, "$name: no index is built anew");
+	every_index_is_sound($new, $name);
+	is_deeply(everything_answers($new, $_), $expected, "$name: answers by $_ scans")
+	  for 'sequential', 'index', 'bitmap';
+	constraints_hold($new, $name);
+
+	# The new server writes to the old pages.
+	$new->safe_psql('postgres', <<'SQL');
+INSERT INTO grouped (id, fp) SELECT i, test.number((i / 4)::text)::fingerprint64
+  FROM generate_series(1000, 1400) i;
+DELETE FROM grouped WHERE id % 9 = 0;
+SELECT simhash_cluster_settle('grouped');
+INSERT INTO tenants SELECT i, i % 7, 'w' || i % 3, test.number((i / 5)::text)::fingerprint64, i
+  FROM generate_series(3001, 9000) i;
+DELETE FROM tenants WHERE id % 4 = 0;
+VACUUM tenants, grouped;
+SQL
+	every_index_is_sound($new, "$name, after writing");
+	answer_is($new, $from_scratch, '0', "$name: groups are those made from scratch");
+	is($new->safe_psql('postgres', $of_tenants =~ s/KIND/index/r),
+		$new->safe_psql('postgres', $of_tenants =~ s/KIND/sequential/r),
+		"$name: new rows are found");
+	$new->stop;
+}
+done_testing();
