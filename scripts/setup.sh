@@ -60,11 +60,17 @@ need_python() {
   packages+=(python3 python3-venv)
 }
 
-# need_soak_tools: tools to build a PostgreSQL with, and sqlsmith. If the system has no package of a
-# tool, the soak says what it skips.
+# need_soak_tools: tools to build a PostgreSQL with, sqlsmith, and what runs programs of arm64. If the
+# system has no package of a tool, the soak says what it skips.
 need_soak_tools() {
   command -v apt-get >/dev/null 2>&1 || return 0
   local tool
+  if ! command -v qemu-aarch64-static >/dev/null 2>&1; then
+    refresh_package_lists
+    if [ -n "$(packaged_version qemu-user-static)" ]; then
+      packages+=(qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+    fi
+  fi
   for tool in make bzip2 pkg-config sqlsmith; do
     if ! command -v "$tool" >/dev/null 2>&1; then
       refresh_package_lists

@@ -42,6 +42,9 @@ step() {
 
 say "Schedules of the index's protocol"
 step simulation env PG_TEST_EXTRA="${PG_TEST_EXTRA:-} soak" scripts/test.sh simulation
+say "Words beside jieba's, and the core on arm64"
+step jieba scripts/test.sh jieba
+step arm64 scripts/test.sh arm64
 say "Cluster tests at full length"
 step cluster env PG_TEST_EXTRA="${PG_TEST_EXTRA:-} soak" scripts/test.sh tap
 status=0

@@ -46,27 +46,61 @@ suite_core() {
   report core "$(sum '[0-9]+ passed;' "$log")" "$failures"
 }
 
-# install_xxhash: a virtual environment below target/ with the Python package xxhash.
-install_xxhash() {
-  python3 -m venv target/venv && target/venv/bin/python -m pip install --quiet 'xxhash>=3,<5'
+# use_python MODULE REQUIREMENT LOG: sets python to one that has the module, if need be from a
+# virtual environment below target/. Fails if it cannot be installed.
+use_python() {
+  python=python3
+  "$python" -c "import $1" 2>/dev/null && return
+  python=target/venv/bin/python
+  "$python" -c "import $1" 2>/dev/null && return
+  { python3 -m venv target/venv && "$python" -m pip install --quiet "$2"; } >"$3" 2>&1
 }
 
 # The golden vectors against a second implementation, in Python with the xxhash package.
 suite_golden() {
-  local log=$logs/golden.log status=0 python=python3
-  if ! "$python" -c 'import xxhash' 2>/dev/null; then
-    python=target/venv/bin/python
-    if ! "$python" -c 'import xxhash' 2>/dev/null && ! install_xxhash >"$log" 2>&1; then
-      tail -n 3 "$log"
-      say "golden: the Python package xxhash could not be installed," \
-        "so the golden vectors are not cross-checked"
-      report golden 0 1
-      return
-    fi
+  local log=$logs/golden.log status=0 python
+  if ! use_python xxhash 'xxhash>=3,<5' "$log"; then
+    tail -n 3 "$log"
+    say "golden: the Python package xxhash could not be installed," \
+      "so the golden vectors are not cross-checked"
+    report golden 0 1
+    return
   fi
   "$python" crates/simhash-core/tests/golden.py >"$log" 2>&1 || status=$?
   if [ $status -ne 0 ]; then tail -n 20 "$log"; fi
   report_lines golden $status "$log"
+}
+
+# Words of Chinese texts against jieba itself.
+suite_jieba() {
+  local log=$logs/jieba.log status=0 python
+  if ! use_python jieba 'jieba==0.42.1' "$log"; then
+    skip jieba "its Python package could not be installed"
+    return
+  fi
+  cargo build --quiet --release --locked -p simhash-core --example tokens &&
+    "$python" crates/simhash-core/tests/jieba_words.py \
+      "${CARGO_TARGET_DIR:-target}/release/examples/tokens" \
+      evaluate/corpora/zh_laws.jsonl.xz evaluate/corpora/zh_verses.jsonl.xz >"$log" 2>&1 ||
+    status=$?
+  if [ $status -ne 0 ]; then tail -n 20 "$log"; fi
+  report_lines jieba $status "$log"
+}
+
+# The core's tests on arm64, of which qemu runs the programs.
+suite_arm64() {
+  local log=$logs/arm64.log status=0 target=aarch64-unknown-linux-gnu
+  if ! command -v qemu-aarch64-static >/dev/null || ! command -v aarch64-linux-gnu-gcc >/dev/null ||
+    ! rustup target add "$target" >"$log" 2>&1; then
+    skip arm64 "needs qemu-user-static, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and rustup"
+    return
+  fi
+  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu" \
+    cargo test --locked --no-fail-fast --target "$target" -p simhash-core >"$log" 2>&1 || status=$?
+  if [ $status -ne 0 ]; then grep -E '^(error|test .*FAILED)|panicked at' "$log" | head -n 40; fi
+  report arm64 "$(sum '[0-9]+ passed;' "$log")" \
+    "$(at_least_one_if $status "$(sum '[0-9]+ failed;' "$log")")"
 }
 
 # Schedules of the index's protocol, and every fault made on purpose. A soak begins at another seed
