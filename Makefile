@@ -1,7 +1,7 @@
 # Every target sets up what it needs and says one line a step; the work is in scripts/.
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
-.PHONY: build help install uninstall demo demo-stop test matrix soak bench evaluate lint clean
+.PHONY: build help install uninstall demo demo-stop test matrix citus soak bench evaluate lint clean
 
 build:
 	@scripts/setup.sh build
@@ -16,6 +16,7 @@ help:
 	@echo 'make test       unit, property, doc, simulation, regression, isolation and cluster tests'
 	@echo 'make matrix     make test on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
+	@echo 'make citus      docs/scale-out.md on three servers with Citus, whose source tree is CITUS=DIR'
 	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools'
 	@echo '                (two hours or more)'
 	@echo 'make bench      speed beside every rival: docs/benchmarks.md, and the README'\''s table'
@@ -45,6 +46,10 @@ test:
 
 matrix:
 	@scripts/matrix.sh
+
+citus:
+	@scripts/setup.sh test
+	@scripts/citus.sh
 
 soak:
 	@scripts/setup.sh soak

@@ -93,6 +93,7 @@ fn add_batch<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut PerBit<F
 }
 
 /// For every value of four bits: all ones in the lanes of its set bits.
+#[cfg(any(test, not(target_arch = "aarch64")))]
 const NIBBLE_LANES: [[u32; 4]; 16] = {
     let mut lanes = [[0; 4]; 16];
     let mut nibble = 0;
@@ -107,6 +108,7 @@ const NIBBLE_LANES: [[u32; 4]; 16] = {
     lanes
 };
 
+#[cfg(any(test, not(target_arch = "aarch64")))]
 fn add_portable<F: Fingerprint>(hashes: &[F], weights: &[u32], lanes: &mut [[u32; 64]]) {
     for (hash, &weight) in hashes.iter().zip(weights) {
         for (index, lanes) in lanes.iter_mut().enumerate() {

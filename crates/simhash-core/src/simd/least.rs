@@ -80,12 +80,14 @@ pub fn first_bits(groups: &[[u32; GROUP]]) -> impl Iterator<Item = u64> {
     })
 }
 
+#[cfg(any(test, not(target_arch = "aarch64")))]
 #[inline(always)]
 fn first_bits_portable(group: &[u32; GROUP]) -> u64 {
     let mixed = group.map(mix);
     mixed.iter().rev().fold(0, |bits, lane| bits << 1 | u64::from(lane >> 31))
 }
 
+#[cfg(any(test, not(target_arch = "aarch64")))]
 fn add_portable(hashes: &[u64], shift: u32, groups: &mut [[u32; GROUP]]) {
     for &hash in hashes {
         let [b, a, q] = coefficients(hash, shift);
