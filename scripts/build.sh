@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the extension in release mode, if anything changed, into target/pgNN/pg_simhash.so. For a
-# server with assertions it goes to target/pgNN-assert and has Rust's assertions as well.
+# server with assertions it goes to target/pgNN-assert and has Rust's assertions as well. With
+# for_package set it goes to target/pgNN-package and has the same bytes wherever it is compiled.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 
@@ -14,6 +15,10 @@ if [ "$pg_build" != "$pg_feature" ]; then
   cargo_target=target/$pg_build/cargo
   export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
   export CARGO_PROFILE_RELEASE_LTO=off
+fi
+if [ -n "${for_package:-}" ]; then
+  cargo_target=target/package
+  . scripts/same_bytes.sh
 fi
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo build --quiet --release --locked --lib --no-default-features \
   --features "$pg_feature${build_features:+,$build_features}" --target-dir "$cargo_target"

@@ -86,7 +86,8 @@ canonical_pg_config() {
 
 # use_postgresql: sets PG_CONFIG, pg_major (such as 15), pg_feature (pg15), pg_build (pg15, or
 # pg15-assert for a server with assertions, whose library has Rust's as well) and library, or stops.
-# build_features names further features of Cargo.toml that the library is compiled with.
+# build_features names further features of Cargo.toml that the library is compiled with. With
+# for_package set it is the library of a package.
 use_postgresql() {
   local found supported
   check_pg_config
@@ -103,7 +104,7 @@ use_postgresql() {
   pg_build=$pg_feature
   case $("$PG_CONFIG" --configure) in *--enable-cassert*) pg_build=$pg_feature-assert ;; esac
   export PG_CONFIG pg_major pg_feature pg_build
-  library=target/$pg_build${build_features:+-$build_features}/pg_simhash.so
+  library=target/$pg_build${build_features:+-$build_features}${for_package:+-package}/pg_simhash.so
 }
 
 # library_is_current: whether the library is there and no source is newer.
