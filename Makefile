@@ -1,7 +1,8 @@
 # Every target sets up what it needs and says one line a step; the work is in scripts/.
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
-.PHONY: build help install uninstall demo demo-stop test matrix citus soak bench evaluate lint clean
+.PHONY: build help install uninstall deb debs deb-test deb-repeat rpm demo demo-stop test \
+	matrix citus soak bench evaluate lint clean
 
 build:
 	@scripts/setup.sh build
@@ -11,6 +12,13 @@ help:
 	@echo 'make            compile the extension for the PostgreSQL that PG_CONFIG (or PATH) names'
 	@echo '                (the same as make build)'
 	@echo 'make install    put it into that PostgreSQL (honours DESTDIR); make uninstall takes it out'
+	@echo 'make deb        Debian packages in target/packages, for each PostgreSQL that is installed'
+	@echo '                (or for that of PG_CONFIG); make rpm: the same as RPMs'
+	@echo 'make debs       for every supported version, each compiled in a system of its own, as root'
+	@echo '                (VERSIONS="14 17": only these)'
+	@echo 'make deb-test   what is in those packages; apt installs, upgrades and removes them in'
+	@echo '                clean systems, as root'
+	@echo 'make deb-repeat makes them a second time elsewhere and compares the bytes'
 	@echo 'make demo       near-duplicates in real texts, in a server of its own'
 	@echo '                (make demo-stop ends it)'
 	@echo 'make test       unit, property, doc, simulation, regression, isolation and cluster tests'
@@ -32,6 +40,25 @@ install:
 
 uninstall:
 	@scripts/install.sh uninstall
+
+deb:
+	@scripts/setup.sh deb
+	@scripts/deb.sh
+
+debs:
+	@scripts/debs.sh
+
+deb-test:
+	@scripts/setup.sh deb-test
+	@tests/deb.sh
+
+deb-repeat:
+	@scripts/setup.sh deb
+	@tests/same_bytes.sh
+
+rpm:
+	@scripts/setup.sh rpm
+	@scripts/rpm.sh
 
 demo:
 	@scripts/setup.sh build

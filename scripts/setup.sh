@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Finds out what is missing to build (`setup.sh build`), to test (`setup.sh test`) or to test at
-# length (`setup.sh soak`), and installs it on Debian and Ubuntu. If nothing is missing it changes
-# nothing and calls no package manager.
+# Finds out what is missing to build (`setup.sh build`), to make packages (`setup.sh deb`, `setup.sh
+# rpm`), to test (`setup.sh test`) or to test at length (`setup.sh soak`), and installs it on Debian
+# and Ubuntu. If nothing is missing it changes nothing and calls no package manager.
 . "$(dirname "$0")/lib.sh"
 goal=${1:-build}
 packages=()
@@ -59,6 +59,9 @@ need_python() {
   command -v apt-get >/dev/null 2>&1 && find_root || return 0
   packages+=(python3 python3-venv)
 }
+
+# need_program PROGRAM PACKAGE
+need_program() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 
 # need_soak_tools: tools to build a PostgreSQL with, sqlsmith, and what runs programs of arm64. If the
 # system has no package of a tool, the soak says what it skips.
@@ -159,6 +162,10 @@ need_compiler
 need_libclang
 need_postgresql
 case $goal in
+  deb | deb-test | rpm) need_program python3 python3 ;;&
+  deb | deb-test) need_program dpkg-shlibdeps dpkg-dev ;;&
+  deb-test) need_program lintian lintian ;;&
+  rpm) need_program rpmbuild rpm ;;
   test | soak) need_test_tools ;;
   lint) need_python json ;;
   bench | evaluate) need_python ensurepip,venv ;;

@@ -117,3 +117,29 @@ add_packages() {
       apt-get install -y --no-install-recommends "$@"
   fi
 }
+
+# add_checkout RELEASE: makes a user in that system, builder, with a checkout of this commit. Only
+# what is committed is in it.
+add_checkout() {
+  local checkout=$systems_dir/$1/home/builder/pg_simhash
+  in_system "$1" id builder >/dev/null 2>&1 ||
+    in_system "$1" useradd --create-home --shell /bin/bash builder
+  [ -d "$checkout" ] || git clone -q --no-local . "$checkout"
+  git -c safe.directory='*' -C "$checkout" fetch -q --force "$top" HEAD
+  git -c safe.directory='*' -C "$checkout" checkout -q --force --detach FETCH_HEAD
+  in_system "$1" chown -R builder: /home/builder
+  # A package may have written it anew.
+  cp -L /etc/ssl/certs/ca-certificates.crt "$systems_dir/$1/etc/ssl/certs/ca-certificates.crt"
+}
+
+# in_checkout RELEASE COMMAND...: runs it in that checkout, as builder. Rust is this machine's own.
+in_checkout() {
+  local release=$1 rust
+  shift
+  rust=$(rustc --print sysroot)
+  mkdir -p "$systems_dir/$release/opt/rust"
+  bind=$rust:/opt/rust in_system "$release" runuser -u builder -- \
+    env --chdir=/home/builder/pg_simhash \
+    HOME=/home/builder PATH=/opt/rust/bin:/usr/bin:/bin \
+    SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt "$@"
+}

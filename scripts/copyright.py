@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Prints a package's copyright file in Debian's form (DEP-5): of the extension, and of every crate
+and data file that is compiled into its library.
+
+Usage: copyright.py FEATURE, such as pg15
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+# The licences under which crates are used, by their names in Cargo.toml, with their names in DEP-5.
+# Where a crate gives a choice it is used under the one that comes first here.
+LICENCES = {
+    "MIT": "Expat",
+    "Zlib": "Zlib",
+    "BSL-1.0": "BSL-1.0",
+    "Unicode-3.0": "Unicode-3.0",
+    "PostgreSQL": "PostgreSQL",
+}
+
+# Whose crates these are, where neither their licence files nor Cargo.toml say it.
+HOLDERS = {
+    "equivalent": ["the equivalent authors"],
+    "hanconv": ["the hanconv authors"],
+    "indexmap": ["the indexmap authors"],
+    "jieba-rs": ["2018 messense"],
+    "pgrx": [
+        "2019-2021 ZomboDB, LLC.",
+        "2021-2023 Technology Concepts & Design, Inc.",
+        "2023 PgCentral Foundation, Inc. <contact@pgcentral.org>",
+    ],
+    "serde_json": ["Erick Tryzelaar <erick.tryzelaar@gmail.com>",
+                   "David Tolnay <dtolnay@gmail.com>"],
+}
+HOLDERS["pgrx-pg-sys"] = HOLDERS["pgrx-sql-entity-graph"] = HOLDERS["pgrx"]
+
+# Files of others in the library that are no crates: where they are, whose, licence, what they are.
+DATA = [
+    ("crates/simhash-core/data/*", ["2013 Sun Junyi"], "Expat",
+     "jieba's dictionary of Chinese words, and levels computed from it"),
+    ("cargo/hanconv-*/data/*", ["2010-2026 Carbo Kuo (BYVoid) and the OpenCC contributors"],
+     "Apache-2.0", "OpenCC's tables of traditional and simplified characters"),
+    ("cargo/stop-words-*/src/iso/*", ["2016-2020 Gene Diaz"], "Expat",
+     "the lists of Stopwords ISO"),
+    ("cargo/caseless-*/src/case_folding_data.rs cargo/unicode-segmentation-*/src/tables.rs",
+     ["1991-2026 Unicode, Inc."], "Unicode-3.0", "tables of the Unicode Character Database"),
+    ("postgresql/src/include/*",
+     ["1996-2026 PostgreSQL Global Development Group",
+      "1994 The Regents of the University of California"], "PostgreSQL-server",
+     "inline functions of the server's headers"),
+    ("rust/library/*", ["the Rust Project Developers"], "Expat",
+     "Rust's standard library, and crates that it contains"),
+]
+
+APACHE = """\
+On Debian systems the text of the Apache License, Version 2.0, is in
+/usr/share/common-licenses/Apache-2.0. Elsewhere it is at
+https://www.apache.org/licenses/LICENSE-2.0."""
+
+POSTGRESQL_SERVER = """\
+Permission to use, copy, modify, and distribute this software and its
+documentation for any purpose, without fee, and without a written agreement
+is hereby granted, provided that the above copyright notice and this
+paragraph and the following two paragraphs appear in all copies.
+
+IN NO EVENT SHALL THE UNIVERSITY OF CALIFORNIA BE LIABLE TO ANY PARTY FOR
+DIRECT, INDIRECT, SPECIAL, INCIDENTAL, OR CONSEQUENTIAL DAMAGES, INCLUDING
+LOST PROFITS, ARISING OUT OF THE USE OF THIS SOFTWARE AND ITS
+DOCUMENTATION, EVEN IF THE UNIVERSITY OF CALIFORNIA HAS BEEN ADVISED OF THE
+POSSIBILITY OF SUCH DAMAGE.
+
+THE UNIVERSITY OF CALIFORNIA SPECIFICALLY DISCLAIMS ANY WARRANTIES,
+INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY
+AND FITNESS FOR A PARTICULAR PURPOSE.  THE SOFTWARE PROVIDED HEREUNDER IS
+ON AN "AS IS" BASIS, AND THE UNIVERSITY OF CALIFORNIA HAS NO OBLIGATIONS TO
+PROVIDE MAINTENANCE, SUPPORT, UPDATES, ENHANCEMENTS, OR MODIFICATIONS."""
+
+# How the text of a licence begins in a crate's file, after the lines of copyright.
+BEGINNINGS = {
+    "Expat": "Permission is hereby granted",
+    "Zlib": "This software is provided 'as-is'",
+    "BSL-1.0": "Permission is hereby granted",
+    "Unicode-3.0": "NOTICE TO USER",
+}
+
+
+def linked_crates(feature):
+    """The packages, as `cargo metadata` gives them, whose code is linked into the library."""
+    options = ["--locked", "--no-default-features", "--features", feature]
+    tree = subprocess.run(
+        ["cargo", "tree", *options, "--edges", "normal,no-proc-macro", "--prefix", "none",
+         "--format", "{p}"],
+        check=True, capture_output=True, text=True).stdout
+    names = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
+    metadata = json.loads(subprocess.run(
+        ["cargo", "metadata", "--format-version", "1", *options],
+        check=True, capture_output=True, text=True).stdout)
+    crates = [package for package in metadata["packages"]
+              if (package["name"], "v" + package["version"]) in names]
+    if len(crates) != len(names):
+        sys.exit("cargo tree and cargo metadata do not name the same crates")
+    return sorted(crates, key=lambda crate: (crate["name"], crate["version"]))
+
+
+def used_under(crate):
+    """The names in DEP-5 of the licences under which a crate is used: all of them apply."""
+    licences = []
+    for part in re.split(r"\s+AND\s+", crate["license"]):
+        choices = re.split(r"\s+OR\s+|/", part.strip("()"))
+        chosen = next((licence for licence in LICENCES if licence in choices), None)
+        if chosen is None:
+            sys.exit(f"{crate['name']}: its licence, {crate['license']}, is not in LICENCES")
+        licences.append(LICENCES[chosen])
+    return licences
+
+
+def licence_files(crate):
+    """The texts of a crate's licence files, in the order of their names."""
+    directory = os.path.dirname(crate["manifest_path"])
+    texts = []
+    for name in sorted(os.listdir(directory)):
+        path = os.path.join(directory, name)
+        if re.match("licen[cs]e|copying", name, re.IGNORECASE) and os.path.isfile(path):
+            if "apache" not in name.lower():
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    texts.append(file.read())
+    return texts
+
+
+def holders(crate):
+    """Who has the copyright of a crate, and since when."""
+    if crate["name"] in HOLDERS:
+        return HOLDERS[crate["name"]]
+    found = []
+    for text in licence_files(crate):
+        for line in text.splitlines():
+            match = re.match(r"\W*copyright\s*(?:\(c\)|©)?,?\s*(.*[A-Za-z].*)", line,
+                             re.IGNORECASE)
+            if match and re.match(r"\d{4}|The ", match[1]) and match[1] not in found:
+                found.append(match[1].removesuffix(" or"))
+    return found or crate["authors"] or [f"the {crate['name']} authors"]
+
+
+def licence_text(name, crates):
+    """The text of a licence, from the first crate that has it in a file."""
+    beginning = BEGINNINGS[name]
+    for crate in crates:
+        if used_under(crate)[-1] == name:
+            for text in licence_files(crate):
+                # Not what stands before or after the licence.
+                if beginning in text and "----" not in text:
+                    return text[text.index(beginning):].strip()
+    sys.exit(f"no crate has the text of {name}")
+
+
+def libm_notices(crates):
+    """What the mathematical functions of libm ask to be repeated: the end of its licence file."""
+    libm = next(crate for crate in crates if crate["name"] == "libm")
+    return re.split(r"-{70,}\n", licence_files(libm)[0])[-1].strip()
+
+
+def indented(text):
+    """A text as the continuation of a field."""
+    return "\n".join(f" {line.rstrip()}" if line.strip() else " ." for line in text.splitlines())
+
+
+def stanza(files, copyright_lines, licences, comment=None):
+    """A paragraph about files."""
+    lines = [f"Files: {files}", f"Copyright: {copyright_lines[0]}"]
+    lines += [f"           {line}" for line in copyright_lines[1:]]
+    lines.append(f"License: {' and '.join(licences)}")
+    if comment:
+        lines += ["Comment:", indented(comment)]
+    return "\n".join(lines)
+
+
+def main():
+    crates = linked_crates(sys.argv[1])
+    with open("LICENSE", encoding="utf-8") as file:
+        own_copyright, own_text = file.read().split("\n", 1)
+    own = [re.sub(r"Copyright \(c\) (\d+), ", r"\1 ", own_copyright)]
+    paragraphs = ["""\
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: pg_simhash
+Comment:
+ The library contains code of the crates below. cargo/NAME-VERSION/ stands for
+ a crate's directory, which `cargo vendor` makes.""",
+                  stanza("*", own, ["PostgreSQL"])]
+    for crate in crates:
+        if crate["source"] is None:
+            continue  # the project's own
+        licences = used_under(crate)
+        if crate["name"] == "libm":
+            licences.append("libm-notices")
+        paragraphs.append(stanza(f"cargo/{crate['name']}-{crate['version']}/*", holders(crate),
+                                 licences))
+    paragraphs += [stanza(files, lines, [licence], comment)
+                   for files, lines, licence, comment in DATA]
+    texts = {name: licence_text(name, crates) for name in BEGINNINGS}
+    texts["Apache-2.0"] = APACHE
+    texts["PostgreSQL"] = own_text.strip()
+    texts["PostgreSQL-server"] = POSTGRESQL_SERVER
+    texts["libm-notices"] = libm_notices(crates)
+    paragraphs += [f"License: {name}\n{indented(text)}" for name, text in texts.items()]
+    print("\n\n".join(paragraphs))
+
+
+main()
