@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Formatting and lints, with warnings denied. Shell scripts where shellcheck is there. Lines of at
-# most 100 characters. Which files use which, where links lead, and whether the pages of figures are
-# what the committed results give.
+# most 100 characters. Which files use which, where links lead, whether versions agree, and whether
+# the pages of figures are what the committed results give.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 for component in fmt clippy; do
@@ -14,7 +14,7 @@ $unformatted"
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets \
   --no-default-features --features "$pg_feature,lock-order" -- -D warnings
 if command -v shellcheck >/dev/null 2>&1; then
-  shellcheck -x -P SCRIPTDIR scripts/*.sh .ci/run
+  shellcheck -x -P SCRIPTDIR scripts/*.sh tests/*.sh .ci/run
 fi
 # Characters, not bytes. Tables, and plans that a page shows, are as wide as they are.
 long=$(git ls-files '*.rs' '*.py' '*.sh' '*.sql' '*.pl' '*.pm' '*.spec' '*.md' '*.toml' Makefile |
@@ -26,7 +26,8 @@ if command -v python3 >/dev/null 2>&1; then
   python3 -m doctest -o NORMALIZE_WHITESPACE report/measures.py
   python3 -m report check
   python3 scripts/links.py
+  python3 scripts/versions.py
 else
-  say "Rooms, links and pages of figures: not checked, for there is no python3"
+  say "Rooms, links, versions and pages of figures: not checked, for there is no python3"
 fi
 say "Formatting and lints: clean"
