@@ -1,8 +1,8 @@
 # Every target sets up what it needs and says one line a step; the work is in scripts/.
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
-.PHONY: build help install uninstall deb debs deb-test deb-repeat rpm demo demo-stop test \
-	matrix citus soak bench evaluate lint clean
+.PHONY: build help install uninstall deb debs deb-test deb-repeat rpm rpm-test demo demo-stop \
+	test matrix citus soak bench evaluate lint clean
 
 build:
 	@scripts/setup.sh build
@@ -17,7 +17,7 @@ help:
 	@echo 'make debs       for every supported version, each compiled in a system of its own, as root'
 	@echo '                (VERSIONS="14 17": only these)'
 	@echo 'make deb-test   what is in those packages; apt installs, upgrades and removes them in'
-	@echo '                clean systems, as root'
+	@echo '                clean systems, as root; make rpm-test: rpm, below a directory'
 	@echo 'make deb-repeat makes them a second time elsewhere and compares the bytes'
 	@echo 'make demo       near-duplicates in real texts, in a server of its own'
 	@echo '                (make demo-stop ends it)'
@@ -59,6 +59,10 @@ deb-repeat:
 rpm:
 	@scripts/setup.sh rpm
 	@scripts/rpm.sh
+
+rpm-test:
+	@scripts/setup.sh rpm
+	@tests/rpm.sh
 
 demo:
 	@scripts/setup.sh build

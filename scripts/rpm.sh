@@ -20,7 +20,9 @@ make_packages() {
   quietly "rpm-$pg_major.log" rpmbuild -bb --define "_topdir $work/rpmbuild" \
     --define "its_major $pg_major" --define "its_version $version" \
     --define "its_revision $revision" --define "its_files $root" --define "its_prefix $prefix" \
-    --define "its_description $description" packaging/pg_simhash.spec
+    --define "its_maintainer $maintainer" --define "its_description $description" \
+    --define "its_date $(LC_ALL=C date --utc --date="@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')" \
+    packaging/pg_simhash.spec
   for file in "$work"/rpmbuild/RPMS/*/*.rpm; do
     mv -f "$file" "$packages_dir/"
     say "${packages_dir#"$top/"}/${file##*/}"

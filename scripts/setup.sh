@@ -63,8 +63,8 @@ need_python() {
 # need_program PROGRAM PACKAGE
 need_program() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 
-# need_soak_tools: tools to build a PostgreSQL with, sqlsmith, and what runs programs of arm64. If the
-# system has no package of a tool, the soak says what it skips.
+# need_soak_tools: tools to build a PostgreSQL with, sqlsmith, and what runs programs of arm64. If
+# the system has no package of a tool, the soak says what it skips.
 need_soak_tools() {
   command -v apt-get >/dev/null 2>&1 || return 0
   local tool
