@@ -13,40 +13,28 @@ use_systems
 page=docs/versions.md
 passed=$top/target/matrix/$commit
 mkdir -p "$passed"
-rust=$(rustc --print sysroot)
 
-# prepare VERSION RELEASE: a system with what `make test` needs, a user, and the commit in that
-# user's checkout. Rust is this machine's own.
+# prepare VERSION RELEASE: a system with what `make test` needs, and a checkout of the commit.
 prepare() {
-  local release=$2 root=$systems_dir/$2 home=$systems_dir/$2/home/tester
-  make_system "$release"
-  add_packages "$release" "postgresql-$1" "postgresql-server-dev-$1" make gcc libc6-dev git \
+  make_system "$2"
+  add_packages "$2" "postgresql-$1" "postgresql-server-dev-$1" make gcc libc6-dev git \
     libclang-dev libipc-run-perl python3-venv pkg-config procps
-  in_system "$release" id tester >/dev/null 2>&1 ||
-    in_system "$release" useradd --create-home --shell /bin/bash tester
-  if [ ! -d "$home/pg_simhash" ]; then
-    git clone -q --no-local . "$home/pg_simhash"
-  fi
-  git -c safe.directory='*' -C "$home/pg_simhash" fetch -q --force "$top" HEAD
-  git -c safe.directory='*' -C "$home/pg_simhash" checkout -q --force --detach FETCH_HEAD
-  git -c safe.directory='*' -C "$home/pg_simhash" clean -qfd
-  in_system "$release" chown -R tester: /home/tester
-  mkdir -p "$root/opt/rust"
+  add_checkout "$2"
 }
 
 # old_server RELEASE: puts the PostgreSQL 15 that was tested, with the extension, into a later
 # system, for the test pg_upgrade. Libraries that the system lacks go into its lib directory.
 old_server() {
-  local from=$systems_dir/bookworm to=$systems_dir/$1/home/tester/old15 library path
+  local from=$systems_dir/bookworm to=$systems_dir/$1/home/builder/old15 library path
   local server=usr/lib/postgresql/15
   rm -rf "$to"
-  cp -a "$from/home/tester/pg_simhash/target/pg15-test" "$to"
+  cp -a "$from/home/builder/pg_simhash/target/pg15-test" "$to"
   while read -r library path; do
     if ! in_system "$1" ldconfig -p | grep -qF "	$library "; then
       cp -L "$from$path" "$to/$server/lib/"
     fi
   done < <(in_system bookworm ldd "/$server/bin/postgres" | awk '$2 == "=>" { print $1, $3 }')
-  in_system "$1" chown -R tester: /home/tester/old15
+  in_system "$1" chown -R builder: /home/builder/old15
 }
 
 # run_tests VERSION RELEASE: `make test` there. Prints its last line.
@@ -54,13 +42,11 @@ run_tests() {
   local log=$top/target/logs/matrix-$1.log old=
   if [ "$1" -gt 15 ] && [ -f "$passed/15" ]; then
     old_server "$2"
-    old=/home/tester/old15/usr/lib/postgresql/15
+    old=/home/builder/old15/usr/lib/postgresql/15
   fi
-  bind=$rust:/opt/rust in_system "$2" runuser -u tester -- env HOME=/home/tester \
-    PATH=/opt/rust/bin:/usr/bin:/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
-    CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 SIMHASH_OLD_SERVER="$old" \
+  in_checkout "$2" env CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 SIMHASH_OLD_SERVER="$old" \
     PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
-    make -C /home/tester/pg_simhash test >"$log" 2>&1 || true
+    make test >"$log" 2>&1 || true
   grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1
 }
 
