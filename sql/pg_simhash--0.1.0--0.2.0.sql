@@ -76,6 +76,75 @@ COMMENT ON CAST (bit AS fingerprint256) IS 'the most significant bit first';
 COMMENT ON CAST (fingerprint256 AS bytea) IS '32 bytes in network order';
 COMMENT ON CAST (bytea AS fingerprint256) IS '32 bytes in network order';
 
+-- Numbers as programs send them: unsigned ones as numeric, small ones as smallint or integer.
+CREATE FUNCTION fingerprint64_from_int2(smallint) RETURNS fingerprint64
+  AS 'int28' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_from_int2(smallint) IS 'implementation of the cast from smallint';
+CREATE FUNCTION fingerprint64_from_int4(integer) RETURNS fingerprint64
+  AS 'int48' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_from_int4(integer) IS 'implementation of the cast from integer';
+CREATE CAST (smallint AS fingerprint64)
+  WITH FUNCTION fingerprint64_from_int2(smallint) AS ASSIGNMENT;
+CREATE CAST (integer AS fingerprint64) WITH FUNCTION fingerprint64_from_int4(integer) AS ASSIGNMENT;
+COMMENT ON CAST (smallint AS fingerprint64) IS 'the bits of the same bigint';
+COMMENT ON CAST (integer AS fingerprint64) IS 'the bits of the same bigint';
+CREATE FUNCTION fingerprint64_to_numeric(fingerprint64) RETURNS numeric
+  AS 'MODULE_PATHNAME', 'fingerprint64_to_numeric_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_to_numeric(fingerprint64) IS
+  'implementation of the cast to numeric';
+CREATE FUNCTION fingerprint64_from_numeric(numeric) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'fingerprint64_from_numeric_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint64_from_numeric(numeric) IS
+  'implementation of the cast from numeric';
+CREATE CAST (fingerprint64 AS numeric)
+  WITH FUNCTION fingerprint64_to_numeric(fingerprint64) AS ASSIGNMENT;
+CREATE CAST (numeric AS fingerprint64)
+  WITH FUNCTION fingerprint64_from_numeric(numeric) AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint64 AS numeric) IS 'an unsigned number';
+COMMENT ON CAST (numeric AS fingerprint64) IS 'an unsigned number';
+
+CREATE FUNCTION fingerprint128_to_numeric(fingerprint128) RETURNS numeric
+  AS 'MODULE_PATHNAME', 'fingerprint128_to_numeric_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_to_numeric(fingerprint128) IS
+  'implementation of the cast to numeric';
+CREATE FUNCTION fingerprint128_from_numeric(numeric) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'fingerprint128_from_numeric_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint128_from_numeric(numeric) IS
+  'implementation of the cast from numeric';
+CREATE CAST (fingerprint128 AS numeric)
+  WITH FUNCTION fingerprint128_to_numeric(fingerprint128) AS ASSIGNMENT;
+CREATE CAST (numeric AS fingerprint128)
+  WITH FUNCTION fingerprint128_from_numeric(numeric) AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint128 AS numeric) IS 'an unsigned number';
+COMMENT ON CAST (numeric AS fingerprint128) IS 'an unsigned number';
+
+CREATE FUNCTION fingerprint256_to_numeric(fingerprint256) RETURNS numeric
+  AS 'MODULE_PATHNAME', 'fingerprint256_to_numeric_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint256_to_numeric(fingerprint256) IS
+  'implementation of the cast to numeric';
+CREATE FUNCTION fingerprint256_from_numeric(numeric) RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'fingerprint256_from_numeric_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint256_from_numeric(numeric) IS
+  'implementation of the cast from numeric';
+CREATE CAST (fingerprint256 AS numeric)
+  WITH FUNCTION fingerprint256_to_numeric(fingerprint256) AS ASSIGNMENT;
+CREATE CAST (numeric AS fingerprint256)
+  WITH FUNCTION fingerprint256_from_numeric(numeric) AS ASSIGNMENT;
+COMMENT ON CAST (fingerprint256 AS numeric) IS 'an unsigned number';
+COMMENT ON CAST (numeric AS fingerprint256) IS 'an unsigned number';
+
+-- Implicit from now on, because programs send objects as jsonb. No view or column depends on a cast
+-- that goes through the text form.
+DROP CAST (jsonb AS simhash_config);
+CREATE CAST (jsonb AS simhash_config) WITH INOUT AS IMPLICIT;
+COMMENT ON CAST (jsonb AS simhash_config) IS 'checked as on input';
+
 CREATE FUNCTION fingerprint256_eq(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_eq_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{Internal, pg_extern};
 use simhash_core::bits::B256;
-use simhash_core::fingerprint::parse_hex;
+use simhash_core::fingerprint::parse_prefixed_hex;
 
 use crate::error::raise_invalid_text;
 use crate::types::ball::{Ball, Ball64, Ball128, Ball256};
@@ -93,7 +93,7 @@ ball_type!(
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn hamming_ball_text(center: Text<'_>, radius: i32) -> Ball64 {
     let shown = center.as_str();
-    let center = parse_hex(shown).unwrap_or_else(|| {
+    let center = parse_prefixed_hex(shown).unwrap_or_else(|| {
         raise_invalid_text(
             "fingerprint64",
             shown,

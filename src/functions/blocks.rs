@@ -3,7 +3,7 @@
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern};
 use simhash_core::bits::B256;
-use simhash_core::fingerprint::parse_hex;
+use simhash_core::fingerprint::parse_prefixed_hex;
 use simhash_core::search::{BlockLayout, Key};
 
 use crate::error::{raise, raise_invalid_text};
@@ -53,10 +53,10 @@ fn simhash_blocks_text_count(
 }
 
 fn blocks_of_text(fp: &str, count: Option<i32>) -> Vec<(i16, i64)> {
-    let narrow = parse_hex::<u64>(fp).map(|fp| blocks(fp, count.unwrap_or(4)));
+    let narrow = parse_prefixed_hex::<u64>(fp).map(|fp| blocks(fp, count.unwrap_or(4)));
     narrow
-        .or_else(|| parse_hex::<u128>(fp).map(|fp| blocks(fp, count.unwrap_or(8))))
-        .or_else(|| parse_hex::<B256>(fp).map(|fp| blocks(fp, count.unwrap_or(16))))
+        .or_else(|| parse_prefixed_hex::<u128>(fp).map(|fp| blocks(fp, count.unwrap_or(8))))
+        .or_else(|| parse_prefixed_hex::<B256>(fp).map(|fp| blocks(fp, count.unwrap_or(16))))
         .unwrap_or_else(|| {
             raise_invalid_text(
                 "fingerprint64",

@@ -3,7 +3,7 @@
 use pgrx::pg_extern;
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
-use simhash_core::fingerprint::parse_hex;
+use simhash_core::fingerprint::parse_prefixed_hex;
 
 use crate::error::raise_invalid_text;
 use crate::types::bits::BitString;
@@ -42,9 +42,9 @@ fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
         .or_else(|| distance_of_text::<u128>(a, b))
         .or_else(|| distance_of_text::<B256>(a, b));
     let is_fingerprint = |text| {
-        parse_hex::<u64>(text).is_some()
-            || parse_hex::<u128>(text).is_some()
-            || parse_hex::<B256>(text).is_some()
+        parse_prefixed_hex::<u64>(text).is_some()
+            || parse_prefixed_hex::<u128>(text).is_some()
+            || parse_prefixed_hex::<B256>(text).is_some()
     };
     distance.unwrap_or_else(|| {
         raise_invalid_text(
@@ -57,7 +57,7 @@ fn hamming_text(a: Text<'_>, b: Text<'_>) -> i32 {
 
 /// The distance of two fingerprints of this width.
 fn distance_of_text<F: Fingerprint>(a: &str, b: &str) -> Option<u32> {
-    Some(parse_hex::<F>(a)?.hamming(parse_hex(b)?))
+    Some(parse_prefixed_hex::<F>(a)?.hamming(parse_prefixed_hex(b)?))
 }
 
 /// `distance` is a bigint so that no limit of a rewritten clause can overflow.

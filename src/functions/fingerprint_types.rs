@@ -12,13 +12,14 @@ use crate::call::pointer;
 use crate::types::bits::{BitString, bytea_exactly};
 use crate::types::datum::Decode;
 use crate::types::message::{Message, in_network_order};
-use crate::types::{Fp64, Fp128, Fp256, hex};
+use crate::types::{Fp64, Fp128, Fp256, Numeric, hex};
 
 macro_rules! fingerprint_type {
     (
         $type:ident($bits:ident), $name:literal:
         $in:ident, $out:ident, $recv:ident, $send:ident,
-        $to_bit:ident, $from_bit:ident, $from_bytea:ident, $smaller:ident, $larger:ident
+        $to_bit:ident, $from_bit:ident, $from_bytea:ident, $to_numeric:ident, $from_numeric:ident,
+        $smaller:ident, $larger:ident
     ) => {
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $in(text: &CStr) -> $type {
@@ -59,6 +60,16 @@ macro_rules! fingerprint_type {
         }
 
         #[pg_extern(sql = false, immutable, strict, parallel_safe)]
+        fn $to_numeric(fp: $type) -> Numeric {
+            Numeric::of(fp.0)
+        }
+
+        #[pg_extern(sql = false, immutable, strict, parallel_safe)]
+        fn $from_numeric(number: Numeric) -> $type {
+            $type(number.fingerprint($name))
+        }
+
+        #[pg_extern(sql = false, immutable, strict, parallel_safe)]
         fn $smaller(a: $type, b: $type) -> $type {
             a.min(b)
         }
@@ -74,18 +85,21 @@ fingerprint_type!(
     Fp64(u64), "fingerprint64":
     fingerprint64_in, fingerprint64_out, fingerprint64_recv, fingerprint64_send,
     fingerprint64_to_bit, fingerprint64_from_bit, fingerprint64_from_bytea,
+    fingerprint64_to_numeric, fingerprint64_from_numeric,
     fingerprint64_smaller, fingerprint64_larger
 );
 fingerprint_type!(
     Fp128(u128), "fingerprint128":
     fingerprint128_in, fingerprint128_out, fingerprint128_recv, fingerprint128_send,
     fingerprint128_to_bit, fingerprint128_from_bit, fingerprint128_from_bytea,
+    fingerprint128_to_numeric, fingerprint128_from_numeric,
     fingerprint128_smaller, fingerprint128_larger
 );
 fingerprint_type!(
     Fp256(B256), "fingerprint256":
     fingerprint256_in, fingerprint256_out, fingerprint256_recv, fingerprint256_send,
     fingerprint256_to_bit, fingerprint256_from_bit, fingerprint256_from_bytea,
+    fingerprint256_to_numeric, fingerprint256_from_numeric,
     fingerprint256_smaller, fingerprint256_larger
 );
 

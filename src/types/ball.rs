@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
-use simhash_core::fingerprint::{parse_hex, to_hex};
+use simhash_core::fingerprint::{parse_prefixed_hex, to_hex};
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::fingerprint256::Fp256;
@@ -80,7 +80,7 @@ impl<F: Fingerprint> Ball<F> {
             .and_then(|rest| rest.strip_suffix('>'))
             .and_then(|inside| inside.split_once(','))
             .and_then(|(center, radius)| {
-                Some((parse_hex(center.trim())?, radius.trim().parse().ok()?))
+                Some((parse_prefixed_hex(center.trim())?, radius.trim().parse().ok()?))
             });
         let Some((center, radius)) = parts else {
             let zeros = "0".repeat(F::BITS as usize / 4);

@@ -1,16 +1,16 @@
-//! The text form of fingerprints: hexadecimal digits.
+//! The text form of fingerprints: hexadecimal digits, which `0x` or `\x` may precede on input.
 
 use std::ffi::{CStr, CString};
 
 use simhash_core::Fingerprint;
-use simhash_core::fingerprint::{parse_hex, to_hex};
+use simhash_core::fingerprint::{parse_prefixed_hex, to_hex};
 
 use crate::error::{raise_invalid_text, shown};
 
 /// Reads a fingerprint's text form or raises 22P02.
 pub fn from_text<F: Fingerprint>(type_name: &str, text: &CStr) -> F {
     let shown = shown(text);
-    parse_hex(&shown).unwrap_or_else(|| {
+    parse_prefixed_hex(&shown).unwrap_or_else(|| {
         let digits = F::BITS / 4;
         raise_invalid_text(
             type_name,

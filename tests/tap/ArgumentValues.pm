@@ -33,6 +33,10 @@ our %values = (
 	],
 	real => [qw(0.5 0 -0 1 -1 0.999999 1e-45 3.4e38 -3.4e38 'NaN' 'Infinity' '-Infinity')],
 	'double precision' => [qw(0.5 0 1 -1 1e-300 1.7e308 'NaN' 'Infinity' '-Infinity')],
+	numeric            => [
+		qw(3 0 -0.0 -1 1.5 1.000 0.1 18446744073709551615 18446744073709551616 1e38 1e77 1e78 1e131071
+		  -1e131071 1e-16383 'NaN')
+	],
 	oid                => [qw(0 1 16 20 25 2249 4294967295)],
 	text               => [
 		"'The quick brown fox jumps over the lazy dog, and the dog jumps over the fox'",
@@ -44,6 +48,9 @@ our %values = (
 		"'0123456789abcdef'",
 		"'0123456789abcdef0123456789abcdef'",
 		"'" . '0123456789abcdef' x 4 . "'",
+		"'0x0123456789abcdef'",
+		"'\\x0123456789abcdef'",
+		"'0x\\x'",
 		"'<0123456789abcdef,3>'",
 		"'<0123456789abcdef0123456789abcdef,3>'",
 		"'m'",

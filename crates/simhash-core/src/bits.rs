@@ -217,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fingerprint::{parse_hex, to_hex};
+    use crate::fingerprint::{parse_decimal, parse_hex, to_decimal, to_hex};
 
     type Three = Bits<3>;
 
@@ -274,6 +274,7 @@ mod tests {
         let text = to_hex(a);
         assert_eq!(text.len() * 4, F::BITS as usize);
         assert_eq!(parse_hex(&text), Some(a));
+        check_decimal(a);
         let mut bytes = vec![0; F::BYTES];
         a.to_be_bytes(&mut bytes);
         assert_eq!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), text);
@@ -287,6 +288,26 @@ mod tests {
         assert_eq!(a.top().to_be_bytes(), bytes[..8]);
         assert_eq!(F::from_words(|index| a.word(index)), a);
         assert_eq!(F::from_number(a.word(0)), a & !F::leading_mask(F::BITS - 64));
+    }
+
+    /// The decimal form: its digits, doubled and increased bit by bit on paper.
+    fn check_decimal<F: Key>(a: F) {
+        let mut digits = vec![0u8];
+        for bit in list(a) {
+            let mut carry = u8::from(bit);
+            for digit in &mut digits {
+                (*digit, carry) = ((2 * *digit + carry) % 10, (2 * *digit + carry) / 10);
+            }
+            digits.extend((carry > 0).then_some(carry));
+        }
+        let text: String = digits.iter().rev().map(|digit| char::from(b'0' + digit)).collect();
+        assert_eq!(to_decimal(a), text);
+        assert_eq!(parse_decimal(&text), Some(a));
+        assert_eq!(parse_decimal(&format!("00{text}")), Some(a));
+        assert_eq!(parse_decimal::<F>(&format!("{text}.")), None);
+        if list(a)[..3].contains(&true) {
+            assert_eq!(parse_decimal::<F>(&format!("{text}0")), None);
+        }
     }
 
     proptest! {

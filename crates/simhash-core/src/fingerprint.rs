@@ -169,6 +169,21 @@ pub fn parse_hex<F: Fingerprint>(text: &str) -> Option<F> {
     Some(F::from_words(|index| number(&digits[16 * (words - 1 - index)..][..16])))
 }
 
+/// Parses hexadecimal digits as [`parse_hex`] does, also after `0x` or `\x`, as programs and bytea
+/// write them.
+///
+/// ```
+/// use simhash_core::fingerprint::parse_prefixed_hex;
+/// assert_eq!(parse_prefixed_hex::<u64>("0x00000000000000ff"), Some(255));
+/// assert_eq!(parse_prefixed_hex::<u64>(r"\x00000000000000FF"), Some(255));
+/// assert_eq!(parse_prefixed_hex::<u64>("00000000000000ff"), Some(255));
+/// assert_eq!(parse_prefixed_hex::<u64>("0x000000000000ff"), None);
+/// ```
+pub fn parse_prefixed_hex<F: Fingerprint>(text: &str) -> Option<F> {
+    let digits = ["0x", "0X", r"\x"].into_iter().find_map(|prefix| text.strip_prefix(prefix));
+    parse_hex(digits.unwrap_or(text))
+}
+
 /// What a hexadecimal digit stands for.
 fn value_of(digit: u8) -> u8 {
     match digit {
@@ -184,4 +199,59 @@ fn value_of(digit: u8) -> u8 {
 /// ```
 pub fn to_hex<F: Fingerprint>(fingerprint: F) -> String {
     format!("{fingerprint:0width$x}", width = F::BITS as usize / 4)
+}
+
+/// Parses an unsigned number in decimal digits. `None` if there is anything but digits, or if the
+/// number needs more than `BITS` bits.
+///
+/// ```
+/// use simhash_core::fingerprint::parse_decimal;
+/// assert_eq!(parse_decimal("18446744073709551615"), Some(u64::MAX));
+/// assert_eq!(parse_decimal::<u64>("18446744073709551616"), None);
+/// assert_eq!(parse_decimal("18446744073709551616"), Some(1u128 << 64));
+/// assert_eq!(parse_decimal::<u64>("-1"), None);
+/// ```
+pub fn parse_decimal<F: Fingerprint>(digits: &str) -> Option<F> {
+    let mut number = F::per_word(0u64);
+    for digit in digits.bytes() {
+        let mut carry = u128::from(digit.is_ascii_digit().then(|| digit - b'0')?);
+        for word in number.as_mut() {
+            let product = 10 * u128::from(*word) + carry;
+            *word = product as u64;
+            carry = product >> 64;
+        }
+        if carry != 0 {
+            return None;
+        }
+    }
+    (!digits.is_empty()).then(|| F::from_words(|index| number.as_ref()[index]))
+}
+
+/// The fingerprint as an unsigned number, in decimal digits.
+///
+/// ```
+/// use simhash_core::fingerprint::to_decimal;
+/// assert_eq!(to_decimal(u64::MAX), "18446744073709551615");
+/// assert_eq!(to_decimal(1u128 << 64), "18446744073709551616");
+/// ```
+pub fn to_decimal<F: Fingerprint>(fingerprint: F) -> String {
+    // The most digits that fit into a word.
+    const DIGITS: usize = 19;
+    const BASE: u128 = 10u128.pow(DIGITS as u32);
+    let mut number = F::per_word(0u64);
+    for (index, word) in number.as_mut().iter_mut().enumerate() {
+        *word = fingerprint.word(index);
+    }
+    let mut text = String::new();
+    while number.as_ref().iter().any(|&word| word != 0) || text.is_empty() {
+        let mut rest = 0;
+        for word in number.as_mut().iter_mut().rev() {
+            let part = rest << 64 | u128::from(*word);
+            *word = (part / BASE) as u64;
+            rest = part % BASE;
+        }
+        text = format!("{rest:0DIGITS$}{text}");
+    }
+    let digits = text.trim_start_matches('0');
+    if digits.is_empty() { "0".to_owned() } else { digits.to_owned() }
 }
