@@ -2,7 +2,7 @@
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
 .PHONY: build help install uninstall deb debs deb-test deb-repeat rpm rpm-test demo demo-stop \
-	test matrix citus soak bench evaluate lint clean
+	test clients matrix citus soak bench evaluate lint clean
 
 build:
 	@scripts/setup.sh build
@@ -22,6 +22,7 @@ help:
 	@echo 'make demo       near-duplicates in real texts, in a server of its own'
 	@echo '                (make demo-stop ends it)'
 	@echo 'make test       unit, property, doc, simulation, regression, isolation and cluster tests'
+	@echo 'make clients    the examples of docs/clients.md, and the tests of clients/python'
 	@echo 'make matrix     make test on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
 	@echo 'make citus      docs/scale-out.md on three servers with Citus, whose source tree is CITUS=DIR'
@@ -74,6 +75,10 @@ demo-stop:
 test:
 	@scripts/setup.sh test
 	@scripts/test.sh
+
+clients:
+	@scripts/setup.sh test
+	@scripts/test.sh clients
 
 matrix:
 	@scripts/matrix.sh

@@ -6,11 +6,12 @@
 . "$(dirname "$0")/lib.sh"
 . scripts/cluster.sh
 . scripts/strangers.sh
+. scripts/clients.sh
 # Everyday tests run a library that also checks the order of its locks. The soak runs the library
 # that is shipped.
 case ${PG_TEST_EXTRA:-} in *soak*) ;; *) export build_features=lock-order ;; esac
 use_postgresql
-suites=${*:-core golden simulation build regress least isolation tap}
+suites=${*:-core golden simulation build regress least isolation clients tap}
 logs=$top/target/logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
@@ -220,7 +221,7 @@ prepare_server
 for suite in $suites; do
   started=$SECONDS
   case $suite in
-    regress | least | isolation)
+    regress | least | isolation | clients)
       [ -n "${socket:-}" ] || start_cluster test-cluster "max_prepared_transactions = 5"
       ;;
   esac

@@ -1,0 +1,101 @@
+"""Fingerprints of the PostgreSQL extension pg_simhash.
+
+`Fingerprint64`, `Fingerprint128` and `Fingerprint256` are unsigned numbers. They are written as
+PostgreSQL writes them: as hexadecimal digits. The modules `psycopg`, `asyncpg`, `sqlalchemy`,
+`alembic` and `django` of this package adapt them to the library of the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from operator import index
+from typing import ClassVar, SupportsIndex, TypeAlias, TypeVar, Union
+
+__all__ = ["FINGERPRINTS", "Fingerprint", "Fingerprint64", "Fingerprint128", "Fingerprint256"]
+
+F = TypeVar("F", bound="Fingerprint")
+
+#: What a fingerprint can be made of: an unsigned number, hexadecimal digits, or bytes.
+FingerprintLike: TypeAlias = Union[SupportsIndex, str, bytes, bytearray, memoryview]
+
+
+class Fingerprint(int):
+    """An unsigned number of `bits` bits. Its sisters below have 64, 128 and 256 of them.
+
+    >>> Fingerprint64(2**64 - 1)
+    Fingerprint64('ffffffffffffffff')
+    >>> Fingerprint64("0x00000000000000ff") == Fingerprint64(bytes(7) + b"\\xff") == 255
+    True
+    """
+
+    __slots__ = ()
+    bits: ClassVar[int]
+    sql_type: ClassVar[str]
+
+    def __new__(cls: type[F], value: FingerprintLike) -> F:
+        if isinstance(value, str):
+            if not re.fullmatch(rf"(0[xX]|\\x)?[0-9a-fA-F]{{{cls.bits // 4}}}", value):
+                raise ValueError(f"not {cls.bits // 4} hexadecimal digits: {value!r}")
+            number = int(value.removeprefix("\\x"), 16)
+        elif isinstance(value, (bytes, bytearray, memoryview)):
+            packed = bytes(value)
+            if len(packed) != cls.bits // 8:
+                raise ValueError(f"not {cls.bits // 8} bytes: {packed!r}")
+            number = int.from_bytes(packed, "big")
+        else:
+            number = index(value)
+            if not 0 <= number < 1 << cls.bits:
+                raise ValueError(f"not a number from 0 to 2**{cls.bits} - 1: {number}")
+        return super().__new__(cls, number)
+
+    def __str__(self) -> str:
+        return f"{int(self):0{self.bits // 4}x}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    @property
+    def packed(self) -> bytes:
+        """Its bytes in network order, as in PostgreSQL's binary format."""
+        return self.to_bytes(self.bits // 8, "big")
+
+    def hamming(self, other: FingerprintLike) -> int:
+        """The number of bits in which the two differ."""
+        return (self ^ type(self)(other)).bit_count()
+
+
+class Fingerprint64(Fingerprint):
+    """A `fingerprint64`."""
+
+    __slots__ = ()
+    bits = 64
+    sql_type = "fingerprint64"
+
+    @classmethod
+    def from_signed(cls, number: int) -> Fingerprint64:
+        """The fingerprint with the bits of a `bigint`."""
+        return cls(number.to_bytes(8, "big", signed=True))
+
+    @property
+    def signed(self) -> int:
+        """The `bigint` with the same bits."""
+        return int.from_bytes(self.packed, "big", signed=True)
+
+
+class Fingerprint128(Fingerprint):
+    """A `fingerprint128`."""
+
+    __slots__ = ()
+    bits = 128
+    sql_type = "fingerprint128"
+
+
+class Fingerprint256(Fingerprint):
+    """A `fingerprint256`."""
+
+    __slots__ = ()
+    bits = 256
+    sql_type = "fingerprint256"
+
+
+FINGERPRINTS: tuple[type[Fingerprint], ...] = (Fingerprint64, Fingerprint128, Fingerprint256)

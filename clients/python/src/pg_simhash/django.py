@@ -1,0 +1,157 @@
+"""Fields, lookups, an index, a constraint and an operation for Django, with psycopg 3."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.indexes import PostgresIndex
+from django.contrib.postgres.operations import CreateExtension
+from django.core.exceptions import ValidationError
+from django.db.models import Field, Func, IntegerField, Lookup, Value
+from django.db.models.lookups import LessThanOrEqual
+
+from . import Fingerprint, Fingerprint64, Fingerprint128, Fingerprint256
+
+__all__ = [
+    "Fingerprint64Field",
+    "Fingerprint128Field",
+    "Fingerprint256Field",
+    "HammingDistance",
+    "SimhashExclusionConstraint",
+    "SimhashExtension",
+    "SimhashIndex",
+]
+
+
+class _FingerprintField(Field):
+    kind: ClassVar[type[Fingerprint]]
+    empty_strings_allowed = False
+
+    @property
+    def description(self) -> str:
+        return f"Fingerprint of {self.kind.bits} bits"
+
+    def db_type(self, connection: Any) -> str:
+        return self.kind.sql_type
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Fingerprint | None:
+        return None if value is None else self.kind(value)
+
+    def to_python(self, value: Any) -> Fingerprint | None:
+        if value is None:
+            return None
+        try:
+            return self.kind(value)
+        except (TypeError, ValueError) as error:
+            raise ValidationError(str(error), code="invalid") from error
+
+    def get_prep_value(self, value: Any) -> Any:
+        value = super().get_prep_value(value)
+        if value is None or hasattr(value, "resolve_expression"):
+            return value
+        return str(self.kind(value))
+
+    def value_to_string(self, obj: Any) -> str:
+        value = self.value_from_object(obj)
+        return "" if value is None else str(self.kind(value))
+
+
+class Fingerprint64Field(_FingerprintField):
+    kind = Fingerprint64
+
+
+class Fingerprint128Field(_FingerprintField):
+    kind = Fingerprint128
+
+
+class Fingerprint256Field(_FingerprintField):
+    kind = Fingerprint256
+
+
+class HammingDistance(Func):
+    """`fp <~> other`, for annotate and order_by: `HammingDistance("fp", value)`."""
+
+    template = "(%(expressions)s)"
+    arg_joiner = " <~> "
+    arity = 2
+    output_field = IntegerField()
+
+    def __init__(self, expression: Any, other: Any, **extra: Any) -> None:
+        if not hasattr(other, "resolve_expression"):
+            other = Value(other)
+        super().__init__(expression, other, **extra)
+
+    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
+        """A plain value is written as one of the column's type."""
+        typed = self.copy()
+        expression, other = typed.get_source_expressions()
+        if isinstance(other, Value):
+            other = Value(other.value, output_field=expression.output_field)
+        typed.set_source_expressions([expression, other])
+        return super(HammingDistance, typed).as_sql(compiler, connection, **context)
+
+
+@_FingerprintField.register_lookup
+class _Within(LessThanOrEqual):
+    """`filter(fp__within=(value, 6))`: at most 6 bits differ."""
+
+    lookup_name = "within"
+
+    def __init__(self, lhs: Any, rhs: Any) -> None:
+        value, distance = rhs
+        super().__init__(HammingDistance(lhs, value), distance)
+
+    def get_rhs_op(self, connection: Any, rhs: str) -> str:
+        return f"<= {rhs}"
+
+
+@_FingerprintField.register_lookup
+class _Near(Lookup):
+    """`filter(fp__near=value)`: `fp ~= value`."""
+
+    lookup_name = "near"
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        left, left_params = self.process_lhs(compiler, connection)
+        right, right_params = self.process_rhs(compiler, connection)
+        return f"{left} ~= {right}", [*left_params, *right_params]
+
+
+class SimhashIndex(PostgresIndex):
+    """An index by which rows within a distance are found."""
+
+    suffix = "simhash"
+
+    def __init__(
+        self,
+        *expressions: Any,
+        blocks: int | None = None,
+        fillfactor: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*expressions, **kwargs)
+        given = {"blocks": blocks, "fillfactor": fillfactor}
+        self.options = {name: value for name, value in given.items() if value is not None}
+
+    def deconstruct(self) -> tuple[str, Any, dict[str, Any]]:
+        path, args, kwargs = super().deconstruct()
+        return path, args, {**kwargs, **self.options}
+
+    def get_with_params(self) -> list[str]:
+        return [f"{name} = {value:d}" for name, value in self.options.items()]
+
+
+class SimhashExclusionConstraint(ExclusionConstraint):
+    """`EXCLUDE USING simhash`. Django's own class takes no access method but its own list."""
+
+    def __init__(self, *, index_type: str = "simhash", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.index_type = index_type
+
+
+class SimhashExtension(CreateExtension):
+    """The first operation of a migration: `CREATE EXTENSION IF NOT EXISTS pg_simhash`."""
+
+    def __init__(self) -> None:
+        super().__init__("pg_simhash")

@@ -1,0 +1,71 @@
+"""The numbers themselves, without a database."""
+
+import copy
+import doctest
+import pickle
+
+import pytest
+
+import pg_simhash
+from pg_simhash import FINGERPRINTS, Fingerprint64, Fingerprint128
+
+EDGES = [0, 1, 255]
+
+
+@pytest.mark.parametrize("kind", FINGERPRINTS)
+def test_forms_are_one_number(kind):
+    top = 1 << kind.bits - 1
+    for number in [*EDGES, top - 1, top, 2 * top - 1]:
+        fp = kind(number)
+        digits = format(number, "x").zfill(kind.bits // 4)
+        packed = number.to_bytes(kind.bits // 8, "big")
+        assert str(fp) == f"{fp}" == digits and fp.packed == packed
+        for form in [digits, digits.upper(), "0x" + digits, "0X" + digits, "\\x" + digits]:
+            assert kind(form) == fp
+        for form in [packed, bytearray(packed), memoryview(packed), fp]:
+            assert kind(form) == fp and type(kind(form)) is kind
+        assert pickle.loads(pickle.dumps(fp)) == copy.deepcopy(fp) == fp == number
+        assert repr(fp) == f"{kind.__name__}('{digits}')"
+        assert {fp: 1}[number] == 1
+
+
+@pytest.mark.parametrize("kind", FINGERPRINTS)
+def test_what_is_none_is_refused(kind):
+    digits = kind.bits // 4
+    numbers = [-1, 1 << kind.bits]
+    texts = ["", "0x", "f" * (digits - 1), "f" * (digits + 1), "g" * digits]
+    texts += ["+" + "f" * (digits - 1)]
+    texts += ["f" * digits + "\n", " " + "f" * digits, "_".join(["f"] * (digits // 2)) + "f"]
+    texts += ["\u0661" * digits, "0x0x" + "f" * digits]
+    for value in [*numbers, *texts, b"", bytes(kind.bits // 8 - 1), bytes(kind.bits // 8 + 1)]:
+        with pytest.raises(ValueError):
+            kind(value)
+    for value in [1.0, None, [1]]:
+        with pytest.raises(TypeError):
+            kind(value)
+
+
+def test_signed_has_the_bits_of_a_bigint():
+    least = -(2**63)
+    for signed, digits in [(-1, "f" * 16), (0, "0" * 16), (least, "8" + "0" * 15)]:
+        fp = Fingerprint64.from_signed(signed)
+        assert str(fp) == digits and fp.signed == signed
+    with pytest.raises(OverflowError):
+        Fingerprint64.from_signed(2**63)
+
+
+def test_examples():
+    results = doctest.testmod(pg_simhash)
+    assert results.attempted > 1 and results.failed == 0
+
+
+def test_hamming():
+    assert Fingerprint64(0b1011).hamming(0b0010) == 2
+    assert Fingerprint128("0" * 32).hamming("f" * 32) == 128
+    with pytest.raises(ValueError):
+        Fingerprint64(0).hamming("f" * 32)
+
+
+def test_numpy_numbers():
+    numpy = pytest.importorskip("numpy")
+    assert str(Fingerprint64(numpy.uint64(2**64 - 1))) == "f" * 16

@@ -1,0 +1,52 @@
+# The suite `clients`: every example of docs/clients.md as it stands, and the tests of the package
+# in clients/python. Sourced by test.sh.
+# shellcheck shell=bash disable=SC2154 # logs, socket, bindir, started: test.sh, cluster.sh
+
+# install_clients: the clients' libraries, below target/clients: Python's with the package in a
+# virtual environment, and node's pg if there is a node.
+install_clients() {
+  local directory=target/clients newer=stamp
+  if [ -f $directory/stamp ]; then
+    newer=$(find clients/python scripts/clients.sh -type f -newer $directory/stamp -print -quit)
+  fi
+  [ -n "$newer" ] || return 0
+  python3 -m venv $directory/venv &&
+    $directory/venv/bin/python -m pip install --quiet --retries 2 './clients/python[test]' || return
+  if command -v node >/dev/null && command -v npm >/dev/null; then
+    npm install --prefix $directory --silent --no-audit --no-fund pg@8 || true
+  fi
+  touch $directory/stamp
+}
+
+# as_client COMMAND...: runs it with the libraries of the clients, on the server of the tests.
+as_client() {
+  (
+    unset "${!PG@}"
+    export PGHOST=$socket PGUSER=postgres PYTHONDONTWRITEBYTECODE=1
+    export PATH=$top/target/clients/venv/bin:$bindir:$PATH
+    export NODE_PATH=$top/target/clients/node_modules
+    exec "$@"
+  )
+}
+
+suite_clients() {
+  local log=$logs/clients.log status=0 reason
+  if ! install_clients >"$log" 2>&1; then
+    if reason=$(grep -m 1 -E 'No matching distribution|requires a different Python' "$log"); then
+      skip clients "pip cannot install the clients' libraries: ${reason##*ERROR: }"
+    else
+      tail -n 20 "$log"
+      report clients 0 1
+    fi
+    return
+  fi
+  {
+    as_client python tests/clients/run.py docs/clients.md target/clients/project || status=1
+    as_client python -m pytest -q -p no:cacheprovider clients/python || status=1
+  } >"$log" 2>&1
+  grep '^skipped' "$log" || true
+  if [ $status -ne 0 ]; then grep -v '^ok' "$log" | tail -n 60; fi
+  grep -E '^([0-9]+ [a-z]+, )*[0-9]+ (passed|failed|errors?)' "$log" >"$log.sums" || true
+  report clients "$(sum '[0-9]+ passed' "$log.sums")" \
+    "$(at_least_one_if $status "$(sum '[0-9]+ (failed|errors?)' "$log.sums")")"
+}
