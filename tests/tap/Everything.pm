@@ -85,8 +85,10 @@ our %questions = (
 		FROM simhash_model_term('m', 'fox')},
 	'stored models' => 'SELECT md5(string_agg(m::text, \'\')) FROM simhash_model m',
 	'the trigger' => q{SELECT count(*) FROM guarded},
-	'definitions' => q{SELECT string_agg(pg_get_indexdef(indexrelid), E'\n' ORDER BY 1)
-		|| (SELECT string_agg(pg_get_constraintdef(oid), E'\n' ORDER BY 1) FROM pg_constraint
+	'definitions' => q{SELECT string_agg(pg_get_indexdef(indexrelid), E'\n'
+			ORDER BY pg_get_indexdef(indexrelid))
+		|| (SELECT string_agg(pg_get_constraintdef(oid), E'\n'
+				ORDER BY pg_get_constraintdef(oid)) FROM pg_constraint
 			WHERE conrelid = 'excluded'::regclass)
 		FROM pg_index WHERE indrelid IN ('rows'::regclass, 'guarded'::regclass)},
 	'rights' => q{SELECT concat(relacl) || (SELECT concat(proacl) FROM pg_proc
