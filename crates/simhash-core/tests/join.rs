@@ -5,7 +5,7 @@
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
 use simhash_core::join::{
-    Chunk, GroupPair, Join, Members, NoMemory, Part, Rows, Source, Start, Step, plan_join,
+    Chunk, GroupPair, Join, Members, NoMemory, Part, Rows, Source, Start, Step, Walk, plan_join,
 };
 use simhash_core::random::{SplitMix64, mix};
 use simhash_core::search::{BlockLayout, Key, Plan, Scoped, TreeKey};
@@ -71,11 +71,20 @@ impl<K: TreeKey> Source<K> for Tables<K> {
 }
 
 /// All pairs that a join finds, as (lesser TID, greater TID, distance), sorted.
-fn joined<K: TreeKey>(plan: Plan, tables: &mut Tables<K>, limit: usize) -> Vec<(u64, u64, u32)> {
+/// With a number of `helpers`, walks are shared with so many others.
+fn joined<K: TreeKey>(
+    plan: Plan,
+    tables: &mut Tables<K>,
+    limit: usize,
+    helpers: usize,
+) -> Vec<(u64, u64, u32)> {
     let mut join = Join::new(plan, limit);
     let mut found: Vec<GroupPair> = Vec::new();
     let mut pairs = Vec::new();
     loop {
+        if helpers > 0 {
+            share(&mut join, helpers, &mut found);
+        }
         let step = join.step(tables, &mut found);
         for GroupPair { left, right, distance } in found.drain(..) {
             let a = join.left().group(left).to_vec();
@@ -94,6 +103,32 @@ fn joined<K: TreeKey>(plan: Plan, tables: &mut Tables<K>, limit: usize) -> Vec<(
             pairs.sort_unstable();
             return pairs;
         }
+    }
+}
+
+/// Shares a walk with helpers, who each take a piece at a time. One of them stops after its first
+/// step and gives the rest back, with which the join goes on.
+fn share<K: TreeKey>(join: &mut Join<K>, helpers: usize, found: &mut Vec<GroupPair>) {
+    let Some(mut walking) = join.walking() else { return };
+    let (plan, table, with_itself) = walking.walk.task();
+    let walk = || Walk::empty::<K::Fingerprint>(plan, table, with_itself).unwrap();
+    let mut walks: Vec<Walk> = (0..helpers).map(|_| walk()).collect();
+    let pieces = walking.divide(1000);
+    assert!(walking.walk.is_empty());
+    for (i, piece) in pieces.into_iter().enumerate() {
+        let from = found.len();
+        let (left, right) = walking.tries();
+        let walk = &mut walks[i % helpers];
+        walk.add([piece]);
+        while walk.step(left, right, found) && i % helpers > 0 {}
+        let (rest, done) = (walk.rest(), walk.take_done());
+        walking.keep_across(found, from);
+        walking.walk.add(rest);
+        walking.walk.add_done(done);
+    }
+    assert!(walking.walk.progress() <= 1.0 + 1e-9);
+    if walking.walk.is_empty() {
+        assert!(walking.walk.progress() > 1.0 - 1e-9);
     }
 }
 
@@ -135,14 +170,14 @@ fn agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distances: &[u32], what: &s
             for limit in [usize::MAX, rows.len() / 2, rows.len() / 7, 40] {
                 let mut tables = Tables::new(layout, rows, 13);
                 let radii = plan.radii().collect::<Vec<_>>();
-                let found = joined(plan.clone(), &mut tables, limit);
+                let found = joined(plan.clone(), &mut tables, limit, 0);
                 assert_eq!(found, expected, "{what}, {distance}, {radii:?}, limit {limit}");
                 // The same rows as those of two tables, a half or few of them of the first.
                 for split in [1 << 47, 1 << 42, 0] {
                     tables.split = Some(split);
                     let across = |&&(a, b, _): &&(u64, u64, u32)| a < split && split <= b;
                     let expected: Vec<_> = expected.iter().filter(across).copied().collect();
-                    let found = joined(plan.clone(), &mut tables, limit);
+                    let found = joined(plan.clone(), &mut tables, limit, 0);
                     assert_eq!(found, expected, "{what}, {distance}, {radii:?}, split {split}");
                 }
             }
@@ -274,11 +309,45 @@ fn joins_of_a_part_of_a_type_equal_brute_force() {
         for distance in [0, 1, 3] {
             for limit in [usize::MAX, 40] {
                 let plan = Plan::balanced(layout, distance, blocks);
-                let found = joined(plan, &mut Tables::new(layout, &rows, 7), limit);
+                let found = joined(plan, &mut Tables::new(layout, &rows, 7), limit, 0);
                 assert_eq!(found, brute(&rows, distance), "{bits} bits, {distance}, {limit}");
             }
         }
     }
+}
+
+/// Walks that are shared find what one process finds, which other tests compare with brute force.
+fn shared_walks_agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distance: u32, what: &str) {
+    let layout = BlockLayout::new::<K::Fingerprint>(blocks).unwrap();
+    for (tables, split) in [(blocks, None), (1, None), (blocks, Some(1 << 47))] {
+        let plan = Plan::balanced(layout, distance, tables);
+        for limit in [usize::MAX, rows.len() / 2] {
+            let mut tables = Tables::new(layout, rows, 13);
+            tables.split = split;
+            let expected = joined(plan.clone(), &mut tables, limit, 0);
+            for helpers in [1, 3] {
+                let found = joined(plan.clone(), &mut tables, limit, helpers);
+                assert!(found == expected, "{what}, limit {limit}, {split:?}, {helpers} helpers");
+            }
+        }
+    }
+}
+
+#[test]
+fn walks_can_be_shared() {
+    for (what, rows) in sets::<u64>(3000) {
+        shared_walks_agree(&rows, 4, 3, what);
+    }
+    for (what, rows) in sets::<B256>(2000) {
+        shared_walks_agree(&rows, 5, 4, what);
+    }
+    for (what, rows) in scoped_sets::<u128, 3>(2000) {
+        shared_walks_agree(&rows, 4, 3, &what);
+    }
+    // Far more comparisons than a step makes.
+    let mut random = SplitMix64::new(1);
+    let rows: Vec<(u64, u64)> = (0..20_000).map(|i| (key(&mut random), i)).collect();
+    shared_walks_agree(&rows, 2, 12, "steps");
 }
 
 /// Where no chunk shares a scope with another but its neighbour, a table is read twice at most.
@@ -289,7 +358,7 @@ fn chunks_without_a_common_scope_are_left_out() {
     let rows: Vec<(Scoped<u64, 3>, u64)> =
         (0..6400).map(|i| (Scoped::new([0, i / 10, 0], key(&mut random)), i)).collect();
     let mut tables = Tables::new(layout, &rows, 7);
-    assert_eq!(joined(Plan::balanced(layout, 20, 4), &mut tables, 200), brute(&rows, 20));
+    assert_eq!(joined(Plan::balanced(layout, 20, 4), &mut tables, 200, 0), brute(&rows, 20));
     assert!(tables.reads < 4 * 2 * 64, "{} reads", tables.reads);
 }
 
@@ -301,7 +370,7 @@ fn chunks_that_cannot_meet_are_left_out() {
     let rows: Vec<(u64, u64)> = (0..6400).map(|i| (key(&mut random), i)).collect();
     let plan = Plan::balanced(layout, 3, 4);
     let mut tables = Tables::new(layout, &rows, 10);
-    assert_eq!(joined(plan, &mut tables, 200), brute(&rows, 3));
+    assert_eq!(joined(plan, &mut tables, 200, 0), brute(&rows, 3));
     // One pass discovers the chunks of each table. After that only neighbours meet.
     assert!(tables.reads < 4 * 64 * 4, "{} reads", tables.reads);
 }
@@ -342,7 +411,7 @@ fn clusters_equal_the_components_of_all_pairs() {
         }
         let layout = BlockLayout::new::<u64>(4).unwrap();
         for (a, b, _) in
-            joined(Plan::balanced(layout, 6, 4), &mut Tables::new(layout, &rows, 9), 100)
+            joined(Plan::balanced(layout, 6, 4), &mut Tables::new(layout, &rows, 9), 100, 0)
         {
             members.unite(members.find(a).unwrap(), members.find(b).unwrap());
         }

@@ -18,6 +18,11 @@ pub fn bytes_per_row<K: TreeKey>() -> usize {
     K::Fingerprint::BYTES + size_of::<u64>() + 2 * size_of::<u32>() + trie
 }
 
+/// Bytes of memory for each row of a copy of [`Chunk::tries`].
+pub fn bytes_per_row_of_tries<K: TreeKey>() -> usize {
+    K::Fingerprint::BYTES + size_of::<Node<K::Fingerprint>>() / keys_per_node::<K>()
+}
+
 /// How many keys there are for each node at least, if they are random. A trie of n keys has about
 /// n / 10 nodes. A small scope has one, and two keys or more.
 fn keys_per_node<K: TreeKey>() -> usize {
@@ -35,6 +40,13 @@ pub struct Node<F> {
     pub child: u32,
     pub bits: u16,
     pub sides: Sides,
+}
+
+/// The distinct keys of a chunk and the tries over them: what a walk reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Tries<'a, F> {
+    pub keys: &'a [F],
+    pub nodes: &'a [Node<F>],
 }
 
 /// Of which of two tables rows are, where two are joined: the lower bit stands for the first one,
@@ -279,6 +291,11 @@ impl<K: TreeKey> Chunk<K> {
         }
     }
 
+    /// Whether rows are of two tables that are joined.
+    pub fn is_of_two(&self) -> bool {
+        self.split.is_some()
+    }
+
     /// The sides of a group's rows, which ascend.
     #[inline]
     pub fn sides(&self, group: u32) -> Sides {
@@ -357,9 +374,10 @@ impl<K: TreeKey> Chunk<K> {
         self.marks.fill(Mark::Unknown.stored());
     }
 
+    /// What a walk reads.
     #[inline]
-    pub(super) fn nodes(&self) -> &[Node<K::Fingerprint>] {
-        &self.nodes
+    pub fn tries(&self) -> Tries<'_, K::Fingerprint> {
+        Tries { keys: &self.keys, nodes: &self.nodes }
     }
 
     /// The roots of the tries: these nodes are the first ones.
@@ -433,7 +451,7 @@ mod tests {
         chunk.restart(2000, Some(50)).unwrap();
         chunk.push(&mut (0..keys).flat_map(rows).collect(), ..).unwrap();
         chunk.finish(&mut || ());
-        for node in chunk.nodes() {
+        for node in &chunk.nodes {
             let has = |wanted: fn(u64) -> bool| {
                 (node.low..node.high).any(|key| chunk.group(key).iter().any(|&row| wanted(row)))
             };
@@ -484,10 +502,10 @@ mod tests {
         let mut chunk = Chunk::default();
         chunk.push(&mut rows, ..).unwrap();
         chunk.finish(&mut || ());
-        let mut leaves: Vec<_> = chunk.nodes().iter().filter(|node| node.is_leaf()).collect();
+        let mut leaves: Vec<_> = chunk.nodes.iter().filter(|node| node.is_leaf()).collect();
         leaves.sort_by_key(|node| node.low);
         assert!(leaves.iter().all(|node| (1..=LEAF_KEYS).contains(&node.len())));
         assert!(leaves.windows(2).all(|pair| pair[0].high == pair[1].low));
-        assert!(chunk.nodes().len() < chunk.keys().len() / 8 + 2, "{} nodes", chunk.nodes().len());
+        assert!(chunk.nodes.len() < chunk.keys().len() / 8 + 2, "{} nodes", chunk.nodes.len());
     }
 }

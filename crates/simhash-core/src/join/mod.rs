@@ -6,7 +6,8 @@
 //! order ([`Chunk`]), under a binary trie whose leaves hold some tens of them. Two subtries are
 //! walked down together for as long as their prefixes can belong to fingerprints that the table
 //! emits ([`Walk`]). So leaves are compared with leaves, and the trie is deep where the data are
-//! dense. A constant block costs a few steps. A dense cluster is a deeper trie.
+//! dense. A constant block costs a few steps. A dense cluster is a deeper trie. Several processes
+//! can share a walk: it is divided into pieces ([`Piece`]).
 //!
 //! Fingerprints may be in scopes ([`crate::search::scoped`]). Then rows of one scope are compared,
 //! and no others: every scope in memory has a trie of its own, and small ones a leaf.
@@ -27,11 +28,11 @@ mod sort;
 mod steps;
 mod walk;
 
-pub use chunk::{Chunk, Mark, bytes_per_row};
+pub use chunk::{Chunk, Mark, Node, Tries, bytes_per_row, bytes_per_row_of_tries};
 pub use components::{Components, Edge, Log, components};
 pub use members::Members;
 pub use memory::NoMemory;
 pub use plan::{Part, plan_join};
 pub use sort::{sort_checked, sort_checked_by, sort_in_pieces};
-pub use steps::{Join, Rows, Source, Start, Step};
-pub use walk::{GroupPair, Walk};
+pub use steps::{Join, Rows, Source, Start, Step, Walking};
+pub use walk::{GroupPair, Piece, Walk};

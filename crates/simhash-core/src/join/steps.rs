@@ -5,10 +5,10 @@
 //! scope only, and no further than the chunks that begin in it. The places where chunks begin are
 //! found while chunks are joined with later ones, and kept for the table.
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, Tries};
 use super::meet::can_meet;
 use super::memory::NoMemory;
-use super::walk::{GroupPair, Walk};
+use super::walk::{GroupPair, Piece, Walk};
 use crate::Fingerprint;
 use crate::search::{Plan, TreeKey};
 
@@ -95,6 +95,60 @@ pub struct Join<K: TreeKey> {
     complete: bool,
 }
 
+/// A walk in progress, over two chunks or one with itself. Other processes may take a share of it.
+pub struct Walking<'a, K: TreeKey> {
+    pub walk: &'a mut Walk,
+    left: &'a Chunk<K>,
+    right: &'a Chunk<K>,
+}
+
+impl<K: TreeKey> Walking<'_, K> {
+    /// Goes on for a while, and appends what it finds. False if nothing is left.
+    pub fn step(&mut self, found: &mut Vec<GroupPair>) -> bool {
+        let from = found.len();
+        let more = self.walk.step(self.left.tries(), self.right.tries(), found);
+        self.keep_across(found, from);
+        more
+    }
+
+    /// What the walk reads: the left chunk's tries and the right one's.
+    pub fn tries(&self) -> (Tries<'_, K::Fingerprint>, Tries<'_, K::Fingerprint>) {
+        (self.left.tries(), self.right.tries())
+    }
+
+    /// How many distinct keys the walk reads.
+    pub fn keys(&self) -> usize {
+        let right = if self.is_across() { self.right.keys().len() } else { 0 };
+        self.left.keys().len() + right
+    }
+
+    /// Whether the chunks are two.
+    pub fn is_across(&self) -> bool {
+        !std::ptr::eq(self.left, self.right)
+    }
+
+    /// Takes the walk's work, in about so many pieces.
+    pub fn divide(&mut self, pieces: usize) -> Vec<Piece> {
+        self.walk.divide(self.left.tries(), self.right.tries(), pieces)
+    }
+
+    /// Where two tables are joined, drops the pairs from number `from` on that are of one table.
+    pub fn keep_across(&self, found: &mut Vec<GroupPair>, from: usize) {
+        if !self.left.is_of_two() {
+            return;
+        }
+        let mut kept = from;
+        for i in from..found.len() {
+            let GroupPair { left, right, .. } = found[i];
+            if self.left.sides(left).can_pair(self.right.sides(right)) {
+                found[kept] = found[i];
+                kept += 1;
+            }
+        }
+        found.truncate(kept);
+    }
+}
+
 impl<K: TreeKey> Join<K> {
     /// A join that keeps about `limit` rows in memory.
     pub fn new(plan: Plan, limit: usize) -> Self {
@@ -161,20 +215,27 @@ impl<K: TreeKey> Join<K> {
     }
 
     /// Walks on: over the left chunk and the one with the number `across`, or the left one alone.
-    fn walk_on(
-        &mut self,
-        mut walk: Walk,
-        across: Option<usize>,
-        found: &mut Vec<GroupPair>,
-    ) -> Step {
-        let right = across.map(|_| &self.right);
-        let more = walk.step(&self.plan, &self.left, right, found);
+    fn walk_on(&mut self, walk: Walk, across: Option<usize>, found: &mut Vec<GroupPair>) -> Step {
         self.state = match across {
-            _ if !more => self.after(across.unwrap_or(self.number)),
             Some(number) => State::Across(walk, number),
             None => State::Walk(walk),
         };
-        if more { Step::Working } else { Step::Flush }
+        if self.walking().is_some_and(|mut walking| walking.step(found)) {
+            return Step::Working;
+        }
+        self.state = self.after(across.unwrap_or(self.number));
+        Step::Flush
+    }
+
+    /// The walk in progress, if the next step goes on with one.
+    pub fn walking(&mut self) -> Option<Walking<'_, K>> {
+        let right = if self.across { &self.right } else { &self.left };
+        match &mut self.state {
+            State::Walk(walk) | State::Across(walk, _) => {
+                Some(Walking { walk, left: &self.left, right })
+            }
+            _ => None,
+        }
     }
 
     fn start_table(&mut self, table: u32) {
