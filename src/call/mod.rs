@@ -1,6 +1,8 @@
-//! A call from SQL: what its call site keeps, what an aggregate's state is, how it is cancelled.
+//! A call from SQL: what its call site keeps, what an aggregate's state is, how it is cancelled,
+//! what it shares with parallel workers.
 
 mod aggregate;
+pub mod parallel;
 mod site;
 
 pub use aggregate::{AggregateState, aggregate_context};

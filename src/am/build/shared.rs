@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use pgrx::pg_sys;
 
+use crate::call::parallel;
+
 /// The keys of the chunks in the table of contents.
 mod chunk {
     pub const TASK: u64 = 0x5349_4d48_0000_0001;
@@ -73,14 +75,7 @@ impl Sizes<'_> {
     /// The context's memory is not made yet.
     pub unsafe fn estimate(&self, context: *mut pg_sys::ParallelContext) {
         // SAFETY: as this function's.
-        unsafe {
-            let estimator = &mut (*context).estimator;
-            for (_, bytes) in self.chunks() {
-                let aligned = bytes.next_multiple_of(pg_sys::ALIGNOF_BUFFER as usize);
-                estimator.space_for_chunks = pg_sys::add_size(estimator.space_for_chunks, aligned);
-                estimator.number_of_keys += 1;
-            }
-        }
+        unsafe { parallel::estimate(context, &self.chunks()) }
     }
 }
 
@@ -103,13 +98,10 @@ impl Chunks {
     /// # Safety
     /// The context's memory was made after [`Sizes::estimate`] with the same sizes.
     pub unsafe fn allocate(context: *mut pg_sys::ParallelContext, sizes: &Sizes<'_>) -> Self {
-        // SAFETY: every chunk was estimated; chunks are aligned to buffers.
+        // SAFETY: as this function's; chunks are aligned to buffers.
         unsafe {
-            let toc = (*context).toc;
-            for (key, bytes) in sizes.chunks() {
-                pg_sys::shm_toc_insert(toc, key, pg_sys::shm_toc_allocate(toc, bytes));
-            }
-            Self::find(toc)
+            parallel::allocate(context, &sizes.chunks());
+            Self::find((*context).toc)
         }
     }
 

@@ -6,7 +6,6 @@
 //! block table, merges the workers' runs of it with its own, and writes the index while they sort
 //! the next.
 
-use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
@@ -15,6 +14,7 @@ use simhash_index::TreeKey;
 use super::runs::RunFile;
 use super::shared::{Chunks, Sizes, Slot, Task};
 use super::sort::{Content, Share};
+use crate::call::parallel::current_query;
 use crate::compat;
 use crate::storage::{Index, IndexRel};
 
@@ -195,15 +195,6 @@ impl Team {
             disband(self.context, self.snapshot);
         }
         totals
-    }
-}
-
-/// The statement that workers show in pg_stat_activity.
-fn current_query() -> &'static CStr {
-    // SAFETY: NULL or the statement's text, which outlives it.
-    unsafe {
-        let query = pg_sys::debug_query_string;
-        if query.is_null() { c"" } else { CStr::from_ptr(query) }
     }
 }
 

@@ -10,6 +10,7 @@ use super::collect::Collector;
 use super::shared::{Chunks, Slot, Task};
 use super::sort::Share;
 use crate::am::kind::open;
+use crate::call::parallel::show_query;
 use crate::storage::{IndexRel, family, with_key_type};
 
 /// A worker's whole life. PostgreSQL calls it by its name.
@@ -22,9 +23,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
     // SAFETY: the leader put every chunk into the table of contents before it launched workers.
     unsafe {
         let Chunks { task, scan, slots, buffer_usage, wal_usage, query } = Chunks::find(toc);
-        pg_sys::debug_query_string = query;
-        pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);
-
+        show_query(query);
         pg_sys::SharedFileSetAttach(&raw mut (*task).files, segment);
         // The locks that the leader holds, of which this process is a part.
         let (heap_lock, index_lock) = if (*task).concurrent {
