@@ -315,3 +315,21 @@ pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::N
         }
     }
 }
+
+/// Sends a message to the process at the other end of a queue, and waits for room. False if that
+/// process has left.
+///
+/// # Safety
+/// The queue is attached, and this process is its sender.
+pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8]) -> bool {
+    // SAFETY: as this function's.
+    unsafe {
+        let (bytes, data) = (message.len(), message.as_ptr().cast());
+        #[cfg(any(feature = "pg13", feature = "pg14"))]
+        let result = pg_sys::shm_mq_send(queue, bytes, data, false);
+        // From 15 on the receiver is not woken by each message unless it is to be.
+        #[cfg(not(any(feature = "pg13", feature = "pg14")))]
+        let result = pg_sys::shm_mq_send(queue, bytes, data, false, true);
+        result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS
+    }
+}

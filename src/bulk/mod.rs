@@ -2,19 +2,24 @@
 //!
 //! Where things are: [`target`] (which indexes, and who may ask), [`leaves`] (rows from pages),
 //! [`row`] (a row's number, which tells its table), [`heap`] (which rows the query sees),
-//! [`session`] (the join, batch by batch), [`pairs`] and [`clusters`] (the answers), [`verify`] (by
-//! the texts), [`suggest`] (which distance to use), [`progress`] (what other sessions see),
-//! [`file`] (clusters beyond memory), [`errors`].
+//! [`session`] (the join, batch by batch), [`team`] and [`worker`] (its parallel workers),
+//! [`shared`] and [`message`] (what these share and send), [`pairs`] and [`clusters`] (the
+//! answers), [`verify`] (by the texts), [`suggest`] (which distance to use), [`progress`] (what
+//! other sessions see), [`file`] (clusters beyond memory), [`errors`].
 
 pub mod clusters;
 mod errors;
 mod file;
 mod heap;
 mod leaves;
+mod message;
 pub mod pairs;
 pub mod progress;
 pub mod row;
 mod session;
+mod shared;
 pub mod suggest;
 pub mod target;
+mod team;
 pub mod verify;
+mod worker;

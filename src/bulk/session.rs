@@ -9,7 +9,8 @@
 //! which rows are connected, as edges in a file, and begin anew.
 
 use simhash_core::join::{
-    Chunk, GroupPair, Join, Log, Mark, Members, Step, bytes_per_row, plan_join, sort_checked,
+    Chunk, GroupPair, Join, Log, Mark, Members, Step, bytes_per_row, bytes_per_row_of_tries,
+    plan_join, sort_checked,
 };
 use simhash_core::search::TreeKey;
 
@@ -20,6 +21,7 @@ use super::leaves::{Leaves, most_rows, scope_sizes};
 use super::progress::{self, Command, Progress};
 use super::row;
 use super::target::{Named, OpenedAll, Target};
+use super::team::{Team, most_workers, steps_alone};
 use crate::am::kind::open;
 use crate::am::opened::Opened;
 use crate::guc::work_mem;
@@ -37,6 +39,15 @@ pub enum Side {
     Right,
 }
 
+/// A batch that is being made.
+struct Batch<'a> {
+    opened: &'a OpenedAll,
+    /// How many of the pairs have been dealt with.
+    seen: usize,
+    /// How many members there were before.
+    before: usize,
+}
+
 pub struct Session<K: TreeKey> {
     target: Target,
     join: Join<K>,
@@ -50,6 +61,10 @@ pub struct Session<K: TreeKey> {
     command: Command,
     /// The bytes that `members` may take.
     memory: usize,
+    /// The most parallel workers that may take part.
+    workers: usize,
+    /// Those that do.
+    team: Option<Team>,
     /// Whether equal fingerprints connect rows by themselves.
     copies_are_connected: bool,
     /// Pairs of groups for whose rows there was no memory.
@@ -76,9 +91,12 @@ impl<K: TreeKey> Session<K> {
         let block_tables = plan.radii().flatten().count();
         let Named { table, index } = target.named[0];
         let progress = Progress::start(command, table, index, block_tables, rows);
+        let workers = most_workers(opened, indexes.iter().map(Index::leaves_per_table).sum());
+        // For workers the keys are copied.
+        let shared = if workers > 0 { bytes_per_row_of_tries::<K>() } else { 0 };
         Self {
             target,
-            join: Join::new(plan, memory / bytes_per_row::<K>()),
+            join: Join::new(plan, memory / (bytes_per_row::<K>() + shared)),
             members: Members::default(),
             found: Vec::new(),
             looked_up: 0,
@@ -87,6 +105,8 @@ impl<K: TreeKey> Session<K> {
             pairs: 0,
             command,
             memory: members,
+            workers,
+            team: None,
             copies_are_connected: true,
             put_off: Vec::new(),
             edges: None,
@@ -127,20 +147,72 @@ impl<K: TreeKey> Session<K> {
     fn find(&mut self, opened: &OpenedAll) {
         let indexes = open_all::<K>(opened);
         let mut leaves = Leaves::new(&indexes, self.target.split);
-        let (mut seen, before) = (0, self.members.len());
+        let mut batch = Batch { opened, seen: 0, before: self.members.len() };
+        let (mut alone, mut workers) = (0, self.workers);
         loop {
+            if let Some(team) = self.team.take() {
+                self.find_together(team, &mut batch);
+                if self.is_full() {
+                    break;
+                }
+            }
             let step = self.join.step(&mut leaves, &mut self.found);
-            self.remember(seen, before, opened);
-            seen = self.found.len();
-            self.report();
+            self.take_in(&mut batch);
             self.done = step == Step::Done;
-            let batch = self.batch.min(work_mem() / 256);
-            let full = self.found.len().max(self.members.len() - self.looked_up) >= batch;
-            let full = full || !self.put_off.is_empty();
-            if self.done || full || (step == Step::Flush && seen > 0) {
+            let flush = step == Step::Flush && batch.seen > 0;
+            if self.done || flush || self.is_full() {
                 break;
             }
+            alone = if step == Step::Flush { 0 } else { alone + 1 };
+            let Some(mut walking) = self.join.walking() else { continue };
+            if workers > 0 && alone >= steps_alone(walking.keys()) {
+                self.team = Team::launch(&mut walking, workers);
+                // They are asked for once in a batch, and are worth a larger one.
+                workers = 0;
+                self.batch = (self.batch * 16).min(LARGEST_BATCH);
+            }
         }
+    }
+
+    /// Goes on with the walk in progress beside parallel workers: to its end, or until the batch
+    /// is full. Clusters keep the team for the next batch, because the query goes on only when all
+    /// is done.
+    fn find_together(&mut self, mut team: Team, batch: &mut Batch<'_>) {
+        loop {
+            let Some(mut walking) = self.join.walking() else { return };
+            let more = team.walk(&mut walking, &mut self.found);
+            self.take_in(batch);
+            if more && !self.is_full() {
+                continue;
+            }
+            if more && self.command == Command::Clusters {
+                self.team = Some(team);
+                return;
+            }
+            if let Some(mut walking) = self.join.walking() {
+                team.finish(&mut walking, &mut self.found);
+            }
+            self.take_in(batch);
+            return;
+        }
+    }
+
+    /// Deals with what was found since the last time.
+    fn take_in(&mut self, batch: &mut Batch<'_>) {
+        if self.put_off.is_empty() {
+            self.remember(batch.seen, batch.before, batch.opened);
+        } else {
+            self.put_off.extend(self.found.drain(batch.seen..));
+        }
+        batch.seen = self.found.len();
+        self.report();
+    }
+
+    /// Whether the batch has pairs or rows enough, or there is no memory for more.
+    fn is_full(&self) -> bool {
+        let batch = self.batch.min(work_mem() / 256);
+        let rows = self.members.len() - self.looked_up;
+        self.found.len().max(rows) >= batch || !self.put_off.is_empty()
     }
 
     /// Remembers the rows of the pairs from number `from` on. There were `before` rows before the

@@ -55,3 +55,37 @@ pub unsafe fn show_query(query: *const c_char) {
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);
     }
 }
+
+/// The most bytes of a context's memory. Where no segment is left, PostgreSQL takes private memory
+/// instead, of which it allocates no more at once.
+const MOST_BYTES: usize = 0x3fff_ffff;
+
+/// Whether a context can have so many bytes for its chunks, as far as one can know beforehand.
+/// PostgreSQL raises an ERROR where they cannot be had.
+pub fn has_room(bytes: usize) -> bool {
+    bytes < MOST_BYTES && bytes < free_shared_memory()
+}
+
+/// What is free of the file system that segments are made in. In containers that is often 64 MB.
+#[cfg(target_os = "linux")]
+fn free_shared_memory() -> usize {
+    // SAFETY: reads a setting.
+    if unsafe { pg_sys::dynamic_shared_memory_type } != pg_sys::DSM_IMPL_POSIX as i32 {
+        return usize::MAX;
+    }
+    // SAFETY: zeros are a valid statvfs, which the call fills.
+    let (status, file_system) = unsafe {
+        let mut file_system: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(c"/dev/shm".as_ptr(), &mut file_system), file_system)
+    };
+    if status == 0 {
+        (file_system.f_bavail as usize).saturating_mul(file_system.f_frsize as usize)
+    } else {
+        usize::MAX
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn free_shared_memory() -> usize {
+    usize::MAX
+}

@@ -1,0 +1,207 @@
+//! The shared memory of a join with workers: the keys and tries of the chunks being joined, which
+//! do not change, and the pieces of the walk, of which each process takes one after the other.
+//!
+//! That is all a worker reads: no index, no table, no catalogue. So it needs no snapshot, no lock
+//! and no rights, and temporary tables can be joined with workers too.
+
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use pgrx::pg_sys;
+use simhash_core::join::{Node, Piece, Tries, Walk};
+use simhash_core::search::{Key, Plan};
+
+use crate::call::parallel;
+
+/// The keys of the chunks in the table of contents.
+mod chunk {
+    pub const TASK: u64 = 0x5349_4d48_0000_0101;
+    pub const LEFT_KEYS: u64 = TASK + 1;
+    pub const LEFT_NODES: u64 = TASK + 2;
+    pub const RIGHT_KEYS: u64 = TASK + 3;
+    pub const RIGHT_NODES: u64 = TASK + 4;
+    pub const PIECES: u64 = TASK + 5;
+    pub const QUEUES: u64 = TASK + 6;
+    pub const QUERY: u64 = TASK + 7;
+}
+
+/// Bytes of a worker's queue: room for 87,000 pairs, while the leader does other work.
+pub const QUEUE: usize = 1 << 20;
+
+/// What every process has to know.
+pub struct Task {
+    plan: Plan,
+    table: u32,
+    with_itself: bool,
+    /// The bits of the type of fingerprints.
+    pub bits: u32,
+    /// The numbers of keys and nodes: of the left chunk, and of the right one if that is another.
+    left: [usize; 2],
+    right: [usize; 2],
+    pieces: usize,
+    /// The next piece that nobody has taken.
+    next: AtomicUsize,
+    /// Whether the workers are to give back what they have.
+    pub stop: AtomicBool,
+}
+
+impl Task {
+    /// A walk of nothing yet, for a process that takes pieces.
+    pub fn walk<F: Key>(&self) -> Option<Walk> {
+        Walk::empty::<F>(&self.plan, self.table, self.with_itself)
+    }
+}
+
+/// What goes into the shared memory.
+pub struct Content<'a, F> {
+    pub walk: &'a Walk,
+    pub left: Tries<'a, F>,
+    pub right: Tries<'a, F>,
+    pub pieces: &'a [Piece],
+    pub workers: usize,
+    pub query: &'a CStr,
+}
+
+impl<F: Key> Content<'_, F> {
+    /// The chunks' keys and sizes.
+    fn chunks(&self) -> [(u64, usize); 8] {
+        let right = self.right_chunk();
+        [
+            (chunk::TASK, size_of::<Task>()),
+            (chunk::LEFT_KEYS, size_of_val(self.left.keys)),
+            (chunk::LEFT_NODES, size_of_val(self.left.nodes)),
+            (chunk::RIGHT_KEYS, size_of_val(right.keys)),
+            (chunk::RIGHT_NODES, size_of_val(right.nodes)),
+            (chunk::PIECES, size_of_val(self.pieces)),
+            (chunk::QUEUES, self.workers * QUEUE),
+            (chunk::QUERY, self.query.to_bytes_with_nul().len()),
+        ]
+    }
+
+    /// The right chunk, or nothing if it is the left one.
+    fn right_chunk(&self) -> Tries<'_, F> {
+        let (.., with_itself) = self.walk.task();
+        if with_itself { Tries { keys: &[], nodes: &[] } } else { self.right }
+    }
+
+    /// About how many bytes that is.
+    pub fn bytes(&self) -> usize {
+        self.chunks().iter().map(|&(_, bytes)| bytes + 1024).sum()
+    }
+
+    /// Tells a new context how much memory it will need.
+    ///
+    /// # Safety
+    /// The context's memory is not made yet.
+    pub unsafe fn estimate(&self, context: *mut pg_sys::ParallelContext) {
+        // SAFETY: as this function's.
+        unsafe { parallel::estimate(context, &self.chunks()) }
+    }
+
+    /// Makes the chunks and fills them, all but the queues.
+    ///
+    /// # Safety
+    /// The context's memory was made after [`Content::estimate`] with the same content.
+    pub unsafe fn store(&self, context: *mut pg_sys::ParallelContext) -> Shared {
+        let (plan, table, with_itself) = self.walk.task();
+        let right = self.right_chunk();
+        // SAFETY: as this function's; the chunks are of these sizes, and aligned to buffers, which
+        // is more than any type here needs.
+        unsafe {
+            parallel::allocate(context, &self.chunks());
+            let toc = (*context).toc;
+            find::<Task>(toc, chunk::TASK).write(Task {
+                plan: plan.clone(),
+                table,
+                with_itself,
+                bits: F::BITS,
+                left: [self.left.keys.len(), self.left.nodes.len()],
+                right: [right.keys.len(), right.nodes.len()],
+                pieces: self.pieces.len(),
+                next: AtomicUsize::new(0),
+                stop: AtomicBool::new(false),
+            });
+            copy(self.left.keys, find(toc, chunk::LEFT_KEYS));
+            copy(self.left.nodes, find(toc, chunk::LEFT_NODES));
+            copy(right.keys, find(toc, chunk::RIGHT_KEYS));
+            copy(right.nodes, find(toc, chunk::RIGHT_NODES));
+            copy(self.pieces, find(toc, chunk::PIECES));
+            copy(self.query.to_bytes_with_nul(), find(toc, chunk::QUERY));
+            Shared { toc }
+        }
+    }
+}
+
+unsafe fn find<T>(toc: *mut pg_sys::shm_toc, key: u64) -> *mut T {
+    // SAFETY: the caller's promise that the chunk is there and of this type.
+    unsafe { pg_sys::shm_toc_lookup(toc, key, false).cast() }
+}
+
+unsafe fn copy<T: Copy>(from: &[T], to: *mut T) {
+    // SAFETY: the caller's promise that there is room for as many.
+    unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) }
+}
+
+/// The shared memory, as a process sees it while it is attached.
+#[derive(Clone, Copy)]
+pub struct Shared {
+    toc: *mut pg_sys::shm_toc,
+}
+
+impl Shared {
+    /// # Safety
+    /// The leader has filled the memory, and this process stays attached to it while the result
+    /// and what it returns are used.
+    pub unsafe fn new(toc: *mut pg_sys::shm_toc) -> Self {
+        Self { toc }
+    }
+
+    pub fn task(&self) -> &Task {
+        // SAFETY: the promise of `new`; but for atomic fields it does not change.
+        unsafe { &*find(self.toc, chunk::TASK) }
+    }
+
+    /// The tries of the left chunk and of the right one.
+    ///
+    /// # Safety
+    /// The fingerprints are of type `F`.
+    pub unsafe fn tries<F: Copy>(&self) -> (Tries<'_, F>, Tries<'_, F>) {
+        let task = self.task();
+        let tries = |keys, nodes, [key_count, node_count]: [usize; 2]| {
+            // SAFETY: as this function's, and the promise of `new`.
+            unsafe {
+                Tries {
+                    keys: std::slice::from_raw_parts(find::<F>(self.toc, keys), key_count),
+                    nodes: std::slice::from_raw_parts(find::<Node<F>>(self.toc, nodes), node_count),
+                }
+            }
+        };
+        let left = tries(chunk::LEFT_KEYS, chunk::LEFT_NODES, task.left);
+        let right = tries(chunk::RIGHT_KEYS, chunk::RIGHT_NODES, task.right);
+        (left, if task.with_itself { left } else { right })
+    }
+
+    /// Takes the next piece that nobody has taken.
+    pub fn take(&self) -> Option<Piece> {
+        let task = self.task();
+        let number = task.next.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the promise of `new`; the pieces do not change.
+        (number < task.pieces)
+            .then(|| unsafe { *find::<Piece>(self.toc, chunk::PIECES).add(number) })
+    }
+
+    /// Where a worker's queue is.
+    ///
+    /// # Safety
+    /// There are more workers than that.
+    pub unsafe fn queue(&self, worker: usize) -> *mut pg_sys::shm_mq {
+        // SAFETY: as this function's, and the promise of `new`.
+        unsafe { find::<u8>(self.toc, chunk::QUEUES).add(worker * QUEUE).cast() }
+    }
+
+    /// The statement that workers show in pg_stat_activity.
+    pub fn query(&self) -> *const c_char {
+        // SAFETY: the promise of `new`.
+        unsafe { find(self.toc, chunk::QUERY) }
+    }
+}

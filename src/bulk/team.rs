@@ -1,0 +1,272 @@
+//! The leader of a join with workers: it divides the walk in progress, launches workers, takes
+//! pieces beside them, and receives the pairs that they find.
+//!
+//! A team lives within one batch. Between batches the query may write, which PostgreSQL forbids
+//! while workers may run. What is left of the walk then is given back to the join.
+
+use std::sync::atomic::Ordering;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::join::{GroupPair, Walking};
+use simhash_core::search::{Key, TreeKey};
+
+use super::message;
+use super::shared::{Content, QUEUE, Shared};
+use crate::am::opened::Opened;
+use crate::call::parallel::{current_query, has_room};
+use crate::error::raise;
+use crate::storage::check_for_interrupts;
+
+/// About how many pieces a walk is divided into.
+const PIECES: usize = 2048;
+/// The most messages of a worker that are read at a time.
+const MESSAGES: usize = 16;
+
+/// How many workers a join may ask for. PostgreSQL's settings decide, as they do for a parallel
+/// scan of an index with so many pages, and the tables' option parallel_workers.
+pub fn most_workers(opened: &[Opened], pages: f64) -> usize {
+    // SAFETY: reads settings, and the options of open tables.
+    let (most, least_pages, of_tables) = unsafe {
+        if pg_sys::ParallelWorkerNumber >= 0 {
+            return 0;
+        }
+        let of_tables = opened.iter().filter_map(|opened| parallel_workers(opened.heap)).max();
+        (pg_sys::max_parallel_workers_per_gather, pg_sys::min_parallel_index_scan_size, of_tables)
+    };
+    let workers = of_tables.unwrap_or_else(|| workers_for(pages, f64::from(least_pages)));
+    usize::try_from(workers.min(most)).unwrap_or(0)
+}
+
+/// One worker for so many pages, and one more for each three times as many.
+fn workers_for(pages: f64, least_pages: f64) -> i32 {
+    if pages < least_pages {
+        return 0;
+    }
+    1 + (pages / least_pages.max(1.0)).max(1.0).log(3.0) as i32
+}
+
+/// A table's option parallel_workers, if it has been set.
+///
+/// # Safety
+/// The table is open.
+unsafe fn parallel_workers(heap: pg_sys::Relation) -> Option<i32> {
+    // SAFETY: as this function's; the options of a table are of this type.
+    let options = unsafe { (*heap).rd_options.cast::<pg_sys::StdRdOptions>().as_ref()? };
+    Some(options.parallel_workers).filter(|&workers| workers >= 0)
+}
+
+/// How many steps a walk goes on alone before it is worth workers: as long as it takes to launch
+/// them (which costs parallel_setup_cost) and to copy so many keys for them.
+pub fn steps_alone(keys: usize) -> usize {
+    // About a tenth of a millisecond, in the planner's units and in keys copied.
+    const STEP_COST: f64 = 10.0;
+    const STEP_KEYS: usize = 8192;
+    // SAFETY: reads a setting.
+    let setup = unsafe { pg_sys::parallel_setup_cost };
+    (setup / STEP_COST) as usize + keys / STEP_KEYS
+}
+
+/// The leader's workers. Dropping it does nothing: an error ends the workers with the transaction.
+pub struct Team {
+    context: *mut pg_sys::ParallelContext,
+    shared: Shared,
+    workers: Vec<Worker>,
+    /// Whether all workers are known to have started.
+    expected: bool,
+}
+
+struct Worker {
+    queue: *mut pg_sys::shm_mq_handle,
+    /// Whether its last message has come.
+    finished: bool,
+}
+
+impl Team {
+    /// Divides a walk and launches workers, if some are available. Otherwise the walk is as before.
+    pub fn launch<K: TreeKey>(walking: &mut Walking<'_, K>, workers: usize) -> Option<Self> {
+        let pieces = walking.divide(PIECES);
+        let (left, right) = walking.tries();
+        let query = current_query();
+        let walk = &*walking.walk;
+        let content = Content { walk, left, right, pieces: &pieces, workers, query };
+        // SAFETY: a function called by a query is in a transaction with an active snapshot.
+        let team = unsafe { Self::launch_with(&content) };
+        if team.is_none() {
+            walking.walk.add(pieces);
+        }
+        team
+    }
+
+    unsafe fn launch_with<F: Key>(content: &Content<'_, F>) -> Option<Self> {
+        let bytes = content.bytes();
+        if !has_room(bytes) {
+            pgrx::debug1!("simhash: no parallel workers, for lack of {bytes} bytes to share");
+            return None;
+        }
+        // SAFETY: as this function's; the calls are in the order that access/parallel.h asks for.
+        unsafe {
+            pg_sys::EnterParallelMode();
+            let context = pg_sys::CreateParallelContext(
+                c"$libdir/pg_simhash".as_ptr(),
+                c"pg_simhash_join_worker".as_ptr(),
+                content.workers as i32,
+            );
+            content.estimate(context);
+            pg_sys::InitializeParallelDSM(context);
+            if (*context).seg.is_null() {
+                disband(context);
+                return None;
+            }
+            let shared = content.store(context);
+            for worker in 0..content.workers {
+                let queue = pg_sys::shm_mq_create(shared.queue(worker).cast(), QUEUE);
+                pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
+            }
+            pg_sys::LaunchParallelWorkers(context);
+            let launched = (*context).nworkers_launched as usize;
+            pgrx::debug1!("simhash: {launched} of {} parallel workers launched", content.workers);
+            if launched == 0 {
+                disband(context);
+                return None;
+            }
+            let worker = |worker| Worker {
+                queue: pg_sys::shm_mq_attach(
+                    shared.queue(worker),
+                    (*context).seg,
+                    (*(*context).worker.add(worker)).bgwhandle,
+                ),
+                finished: false,
+            };
+            let workers = (0..launched).map(worker).collect();
+            Some(Self { context, shared, workers, expected: false })
+        }
+    }
+
+    /// Goes on for a while, and appends what was found. False when all of the walk is done.
+    pub fn walk<K: TreeKey>(
+        &mut self,
+        walking: &mut Walking<'_, K>,
+        found: &mut Vec<GroupPair>,
+    ) -> bool {
+        check_for_interrupts();
+        // SAFETY: reads a setting.
+        if walking.walk.is_empty() && unsafe { pg_sys::parallel_leader_participation } {
+            walking.walk.add(self.shared.take());
+        }
+        let works = !walking.walk.is_empty();
+        if works {
+            walking.step(found);
+        }
+        if !self.receive(walking, found) && !works {
+            if self.have_all_finished() {
+                return false;
+            }
+            self.wait();
+        }
+        true
+    }
+
+    /// Has the workers stop, and gives the walk back what is left of it.
+    pub fn finish<K: TreeKey>(mut self, walking: &mut Walking<'_, K>, found: &mut Vec<GroupPair>) {
+        self.shared.task().stop.store(true, Ordering::Relaxed);
+        walking.walk.add(std::iter::from_fn(|| self.shared.take()));
+        while !self.have_all_finished() {
+            check_for_interrupts();
+            if !self.receive(walking, found) {
+                self.wait();
+            }
+        }
+        // SAFETY: the context exists, and the queues are not used any more.
+        unsafe {
+            self.workers.iter().for_each(|worker| pg_sys::shm_mq_detach(worker.queue));
+            pg_sys::WaitForParallelWorkersToFinish(self.context);
+            disband(self.context);
+        }
+    }
+
+    fn have_all_finished(&self) -> bool {
+        self.workers.iter().all(|worker| worker.finished)
+    }
+
+    /// Reads messages of workers. False if there were none.
+    fn receive<K: TreeKey>(
+        &mut self,
+        walking: &mut Walking<'_, K>,
+        found: &mut Vec<GroupPair>,
+    ) -> bool {
+        let from = found.len();
+        let mut any = false;
+        for worker in &mut self.workers {
+            for _ in 0..MESSAGES {
+                if worker.finished {
+                    break;
+                }
+                // SAFETY: the context exists until `finish`, and so do the queues.
+                let Some(message) = (unsafe { received(self.context, worker.queue) }) else {
+                    break;
+                };
+                let Some(received) = message::read(message, found) else {
+                    lost("sent a message that is none")
+                };
+                any = true;
+                walking.walk.add_done(received.done);
+                if let Some(rest) = received.rest {
+                    worker.finished = true;
+                    walking.walk.add(rest);
+                }
+            }
+        }
+        walking.keep_across(found, from);
+        any
+    }
+
+    /// Waits for a message, or for any other reason to go on.
+    fn wait(&mut self) {
+        // SAFETY: the context exists until `finish`. A worker that does not start is an ERROR, so
+        // nobody waits for it. The latch is this process's own.
+        unsafe {
+            if !std::mem::replace(&mut self.expected, true) {
+                pg_sys::WaitForParallelWorkersToAttach(self.context);
+                return;
+            }
+            let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
+            let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
+            pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, event);
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+        }
+    }
+}
+
+/// The next message of a worker, if it has come. It lives until the next one is asked for. Raises
+/// the worker's error if it has ended.
+unsafe fn received<'a>(
+    context: *mut pg_sys::ParallelContext,
+    queue: *mut pg_sys::shm_mq_handle,
+) -> Option<&'a [u8]> {
+    let (mut bytes, mut data) = (0, std::ptr::null_mut());
+    // SAFETY: the caller's promise that the context exists, and the queue.
+    unsafe {
+        match pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, true) {
+            pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
+                Some(std::slice::from_raw_parts(data.cast(), bytes))
+            }
+            pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => None,
+            _ => {
+                pg_sys::WaitForParallelWorkersToFinish(context);
+                lost("has ended early")
+            }
+        }
+    }
+}
+
+fn lost(what: &str) -> ! {
+    raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, format!("a parallel worker {what}"), "")
+}
+
+unsafe fn disband(context: *mut pg_sys::ParallelContext) {
+    // SAFETY: the caller's promise that no worker runs.
+    unsafe {
+        pg_sys::DestroyParallelContext(context);
+        pg_sys::ExitParallelMode();
+    }
+}

@@ -1,0 +1,92 @@
+//! A worker of a join: it takes one piece of the walk after the other, and sends the leader the
+//! pairs that it finds.
+
+use std::sync::atomic::Ordering;
+
+use pgrx::pg_sys;
+use simhash_core::join::GroupPair;
+use simhash_core::search::Key;
+
+use super::message;
+use super::shared::Shared;
+use crate::call::parallel::show_query;
+use crate::compat;
+use crate::memory;
+use crate::storage::{check_for_interrupts, with_fingerprint_type};
+
+/// The most pairs of a message.
+const MOST_PAIRS: usize = 4096;
+/// So many steps after its last message a worker sends another one, so that the leader knows how
+/// far it is.
+const MOST_STEPS: u32 = 256;
+
+/// A worker's whole life. PostgreSQL calls it by its name.
+#[pgrx::pg_guard]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pg_simhash_join_worker(
+    segment: *mut pg_sys::dsm_segment,
+    toc: *mut pg_sys::shm_toc,
+) {
+    memory::prepare();
+    // SAFETY: the leader filled the memory before it launched workers, and each has a queue. A
+    // worker stays attached until its end.
+    unsafe {
+        let shared = Shared::new(toc);
+        show_query(shared.query());
+        let queue = shared.queue(pg_sys::ParallelWorkerNumber as usize);
+        pg_sys::shm_mq_set_sender(queue, pg_sys::MyProc);
+        let queue = Queue(pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut()));
+        with_fingerprint_type!(shared.task().bits, F => work::<F>(&shared, queue));
+    }
+}
+
+/// The queue to the leader.
+struct Queue(*mut pg_sys::shm_mq_handle);
+
+impl Queue {
+    /// False if the leader has left.
+    fn send(&self, message: &[u8]) -> bool {
+        // SAFETY: attached as the sender.
+        unsafe { compat::send(self.0, message) }
+    }
+}
+
+/// Takes pieces until there are no more, or the leader wants the rest back.
+///
+/// # Safety
+/// The fingerprints are of type `F`.
+unsafe fn work<F: Key>(shared: &Shared, queue: Queue) {
+    let task = shared.task();
+    let Some(mut walk) = task.walk::<F>() else { return };
+    // SAFETY: as this function's.
+    let (left, right) = unsafe { shared.tries::<F>() };
+    let (mut found, mut message): (Vec<GroupPair>, _) = (Vec::new(), Vec::new());
+    let mut steps = 0;
+    while !task.stop.load(Ordering::Relaxed) {
+        check_for_interrupts();
+        if walk.is_empty() {
+            let Some(piece) = shared.take() else { break };
+            walk.add([piece]);
+        }
+        walk.step(left, right, &mut found);
+        steps += 1;
+        if found.len() >= MOST_PAIRS || steps >= MOST_STEPS {
+            for pairs in found.chunks(MOST_PAIRS) {
+                message::found(walk.take_done(), pairs, &mut message);
+                if !queue.send(&message) {
+                    return;
+                }
+            }
+            found.clear();
+            steps = 0;
+        }
+    }
+    for pairs in found.chunks(MOST_PAIRS) {
+        message::found(walk.take_done(), pairs, &mut message);
+        if !queue.send(&message) {
+            return;
+        }
+    }
+    message::finished(walk.take_done(), &walk.rest(), &mut message);
+    queue.send(&message);
+}
