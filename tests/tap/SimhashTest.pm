@@ -9,11 +9,18 @@ use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(soak seed roll by_force new_node answer_is error_like index_is_clean answers_agree
-	session_errors start_again pgbench_tries_again);
+our @EXPORT = qw(soak parallel_joins seed roll by_force new_node answer_is error_like
+	index_is_clean answers_agree session_errors start_again pgbench_tries_again);
 
 # Whether the tests run in their long form, as in `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
+
+# Settings of a server on which every join of simhash_pairs and simhash_clusters has workers, in the
+# long form of tests.
+sub parallel_joins
+{
+	return soak() ? "min_parallel_index_scan_size = 0\nparallel_setup_cost = 0" : '';
+}
 
 # Settings under which a query compares every row, and no index of ours has a say.
 sub by_force

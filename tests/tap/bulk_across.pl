@@ -9,7 +9,7 @@ use SimhashTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('main', "shared_buffers = 128MB\nautovacuum = off");
+my $node = new_node('main', "shared_buffers = 128MB\nautovacuum = off\n" . parallel_joins());
 
 # The rows of a query that have a fingerprint, each named by its table's OID and its ctid.
 sub rows_with
