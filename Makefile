@@ -25,7 +25,7 @@ help:
 	@echo 'make clients    the examples of docs/clients.md, and the tests of clients/python'
 	@echo 'make matrix     make test on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
-	@echo 'make citus      docs/scale-out.md on three servers with Citus, whose source tree is CITUS=DIR'
+	@echo 'make citus      docs/scale-out.md on three servers with Citus (CITUS=DIR: its source tree)'
 	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools'
 	@echo '                (two hours or more)'
 	@echo 'make bench      speed beside every rival: docs/benchmarks.md, and the README'\''s table'

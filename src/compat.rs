@@ -325,10 +325,10 @@ pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8]) -> bool {
     // SAFETY: as this function's.
     unsafe {
         let (bytes, data) = (message.len(), message.as_ptr().cast());
-        #[cfg(any(feature = "pg13", feature = "pg14"))]
+        #[cfg(feature = "pg14")]
         let result = pg_sys::shm_mq_send(queue, bytes, data, false);
         // From 15 on the receiver is not woken by each message unless it is to be.
-        #[cfg(not(any(feature = "pg13", feature = "pg14")))]
+        #[cfg(not(feature = "pg14"))]
         let result = pg_sys::shm_mq_send(queue, bytes, data, false, true);
         result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS
     }

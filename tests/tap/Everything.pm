@@ -1,5 +1,5 @@
-# Tables, indexes, constraints, triggers and models as a user may have them, and questions about them
-# with one answer each: what an upgrade must not change.
+# Tables, indexes, constraints, triggers and models as a user may have them, and questions about
+# them with one answer each: what an upgrade must not change.
 package Everything;
 use strict;
 use warnings;

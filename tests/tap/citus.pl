@@ -58,8 +58,9 @@ run_block($coordinator, $setup);
 
 # Groups of three whose members are up to four bits apart.
 $coordinator->safe_psql('postgres', <<"SQL");
-INSERT INTO doc SELECT i, 'text ' || i, ((('x' || substr(md5((i / 3 + $salt)::text), 1, 16))::bit(64)
-  # (((1::bigint << (i % 61)) | (1::bigint << (i % 7)))::bit(64)))::bigint)::fingerprint64
+INSERT INTO doc SELECT i, 'text ' || i,
+  (('x' || substr(md5((i / 3 + $salt)::text), 1, 16))::bit(64)::bigint
+    # ((1::bigint << (i % 61)) | (1::bigint << (i % 7))))::fingerprint64
   FROM generate_series(1, $rows) i;
 CREATE TABLE copy AS TABLE doc;
 ANALYZE doc;
@@ -106,7 +107,8 @@ SQL
 unlike($by_force // '1 ', qr/^0 /, 'there are pairs');
 
 run_block($coordinator, $model);
-$coordinator->safe_psql('postgres', q{UPDATE doc SET fp = simhash(body, '{"weight": "idf", "model": "news"}')});
+$coordinator->safe_psql('postgres',
+	q{UPDATE doc SET fp = simhash(body, '{"weight": "idf", "model": "news"}')});
 is($coordinator->safe_psql('postgres', <<'SQL'), 't', 'the model gives the same on every node');
 SELECT count(*) = sum((d.fp = simhash(c.body, '{"weight": "idf", "model": "news"}'))::integer)
   FROM copy c JOIN doc d USING (id)

@@ -18,7 +18,8 @@ plan skip_all => 'SIMHASH_OLD_SERVER names no server of an older version: make m
 # What version 0.2.0 has beside that.
 my $more = <<'SQL';
 SELECT simhash_dictionary('names', '{"new york", "los angeles"}');
-CREATE TABLE tenants (id bigint PRIMARY KEY, tenant integer, word text, fp fingerprint64, note integer);
+CREATE TABLE tenants (id bigint PRIMARY KEY, tenant integer, word text, fp fingerprint64,
+  note integer);
 INSERT INTO tenants SELECT i, i % 7, 'w' || i % 3, test.number((i / 5)::text)::fingerprint64, i
   FROM generate_series(1, 3000) i;
 CREATE INDEX tenants_fp ON tenants USING simhash (tenant, word, fp) INCLUDE (note);

@@ -133,7 +133,8 @@ for my $what (sort keys %changes)
 $node->safe_psql('postgres', "CREATE EXTENSION pg_simhash VERSION '$from'");
 make_everything($node);
 my %expected = %{ answers($node, 'sequential') };
-is_deeply(answers($node, 'index'), \%expected, "under $from the indexes answer as sequential scans do");
+is_deeply(answers($node, 'index'), \%expected,
+	"under $from the indexes answer as sequential scans do");
 constraints_hold($node, $from);
 
 my $indexes = q{SELECT string_agg(relname || ' ' || relfilenode, ',' ORDER BY relname) FROM pg_class

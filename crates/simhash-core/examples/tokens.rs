@@ -1,5 +1,5 @@
-//! The tokens of each line of standard input, as a line of JSON. `../tests/jieba_words.py` compares them
-//! with those of jieba itself. An argument is a configuration.
+//! The tokens of each line of standard input, as a line of JSON. `../tests/jieba_words.py` compares
+//! them with those of jieba itself. An argument is a configuration.
 
 use std::io::{self, BufRead, Write};
 

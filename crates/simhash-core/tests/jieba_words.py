@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the words of Chinese texts with those of jieba, the Python program that jieba-rs follows.
+"""Compares the words of Chinese texts with those of jieba, the program that jieba-rs follows.
 
 usage: jieba_words.py TOKENS-PROGRAM TEXTS.jsonl[.xz]...
 TOKENS-PROGRAM is the example `tokens`.

@@ -76,7 +76,7 @@ impl<F> Node<F> {
         self.child == 0
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         (self.high - self.low) as usize
     }
 
