@@ -60,10 +60,15 @@ pub unsafe fn show_query(query: *const c_char) {
 /// instead, of which it allocates no more at once.
 const MOST_BYTES: usize = 0x3fff_ffff;
 
-/// Whether a context can have so many bytes for its chunks, as far as one can know beforehand.
-/// PostgreSQL raises an ERROR where they cannot be had.
+/// What a context's memory has beside its chunks, more than enough for some workers.
+const OTHER_BYTES: usize = 1 << 20;
+
+/// Whether a context can have so many bytes for its chunks, as far as one can know beforehand:
+/// PostgreSQL raises an ERROR where they cannot be had. Half of what is free is left to others, who
+/// may ask at the same time.
 pub fn has_room(bytes: usize) -> bool {
-    bytes < MOST_BYTES && bytes < free_shared_memory()
+    let bytes = bytes.saturating_add(OTHER_BYTES);
+    bytes < MOST_BYTES && bytes < free_shared_memory() / 2
 }
 
 /// What is free of the file system that segments are made in. In containers that is often 64 MB.

@@ -33,13 +33,13 @@ fn keys_per_node<K: TreeKey>() -> usize {
 #[derive(Clone, Copy, Debug)]
 pub struct Node<F> {
     /// One of its keys.
-    pub key: F,
-    pub low: u32,
-    pub high: u32,
+    pub(super) key: F,
+    pub(super) low: u32,
+    pub(super) high: u32,
     /// The first of two children, which differ in bit number `bits`. 0 for a leaf.
-    pub child: u32,
-    pub bits: u16,
-    pub sides: Sides,
+    pub(super) child: u32,
+    pub(super) bits: u16,
+    pub(super) sides: Sides,
 }
 
 /// The distinct keys of a chunk and the tries over them: what a walk reads.
@@ -72,7 +72,7 @@ impl Sides {
 }
 
 impl<F> Node<F> {
-    pub fn is_leaf(&self) -> bool {
+    pub(super) fn is_leaf(&self) -> bool {
         self.child == 0
     }
 
@@ -80,7 +80,7 @@ impl<F> Node<F> {
         (self.high - self.low) as usize
     }
 
-    pub fn range(&self) -> Range<usize> {
+    pub(super) fn range(&self) -> Range<usize> {
         self.low as usize..self.high as usize
     }
 }
