@@ -69,7 +69,7 @@ pub fn mark(regroup: &Regroup<'_>, ids: &[u32]) {
     let [relation, name] = subject(setup);
     // SAFETY: texts.
     let parameters = [relation, name, unsafe { array(pg_sys::TEXTOID, &texts) }];
-    as_role(owner, || execute(&source, &parameters, false));
+    as_role(setup, owner, || execute(&source, &parameters, false));
 }
 
 /// The ids of marked groups.
@@ -77,7 +77,7 @@ pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
     let (name, owner) = table(setup);
     let source = format!("SELECT m.cluster FROM {name} AS m WHERE {ABOUT}");
     let mut texts = Vec::new();
-    as_role(owner, || {
+    as_role(setup, owner, || {
         query(&source, &subject(setup), &mut |row| {
             let Some(text) = row.value(1) else { return };
             // SAFETY: the column is a text, of which text_to_cstring makes a copy.
@@ -98,5 +98,5 @@ pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
 pub fn clear(setup: &Setup) {
     let (name, owner) = table(setup);
     let source = format!("DELETE FROM {name} AS m WHERE {ABOUT}");
-    as_role(owner, || execute(&source, &subject(setup), false));
+    as_role(setup, owner, || execute(&source, &subject(setup), false));
 }

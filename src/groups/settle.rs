@@ -8,6 +8,7 @@ use super::ids::decide_and_tell;
 use super::marks;
 use super::regroup::Regroup;
 use super::setup::Setup;
+use super::sql::restricted;
 use super::table;
 use super::whole;
 use crate::catalog::Schema;
@@ -38,10 +39,13 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, schema: Schema) -> i64 {
     // transaction ends.
     unsafe {
         let relation = pg_sys::relation_open(table, lock);
-        let mut count = 0;
-        for setup in setups(relation, schema) {
-            count += if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) };
-        }
+        let count: usize = restricted((*(*relation).rd_rel).relowner, || {
+            let setups = setups(relation, schema).into_iter();
+            let settled = setups.map(|setup| {
+                if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
+            });
+            settled.sum()
+        });
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         i64::try_from(count).unwrap_or(i64::MAX)
     }

@@ -4,12 +4,15 @@
 //! and SERIALIZABLE a row that is changed must be visible to the transaction's own snapshot, too;
 //! otherwise PostgreSQL raises 40001. PostgreSQL's foreign keys do both in this way.
 //!
-//! Nothing here depends on the search path: names have schemas.
+//! Nothing here depends on the search path: names have schemas. But the user's own triggers and the
+//! functions of his indexes run inside, with the owner's rights. So they do not see the search path
+//! of whoever writes to the table.
 
 use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::setup::Setup;
 use crate::catalog::names::relation_name;
 use crate::error::{raise, shown};
 use crate::trigger::column::Column;
@@ -17,8 +20,9 @@ use crate::trigger::lock;
 use crate::types::text::utf8_to_server;
 
 /// Runs something as another role, as foreign keys do: with that role's rights, whatever row-level
-/// security it is forced to. An ERROR restores the role when its (sub)transaction aborts.
-pub fn as_role<T>(role: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
+/// security it is forced to. The search path is PostgreSQL's schema, then those of the table and of
+/// the extension. An ERROR restores role and path when its (sub)transaction aborts.
+pub fn as_role<T>(setup: &Setup, role: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     let (mut user, mut context) = (pg_sys::InvalidOid, 0);
     let as_foreign_keys =
         (pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_NOFORCE_RLS) as i32;
@@ -26,9 +30,58 @@ pub fn as_role<T>(role: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
         pg_sys::SetUserIdAndSecContext(role, context | as_foreign_keys);
+        let settings = pg_sys::NewGUCNestLevel();
+        set_search_path(setup);
+        let result = run();
+        pg_sys::AtEOXact_GUC(true, settings);
+        pg_sys::SetUserIdAndSecContext(user, context);
+        result
+    }
+}
+
+/// Runs something that the owner's triggers and functions take part in, for a caller who may be
+/// somebody else. Then nothing may be left for later, for it would run with the caller's rights.
+/// PostgreSQL refuses deferred triggers, cursors WITH HOLD and their like in such an operation.
+pub fn restricted<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
+    let (mut user, mut context) = (pg_sys::InvalidOid, 0);
+    // SAFETY: what is taken is given back, or the transaction aborts.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        if user == owner {
+            return run();
+        }
+        let limits = pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+        pg_sys::SetUserIdAndSecContext(user, context | limits);
         let result = run();
         pg_sys::SetUserIdAndSecContext(user, context);
         result
+    }
+}
+
+/// # Safety
+/// A level of settings was begun, and is ended later.
+unsafe fn set_search_path(setup: &Setup) {
+    // SAFETY: as this function's; names are palloc'd, and the path is copied.
+    unsafe {
+        let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(setup.table));
+        let mut path = b"pg_catalog, ".to_vec();
+        if !schema.is_null() {
+            path.extend(CStr::from_ptr(pg_sys::quote_identifier(schema)).to_bytes());
+            path.extend(b", ");
+        }
+        path.extend(setup.schema.quoted_name().to_bytes());
+        path.extend(b", pg_temp");
+        let path = CString::new(path).unwrap_or_default();
+        pg_sys::set_config_option(
+            c"search_path".as_ptr(),
+            path.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
     }
 }
 

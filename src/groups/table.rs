@@ -54,7 +54,7 @@ fn read(
         .map(|named| format!(", t.{}", quoted(&named.name)))
         .collect();
     let source = format!("SELECT {} FROM {} AS t{condition}", &columns[2..], name(setup));
-    as_role(setup.owner, || {
+    as_role(setup, setup.owner, || {
         query(&source, parameters, &mut |row| {
             let scope = (0..setup.scope.len() as i32).map(|place| row.value(4 + place)).collect();
             let (key, cluster, fp) = (row.value(1), row.value(2), row.value(3));
@@ -83,7 +83,7 @@ pub fn tell(setup: &Setup, told: Vec<(pg_sys::Datum, Option<pg_sys::Datum>)>) {
         // SAFETY: keys and ids are values of the key's type.
         let parameters = unsafe { [array(base, &keys), array(base, &ids)] };
         let _telling = Telling::begin(setup);
-        let changed = as_role(setup.owner, || execute(&source, &parameters, true));
+        let changed = as_role(setup, setup.owner, || execute(&source, &parameters, true));
         if changed < told.len() as u64 {
             raise(
                 PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,

@@ -55,6 +55,52 @@ SELECT id, story FROM lived.t ORDER BY id;
 INSERT INTO simhash_unsettled VALUES ('lived.t', 'story', 'one');
 SELECT simhash_cluster_settle('lived.t');
 DELETE FROM simhash_unsettled;
+-- the owner's own triggers do not see the search path of whoever writes, but the table's schema
+CREATE SCHEMA stranger AUTHORIZATION regress_groups_writer;
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE TABLE lived.told (who name, what text);
+CREATE TABLE lived.u (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX ON lived.u USING simhash (fp);
+CREATE INDEX ON lived.u (story);
+SELECT simhash_cluster_create('lived.u', 'fp=fp', 'cluster=story');
+CREATE FUNCTION lived.note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO told VALUES (current_user, lower(TG_OP));
+  RETURN NULL;
+END $$;
+CREATE TRIGGER note AFTER UPDATE ON lived.u FOR EACH ROW EXECUTE FUNCTION lived.note();
+GRANT INSERT ON lived.u TO regress_groups_writer;
+SET SESSION AUTHORIZATION regress_groups_writer;
+CREATE FUNCTION stranger.lower(text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE WARNING 'a function of the writer runs as %', current_user;
+  RETURN 'wrong';
+END $$;
+GRANT USAGE ON SCHEMA stranger TO PUBLIC;
+SET search_path = stranger, pg_catalog;
+INSERT INTO lived.u (id, fp) VALUES (1, '0000000000000000'), (2, '0000000000000000');
+SHOW search_path;
+RESET search_path;
+RESET SESSION AUTHORIZATION;
+TABLE lived.told;
+-- what the owner leaves for later does not run as the superuser who settles
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE FUNCTION lived.later() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE WARNING 'a deferred trigger runs as %', current_user;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON lived.u DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.id = 1) EXECUTE FUNCTION lived.later();
+ALTER TABLE lived.u DISABLE TRIGGER USER;
+UPDATE lived.u SET story = NULL;
+ALTER TABLE lived.u ENABLE TRIGGER USER;
+RESET SESSION AUTHORIZATION;
+SELECT simhash_cluster_settle('lived.u', true);
+SET SESSION AUTHORIZATION regress_groups_owner;
+SELECT simhash_cluster_settle('lived.u', true);
+RESET SESSION AUTHORIZATION;
+DROP SCHEMA stranger CASCADE;
 -- in a transaction that only reads
 BEGIN READ ONLY;
 SELECT simhash_cluster_settle('lived.t');
