@@ -1,5 +1,7 @@
 //! `simhash_cluster_create`: the triggers of a table in one call, and its first groups.
 
+use std::ffi::{CStr, CString};
+
 use pgrx::pg_sys;
 
 use super::settle::{check_owner, settle_table};
@@ -7,13 +9,14 @@ use super::sql::run;
 use crate::catalog::Schema;
 use crate::catalog::names::qualified_name;
 use crate::error::shown;
+use crate::types::text::{server_to_utf8, utf8_to_server};
 
 /// The end of each trigger's name, and what fires it.
-const TRIGGERS: [(&str, &str); 4] = [
-    ("before", "BEFORE INSERT OR UPDATE OR DELETE ON {}"),
-    ("insert", "AFTER INSERT ON {} REFERENCING NEW TABLE AS new"),
-    ("update", "AFTER UPDATE ON {} REFERENCING OLD TABLE AS old NEW TABLE AS new"),
-    ("delete", "AFTER DELETE ON {} REFERENCING OLD TABLE AS old"),
+const TRIGGERS: [(&CStr, &str); 4] = [
+    (c"before", "BEFORE INSERT OR UPDATE OR DELETE ON {}"),
+    (c"insert", "AFTER INSERT ON {} REFERENCING NEW TABLE AS new"),
+    (c"update", "AFTER UPDATE ON {} REFERENCING OLD TABLE AS old NEW TABLE AS new"),
+    (c"delete", "AFTER DELETE ON {} REFERENCING OLD TABLE AS old"),
 ];
 
 /// Creates the triggers with these arguments, and finds the groups of the rows that are there.
@@ -28,7 +31,7 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     for (end, event) in TRIGGERS {
         run(&format!(
             "CREATE TRIGGER {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}.simhash_cluster({})",
-            identifier(&format!("simhash_{column}_{end}")),
+            identifier(&trigger_name(column, end)),
             event.replace("{}", &name),
             shown(schema.quoted_name()),
             arguments.join(", ")
@@ -41,6 +44,16 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
 fn literal(text: &str) -> String {
     let escape = if text.contains('\\') { " E" } else { "" };
     format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// The name of a trigger. Of a long column name it has the beginning.
+fn trigger_name(column: &str, end: &CStr) -> String {
+    let column = CString::new(&*utf8_to_server(column)).unwrap_or_default();
+    // SAFETY: the names are only read; the new one is palloc'd, in the server's encoding.
+    unsafe {
+        let name = pg_sys::makeObjectName(c"simhash".as_ptr(), column.as_ptr(), end.as_ptr());
+        server_to_utf8(CStr::from_ptr(name).to_bytes()).to_owned()
+    }
 }
 
 fn identifier(name: &str) -> String {

@@ -293,6 +293,18 @@ unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation) -> Named {
             "The key tells rows apart: CREATE UNIQUE INDEX on this column, or name another.",
         )
     }
+    // SAFETY: catalogue look-ups.
+    let is_element = unsafe {
+        pg_sys::get_array_type(key.column.base) != pg_sys::InvalidOid
+            && !pg_sys::type_is_rowtype(key.column.base)
+    };
+    if !is_element {
+        given.raise_type(
+            "key",
+            &key.column,
+            "A key is neither an array nor a row: name a column of another type.",
+        )
+    }
     if !key.column.has_order() {
         given.raise_type(
             "key",
