@@ -33,12 +33,7 @@ struct Party {
 /// of groups.
 pub fn decide_and_tell(regroup: &mut Regroup<'_>) -> usize {
     let mut naming = Naming { parties: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
-    for i in 0..regroup.bare.len() {
-        let key = regroup.bare[i];
-        if regroup.rows[key as usize].stored != NONE {
-            naming.told.insert(key, NONE);
-        }
-    }
+    naming.told.extend(bare(regroup).into_iter().map(|key| (key, NONE)));
     naming.components(regroup);
     naming.inherit(regroup);
     naming.choose(regroup);
@@ -216,6 +211,28 @@ impl Naming {
         let told = told.into_iter().map(|(key, id)| (regroup.keys.value(key), value(id)));
         table::tell(regroup.setup, told.collect());
     }
+}
+
+/// The rows that are in no group, for want of a fingerprint or a scope, and have an id. A statement
+/// inside this one may have given a row what it lacked, and with that a group: so they are read.
+fn bare(regroup: &mut Regroup<'_>) -> Vec<u32> {
+    let rows = std::mem::take(&mut regroup.bare).into_iter().filter(|&key| {
+        let row = regroup.rows[key as usize];
+        row.kind == Kind::Fresh && row.stored != NONE
+    });
+    let keys: Vec<pg_sys::Datum> = rows.map(|key| regroup.keys.value(key)).collect();
+    let (mut bare, setup) = (Vec::new(), regroup.setup);
+    table::rows_with(setup, &keys, &mut |row| {
+        // SAFETY: the values are of the table's columns.
+        unsafe {
+            if let Some(key) = row.key
+                && regroup.is_bare(&row)
+            {
+                bare.push(regroup.number(key));
+            }
+        }
+    });
+    bare
 }
 
 /// The least of some ids.

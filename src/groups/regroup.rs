@@ -152,6 +152,15 @@ impl<'a> Regroup<'a> {
         }
     }
 
+    /// Whether a row is in no group, for want of a fingerprint or a scope.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn is_bare(&mut self, row: &RowValues) -> bool {
+        // SAFETY: as this function's.
+        unsafe { self.sought(row).is_none() }
+    }
+
     /// # Safety
     /// The values are of the trigger's table.
     unsafe fn sought(&mut self, row: &RowValues) -> Option<Sought> {

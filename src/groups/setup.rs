@@ -12,6 +12,7 @@ use crate::catalog::Schema;
 use crate::catalog::inheritance::{children, parents};
 use crate::catalog::names::relation_name;
 use crate::error::{raise, warn};
+use super::transition::RowValues;
 use crate::trigger::arguments::{MOST_SCOPE, single_unique_columns};
 use crate::trigger::column::{Column, Generated};
 use crate::trigger::family::{Family, NamedColumn, NamedKey, Names};
@@ -55,6 +56,7 @@ pub struct Setup {
     pub cluster: Named,
     pub settle: Settle,
     pub family: Family,
+    is_partitioned: bool,
     made: u64,
 }
 
@@ -139,6 +141,8 @@ impl Setup {
             let family = family((*relation).rd_id, &fp, &scope, &key);
             let settle = settle(&given);
             let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
+            let kind = (*(*relation).rd_rel).relkind as u8;
+            let is_partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
             let setup = Setup {
                 table,
                 owner,
@@ -151,6 +155,7 @@ impl Setup {
                 cluster,
                 settle,
                 family,
+                is_partitioned,
                 made,
             };
             setup.check_other_columns(&given);
@@ -173,6 +178,18 @@ impl Setup {
     /// The columns by which a row's group is decided.
     pub fn deciding(&self) -> impl Iterator<Item = &Column> {
         self.scope.iter().chain([&self.fp, &self.key]).map(|named| &named.column)
+    }
+
+    /// Whether a new row may have what its transition table lacks. PostgreSQL keeps a row there as
+    /// it was before it was given to its partition, if that has other columns than its parent, and
+    /// then generated columns are NULL.
+    pub fn may_lack(&self, row: &RowValues) -> bool {
+        let lacks = |named: &Named, value: Option<pg_sys::Datum>| {
+            named.column.generated == Generated::Stored && value.is_none()
+        };
+        let mut scope = self.scope.iter().zip(&row.scope);
+        self.is_partitioned
+            && (lacks(&self.fp, row.fp) || scope.any(|(named, &value)| lacks(named, value)))
     }
 
     /// Gives the warnings about missing indexes, once in each session.

@@ -1,5 +1,6 @@
 //! What fired the trigger, and what becomes of the statement's rows.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -148,11 +149,20 @@ impl Statement<'_> {
                 return regroup_all(&locked, new, self.relation);
             }
             let mut changes = Changes::new(setup);
+            let mut lacking = Vec::new();
             let mut rows = Transition::open(new, self.relation);
             while let Some(slot) = rows.next() {
-                changes.regroup.add(&RowValues::of(slot, setup), false);
+                let row = RowValues::of(slot, setup);
+                match row.key {
+                    Some(key) if setup.may_lack(&row) => {
+                        let regroup = &mut changes.regroup;
+                        lacking.push((regroup.number(key), regroup.id(row.cluster)));
+                    }
+                    _ => changes.regroup.add(&row, false),
+                }
             }
             rows.close();
+            changes.add_from_table(lacking);
             self.apply(changes);
         }
     }
@@ -255,6 +265,23 @@ impl<'a> Changes<'a> {
 
     fn is_empty(&self) -> bool {
         !self.regroup.has_fresh() && !self.regroup.has_gone() && self.restored.is_empty()
+    }
+
+    /// Takes in new rows, of which the keys are known and the ids that they were given.
+    fn add_from_table(&mut self, rows: Vec<(u32, u32)>) {
+        let regroup = &mut self.regroup;
+        let keys: Vec<_> = rows.iter().map(|&(key, _)| regroup.keys.value(key)).collect();
+        let given: HashMap<u32, u32> = rows.into_iter().collect();
+        let setup = regroup.setup;
+        table::rows_with(setup, &keys, &mut |row| {
+            let Some(key) = row.key else { return };
+            // SAFETY: the values are of the table's columns.
+            unsafe {
+                let id = given.get(&regroup.number(key)).copied().unwrap_or(NONE);
+                let cluster = (id != NONE).then(|| regroup.keys.value(id));
+                regroup.add(&RowValues { cluster, ..row }, false);
+            }
+        });
     }
 
     /// # Safety

@@ -11,7 +11,7 @@ use crate::catalog::names::{qualified_name, relation_name};
 use crate::error::raise;
 use crate::trigger::warnings::quoted;
 
-/// How many rows are told in one UPDATE. Beyond that the arrays of keys would be long.
+/// How many rows one statement names. Beyond that the arrays of keys would be long.
 const MOST: usize = 1 << 20;
 
 fn name(setup: &Setup) -> String {
@@ -35,6 +35,21 @@ pub fn rows_of(setup: &Setup, ids: &[pg_sys::Datum], sink: &mut dyn FnMut(RowVal
     let cluster = quoted(&setup.cluster.name);
     let condition = format!(" WHERE t.{cluster} {} ANY ($1)", equality(&setup.key.column));
     read(setup, &condition, &[ids], sink);
+}
+
+/// Hands every row with one of some keys to `sink`.
+pub fn rows_with(setup: &Setup, keys: &[pg_sys::Datum], sink: &mut dyn FnMut(RowValues)) {
+    let condition = format!(
+        ", ROWS FROM (pg_catalog.unnest($1)) AS u(key) WHERE t.{} {} u.key",
+        quoted(&setup.key.name),
+        equality(&setup.key.column)
+    );
+    for keys in keys.chunks(MOST) {
+        let keys: Vec<_> = keys.iter().copied().map(Some).collect();
+        // SAFETY: values of the key's type.
+        let keys = unsafe { array(setup.key.column.base, &keys) };
+        read(setup, &condition, &[keys], sink);
+    }
 }
 
 /// Hands every row of the table to `sink`.

@@ -160,6 +160,56 @@ CREATE TRIGGER refuse BEFORE UPDATE ON bare FOR EACH ROW EXECUTE FUNCTION refuse
 INSERT INTO bare VALUES (3, 2);
 DROP TRIGGER refuse ON bare;
 
+-- a statement inside the statement gives a row what it lacked, and finds its group
+CREATE TABLE nested (id int PRIMARY KEY, fp fingerprint64, tenant int, note text, story int);
+CREATE INDEX ON nested USING simhash (tenant, fp);
+CREATE INDEX ON nested (story);
+SELECT simhash_cluster_create('nested', 'fp=fp', 'cluster=story', 'scope=tenant');
+CREATE FUNCTION mend() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.note = 'mend' THEN
+    UPDATE nested SET fp = '0000000000000000', tenant = 1, note = NULL
+    WHERE fp IS NULL OR tenant IS NULL;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER mend AFTER INSERT OR UPDATE ON nested FOR EACH ROW EXECUTE FUNCTION mend();
+INSERT INTO nested VALUES (1, '0000000000000000', 1), (2, '00000000000000ff', 1),
+  (3, '00000000000000ff', 1);
+UPDATE nested SET fp = NULL, note = 'mend' WHERE id = 2;
+INSERT INTO nested VALUES (4, '0000000000000000', 1, 'mend'), (5, '0000000000000000', NULL, NULL);
+SELECT id, fp, tenant, story FROM nested ORDER BY id;
+
+-- a partition that has other columns than its parent: there PostgreSQL's transition table lacks
+-- what is generated
+CREATE TABLE parts (gone int, id int PRIMARY KEY, hash text, story int,
+  fp fingerprint64 GENERATED ALWAYS AS (hash::fingerprint64) STORED) PARTITION BY RANGE (id);
+ALTER TABLE parts DROP COLUMN gone;
+CREATE TABLE parts_a PARTITION OF parts FOR VALUES FROM (1) TO (10);
+CREATE TABLE parts_b PARTITION OF parts FOR VALUES FROM (10) TO (20);
+CREATE INDEX ON parts USING simhash (fp);
+CREATE INDEX ON parts (story);
+SELECT simhash_cluster_create('parts', 'fp=fp', 'cluster=story');
+INSERT INTO parts (id, hash) VALUES (1, '0000000000000000'), (2, NULL);
+INSERT INTO parts (id, hash, story) VALUES (3, '0000000000000001', 7), (11, '00000000000000ff', 3),
+  (12, '00000000000000ff', NULL);
+UPDATE parts SET id = 13, hash = '0000000000000003' WHERE id = 1;
+SELECT id, fp, story FROM parts ORDER BY id;
+
+-- keys of other types, and columns with long names
+CREATE TABLE keyed (id int[] PRIMARY KEY, fp fingerprint64, story int[]);
+SELECT simhash_cluster_create('keyed', 'fp=fp', 'cluster=story');
+CREATE TYPE pair AS (a int, b int);
+CREATE TABLE paired (id pair PRIMARY KEY, fp fingerprint64, story pair);
+SELECT simhash_cluster_create('paired', 'fp=fp', 'cluster=story');
+CREATE TABLE long (id int PRIMARY KEY, fp fingerprint64,
+  the_name_of_a_column_that_is_as_long_as_postgresql_lets_it_be_1 int);
+CREATE INDEX ON long USING simhash (fp);
+CREATE INDEX ON long (the_name_of_a_column_that_is_as_long_as_postgresql_lets_it_be_1);
+SELECT simhash_cluster_create('long', 'fp=fp',
+  'cluster=the_name_of_a_column_that_is_as_long_as_postgresql_lets_it_be_1');
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'long'::regclass ORDER BY 1;
+
 -- arguments
 CREATE TABLE wrong (id int PRIMARY KEY, fp fingerprint64, story int, other text, unloved int,
   made int GENERATED ALWAYS AS (unloved) STORED, point point);
