@@ -39,13 +39,14 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, schema: Schema) -> i64 {
     // transaction ends.
     unsafe {
         let relation = pg_sys::relation_open(table, lock);
-        let count: usize = restricted((*(*relation).rd_rel).relowner, || {
-            let setups = setups(relation, schema).into_iter();
-            let settled = setups.map(|setup| {
-                if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
+        let count: usize =
+            restricted((*(*relation).rd_rel).relowner, || {
+                let setups = setups(relation, schema).into_iter();
+                let settled = setups.map(|setup| {
+                    if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
+                });
+                settled.sum()
             });
-            settled.sum()
-        });
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         i64::try_from(count).unwrap_or(i64::MAX)
     }

@@ -8,11 +8,11 @@ use std::rc::Rc;
 
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 
+use super::transition::RowValues;
 use crate::catalog::Schema;
 use crate::catalog::inheritance::{children, parents};
 use crate::catalog::names::relation_name;
 use crate::error::{raise, warn};
-use super::transition::RowValues;
 use crate::trigger::arguments::{MOST_SCOPE, single_unique_columns};
 use crate::trigger::column::{Column, Generated};
 use crate::trigger::family::{Family, NamedColumn, NamedKey, Names};
