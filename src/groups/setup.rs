@@ -8,7 +8,6 @@ use std::rc::Rc;
 
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 
-use super::transition::RowValues;
 use crate::catalog::Schema;
 use crate::catalog::inheritance::{children, parents};
 use crate::catalog::names::relation_name;
@@ -56,7 +55,8 @@ pub struct Setup {
     pub cluster: Named,
     pub settle: Settle,
     pub family: Family,
-    is_partitioned: bool,
+    /// Whether the table has partitions.
+    pub is_partitioned: bool,
     made: u64,
 }
 
@@ -178,18 +178,6 @@ impl Setup {
     /// The columns by which a row's group is decided.
     pub fn deciding(&self) -> impl Iterator<Item = &Column> {
         self.scope.iter().chain([&self.fp, &self.key]).map(|named| &named.column)
-    }
-
-    /// Whether a new row may have what its transition table lacks. PostgreSQL keeps a row there as
-    /// it was before it was given to its partition, if that has other columns than its parent, and
-    /// then generated columns are NULL.
-    pub fn may_lack(&self, row: &RowValues) -> bool {
-        let lacks = |named: &Named, value: Option<pg_sys::Datum>| {
-            named.column.generated == Generated::Stored && value.is_none()
-        };
-        let mut scope = self.scope.iter().zip(&row.scope);
-        self.is_partitioned
-            && (lacks(&self.fp, row.fp) || scope.any(|(named, &value)| lacks(named, value)))
     }
 
     /// Gives the warnings about missing indexes, once in each session.

@@ -154,7 +154,7 @@ impl Statement<'_> {
             while let Some(slot) = rows.next() {
                 let row = RowValues::of(slot, setup);
                 match row.key {
-                    Some(key) if setup.may_lack(&row) => {
+                    Some(key) if row.may_be_incomplete(setup) => {
                         let regroup = &mut changes.regroup;
                         lacking.push((regroup.number(key), regroup.id(row.cluster)));
                     }

@@ -2,7 +2,8 @@
 
 use pgrx::pg_sys;
 
-use super::setup::Setup;
+use super::setup::{Named, Setup};
+use crate::trigger::column::Generated;
 use crate::trigger::search::value;
 use crate::types::Code;
 
@@ -44,6 +45,18 @@ impl RowValues {
                     .zip(self.scope.iter().zip(&other.scope))
                     .all(|(named, (&own, &theirs))| named.column.same(own, theirs))
         }
+    }
+
+    /// Whether a new row may have what its transition table lacks. PostgreSQL keeps a row there as
+    /// it was before it was given to its partition, if that has other columns than its parent, and
+    /// then generated columns are NULL.
+    pub fn may_be_incomplete(&self, setup: &Setup) -> bool {
+        let lacks = |named: &Named, value: Option<pg_sys::Datum>| {
+            named.column.generated == Generated::Stored && value.is_none()
+        };
+        let mut scope = setup.scope.iter().zip(&self.scope);
+        setup.is_partitioned
+            && (lacks(&setup.fp, self.fp) || scope.any(|(named, &value)| lacks(named, value)))
     }
 
     /// The fingerprint.
