@@ -40,7 +40,7 @@ EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE hamming_ball('0123456789abcde
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE fp ~= '0123456789abcdef';
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t WHERE fp = '0123456789abcdef';
 EXPLAIN (COSTS OFF) SELECT id FROM planner_t
-  WHERE hamming(fp, '0123456789abcdef') <= 2 OR hamming(fp, 'fedcba9876543210') <= 2;
+  WHERE hamming(fp, '0123456789abcdef') <= 2 OR fp ~= 'fedcba9876543210';
 -- a column of a domain
 CREATE DOMAIN planner_d AS fingerprint64;
 CREATE TABLE planner_domain AS SELECT id, fp::planner_d FROM planner_t;
