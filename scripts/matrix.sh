@@ -37,7 +37,7 @@ old_server() {
   in_system "$1" chown -R builder: /home/builder/old15
 }
 
-# run_tests VERSION RELEASE: `make test` there. Prints its last line.
+# run_tests VERSION RELEASE: `make test` there. Prints its sum; nothing if it ended badly.
 run_tests() {
   local log=$top/target/logs/matrix-$1.log old=
   if [ "$1" -gt 15 ] && [ -f "$passed/15" ]; then
@@ -46,8 +46,8 @@ run_tests() {
   fi
   in_checkout "$2" env CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 SIMHASH_OLD_SERVER="$old" \
     PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
-    make test >"$log" 2>&1 || true
-  grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1
+    make test >"$log" 2>&1 || return 0
+  { grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" || true; } | tail -n 1
 }
 
 # write_row VERSION LINE: its row of the table, in the place of the one before.
@@ -86,7 +86,7 @@ for version in ${VERSIONS:-$(cut -d' ' -f1 <<<"$systems")}; do
         ;;
     esac
   fi
-  line=$(cat "$passed/$version" 2>/dev/null || say "${line:-nothing was run}")
+  line=$(cat "$passed/$version" 2>/dev/null || say "failed: target/logs/matrix-$version.log")
   printf 'PostgreSQL %s on %s: %s  (%d s)\n' "$version" "$(name_of "$version")" "$line" \
     $((SECONDS - started))
   if [ -f "$passed/$version" ]; then write_row "$version" "$line"; fi

@@ -19,23 +19,7 @@ mkdir -p "$systems_dir"
 architecture=$(dpkg --print-architecture)
 # Debian 12 has 2.36, Ubuntu 22.04 has 2.35, and RHEL 9 has 2.34.
 oldest_glibc=2.34
-passed=0 failed=0
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-
-# check NAME COMMAND...: one test.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$tmp/output" 2>&1; then
-    passed=$((passed + 1))
-    say "ok $name"
-  else
-    failed=$((failed + 1))
-    say "not ok $name"
-    tail -n 10 "$tmp/output" | sed 's/^/  # /'
-  fi
-}
+. tests/check.sh
 not() { ! "$@"; }
 
 # crates_in LIBRARY: the crates, such as libm-0.2.16, whose paths are in it.

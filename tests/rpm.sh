@@ -8,23 +8,8 @@ if [ "$(id -u)" -ne 0 ]; then
   say "RPMs: skipped, for only root can install them below a directory"
   exit 0
 fi
-passed=0 failed=0
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+. tests/check.sh
 
-# check NAME COMMAND...: one test.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$tmp/output" 2>&1; then
-    passed=$((passed + 1))
-    say "ok $name"
-  else
-    failed=$((failed + 1))
-    say "not ok $name"
-    tail -n 10 "$tmp/output" | sed 's/^/  # /'
-  fi
-}
 in_root() { rpm --root "$tmp/root" "$@"; }
 nothing_in() { [ -z "$(find "$@")" ]; }
 same_as_here() {

@@ -1,0 +1,20 @@
+# check, which the tests of packages share. Sourced after scripts/lib.sh.
+# shellcheck shell=bash disable=SC2034 # passed, failed: whoever sources this
+
+passed=0 failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# check NAME COMMAND...: one test. What the command says is shown if it fails.
+check() {
+  local name=$1
+  shift
+  if "$@" >"$tmp/output" 2>&1; then
+    passed=$((passed + 1))
+    say "ok $name"
+  else
+    failed=$((failed + 1))
+    say "not ok $name"
+    tail -n 10 "$tmp/output" | sed 's/^/  # /'
+  fi
+}
