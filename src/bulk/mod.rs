@@ -4,8 +4,9 @@
 //! [`row`] (a row's number, which tells its table), [`heap`] (which rows the query sees),
 //! [`session`] (the join, batch by batch), [`team`] and [`worker`] (its parallel workers),
 //! [`shared`] and [`message`] (what these share and send), [`pairs`] and [`clusters`] (the
-//! answers), [`verify`] (by the texts), [`suggest`] (which distance to use), [`progress`] (what
-//! other sessions see), [`file`] (clusters beyond memory), [`errors`].
+//! answers), [`verify`] (by the texts), [`sets`] (of which each is cut into shingles once),
+//! [`suggest`] (which distance to use), [`progress`] (what other sessions see), [`file`] (clusters
+//! beyond memory), [`errors`].
 
 pub mod clusters;
 mod errors;
@@ -17,6 +18,7 @@ pub mod pairs;
 pub mod progress;
 pub mod row;
 mod session;
+pub mod sets;
 mod shared;
 pub mod suggest;
 pub mod target;

@@ -1,27 +1,24 @@
 //! Pairs verified: near fingerprints propose rows, the exact similarity of their texts decides.
 //!
-//! Texts are read batch by batch, as rows are looked up, in the order of the heap. A text is cut
-//! into shingles once while its pairs last: the sets are kept within the memory of the verifier,
-//! equal ones once, and all are forgotten when it is full.
+//! Texts are read batch by batch, as rows are looked up, in the order of the heap, and once while
+//! their pairs last.
 
-use std::collections::HashMap;
 use std::ffi::CString;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::Simhasher;
 use simhash_core::config::Config;
 use simhash_core::sets::similarity::{Similarity, TextSet};
 
 use super::heap::Heaps;
+use super::sets::RowSets;
 use super::target::{OpenedAll, Target};
-use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights::may_read;
 use crate::error::raise;
 use crate::models::simhasher_for;
-use crate::types::text::{utf8_to_server, with_text};
+use crate::types::text::utf8_to_server;
 
 /// Which texts are compared, and how.
 pub struct Verification {
@@ -33,20 +30,11 @@ pub struct Verification {
     pub schema: Schema,
 }
 
-/// What an entry of a map takes beside its set, about.
-const ENTRY: usize = 64;
-
 /// Compares texts.
 pub struct Verifier {
-    similarity: Similarity,
-    simhasher: Simhasher,
+    sets: RowSets,
     /// The column with the texts, in each of the tables.
     columns: Vec<pg_sys::AttrNumber>,
-    /// The digest of each row's set, by the number of the visible version, and the sets by digest.
-    rows: HashMap<u64, u128>,
-    sets: HashMap<u128, Rc<TextSet>>,
-    memory: usize,
-    most_memory: usize,
 }
 
 impl Verifier {
@@ -55,79 +43,41 @@ impl Verifier {
         let Verification { body, similarity, shingles, schema } = verification;
         target.named.iter().for_each(|named| check_column(named.table, &body));
         Self {
-            similarity,
+            sets: RowSets::new(similarity, simhasher_for(shingles, schema), most_memory),
             columns: target.sources.iter().map(|source| column(source.heap, &body)).collect(),
-            simhasher: simhasher_for(shingles, schema),
-            rows: HashMap::new(),
-            sets: HashMap::new(),
-            memory: 0,
-            most_memory,
         }
     }
 
     /// Reads the texts of these rows in the order of the heap, as far as they fit into memory.
     pub fn read_ahead(&mut self, opened: &OpenedAll, rows: impl Iterator<Item = u64>) {
-        let mut unknown: Vec<u64> = rows.filter(|row| !self.rows.contains_key(row)).collect();
+        let mut unknown: Vec<u64> = rows.filter(|&row| !self.sets.knows(row)).collect();
         unknown.sort_unstable();
         unknown.dedup();
         let mut heaps = Heaps::new(opened);
         for row in unknown {
-            if self.memory > self.most_memory {
+            if self.sets.is_full() {
                 return;
             }
-            self.read(&mut heaps, row);
+            self.set(&mut heaps, row);
         }
     }
 
     /// The similarity of two visible rows' texts, if it is great enough.
     pub fn verified(&mut self, heaps: &mut Heaps<'_>, a: u64, b: u64) -> Option<f64> {
         let (a, b) = (self.set(heaps, a), self.set(heaps, b));
-        if Rc::ptr_eq(&a, &b) {
-            (!a.is_empty()).then_some(1.0)
-        } else {
-            self.similarity.verified(&a, &b)
-        }
+        self.sets.verified(&a, &b)
     }
 
     /// A number that rows with equal sets share. `None` for a row without shingles, which is
     /// similar to nothing.
     pub fn class(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Option<u128> {
-        if let Some(&digest) = self.rows.get(&row)
-            && self.sets.get(&digest).is_some_and(|set| !set.is_empty())
-        {
-            return Some(digest);
-        }
-        let set = self.set(heaps, row);
-        (!set.is_empty()).then(|| set.digest())
+        // SAFETY: as in set.
+        unsafe { self.sets.class(row, || heaps.value(row, &self.columns)) }
     }
 
     fn set(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<TextSet> {
-        let known = self.rows.get(&row).and_then(|digest| self.sets.get(digest));
-        match known {
-            Some(set) => set.clone(),
-            None => self.read(heaps, row),
-        }
-    }
-
-    fn read(&mut self, heaps: &mut Heaps<'_>, row: u64) -> Rc<TextSet> {
-        if self.memory > self.most_memory {
-            (self.rows, self.sets, self.memory) = Default::default();
-        }
-        let (similarity, simhasher) = (self.similarity, &mut self.simhasher);
-        let shingles = |text: pg_sys::Datum| {
-            // SAFETY: the column has the representation of text; the row stays in its slot.
-            unsafe { with_text(text, |text| similarity.set(simhasher, text, &mut interrupts())) }
-        };
-        let set = heaps.value(row, &self.columns).map_or_else(TextSet::default, shingles);
-        let digest = set.digest();
-        self.rows.insert(row, digest);
-        self.memory += ENTRY;
-        let memory = &mut self.memory;
-        let set = self.sets.entry(digest).or_insert_with(|| {
-            *memory += ENTRY + set.memory();
-            Rc::new(set)
-        });
-        set.clone()
+        // SAFETY: the column has the representation of text; the row stays in its slot.
+        unsafe { self.sets.set(row, || heaps.value(row, &self.columns)).1 }
     }
 }
 

@@ -1,8 +1,9 @@
 //! `simhash_cluster()`, the trigger, and the functions that make it and settle groups.
 
-use pgrx::{VariadicArray, pg_extern, pg_sys};
+use pgrx::{PgSqlErrorCode, VariadicArray, pg_extern, pg_sys};
 
 use crate::catalog::Schema;
+use crate::error::raise;
 use crate::groups::create::create;
 use crate::groups::settle::settle_table;
 use crate::groups::statement;
@@ -37,8 +38,15 @@ fn simhash_cluster_create(
     arguments: VariadicArray<'_, Text<'_>>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> i64 {
-    let arguments: Vec<String> =
-        arguments.iter().flatten().map(|argument| argument.as_str().to_owned()).collect();
+    let arguments = arguments.iter().enumerate().map(|(place, argument)| match argument {
+        Some(argument) => argument.as_str().to_owned(),
+        None => raise(
+            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            format!("argument {} of simhash_cluster_create is NULL", place + 2),
+            "Arguments are 'key=value'.",
+        ),
+    });
+    let arguments: Vec<String> = arguments.collect();
     create(table, &arguments, Schema::of_call(fcinfo))
 }
 

@@ -7,7 +7,8 @@
 //!
 //! Where things are: [`setup`] (the trigger's arguments and what they mean), [`statement`] (what
 //! fired the trigger, and what becomes of it), [`transition`] (rows before and after), [`regroup`]
-//! (which rows are connected), [`ids`] (what the groups are called), [`neighbours`] (the search),
+//! (which rows are connected), [`similar`] (by their texts, too), [`ids`] (what the groups are
+//! called), [`neighbours`] (the search),
 //! [`whole`] (all rows of a table at once), [`table`] (reading and telling rows), [`marks`] (groups
 //! that are to be settled later), [`settle`], [`create`], [`keys`], [`scopes`], [`sql`] and
 //! [`own`] (our own updates, recognised).
@@ -22,6 +23,7 @@ mod regroup;
 mod scopes;
 pub mod settle;
 mod setup;
+mod similar;
 mod sql;
 pub mod statement;
 mod table;

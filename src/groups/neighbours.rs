@@ -9,7 +9,7 @@ use crate::trigger::column::Column;
 use crate::trigger::family::Member;
 use crate::trigger::search::value;
 use crate::types::ball::Ball;
-use crate::types::{Code, strategy};
+use crate::types::{Code, strategy, tid};
 
 const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
@@ -19,6 +19,14 @@ pub struct Neighbour {
     pub distance: u32,
     pub key: pg_sys::Datum,
     pub cluster: Option<pg_sys::Datum>,
+    pub place: Place,
+}
+
+/// Where a row is: which of the tables, and its packed TID.
+#[derive(Clone, Copy)]
+pub struct Place {
+    table: usize,
+    tid: u64,
 }
 
 /// The tables of a family, open for searching.
@@ -63,7 +71,7 @@ impl<'a> Neighbours<'a> {
     ) {
         let (width, radius) = (self.setup.width, self.setup.distance);
         let ball = width.ball_datum(Ball { center: fp, radius });
-        for table in &self.tables {
+        for (number, table) in self.tables.iter().enumerate() {
             // SAFETY: as this function's; the slot holds a row of the member's table.
             unsafe {
                 table.rows(ball, scope, &mut |slot| {
@@ -74,9 +82,22 @@ impl<'a> Neighbours<'a> {
                         return;
                     }
                     let Some(key) = value(slot, &table.key) else { return };
-                    found(Neighbour { distance, key, cluster: value(slot, &table.cluster) });
+                    let cluster = value(slot, &table.cluster);
+                    let place = Place { table: number, tid: tid::pack(&(*slot).tts_tid) };
+                    found(Neighbour { distance, key, cluster, place });
                 });
             }
+        }
+    }
+
+    /// The text of a row that was found. It lives until the next one is read, or searched for.
+    pub fn text(&mut self, place: Place) -> Option<pg_sys::Datum> {
+        let Table { member, relation, snapshot, slot, .. } = self.tables[place.table];
+        let mut tid = tid::unpack(place.tid);
+        // SAFETY: the promise of open; no scan uses the slot between two searches.
+        unsafe {
+            pg_sys::table_tuple_fetch_row_version(relation, &mut tid, snapshot, slot)
+                .then(|| member.text.and_then(|column| value(slot, &column)))?
         }
     }
 

@@ -13,9 +13,10 @@ use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
 
 use super::keys::{Keys, NONE};
-use super::neighbours::Neighbours;
+use super::neighbours::{Neighbours, Place};
 use super::scopes::Scopes;
 use super::setup::Setup;
+use super::similar::Similar;
 use super::transition::RowValues;
 use crate::error::raise;
 use crate::guc::work_mem;
@@ -54,11 +55,12 @@ struct Sought {
 
 /// A row near one of those.
 #[derive(Clone, Copy)]
-struct Near {
-    key: u32,
+pub struct Near {
+    pub key: u32,
     /// What its column of ids holds.
-    stored: u32,
-    distance: u32,
+    pub stored: u32,
+    pub distance: u32,
+    pub place: Place,
 }
 
 pub struct Regroup<'a> {
@@ -184,11 +186,14 @@ impl<'a> Regroup<'a> {
     /// Connects the fresh rows with their neighbours, as the table is now.
     pub fn search(&mut self) {
         let fresh = std::mem::take(&mut self.fresh);
-        self.each_neighbourhood(fresh, &mut |regroup, near| {
-            // Without a row that has the fingerprint there is nothing to connect through.
-            if near.iter().any(|near| near.distance == 0) {
+        let mut similar = self.setup.verification.as_ref().map(|how| Similar::new(how, self.setup));
+        self.each_neighbourhood(fresh, &mut |regroup, neighbours, near| {
+            if let Some(similar) = &mut similar {
+                similar.connect(regroup, neighbours, near);
+            } else if near.iter().any(|near| near.distance == 0) {
                 regroup.unite(near);
             }
+            // Without a row that has the fingerprint there is nothing to connect through.
         });
     }
 
@@ -198,7 +203,7 @@ impl<'a> Regroup<'a> {
     pub fn left(&mut self) -> Vec<u32> {
         let mut left = Vec::new();
         let gone = std::mem::take(&mut self.gone);
-        self.each_neighbourhood(gone, &mut |_, near| {
+        self.each_neighbourhood(gone, &mut |_, _, near| {
             left.extend(near.iter().map(|near| near.stored).filter(|&id| id != NONE));
             left.sort_unstable();
             left.dedup();
@@ -210,7 +215,7 @@ impl<'a> Regroup<'a> {
     fn each_neighbourhood(
         &mut self,
         mut sought: Vec<Sought>,
-        sink: &mut dyn FnMut(&mut Self, &[Near]),
+        sink: &mut dyn FnMut(&mut Self, &mut Neighbours<'_>, &[Near]),
     ) {
         sought.sort_unstable();
         sought.dedup();
@@ -225,9 +230,10 @@ impl<'a> Regroup<'a> {
                 let scope = self.scopes.values(scope).to_vec();
                 neighbours.of(code(fp, setup.width), &scope, &mut |found| {
                     let (key, stored) = (self.number(found.key), self.id(found.cluster));
-                    near.push(Near { key, stored, distance: found.distance });
+                    let (distance, place) = (found.distance, found.place);
+                    near.push(Near { key, stored, distance, place });
                 });
-                sink(self, &near);
+                sink(self, &mut neighbours, &near);
                 near.clear();
             }
             neighbours.close();
@@ -238,27 +244,45 @@ impl<'a> Regroup<'a> {
     /// Connects rows.
     fn unite(&mut self, near: &[Near]) {
         let Some(&Near { key: first, .. }) = near.first() else { return };
-        for &Near { key, stored, .. } in near {
-            let row = &mut self.rows[key as usize];
-            let group = match row.kind {
-                Kind::Fresh => {
-                    // Another statement, inside this one, may have given the row a group.
-                    let known = std::mem::replace(&mut row.stored, stored);
-                    row.kind = Kind::Found;
-                    if known == stored { NONE } else { stored }
-                }
-                Kind::Absent => {
-                    *row = Row { kind: Kind::Live, stored, former: NONE };
-                    stored
-                }
-                Kind::Found | Kind::Live => NONE,
-            };
-            self.link(2 * first, 2 * key);
-            if group != NONE {
-                self.groups.push(group);
-                self.link(2 * key, 2 * group + 1);
-            }
+        for near in near {
+            self.take_in(near);
+            self.link(2 * first, 2 * near.key);
         }
+    }
+
+    /// Takes in a row that a search has found, with the group that it stands for.
+    pub fn take_in(&mut self, &Near { key, stored, .. }: &Near) {
+        let row = &mut self.rows[key as usize];
+        let group = match row.kind {
+            Kind::Fresh => {
+                // Another statement, inside this one, may have given the row a group.
+                let known = std::mem::replace(&mut row.stored, stored);
+                row.kind = Kind::Found;
+                if known == stored { NONE } else { stored }
+            }
+            Kind::Absent => {
+                *row = Row { kind: Kind::Live, stored, former: NONE };
+                stored
+            }
+            Kind::Found | Kind::Live => NONE,
+        };
+        if group != NONE {
+            self.groups.push(group);
+            self.link(2 * key, 2 * group + 1);
+        }
+    }
+
+    /// Connects two rows that are taken in.
+    pub fn link_rows(&mut self, a: u32, b: u32) {
+        self.link(2 * a, 2 * b);
+    }
+
+    /// Whether a row that is taken in is connected with another one, by the group of the other if
+    /// that stands for its row.
+    pub fn is_connected(&mut self, row: u32, other: &Near) -> bool {
+        let root = self.root(2 * row);
+        let is_live = self.rows[other.key as usize].kind == Kind::Absent && other.stored != NONE;
+        root == self.root(2 * other.key) || is_live && root == self.root(2 * other.stored + 1)
     }
 
     /// Takes in a row that is known to be in its table, and connected with another one.

@@ -17,12 +17,25 @@ use crate::trigger::column::{Column, Generated};
 use crate::trigger::family::{Family, NamedColumn, NamedKey, Names};
 use crate::trigger::given::Given;
 use crate::trigger::lock;
+use crate::trigger::verify::{Verification, expect_similarity};
 use crate::trigger::warnings::{operator_class, quoted, table_name};
 use crate::trigger::watch::changes;
 use crate::types::Width;
 use crate::types::text::server_to_utf8;
 
-const KEYS: &[&str] = &["fp", "cluster", "distance", "key", "scope", "settle"];
+const KEYS: &[&str] = &[
+    "fp",
+    "cluster",
+    "distance",
+    "body",
+    "similarity",
+    "measure",
+    "shingle",
+    "config",
+    "scope",
+    "key",
+    "settle",
+];
 
 /// When a group that rows have left is looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +62,8 @@ pub struct Setup {
     pub fp: Named,
     pub width: Width,
     pub distance: u32,
+    /// What more than a near fingerprint connects rows.
+    pub verification: Option<Verification>,
     pub scope: Vec<Named>,
     pub key: Named,
     /// The column of the groups' ids.
@@ -135,10 +150,11 @@ impl Setup {
             });
             let width = given.width(&fp.column, schema);
             let distance = given.distance(width);
+            let verification = verification(&given);
             let key = key(&given, relation);
             let cluster = cluster(&given, &key);
             let scope = scope(&given, &fp, &cluster);
-            let family = family((*relation).rd_id, &fp, &scope, &key);
+            let family = family((*relation).rd_id, &fp, &scope, verification.as_ref(), &key);
             let settle = settle(&given);
             let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
             let kind = (*(*relation).rd_rel).relkind as u8;
@@ -150,6 +166,7 @@ impl Setup {
                 fp,
                 width,
                 distance,
+                verification,
                 scope,
                 key,
                 cluster,
@@ -165,19 +182,32 @@ impl Setup {
 
     fn check_other_columns(&self, given: &Given<'_>) {
         let cluster = self.cluster.column.number;
-        let others = self.scope.iter().chain([&self.fp, &self.key]);
-        if others.into_iter().any(|other| other.column.number == cluster) {
+        if self.deciding().any(|other| other.number == cluster) {
             given.raise(
                 &given.shown("cluster"),
                 "names a column that has another meaning",
                 "Give the groups' ids a column of their own.",
             )
         }
+        if self.cluster.column.is_not_null {
+            given.raise(
+                &given.shown("cluster"),
+                "names a column that is NOT NULL",
+                "The id is NULL in a row without near-duplicates: \
+                 ALTER TABLE ... ALTER COLUMN ... DROP NOT NULL.",
+            )
+        }
     }
 
     /// The columns by which a row's group is decided.
     pub fn deciding(&self) -> impl Iterator<Item = &Column> {
-        self.scope.iter().chain([&self.fp, &self.key]).map(|named| &named.column)
+        let named = self.scope.iter().chain([&self.fp, &self.key]).map(|named| &named.column);
+        named.chain(self.text())
+    }
+
+    /// The column of the texts, if they are compared.
+    pub fn text(&self) -> Option<&Column> {
+        self.verification.as_ref().map(|verification| &verification.text)
     }
 
     /// Gives the warnings about missing indexes, once in each session.
@@ -348,6 +378,12 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
     cluster
 }
 
+/// How texts are compared, if they are.
+fn verification(given: &Given<'_>) -> Option<Verification> {
+    expect_similarity(given, &["body", "config"]);
+    Verification::of(given, &given.parsed_config(), |text| check_stored(given, "body", text))
+}
+
 /// The columns in which the rows of a group are equal.
 fn scope(given: &Given<'_>, fp: &Named, cluster: &Named) -> Vec<Named> {
     let columns = given.columns("scope");
@@ -391,13 +427,20 @@ fn settle(given: &Given<'_>) -> Settle {
 }
 
 /// The table, or its partitions.
-fn family(table: pg_sys::Oid, fp: &Named, scope: &[Named], key: &Named) -> Family {
+fn family(
+    table: pg_sys::Oid,
+    fp: &Named,
+    scope: &[Named],
+    verification: Option<&Verification>,
+    key: &Named,
+) -> Family {
     let named =
         |named: &Named| NamedColumn { name: named.name.clone(), declared: named.column.declared };
     let names = Names {
         fp: named(fp),
         scope: scope.iter().map(named).collect(),
-        text: None,
+        text: verification
+            .map(|v| NamedColumn { name: v.text_name.clone(), declared: v.text.declared }),
         time: None,
         key: Some(NamedKey {
             name: key.name.clone(),

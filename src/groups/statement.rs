@@ -301,13 +301,16 @@ impl<'a> Changes<'a> {
 const FEW: usize = 10_000;
 /// How many rows of the table the join reads in the time of one search.
 const JOINED: f64 = 8.0;
+/// The same if texts are compared, which costs more than either.
+const JOINED_BY_TEXT: f64 = 2.0;
 
 /// Whether so many new rows are so large a part of the table that finding all groups anew costs
 /// less than a search for each of them.
 fn is_bulk(setup: &Setup, rows: usize) -> bool {
+    let joined = if setup.verification.is_some() { JOINED_BY_TEXT } else { JOINED };
     rows >= FEW
         && whole::joinable(setup)
-            .is_some_and(|(member, _)| whole::rows_about(member) <= rows as f64 * JOINED)
+            .is_some_and(|(member, _)| whole::rows_about(member) <= rows as f64 * joined)
 }
 
 /// # Safety

@@ -73,7 +73,7 @@ fn read(
         query(&source, parameters, &mut |row| {
             let scope = (0..setup.scope.len() as i32).map(|place| row.value(4 + place)).collect();
             let (key, cluster, fp) = (row.value(1), row.value(2), row.value(3));
-            sink(RowValues { key, cluster, fp, scope });
+            sink(RowValues { key, cluster, fp, scope, text: None });
         });
     });
 }

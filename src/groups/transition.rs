@@ -13,6 +13,8 @@ pub struct RowValues {
     pub cluster: Option<pg_sys::Datum>,
     pub fp: Option<pg_sys::Datum>,
     pub scope: Vec<Option<pg_sys::Datum>>,
+    /// If texts are compared, and only of a transition table's rows.
+    pub text: Option<pg_sys::Datum>,
 }
 
 impl RowValues {
@@ -26,11 +28,12 @@ impl RowValues {
                 cluster: value(slot, &setup.cluster.column),
                 fp: value(slot, &setup.fp.column),
                 scope: setup.scope.iter().map(|named| value(slot, &named.column)).collect(),
+                text: setup.text().and_then(|column| value(slot, column)),
             }
         }
     }
 
-    /// Whether the row has a group as the other has: key, fingerprint and scope are the same.
+    /// Whether the row has a group as the other has: key, fingerprint, scope and text are the same.
     ///
     /// # Safety
     /// The values are of the trigger's table.
@@ -44,6 +47,7 @@ impl RowValues {
                     .iter()
                     .zip(self.scope.iter().zip(&other.scope))
                     .all(|(named, (&own, &theirs))| named.column.same(own, theirs))
+                && setup.text().is_none_or(|column| column.same(self.text, other.text))
         }
     }
 

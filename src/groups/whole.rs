@@ -17,8 +17,10 @@ use super::table;
 use super::transition::RowValues;
 use crate::bulk::clusters::clusters;
 use crate::bulk::target::Target;
+use crate::bulk::verify::Verification;
 use crate::trigger::family::Member;
 use crate::trigger::lock;
+use crate::types::text::server_to_utf8;
 use crate::types::tid;
 
 /// Finds all groups of the table. `fresh`: keys of rows whose column of ids says nothing. Returns
@@ -78,7 +80,7 @@ fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh
         pg_sys::PushActiveSnapshot(snapshot);
         // The row, and the representative of its group.
         let mut members: Vec<(u64, u64)> = as_role(setup, setup.owner, || {
-            clusters(Target::new(index), distance, None)
+            clusters(Target::new(index), distance, verification(setup))
                 .map(|(row, representative, _)| (row, representative))
                 .collect()
         });
@@ -108,6 +110,15 @@ fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh
         });
         lock::release(snapshot);
     }
+}
+
+/// How the join compares texts, if they are compared.
+fn verification(setup: &Setup) -> Option<Verification> {
+    let how = setup.verification.as_ref()?;
+    // SAFETY: the name of a column, in the server's encoding.
+    let body = unsafe { server_to_utf8(how.text_name.to_bytes()) }.to_owned();
+    let (similarity, shingles) = (how.similarity, how.shingles.clone());
+    Some(Verification { body, similarity, shingles, schema: setup.schema })
 }
 
 /// Reads a table in the order of its file.

@@ -7,7 +7,7 @@ use simhash_core::config::{Config, ConfigError, Method};
 
 use super::column::{Column, Equality, Generated, widen};
 use super::given::{Given, KEYS};
-use super::verify::Verification;
+use super::verify::{Verification, check_known_before};
 use super::window::Window;
 use crate::catalog::Schema;
 use crate::types::Width;
@@ -104,7 +104,8 @@ impl Arguments {
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
         let scope = given.scope(&fp, &action);
-        let verification = Verification::of(&given, &config);
+        let verification =
+            Verification::of(&given, &config, |text| check_known_before(&given, text));
         Arguments {
             fp,
             fp_name,
@@ -144,9 +145,9 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The text's column, unless the fingerprint's column computes itself.
-    fn body(&self, fp: &Column) -> Option<Column> {
-        let (body, _) = self.column("body")?;
+    /// The text's column.
+    pub fn text(&self) -> Option<(Column, CString)> {
+        let (body, name) = self.column("body")?;
         // SAFETY: a catalogue look-up.
         if !unsafe { pg_sys::IsBinaryCoercible(body.base, pg_sys::TEXTOID) } {
             self.raise_type(
@@ -156,6 +157,12 @@ impl<'a> Given<'a> {
                  For anything else let fp be a generated column, or compute it before.",
             )
         }
+        Some((body, name))
+    }
+
+    /// The text's column, unless the fingerprint's column computes itself.
+    fn body(&self, fp: &Column) -> Option<Column> {
+        let (body, _) = self.text()?;
         if fp.generated != Generated::No {
             return None;
         }
@@ -204,7 +211,13 @@ impl<'a> Given<'a> {
     }
 
     fn config(&self, has_body: bool, fp: &Column) -> Config {
-        let Some(json) = self.of_hashing("config", has_body, fp) else { return Config::default() };
+        self.of_hashing("config", has_body, fp)
+            .map_or_else(Config::default, |_| self.parsed_config())
+    }
+
+    /// The config as it was given, or the default one.
+    pub fn parsed_config(&self) -> Config {
+        let Some(json) = self.get("config") else { return Config::default() };
         Config::parse(json).unwrap_or_else(|ConfigError { message, hint, .. }| {
             self.raise(&self.shown("config"), &format!("is not a simhash_config: {message}"), &hint)
         })
@@ -358,6 +371,13 @@ impl<'a> Given<'a> {
                 "Name the column whose value the link shall hold: 'key=column'.",
             )
         };
+        if link.number == key.column.number {
+            self.raise(
+                &self.shown("link"),
+                "names the key itself",
+                "Give the link a column of its own, which is NULL in rows that duplicate none.",
+            )
+        }
         let Column { base, modifier, .. } = key.column;
         let holds = link.base == base && (link.modifier == modifier || link.modifier < 0);
         if !holds && widen(base, link.base, pg_sys::Datum::null()).is_none() {

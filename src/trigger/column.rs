@@ -16,6 +16,7 @@ pub struct Column {
     pub modifier: i32,
     pub collation: pg_sys::Oid,
     pub generated: Generated,
+    pub is_not_null: bool,
     length: i16,
     by_value: bool,
 }
@@ -95,6 +96,7 @@ impl Column {
                     b's' => Generated::Stored,
                     _ => Generated::Virtual,
                 },
+                is_not_null: (*form).attnotnull,
                 length: (*form).attlen,
                 by_value: (*form).attbyval,
             };

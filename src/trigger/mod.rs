@@ -25,7 +25,7 @@ mod moves;
 mod rights;
 pub mod search;
 pub mod serving;
-mod verify;
+pub mod verify;
 mod violation;
 pub mod warnings;
 pub mod watch;

@@ -14,6 +14,7 @@ use crate::call::interrupts;
 use crate::types::text::with_text;
 
 /// What the arguments similarity, measure and shingle ask for.
+#[derive(Debug)]
 pub struct Verification {
     pub similarity: Similarity,
     pub text: Column,
@@ -23,17 +24,11 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// `None` without the argument similarity. `config` is the trigger's.
-    pub fn of(given: &Given<'_>, config: &Config) -> Option<Self> {
-        let Some(least) = given.get("similarity") else {
-            for key in ["measure", "shingle"] {
-                if given.get(key).is_some() {
-                    let hint = "Give the least similarity as well: 'similarity=0.8'.";
-                    given.raise(&given.shown(key), "serves nothing without a similarity", hint)
-                }
-            }
-            return None;
-        };
+    /// `None` without the argument similarity. `config` is the trigger's. `check` raises an ERROR
+    /// if the column of the texts cannot be read when the trigger fires.
+    pub fn of(given: &Given<'_>, config: &Config, check: impl FnOnce(&Column)) -> Option<Self> {
+        expect_similarity(given, &["measure", "shingle"]);
+        let least = given.get("similarity")?;
         let similarity =
             least.parse().ok().and_then(|least| Similarity::new(measure(given), least));
         let similarity = similarity.unwrap_or_else(|| {
@@ -44,7 +39,11 @@ impl Verification {
                 "Allowed: greater than 0, at most 1.",
             )
         });
-        let (text, text_name) = text(given);
+        let (text, text_name) = given.text().unwrap_or_else(|| {
+            let hint = "Give the column of the texts that are compared: 'body=column'.";
+            given.raise(&given.shown("similarity"), "needs the texts", hint)
+        });
+        check(&text);
         let shingles = similarity.config(config, sizes(given).unwrap_or(config.shingle));
         Some(Verification { similarity, text, text_name, shingles })
     }
@@ -71,11 +70,17 @@ fn sizes(given: &Given<'_>) -> Option<Shingles> {
     }))
 }
 
-fn text(given: &Given<'_>) -> (Column, CString) {
-    let (text, name) = given.column("body").unwrap_or_else(|| {
-        let hint = "Give the column of the texts that are compared: 'body=column'.";
-        given.raise(&given.shown("similarity"), "needs the texts", hint)
-    });
+/// Raises 22023 if one of the keys is given without a similarity, which it is for.
+pub fn expect_similarity(given: &Given<'_>, keys: &[&str]) {
+    let useless = keys.iter().find(|key| given.get(key).is_some());
+    if let Some(key) = useless.filter(|_| given.get("similarity").is_none()) {
+        let hint = "Give the least similarity as well: 'similarity=0.8'.";
+        given.raise(&given.shown(key), "serves nothing without a similarity", hint)
+    }
+}
+
+/// Raises 22023 for a column that has no value before the row is stored.
+pub fn check_known_before(given: &Given<'_>, text: &Column) {
     if text.generated != Generated::No {
         given.raise(
             &given.shown("body"),
@@ -83,7 +88,6 @@ fn text(given: &Given<'_>) -> (Column, CString) {
             "Texts are compared by similarity: name the column that the text comes from.",
         )
     }
-    (text, name)
 }
 
 /// The text of the row that comes in, to be compared with those of rows with near fingerprints.

@@ -1,7 +1,8 @@
 # The trigger simhash_cluster: loads, and then a comparison with a model of it. Sessions take turns
 # with random statements: insertions, COPY, updates, deletions, upserts, MERGE, statements with
 # several parts, savepoints, rollbacks, exceptions. The model, which compares every pair, knows
-# which rows are a group and what it is called. At last clients that do not take turns write at
+# which rows are a group and what it is called. In some tables texts are compared, too: their words
+# are sets whose similarity anyone can count. At last clients that do not take turns write at
 # three isolation levels while the server is killed, and the groups must be those that SQL finds by
 # brute force.
 use strict;
@@ -23,11 +24,19 @@ my $has_merge = $node->safe_psql('postgres',
 	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
 
 # What the groups are as a partition, by brute force: for every row whose group is wrong, its id.
-# Groups are compared by their least members, so that what they are called does not matter.
+# Groups are compared by their least members, so that what they are called does not matter. Texts
+# are compared as sets of words, if they are.
+my $least = 0.5;
+my $words = "string_to_array(%s.note, ' ')";
+my $common = sprintf("(SELECT count(*) FROM (SELECT unnest($words) INTERSECT SELECT unnest($words)) w)",
+	'a', 'b');
+my $similar = "AND $common >= $least * ("
+	. sprintf("(SELECT count(DISTINCT w) FROM unnest($words || $words) w)", 'a', 'b')
+	. ') AND a.note IS NOT NULL AND b.note IS NOT NULL';
 my $wrong_groups = <<"SQL";
 WITH RECURSIVE pair AS (
   SELECT a.id AS a, b.id AS b FROM t a JOIN t b ON a.id <> b.id AND a.tenant = b.tenant
-    AND hamming(a.fp, b.fp) + 0 <= $near
+    AND hamming(a.fp, b.fp) + 0 <= $near $similar
 ), reached AS (SELECT a, b FROM pair UNION SELECT r.a, p.b FROM reached r JOIN pair p ON p.a = r.b),
 truth AS (SELECT a AS id, least(a, min(b)) AS first FROM reached GROUP BY a),
 stored AS (SELECT id, story, CASE WHEN story IS NOT NULL
@@ -49,7 +58,7 @@ SQL
 sub create_table
 {
 	my ($kind) = @_;
-	my $partitions = $kind eq 'partitioned';
+	my $partitions = $kind =~ /partitioned/;
 	my ($by, $parts) = ('', '');
 	if ($partitions)
 	{
@@ -63,15 +72,16 @@ ALTER TABLE t ATTACH PARTITION t_b FOR VALUES FROM (20) TO (MAXVALUE);
 SQL
 	}
 	my $scope = $kind eq 'plain' ? '' : q{, 'scope=tenant'};
-	my $index = $kind eq 'scoped' ? 'tenant, fp' : 'fp';
+	my $index = $kind =~ /scoped/ ? 'tenant, fp' : 'fp';
 	my $later = $kind eq 'later' ? q{, 'settle=later'} : '';
+	my $texts = $kind =~ /similar/ ? qq{, 'body=note', 'shingle=1', 'similarity=$least'} : '';
 	$node->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS t;
 CREATE TABLE t (id bigint PRIMARY KEY, fp fingerprint64, tenant int, note text, story bigint) $by;
 $parts
 CREATE INDEX t_fp ON t USING simhash ($index);
 CREATE INDEX ON t (story);
-SELECT simhash_cluster_create('t', 'fp=fp', 'cluster=story', 'distance=$near'$scope$later)
+SELECT simhash_cluster_create('t', 'fp=fp', 'cluster=story', 'distance=$near'$scope$later$texts)
 SQL
 }
 
@@ -79,6 +89,8 @@ SQL
 
 my ($kind, %committed, @session, @bases, @history, %keys);
 my $unnamed = 0;
+
+sub is_similar { return $kind =~ /similar/ }
 
 sub bits { return unpack('%64b*', pack('Q', $_[0] ^ $_[1])) }
 
@@ -88,7 +100,17 @@ sub is_near
 	return 0 unless defined $a->{fp} && defined $b->{fp};
 	return 0 unless $kind eq 'plain'
 		|| (defined $a->{tenant} && defined $b->{tenant} && $a->{tenant} == $b->{tenant});
-	return bits($a->{fp}, $b->{fp}) <= $near;
+	return bits($a->{fp}, $b->{fp}) <= $near && (!is_similar() || are_similar($a, $b));
+}
+
+sub are_similar
+{
+	my ($a, $b) = map { $_->{note} } @_;
+	return 0 unless defined $a && defined $b;
+	my %a = map { $_ => 1 } split / /, $a;
+	my %b = map { $_ => 1 } split / /, $b;
+	my %all = (%a, %b);
+	return grep({ $b{$_} } keys %a) >= $least * keys %all;
 }
 
 # One call of the trigger: gives fresh rows their groups. The story of a fresh row is what it wrote,
@@ -190,7 +212,8 @@ sub apply
 		{
 			my ($was, $is) = ($rows->{$id}, $put{$id});
 			if ($was && $is && ($was->{fp} // 'x') eq ($is->{fp} // 'x')
-				&& ($kind eq 'plain' || ($was->{tenant} // 'x') eq ($is->{tenant} // 'x')))
+				&& ($kind eq 'plain' || ($was->{tenant} // 'x') eq ($is->{tenant} // 'x'))
+				&& (!is_similar() || ($was->{note} // 'x') eq ($is->{note} // 'x')))
 			{
 				$rows->{$id} = { %$is, story => $was->{story} };
 				next;
@@ -220,6 +243,7 @@ sub apply
 
 sub shown { my ($fp) = @_; return defined $fp ? sprintf("'%016x'", $fp) : 'NULL' }
 sub number { my ($number) = @_; return $number // 'NULL' }
+sub text { my ($text) = @_; return defined $text ? "'$text'" : 'NULL::text' }
 
 sub any_id
 {
@@ -247,6 +271,13 @@ sub any_fp
 	return $fp;
 }
 
+sub any_note
+{
+	return undef if roll(12) == 0;
+	my @words = grep { roll(3) } qw(alpha bravo charlie delta echo);
+	return join(' ', @words ? @words : 'none');
+}
+
 sub any_tenant { return roll(15) ? 1 + (roll(5) == 0) : undef }
 
 sub new_rows
@@ -257,7 +288,7 @@ sub new_rows
 	{
 		my $id = new_id($view, @ids) // last;
 		push @ids, $id;
-		$rows{$id} = { fp => any_fp(), tenant => any_tenant() };
+		$rows{$id} = { fp => any_fp(), tenant => any_tenant(), note => any_note() };
 		$rows{$id}{story} = 1 + roll(45) if roll(20) == 0;
 	}
 	return %rows;
@@ -267,7 +298,7 @@ sub values_of
 {
 	my (%rows) = @_;
 	return join(', ', map { "($_, " . shown($rows{$_}{fp}) . ', ' . number($rows{$_}{tenant})
-			. ', ' . number($rows{$_}{story}) . ')' } sort { $a <=> $b } keys %rows);
+			. ', ' . number($rows{$_}{story}) . ', ' . text($rows{$_}{note}) . ')' } sort { $a <=> $b } keys %rows);
 }
 
 sub insertion
@@ -275,7 +306,7 @@ sub insertion
 	my ($view) = @_;
 	my %rows = new_rows($view, 1 + (roll(2) ? 0 : roll(5)));
 	return () unless %rows;
-	return ('INSERT INTO t (id, fp, tenant, story) VALUES ' . values_of(%rows),
+	return ('INSERT INTO t (id, fp, tenant, story, note) VALUES ' . values_of(%rows),
 		sub { apply($_[0], [ insert => %rows ]) });
 }
 
@@ -286,9 +317,9 @@ sub copy
 	my $lines = join('', map {
 		my $row = $rows{$_};
 		join("\t", $_, defined $row->{fp} ? sprintf('%016x', $row->{fp}) : '\N',
-			$row->{tenant} // '\N', $row->{story} // '\N') . "\n"
+			$row->{tenant} // '\N', $row->{story} // '\N', $row->{note} // '\N') . "\n"
 	} sort { $a <=> $b } keys %rows);
-	return ("COPY t (id, fp, tenant, story) FROM STDIN;\n$lines\\.\nSELECT",
+	return ("COPY t (id, fp, tenant, story, note) FROM STDIN;\n$lines\\.\nSELECT",
 		sub { apply($_[0], [ insert => %rows ]) });
 }
 
@@ -296,11 +327,11 @@ sub update
 {
 	my ($view) = @_;
 	# Without a scope the tenant is any column, and its change waits for nobody.
-	my %set =
-		roll(3) || $kind eq 'plain' ? (fp => any_fp()) : (tenant => any_tenant());
+	my %set = roll(3) || $kind eq 'plain' ? (fp => any_fp()) : (tenant => any_tenant());
+	%set = (note => any_note()) if is_similar() && roll(2);
 	my %ids = map { $_ => 1 } map { any_id($view) } 0 .. (roll(3) ? 0 : 2);
-	my $list = join(', ', map { "$_ = " . ($_ eq 'fp' ? shown($set{fp}) : number($set{tenant})) }
-		sort keys %set);
+	my %shown = (fp => \&shown, tenant => \&number, note => \&text);
+	my $list = join(', ', map { "$_ = " . $shown{$_}->($set{$_}) } sort keys %set);
 	return ("UPDATE t SET $list WHERE id IN (" . join(', ', sort { $a <=> $b } keys %ids) . ')', sub {
 		my ($view) = @_;
 		apply($view, [ update =>
@@ -366,6 +397,7 @@ sub noting
 {
 	my ($view) = @_;
 	my $id = any_id($view);
+	return () if is_similar();
 	return ("UPDATE t SET note = 'note' WHERE id = $id", undef);
 }
 
@@ -382,17 +414,17 @@ sub upsert
 	my ($view) = @_;
 	my %rows = new_rows($view, roll(3));
 	my $id = any_id($view);
-	$rows{$id} = { fp => any_fp(), tenant => any_tenant() } if $id;
+	$rows{$id} = { fp => any_fp(), tenant => any_tenant(), note => any_note() } if $id;
 	return () unless %rows;
 	my $values = values_of(map { $_ => { %{ $rows{$_} }, story => undef } } keys %rows);
 	return (<<"SQL", sub {
-INSERT INTO t (id, fp, tenant, story) VALUES $values ON CONFLICT (id)
-  DO UPDATE SET fp = EXCLUDED.fp, tenant = EXCLUDED.tenant
+INSERT INTO t (id, fp, tenant, story, note) VALUES $values ON CONFLICT (id)
+  DO UPDATE SET fp = EXCLUDED.fp, tenant = EXCLUDED.tenant, note = EXCLUDED.note
 SQL
 		my ($view) = @_;
-		my %updated = map { $_ => { fp => $rows{$_}{fp}, tenant => $rows{$_}{tenant},
-			story => $view->{rows}{$_}{story} } } grep { $view->{rows}{$_} } keys %rows;
-		my %inserted = map { $_ => { fp => $rows{$_}{fp}, tenant => $rows{$_}{tenant} } }
+		my %updated = map { $_ => { %{ $rows{$_} }, story => $view->{rows}{$_}{story} } }
+			grep { $view->{rows}{$_} } keys %rows;
+		my %inserted = map { $_ => { %{ $rows{$_} }, story => undef } }
 			grep { !$view->{rows}{$_} } keys %rows;
 		apply($view, [ update => %updated ], [ insert => %inserted ]);
 	});
@@ -406,26 +438,29 @@ sub merge
 	my ($view) = @_;
 	my %new = new_rows($view, 1 + roll(2));
 	my ($updated, $deleted) = (any_id($view), any_id($view));
-	my ($fp, $tenant) = (any_fp(), any_tenant());
-	my @source = map { "($_, 'i', " . shown($new{$_}{fp}) . ', ' . number($new{$_}{tenant}) . ')' }
-		sort { $a <=> $b } keys %new;
-	push @source, "($updated, 'u', " . shown($fp) . ', ' . number($tenant) . ')'
-		if $updated && $updated != $deleted;
-	push @source, "($deleted, 'd', NULL, NULL)" if $deleted;
+	my %set = (fp => any_fp(), tenant => any_tenant(), note => any_note());
+	my $source = sub {
+		my ($id, $what, $row) = @_;
+		return "($id, '$what', " . shown($row->{fp}) . '::fingerprint64, ' . number($row->{tenant})
+			. '::int, ' . text($row->{note}) . ')';
+	};
+	my @source = map { $source->($_, 'i', $new{$_}) } sort { $a <=> $b } keys %new;
+	push @source, $source->($updated, 'u', \%set) if $updated && $updated != $deleted;
+	push @source, $source->($deleted, 'd', {}) if $deleted;
 	return () unless @source;
-	$source[0] =~ s/, (\S+), (\S+)\)$/, $1::fingerprint64, $2::int)/;
 	my $values = join(', ', @source);
 	return (<<"SQL", sub {
-MERGE INTO t USING (VALUES $values) s (id, what, fp, tenant) ON t.id = s.id
+MERGE INTO t USING (VALUES $values) s (id, what, fp, tenant, note) ON t.id = s.id
   WHEN MATCHED AND what = 'd' THEN DELETE
-  WHEN MATCHED AND what = 'u' THEN UPDATE SET fp = s.fp, tenant = s.tenant
-  WHEN NOT MATCHED AND what = 'i' THEN INSERT (id, fp, tenant) VALUES (s.id, s.fp, s.tenant)
+  WHEN MATCHED AND what = 'u' THEN UPDATE SET fp = s.fp, tenant = s.tenant, note = s.note
+  WHEN NOT MATCHED AND what = 'i'
+    THEN INSERT (id, fp, tenant, note) VALUES (s.id, s.fp, s.tenant, s.note)
 SQL
 		my ($view) = @_;
 		my $rows = $view->{rows};
 		my %inserted = map { $_ => { %{ $new{$_} }, story => undef } } grep { !$rows->{$_} } keys %new;
 		my %updated;
-		$updated{$updated} = { fp => $fp, tenant => $tenant, story => $rows->{$updated}{story} }
+		$updated{$updated} = { %set, story => $rows->{$updated}{story} }
 			if $updated && $updated != $deleted && $rows->{$updated};
 		my %deleted;
 		$deleted{$deleted} = undef if $deleted && $rows->{$deleted};
@@ -442,7 +477,7 @@ sub with_parts
 	my ($id, %rows) = (any_id($view), new_rows($view, 1));
 	return () unless $id && %rows;
 	$_->{story} = undef for values %rows;
-	return ("WITH gone AS (DELETE FROM t WHERE id = $id) INSERT INTO t (id, fp, tenant, story) VALUES "
+	return ("WITH gone AS (DELETE FROM t WHERE id = $id) INSERT INTO t (id, fp, tenant, story, note) VALUES "
 		. values_of(%rows), sub {
 		my ($view) = @_;
 		my %deleted = map { $_ => undef } grep { $view->{rows}{$_} } $id;
@@ -652,10 +687,14 @@ sub play
 	is($wrong, '', "$kind: $turns turns")
 		or diag(join("\n", @history > 40 ? @history[ -40 .. -1 ] : @history));
 	for my $s (@session) { close $s->{input}; waitpid $s->{pid}, 0; }
-	answer_is($node, $wrong_groups =~ s/AND a.tenant = b.tenant//r, '', "$kind: brute force agrees")
-		if $kind eq 'plain';
-	answer_is($node, $other_clusters, '0', "$kind: so does simhash_clusters") if $kind eq 'plain';
-	answer_is($node, $wrong_groups, '', "$kind: brute force agrees") if $kind ne 'plain';
+	if ($kind eq 'plain')
+	{
+		my $check = $wrong_groups =~ s/\Q$similar\E|AND a\.tenant = b\.tenant//gr;
+		answer_is($node, $check, '', "$kind: brute force agrees");
+		answer_is($node, $other_clusters, '0', "$kind: so does simhash_clusters");
+	}
+	my $check = is_similar() ? $wrong_groups : $wrong_groups =~ s/\Q$similar\E//r;
+	answer_is($node, $check, '', "$kind: brute force agrees") if $kind ne 'plain';
 	my $before = $node->safe_psql('postgres', 'SELECT id, story FROM t ORDER BY id');
 	$node->safe_psql('postgres', q{SELECT simhash_cluster_settle('t', full => true)});
 	answer_is($node, 'SELECT id, story FROM t ORDER BY id', $before,
@@ -738,7 +777,7 @@ SQL
 			$node->safe_psql('postgres', q{SELECT simhash_cluster_settle('t')});
 			answer_is($node, 'SELECT count(*) FROM simhash_unsettled', '0', "$name: all is settled");
 		}
-		answer_is($node, $wrong_groups, '', "$name: brute force agrees");
+		answer_is($node, $wrong_groups =~ s/\Q$similar\E//r, '', "$name: brute force agrees");
 		answer_is($node, 'SELECT count(*) FROM t WHERE story NOT BETWEEN 1 AND 125', '0',
 			"$name: ids are keys");
 	}
@@ -802,7 +841,8 @@ SQL
 
 seed();
 loads();
-for (1 .. $rounds) { play($_) for qw(plain scoped partitioned); }
+my @kinds = ('plain', 'scoped', 'partitioned', 'scoped similar', 'partitioned similar');
+for (1 .. $rounds) { play($_) for @kinds; }
 at_once('settled now', 0);
 at_once('settled later', 1);
 my $expected = join('|', 'lock timeout', 'statement timeout', 'simhash.work_mem',

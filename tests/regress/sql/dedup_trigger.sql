@@ -372,6 +372,7 @@ SELECT try('fp=fp', 'action=link');
 SELECT try('fp=fp', 'action=flag');
 SELECT try('fp=fp', 'action=link', 'link=same_as');
 SELECT try('fp=fp', 'action=link', 'link=near', 'key=id');
+SELECT try('fp=fp', 'action=link', 'link=same_as', 'key=same_as');
 SELECT try('fp=fp', 'action=flag', 'flag=same_as');
 SELECT try('fp=fp', 'action=skip', 'flag=near');
 SELECT try('fp=fp', 'action=link', 'link=made', 'key=fp');
