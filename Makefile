@@ -2,7 +2,7 @@
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
 .PHONY: build help install uninstall deb debs deb-test deb-repeat rpm rpm-test demo demo-stop \
-	test clients matrix citus soak bench evaluate lint clean
+	test clients matrix citus fuzz soak bench evaluate lint clean
 
 build:
 	@scripts/setup.sh build
@@ -26,14 +26,17 @@ help:
 	@echo 'make matrix     make test on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
 	@echo 'make citus      docs/scale-out.md on three servers with Citus (CITUS=DIR: its source tree)'
+	@echo 'make fuzz       libFuzzer on the parsers and on damaged pages of an index, a minute each'
+	@echo '                (FUZZ="pages text": only these; FUZZ_SECONDS=600: longer)'
 	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools'
 	@echo '                (two hours or more)'
 	@echo 'make bench      speed beside every rival: docs/benchmarks.md, and the README'\''s table'
 	@echo '                (BIG=1: also 50 million rows)'
 	@echo 'make evaluate   which settings find what: docs/evaluation.md'
 	@echo '                (CORPORA=DIR: also the corpora there; ONLY=verified: that experiment)'
-	@echo 'make lint       formatting, clippy, shellcheck, long lines, circles of imports, links,'
-	@echo '                and whether pages of figures are what the results give'
+	@echo 'make lint       formatting, clippy, licences and advisories of crates, shellcheck, long'
+	@echo '                lines, circles of imports, links, and whether pages of figures are what the'
+	@echo '                results give'
 	@echo 'make clean      remove everything that was built, and the demo server'
 
 install:
@@ -86,6 +89,10 @@ matrix:
 citus:
 	@scripts/setup.sh test
 	@scripts/citus.sh
+
+fuzz:
+	@scripts/setup.sh fuzz
+	@scripts/fuzz.sh
 
 soak:
 	@scripts/setup.sh soak

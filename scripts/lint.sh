@@ -1,18 +1,36 @@
 #!/usr/bin/env bash
-# Formatting and lints, with warnings denied. Shell scripts where shellcheck is there. Lines of at
-# most 100 characters. Which files use which, where links lead, whether versions agree, and whether
-# the pages of figures are what the committed results give.
+# Formatting and lints, with warnings denied. Licences and advisories of crates where cargo-deny is
+# there, shell scripts where shellcheck is. Lines of at most 100 characters. Which files use which,
+# where links lead, whether versions agree, and whether the pages of figures are what the committed
+# results give.
 . "$(dirname "$0")/lib.sh"
 use_postgresql
 for component in fmt clippy; do
   cargo "$component" --version >/dev/null 2>&1 ||
     quietly rustup.log rustup component add rustfmt clippy
 done
+
+# check_crates: licences and sources of all crates, by deny.toml; advisories where their database
+# can be fetched.
+check_crates() {
+  if ! cargo deny --version >/dev/null 2>&1; then
+    say "Licences and advisories of crates: not checked, for there is no cargo-deny"
+    return
+  fi
+  quietly deny.log cargo deny --workspace --locked check licenses bans sources
+  if cargo deny --workspace --locked fetch db >target/logs/deny-fetch.log 2>&1; then
+    quietly deny.log cargo deny --workspace --locked --offline check advisories
+  else
+    say "Advisories of crates: not checked, for their database cannot be fetched"
+  fi
+}
+
 unformatted=$(cargo fmt --all -- --check -l || true)
 [ -z "$unformatted" ] || die "cargo fmt would change:
 $unformatted"
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets \
   --no-default-features --features "$pg_feature,lock-order" -- -D warnings
+check_crates
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -P SCRIPTDIR scripts/*.sh tests/*.sh .ci/run
 fi

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Finds out what is missing to build (`setup.sh build`), to make packages (`setup.sh deb`, `setup.sh
-# rpm`), to test (`setup.sh test`) or to test at length (`setup.sh soak`), and installs it on Debian
-# and Ubuntu. If nothing is missing it changes nothing and calls no package manager.
+# rpm`), to test (`setup.sh test`) or to test at length (`setup.sh soak`, `setup.sh fuzz`), and
+# installs it on Debian and Ubuntu. If nothing is missing it changes nothing and calls no package
+# manager.
 . "$(dirname "$0")/lib.sh"
 goal=${1:-build}
 packages=()
@@ -63,8 +64,8 @@ need_python() {
 # need_program PROGRAM PACKAGE
 need_program() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 
-# need_soak_tools: tools to build a PostgreSQL with, sqlsmith, and what runs programs of arm64. If
-# the system has no package of a tool, the soak says what it skips.
+# need_soak_tools: tools to build a PostgreSQL with, sqlsmith, a compiler for libFuzzer, and what
+# runs programs of arm64. If the system has no package of a tool, the soak says what it skips.
 need_soak_tools() {
   command -v apt-get >/dev/null 2>&1 || return 0
   local tool
@@ -166,8 +167,9 @@ case $goal in
   deb | deb-test) need_program dpkg-shlibdeps dpkg-dev ;;&
   deb-test) need_program lintian lintian ;;&
   rpm) need_program rpmbuild rpm ;;
-  test | soak) need_test_tools ;;
+  test | soak) need_test_tools ;;&
   lint) need_python json ;;
+  soak | fuzz) need_program c++ g++ ;;&
   bench | evaluate) need_python ensurepip,venv ;;
 esac
 if [ "$goal" = soak ]; then need_soak_tools; fi

@@ -45,6 +45,8 @@ step simulation env PG_TEST_EXTRA="${PG_TEST_EXTRA:-} soak" scripts/test.sh simu
 say "Words beside jieba's, and the core on arm64"
 step jieba scripts/test.sh jieba
 step arm64 scripts/test.sh arm64
+say "Bytes that libFuzzer finds"
+step fuzz scripts/fuzz.sh
 say "Cluster tests at full length"
 step cluster env PG_TEST_EXTRA="${PG_TEST_EXTRA:-} soak" scripts/test.sh tap
 status=0

@@ -7,11 +7,10 @@
 //!
 //! Where things are: [`setup`] (the trigger's arguments and what they mean), [`statement`] (what
 //! fired the trigger, and what becomes of it), [`transition`] (rows before and after), [`regroup`]
-//! (which rows are connected), [`similar`] (by their texts, too), [`ids`] (what the groups are
-//! called), [`neighbours`] (the search),
-//! [`whole`] (all rows of a table at once), [`table`] (reading and telling rows), [`marks`] (groups
-//! that are to be settled later), [`settle`], [`create`], [`keys`], [`scopes`], [`sql`] and
-//! [`own`] (our own updates, recognised).
+//! (which rows are connected), [`search`] (connects them), [`neighbours`] (what is near), [`ids`]
+//! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
+//! telling rows), [`marks`] (groups that are to be settled later), [`settle`], [`create`],
+//! [`keys`], [`scopes`], [`sql`] and [`own`] (our own updates, recognised).
 
 pub mod create;
 mod ids;
@@ -21,9 +20,9 @@ mod neighbours;
 mod own;
 mod regroup;
 mod scopes;
+mod search;
 pub mod settle;
 mod setup;
-mod similar;
 mod sql;
 pub mod statement;
 mod table;

@@ -16,7 +16,6 @@ use super::keys::{Keys, NONE};
 use super::neighbours::{Neighbours, Place};
 use super::scopes::Scopes;
 use super::setup::Setup;
-use super::similar::Similar;
 use super::transition::RowValues;
 use crate::error::raise;
 use crate::guc::work_mem;
@@ -183,18 +182,10 @@ impl<'a> Regroup<'a> {
         !self.gone.is_empty()
     }
 
-    /// Connects the fresh rows with their neighbours, as the table is now.
-    pub fn search(&mut self) {
+    /// Hands the rows near each fresh fingerprint to `sink`, as the table is now.
+    pub fn each_fresh(&mut self, sink: &mut dyn FnMut(&mut Self, &mut Neighbours<'_>, &[Near])) {
         let fresh = std::mem::take(&mut self.fresh);
-        let mut similar = self.setup.verification.as_ref().map(|how| Similar::new(how, self.setup));
-        self.each_neighbourhood(fresh, &mut |regroup, neighbours, near| {
-            if let Some(similar) = &mut similar {
-                similar.connect(regroup, neighbours, near);
-            } else if near.iter().any(|near| near.distance == 0) {
-                regroup.unite(near);
-            }
-            // Without a row that has the fingerprint there is nothing to connect through.
-        });
+        self.each_neighbourhood(fresh, sink);
     }
 
     /// The groups that rows have left, by the ids that they have now. When a row leaves a group,
@@ -238,15 +229,6 @@ impl<'a> Regroup<'a> {
             }
             neighbours.close();
             lock::release(snapshot);
-        }
-    }
-
-    /// Connects rows.
-    fn unite(&mut self, near: &[Near]) {
-        let Some(&Near { key: first, .. }) = near.first() else { return };
-        for near in near {
-            self.take_in(near);
-            self.link(2 * first, 2 * near.key);
         }
     }
 

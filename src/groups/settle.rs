@@ -7,6 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::ids::decide_and_tell;
 use super::marks;
 use super::regroup::Regroup;
+use super::search::search;
 use super::setup::Setup;
 use super::sql::restricted;
 use super::table;
@@ -23,7 +24,7 @@ pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
     // SAFETY: the values are of the table's columns.
     table::rows_of(setup, ids, &mut |row| unsafe { regroup.add(&row, true) });
     if regroup.has_fresh() {
-        regroup.search();
+        search(&mut regroup);
         decide_and_tell(&mut regroup);
     }
 }

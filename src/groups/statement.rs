@@ -9,6 +9,7 @@ use super::ids::decide_and_tell;
 use super::keys::NONE;
 use super::own::is_telling;
 use super::regroup::Regroup;
+use super::search::search;
 use super::settle::settle;
 use super::setup::{Settle, Setup};
 use super::transition::{RowValues, Transition};
@@ -235,7 +236,7 @@ impl Statement<'_> {
         // Partitions and indexes may have come since the rows were read.
         regroup.setup = &setup;
         if regroup.has_fresh() {
-            regroup.search();
+            search(&mut regroup);
             decide_and_tell(&mut regroup);
         }
         if regroup.has_gone() {

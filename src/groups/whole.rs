@@ -11,6 +11,7 @@ use super::ids::decide_and_tell;
 use super::keys::NONE;
 use super::marks;
 use super::regroup::{Kind, Regroup, Row};
+use super::search::search;
 use super::setup::Setup;
 use super::sql::as_role;
 use super::table;
@@ -40,7 +41,7 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
                     regroup.add(&row, !is_fresh);
                 }
             });
-            regroup.search();
+            search(&mut regroup);
         }
     }
     let count = decide_and_tell(&mut regroup);

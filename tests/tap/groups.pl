@@ -28,8 +28,8 @@ my $has_merge = $node->safe_psql('postgres',
 # are compared as sets of words, if they are.
 my $least = 0.5;
 my $words = "string_to_array(%s.note, ' ')";
-my $common = sprintf("(SELECT count(*) FROM (SELECT unnest($words) INTERSECT SELECT unnest($words)) w)",
-	'a', 'b');
+my $common = sprintf(
+	"(SELECT count(*) FROM (SELECT unnest($words) INTERSECT SELECT unnest($words)) w)", 'a', 'b');
 my $similar = "AND $common >= $least * ("
 	. sprintf("(SELECT count(DISTINCT w) FROM unnest($words || $words) w)", 'a', 'b')
 	. ') AND a.note IS NOT NULL AND b.note IS NOT NULL';
@@ -297,8 +297,13 @@ sub new_rows
 sub values_of
 {
 	my (%rows) = @_;
-	return join(', ', map { "($_, " . shown($rows{$_}{fp}) . ', ' . number($rows{$_}{tenant})
-			. ', ' . number($rows{$_}{story}) . ', ' . text($rows{$_}{note}) . ')' } sort { $a <=> $b } keys %rows);
+	my $value = sub {
+		my ($id) = @_;
+		my ($row, $fp) = ($rows{$id}, shown($rows{$id}{fp}));
+		return "($id, $fp, " . join(', ', number($row->{tenant}), number($row->{story}),
+			text($row->{note})) . ')';
+	};
+	return join(', ', map { $value->($_) } sort { $a <=> $b } keys %rows);
 }
 
 sub insertion
@@ -477,8 +482,8 @@ sub with_parts
 	my ($id, %rows) = (any_id($view), new_rows($view, 1));
 	return () unless $id && %rows;
 	$_->{story} = undef for values %rows;
-	return ("WITH gone AS (DELETE FROM t WHERE id = $id) INSERT INTO t (id, fp, tenant, story, note) VALUES "
-		. values_of(%rows), sub {
+	return ("WITH gone AS (DELETE FROM t WHERE id = $id) "
+		. 'INSERT INTO t (id, fp, tenant, story, note) VALUES ' . values_of(%rows), sub {
 		my ($view) = @_;
 		my %deleted = map { $_ => undef } grep { $view->{rows}{$_} } $id;
 		apply($view, [ insert => %rows ], [ delete => %deleted ]);

@@ -19,7 +19,7 @@ use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
 use crate::page::{Addition, Entry, Row, append_at};
 use crate::store::{Lock, MAX_PAGES, Store};
-use crate::tree::{ATTEMPTS, Descent, Parent, Place};
+use crate::tree::{ATTEMPTS, Descent, Missed, Parent, Place};
 
 /// The leaves of a group, and what is to be added to each.
 type Locked<S> = Vec<(<S as Store>::Exclusive, Addition)>;
@@ -28,8 +28,8 @@ type Locked<S> = Vec<(<S as Store>::Exclusive, Addition)>;
 enum Obstacle<K, S: Store> {
     /// The leaf of this table, the page with this number, has no room.
     Full(u8, u32),
-    /// The leaf of this table is locked, or is not in this place.
-    Busy(u8, Place<K, S>),
+    /// The leaf of this table could not be had at once in this place.
+    Missed(u8, Place<K, S>, Missed),
 }
 
 /// What a row has beside its fingerprints.
@@ -70,11 +70,23 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 
     fn insert_into(&self, tables: &[u8], row: impl Fn(u8) -> Row<K>) {
         let mut contradictions = 0;
+        let mut contradicted = |page: u32| {
+            contradictions += 1;
+            if contradictions == ATTEMPTS {
+                let damage = Damage::Other("its bounds are not those that its parent gives it");
+                self.store.damaged(page, &damage);
+            }
+        };
         loop {
             self.store.check_for_interrupts();
             match self.lock_leaves(tables, &row) {
                 Ok(leaves) => return self.store.append(&leaves),
-                Err(Obstacle::Busy(table, place)) => {
+                Err(Obstacle::Missed(table, place, why)) => {
+                    // Waiting for a lock may take any time. But whoever has looked for a leaf alone
+                    // has brought the copies up to date.
+                    if matches!(why, Missed::Elsewhere) {
+                        contradicted(place.leaf);
+                    }
                     drop(self.cover::<S::Exclusive>(table, &row(table).entry, Some(place)));
                 }
                 Err(Obstacle::Full(table, full)) => {
@@ -84,12 +96,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                     // The parent says that the entry belongs on another page: the full leaf was
                     // split meanwhile, or it is damaged.
                     self.forget_all();
-                    contradictions += 1;
-                    if contradictions == ATTEMPTS {
-                        let damage =
-                            Damage::Other("its bounds are not those that its parent gives it");
-                        self.store.damaged(full, &damage);
-                    }
+                    contradicted(full);
                 }
             }
         }
@@ -130,10 +137,11 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let parent = place.parent.as_ref().map(Parent::share);
             let (guard, number) = if leaves.is_empty() || mutant::is(Mutant::WaitsForSecondLeaf) {
                 self.cover::<S::Exclusive>(table, &row.entry, Some(place))
-            } else if let Some(found) = self.cover_at_once(table, &row.entry, &place) {
-                found
             } else {
-                return Err(Obstacle::Busy(table, place));
+                match self.cover_at_once(table, &row.entry, &place) {
+                    Ok(found) => found,
+                    Err(why) => return Err(Obstacle::Missed(table, place, why)),
+                }
             };
             let page = self.checked(number, guard.bytes());
             if !page.has_room_for(&row.entry.key) {

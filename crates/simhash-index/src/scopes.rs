@@ -188,10 +188,16 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let (mut low, mut high) = (root(0), root(0));
         // How many pages of the level lie between the two.
         let mut between = 0.0;
+        let mut above = None;
         loop {
             let (Some(left), Some(right)) = (self.copy_of(low), self.copy_of(high)) else {
                 return between + 1.0;
             };
+            if above.is_some_and(|above| left.level >= above) || right.level != left.level {
+                // A page was reused, or the copy above it is old.
+                return between + 1.0;
+            }
+            above = Some(left.level);
             let (i, j) = (left.child_covering(&least), right.child_covering(&most));
             between = if low == high {
                 j.saturating_sub(i) as f64
@@ -202,7 +208,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let next = (left.children[i].number, right.children[j].number);
             self.expect_page(next.0, low);
             self.expect_page(next.1, high);
-            if left.level <= 1 || right.level != left.level {
+            if left.level <= 1 {
                 return between + 1.0;
             }
             (low, high) = next;

@@ -68,6 +68,14 @@ enum Arrival {
     StartOver(Damage),
 }
 
+/// Why a leaf was not to be had at once.
+pub enum Missed {
+    /// Somebody has it locked.
+    Locked,
+    /// It is not where it was looked for.
+    Elsewhere,
+}
+
 impl<K: TreeKey, S: Store> Index<K, S> {
     /// Where the leaf of `table` is that covers `target`, by cached copies as far as there are any.
     pub fn locate(&self, table: u8, target: &Entry<K>) -> Place<K, S> {
@@ -156,21 +164,21 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 
     /// As [`Index::cover`], for a caller that has other leaves locked. It waits for no page: the
     /// page that a copy names may have been reused, so the caller may have it locked itself, or its
-    /// holder may wait for the caller. `None` when anyone has the leaf locked, or when it is not
-    /// where `place` says.
+    /// holder may wait for the caller.
     pub fn cover_at_once(
         &self,
         table: u8,
         target: &Entry<K>,
         place: &Place<K, S>,
-    ) -> Option<(S::Exclusive, u32)> {
+    ) -> Result<(S::Exclusive, u32), Missed> {
         let mut number = place.leaf;
         let mut recent = place.parent.as_ref().map(Parent::recent);
         for _ in 0..=PATIENCE {
-            let guard = self.store.try_exclusive(self.store.pin(number, recent.take()))?;
+            let pin = self.store.pin(number, recent.take());
+            let Some(guard) = self.store.try_exclusive(pin) else { return Err(Missed::Locked) };
             match self.arrive(table, number, guard.bytes(), target).0 {
                 Arrival::GoRight(_) if mutant::is(Mutant::HighBoundUnchecked) => {
-                    return Some((guard, number));
+                    return Ok((guard, number));
                 }
                 Arrival::Covers => {
                     if number != place.leaf
@@ -178,16 +186,16 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                     {
                         self.forget(parent.number);
                     }
-                    return Some((guard, number));
+                    return Ok((guard, number));
                 }
                 Arrival::GoRight(right) => {
                     self.expect_page(right, number);
                     number = right;
                 }
-                Arrival::StartOver(_) => return None,
+                Arrival::StartOver(_) => break,
             }
         }
-        None
+        Err(Missed::Elsewhere)
     }
 
     /// The locked leaf of `table` that covers `target`, and its number. `hint` is where to look

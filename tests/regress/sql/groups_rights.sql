@@ -101,6 +101,18 @@ SET SESSION AUTHORIZATION regress_groups_owner;
 SELECT simhash_cluster_settle('lived.u', true);
 RESET SESSION AUTHORIZATION;
 DROP SCHEMA stranger CASCADE;
+-- a writer without rights on the texts that are compared
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE TABLE lived.v (id int PRIMARY KEY, body text, fp fingerprint64, story int);
+CREATE INDEX ON lived.v USING simhash (fp);
+CREATE INDEX ON lived.v (story);
+SELECT simhash_cluster_create('lived.v', 'fp=fp', 'cluster=story', 'body=body', 'similarity=0.6');
+INSERT INTO lived.v VALUES (1, 'a b c d', '0000000000000000'), (2, 'x', '0000000000000000');
+GRANT INSERT ON lived.v TO regress_groups_writer;
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO lived.v VALUES (3, 'a b c e', '0000000000000000');
+RESET SESSION AUTHORIZATION;
+SELECT id, story FROM lived.v ORDER BY id;
 -- in a transaction that only reads
 BEGIN READ ONLY;
 SELECT simhash_cluster_settle('lived.t');

@@ -1,4 +1,4 @@
-//! Rows that are near and similar: what connects rows if their texts are compared.
+//! Connects fresh rows with what is near them, and similar if texts are compared.
 //!
 //! A text is read when there is somebody to compare it with, so a row without near ones costs what
 //! it costs without comparison. Rows that are connected already need none: n copies of a text are
@@ -19,7 +19,28 @@ use crate::guc::work_mem;
 use crate::models::simhasher_for;
 use crate::trigger::verify::Verification;
 
-pub struct Similar<'a> {
+/// Connects the fresh rows with their neighbours, as the table is now.
+pub fn search(regroup: &mut Regroup<'_>) {
+    let setup = regroup.setup;
+    let mut similar = setup.verification.as_ref().map(|how| Similar::new(how, setup));
+    regroup.each_fresh(&mut |regroup, neighbours, near| match &mut similar {
+        Some(similar) => similar.connect(regroup, neighbours, near),
+        None => unite(regroup, near),
+    });
+}
+
+/// Connects the rows near a fingerprint. Without a row that has the fingerprint there is nothing to
+/// connect through.
+fn unite(regroup: &mut Regroup<'_>, near: &[Near]) {
+    if let Some(first) = near.iter().find(|near| near.distance == 0) {
+        for near in near {
+            regroup.take_in(near);
+            regroup.link_rows(first.key, near.key);
+        }
+    }
+}
+
+struct Similar<'a> {
     how: &'a Verification,
     schema: Schema,
     /// Made when the first text is read.
@@ -29,12 +50,12 @@ pub struct Similar<'a> {
 }
 
 impl<'a> Similar<'a> {
-    pub fn new(how: &'a Verification, setup: &Setup) -> Self {
+    fn new(how: &'a Verification, setup: &Setup) -> Self {
         Similar { how, schema: setup.schema, sets: None, refused: HashSet::new() }
     }
 
     /// Connects the fresh rows of a fingerprint with the rows near it whose texts are similar.
-    pub fn connect(
+    fn connect(
         &mut self,
         regroup: &mut Regroup<'_>,
         neighbours: &mut Neighbours<'_>,

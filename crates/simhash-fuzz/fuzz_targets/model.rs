@@ -1,0 +1,5 @@
+//! Runs simhash_fuzz::model under libFuzzer.
+#![no_main]
+#![allow(unsafe_code, reason = "the macro exports a function to libFuzzer")]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| simhash_fuzz::model::run(data));

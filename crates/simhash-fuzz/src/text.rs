@@ -1,0 +1,39 @@
+//! Texts under any configuration: what different functions say of them agrees.
+
+use simhash_core::config::Method;
+use simhash_core::explain::explain;
+use simhash_core::sets::similarity::{Measure, Similarity};
+use simhash_core::{Config, Fingerprint, Simhasher};
+
+/// The first line is a configuration, and what follows are two texts with a NUL between them.
+pub fn run(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (config, texts) = text.split_once('\n').unwrap_or(("{}", &text));
+    let (a, b) = texts.split_once('\0').unwrap_or((texts, texts));
+    let Ok(config) = Config::parse(config) else { return };
+    let Ok(mut simhasher) = Simhasher::new(config.clone()) else { return };
+    let none = &mut || ();
+    let [x, y] = [a, b].map(|text| simhasher.fingerprint::<u128>(text, none));
+    assert_eq!(x, simhasher.fingerprint::<u128>(a, none), "the same text, the same fingerprint");
+    // Distances are caused by features, and all of them together cause the whole.
+    if let Some(found) = explain::<u128>(Method::Simhash, &mut simhasher, [a, b], 1 << 20, none) {
+        let distance = x.zip(y).map(|(x, y)| x.hamming(y));
+        assert_eq!(found.distance, distance, "{config}: {a:?} and {b:?}");
+        if let Some(distance) = distance {
+            let shares: f64 = found.rows.iter().map(|row| row.share).sum();
+            assert!((shares - f64::from(distance)).abs() < 1e-6, "{config}: {a:?} and {b:?}");
+        }
+    }
+    for measure in [Measure::Jaccard, Measure::Containment, Measure::Weighted] {
+        let Some(similarity) = Similarity::new(measure, f64::MIN_POSITIVE) else { continue };
+        let config = similarity.config(&config, config.shingle);
+        let Ok(mut simhasher) = Simhasher::new(config) else { continue };
+        let [a, b] = [a, b].map(|text| similarity.set(&mut simhasher, text, none));
+        let there = similarity.verified(&a, &b);
+        assert_eq!(there, similarity.verified(&b, &a), "similarity has no direction");
+        assert!(there.is_none_or(|s| 0.0 < s && s <= 1.0 + 1e-9), "{there:?}");
+        let own = similarity.verified(&a, &a);
+        assert!(own.is_none_or(|s| (s - 1.0).abs() < 1e-9), "{own:?}");
+        assert_eq!(own.is_none(), a.is_empty());
+    }
+}

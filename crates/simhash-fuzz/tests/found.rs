@@ -1,0 +1,16 @@
+//! Inputs that were faults once: each was found by libFuzzer.
+
+use simhash_fuzz::pages;
+
+/// A downlink to a page of the same level: the estimate of a scope's leaves went round for ever.
+#[test]
+fn a_downlink_leads_no_deeper() {
+    pages::run(&[255, 1, 205, 255, 16, 0, 1, 2, 16, 76, 1, 64, 46, 163, 255, 16]);
+}
+
+/// A leaf far to the right of where its parent says: an insertion started over for ever.
+#[test]
+fn a_leaf_is_elsewhere() {
+    let insertions = [61; 25];
+    pages::run(&[&[37, 1, 73, 0, 2, 255, 175, 255], &insertions[..], &[255, 255]].concat());
+}
