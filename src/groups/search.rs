@@ -47,11 +47,14 @@ struct Similar<'a> {
     sets: Option<RowSets>,
     /// Digests of sets that are not similar to the one that is compared.
     refused: HashSet<u128>,
+    /// Fresh rows that have been compared with all that is near them.
+    done: HashSet<u32>,
 }
 
 impl<'a> Similar<'a> {
     fn new(how: &'a Verification, setup: &Setup) -> Self {
-        Similar { how, schema: setup.schema, sets: None, refused: HashSet::new() }
+        let (refused, done) = Default::default();
+        Similar { how, schema: setup.schema, sets: None, refused, done }
     }
 
     /// Connects the fresh rows of a fingerprint with the rows near it whose texts are similar.
@@ -80,6 +83,7 @@ impl<'a> Similar<'a> {
                 Entry::Vacant(first) => {
                     first.insert(own.key);
                     self.compare(regroup, neighbours, own, &set, near);
+                    self.done.insert(own.key);
                 }
             }
         }
@@ -97,7 +101,8 @@ impl<'a> Similar<'a> {
         self.refused.clear();
         for other in near {
             pgrx::check_for_interrupts!();
-            if regroup.is_connected(own.key, other) {
+            // A row that is done would have been connected, if it were similar.
+            if self.done.contains(&other.key) || regroup.is_connected(own.key, other) {
                 continue;
             }
             let (digest, theirs) = self.set(neighbours, other);

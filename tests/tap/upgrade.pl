@@ -61,7 +61,9 @@ my @altered = ('cast (pg_catalog.jsonb AS %s.simhash_config), pg_cast',
 	map { my $name = $_; map { "function %s.simhash_$name(pg_catalog.regclass,integer), $_" }
 		  'in SQL', 'pg_description', 'pg_proc' } 'clusters', 'pairs');
 my %ways = (
-	superuser => { owner => 'postgres', schema => 'public' },
+	superuser => {
+		owner => $node->safe_psql('postgres', 'SELECT current_user'),
+		schema => 'public' },
 	owner => { owner => 'someone', schema => 'elsewhere' });
 for my $way (sort keys %ways)
 {

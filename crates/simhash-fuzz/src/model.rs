@@ -1,5 +1,6 @@
 //! Models and unfinished training: bytes that are accepted can be used, and mean the same when they
-//! are written and read again. A model carries a checksum, which is set right here, so that what follows it is read.
+//! are written and read again. A model carries a checksum, which is set right here, so that what
+//! follows it is read.
 
 use std::sync::Arc;
 
