@@ -29,7 +29,7 @@ step() {
     cp "$kept" "$log"
   else
     DONE_TESTS=$kept.tests "$@" 2>&1 | tee "$log" |
-      { grep -vE '^[0-9]+ passed, [0-9]+ failed' || true; } || status=$?
+      { grep --line-buffered -vE '^[0-9]+ passed, [0-9]+ failed' || true; } || status=$?
   fi
   line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1 || true)
   if [ "$status" -eq 0 ]; then say "$line" >"$kept"; fi

@@ -111,7 +111,7 @@ suite_simulation() {
   case ${PG_TEST_EXTRA:-} in *soak*) schedules=5000000 seed=$(date +%s) ;; esac
   cargo run --quiet --release --locked -p simhash-simulate -- \
     test "${SCHEDULES:-$schedules}" "${SIMHASH_SEED:-$seed}" 2>"$log.stderr" |
-    tee "$log" | { grep -E '^[0-9]+ (of [0-9]+ )?schedules' || true; } || status=$?
+    tee "$log" | { grep --line-buffered -E '^[0-9]+ (of [0-9]+ )?schedules' || true; } || status=$?
   if [ $status -ne 0 ]; then
     grep -vE '^(ok|[0-9]+ )' "$log" | tail -n 100
     grep -E '^error' -A 9 "$log.stderr" || true
