@@ -14,3 +14,10 @@ fn a_leaf_is_elsewhere() {
     let insertions = [61; 25];
     pages::run(&[&[37, 1, 73, 0, 2, 255, 175, 255], &insertions[..], &[255, 255]].concat());
 }
+
+/// A uniform root with a lower bound of its own: its rows did not fit on a page when it was split.
+#[test]
+fn a_root_has_no_bounds() {
+    let bytes = [33, 33, 21, 0, 2, 17, 0, 20, 0, 203, 75, 75, 75, 75, 0];
+    pages::run(&bytes);
+}

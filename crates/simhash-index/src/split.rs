@@ -202,6 +202,10 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if page.level() != level {
             return Root::HasGrown;
         }
+        // A uniform root with another lower bound would not fit on a page whose bound is the least.
+        if page.bounds::<K>() != Bounds::ALL {
+            self.store.damaged(number, &Damage::Other("its bounds are not those of a root"));
+        }
         if page.has_room_for(&target.key) {
             return Root::HasRoom;
         }
