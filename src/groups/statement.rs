@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::ids::decide_and_tell;
 use super::keys::NONE;
 use super::own::is_telling;
-use super::regroup::Regroup;
+use super::regroup::{Kind, Regroup};
 use super::search::search;
 use super::settle::settle;
 use super::setup::{Settle, Setup};
@@ -185,7 +185,9 @@ impl Statement<'_> {
 
     /// Rows before and after stand in the same order in the two tables, unless a trigger kept a row
     /// from moving to another partition. What does not fit together is treated as a row that is
-    /// gone and another one that has come.
+    /// gone and another one that has come. Of a partitioned table the row with the key before is
+    /// looked up then: once MERGE has inserted a row, PostgreSQL takes that one for the new version
+    /// of each row that it updates after it.
     ///
     /// # Safety
     /// As [`run`].
@@ -194,6 +196,7 @@ impl Statement<'_> {
         unsafe {
             let mut changes = Changes::new(setup);
             let telling = is_telling(setup);
+            let mut unseen = Vec::new();
             let mut before = Transition::open(old, self.relation);
             let mut after = Transition::open(new, self.relation);
             loop {
@@ -209,6 +212,12 @@ impl Statement<'_> {
                     }
                     (was, is) => {
                         if let Some(was) = was {
+                            let key = setup.key.column;
+                            let unlike = is.as_ref().is_none_or(|is| !key.same(was.key, is.key));
+                            if let (true, true, Some(key)) = (setup.is_partitioned, unlike, was.key)
+                            {
+                                unseen.push(changes.regroup.number(key));
+                            }
                             changes.regroup.leave(&was);
                         }
                         if let Some(is) = is {
@@ -219,6 +228,7 @@ impl Statement<'_> {
             }
             after.close();
             before.close();
+            changes.add_unseen(unseen);
             self.apply(changes);
         }
     }
@@ -283,6 +293,17 @@ impl<'a> Changes<'a> {
                 regroup.add(&RowValues { cluster, ..row }, false);
             }
         });
+    }
+
+    /// Takes in rows with these keys, if they are there and were not seen to have changed. What
+    /// their column of ids holds does not count.
+    fn add_unseen(&mut self, mut keys: Vec<u32>) {
+        let regroup = &mut self.regroup;
+        keys.retain(|&key| regroup.rows[key as usize].kind == Kind::Absent);
+        let keys: Vec<_> = keys.into_iter().map(|key| regroup.keys.value(key)).collect();
+        let setup = regroup.setup;
+        // SAFETY: the values are of the table's columns.
+        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add(&row, false) });
     }
 
     /// # Safety

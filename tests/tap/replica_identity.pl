@@ -33,6 +33,9 @@ max_logical_replication_workers = 30
 max_wal_senders = 30
 max_replication_slots = 30
 CONF
+	# Each subscription has an origin, of which older versions allow as many as slots.
+	$node->append_conf('postgresql.conf', 'max_active_replication_origins = 30')
+		if $node->pg_version >= 18;
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
 	return $node;
