@@ -38,8 +38,7 @@ use_workdir() {
 
 # stage_server NAME: copies the server below $work/pgNN-NAME (pgNN-assert-NAME), installs the
 # extension there and sets bindir to that of the copy. PostgreSQL finds its files relative to its
-# own program, so the copy is complete. If a build of PostgreSQL does not, the extension goes into
-# the server itself.
+# own program, so the copy is complete. A build of PostgreSQL that does not cannot be used.
 stage_server() {
   local root=$work/$pg_build-$1 source_bindir pkglibdir sharedir stamp
   source_bindir=$("$PG_CONFIG" --bindir)
@@ -57,8 +56,8 @@ stage_server() {
   case $(as_server initdb --show -D "$work/none" 2>&1 || true) in
     *"share_path=$root/"*) install_tree "$root" "$pkglibdir" "$sharedir" ;;
     *)
-      bindir=$source_bindir
-      scripts/install.sh
+      die "this PostgreSQL does not look for extensions beside its own program, so a copy of it" \
+        "cannot be made, and a server that is not ours stays as it is: name another pg_config"
       ;;
   esac
 }

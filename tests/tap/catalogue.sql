@@ -16,8 +16,8 @@ CREATE VIEW test.object AS
 CREATE TABLE test.named (classid oid, objid oid, number text, name text);
 
 -- The extension and its members, and what is there because of them: members of operator families,
--- columns' defaults, indexes, constraints, rules, toast tables, the types of rows and of arrays. (In
--- PostgreSQL 14 a generated column itself depends on functions. Its table does not.)
+-- columns' defaults, indexes, constraints, rules, toast tables, the types of rows and of arrays. In
+-- PostgreSQL 14 a generated column depends on functions by itself, but its table does not.
 CREATE VIEW test.member AS
   WITH RECURSIVE member AS (
     SELECT tableoid AS classid, oid AS objid FROM pg_extension WHERE extname = 'pg_simhash'
