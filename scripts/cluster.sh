@@ -116,9 +116,12 @@ stop_cluster() {
   socket=
 }
 
-# stop_server DATA-DIRECTORY: stops it with the pg_ctl beside the program that runs there.
+# stop_server DATA-DIRECTORY: stops it with the pg_ctl beside the program that runs there. One that
+# was killed, or whose machine was, leaves a postmaster.pid and is stopped already.
 stop_server() {
-  local bindir
+  local bindir status=0
   bindir=$(sed -E 's|/postgres "-D".*||' "$1/postmaster.opts")
+  as_server pg_ctl -s -D "$1" status >/dev/null 2>&1 || status=$?
+  if [ "$status" -eq 3 ]; then return; fi
   as_server pg_ctl -s -m immediate -D "$1" stop >/dev/null
 }
