@@ -13,7 +13,8 @@ use pgrx::pg_sys;
 
 use super::keys::NONE;
 use super::regroup::{Kind, Regroup, Row};
-use super::table;
+use super::setup::Settle;
+use super::{marks, table};
 
 /// A component: rows that are a group from now on.
 #[derive(Default)]
@@ -194,6 +195,9 @@ impl Naming {
             }
             let others = party.groups.iter().filter(|&&group| group != party.id);
             renamed.extend(others.map(|&group| (group, party.id)));
+        }
+        if regroup.setup.settle == Settle::Later {
+            marks::follow(regroup, &renamed);
         }
         let groups: Vec<u32> = renamed.keys().copied().collect();
         for (key, stored) in members(regroup, &groups) {

@@ -4,6 +4,7 @@
 //! nothing but PostgreSQL's own functions. Marks are written and read under the lock of the table
 //! that they are about.
 
+use std::collections::HashMap;
 use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -53,23 +54,49 @@ pub fn mark(regroup: &Regroup<'_>, ids: &[u32]) {
     if ids.is_empty() {
         return;
     }
-    let (setup, column) = (regroup.setup, &regroup.setup.key.column);
-    // SAFETY: ids are values of the key's type; their text forms are copied.
-    let texts = ids.iter().map(|&id| unsafe {
-        let text = column.show(regroup.keys.value(id));
-        Some(pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr())))
-    });
-    let texts: Vec<_> = texts.collect();
+    let setup = regroup.setup;
     let (name, owner) = table(setup);
     let source = format!(
         "INSERT INTO {name} (relation, \"column\", cluster) \
          SELECT $1, $2, u.id FROM ROWS FROM (pg_catalog.unnest($3)) AS u(id) \
          ON CONFLICT DO NOTHING"
     );
-    let [relation, name] = subject(setup);
-    // SAFETY: texts.
-    let parameters = [relation, name, unsafe { array(pg_sys::TEXTOID, &texts) }];
+    let [relation, column] = subject(setup);
+    let parameters = [relation, column, texts(regroup, ids)];
     as_role(setup, owner, || execute(&source, &parameters, false));
+}
+
+/// Marks the groups whose rows come from marked ones. `renamed`: ids, and what the rows with these
+/// ids are told. A mark of the old id may stay: another group can get that id in the same breath.
+pub fn follow(regroup: &Regroup<'_>, renamed: &HashMap<u32, u32>) {
+    if renamed.is_empty() {
+        return;
+    }
+    let setup = regroup.setup;
+    let (old, new): (Vec<u32>, Vec<u32>) = renamed.iter().unzip();
+    let (name, owner) = table(setup);
+    let source = format!(
+        "INSERT INTO {name} (relation, \"column\", cluster) \
+         SELECT $1, $2, u.new FROM {name} AS m, \
+         ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u(old, new) \
+         WHERE {ABOUT} AND m.cluster OPERATOR(pg_catalog.=) u.old ON CONFLICT DO NOTHING"
+    );
+    let [relation, column] = subject(setup);
+    let parameters = [relation, column, texts(regroup, &old), texts(regroup, &new)];
+    as_role(setup, owner, || execute(&source, &parameters, false));
+}
+
+/// An array of the text forms of ids.
+fn texts(regroup: &Regroup<'_>, ids: &[u32]) -> Parameter {
+    let column = &regroup.setup.key.column;
+    // SAFETY: ids are values of the key's type; their text forms are copied.
+    unsafe {
+        let texts = ids.iter().map(|&id| {
+            let text = column.show(regroup.keys.value(id));
+            Some(pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr())))
+        });
+        array(pg_sys::TEXTOID, &texts.collect::<Vec<_>>())
+    }
 }
 
 /// The ids of marked groups.

@@ -56,8 +56,9 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, schema: Schema) -> i64 {
 fn settle_marked(setup: &Setup) -> usize {
     let ids = marks::marked(setup);
     if !ids.is_empty() {
-        settle(setup, &ids);
+        // Not after it: triggers of the user's that fire meanwhile may mark groups.
         marks::clear(setup);
+        settle(setup, &ids);
     }
     ids.len()
 }

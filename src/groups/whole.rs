@@ -44,9 +44,9 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
             search(&mut regroup);
         }
     }
-    let count = decide_and_tell(&mut regroup);
+    // Before ids are told: triggers of the user's that fire then may mark groups.
     marks::clear(setup);
-    count
+    decide_and_tell(&mut regroup)
 }
 
 /// The table and its index, if rows are near exactly where the index alone says so: it holds all
