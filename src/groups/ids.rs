@@ -126,7 +126,7 @@ impl Naming {
                 }
             }
             let keys: Vec<u32> = wanted.iter().map(|&(key, _)| key).collect();
-            let taken = taken(regroup, &keys);
+            let taken = self.taken(regroup, &keys);
             for (key, place) in wanted {
                 if taken.contains(&key) {
                     self.parties[place].refused += 1;
@@ -171,7 +171,7 @@ impl Naming {
         }
         let mut other = Party { groups: vec![id], id: NONE, ..Party::default() };
         for (key, stored) in members(regroup, &[id]) {
-            if regroup.rows[key as usize].kind == Kind::Absent {
+            if self.stays(regroup, key) {
                 regroup.rows[key as usize] = Row { kind: Kind::Live, stored, former: NONE };
                 other.rows.push(key);
             }
@@ -182,6 +182,25 @@ impl Naming {
         other.rows.sort_unstable_by(|&a, &b| regroup.keys.compare(a, b));
         self.parties.push(other);
         Some(self.parties.len() - 1)
+    }
+
+    /// Those of the ids that are a group's in which a row is that is not fresh.
+    fn taken(&self, regroup: &mut Regroup<'_>, ids: &[u32]) -> HashSet<u32> {
+        let members = members(regroup, ids).into_iter();
+        let others = members.filter(|&(key, _)| {
+            regroup.rows[key as usize].kind == Kind::Live || self.stays(regroup, key)
+        });
+        others.map(|(_, stored)| stored).collect()
+    }
+
+    /// Whether a row is in the group that its column names, as far as is known. A fresh row is, if
+    /// its search did not find it: a statement inside this one has changed it, and told it an id.
+    fn stays(&self, regroup: &Regroup<'_>, key: u32) -> bool {
+        match regroup.rows[key as usize].kind {
+            Kind::Absent => true,
+            Kind::Fresh => !self.told.contains_key(&key),
+            Kind::Met | Kind::Found | Kind::Live => false,
+        }
     }
 
     /// Tells all rows that have another id from now on.
@@ -201,8 +220,7 @@ impl Naming {
         }
         let groups: Vec<u32> = renamed.keys().copied().collect();
         for (key, stored) in members(regroup, &groups) {
-            // The rows that are known are in a party. A fresh row's column says nothing.
-            if regroup.rows[key as usize].kind == Kind::Absent
+            if self.stays(regroup, key)
                 && let Some(&id) = renamed.get(&stored)
             {
                 self.told.insert(key, id);
@@ -243,14 +261,6 @@ fn bare(regroup: &mut Regroup<'_>) -> Vec<u32> {
 fn least(ids: impl IntoIterator<Item = u32>, regroup: &Regroup<'_>) -> u32 {
     let ids = ids.into_iter().filter(|&id| id != NONE);
     ids.min_by(|&a, &b| regroup.keys.compare(a, b)).unwrap_or(NONE)
-}
-
-/// Those of the ids that are a group's in which a row is that is not fresh.
-fn taken(regroup: &mut Regroup<'_>, ids: &[u32]) -> HashSet<u32> {
-    let members = members(regroup, ids).into_iter();
-    let others = members
-        .filter(|&(key, _)| !matches!(regroup.rows[key as usize].kind, Kind::Fresh | Kind::Found));
-    others.map(|(_, stored)| stored).collect()
 }
 
 /// The rows of some groups: their keys and their ids.

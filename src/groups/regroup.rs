@@ -28,7 +28,9 @@ pub enum Kind {
     Absent,
     /// Fresh, and not found yet: it may be gone again.
     Fresh,
-    /// Fresh, and in its table.
+    /// Fresh, and found near another row, but not yet where its statement put it.
+    Met,
+    /// Fresh, and where its statement put it.
     Found,
     Live,
 }
@@ -186,6 +188,15 @@ impl<'a> Regroup<'a> {
     pub fn each_fresh(&mut self, sink: &mut dyn FnMut(&mut Self, &mut Neighbours<'_>, &[Near])) {
         let fresh = std::mem::take(&mut self.fresh);
         self.each_neighbourhood(fresh, sink);
+        // A statement inside this one has changed these rows since, and told them their group:
+        // what they are near now was not searched for.
+        for key in 0..self.rows.len() as u32 {
+            let Row { kind, stored, .. } = self.rows[key as usize];
+            if kind == Kind::Met {
+                self.rows[key as usize].kind = Kind::Live;
+                self.link_group(key, stored);
+            }
+        }
     }
 
     /// The groups that rows have left, by the ids that they have now. When a row leaves a group,
@@ -233,21 +244,26 @@ impl<'a> Regroup<'a> {
     }
 
     /// Takes in a row that a search has found, with the group that it stands for.
-    pub fn take_in(&mut self, &Near { key, stored, .. }: &Near) {
+    pub fn take_in(&mut self, &Near { key, stored, distance, .. }: &Near) {
         let row = &mut self.rows[key as usize];
-        let group = match row.kind {
-            Kind::Fresh => {
+        match row.kind {
+            Kind::Fresh | Kind::Met => {
+                row.kind = if distance == 0 { Kind::Found } else { Kind::Met };
                 // Another statement, inside this one, may have given the row a group.
-                let known = std::mem::replace(&mut row.stored, stored);
-                row.kind = Kind::Found;
-                if known == stored { NONE } else { stored }
+                if std::mem::replace(&mut row.stored, stored) != stored {
+                    self.link_group(key, stored);
+                }
             }
             Kind::Absent => {
                 *row = Row { kind: Kind::Live, stored, former: NONE };
-                stored
+                self.link_group(key, stored);
             }
-            Kind::Found | Kind::Live => NONE,
-        };
+            Kind::Found | Kind::Live => {}
+        }
+    }
+
+    /// Connects a row with the group that it stands for, if there is one.
+    fn link_group(&mut self, key: u32, group: u32) {
         if group != NONE {
             self.groups.push(group);
             self.link(2 * key, 2 * group + 1);

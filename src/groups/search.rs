@@ -67,7 +67,7 @@ impl<'a> Similar<'a> {
         // A row of each set.
         let mut distinct = HashMap::new();
         for own in near.iter().filter(|near| near.distance == 0) {
-            if !matches!(regroup.rows[own.key as usize].kind, Kind::Fresh | Kind::Found) {
+            if matches!(regroup.rows[own.key as usize].kind, Kind::Absent | Kind::Live) {
                 continue;
             }
             regroup.take_in(own);
