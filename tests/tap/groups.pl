@@ -2,9 +2,10 @@
 # with random statements: insertions, COPY, updates, deletions, upserts, MERGE, statements with
 # several parts, savepoints, rollbacks, exceptions. The model, which compares every pair, knows
 # which rows are a group and what it is called. In some tables texts are compared, too: their words
-# are sets whose similarity anyone can count. At last clients that do not take turns write at
-# three isolation levels while the server is killed, and the groups must be those that SQL finds by
-# brute force.
+# are sets whose similarity anyone can count. With settle=later, groups are right once they are
+# settled; a user's trigger that changes rows of the statement before our own has its turn changes
+# nothing about it. At last clients that do not take turns write at three isolation levels while the
+# server is killed, and the groups must be those that SQL finds by brute force.
 use strict;
 use warnings;
 use FindBin;
@@ -265,6 +266,8 @@ sub new_id
 sub any_fp
 {
 	return undef if roll(25) == 0;
+	# A line, on which groups lie side by side, come apart and meet.
+	return (1 << roll(63)) - 1 if $kind =~ /line|later|nested/;
 	my $fp = $bases[ roll(scalar @bases) ];
 	my $from = 8 * roll(2);
 	$fp ^= 1 << $_ for $from .. $from + roll(16);
@@ -278,7 +281,7 @@ sub any_note
 	return join(' ', @words ? @words : 'none');
 }
 
-sub any_tenant { return roll(15) ? 1 + (roll(5) == 0) : undef }
+sub any_tenant { return $kind =~ /line|later|nested/ ? 1 : roll(15) ? 1 + (roll(5) == 0) : undef }
 
 sub new_rows
 {
@@ -289,7 +292,7 @@ sub new_rows
 		my $id = new_id($view, @ids) // last;
 		push @ids, $id;
 		$rows{$id} = { fp => any_fp(), tenant => any_tenant(), note => any_note() };
-		$rows{$id}{story} = 1 + roll(45) if roll(20) == 0;
+		$rows{$id}{story} = 1 + roll(45) if $kind ne 'nested' && roll(20) == 0;
 	}
 	return %rows;
 }
@@ -604,9 +607,10 @@ sub take_turn
 
 sub take_statement
 {
-	my ($s) = @_;
+	my ($s, @from) = @_;
 	my $view = view_of($s);
-	my ($statement, $model) = $statements[ roll(scalar @statements) ]->($view);
+	@from = @statements unless @from;
+	my ($statement, $model) = $from[ roll(scalar @from) ]->($view);
 	return '' unless $statement;
 	my $state = run($s, $statement);
 	if ($state)
@@ -622,7 +626,7 @@ sub take_statement
 	$s->{rows} = $view->{rows};
 	return $view->{certain} ? '' : compare($s, 1) if $s->{open};
 	%committed = %{ delete $s->{rows} };
-	return $view->{certain} ? '' : compare(undef, 1);
+	return $view->{certain} || $kind =~ /later|nested/ ? '' : compare(undef, 1);
 }
 
 # Compares what a session sees with its model; takes the ids over if the model is not certain.
@@ -704,6 +708,91 @@ sub play
 	$node->safe_psql('postgres', q{SELECT simhash_cluster_settle('t', full => true)});
 	answer_is($node, 'SELECT id, story FROM t ORDER BY id', $before,
 		"$kind: finding all groups anew changes none");
+}
+
+# Small tables of which the model knows nothing: two near rows always have the same id, and once
+# groups are settled, they are what they should be.
+# later: with settle=later. Rows only come at last, so that groups that are marked meet others and
+# are not marked again.
+# nested: a trigger of the user's, which fires before ours, changes rows of the same table.
+sub play_games
+{
+	($kind) = @_;
+	create_table($kind);
+	my $s = start_session('A', 'read committed');
+	my $check = $wrong_groups =~ s/\Q$similar\E//r;
+	my $apart = <<"SQL";
+SELECT coalesce(string_agg(a.id || ' and ' || b.id, ', '), '') FROM t a JOIN t b
+  ON a.id < b.id AND a.tenant = b.tenant AND hamming(a.fp, b.fp) + 0 <= $near
+WHERE a.story IS DISTINCT FROM b.story OR a.story IS NULL
+SQL
+	# Ids that are given are beyond what a statement inside another one can know.
+	my @changes = grep { $_ != \&tampering } @statements;
+	$node->safe_psql('postgres', <<'SQL') if $kind eq 'nested';
+CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF pg_trigger_depth() = 1 THEN
+    UPDATE t SET fp = ((1::bigint << (random() * 62)::int) - 1)::fingerprint64
+      WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 5);
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER meddle AFTER INSERT OR UPDATE OR DELETE ON t
+  FOR EACH STATEMENT EXECUTE FUNCTION meddle();
+SQL
+	my ($wrong, $games) = ('', $turns / 2);
+	for my $game (1 .. $games)
+	{
+		%committed = @history = ();
+		run($s, 'TRUNCATE t; SELECT setseed(' . roll(1000) / 1000 . ')');
+		$wrong ||= take_statement($s, @$_)
+			for ([ \&copy ]) x 4, ([@changes]) x (1 + roll(4)), ([ \&insertion ]) x (1 + roll(2));
+		$wrong ||= $node->safe_psql('postgres', $apart);
+		$wrong ||= run($s, q{SELECT simhash_cluster_settle('t')}) if $kind eq 'later';
+		$wrong ||= $node->safe_psql('postgres', $check);
+		last if $wrong;
+	}
+	is($wrong, '', "$kind: $games games") or diag(join("\n", @history));
+	close $s->{input};
+	waitpid $s->{pid}, 0;
+}
+
+# A trigger of the user's, which fires before ours, changes rows of the statement. Their groups have
+# been found when the statement's turn comes.
+sub moved_before_its_turn
+{
+	create_table('scoped');
+	$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION on_line(bits int) RETURNS fingerprint64 LANGUAGE sql AS
+  'SELECT ((1::bigint << bits) - 1)::fingerprint64';
+CREATE TABLE moves (id int, since fingerprint64, till fingerprint64);
+CREATE FUNCTION move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF pg_trigger_depth() = 1 THEN
+    UPDATE t SET fp = till FROM moves m WHERE t.id = m.id AND fp = since;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER move AFTER INSERT OR UPDATE ON t FOR EACH STATEMENT EXECUTE FUNCTION move()
+SQL
+	my $groups = q{SELECT string_agg(id || ' ' || coalesce(story::text, 'none'), ', ' ORDER BY id)
+		FROM t};
+	# A row goes into the group of 11, which meets that of 1 by another row of its statement.
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t SELECT id, on_line(bits), 1
+  FROM (VALUES (1, 0), (3, 3), (11, 9), (12, 12), (13, 15)) v (id, bits);
+INSERT INTO moves VALUES (2, on_line(60), on_line(18));
+INSERT INTO t VALUES (2, on_line(60), 1), (20, on_line(6), 1)
+SQL
+	answer_is($node, $groups, '1 1, 2 1, 3 1, 11 1, 12 1, 13 1, 20 1', 'moved to another group');
+	# A group goes into another scope as a whole, and two of its rows lie elsewhere in it.
+	$node->safe_psql('postgres', <<'SQL');
+DELETE FROM t;
+INSERT INTO t SELECT id, on_line(bits), 1 FROM (VALUES (5, 0), (8, 3), (17, 6)) v (id, bits);
+INSERT INTO moves VALUES (5, on_line(0), on_line(12)), (8, on_line(3), on_line(9));
+UPDATE t SET tenant = 2
+SQL
+	answer_is($node, $groups, '5 5, 8 5, 17 5', 'moved within its group');
+	$node->safe_psql('postgres',
+		'DROP TABLE t, moves; DROP FUNCTION move; DROP FUNCTION on_line');
 }
 
 ## Clients that do not take turns, at three isolation levels, and crashes.
@@ -872,11 +961,48 @@ SQL
 		ORDER BY id) FROM t}, '1 1, 2 2, 25 none, 30 1, 40 2', 'MERGE that inserts first');
 }
 
+# What a trigger of the user's marks while groups are being settled stays marked.
+sub marked_while_settling
+{
+	create_table('later');
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t SELECT id, ((1::bigint << bits) - 1)::fingerprint64, 1
+  FROM (VALUES (1, 0), (2, 3), (3, 6), (11, 40), (12, 43), (13, 46)) v (id, bits);
+CREATE FUNCTION goes() RETURNS trigger LANGUAGE plpgsql AS
+  'BEGIN DELETE FROM t WHERE id = 12; RETURN NULL; END';
+CREATE TRIGGER goes AFTER UPDATE OF story ON t FOR EACH STATEMENT EXECUTE FUNCTION goes();
+DELETE FROM t WHERE id = 2
+SQL
+	my $settle = q{SELECT simhash_cluster_settle('t')};
+	my $groups = q{SELECT string_agg(id || ' ' || coalesce(story::text, 'none'), ', ' ORDER BY id)
+		FROM t};
+	my $full = $settle =~ s/\)/, full => true)/r;
+	for my $first ($settle, $full)
+	{
+		$node->safe_psql('postgres', $first);
+		answer_is($node, $groups, '1 none, 3 none, 11 11, 13 11', "before: $first");
+		answer_is($node, $settle, '1', 'one group is marked');
+		answer_is($node, $groups, '1 none, 3 none, 11 none, 13 none', 'and settled');
+		# The same once more, for the other way to settle.
+		$node->safe_psql('postgres', <<'SQL');
+ALTER TABLE t DISABLE TRIGGER goes;
+INSERT INTO t SELECT id, ((1::bigint << bits) - 1)::fingerprint64, 1
+  FROM (VALUES (2, 3), (12, 43)) v (id, bits);
+ALTER TABLE t ENABLE TRIGGER goes;
+DELETE FROM t WHERE id = 2
+SQL
+	}
+	$node->safe_psql('postgres', "$settle; $settle; DROP TABLE t; DROP FUNCTION goes");
+}
+
 seed();
 loads();
+marked_while_settling();
+moved_before_its_turn();
 merge_inserts_first();
-my @kinds = ('plain', 'scoped', 'partitioned', 'scoped similar', 'partitioned similar');
-for (1 .. $rounds) { play($_) for @kinds; }
+my @kinds =
+	('plain', 'scoped', 'scoped line', 'partitioned', 'scoped similar', 'partitioned similar');
+for (1 .. $rounds) { play($_) for @kinds; play_games($_) for 'later', 'nested'; }
 at_once('settled now', 'scoped');
 at_once('settled later', 'later');
 at_once('by texts', 'scoped similar');
