@@ -203,6 +203,14 @@ impl Naming {
         }
     }
 
+    /// Names the groups that a doubtful one is part of. A doubtful group of which no row is known
+    /// here has lost all of them, or is about to be found among those that rows have left.
+    fn name_doubtful(&self, regroup: &mut Regroup<'_>) {
+        let doubtful: HashSet<u32> = regroup.doubtful.drain(..).collect();
+        let is_doubtful = |party: &&Party| party.groups.iter().any(|id| doubtful.contains(id));
+        regroup.doubtful.extend(self.parties.iter().filter(is_doubtful).map(|party| party.id));
+    }
+
     /// Tells all rows that have another id from now on.
     fn tell(&mut self, regroup: &mut Regroup<'_>) {
         let mut renamed: HashMap<u32, u32> = HashMap::new();
@@ -215,6 +223,7 @@ impl Naming {
             let others = party.groups.iter().filter(|&&group| group != party.id);
             renamed.extend(others.map(|&group| (group, party.id)));
         }
+        self.name_doubtful(regroup);
         if regroup.setup.settle == Settle::Later {
             marks::follow(regroup, &renamed);
         }

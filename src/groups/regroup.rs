@@ -76,6 +76,9 @@ pub struct Regroup<'a> {
     fresh: Vec<Sought>,
     /// What rows with a group had before they left it.
     gone: Vec<Sought>,
+    /// Ids of fresh rows, by which a statement inside theirs may have connected what is not near.
+    /// Once all groups are named: the names of those that these ids' groups are part of.
+    pub doubtful: Vec<u32>,
     scopes: Scopes,
 }
 
@@ -90,6 +93,7 @@ impl<'a> Regroup<'a> {
             links: Vec::new(),
             fresh: Vec::new(),
             gone: Vec::new(),
+            doubtful: Vec::new(),
             scopes: Scopes::default(),
         }
     }
@@ -131,6 +135,9 @@ impl<'a> Regroup<'a> {
             let Some(key) = row.key else { return };
             let (key, stored) = (self.number(key), self.id(row.cluster));
             let former = if settling { stored } else { NONE };
+            if !settling && stored != NONE {
+                self.doubtful.push(stored);
+            }
             self.rows[key as usize] = Row { kind: Kind::Fresh, stored, former };
             match self.sought(row) {
                 Some(sought) => self.fresh.push(sought),
@@ -179,9 +186,9 @@ impl<'a> Regroup<'a> {
         !self.fresh.is_empty() || !self.bare.is_empty()
     }
 
-    /// Whether rows have left groups.
-    pub fn has_gone(&self) -> bool {
-        !self.gone.is_empty()
+    /// Whether there may be groups of which not all rows are connected any more.
+    pub fn has_left(&self) -> bool {
+        !self.gone.is_empty() || !self.doubtful.is_empty()
     }
 
     /// Hands the rows near each fresh fingerprint to `sink`, as the table is now.
@@ -199,11 +206,11 @@ impl<'a> Regroup<'a> {
         }
     }
 
-    /// The groups that rows have left, by the ids that they have now. When a row leaves a group,
-    /// each part of what is left has a neighbour of some such row. The id that a row had would not
-    /// do: the group may have met another one since, in the same statement.
+    /// The groups that rows have left, by the ids that they have now, and the doubtful ones. When a
+    /// row leaves a group, each part of what is left has a neighbour of some such row. The id that
+    /// a row had would not do: the group may have met another one since, in the same statement.
     pub fn left(&mut self) -> Vec<u32> {
-        let mut left = Vec::new();
+        let mut left = std::mem::take(&mut self.doubtful);
         let gone = std::mem::take(&mut self.gone);
         self.each_neighbourhood(gone, &mut |_, _, near| {
             left.extend(near.iter().map(|near| near.stored).filter(|&id| id != NONE));
@@ -249,9 +256,10 @@ impl<'a> Regroup<'a> {
         match row.kind {
             Kind::Fresh | Kind::Met => {
                 row.kind = if distance == 0 { Kind::Found } else { Kind::Met };
-                // Another statement, inside this one, may have given the row a group.
-                if std::mem::replace(&mut row.stored, stored) != stored {
-                    self.link_group(key, stored);
+                // Another call for the same statement, or one inside it, may have told the row an
+                // id.
+                if std::mem::replace(&mut row.stored, stored) != stored && stored != NONE {
+                    self.doubtful.push(stored);
                 }
             }
             Kind::Absent => {
@@ -309,7 +317,8 @@ impl<'a> Regroup<'a> {
         let used = self.keys.memory()
             + self.scopes.memory()
             + self.rows.capacity() * of_row
-            + (self.fresh.capacity() + self.gone.capacity()) * size_of::<Sought>();
+            + (self.fresh.capacity() + self.gone.capacity()) * size_of::<Sought>()
+            + self.doubtful.capacity() * size_of::<u32>();
         if used > work_mem() {
             raise(
                 PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,

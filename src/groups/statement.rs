@@ -249,7 +249,7 @@ impl Statement<'_> {
             search(&mut regroup);
             decide_and_tell(&mut regroup);
         }
-        if regroup.has_gone() {
+        if regroup.has_left() {
             let left = regroup.left();
             match setup.settle {
                 Settle::Later => marks::mark(&regroup, &left),
@@ -275,7 +275,7 @@ impl<'a> Changes<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        !self.regroup.has_fresh() && !self.regroup.has_gone() && self.restored.is_empty()
+        !self.regroup.has_fresh() && !self.regroup.has_left() && self.restored.is_empty()
     }
 
     /// Takes in new rows, of which the keys are known and the ids that they were given.

@@ -714,7 +714,8 @@ sub play
 # groups are settled, they are what they should be.
 # later: with settle=later. Rows only come at last, so that groups that are marked meet others and
 # are not marked again.
-# nested: a trigger of the user's, which fires before ours, changes rows of the same table.
+# nested: a trigger of the user's, which fires before ours, changes, adds and removes rows of the
+# same table.
 sub play_games
 {
 	($kind) = @_;
@@ -726,13 +727,24 @@ SELECT coalesce(string_agg(a.id || ' and ' || b.id, ', '), '') FROM t a JOIN t b
   ON a.id < b.id AND a.tenant = b.tenant AND hamming(a.fp, b.fp) + 0 <= $near
 WHERE a.story IS DISTINCT FROM b.story OR a.story IS NULL
 SQL
-	# Ids that are given are beyond what a statement inside another one can know.
+	# Ids that an UPDATE sets are beyond what a statement inside it can know.
 	my @changes = grep { $_ != \&tampering } @statements;
 	$node->safe_psql('postgres', <<'SQL') if $kind eq 'nested';
 CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  IF pg_trigger_depth() = 1 THEN
+  IF pg_trigger_depth() > 1 THEN
+    RETURN NULL;
+  END IF;
+  IF random() < 0.7 THEN
     UPDATE t SET fp = ((1::bigint << (random() * 62)::int) - 1)::fingerprint64
       WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 5);
+  END IF;
+  IF random() < 0.5 THEN
+    INSERT INTO t (id, fp, tenant)
+      SELECT (random() * 1e9)::bigint, ((1::bigint << (random() * 62)::int) - 1)::fingerprint64, 1
+      FROM generate_series(1, 3);
+  END IF;
+  IF random() < 0.2 THEN
+    DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 2);
   END IF;
   RETURN NULL;
 END $$;
@@ -793,6 +805,53 @@ SQL
 	answer_is($node, $groups, '5 5, 8 5, 17 5', 'moved within its group');
 	$node->safe_psql('postgres',
 		'DROP TABLE t, moves; DROP FUNCTION move; DROP FUNCTION on_line');
+}
+
+# Rows that join others before these are told that they have left their group.
+sub joined_before_their_turn
+{
+	my $create = sub {
+		create_table(@_);
+		$node->safe_psql('postgres', <<'SQL');
+CREATE OR REPLACE FUNCTION on_line(bits int) RETURNS fingerprint64 LANGUAGE sql AS
+  'SELECT ((1::bigint << bits) - 1)::fingerprint64';
+INSERT INTO t SELECT id, on_line(bits), 1 FROM (VALUES (1, 0), (2, 3)) v (id, bits)
+SQL
+	};
+	my $moving = q{UPDATE t SET fp = on_line(id::int * 20)};
+	my $joining = q{INSERT INTO t SELECT id, on_line(bits), 1 FROM (VALUES (5, 20), (6, 40))
+  v (id, bits)};
+	for my $kind ('scoped', 'later')
+	{
+		my $groups = ($kind eq 'later' ? q{SELECT FROM simhash_cluster_settle('t');} : '')
+			. q{SELECT string_agg(id || ' ' || coalesce(story::text, 'none'), ', ' ORDER BY id) FROM t};
+		$create->($kind);
+		$node->safe_psql('postgres', "WITH moved AS ($moving) $joining");
+		answer_is($node, $groups, '1 1, 2 2, 5 1, 6 2', "$kind: joined in another part");
+		$create->($kind);
+		$node->safe_psql('postgres', <<"SQL");
+CREATE FUNCTION joining() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
+  IF pg_trigger_depth() = 1 THEN
+    $joining;
+  END IF;
+  RETURN NULL;
+END \$\$;
+CREATE TRIGGER joining AFTER INSERT OR UPDATE ON t FOR EACH STATEMENT
+  WHEN (current_setting('test.joining', true) = 'on') EXECUTE FUNCTION joining();
+SET test.joining = on;
+$moving
+SQL
+		answer_is($node, $groups, '1 1, 2 2, 5 1, 6 2', "$kind: joined in a trigger");
+		# An id that was given to a new row.
+		$node->safe_psql('postgres', <<'SQL');
+DELETE FROM t;
+INSERT INTO t SELECT id, on_line(bits), 1 FROM (VALUES (1, 0), (2, 3)) v (id, bits);
+SET test.joining = on;
+INSERT INTO t (id, fp, tenant, story) VALUES (4, on_line(23), 1, 1)
+SQL
+		answer_is($node, $groups, '1 1, 2 1, 4 4, 5 4, 6 none', "$kind: joined one with a given id");
+		$node->safe_psql('postgres', 'DROP TABLE t; DROP FUNCTION joining; DROP FUNCTION on_line');
+	}
 }
 
 ## Clients that do not take turns, at three isolation levels, and crashes.
@@ -999,6 +1058,7 @@ seed();
 loads();
 marked_while_settling();
 moved_before_its_turn();
+joined_before_their_turn();
 merge_inserts_first();
 my @kinds =
 	('plain', 'scoped', 'scoped line', 'partitioned', 'scoped similar', 'partitioned similar');
