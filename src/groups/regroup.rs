@@ -135,14 +135,24 @@ impl<'a> Regroup<'a> {
             let Some(key) = row.key else { return };
             let (key, stored) = (self.number(key), self.id(row.cluster));
             let former = if settling { stored } else { NONE };
-            if !settling && stored != NONE {
-                self.doubtful.push(stored);
-            }
             self.rows[key as usize] = Row { kind: Kind::Fresh, stored, former };
             match self.sought(row) {
                 Some(sought) => self.fresh.push(sought),
                 None => self.bare.push(key),
             }
+        }
+    }
+
+    /// Takes in a row that has changed, and still has the id of the group where it was.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn add_changed(&mut self, row: &RowValues) {
+        // SAFETY: as this function's.
+        unsafe {
+            self.add(row, false);
+            let id = self.id(row.cluster);
+            self.doubtful.extend((id != NONE).then_some(id));
         }
     }
 
@@ -256,9 +266,10 @@ impl<'a> Regroup<'a> {
         match row.kind {
             Kind::Fresh | Kind::Met => {
                 row.kind = if distance == 0 { Kind::Found } else { Kind::Met };
-                // Another call for the same statement, or one inside it, may have told the row an
-                // id.
-                if std::mem::replace(&mut row.stored, stored) != stored && stored != NONE {
+                // Another call for the same statement, or one inside it, may have told the row
+                // another id.
+                let known = std::mem::replace(&mut row.stored, stored);
+                if known != NONE && stored != NONE && known != stored {
                     self.doubtful.push(stored);
                 }
             }

@@ -221,7 +221,7 @@ impl Statement<'_> {
                             changes.regroup.leave(&was);
                         }
                         if let Some(is) = is {
-                            changes.regroup.add(&is, false);
+                            changes.regroup.add_changed(&is);
                         }
                     }
                 }
@@ -303,7 +303,7 @@ impl<'a> Changes<'a> {
         let keys: Vec<_> = keys.into_iter().map(|key| regroup.keys.value(key)).collect();
         let setup = regroup.setup;
         // SAFETY: the values are of the table's columns.
-        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add(&row, false) });
+        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add_changed(&row) });
     }
 
     /// # Safety
