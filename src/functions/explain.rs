@@ -57,15 +57,16 @@ fn simhash_explain(
             "Allowed: 64, 128, 256.",
         ),
     };
-    let Explanation { rows, distance, similarity } = found
+    let mut found: Explanation = found
         .unwrap_or_else(|| raise_too_large("the features of these texts are too long together"));
-    let distance = distance.map(|distance| distance as i32);
-    let similarity = similarity.map(|similarity| similarity as f32);
-    TableIterator::new(rows.into_iter().map(move |row| {
+    let distance = found.distance.map(|distance| distance as i32);
+    let similarity = found.similarity.map(|similarity| similarity as f32);
+    TableIterator::new(std::mem::take(&mut found.rows).into_iter().map(move |row| {
         let side = Text::from(row.side().to_owned());
         let [weight_a, weight_b] = row.weights;
         let share = distance.map(|_| readable(row.share));
-        (Text::from(row.feature), side, weight_a, weight_b, share, distance, similarity)
+        let feature = Text::from(found.feature(&row).to_owned());
+        (feature, side, weight_a, weight_b, share, distance, similarity)
     }))
 }
 

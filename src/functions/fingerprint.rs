@@ -4,7 +4,7 @@ use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
-use simhash_core::simhash::Feature;
+use simhash_core::simhash::Features;
 
 use super::hashers::{minhasher, new_simhasher, simhasher};
 use crate::call::interrupts;
@@ -93,7 +93,7 @@ fn features<F: Fingerprint>(
     body: Text<'_>,
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
-) -> Vec<Feature<F>> {
+) -> Features<F> {
     new_simhasher(&config, fcinfo)
         .features(body.as_str(), LARGEST_VALUE, &mut interrupts())
         .unwrap_or_else(|| raise_too_large("the features of this text are too long together"))
@@ -110,8 +110,11 @@ macro_rules! features_of {
             'static,
             (name!(feature, Text<'static>), name!(weight, f32), name!(hash, $type)),
         > {
-            let features = features::<$bits>(body, config, fcinfo).into_iter();
-            TableIterator::new(features.map(|f| (Text::from(f.text), f.weight, $type(f.hash))))
+            let features = features::<$bits>(body, config, fcinfo);
+            TableIterator::new((0..features.len()).map(move |place| {
+                let feature = features.get(place);
+                (Text::from(feature.text.to_owned()), feature.weight, $type(feature.hash))
+            }))
         }
     };
 }

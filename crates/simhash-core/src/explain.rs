@@ -17,14 +17,14 @@ use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
 use crate::join::sort_checked;
 use crate::simd::least;
-use crate::simhash::Feature;
+use crate::simhash::{Feature, Features, Texts};
 use crate::{Fingerprint, Simhasher};
 
 /// A feature of one text or of both.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// The token, or the shingle's tokens with one space between them.
-    pub feature: String,
+    /// A text that has it, and its number there.
+    place: (usize, usize),
     /// What it weighs in each text. `None` where it is absent.
     pub weights: [Option<f32>; 2],
     /// How many of the bits that differ it causes.
@@ -50,6 +50,7 @@ impl Row {
 /// Two texts compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
+    texts: [Texts; 2],
     /// Every feature once. First those that matter most: by share, whether above or below 0, then
     /// by how much the weights differ, then by weight, then as the texts have them.
     pub rows: Vec<Row>,
@@ -58,6 +59,14 @@ pub struct Explanation {
     /// The sum of each feature's lesser weight, divided by that of its greater one: the Jaccard
     /// similarity, if all weigh the same. `None` if neither text has a feature that weighs.
     pub similarity: Option<f64>,
+}
+
+impl Explanation {
+    /// The token of a row, or the shingle's tokens with one space between them.
+    pub fn feature(&self, row: &Row) -> &str {
+        let (side, place) = row.place;
+        self.texts[side].get(place)
+    }
 }
 
 /// Compares two texts. `F` is the width of the fingerprints. `None` when the features of one of
@@ -72,7 +81,7 @@ pub struct Explanation {
 /// let texts = ["the cat sat", "the dog sat"];
 /// let found =
 ///     explain::<u64>(Method::Minhash, &mut simhasher, texts, 1000, &mut || ()).unwrap();
-/// let sides: Vec<_> = found.rows.iter().map(|row| (row.feature.as_str(), row.side())).collect();
+/// let sides: Vec<_> = found.rows.iter().map(|row| (found.feature(row), row.side())).collect();
 /// assert_eq!(sides[2..], [("the", "both"), ("sat", "both")]);
 /// assert_eq!(found.similarity, Some(0.5));
 /// let shares: f64 = found.rows.iter().map(|row| row.share).sum();
@@ -89,25 +98,20 @@ pub fn explain<F: Fingerprint>(
     let a = simhasher.features::<F>(a, limit, interrupt)?;
     let b = simhasher.features::<F>(b, limit, interrupt)?;
     let interrupt = &Interrupt::new(interrupt);
-    let mut places = HashMap::with_capacity(a.len() + b.len());
-    let mut sides = Vec::with_capacity(a.len() + b.len());
-    for (side, features) in [&a, &b].into_iter().enumerate() {
-        for feature in features {
-            let place = *places.entry(feature.text.as_str()).or_insert_with(|| {
-                sides.push([None, None]);
-                sides.len() - 1
-            });
-            sides[place][side] = Some(feature);
-            interrupt.spend(64 + feature.text.len());
-        }
-    }
+    let both = Both { features: [&a, &b], sides: sides([&a, &b], interrupt) };
     let (distance, shares) = match method {
-        Method::Simhash => shares_of_sums(&sides, interrupt),
-        Method::Minhash => shares_of_least::<F>(&sides, interrupt),
+        Method::Simhash => shares_of_sums(&both, interrupt),
+        Method::Minhash => shares_of_least(&both, interrupt),
     };
-    let rows: Vec<Row> = sides.iter().zip(shares).map(|(sides, share)| row(sides, share)).collect();
-    let similarity = similarity(&rows);
-    Some(Explanation { rows: ordered(rows, interrupt), distance, similarity })
+    let mut rows = Vec::with_capacity(shares.len());
+    rows.extend(both.sides.iter().zip(shares).map(|(sides, share)| {
+        interrupt.spend(64);
+        both.row(sides, share)
+    }));
+    drop(both.sides);
+    let similarity = similarity(&rows, interrupt);
+    let rows = ordered(rows, interrupt);
+    Some(Explanation { texts: [a.into_texts(), b.into_texts()], rows, distance, similarity })
 }
 
 /// The rows in the order of [`Explanation::rows`].
@@ -117,26 +121,67 @@ fn ordered(rows: Vec<Row>, interrupt: &Interrupt) -> Vec<Row> {
         let [a, b] = row.numbers();
         [row.share.abs(), (a - b).abs(), a.max(b)].map(|number| Reverse(number.to_bits()))
     };
-    let mut places: Vec<_> =
-        rows.iter().enumerate().map(|(place, row)| (key(row), place)).collect();
+    let spent = || interrupt.spend(64);
+    let places = rows.iter().enumerate().inspect(|_| spent());
+    let mut places: Vec<_> = places.map(|(place, row)| (key(row), place)).collect();
     sort_checked(&mut places, &mut || interrupt.check());
-    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
-    places.into_iter().filter_map(|(_, place)| rows[place].take()).collect()
+    places.into_iter().inspect(|_| spent()).map(|(_, place)| rows[place]).collect()
 }
 
-/// A feature as each text has it.
-type Sides<'a, F> = [Option<&'a Feature<F>>; 2];
+/// The number that a feature has in each text.
+type Sides = [Option<usize>; 2];
 
-fn row<F: Fingerprint>(sides: &Sides<'_, F>, share: f64) -> Row {
-    let text = sides.iter().flatten().next().map_or("", |feature| &feature.text);
-    Row { feature: text.to_owned(), weights: sides.map(|side| Some(side?.weight)), share }
+/// The features of two texts, each once.
+struct Both<'a, F> {
+    features: [&'a Features<F>; 2],
+    sides: Vec<Sides>,
 }
 
-fn similarity(rows: &[Row]) -> Option<f64> {
+impl<F: Fingerprint> Both<'_, F> {
+    /// A feature as each text has it.
+    fn get(&self, sides: &Sides) -> [Option<Feature<'_, F>>; 2] {
+        [0, 1].map(|side| Some(self.features[side].get(sides[side]?)))
+    }
+
+    /// The features of one text.
+    fn of(&self, side: usize) -> impl Iterator<Item = Feature<'_, F>> {
+        self.sides.iter().filter_map(move |sides| Some(self.features[side].get(sides[side]?)))
+    }
+
+    fn row(&self, sides: &Sides, share: f64) -> Row {
+        let place = match *sides {
+            [Some(place), _] => (0, place),
+            [_, place] => (1, place.unwrap_or_default()),
+        };
+        let weights = self.get(sides).map(|feature| Some(feature?.weight));
+        Row { place, weights, share }
+    }
+}
+
+/// All features, in the order in which the texts have them.
+fn sides<F: Fingerprint>(features: [&Features<F>; 2], interrupt: &Interrupt) -> Vec<Sides> {
+    let most = features[0].len() + features[1].len();
+    let mut places = HashMap::with_capacity(most);
+    let mut sides = Vec::with_capacity(most);
+    for (side, features) in features.into_iter().enumerate() {
+        for (number, feature) in features.iter().enumerate() {
+            let place = *places.entry(feature.text).or_insert_with(|| {
+                sides.push([None, None]);
+                sides.len() - 1
+            });
+            sides[place][side] = Some(number);
+            interrupt.spend(64 + feature.text.len());
+        }
+    }
+    sides
+}
+
+fn similarity(rows: &[Row], interrupt: &Interrupt) -> Option<f64> {
     let (mut least, mut greatest) = (0.0, 0.0);
     for [a, b] in rows.iter().map(Row::numbers) {
         least += a.min(b);
         greatest += a.max(b);
+        interrupt.spend(16);
     }
     (greatest > 0.0).then(|| least / greatest)
 }
@@ -150,9 +195,9 @@ fn signed(weight: f32, word: u64, bit: usize) -> f64 {
 
 /// The sums of the bits, the fingerprint's before their sign is taken. They are exact: weights are
 /// whole numbers of 2^-18, and a text is too short for a sum of 2^35.
-fn sums<F: Fingerprint>(sides: &[Sides<'_, F>], side: usize, interrupt: &Interrupt) -> Vec<f64> {
+fn sums<F: Fingerprint>(both: &Both<'_, F>, side: usize, interrupt: &Interrupt) -> Vec<f64> {
     let mut sums = vec![0.0; F::BITS as usize];
-    for feature in sides.iter().filter_map(|sides| sides[side]) {
+    for feature in both.of(side) {
         for (index, sums) in sums.chunks_mut(64).enumerate() {
             let word = feature.hash.word(index);
             for (bit, sum) in sums.iter_mut().enumerate() {
@@ -165,21 +210,22 @@ fn sums<F: Fingerprint>(sides: &[Sides<'_, F>], side: usize, interrupt: &Interru
 }
 
 fn shares_of_sums<F: Fingerprint>(
-    sides: &[Sides<'_, F>],
+    both: &Both<'_, F>,
     interrupt: &Interrupt,
 ) -> (Option<u32>, Vec<f64>) {
-    let weighs = |side: usize| sides.iter().filter_map(|sides| sides[side]).any(|f| f.weight > 0.0);
+    let weighs = |side| both.of(side).inspect(|_| interrupt.spend(16)).any(|f| f.weight > 0.0);
     if !weighs(0) || !weighs(1) {
-        return (None, vec![0.0; sides.len()]);
+        return (None, vec![0.0; both.sides.len()]);
     }
-    let [a, b] = [0, 1].map(|side| sums(sides, side, interrupt));
+    let [a, b] = [0, 1].map(|side| sums(both, side, interrupt));
     // The bits that differ, and by how much their sums do.
     let changes: Vec<(usize, f64)> = (0..F::BITS as usize)
         .filter(|&bit| (a[bit] > 0.0) != (b[bit] > 0.0))
         .map(|bit| (bit, b[bit] - a[bit]))
         .collect();
-    let shares = sides.iter().map(|sides| {
-        interrupt.spend(changes.len());
+    let shares = both.sides.iter().map(|sides| {
+        interrupt.spend(16 + changes.len());
+        let sides = both.get(sides);
         if let [Some(a), Some(b)] = sides
             && a.weight == b.weight
             && a.hash == b.hash
@@ -187,7 +233,7 @@ fn shares_of_sums<F: Fingerprint>(
             return 0.0;
         }
         let change = |bit: usize| {
-            let of = |feature: &Feature<F>| {
+            let of = |feature: Feature<'_, F>| {
                 signed(feature.weight, feature.hash.word(bit / 64), bit % 64)
             };
             let [a, b] = sides.map(|side| side.map_or(0.0, of));
@@ -199,14 +245,16 @@ fn shares_of_sums<F: Fingerprint>(
 }
 
 fn shares_of_least<F: Fingerprint>(
-    sides: &[Sides<'_, F>],
+    both: &Both<'_, F>,
     interrupt: &Interrupt,
 ) -> (Option<u32>, Vec<f64>) {
+    let sides = &both.sides;
     let mut shares = vec![0.0; sides.len()];
     // The hashes of each text's features, and their places.
     let [a, b] = [0, 1].map(|side| {
         let present = sides.iter().enumerate().filter_map(|(place, sides)| {
-            let feature = sides[side]?;
+            let feature = both.features[side].get(sides[side]?);
+            interrupt.spend(16 + feature.text.len());
             Some((feature_hash(feature.text.as_bytes()), place as u64))
         });
         present.collect::<Vec<(u64, u64)>>()
@@ -271,10 +319,10 @@ mod tests {
             let mut listed: Vec<(&str, f32)> = found
                 .rows
                 .iter()
-                .filter_map(|row| Some((row.feature.as_str(), row.weights[side]?)))
+                .filter_map(|row| Some((found.feature(row), row.weights[side]?)))
                 .collect();
             let mut expected: Vec<(&str, f32)> =
-                features.iter().map(|f| (f.text.as_str(), f.weight)).collect();
+                features.iter().map(|f| (f.text, f.weight)).collect();
             listed.sort_by(|x, y| x.0.cmp(y.0));
             expected.sort_by(|x, y| x.0.cmp(y.0));
             assert_eq!(listed, expected);
@@ -315,7 +363,7 @@ mod tests {
         };
         let found = explain(usize::MAX, &mut simhasher).unwrap();
         let rows: Vec<_> =
-            found.rows.iter().map(|r| (&r.feature[..], r.side(), r.weights)).collect();
+            found.rows.iter().map(|r| (found.feature(r), r.side(), r.weights)).collect();
         assert_eq!(
             rows,
             [

@@ -33,7 +33,9 @@ pub mod words;
 
 pub use config::{Config, ConfigError};
 pub use fingerprint::Fingerprint;
-pub use simhash::{Feature, Named, Simhasher, SimhasherError, WeightError, from_features};
+pub use simhash::{
+    Feature, Features, Named, Simhasher, SimhasherError, WeightError, from_features,
+};
 
 /// Builds what is otherwise built at its first use: the dictionary and the character tables. That
 /// takes about 0.3 s and 35 MB, which a process can share with those that it forks.

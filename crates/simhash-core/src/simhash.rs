@@ -63,14 +63,77 @@ impl fmt::Display for SimhasherError {
 impl std::error::Error for SimhasherError {}
 
 /// One distinct feature of a text.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Feature<F> {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Feature<'a, F> {
     /// The token, or the shingle's tokens with one space between them.
-    pub text: String,
+    pub text: &'a str,
     /// What it weighs, exactly.
     pub weight: f32,
     /// What is summed: the feature's hash, with its position in it if the configuration has one.
     pub hash: F,
+}
+
+/// The distinct features of a text, in the order in which they first occur. Few allocations, for
+/// when a call is cancelled, nobody looks at interrupts while what it has allocated is freed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Features<F> {
+    texts: Texts,
+    values: Vec<(f32, F)>,
+}
+
+/// Texts, one behind the other, and where each one ends.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Texts {
+    all: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+    }
+
+    /// The text with this number, which is less than that of all.
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> &str {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start..self.ends[place]]
+    }
+}
+
+impl<F: Copy> Features<F> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The feature with this number, which is less than [`Features::len`].
+    ///
+    /// # Panics
+    /// If it is not.
+    #[inline]
+    pub fn get(&self, place: usize) -> Feature<'_, F> {
+        let (weight, hash) = self.values[place];
+        Feature { text: self.texts.get(place), weight, hash }
+    }
+
+    /// All of them.
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Feature<'_, F>> + ExactSizeIterator + Clone {
+        (0..self.len()).map(|place| self.get(place))
+    }
+
+    /// Their texts alone.
+    pub(crate) fn into_texts(self) -> Texts {
+        self.texts
+    }
 }
 
 /// Fingerprints texts by one configuration, and reuses its buffers from text to text.
@@ -167,36 +230,32 @@ impl Simhasher {
         fingerprint
     }
 
-    /// The text's distinct features, in the order in which they first occur. The fingerprint is the
-    /// sign of their weighted sum, bit by bit: 1 where the sum is greater than 0. `None` when
-    /// together the features are longer than `limit` bytes.
+    /// The text's distinct features. The fingerprint is the sign of their weighted sum, bit by bit:
+    /// 1 where the sum is greater than 0. `None` when together the features are longer than `limit`
+    /// bytes.
     pub fn features<F: Fingerprint>(
         &mut self,
         text: &str,
         limit: usize,
         interrupt: &mut dyn FnMut(),
-    ) -> Option<Vec<Feature<F>>> {
+    ) -> Option<Features<F>> {
         let interrupt = Interrupt::new(interrupt);
-        let mut texts: Vec<String> = Vec::new();
-        let mut bytes = 0;
+        let mut texts = Texts::default();
         let counter = self.count_seeing(text, &interrupt, |place, feature| {
-            if place == texts.len() && bytes <= limit {
-                bytes += feature.len();
-                texts.push(feature.to_owned());
+            if place == texts.ends.len() && texts.all.len() <= limit {
+                texts.push(feature);
             }
         });
-        if bytes > limit {
+        if texts.all.len() > limit {
             return None;
         }
-        let mut features = Vec::with_capacity(texts.len());
-        let mut texts = texts.into_iter();
+        let mut values = Vec::with_capacity(texts.ends.len());
         self.for_each_batch(&counter, &interrupt, |hashes, weights| {
-            for ((&hash, &units), text) in hashes.iter().zip(weights).zip(&mut texts) {
-                features.push(Feature { text, weight: self.weighting.number(units), hash });
-            }
+            let weights = weights.iter().map(|&units| self.weighting.number(units));
+            values.extend(weights.zip(hashes.iter().copied()));
         });
         self.keep(counter);
-        Some(features)
+        Some(Features { texts, values })
     }
 
     /// Hands every occurrence of a feature in the text to `sink`, in order.

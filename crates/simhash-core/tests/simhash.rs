@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use simhash_core::bits::B256;
 use simhash_core::config::Position;
 use simhash_core::{
-    Config, Feature, Fingerprint, Simhasher, SimhasherError, WeightError, from_features,
+    Config, Feature, Features, Fingerprint, Simhasher, SimhasherError, WeightError, from_features,
 };
 
 fn simhasher(config: &str) -> Simhasher {
@@ -19,14 +19,14 @@ fn simhash(text: &str, config: &str) -> Option<u64> {
     simhasher(config).fingerprint(text, &mut || ())
 }
 
-fn features(text: &str, config: &str) -> Vec<Feature<u64>> {
+fn features(text: &str, config: &str) -> Features<u64> {
     simhasher(config).features(text, usize::MAX, &mut || ()).unwrap()
 }
 
 /// The sign of the features' weighted sum. Plain floating point adds weights of this size exactly.
-fn sign<F: Fingerprint>(features: &[Feature<F>]) -> Option<F> {
+fn sign<F: Fingerprint>(features: &Features<F>) -> Option<F> {
     let bit = |word: usize, bit: u32| {
-        let signed = |feature: &Feature<F>| match feature.hash.word(word) >> bit & 1 {
+        let signed = |feature: Feature<'_, F>| match feature.hash.word(word) >> bit & 1 {
             1 => f64::from(feature.weight),
             _ => -f64::from(feature.weight),
         };
@@ -67,7 +67,7 @@ proptest! {
         prop_assert_eq!(narrow.len(), quad.len());
         // The high half is the hash of 128 bits, where no position is XORed into the low one.
         if simhasher.config().position == Position::None {
-            for (wide, quad) in wide.iter().zip(&quad) {
+            for (wide, quad) in wide.iter().zip(quad.iter()) {
                 prop_assert_eq!(wide.hash.word(0), quad.hash.word(2));
                 prop_assert_eq!(wide.hash.word(1), quad.hash.word(3));
             }
@@ -95,7 +95,7 @@ proptest! {
         }
         let found = simhasher.features::<u64>(&text, usize::MAX, &mut || ()).unwrap();
         let found: HashMap<String, f32> =
-            found.into_iter().map(|feature| (feature.text, feature.weight)).collect();
+            found.iter().map(|feature| (feature.text.to_owned(), feature.weight)).collect();
         prop_assert_eq!(found, expected);
     }
 

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use simhash_core::config::{Config, Shingles, Tokenizer};
 use simhash_core::sets::minhash::{MinHasher, jaccard};
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::{Simhasher, hash::feature_hash};
+use simhash_core::{Features, Simhasher, hash::feature_hash};
 
 use crate::corpus::{Document, Language, Length};
 
@@ -103,10 +103,10 @@ impl Truth {
 /// The cosine of two texts' weighted feature vectors by one configuration.
 pub fn cosine(simhasher: &mut Simhasher, a: &str, b: &str) -> f64 {
     let vector = |simhasher: &mut Simhasher, text| -> Vec<(u64, f64)> {
-        let mut vector: Vec<(u64, f64)> = simhasher
-            .features::<u64>(text, usize::MAX, &mut || ())
-            .unwrap_or_default()
-            .into_iter()
+        let features = simhasher.features::<u64>(text, usize::MAX, &mut || ());
+        let mut vector: Vec<(u64, f64)> = features
+            .iter()
+            .flat_map(Features::iter)
             .map(|feature| {
                 (feature_hash::<u64>(feature.text.as_bytes()), f64::from(feature.weight))
             })
