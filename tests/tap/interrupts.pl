@@ -142,9 +142,10 @@ SQL
 	'simhash_train_agg' => q{SELECT simhash_train_agg(body, '{}') IS NULL FROM many},
 	'simhash_train_agg of one' => q{SELECT simhash_train_agg(body, '{}') IS NULL FROM input},
 	'simhash_train' => q{SELECT simhash_train('another', 'SELECT body FROM input')},
-	'simhash_train with little memory' => <<'SQL',
-SET LOCAL simhash.work_mem = '64MB'; SELECT simhash_train('another', 'SELECT body FROM many')
-SQL
+	# Neighbours go to files. The terms, which are as many as the texts, have to fit.
+	'simhash_train with little memory' => sprintf(
+		q{SET LOCAL simhash.work_mem = '%dMB'; SELECT simhash_train('another', '%s')},
+		64 * $size, 'SELECT body FROM many'),
 	'simhash_store_model' => q{SELECT simhash_store_model('stored', model) FROM models},
 	'simhash_evaluate' => <<'SQL',
 SELECT count(*) FROM simhash_evaluate('SELECT fp AS a, fp AS b, true FROM fps')
