@@ -21,7 +21,7 @@ use super::leaves::{Leaves, most_rows, scope_sizes};
 use super::progress::{self, Command, Progress};
 use super::row;
 use super::target::{Named, OpenedAll, Target};
-use super::team::{Team, most_workers, steps_alone};
+use super::team::{Alone, Team, most_workers};
 use crate::am::kind::open;
 use crate::am::opened::Opened;
 use crate::guc::work_mem;
@@ -148,7 +148,8 @@ impl<K: TreeKey> Session<K> {
         let indexes = open_all::<K>(opened);
         let mut leaves = Leaves::new(&indexes, self.target.split);
         let mut batch = Batch { opened, seen: 0, before: self.members.len() };
-        let (mut alone, mut workers) = (0, self.workers);
+        let progress = self.join.walking().map_or(0.0, |walking| walking.walk.progress());
+        let (mut alone, mut workers) = (Alone::begin(progress), self.workers);
         loop {
             if let Some(team) = self.team.take() {
                 self.find_together(team, &mut batch);
@@ -163,9 +164,14 @@ impl<K: TreeKey> Session<K> {
             if self.done || flush || self.is_full() {
                 break;
             }
-            alone = if step == Step::Flush { 0 } else { alone + 1 };
+            if step == Step::Flush {
+                alone = Alone::begin(0.0);
+            }
+            alone.steps += 1;
+            let filled = self.filled();
             let Some(mut walking) = self.join.walking() else { continue };
-            if workers > 0 && alone >= steps_alone(walking.keys()) {
+            let progress = walking.walk.progress();
+            if workers > 0 && alone.is_over(walking.keys(), progress, filled) {
                 self.team = Team::launch(&mut walking, workers);
                 // They are asked for once in a batch, and are worth a larger one.
                 workers = 0;
@@ -210,9 +216,13 @@ impl<K: TreeKey> Session<K> {
 
     /// Whether the batch has pairs or rows enough, or there is no memory for more.
     fn is_full(&self) -> bool {
-        let batch = self.batch.min(work_mem() / 256);
+        self.filled() >= 1.0 || !self.put_off.is_empty()
+    }
+
+    /// The share of the batch that its pairs or rows fill.
+    fn filled(&self) -> f64 {
         let rows = self.members.len() - self.looked_up;
-        self.found.len().max(rows) >= batch || !self.put_off.is_empty()
+        self.found.len().max(rows) as f64 / self.batch.min(work_mem() / 256) as f64
     }
 
     /// Remembers the rows of the pairs from number `from` on. There were `before` rows before the

@@ -55,9 +55,44 @@ unsafe fn parallel_workers(heap: pg_sys::Relation) -> Option<i32> {
     Some(options.parallel_workers).filter(|&workers| workers >= 0)
 }
 
-/// How many steps a walk goes on alone before it is worth workers: as long as it takes to launch
-/// them (which costs parallel_setup_cost) and to copy so many keys for them.
-pub fn steps_alone(keys: usize) -> usize {
+/// A join that goes on without workers, since a batch or the last walk began.
+pub struct Alone {
+    pub steps: usize,
+    /// What share of the walk's work was done before.
+    from: f64,
+}
+
+impl Alone {
+    pub fn begin(progress: f64) -> Self {
+        Self { steps: 0, from: share_of_work(progress) }
+    }
+
+    /// Whether workers are worth launching. They are if the join has gone on for as long as that
+    /// takes: more than twice what would have been best cannot be lost then. And they are if what
+    /// is left, of the walk and of the batch, promises to take much longer. `progress` is the share
+    /// of the walk that is done, `filled` that of the batch.
+    pub fn is_over(&self, keys: usize, progress: f64, filled: f64) -> bool {
+        /// Progress says little about the walk before.
+        const FEW: usize = 16;
+        const MUCH: f64 = 4.0;
+        let launch = steps_to_launch(keys);
+        let done = share_of_work(progress);
+        let share = ((done - self.from) / (1.0 - self.from)).max(filled);
+        let left = self.steps as f64 * (1.0 / share - 1.0);
+        self.steps >= launch || self.steps >= FEW && left > MUCH * launch as f64
+    }
+}
+
+/// At least about what share of a walk's work is done, by the share of pairs that is. Subtries are
+/// walked down with themselves first: the first half of the keys has a quarter of the pairs, and a
+/// quarter to a half of the work.
+fn share_of_work(progress: f64) -> f64 {
+    progress.sqrt()
+}
+
+/// How many steps of a walk take as long as launching workers (which costs parallel_setup_cost) and
+/// copying so many keys for them.
+fn steps_to_launch(keys: usize) -> usize {
     // About a tenth of a millisecond, in the planner's units and in keys copied.
     const STEP_COST: f64 = 10.0;
     const STEP_KEYS: usize = 8192;
