@@ -4,14 +4,15 @@
 //! [`row`] (a row's number, which tells its table), [`heap`] (which rows the query sees),
 //! [`session`] (the join, batch by batch), [`team`] and [`worker`] (its parallel workers),
 //! [`shared`] and [`message`] (what these share and send), [`pairs`] and [`clusters`] (the
-//! answers), [`verify`] (by the texts), [`sets`] (of which each is cut into shingles once),
-//! [`suggest`] (which distance to use), [`progress`] (what other sessions see), [`file`] (clusters
-//! beyond memory), [`errors`].
+//! answers), [`held`] (what a query may not change meanwhile), [`verify`] (by the texts), [`sets`]
+//! (of which each is cut into shingles once), [`suggest`] (which distance to use), [`progress`]
+//! (what other sessions see), [`file`] (clusters beyond memory), [`errors`].
 
 pub mod clusters;
 mod errors;
 mod file;
 mod heap;
+pub mod held;
 mod leaves;
 mod message;
 pub mod pairs;

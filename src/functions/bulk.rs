@@ -9,6 +9,7 @@ use simhash_core::sets::similarity::{Measure, Similarity};
 
 use super::shingles::shingles_of;
 use crate::bulk::clusters::clusters;
+use crate::bulk::held::Held;
 use crate::bulk::pairs::{pairs, verified_pairs};
 use crate::bulk::progress::reports;
 use crate::bulk::row;
@@ -45,9 +46,22 @@ type PairRows = TableIterator<
     ),
 >;
 
-fn pair_rows(target: Target, distance: i32) -> PairRows {
+/// Lets go of what the call holds after its last row.
+fn all_of<T>(rows: impl Iterator<Item = T>, held: Held) -> impl Iterator<Item = T> {
+    let mut held = Some(held);
+    rows.chain(std::iter::from_fn(move || {
+        if let Some(held) = held.take() {
+            held.let_go();
+        }
+        None
+    }))
+}
+
+fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
     let places = Places::of(&target);
-    TableIterator::new(pairs(target, distance).map(move |(a, b, distance)| {
+    // SAFETY: this function returns a set, and this is its first call.
+    let held = unsafe { Held::hold(&target, fcinfo) };
+    TableIterator::new(all_of(pairs(target, distance), held).map(move |(a, b, distance)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
         (a, b, distance as i32, a_table, b_table)
     }))
@@ -55,14 +69,19 @@ fn pair_rows(target: Target, distance: i32) -> PairRows {
 
 /// Every pair of rows within a distance, as pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_pairs(index: pg_sys::Oid, distance: i32) -> PairRows {
-    pair_rows(Target::new(index), distance)
+fn simhash_pairs(index: pg_sys::Oid, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
+    pair_rows(Target::new(index), distance, fcinfo)
 }
 
 /// Every row of one index with every row of another within a distance.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_pairs_of_two(index: pg_sys::Oid, other: pg_sys::Oid, distance: i32) -> PairRows {
-    pair_rows(Target::of_two(index, other), distance)
+fn simhash_pairs_of_two(
+    index: pg_sys::Oid,
+    other: pg_sys::Oid,
+    distance: i32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> PairRows {
+    pair_rows(Target::of_two(index, other), distance, fcinfo)
 }
 
 type VerifiedRows = TableIterator<
@@ -77,13 +96,21 @@ type VerifiedRows = TableIterator<
     ),
 >;
 
-fn verified_rows(target: Target, distance: i32, how: Verification) -> VerifiedRows {
+fn verified_rows(
+    target: Target,
+    distance: i32,
+    how: Verification,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> VerifiedRows {
     let places = Places::of(&target);
-    let pairs = verified_pairs(target, distance, how);
-    TableIterator::new(pairs.map(move |((a, b, distance), similarity)| {
-        let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
-        (a, b, distance as i32, similarity as f32, a_table, b_table)
-    }))
+    // SAFETY: this function returns a set, and this is its first call.
+    let held = unsafe { Held::hold(&target, fcinfo) };
+    TableIterator::new(all_of(verified_pairs(target, distance, how), held).map(
+        move |((a, b, distance), similarity)| {
+            let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
+            (a, b, distance as i32, similarity as f32, a_table, b_table)
+        },
+    ))
 }
 
 /// Every pair of rows within a distance whose texts are similar.
@@ -100,7 +127,7 @@ fn simhash_verified_pairs(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> VerifiedRows {
     let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    verified_rows(Target::new(index), distance, how)
+    verified_rows(Target::new(index), distance, how, fcinfo)
 }
 
 /// Every row of one index with every row of another within a distance, if their texts are similar.
@@ -118,7 +145,7 @@ fn simhash_verified_pairs_of_two(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> VerifiedRows {
     let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    verified_rows(Target::of_two(index, other), distance, how)
+    verified_rows(Target::of_two(index, other), distance, how, fcinfo)
 }
 
 type ClusterRows = TableIterator<
