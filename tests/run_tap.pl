@@ -19,7 +19,8 @@ for my $test (@done)
 }
 printf "passed before: %s\n", join ' ', map { basename($_) } @done if @done;
 # The tests that take longest at full length start first, so that none runs alone at the end.
-my @longest = map { qr{/$_\.pl$} } qw(properties dedup interrupts memory equivalence);
+my @longest = map { qr{/$_\.pl$} } qw(groups interrupts properties dedup memory dedup_random
+	parallel_build equivalence scopes);
 for my $long (reverse @longest) { @tests = ((grep { /$long/ } @tests), grep { !/$long/ } @tests); }
 my $harness = TAP::Harness->new({ lib => [$modules], jobs => 2, merge => 0, timer => 1 });
 $harness->callback(after_test => sub {
