@@ -77,5 +77,7 @@ unsafe extern "C-unwind" fn let_go(arg: pg_sys::Datum) {
             pg_sys::RelationDecrementReferenceCount(*(*holding).relations.add((*holding).count));
         }
         pg_sys::CurrentResourceOwner = before;
+        pg_sys::pfree((*holding).relations.cast());
+        pg_sys::pfree(holding.cast());
     }
 }
