@@ -747,13 +747,13 @@ COMMENT ON FUNCTION simhash_cluster_settle(relation regclass, "full" boolean) IS
 -- The results of two functions get columns, which CREATE OR REPLACE refuses to add. DROP would take
 -- along the views of users, and the rights that they granted or revoked.
 UPDATE pg_catalog.pg_proc SET
-  proallargtypes = proallargtypes || '{regclass,regclass}'::regtype[]::oid[],
-  proargmodes = proargmodes || '{o,o}'::"char"[],
-  proargnames = proargnames || CASE proname
+  proallargtypes = proallargtypes OPERATOR(pg_catalog.||) '{regclass,regclass}'::regtype[]::oid[],
+  proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o}'::"char"[],
+  proargnames = proargnames OPERATOR(pg_catalog.||) CASE proname
     WHEN 'simhash_pairs' THEN '{a_table,b_table}'::text[]
     ELSE '{member_table,representative_table}'::text[] END
-WHERE oid IN ('simhash_pairs(regclass, integer)'::regprocedure,
-  'simhash_clusters(regclass, integer)'::regprocedure);
+WHERE oid IN ('simhash_pairs(regclass, integer)'::regprocedure::oid,
+  'simhash_clusters(regclass, integer)'::regprocedure::oid);
 COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
   'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
   'bits at most; each once, a < b';
@@ -833,15 +833,17 @@ COMMENT ON COLUMN simhash_word_list.content IS
   'SHA-256 of the words: lists with the same words have the same';
 GRANT SELECT ON simhash_word_list TO PUBLIC;
 -- Rights as to simhash_model, granted in the same way.
+-- It runs as a superuser, with the schema of whoever installs on the path: every operator is
+-- between equal types, so that it can only be PostgreSQL's own.
 DO $$
 DECLARE
   database CONSTANT pg_database := (SELECT d FROM pg_database d WHERE datname = current_database());
-  installer CONSTANT regrole := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
-  lists CONSTANT regclass := 'simhash_word_list';
+  installer CONSTANT oid := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
+  lists CONSTANT oid := 'simhash_word_list'::regclass;
   initial aclitem[];
   may_let_others text := 'WITH GRANT OPTION';
 BEGIN
-  IF to_regrole('pg_database_owner') IS NOT NULL THEN
+  IF pg_catalog.to_regrole('pg_database_owner'::text) IS NOT NULL THEN
     GRANT INSERT, DELETE ON simhash_word_list TO pg_database_owner WITH GRANT OPTION;
     IF database.datdba = installer THEN
       may_let_others := '';
@@ -849,13 +851,14 @@ BEGIN
   END IF;
   IF installer <> (SELECT relowner FROM pg_class WHERE oid = lists) THEN
     SELECT initprivs INTO initial FROM pg_init_privs
-      WHERE objoid = lists AND classoid = 'pg_class'::regclass AND objsubid = 0;
-    EXECUTE format('GRANT INSERT, DELETE ON simhash_word_list TO %s %s', installer, may_let_others);
+      WHERE objoid = lists AND classoid = 'pg_class'::regclass::oid AND objsubid = 0;
+    EXECUTE 'GRANT INSERT, DELETE ON simhash_word_list TO ' || installer::regrole::text || ' ' ||
+      may_let_others;
     UPDATE pg_init_privs SET initprivs = initial
-      WHERE objoid = lists AND classoid = 'pg_class'::regclass AND objsubid = 0;
+      WHERE objoid = lists AND classoid = 'pg_class'::regclass::oid AND objsubid = 0;
     DELETE FROM pg_shdepend
-      WHERE dbid = database.oid AND classid = 'pg_class'::regclass AND objid = lists
-        AND refclassid = 'pg_authid'::regclass AND refobjid = installer AND deptype = 'i';
+      WHERE dbid = database.oid AND classid = 'pg_class'::regclass::oid AND objid = lists
+        AND refclassid = 'pg_authid'::regclass::oid AND refobjid = installer AND deptype = 'i';
   END IF;
 END $$;
 SELECT pg_catalog.pg_extension_config_dump('simhash_word_list', '');

@@ -2308,11 +2308,13 @@ GRANT SELECT ON simhash_model TO PUBLIC;
 -- not recorded as initial ones. The owner has the grant option as pg_database_owner and is granted
 -- nothing by name: his own dump would end in an ERROR (granted back to the grantor) when he
 -- restores it.
+-- It runs as a superuser, with the schema of whoever installs on the path: every operator is
+-- between equal types, so that it can only be PostgreSQL's own.
 DO $$
 DECLARE
   database CONSTANT pg_database := (SELECT d FROM pg_database d WHERE datname = current_database());
-  installer CONSTANT regrole := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
-  models CONSTANT regclass := 'simhash_model';
+  installer CONSTANT oid := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
+  models CONSTANT oid := 'simhash_model'::regclass;
   initial aclitem[];
   may_let_others text := 'WITH GRANT OPTION';
 BEGIN
@@ -2322,14 +2324,15 @@ BEGIN
   END IF;
   IF installer <> (SELECT relowner FROM pg_class WHERE oid = models) THEN
     SELECT initprivs INTO initial FROM pg_init_privs
-      WHERE objoid = models AND classoid = 'pg_class'::regclass AND objsubid = 0;
-    EXECUTE format('GRANT INSERT, DELETE ON simhash_model TO %s %s', installer, may_let_others);
+      WHERE objoid = models AND classoid = 'pg_class'::regclass::oid AND objsubid = 0;
+    EXECUTE 'GRANT INSERT, DELETE ON simhash_model TO ' || installer::regrole::text || ' ' ||
+      may_let_others;
     UPDATE pg_init_privs SET initprivs = initial
-      WHERE objoid = models AND classoid = 'pg_class'::regclass AND objsubid = 0;
+      WHERE objoid = models AND classoid = 'pg_class'::regclass::oid AND objsubid = 0;
     -- From PostgreSQL 17 on, roles in initial rights are dependencies.
     DELETE FROM pg_shdepend
-      WHERE dbid = database.oid AND classid = 'pg_class'::regclass AND objid = models
-        AND refclassid = 'pg_authid'::regclass AND refobjid = installer AND deptype = 'i';
+      WHERE dbid = database.oid AND classid = 'pg_class'::regclass::oid AND objid = models
+        AND refclassid = 'pg_authid'::regclass::oid AND refobjid = installer AND deptype = 'i';
   END IF;
 END $$;
 SELECT pg_catalog.pg_extension_config_dump('simhash_model', '');
@@ -2430,15 +2433,17 @@ COMMENT ON COLUMN simhash_word_list.content IS
   'SHA-256 of the words: lists with the same words have the same';
 GRANT SELECT ON simhash_word_list TO PUBLIC;
 -- Rights as to simhash_model, granted in the same way.
+-- It runs as a superuser, with the schema of whoever installs on the path: every operator is
+-- between equal types, so that it can only be PostgreSQL's own.
 DO $$
 DECLARE
   database CONSTANT pg_database := (SELECT d FROM pg_database d WHERE datname = current_database());
-  installer CONSTANT regrole := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
-  lists CONSTANT regclass := 'simhash_word_list';
+  installer CONSTANT oid := (SELECT extowner FROM pg_extension WHERE extname = 'pg_simhash');
+  lists CONSTANT oid := 'simhash_word_list'::regclass;
   initial aclitem[];
   may_let_others text := 'WITH GRANT OPTION';
 BEGIN
-  IF to_regrole('pg_database_owner') IS NOT NULL THEN
+  IF pg_catalog.to_regrole('pg_database_owner'::text) IS NOT NULL THEN
     GRANT INSERT, DELETE ON simhash_word_list TO pg_database_owner WITH GRANT OPTION;
     IF database.datdba = installer THEN
       may_let_others := '';
@@ -2446,13 +2451,14 @@ BEGIN
   END IF;
   IF installer <> (SELECT relowner FROM pg_class WHERE oid = lists) THEN
     SELECT initprivs INTO initial FROM pg_init_privs
-      WHERE objoid = lists AND classoid = 'pg_class'::regclass AND objsubid = 0;
-    EXECUTE format('GRANT INSERT, DELETE ON simhash_word_list TO %s %s', installer, may_let_others);
+      WHERE objoid = lists AND classoid = 'pg_class'::regclass::oid AND objsubid = 0;
+    EXECUTE 'GRANT INSERT, DELETE ON simhash_word_list TO ' || installer::regrole::text || ' ' ||
+      may_let_others;
     UPDATE pg_init_privs SET initprivs = initial
-      WHERE objoid = lists AND classoid = 'pg_class'::regclass AND objsubid = 0;
+      WHERE objoid = lists AND classoid = 'pg_class'::regclass::oid AND objsubid = 0;
     DELETE FROM pg_shdepend
-      WHERE dbid = database.oid AND classid = 'pg_class'::regclass AND objid = lists
-        AND refclassid = 'pg_authid'::regclass AND refobjid = installer AND deptype = 'i';
+      WHERE dbid = database.oid AND classid = 'pg_class'::regclass::oid AND objid = lists
+        AND refclassid = 'pg_authid'::regclass::oid AND refobjid = installer AND deptype = 'i';
   END IF;
 END $$;
 SELECT pg_catalog.pg_extension_config_dump('simhash_word_list', '');
