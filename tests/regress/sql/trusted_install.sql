@@ -12,7 +12,8 @@ DO $$
 DECLARE
   l text; r text; op text; n int := 0;
   types CONSTANT text[] := '{oid,regclass,regrole,regtype,regproc,regprocedure,regnamespace,
-    name,text,char,int4,int8,bool,oid[],text[],name[],regtype[],aclitem,aclitem[],"\"char\"","\"char\"[]"}';
+    name,text,char,int4,int8,bool,oid[],text[],name[],regtype[],
+    aclitem,aclitem[],"\"char\"","\"char\"[]"}';
 BEGIN
   FOREACH l IN ARRAY types LOOP FOREACH r IN ARRAY types LOOP
     n := n + 1;
