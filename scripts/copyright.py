@@ -156,9 +156,24 @@ def licence_text(name, crates):
 
 
 def libm_notices(crates):
-    """What the mathematical functions of libm ask to be repeated: the end of its licence file."""
+    """What libm's files ask to be repeated: the end of its licence file, and the notices of Sun and
+    of FreeBSD that stand at the head of single files, each once."""
     libm = next(crate for crate in crates if crate["name"] == "libm")
-    return re.split(r"-{70,}\n", licence_files(libm)[0])[-1].strip()
+    end = re.split(r"^-{70,}\n", licence_files(libm)[0], flags=re.MULTILINE)[-3:]
+    notices = ["\n\n".join(part.strip() for part in end)]
+    source = os.path.join(os.path.dirname(libm["manifest_path"]), "src", "math")
+    for name in sorted(os.listdir(source)):
+        if not name.endswith(".rs"):
+            continue
+        with open(os.path.join(source, name), encoding="utf-8") as file:
+            text = re.sub(r"^[ \t]*(?:/\*|\*/|\*|///?) ?", "", file.read(), flags=re.MULTILINE)
+        found = re.findall(r"^={40,}\n(.*?)^={40,}$", text, re.MULTILINE | re.DOTALL)
+        found += re.findall(r"^Copyright \(c\)[^\n]*\nAll rights .*?SUCH DAMAGE\.", text,
+                            re.MULTILINE | re.DOTALL)
+        notices += [notice.strip() for notice in found if notice.strip() not in notices]
+    if len(notices) < 3:
+        sys.exit("libm's files do not have the notices that were looked for")
+    return "\n\n".join(notices)
 
 
 def indented(text):
