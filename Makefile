@@ -65,7 +65,7 @@ rpm:
 	@scripts/rpm.sh
 
 rpm-test:
-	@scripts/setup.sh rpm
+	@scripts/setup.sh rpm-test
 	@tests/rpm.sh
 
 demo:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Finds out what is missing to build (`setup.sh build`), to make packages (`setup.sh deb`, `setup.sh
-# rpm`), to test (`setup.sh test`) or to test at length (`setup.sh soak`, `setup.sh fuzz`), and
-# installs it on Debian and Ubuntu. If nothing is missing it changes nothing and calls no package
+# rpm`) and try those (`setup.sh deb-test`, `setup.sh rpm-test`), to test (`setup.sh test`), or to
+# test at length (`setup.sh soak`, `setup.sh fuzz`), and installs it on Debian and Ubuntu. If nothing is missing it changes nothing and calls no package
 # manager.
 . "$(dirname "$0")/lib.sh"
 goal=${1:-build}
@@ -159,13 +159,22 @@ finish_rust() {
   quietly rustup.log rustup default stable
 }
 
+# Packages are tested by root, for whom nothing needs to be there to compile with.
+case $goal in
+  deb-test) need_program lintian lintian ;;&
+  rpm-test) need_program rpm rpm ;;&
+  deb-test | rpm-test)
+    need_program objdump binutils
+    install_packages
+    exit
+    ;;
+esac
 need_compiler
 need_libclang
 need_postgresql
 case $goal in
-  deb | deb-test | rpm) need_program python3 python3 ;;&
-  deb | deb-test) need_program dpkg-shlibdeps dpkg-dev ;;&
-  deb-test) need_program lintian lintian ;;&
+  deb | rpm) need_program python3 python3 ;;&
+  deb) need_program dpkg-shlibdeps dpkg-dev ;;
   rpm) need_program rpmbuild rpm ;;
   test | soak) need_test_tools ;;&
   lint) need_python json ;;
