@@ -5,7 +5,7 @@ import os
 import pytest
 from conftest import EDGES
 
-from pg_simhash import FINGERPRINTS, Fingerprint64
+from pg_simhash import FINGERPRINTS, Fingerprint64, Fingerprint128
 
 django = pytest.importorskip("django")
 
@@ -46,6 +46,7 @@ def shop(request, database):
 
 
 def operations():
+    from django.contrib.postgres.fields import ArrayField
     from django.db import migrations, models
 
     from pg_simhash import django as simhash
@@ -67,6 +68,11 @@ def operations():
     }
     named = [("id", models.BigAutoField(primary_key=True)), ("body", models.TextField(default=""))]
     named += [*fields.items(), ("made", made)]
+    named += [
+        ("several", ArrayField(simhash.Fingerprint128Field(), null=True)),
+        ("known", simhash.Fingerprint64Field(default=Fingerprint64(7), blank=True, null=True)),
+        ("kept", simhash.Fingerprint64Field(db_default=models.Value(Fingerprint64(9)))),
+    ]
     return migrations.CreateModel("Article", named, options), simhash.SimhashExtension()
 
 
@@ -148,7 +154,72 @@ def test_migrations_can_be_written(shop):
     for operation in operations():
         text, imports = OperationWriter(operation, indentation=0).serialize()
         names = {}
-        exec("\n".join(["from django.db import migrations, models", *imports]), names)
+        exec("\n".join(["from django.db import migrations, models", *sorted(imports)]), names)
         again = eval(text.rstrip().rstrip(","), names)
         assert OperationWriter(again, indentation=0).serialize() == (text, imports)
         assert "pg_simhash.django" in text
+
+
+def test_defaults(shop):
+    made = shop.objects.create()
+    made.refresh_from_db()
+    assert (type(made.known), made.known, made.kept) == (Fingerprint64, 7, 9)
+    made.delete()
+
+
+def test_forms_show_digits_and_read_them(shop):
+    from django.forms import modelform_factory
+
+    Form = modelform_factory(shop, fields=["known", "several"])
+    digits = f"{7:016x}"
+    assert f'value="{digits}"' in str(Form()["known"])
+    assert f'value="{255:016x}"' in str(Form(instance=shop(known=255))["known"])
+    several = [0, 2**128 - 1]
+    shown = ",".join(f"{value:032x}" for value in several)
+    assert f'value="{shown}"' in str(Form(instance=shop(several=several))["several"])
+
+    read = {"": None, "  ": None, f" 0x{digits}\n": 7, "f" * 16: 2**64 - 1}
+    for known, expected in read.items():
+        form = Form({"known": known, "several": shown})
+        assert form.is_valid(), form.errors
+        saved = form.save()
+        saved.refresh_from_db()
+        assert (saved.known, saved.several) == (expected, several)
+        again = Form({"known": known, "several": shown}, instance=saved)
+        assert not again.has_changed()
+        other = Form({"known": "e" * 16, "several": shown}, instance=saved)
+        assert other.changed_data == ["known"]
+        saved.delete()
+    for known in ("7", "xyz", "f" * 17):
+        form = Form({"known": known, "several": shown})
+        assert not form.is_valid() and list(form.errors) == ["known"]
+
+
+def test_arrays_are_read_where_the_types_are_known(shop):
+    from django.contrib.postgres.aggregates import ArrayAgg
+    from django.db import connection
+    from django.db.backends.signals import connection_created
+
+    from pg_simhash.django import register
+
+    several = [Fingerprint128(2**128 - 1), Fingerprint128(0)]
+    connection_created.connect(register)
+    try:
+        connection.close()
+        made = shop.objects.create(several=several, f64=5)
+        made.refresh_from_db()
+        assert made.several == several
+        assert [type(value) for value in made.several] == [Fingerprint128] * 2
+        mine = shop.objects.filter(pk=made.pk)
+        assert mine.aggregate(all=ArrayAgg("f64")) == {"all": [Fingerprint64(5)]}
+        made.delete()
+        # Where the extension is not, connections work as without it.
+        connection.close()
+        connection.settings_dict["NAME"] = "postgres"
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            assert cursor.fetchone() == (1,)
+    finally:
+        connection_created.disconnect(register)
+        connection.close()
+        connection.settings_dict["NAME"] = os.environ["PGDATABASE"]

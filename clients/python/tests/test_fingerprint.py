@@ -69,3 +69,4 @@ def test_hamming():
 def test_numpy_numbers():
     numpy = pytest.importorskip("numpy")
     assert str(Fingerprint64(numpy.uint64(2**64 - 1))) == "f" * 16
+    assert str(Fingerprint64.from_signed(numpy.int64(-1))) == "f" * 16

@@ -34,6 +34,7 @@ wide = sa.Table(
     sa.Index("wide_f64", "f64", postgresql_using="simhash", postgresql_with={"blocks": 5}),
     ExcludeConstraint(("f128", "~="), using="simhash", name="wide_near"),
 )
+WRITTEN = "simhash('a b c', '{\"shingle\": 2}')"
 ROWS = [
     {"id": i, "body": "a b c", **{f"f{k.bits}": EDGES[k.bits][i] for k in FINGERPRINTS}}
     for i in (5, 3, 4)
@@ -156,13 +157,65 @@ def test_reflection_and_alembic(database):
     on_psycopg(False, use)
 
 
+@pytest.mark.parametrize("type_", [SIMHASH_CONFIG(), FINGERPRINT64(), ARRAY(FINGERPRINT256)])
+def test_migrations_import_what_they_name(database, type_):
+    alembic = pytest.importorskip("alembic.autogenerate")
+    from alembic.autogenerate.api import AutogenContext
+    from alembic.autogenerate.render import render_op
+    from alembic.migration import MigrationContext
+
+    from pg_simhash.alembic import include_name, render_item
+
+    table = sa.Table("one_type", sa.MetaData(), sa.Column("only", type_))
+
+    def use(connection):
+        options = {"include_name": include_name, "render_item": render_item}
+        context = MigrationContext.configure(connection, opts=options)
+        migration = alembic.produce_migrations(context, table.metadata)
+        opts = {"render_item": render_item, "user_module_prefix": None, "render_as_batch": False}
+        opts |= {"alembic_module_prefix": "op.", "sqlalchemy_module_prefix": "sa."}
+        autogen = AutogenContext(context, opts=opts)
+        lines = render_op(autogen, migration.upgrade_ops.ops[0])
+        assert "pg_simhash.sqlalchemy." in "".join(lines)
+        assert "import pg_simhash.sqlalchemy" in autogen.imports
+
+    on_psycopg(False, use)
+
+
+def test_configs_as_literals(database):
+    """In DDL, where there are no parameters."""
+    config = sa.literal({"shingle": 2}, SIMHASH_CONFIG)
+    made = sa.func.simhash(sa.column("body"), config)
+    table = sa.Table(
+        "with_config",
+        sa.MetaData(),
+        sa.Column("body", sa.Text),
+        sa.Column("made", FINGERPRINT64, sa.Computed(made, persisted=True)),
+        sa.Column("config", SIMHASH_CONFIG, server_default=config),
+    )
+    sa.Index("with_config_made", made, _table=table, postgresql_using="simhash")
+
+    def use(connection):
+        table.create(connection)
+        connection.execute(sa.insert(table).values(body="a b c"))
+        query = sa.select(table.c.made == sa.literal_column(WRITTEN), table.c.config)
+        assert connection.execute(query).one() == (True, {"shingle": 2})
+        quoted = sa.select(sa.literal({"it's": "100%"}, SIMHASH_CONFIG))
+        text = str(quoted.compile(connection, compile_kwargs={"literal_binds": True}))
+        assert """'{"it''s": "100%%"}'::simhash_config""" in text
+        table.drop(connection)
+
+    on_psycopg(False, use)
+
+
 @pytest.mark.parametrize("run", [on_psycopg, on_asyncpg])
 def test_configs(database, run):
     def use(connection):
         config = sa.literal({"shingle": 2}, SIMHASH_CONFIG)
-        written = sa.literal_column("simhash('a b c', '{\"shingle\": 2}')")
         query = sa.select(
-            sa.func.simhash("a b c", config) == written, config, sa.literal(None, SIMHASH_CONFIG)
+            sa.func.simhash("a b c", config) == sa.literal_column(WRITTEN),
+            config,
+            sa.literal(None, SIMHASH_CONFIG),
         )
         assert connection.execute(query).one() == (True, {"shingle": 2}, None)
 

@@ -59,6 +59,10 @@ class Fingerprint(int):
         """Its bytes in network order, as in PostgreSQL's binary format."""
         return self.to_bytes(self.bits // 8, "big")
 
+    def deconstruct(self) -> tuple[str, tuple[str], dict[str, str]]:
+        """How Django's migrations write it: as a default, for example."""
+        return f"pg_simhash.{type(self).__name__}", (str(self),), {}
+
     def hamming(self, other: FingerprintLike) -> int:
         """The number of bits in which the two differ."""
         return (self ^ type(self)(other)).bit_count()
@@ -72,9 +76,9 @@ class Fingerprint64(Fingerprint):
     sql_type = "fingerprint64"
 
     @classmethod
-    def from_signed(cls, number: int) -> Fingerprint64:
+    def from_signed(cls, number: SupportsIndex) -> Fingerprint64:
         """The fingerprint with the bits of a `bigint`."""
-        return cls(number.to_bytes(8, "big", signed=True))
+        return cls(index(number).to_bytes(8, "big", signed=True))
 
     @property
     def signed(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .sqlalchemy import _FINGERPRINT
+from .sqlalchemy import _FINGERPRINT, SIMHASH_CONFIG
 
 __all__ = ["EXTENSION_TABLES", "include_name", "render_item"]
 
@@ -20,6 +20,6 @@ def include_name(name: str | None, type_: str, parent_names: Mapping[str, Any]) 
 
 def render_item(type_: str, obj: Any, autogen_context: Any) -> bool:
     """Makes migrations import the types that they name."""
-    if type_ == "type" and isinstance(obj, _FINGERPRINT):
+    if type_ == "type" and isinstance(obj, (_FINGERPRINT, SIMHASH_CONFIG)):
         autogen_context.imports.add("import pg_simhash.sqlalchemy")
     return False

@@ -1,9 +1,16 @@
-"""Fields, lookups, an index, a constraint and an operation for Django, with psycopg 3."""
+"""Fields, lookups, an index, a constraint and an operation for Django, with psycopg 3.
+
+Arrays of fingerprints can be read on connections that know the types:
+`connection_created.connect(register)`, in an AppConfig's `ready`.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.indexes import PostgresIndex
 from django.contrib.postgres.operations import CreateExtension
@@ -21,7 +28,56 @@ __all__ = [
     "SimhashExclusionConstraint",
     "SimhashExtension",
     "SimhashIndex",
+    "register",
 ]
+
+
+def register(connection: Any, **_: Any) -> None:
+    """A receiver of `connection_created`. In a database without the extension it does nothing."""
+    # A connection of a pool comes here each time it is taken, and needs it once.
+    if connection.vendor == "postgresql" and not _is_registered(connection):
+        _register(connection)
+
+
+def _is_registered(connection: Any) -> bool:
+    return connection.connection.adapters.types.get(Fingerprint64.sql_type) is not None
+
+
+def _register(connection: Any) -> None:
+    from . import psycopg
+
+    with suppress(LookupError):
+        psycopg.register(connection.connection)
+
+
+class _FingerprintFormField(forms.CharField):
+    """Shows digits, also for a number. Nothing is None."""
+
+    def __init__(self, *, kind: type[Fingerprint], **kwargs: Any) -> None:
+        super().__init__(**{"empty_value": None, **kwargs})
+        self.kind = kind
+
+    def prepare_value(self, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return value
+        return str(self.kind(value))
+
+    def to_python(self, value: Any) -> Fingerprint | None:
+        if isinstance(value, str):
+            value = super().to_python(value)
+        return _to_python(self.kind, value)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.to_python(initial), data)
+
+
+def _to_python(kind: type[Fingerprint], value: Any) -> Fingerprint | None:
+    if value is None:
+        return None
+    try:
+        return kind(value)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(str(error), code="invalid") from error
 
 
 class _FingerprintField(Field):
@@ -39,12 +95,11 @@ class _FingerprintField(Field):
         return None if value is None else self.kind(value)
 
     def to_python(self, value: Any) -> Fingerprint | None:
-        if value is None:
-            return None
-        try:
-            return self.kind(value)
-        except (TypeError, ValueError) as error:
-            raise ValidationError(str(error), code="invalid") from error
+        return _to_python(self.kind, value)
+
+    def formfield(self, **kwargs: Any) -> Any:
+        form_class = partial(_FingerprintFormField, kind=self.kind)
+        return super().formfield(**{"form_class": form_class, **kwargs})
 
     def get_prep_value(self, value: Any) -> Any:
         value = super().get_prep_value(value)
@@ -155,3 +210,9 @@ class SimhashExtension(CreateExtension):
 
     def __init__(self) -> None:
         super().__init__("pg_simhash")
+
+    def database_forwards(self, app_label: Any, editor: Any, before: Any, after: Any) -> None:
+        super().database_forwards(app_label, editor, before, after)
+        # This connection may be older than the types, or know those of a dropped extension.
+        if editor.connection.vendor == "postgresql":
+            _register(editor.connection)

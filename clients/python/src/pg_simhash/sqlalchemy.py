@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 
 from sqlalchemy import ColumnElement, Dialect
 from sqlalchemy.dialects.postgresql.base import ischema_names
-from sqlalchemy.types import Integer, UserDefinedType
+from sqlalchemy.types import Integer, String, UserDefinedType
 
 from . import Fingerprint, Fingerprint64, Fingerprint128, Fingerprint256, FingerprintLike
 
@@ -81,6 +81,10 @@ class SIMHASH_CONFIG(UserDefinedType[dict[str, Any]]):
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], str | None]:
         return lambda value: None if value is None else json.dumps(value)
+
+    def literal_processor(self, dialect: Dialect) -> Callable[[Any], str]:
+        quoted = String().literal_processor(dialect)
+        return lambda value: f"{quoted(json.dumps(value))}::simhash_config"
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[str | None], Any]:
         return lambda value: None if value is None else json.loads(value)
