@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Finds out what is missing to build (`setup.sh build`), to make packages (`setup.sh deb`, `setup.sh
 # rpm`) and try those (`setup.sh deb-test`, `setup.sh rpm-test`), to test (`setup.sh test`), or to
-# test at length (`setup.sh soak`, `setup.sh fuzz`), and installs it on Debian and Ubuntu. If nothing
-# is missing it changes nothing and calls no package manager.
+# test at length (`setup.sh soak`, `setup.sh fuzz`), and installs it on Debian and Ubuntu. If
+# nothing is missing it changes nothing and calls no package manager.
 . "$(dirname "$0")/lib.sh"
 goal=${1:-build}
 packages=()
