@@ -175,7 +175,7 @@ impl<K: TreeKey> Session<K> {
                 self.team = Team::launch(&mut walking, workers);
                 // They are asked for once in a batch, and are worth a larger one.
                 workers = 0;
-                self.batch = (self.batch * 16).min(LARGEST_BATCH);
+                self.batch = (self.batch * 32).min(LARGEST_BATCH);
             }
         }
     }

@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::cache;
 use super::names::relation_name;
 use crate::compat;
-use crate::error::raise;
+use crate::error::{raise, shown};
 
 const ALLOWED: pg_sys::AclResult::Type = pg_sys::AclResult::ACLCHECK_OK;
 
@@ -45,6 +45,70 @@ pub fn may_read(table: pg_sys::Oid, column: Option<pg_sys::AttrNumber>, role: pg
             || column.is_some_and(|column| {
                 pg_sys::pg_attribute_aclcheck(table, column, role, select) == ALLOWED
             })
+    }
+}
+
+/// Whether a role has SELECT and UPDATE on a table.
+pub fn may_read_and_update(table: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    let rights = (pg_sys::ACL_SELECT | pg_sys::ACL_UPDATE) as pg_sys::AclMode;
+    let all = pg_sys::AclMaskHow::ACLMASK_ALL;
+    // SAFETY: a catalogue look-up.
+    unsafe { pg_sys::pg_class_aclmask(table, role, rights, all) == rights }
+}
+
+/// Whether a role has all rights of another one, as a member of it or as a superuser.
+pub fn has_rights_of(role: pg_sys::Oid, other: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up.
+    unsafe { pg_sys::has_privs_of_role(role, other) }
+}
+
+/// A role that may create triggers on a table although it has not the rights of the table's owner.
+pub fn stranger_with_trigger(table: pg_sys::Oid, owner: pg_sys::Oid) -> Option<Grantee> {
+    let trigger = pg_sys::ACL_TRIGGER as pg_sys::AclMode;
+    let cache = pg_sys::SysCacheIdentifier::RELOID;
+    // SAFETY: catalogue look-ups. The list of roles is a copy of the memory context's.
+    unsafe {
+        let granted = cache::row(cache, table, |row: &cache::Row<pg_sys::FormData_pg_class>| {
+            let rights = row.column(pg_sys::Anum_pg_class_relacl)?;
+            let rights = pg_sys::pg_detoast_datum(rights.cast_mut_ptr());
+            let mut roles = std::ptr::null_mut();
+            let count = pg_sys::aclmembers(rights.cast(), &mut roles);
+            let count = usize::try_from(count).unwrap_or(0);
+            Some(if count > 0 { std::slice::from_raw_parts(roles, count).to_vec() } else { vec![] })
+        });
+        // Without a list only the owner has rights. PUBLIC is in no list of roles.
+        let roles = granted.flatten()?.into_iter().map(Grantee::Role);
+        std::iter::once(Grantee::Public).chain(roles).find(|grantee| {
+            let role = grantee.oid();
+            pg_sys::pg_class_aclcheck(table, role, trigger) == ALLOWED
+                && !has_rights_of(role, owner)
+        })
+    }
+}
+
+/// To whom rights are granted.
+#[derive(Clone, Copy, Debug)]
+pub enum Grantee {
+    Public,
+    Role(pg_sys::Oid),
+}
+
+impl Grantee {
+    fn oid(self) -> pg_sys::Oid {
+        match self {
+            Grantee::Public => pg_sys::InvalidOid,
+            Grantee::Role(role) => role,
+        }
+    }
+
+    /// As GRANT and REVOKE name it.
+    pub fn name(self) -> String {
+        let Grantee::Role(role) = self else { return "PUBLIC".to_owned() };
+        // SAFETY: a catalogue look-up; names are palloc'd, in the server's encoding.
+        unsafe {
+            let name = pg_sys::GetUserNameFromId(role, false);
+            shown(CStr::from_ptr(pg_sys::quote_identifier(name))).into_owned()
+        }
     }
 }
 

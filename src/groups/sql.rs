@@ -21,7 +21,8 @@ use crate::types::text::utf8_to_server;
 
 /// Runs something as another role, as foreign keys do: with that role's rights, whatever row-level
 /// security it is forced to. The search path is PostgreSQL's schema, then those of the table and of
-/// the extension. An ERROR restores role and path when its (sub)transaction aborts.
+/// the extension. Settings that are made inside end with it. An ERROR restores all when its
+/// (sub)transaction aborts.
 pub fn as_role<T>(setup: &Setup, role: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     let (mut user, mut context) = (pg_sys::InvalidOid, 0);
     let as_foreign_keys =
@@ -33,7 +34,7 @@ pub fn as_role<T>(setup: &Setup, role: pg_sys::Oid, run: impl FnOnce() -> T) -> 
         let settings = pg_sys::NewGUCNestLevel();
         set_search_path(setup);
         let result = run();
-        pg_sys::AtEOXact_GUC(true, settings);
+        pg_sys::AtEOXact_GUC(false, settings);
         pg_sys::SetUserIdAndSecContext(user, context);
         result
     }
@@ -42,6 +43,7 @@ pub fn as_role<T>(setup: &Setup, role: pg_sys::Oid, run: impl FnOnce() -> T) -> 
 /// Runs something that the owner's triggers and functions take part in, for a caller who may be
 /// somebody else. Then nothing may be left for later, for it would run with the caller's rights.
 /// PostgreSQL refuses deferred triggers, cursors WITH HOLD and their like in such an operation.
+/// Settings, such as a search path, end with it.
 pub fn restricted<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
     let (mut user, mut context) = (pg_sys::InvalidOid, 0);
     // SAFETY: what is taken is given back, or the transaction aborts.
@@ -52,7 +54,9 @@ pub fn restricted<T>(owner: pg_sys::Oid, run: impl FnOnce() -> T) -> T {
         }
         let limits = pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
         pg_sys::SetUserIdAndSecContext(user, context | limits);
+        let settings = pg_sys::NewGUCNestLevel();
         let result = run();
+        pg_sys::AtEOXact_GUC(false, settings);
         pg_sys::SetUserIdAndSecContext(user, context);
         result
     }

@@ -113,10 +113,121 @@ SET SESSION AUTHORIZATION regress_groups_writer;
 INSERT INTO lived.v VALUES (3, 'a b c e', '0000000000000000');
 RESET SESSION AUTHORIZATION;
 SELECT id, story FROM lived.v ORDER BY id;
+-- settings that the owner's triggers make end with the call, whoever makes it
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE TABLE lived.w (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX ON lived.w USING simhash (fp);
+CREATE INDEX ON lived.w (story);
+INSERT INTO lived.w VALUES (1, '0000000000000000'), (2, '0000000000000000');
+CREATE FUNCTION lived.lead_astray() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  SET search_path = lived, pg_catalog;
+  SET row_security = off;
+  SET LOCAL lock_timeout = '1h';
+  PERFORM set_config('simhash.work_mem', '100MB', false);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER astray BEFORE UPDATE ON lived.w FOR EACH ROW EXECUTE FUNCTION lived.lead_astray();
+RESET SESSION AUTHORIZATION;
+SET search_path = public;
+BEGIN;
+SELECT simhash_cluster_create('lived.w', 'fp=fp', 'cluster=story');
+CREATE VIEW lived.settings AS SELECT current_setting('search_path') AS path,
+  current_setting('row_security') AS security, current_setting('lock_timeout') AS timeout,
+  current_setting('simhash.work_mem') AS memory;
+TABLE lived.settings;
+UPDATE lived.w SET fp = '00000000000000ff' WHERE id = 2;
+RESET search_path;
+RESET row_security;
+RESET simhash.work_mem;
+SET LOCAL lock_timeout = 0;
+TABLE lived.settings;
+ALTER TABLE lived.w DISABLE TRIGGER USER;
+UPDATE lived.w SET fp = '0000000000000000', story = NULL;
+ALTER TABLE lived.w ENABLE TRIGGER USER;
+RESET search_path;
+SELECT simhash_cluster_settle('lived.w', true);
+TABLE lived.settings;
+COMMIT;
+INSERT INTO lived.w VALUES (3, '0000000000000000');
+TABLE lived.settings;
+SELECT id, story FROM lived.w ORDER BY id;
+RESET search_path;
+-- whoever may create triggers, and so these ones too, has the owner's rights by none of them
+CREATE ROLE regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE TABLE lived.x (id int PRIMARY KEY, fp fingerprint64, story int, who name);
+CREATE INDEX ON lived.x USING simhash (fp);
+CREATE INDEX ON lived.x (story);
+INSERT INTO lived.x VALUES (1, '0000000000000000');
+GRANT USAGE, CREATE ON SCHEMA lived TO regress_groups_stranger;
+GRANT TRIGGER, INSERT ON lived.x TO regress_groups_stranger;
+GRANT INSERT ON lived.x TO regress_groups_writer;
+SET SESSION AUTHORIZATION regress_groups_stranger;
+CREATE FUNCTION lived.signed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.who := current_user;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER a_before BEFORE INSERT OR UPDATE OR DELETE ON lived.x
+  FOR EACH STATEMENT EXECUTE FUNCTION simhash_cluster('fp=fp', 'cluster=story');
+CREATE TRIGGER a_insert AFTER INSERT ON lived.x REFERENCING NEW TABLE AS new
+  FOR EACH STATEMENT EXECUTE FUNCTION simhash_cluster('fp=fp', 'cluster=story');
+CREATE TRIGGER signed BEFORE UPDATE ON lived.x FOR EACH ROW EXECUTE FUNCTION lived.signed();
+INSERT INTO lived.x VALUES (2, '0000000000000000');
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO lived.x VALUES (2, '0000000000000000');
+-- who may update rows himself does that
+RESET SESSION AUTHORIZATION;
+GRANT ALL ON lived.x TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_stranger;
+INSERT INTO lived.x VALUES (2, '0000000000000000');
+-- unless policies hide rows from him
+RESET SESSION AUTHORIZATION;
+SELECT id, story, who FROM lived.x ORDER BY id;
+ALTER TABLE lived.x ENABLE ROW LEVEL SECURITY;
+CREATE POLICY all_rows ON lived.x USING (true);
+SET SESSION AUTHORIZATION regress_groups_stranger;
+INSERT INTO lived.x VALUES (3, '0000000000000000');
+-- the owner, a member of the owner, and a superuser write as ever: as the owner
+RESET SESSION AUTHORIZATION;
+ALTER TABLE lived.x DISABLE ROW LEVEL SECURITY;
+GRANT TRIGGER ON lived.x TO PUBLIC;
+INSERT INTO lived.x VALUES (3, '0000000000000000');
+SELECT id, story, who FROM lived.x ORDER BY id;
+-- rights of everybody, of a partition, and of those who have the owner's anyway
+REVOKE ALL ON lived.x FROM regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO lived.x VALUES (4, '0000000000000000');
+RESET SESSION AUTHORIZATION;
+REVOKE TRIGGER ON lived.x FROM PUBLIC;
+GRANT regress_groups_owner TO regress_groups_stranger;
+GRANT TRIGGER ON lived.x TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO lived.x VALUES (4, '0000000000000000');
+RESET SESSION AUTHORIZATION;
+REVOKE regress_groups_owner FROM regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE TABLE lived.p (id int PRIMARY KEY, fp fingerprint64, story int) PARTITION BY RANGE (id);
+CREATE TABLE lived.p1 PARTITION OF lived.p FOR VALUES FROM (0) TO (10);
+CREATE INDEX ON lived.p USING simhash (fp);
+CREATE INDEX ON lived.p (story);
+SELECT simhash_cluster_create('lived.p', 'fp=fp', 'cluster=story');
+INSERT INTO lived.p VALUES (1, '0000000000000000');
+GRANT INSERT ON lived.p TO regress_groups_writer;
+GRANT TRIGGER ON lived.p1 TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO lived.p VALUES (2, '0000000000000000');
+RESET SESSION AUTHORIZATION;
+REVOKE TRIGGER ON lived.p1 FROM regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO lived.p VALUES (2, '0000000000000000');
+RESET SESSION AUTHORIZATION;
+SELECT id, story FROM lived.p ORDER BY id;
 -- in a transaction that only reads
 BEGIN READ ONLY;
 SELECT simhash_cluster_settle('lived.t');
 ROLLBACK;
 DROP SCHEMA lived CASCADE;
-DROP OWNED BY regress_groups_writer;
-DROP ROLE regress_groups_owner, regress_groups_writer;
+DROP OWNED BY regress_groups_writer, regress_groups_stranger;
+DROP ROLE regress_groups_owner, regress_groups_writer, regress_groups_stranger;
