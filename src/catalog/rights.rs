@@ -62,6 +62,13 @@ pub fn has_rights_of(role: pg_sys::Oid, other: pg_sys::Oid) -> bool {
     unsafe { pg_sys::has_privs_of_role(role, other) }
 }
 
+/// The owner of a relation, if it exists.
+pub fn owner(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let owner = |row: &cache::Row<pg_sys::FormData_pg_class>| row.relowner;
+    // SAFETY: a look-up by OID.
+    unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, relation, owner) }
+}
+
 /// A role that may create triggers on a table although it has not the rights of the table's owner.
 pub fn stranger_with_trigger(table: pg_sys::Oid, owner: pg_sys::Oid) -> Option<Grantee> {
     let trigger = pg_sys::ACL_TRIGGER as pg_sys::AclMode;

@@ -12,19 +12,14 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::regroup::Regroup;
 use super::setup::Setup;
 use super::sql::{Parameter, array, as_role, execute, query};
-use crate::catalog::cache;
+use crate::catalog::rights;
 use crate::error::{raise, shown};
 
 const TABLE: &CStr = c"simhash_unsettled";
 
 /// The name of the table, with its schema, and its owner.
 fn table(setup: &Setup) -> (String, pg_sys::Oid) {
-    let read = |row: &cache::Row<pg_sys::FormData_pg_class>| row.relowner;
-    let owner = setup.schema.table_named(TABLE).and_then(|oid| {
-        // SAFETY: a look-up by OID.
-        unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, oid, read) }
-    });
-    let owner = owner.unwrap_or_else(|| {
+    let owner = setup.schema.table_named(TABLE).and_then(rights::owner).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
             "the table simhash_unsettled is not in the schema of the extension's functions".into(),

@@ -9,7 +9,7 @@
 //! fired the trigger, and what becomes of it), [`transition`] (rows before and after), [`regroup`]
 //! (which rows are connected), [`search`] (connects them), [`neighbours`] (what is near), [`ids`]
 //! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
-//! telling rows), [`marks`] (groups that are to be settled later), [`settle`], [`create`],
+//! telling rows), [`role`] (as whom), [`marks`] (groups that are to be settled later), [`settle`], [`create`],
 //! [`keys`], [`scopes`], [`sql`] and [`own`] (our own updates, recognised).
 
 pub mod create;
@@ -19,6 +19,7 @@ mod marks;
 mod neighbours;
 mod own;
 mod regroup;
+mod role;
 mod scopes;
 mod search;
 pub mod settle;

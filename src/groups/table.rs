@@ -1,16 +1,16 @@
-//! The rows of the table, by their groups, and new ids for rows. As the table's owner: ids belong
-//! to the table, not to whoever writes to it.
+//! The rows of the table, by their groups, and new ids for rows. As the table's owner, if that may
+//! be: ids belong to the table, not to whoever writes to it.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::own::Telling;
+use super::role::role;
 use super::setup::Setup;
 use super::sql::{array, as_role, equality, execute, query};
 use super::transition::RowValues;
 use crate::catalog::names::{qualified_name, relation_name};
-use crate::catalog::rights;
 use crate::error::raise;
-use crate::trigger::warnings::{quoted, table_name};
+use crate::trigger::warnings::quoted;
 
 /// How many rows one statement names. Beyond that the arrays of keys would be long.
 const MOST: usize = 1 << 20;
@@ -70,46 +70,13 @@ fn read(
         .map(|named| format!(", t.{}", quoted(&named.name)))
         .collect();
     let source = format!("SELECT {} FROM {} AS t{condition}", &columns[2..], name(setup));
-    as_role(setup, setup.owner, || {
+    as_role(setup, role(setup), || {
         query(&source, parameters, &mut |row| {
             let scope = (0..setup.scope.len() as i32).map(|place| row.value(4 + place)).collect();
             let (key, cluster, fp) = (row.value(1), row.value(2), row.value(3));
             sink(RowValues { key, cluster, fp, scope, text: None });
         });
     });
-}
-
-/// The role that tells ids. It is the owner, and triggers of the table that fire then run as the
-/// owner. So where somebody else may create triggers, who could create `simhash_cluster` as well
-/// and so act as the owner, it is whoever writes to the table.
-fn teller(setup: &Setup) -> pg_sys::Oid {
-    // SAFETY: reads the session's state.
-    let (owner, writer) = (setup.owner, unsafe { pg_sys::GetUserId() });
-    if rights::has_rights_of(writer, owner) {
-        return owner;
-    }
-    let stranger =
-        |&relation: &pg_sys::Oid| Some((relation, rights::stranger_with_trigger(relation, owner)?));
-    let Some((relation, stranger)) = setup.family.relations.iter().find_map(stranger) else {
-        return owner;
-    };
-    if rights::may_read_and_update(setup.table, writer) && !rights::hides_rows(setup.table, writer)
-    {
-        return writer;
-    }
-    raise(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!(
-            "ids of table \"{}\" are not changed with its owner's rights",
-            relation_name(setup.table)
-        ),
-        &format!(
-            "Others have TRIGGER on it, and their triggers would run with these rights: \
-             REVOKE TRIGGER ON {} FROM {};",
-            table_name(relation),
-            stranger.name()
-        ),
-    )
 }
 
 /// Tells the rows of some keys their ids.
@@ -126,13 +93,13 @@ pub fn tell(setup: &Setup, told: Vec<(pg_sys::Datum, Option<pg_sys::Datum>)>) {
         quoted(&setup.key.name),
         equality(&setup.key.column)
     );
-    let (base, teller) = (setup.key.column.base, teller(setup));
+    let (base, role) = (setup.key.column.base, role(setup));
     for told in told.chunks(MOST) {
         let (keys, ids): (Vec<_>, Vec<_>) = told.iter().map(|&(key, id)| (Some(key), id)).unzip();
         // SAFETY: keys and ids are values of the key's type.
         let parameters = unsafe { [array(base, &keys), array(base, &ids)] };
         let _telling = Telling::begin(setup);
-        let changed = as_role(setup, teller, || execute(&source, &parameters, true));
+        let changed = as_role(setup, role, || execute(&source, &parameters, true));
         if changed < told.len() as u64 {
             raise(
                 PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,

@@ -224,6 +224,29 @@ SET SESSION AUTHORIZATION regress_groups_writer;
 INSERT INTO lived.p VALUES (2, '0000000000000000');
 RESET SESSION AUTHORIZATION;
 SELECT id, story FROM lived.p ORDER BY id;
+-- whoever owns a partition has code of his run there, too: by triggers, checks and indexes
+ALTER TABLE lived.p1 OWNER TO regress_groups_stranger;
+REVOKE ALL ON lived.p1 FROM regress_groups_stranger;
+GRANT INSERT ON lived.p TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_stranger;
+CREATE FUNCTION lived.who(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_user <> 'regress_groups_stranger' THEN
+    RAISE EXCEPTION 'a function of the stranger runs as %', current_user;
+  END IF;
+  RETURN $1;
+END $$;
+INSERT INTO lived.p VALUES (3, '0000000000000000');
+CREATE INDEX ON lived.p1 (lived.who(story)) WHERE lived.who(1) > 1;
+ALTER TABLE lived.p1 ADD CHECK (id <> 3 OR lived.who(2) > 1);
+INSERT INTO lived.p VALUES (3, '0000000000000000');
+-- where he has the rights, he uses those
+RESET SESSION AUTHORIZATION;
+GRANT SELECT, UPDATE ON lived.p TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_stranger;
+INSERT INTO lived.p VALUES (3, '0000000000000000');
+RESET SESSION AUTHORIZATION;
+SELECT id, story FROM lived.p ORDER BY id;
 -- in a transaction that only reads
 BEGIN READ ONLY;
 SELECT simhash_cluster_settle('lived.t');
