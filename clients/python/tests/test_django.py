@@ -9,12 +9,15 @@ from pg_simhash import FINGERPRINTS, Fingerprint64, Fingerprint128
 
 django = pytest.importorskip("django")
 
+CHOICES = [(None, "none"), ("few", [(1, "one"), ("0" * 15 + "2", "two")]), (255, "many")]
+
 
 @pytest.fixture(scope="module", params=[False, True], ids=["client-side", "server-side"])
 def shop(request, database):
     """A model, made by a migration of its own state."""
     from django.conf import settings
     from django.db import connection, connections
+    from django.db.backends.signals import connection_created
 
     if not settings.configured:
         settings.configure(
@@ -33,6 +36,9 @@ def shop(request, database):
     connections["default"].settings_dict["OPTIONS"]["server_side_binding"] = request.param
     from django.db.migrations.state import ProjectState
 
+    from pg_simhash.django import register
+
+    connection_created.connect(register)
     operation, extension = operations()
     before, after = ProjectState(), ProjectState()
     operation.state_forwards("shop", after)
@@ -42,6 +48,7 @@ def shop(request, database):
     yield after.apps.get_model("shop", "Article")
     with connection.schema_editor() as editor:
         operation.database_backwards("shop", editor, after, before)
+    connection_created.disconnect(register)
     connection.close()
 
 
@@ -63,7 +70,15 @@ def operations():
     options = {
         "indexes": [simhash.SimhashIndex(fields=["f64"], name="by_f64", blocks=5, fillfactor=80)],
         "constraints": [
-            simhash.SimhashExclusionConstraint(name="near", expressions=[("f128", "~=")])
+            simhash.SimhashExclusionConstraint(name="near", expressions=[("f128", "~=")]),
+            models.CheckConstraint(
+                **{
+                    "check" if django.VERSION < (5, 1) else "condition": ~models.Q(
+                        known__within=(Fingerprint64(2**63), 1)
+                    )
+                },
+                name="far",
+            ),
         ],
     }
     named = [("id", models.BigAutoField(primary_key=True)), ("body", models.TextField(default=""))]
@@ -72,6 +87,7 @@ def operations():
         ("several", ArrayField(simhash.Fingerprint128Field(), null=True)),
         ("known", simhash.Fingerprint64Field(default=Fingerprint64(7), blank=True, null=True)),
         ("kept", simhash.Fingerprint64Field(db_default=models.Value(Fingerprint64(9)))),
+        ("chosen", simhash.Fingerprint64Field(choices=CHOICES, null=True, blank=True)),
     ]
     return migrations.CreateModel("Article", named, options), simhash.SimhashExtension()
 
@@ -142,7 +158,7 @@ def test_forms_and_serializers(shop):
     assert field.to_python("0x" + "f" * 16) == Fingerprint64(2**64 - 1)
     assert field.to_python(None) is None
     for value in ("", "xyz", -1, 2**64, 1.5):
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValidationError, match="Enter 16 hexadecimal digits"):
             field.to_python(value)
     assert field.value_to_string(shop(f64=255)) == "00000000000000ff"
     assert field.value_to_string(shop()) == ""
@@ -195,18 +211,114 @@ def test_forms_show_digits_and_read_them(shop):
         assert not form.is_valid() and list(form.errors) == ["known"]
 
 
+def test_choices_are_fingerprints(shop):
+    from django.forms import modelform_factory
+
+    Form = modelform_factory(shop, fields=["chosen"])
+    many = shop.objects.create(chosen=255)
+    many.refresh_from_db()
+    assert many.get_chosen_display() == "many"
+    shown = str(Form(instance=many)["chosen"])
+    assert f'<option value="{255:016x}" selected>many</option>' in shown
+    assert f'<option value="{2:016x}">two</option>' in shown
+    form = Form({"chosen": f"{255:016x}"}, instance=many)
+    assert form.is_valid() and not form.has_changed()
+    form = Form({"chosen": f"{1:016x}"}, instance=many)
+    assert form.is_valid() and form.save().chosen == Fingerprint64(1)
+    assert not Form({"chosen": f"{3:016x}"}).is_valid()
+    many.delete()
+
+
+def test_forms_of_what_is_not_saved(shop):
+    """Whose default the database will make."""
+    from django.forms import modelform_factory
+
+    Form = modelform_factory(shop, fields=["kept"])
+    str(Form(instance=shop())["kept"])
+    form = Form({"kept": "f" * 16}, instance=shop())
+    assert form.is_valid() and form.changed_data == ["kept"]
+
+
+def test_constraints_are_checked_before_they_are_broken(shop):
+    from django.core.exceptions import ValidationError
+
+    made = shop(body="x", known=2**63 + 1, kept=0)
+    with pytest.raises(ValidationError, match="far"):
+        made.validate_constraints()
+    made.known = 7
+    made.validate_constraints()
+
+
+def test_values_have_types_of_their_own(shop):
+    from django.db.models import Case, Value, When
+
+    from pg_simhash.django import Fingerprint64Field, HammingDistance
+
+    rows(shop)
+    one, two = (Value(Fingerprint64(i), output_field=Fingerprint64Field()) for i in (1, 2))
+    choice = Case(When(body="3", then=one), default=two)
+    found = shop.objects.annotate(d=HammingDistance(choice, 3), n=HammingDistance(choice, 1))
+    assert list(found.order_by("body").values_list("d", "n")) == [(1, 0), (1, 2), (1, 2)]
+    shop.objects.update(known=choice)
+    assert list(shop.objects.order_by("body").values_list("known", flat=True)) == [1, 2, 2]
+    assert shop.objects.filter(f64__near=Value(2**63)).count() == 1
+    for distance in (2**31 - 1, 2**40):
+        assert shop.objects.filter(f64__within=(0, distance)).count() == 3
+    assert shop.objects.filter(f64__within=(0, -1)).count() == 0
+    with pytest.raises(ValueError, match="a fingerprint and a distance"):
+        shop.objects.filter(f64__within=5)
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "xml", "yaml", "python"])
+def test_dumps_are_loaded(shop, form):
+    from django.apps import apps
+    from django.core import serializers
+
+    if form == "yaml":
+        pytest.importorskip("yaml")
+    shop.objects.all().delete()
+    made = shop.objects.create(f64=2**64 - 1, f128=None, chosen=255, kept=3)
+    made.refresh_from_db()
+    text = serializers.serialize(form, [made])
+    apps.all_models["shop"]["article"] = shop
+    apps.app_configs["shop"] = shop._meta.apps.app_configs["shop"]
+    apps.clear_cache()
+    try:
+        (loaded,) = serializers.deserialize(form, text)
+    finally:
+        del apps.all_models["shop"]["article"], apps.app_configs["shop"]
+        apps.clear_cache()
+    found = loaded.object
+    assert (found.f64, found.f128, found.chosen, found.kept) == (2**64 - 1, None, 255, 3)
+    assert type(found.f64) is Fingerprint64
+
+
+def test_other_databases_are_refused(shop):
+    """They would change digits."""
+    from django.db import NotSupportedError
+    from django.db.backends.sqlite3.base import DatabaseWrapper
+
+    with pytest.raises(NotSupportedError, match="sqlite has no type fingerprint64"):
+        shop._meta.get_field("f64").db_type(DatabaseWrapper({}))
+
+
 def test_arrays_are_read_where_the_types_are_known(shop):
     from django.contrib.postgres.aggregates import ArrayAgg
     from django.db import connection
+    from django.db import NotSupportedError
     from django.db.backends.signals import connection_created
 
     from pg_simhash.django import register
 
     several = [Fingerprint128(2**128 - 1), Fingerprint128(0)]
+    made = shop.objects.create(several=several, f64=5)
+    connection_created.disconnect(register)
+    connection.close()
+    with pytest.raises(NotSupportedError, match="connect.pg_simhash.django.register"):
+        made.refresh_from_db()
     connection_created.connect(register)
+    connection.close()
     try:
-        connection.close()
-        made = shop.objects.create(several=several, f64=5)
         made.refresh_from_db()
         assert made.several == several
         assert [type(value) for value in made.several] == [Fingerprint128] * 2
@@ -220,6 +332,5 @@ def test_arrays_are_read_where_the_types_are_known(shop):
             cursor.execute("SELECT 1")
             assert cursor.fetchone() == (1,)
     finally:
-        connection_created.disconnect(register)
         connection.close()
         connection.settings_dict["NAME"] = os.environ["PGDATABASE"]

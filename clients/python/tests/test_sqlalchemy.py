@@ -222,6 +222,16 @@ def test_configs(database, run):
     run(False, use)
 
 
+def test_other_databases_are_refused():
+    """They would change digits."""
+    engine = sa.create_engine("sqlite://")
+    table = sa.Table("t", sa.MetaData(), sa.Column("fp", FINGERPRINT64))
+    with engine.begin() as connection:
+        table.create(connection)
+        with pytest.raises(sa.exc.StatementError, match="sqlite has no fingerprints"):
+            connection.execute(sa.insert(table).values(fp=0x1234567890123456))
+
+
 def test_values_that_are_none(database):
     def use(connection):
         for value in (-1, 2**64, "xyz", b"1"):

@@ -15,8 +15,9 @@ from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.indexes import PostgresIndex
 from django.contrib.postgres.operations import CreateExtension
 from django.core.exceptions import ValidationError
+from django.db import NotSupportedError
 from django.db.models import Field, Func, IntegerField, Lookup, Value
-from django.db.models.lookups import LessThanOrEqual
+from django.db.models.lookups import IntegerLessThanOrEqual
 
 from . import Fingerprint, Fingerprint64, Fingerprint128, Fingerprint256
 
@@ -34,13 +35,12 @@ __all__ = [
 
 def register(connection: Any, **_: Any) -> None:
     """A receiver of `connection_created`. In a database without the extension it does nothing."""
+    if connection.vendor != "postgresql":
+        return
+    connection.pg_simhash_registers = True
     # A connection of a pool comes here each time it is taken, and needs it once.
-    if connection.vendor == "postgresql" and not _is_registered(connection):
+    if connection.connection.adapters.types.get(Fingerprint64.sql_type) is None:
         _register(connection)
-
-
-def _is_registered(connection: Any) -> bool:
-    return connection.connection.adapters.types.get(Fingerprint64.sql_type) is not None
 
 
 def _register(connection: Any) -> None:
@@ -50,52 +50,95 @@ def _register(connection: Any) -> None:
         psycopg.register(connection.connection)
 
 
+_INVALID = {"invalid": "Enter %(digits)d hexadecimal digits."}
+
+
 class _FingerprintFormField(forms.CharField):
     """Shows digits, also for a number. Nothing is None."""
+
+    default_error_messages = _INVALID
 
     def __init__(self, *, kind: type[Fingerprint], **kwargs: Any) -> None:
         super().__init__(**{"empty_value": None, **kwargs})
         self.kind = kind
 
     def prepare_value(self, value: Any) -> Any:
-        if value is None or isinstance(value, str):
-            return value
-        return str(self.kind(value))
+        """What cannot be converted is shown as it is: a wrong input, or a default to come."""
+        with suppress(TypeError, ValueError):
+            return str(self.kind(value))
+        return value
 
     def to_python(self, value: Any) -> Fingerprint | None:
         if isinstance(value, str):
             value = super().to_python(value)
-        return _to_python(self.kind, value)
+        return _to_python(self, value)
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return super().has_changed(self.to_python(initial), data)
+        with suppress(ValidationError):
+            initial = self.to_python(initial)
+        return super().has_changed(initial, data)
 
 
-def _to_python(kind: type[Fingerprint], value: Any) -> Fingerprint | None:
+def _to_python(field: Any, value: Any) -> Fingerprint | None:
+    """For a field of a model or of a form."""
     if value is None:
         return None
+    kind: type[Fingerprint] = field.kind
     try:
         return kind(value)
     except (TypeError, ValueError) as error:
-        raise ValidationError(str(error), code="invalid") from error
+        params = {"value": value, "digits": kind.bits // 4}
+        raise ValidationError(field.error_messages["invalid"], "invalid", params) from error
 
 
 class _FingerprintField(Field):
     kind: ClassVar[type[Fingerprint]]
     empty_strings_allowed = False
+    default_error_messages = _INVALID
 
     @property
     def description(self) -> str:
         return f"Fingerprint of {self.kind.bits} bits"
 
+    @property
+    def choices(self) -> Any:
+        return self._choices
+
+    @choices.setter
+    def choices(self, value: Any) -> None:
+        """Keys are fingerprints, as the values are that are compared with them."""
+        Field.choices.fset(self, value)
+        if isinstance(self._choices, list):
+            self._choices = self._keyed(self._choices)
+
+    def _keyed(self, choices: Any) -> list[tuple[Any, Any]]:
+        def keyed(key: Any, label: Any) -> tuple[Any, Any]:
+            if isinstance(label, (list, tuple)):  # a group
+                return key, self._keyed(label)
+            return (key if key in (None, "") else self.kind(key)), label
+
+        return [keyed(*choice) for choice in choices]
+
     def db_type(self, connection: Any) -> str:
+        # SQLite would take digits for a number, and change them.
+        if connection.vendor != "postgresql":
+            raise NotSupportedError(f"{connection.vendor} has no type {self.kind.sql_type}")
         return self.kind.sql_type
 
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        """A parameter by itself, in CASE or in a comparison with another one, needs its type."""
+        return "%s" if hasattr(value, "as_sql") else f"%s::{self.db_type(connection)}"
+
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Fingerprint | None:
+        if value == "{":
+            raise NotSupportedError(
+                "an array of fingerprints, on a connection that does not know the type: "
+                "connection_created.connect(pg_simhash.django.register)"
+            )
         return None if value is None else self.kind(value)
 
     def to_python(self, value: Any) -> Fingerprint | None:
-        return _to_python(self.kind, value)
+        return _to_python(self, value)
 
     def formfield(self, **kwargs: Any) -> Any:
         form_class = partial(_FingerprintFormField, kind=self.kind)
@@ -148,12 +191,14 @@ class HammingDistance(Func):
 
 
 @_FingerprintField.register_lookup
-class _Within(LessThanOrEqual):
+class _Within(IntegerLessThanOrEqual):
     """`filter(fp__within=(value, 6))`: at most 6 bits differ."""
 
     lookup_name = "within"
 
     def __init__(self, lhs: Any, rhs: Any) -> None:
+        if not isinstance(rhs, (list, tuple)) or len(rhs) != 2:
+            raise ValueError(f"within takes a fingerprint and a distance: {rhs!r}")
         value, distance = rhs
         super().__init__(HammingDistance(lhs, value), distance)
 
@@ -166,6 +211,11 @@ class _Near(Lookup):
     """`filter(fp__near=value)`: `fp ~= value`."""
 
     lookup_name = "near"
+
+    def __init__(self, lhs: Any, rhs: Any) -> None:
+        if isinstance(rhs, Value):
+            rhs = Value(rhs.value, output_field=lhs.output_field)
+        super().__init__(lhs, rhs)
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
         left, left_params = self.process_lhs(compiler, connection)
@@ -214,5 +264,14 @@ class SimhashExtension(CreateExtension):
     def database_forwards(self, app_label: Any, editor: Any, before: Any, after: Any) -> None:
         super().database_forwards(app_label, editor, before, after)
         # This connection may be older than the types, or know those of a dropped extension.
-        if editor.connection.vendor == "postgresql":
+        if getattr(editor.connection, "pg_simhash_registers", False):
             _register(editor.connection)
+
+
+with suppress(ImportError):
+    # Numbers are written as they are, and PyYAML knows none but its own.
+    from django.core.serializers.pyyaml import DjangoSafeDumper
+
+    DjangoSafeDumper.add_multi_representer(
+        Fingerprint, lambda dumper, value: dumper.represent_str(str(value))
+    )

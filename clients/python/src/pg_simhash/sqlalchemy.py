@@ -8,11 +8,18 @@ from typing import Any, ClassVar, cast
 
 from sqlalchemy import ColumnElement, Dialect
 from sqlalchemy.dialects.postgresql.base import ischema_names
+from sqlalchemy.exc import CompileError
 from sqlalchemy.types import Integer, String, UserDefinedType
 
 from . import Fingerprint, Fingerprint64, Fingerprint128, Fingerprint256, FingerprintLike
 
 __all__ = ["FINGERPRINT64", "FINGERPRINT128", "FINGERPRINT256", "SIMHASH_CONFIG"]
+
+
+def _check(dialect: Dialect) -> None:
+    """SQLite would take digits for a number, and change them."""
+    if dialect.name != "postgresql":
+        raise CompileError(f"{dialect.name} has no fingerprints: they are PostgreSQL's")
 
 
 class _FINGERPRINT(UserDefinedType[Fingerprint]):
@@ -28,6 +35,7 @@ class _FINGERPRINT(UserDefinedType[Fingerprint]):
         return self.kind
 
     def bind_processor(self, dialect: Dialect) -> Callable[[FingerprintLike | None], str | None]:
+        _check(dialect)
         return lambda value: None if value is None else str(self.kind(value))
 
     def literal_processor(self, dialect: Dialect) -> Callable[[FingerprintLike], str]:
