@@ -9,8 +9,8 @@
 //! fired the trigger, and what becomes of it), [`transition`] (rows before and after), [`regroup`]
 //! (which rows are connected), [`search`] (connects them), [`neighbours`] (what is near), [`ids`]
 //! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
-//! telling rows), [`role`] (as whom), [`marks`] (groups that are to be settled later), [`settle`], [`create`],
-//! [`keys`], [`scopes`], [`sql`] and [`own`] (our own updates, recognised).
+//! telling rows), [`role`] (as whom), [`marks`] (groups that are to be settled later), [`settle`],
+//! [`create`], [`keys`], [`scopes`], [`sql`] and [`own`] (our own updates, recognised).
 
 pub mod create;
 mod ids;
