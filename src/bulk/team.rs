@@ -78,7 +78,8 @@ impl Alone {
         let launch = steps_to_launch(keys);
         let done = share_of_work(progress);
         let share = ((done - self.from) / (1.0 - self.from)).max(filled);
-        let left = self.steps as f64 * (1.0 / share - 1.0);
+        // Before anything was compared nothing is known of what is left.
+        let left = if share > 0.0 { self.steps as f64 * (1.0 / share - 1.0) } else { 0.0 };
         self.steps >= launch || self.steps >= FEW && left > MUCH * launch as f64
     }
 }
