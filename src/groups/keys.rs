@@ -1,8 +1,8 @@
-//! Keys of rows and ids of groups as numbers. Both are values of the key's type, and a value has
-//! one number.
+//! Keys of rows and ids of groups as numbers. Both are values of the key's type, and equal values
+//! have one number.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pgrx::pg_sys;
 
@@ -13,37 +13,64 @@ pub const NONE: u32 = u32::MAX;
 
 pub struct Keys {
     column: Column,
-    numbers: HashMap<Box<[u8]>, u32>,
+    numbers: Numbers,
     values: Vec<pg_sys::Datum>,
     /// What the bytes of keys and values take, about.
     bytes: usize,
 }
 
-/// What a slot of the hash table, a boxed slice and its allocation take.
+enum Numbers {
+    /// Of a type whose equal values are the same bytes.
+    Same(HashMap<Box<[u8]>, u32>),
+    /// Of any other, such as numeric: 1.0 = 1.00.
+    Equal(BTreeMap<Key, u32>),
+}
+
+/// A value in the order of its type.
+struct Key {
+    column: Column,
+    value: pg_sys::Datum,
+}
+
+/// What a place in either table, a boxed slice and its allocation take.
 const EACH: usize = 64;
 
 impl Keys {
     pub fn new(column: Column) -> Self {
-        Keys { column, numbers: HashMap::new(), values: Vec::new(), bytes: 0 }
+        let numbers = if column.equal_is_same() {
+            Numbers::Same(HashMap::new())
+        } else {
+            Numbers::Equal(BTreeMap::new())
+        };
+        Keys { column, numbers, values: Vec::new(), bytes: 0 }
     }
 
-    /// The number of a value, of which a copy is kept in the current memory context.
+    /// The number of a value, of which a copy is kept in the current memory context if it is the
+    /// first of those that are equal.
     ///
     /// # Safety
     /// It is a value of the key's type.
     pub unsafe fn number(&mut self, value: pg_sys::Datum) -> u32 {
+        let column = self.column;
+        let number = self.values.len() as u32;
         // SAFETY: as this function's.
         let (bytes, copy) = unsafe {
-            let bytes = self.column.bytes(value);
-            if let Some(&number) = self.numbers.get(bytes.as_slice()) {
+            let bytes = column.bytes(value);
+            let known = match &self.numbers {
+                Numbers::Same(numbers) => numbers.get(bytes.as_slice()),
+                Numbers::Equal(numbers) => numbers.get(&Key { column, value }),
+            };
+            if let Some(&number) = known {
                 return number;
             }
-            (bytes, self.column.copy(value))
+            (bytes, column.copy(value))
         };
-        let number = self.values.len() as u32;
         self.bytes += EACH + 2 * bytes.len();
         self.values.push(copy);
-        self.numbers.insert(bytes.into(), number);
+        match &mut self.numbers {
+            Numbers::Same(numbers) => numbers.insert(bytes.into(), number),
+            Numbers::Equal(numbers) => numbers.insert(Key { column, value: copy }, number),
+        };
         number
     }
 
@@ -61,3 +88,24 @@ impl Keys {
         self.bytes + self.values.capacity() * size_of::<pg_sys::Datum>()
     }
 }
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // SAFETY: both are values of the key's type (the promise of `number`).
+        unsafe { self.column.compare(self.value, other.value) }
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key {}

@@ -15,6 +15,7 @@ use crate::error::{raise, warn};
 use crate::trigger::arguments::{MOST_SCOPE, single_unique_columns};
 use crate::trigger::column::{Column, Generated};
 use crate::trigger::family::{Family, NamedColumn, NamedKey, Names};
+use crate::trigger::generated::is_computed_from;
 use crate::trigger::given::Given;
 use crate::trigger::lock;
 use crate::trigger::verify::{Verification, expect_similarity};
@@ -175,12 +176,14 @@ impl Setup {
                 is_partitioned,
                 made,
             };
-            setup.check_other_columns(&given);
+            setup.check_other_columns(&given, relation);
             setup
         }
     }
 
-    fn check_other_columns(&self, given: &Given<'_>) {
+    /// # Safety
+    /// The open table.
+    unsafe fn check_other_columns(&self, given: &Given<'_>, relation: pg_sys::Relation) {
         let cluster = self.cluster.column.number;
         if self.deciding().any(|other| other.number == cluster) {
             given.raise(
@@ -189,10 +192,22 @@ impl Setup {
                 "Give the groups' ids a column of their own.",
             )
         }
-        if self.cluster.column.is_not_null {
+        let computed = self.deciding().find(|other| {
+            // SAFETY: as this function's; the columns are of the table.
+            other.generated != Generated::No
+                && unsafe { is_computed_from(relation, other, cluster) }
+        });
+        if computed.is_some() {
             given.raise(
                 &given.shown("cluster"),
-                "names a column that is NOT NULL",
+                "names a column from which another one is computed that decides groups",
+                "What a group is cannot depend on its id.",
+            )
+        }
+        if self.cluster.column.refuses_null() {
+            given.raise(
+                &given.shown("cluster"),
+                "names a column that is NOT NULL, or of a domain that is",
                 "The id is NULL in a row without near-duplicates: \
                  ALTER TABLE ... ALTER COLUMN ... DROP NOT NULL.",
             )
@@ -247,7 +262,7 @@ impl Setup {
 }
 
 /// Raises 0A000 for a table that shares its rows with a parent, or with children that are no
-/// partitions.
+/// partitions, and for one of which an UPDATE is something else.
 ///
 /// # Safety
 /// An open table.
@@ -271,11 +286,30 @@ unsafe fn check_alone(relation: pg_sys::Relation) {
             "simhash_cluster keeps the groups of one table, partitioned or not.",
         )
     } else if kind == pg_sys::RELKIND_RELATION || kind == pg_sys::RELKIND_PARTITIONED_TABLE {
-        return;
+        // SAFETY: as this function's.
+        if !unsafe { has_rules_for_update(relation) } {
+            return;
+        }
+        (
+            format!("table \"{name}\" has rules for UPDATE"),
+            "simhash_cluster tells rows their ids by UPDATE. Use triggers instead of rules.",
+        )
     } else {
         (format!("\"{name}\" is not a table"), "")
     };
     raise(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, what, hint)
+}
+
+/// # Safety
+/// An open table.
+unsafe fn has_rules_for_update(relation: pg_sys::Relation) -> bool {
+    // SAFETY: as this function's: its rules are as many as it says.
+    unsafe {
+        (*relation).rd_rules.as_ref().is_some_and(|all| {
+            let rules = std::slice::from_raw_parts(all.rules, all.numLocks.max(0) as usize);
+            rules.iter().any(|&rule| (*rule).event == pg_sys::CmdType::CMD_UPDATE)
+        })
+    }
 }
 
 /// The column of an argument, which is stored: a virtual one is not in the rows.

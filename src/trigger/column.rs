@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
+use crate::catalog::cache;
 use crate::types::varlena::with_packed_bytes;
 
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,7 @@ pub struct Column {
     pub modifier: i32,
     pub collation: pg_sys::Oid,
     pub generated: Generated,
-    pub is_not_null: bool,
+    is_not_null: bool,
     length: i16,
     by_value: bool,
 }
@@ -176,6 +177,45 @@ impl Column {
         }
     }
 
+    /// Whether equal values are the same bytes, so that [`bytes`](Self::bytes) tell them apart: what
+    /// the type's B-trees ask before they keep one key for several rows.
+    pub fn equal_is_same(&self) -> bool {
+        /// access/nbtree.h.
+        const EQUAL_IMAGE: i16 = 4;
+        // Trailing spaces do not count.
+        if self.base == pg_sys::BPCHAROID {
+            return false;
+        }
+        // SAFETY: catalogue look-ups; such a function takes the OID of a type.
+        unsafe {
+            let class = pg_sys::GetDefaultOpClass(self.base, pg_sys::BTREE_AM_OID);
+            if class == pg_sys::InvalidOid {
+                return false;
+            }
+            let (family, input) =
+                (pg_sys::get_opclass_family(class), pg_sys::get_opclass_input_type(class));
+            let function = pg_sys::get_opfamily_proc(family, input, input, EQUAL_IMAGE);
+            function != pg_sys::InvalidOid
+                && pg_sys::OidFunctionCall1Coll(function, self.collation, input.into()).value()
+                    & 0xff
+                    != 0
+        }
+    }
+
+    /// Whether the column refuses NULL, by itself or as a domain does.
+    pub fn refuses_null(&self) -> bool {
+        let (mut of, mut refuses) = (Some(self.declared), self.is_not_null);
+        while let Some(domain) = of.filter(|_| !refuses) {
+            let read = |row: &cache::Row<pg_sys::FormData_pg_type>| {
+                (row.typnotnull, cache::valid(row.typbasetype))
+            };
+            // SAFETY: a look-up by OID. A type that is no domain has no base type.
+            let found = unsafe { cache::row(pg_sys::SysCacheIdentifier::TYPEOID, domain, read) };
+            (refuses, of) = found.unwrap_or((false, None));
+        }
+        refuses
+    }
+
     /// The operator that says whether two values are equal: that of the type's default operator
     /// class for B-trees or hashing. `InvalidOid` for a type without one.
     pub fn equality(&self) -> pg_sys::Oid {
@@ -198,6 +238,19 @@ impl Column {
             let equal =
                 pg_sys::FunctionCall2Coll(&raw mut (*entry).eq_opr_finfo, self.collation, a, b);
             equal.value() & 0xff != 0
+        }
+    }
+
+    /// Whether two values are equal, or both are NULL.
+    ///
+    /// # Safety
+    /// As [`Column::equal`].
+    pub unsafe fn is(&self, a: Option<pg_sys::Datum>, b: Option<pg_sys::Datum>) -> bool {
+        match (a, b) {
+            (None, None) => true,
+            // SAFETY: as this function's.
+            (Some(a), Some(b)) => unsafe { self.equal(a, b) },
+            _ => false,
         }
     }
 

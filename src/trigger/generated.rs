@@ -73,6 +73,23 @@ impl Expression {
     }
 }
 
+/// Whether a generated column is computed from another one.
+///
+/// # Safety
+/// An open table, whose column this is.
+pub unsafe fn is_computed_from(
+    relation: pg_sys::Relation,
+    column: &Column,
+    other: pg_sys::AttrNumber,
+) -> bool {
+    // SAFETY: as this function's.
+    unsafe {
+        let node = pg_sys::build_column_default(relation, i32::from(column.number));
+        let inputs = inputs((*relation).rd_id, node);
+        inputs.is_empty() || inputs.iter().any(|input| input.number == other)
+    }
+}
+
 /// The columns that an expression reads; none if it reads the whole row.
 unsafe fn inputs(table: pg_sys::Oid, expression: *mut pg_sys::Node) -> Vec<Column> {
     // SAFETY: the set is made and read here.

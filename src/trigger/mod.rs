@@ -17,7 +17,7 @@ mod changes;
 pub mod column;
 mod event;
 pub mod family;
-mod generated;
+pub mod generated;
 pub mod given;
 pub mod judge;
 pub mod lock;

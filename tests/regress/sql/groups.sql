@@ -210,8 +210,38 @@ SELECT simhash_cluster_create('long', 'fp=fp',
   'cluster=the_name_of_a_column_that_is_as_long_as_postgresql_lets_it_be_1');
 SELECT tgname FROM pg_trigger WHERE tgrelid = 'long'::regclass ORDER BY 1;
 
+-- keys that are equal, and not the same bytes: one id is that of one group
+CREATE TABLE equal (id numeric PRIMARY KEY, fp fingerprint64, story numeric);
+CREATE INDEX ON equal USING simhash (fp);
+CREATE INDEX ON equal (story);
+SELECT simhash_cluster_create('equal', 'fp=fp', 'cluster=story');
+INSERT INTO equal VALUES (1.0, '0000000000000000'), (2, '0000000000000000'),
+  (3, '0000000000000000');
+DELETE FROM equal WHERE id = 1;
+INSERT INTO equal VALUES (1.00, 'ffffffffffffffff'), (4, 'ffffffffffffffff');
+UPDATE equal SET id = 2.000 WHERE id = 2;
+TABLE equal ORDER BY id;
+SELECT simhash_cluster_settle('equal', true);
+UPDATE equal SET fp = '0000000000000000';
+TABLE equal ORDER BY id;
+CREATE TABLE padded (id char PRIMARY KEY, fp fingerprint64, story char);
+ALTER TABLE padded ALTER id TYPE bpchar, ALTER story TYPE bpchar;
+CREATE INDEX ON padded USING simhash (fp);
+CREATE INDEX ON padded (story);
+SELECT simhash_cluster_create('padded', 'fp=fp', 'cluster=story');
+INSERT INTO padded VALUES ('a ', '0000000000000000'), ('b', '0000000000000000'),
+  ('c', '0000000000000000');
+DELETE FROM padded WHERE id = 'a';
+INSERT INTO padded VALUES ('a', 'ffffffffffffffff'), ('d', 'ffffffffffffffff');
+SELECT id, story FROM padded ORDER BY id;
+
 -- arguments
-CREATE TABLE wrong (id int PRIMARY KEY, fp fingerprint64, story int, other text, unloved int,
+CREATE DOMAIN never_null AS int NOT NULL;
+CREATE DOMAIN below_it AS never_null CHECK (VALUE > 0);
+CREATE TABLE wrong (made_of_story int GENERATED ALWAYS AS (-story) STORED,
+  fp_of_story fingerprint64 GENERATED ALWAYS AS (CASE story WHEN 1 THEN fp END) STORED,
+  below below_it DEFAULT 1,
+  id int PRIMARY KEY, fp fingerprint64, story int, other text, unloved int,
   made int GENERATED ALWAYS AS (unloved) STORED, point point);
 CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE state text; message text; hint text;
@@ -230,6 +260,9 @@ SELECT try('fp=other', 'cluster=story');
 SELECT try('fp=fp', 'cluster=other');
 SELECT try('fp=fp', 'cluster=made');
 SELECT try('fp=fp', 'cluster=id');
+SELECT try('fp=fp', 'cluster=below');
+SELECT try('fp=fp', 'cluster=story', 'scope=made_of_story');
+SELECT try('fp=fp_of_story', 'cluster=story');
 SELECT try('fp=fp', 'cluster=story', 'key=unloved');
 SELECT try('fp=fp', 'cluster=story', 'distance=65');
 SELECT try('fp=fp', 'cluster=story', 'distance=many');
