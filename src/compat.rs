@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys;
+use pgrx::{PgList, pg_sys};
 
 /// The number of a relation's file on disk.
 ///
@@ -211,6 +211,61 @@ pub unsafe fn begin_index_scan(
         );
         #[cfg(not(feature = "pg18"))]
         pg_sys::index_beginscan(table, index, snapshot, conditions, 0)
+    }
+}
+
+/// The queries that a statement becomes once its names are looked up, and rules and policies are
+/// applied, as the current role.
+///
+/// # Safety
+/// A statement of that source, whose parameters have these types.
+pub unsafe fn analyze_and_rewrite(
+    statement: *mut pg_sys::RawStmt,
+    source: &CStr,
+    types: &mut [pg_sys::Oid],
+) -> *mut pg_sys::List {
+    let (types, count) = (types.as_mut_ptr(), types.len() as i32);
+    let none = std::ptr::null_mut();
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg14")]
+        return pg_sys::pg_analyze_and_rewrite(statement, source.as_ptr(), types, count, none);
+        #[cfg(not(feature = "pg14"))]
+        pg_sys::pg_analyze_and_rewrite_fixedparams(statement, source.as_ptr(), types, count, none)
+    }
+}
+
+/// Has a role's rights on the tables of a query asked for, instead of those of whoever runs it.
+///
+/// # Safety
+/// A query that was analysed, and not yet planned.
+pub unsafe fn check_as(query: *mut pg_sys::Query, role: pg_sys::Oid) {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        for entry in PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable).iter_ptr() {
+            (*entry).checkAsUser = role;
+        }
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        for rights in PgList::<pg_sys::RTEPermissionInfo>::from_pg((*query).rteperminfos).iter_ptr()
+        {
+            (*rights).checkAsUser = role;
+        }
+    }
+}
+
+/// Runs a statement to its end.
+///
+/// # Safety
+/// `ExecutorStart` was called for it.
+pub unsafe fn run_executor(query: *mut pg_sys::QueryDesc) {
+    let forward = pg_sys::ScanDirection::ForwardScanDirection;
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(feature = "pg18")]
+        pg_sys::ExecutorRun(query, forward, 0);
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::ExecutorRun(query, forward, 0, true);
     }
 }
 

@@ -240,7 +240,7 @@ impl Naming {
         // Rows that came in one after the other lie side by side.
         told.sort_unstable();
         let told = told.into_iter().map(|(key, id)| (regroup.keys.value(key), value(id)));
-        table::tell(regroup.setup, told.collect());
+        table::tell(regroup.setup, &told.collect::<Vec<_>>());
     }
 }
 

@@ -1,32 +1,36 @@
 //! Groups that rows have left, to be settled later: the table simhash_unsettled of the extension.
 //!
-//! Nobody but these functions writes to it. They do so as its owner, by statements that call
-//! nothing but PostgreSQL's own functions. Marks are written and read under the lock of the table
-//! that they are about.
+//! Nobody but these functions writes to it. They do so with the rights of its owner, whoever marks
+//! or settles. Marks are written and read under the lock of the table that they are about.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::access::Access;
 use super::regroup::Regroup;
 use super::setup::Setup;
-use super::sql::{Parameter, array, as_role, execute, query};
+use super::sql::{Parameter, array};
 use crate::catalog::rights;
 use crate::error::{raise, shown};
 
 const TABLE: &CStr = c"simhash_unsettled";
 
-/// The name of the table, with its schema, and its owner.
-fn table(setup: &Setup) -> (String, pg_sys::Oid) {
-    let owner = setup.schema.table_named(TABLE).and_then(rights::owner).unwrap_or_else(|| {
+/// The name of the table, with its schema, and the access to it.
+fn table(setup: &Setup) -> (String, Access) {
+    let table = setup.schema.table_named(TABLE);
+    let access = table.and_then(|table| {
+        Some(Access { table, lender: rights::owner(table)?, schema: setup.schema })
+    });
+    let access = access.unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
             "the table simhash_unsettled is not in the schema of the extension's functions".into(),
             "ALTER EXTENSION pg_simhash UPDATE;",
         )
     });
-    (format!("{}.simhash_unsettled", shown(setup.schema.quoted_name())), owner)
+    (format!("{}.simhash_unsettled", shown(setup.schema.quoted_name())), access)
 }
 
 /// The table and the column of ids that marks are about.
@@ -50,7 +54,7 @@ pub fn mark(regroup: &Regroup<'_>, ids: &[u32]) {
         return;
     }
     let setup = regroup.setup;
-    let (name, owner) = table(setup);
+    let (name, access) = table(setup);
     let source = format!(
         "INSERT INTO {name} (relation, \"column\", cluster) \
          SELECT $1, $2, u.id FROM ROWS FROM (pg_catalog.unnest($3)) AS u(id) \
@@ -58,7 +62,7 @@ pub fn mark(regroup: &Regroup<'_>, ids: &[u32]) {
     );
     let [relation, column] = subject(setup);
     let parameters = [relation, column, texts(regroup, ids)];
-    as_role(setup, owner, || execute(&source, &parameters, false));
+    access.execute(&source, &parameters);
 }
 
 /// Marks the groups whose rows come from marked ones. `renamed`: ids, and what the rows with these
@@ -69,7 +73,7 @@ pub fn follow(regroup: &Regroup<'_>, renamed: &HashMap<u32, u32>) {
     }
     let setup = regroup.setup;
     let (old, new): (Vec<u32>, Vec<u32>) = renamed.iter().unzip();
-    let (name, owner) = table(setup);
+    let (name, access) = table(setup);
     let source = format!(
         "INSERT INTO {name} (relation, \"column\", cluster) \
          SELECT $1, $2, u.new FROM {name} AS m, \
@@ -78,7 +82,7 @@ pub fn follow(regroup: &Regroup<'_>, renamed: &HashMap<u32, u32>) {
     );
     let [relation, column] = subject(setup);
     let parameters = [relation, column, texts(regroup, &old), texts(regroup, &new)];
-    as_role(setup, owner, || execute(&source, &parameters, false));
+    access.execute(&source, &parameters);
 }
 
 /// An array of the text forms of ids.
@@ -96,15 +100,13 @@ fn texts(regroup: &Regroup<'_>, ids: &[u32]) -> Parameter {
 
 /// The ids of marked groups.
 pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
-    let (name, owner) = table(setup);
+    let (name, access) = table(setup);
     let source = format!("SELECT m.cluster FROM {name} AS m WHERE {ABOUT}");
     let mut texts = Vec::new();
-    as_role(setup, owner, || {
-        query(&source, &subject(setup), &mut |row| {
-            let Some(text) = row.value(1) else { return };
-            // SAFETY: the column is a text, of which text_to_cstring makes a copy.
-            texts.push(unsafe { pg_sys::text_to_cstring(text.cast_mut_ptr()) });
-        });
+    access.query(&source, &subject(setup), &mut |row| {
+        let Some(text) = row.value(1) else { return };
+        // SAFETY: the column is a text, of which text_to_cstring makes a copy.
+        texts.push(unsafe { pg_sys::text_to_cstring(text.cast_mut_ptr()) });
     });
     let base = setup.key.column.base;
     let (mut function, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
@@ -118,7 +120,7 @@ pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
 
 /// Takes all marks away.
 pub fn clear(setup: &Setup) {
-    let (name, owner) = table(setup);
+    let (name, access) = table(setup);
     let source = format!("DELETE FROM {name} AS m WHERE {ABOUT}");
-    as_role(setup, owner, || execute(&source, &subject(setup), false));
+    access.execute(&source, &subject(setup));
 }

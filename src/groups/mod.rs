@@ -9,9 +9,11 @@
 //! fired the trigger, and what becomes of it), [`transition`] (rows before and after), [`regroup`]
 //! (which rows are connected), [`search`] (connects them), [`neighbours`] (what is near), [`ids`]
 //! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
-//! telling rows), [`role`] (as whom), [`marks`] (groups that are to be settled later), [`settle`],
-//! [`create`], [`keys`], [`scopes`], [`sql`] and [`own`] (our own updates, recognised).
+//! telling rows), [`access`] (with whose rights), [`marks`] (groups that are to be settled later),
+//! [`settle`], [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`], [`sql`]
+//! and [`own`] (our own updates, recognised).
 
+mod access;
 pub mod create;
 mod ids;
 mod keys;
@@ -19,13 +21,13 @@ mod marks;
 mod neighbours;
 mod own;
 mod regroup;
-mod role;
 mod scopes;
 mod search;
 pub mod settle;
 mod setup;
 mod sql;
 pub mod statement;
+mod strangers;
 mod table;
 mod transition;
 mod whole;

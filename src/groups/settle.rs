@@ -10,6 +10,7 @@ use super::regroup::Regroup;
 use super::search::search;
 use super::setup::Setup;
 use super::sql::restricted;
+use super::strangers;
 use super::table;
 use super::whole;
 use crate::catalog::Schema;
@@ -40,16 +41,38 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, schema: Schema) -> i64 {
     // transaction ends.
     unsafe {
         let relation = pg_sys::relation_open(table, lock);
-        let count: usize =
-            restricted((*(*relation).rd_rel).relowner, || {
-                let setups = setups(relation, schema).into_iter();
-                let settled = setups.map(|setup| {
-                    if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
-                });
-                settled.sum()
+        let count: usize = as_owner(relation, schema, |strange| {
+            let setups = setups(relation, schema);
+            if strange {
+                setups.iter().for_each(|setup| strangers::refuse(setup));
+            }
+            let settled = setups.into_iter().map(|setup| {
+                if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
             });
+            settled.sum()
+        });
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         i64::try_from(count).unwrap_or(i64::MAX)
+    }
+}
+
+/// Runs something as the table's owner. It is told whether the caller is somebody else: a superuser
+/// or a member of the owner's role, who may settle, but whose rights nobody's code gets.
+///
+/// # Safety
+/// The relation is open.
+unsafe fn as_owner<T>(
+    relation: pg_sys::Relation,
+    schema: Schema,
+    run: impl FnOnce(bool) -> T,
+) -> T {
+    // SAFETY: as this function's; reads the session's state.
+    unsafe {
+        let owner = (*(*relation).rd_rel).relowner;
+        if pg_sys::GetUserId() == owner {
+            return run(false);
+        }
+        restricted(owner, (*relation).rd_id, schema, || run(true))
     }
 }
 

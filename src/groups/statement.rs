@@ -12,6 +12,7 @@ use super::regroup::{Kind, Regroup};
 use super::search::search;
 use super::settle::settle;
 use super::setup::{Settle, Setup};
+use super::table::Told;
 use super::transition::{RowValues, Transition};
 use super::{marks, table, whole};
 use crate::catalog::Schema;
@@ -235,13 +236,13 @@ impl Statement<'_> {
 
     /// # Safety
     /// As [`run`].
-    unsafe fn apply(&self, mut changes: Changes<'_>) {
+    unsafe fn apply(&self, changes: Changes<'_>) {
         if changes.is_empty() {
             return;
         }
         // SAFETY: as this function's.
         let setup = unsafe { self.locked() };
-        table::tell(&setup, std::mem::take(&mut changes.restored));
+        table::restore(&setup, &changes.restored);
         let mut regroup = changes.regroup;
         // Partitions and indexes may have come since the rows were read.
         regroup.setup = &setup;
@@ -266,7 +267,7 @@ impl Statement<'_> {
 struct Changes<'a> {
     regroup: Regroup<'a>,
     /// Rows whose id somebody else has set, with the id that they had.
-    restored: Vec<(pg_sys::Datum, Option<pg_sys::Datum>)>,
+    restored: Vec<Told>,
 }
 
 impl<'a> Changes<'a> {

@@ -1,12 +1,13 @@
-//! The rows of the table, by their groups, and new ids for rows. As the table's owner, if that may
-//! be: ids belong to the table, not to whoever writes to it.
+//! The rows of the table, by their groups, and new ids for rows: with the rights of the table's
+//! owner if that may be, for ids belong to the table, and not to whoever writes to it.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::access::Access;
 use super::own::Telling;
-use super::role::role;
 use super::setup::Setup;
-use super::sql::{array, as_role, equality, execute, query};
+use super::sql::{Parameter, array, equality};
+use super::strangers::lender;
 use super::transition::RowValues;
 use crate::catalog::names::{qualified_name, relation_name};
 use crate::error::raise;
@@ -58,58 +59,94 @@ pub fn all_rows(setup: &Setup, sink: &mut dyn FnMut(RowValues)) {
     read(setup, "", &[], sink);
 }
 
-fn read(
-    setup: &Setup,
-    condition: &str,
-    parameters: &[super::sql::Parameter],
-    sink: &mut dyn FnMut(RowValues),
-) {
+fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn FnMut(RowValues)) {
     let columns: String = [&setup.key, &setup.cluster, &setup.fp]
         .into_iter()
         .chain(&setup.scope)
         .map(|named| format!(", t.{}", quoted(&named.name)))
         .collect();
     let source = format!("SELECT {} FROM {} AS t{condition}", &columns[2..], name(setup));
-    as_role(setup, role(setup), || {
-        query(&source, parameters, &mut |row| {
-            let scope = (0..setup.scope.len() as i32).map(|place| row.value(4 + place)).collect();
-            let (key, cluster, fp) = (row.value(1), row.value(2), row.value(3));
-            sink(RowValues { key, cluster, fp, scope, text: None });
-        });
+    access(setup).query(&source, parameters, &mut |row| {
+        let scope = (0..setup.scope.len() as i32).map(|place| row.value(4 + place)).collect();
+        let (key, cluster, fp) = (row.value(1), row.value(2), row.value(3));
+        sink(RowValues { key, cluster, fp, scope, text: None });
     });
 }
 
+fn access(setup: &Setup) -> Access {
+    Access { table: setup.table, lender: lender(setup), schema: setup.schema }
+}
+
+/// A key, and the id that its row is to have.
+pub type Told = (pg_sys::Datum, Option<pg_sys::Datum>);
+
 /// Tells the rows of some keys their ids.
-pub fn tell(setup: &Setup, told: Vec<(pg_sys::Datum, Option<pg_sys::Datum>)>) {
-    if told.is_empty() {
-        return;
+pub fn tell(setup: &Setup, told: &[Told]) {
+    for told in told.chunks(MOST) {
+        let changed = update(setup, told);
+        if changed < told.len() as u64 {
+            refused(setup, changed, told.len())
+        }
     }
-    let cluster = quoted(&setup.cluster.name);
+}
+
+/// Puts back ids that somebody else has set, in rows that may be gone since.
+pub fn restore(setup: &Setup, told: &[Told]) {
+    for told in told.chunks(MOST) {
+        let changed = update(setup, told);
+        if changed < told.len() as u64 {
+            let keys: Vec<_> = told.iter().map(|&(key, _)| key).collect();
+            let mut there = 0;
+            rows_with(setup, &keys, &mut |_| there += 1);
+            if changed < there {
+                refused(setup, changed, there as usize)
+            }
+        }
+    }
+}
+
+fn refused(setup: &Setup, changed: u64, of: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
+        format!(
+            "only {changed} of {of} rows of table \"{}\" took the id of their group",
+            relation_name(setup.table)
+        ),
+        "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
+    )
+}
+
+/// Sets ids. Returns how many rows there were.
+fn update(setup: &Setup, told: &[Told]) -> u64 {
+    let (key, cluster) = (&setup.key, &setup.cluster);
     let source = format!(
         "UPDATE {} AS t SET {cluster} = u.id \
          FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u(key, id) \
-         WHERE t.{} {} u.key",
+         WHERE t.{key} {} u.key RETURNING t.{key}, t.{cluster}, u.key, u.id",
         name(setup),
-        quoted(&setup.key.name),
-        equality(&setup.key.column)
+        equality(&key.column),
+        key = quoted(&key.name),
+        cluster = quoted(&cluster.name),
     );
-    let (base, role) = (setup.key.column.base, role(setup));
-    for told in told.chunks(MOST) {
-        let (keys, ids): (Vec<_>, Vec<_>) = told.iter().map(|&(key, id)| (Some(key), id)).unzip();
+    let base = key.column.base;
+    let (keys, ids): (Vec<_>, Vec<_>) = told.iter().map(|&(key, id)| (Some(key), id)).unzip();
+    // SAFETY: keys and ids are values of the key's type.
+    let parameters = unsafe { [array(base, &keys), array(base, &ids)] };
+    let _telling = Telling::begin(setup);
+    access(setup).execute_repeatable(&source, &parameters, &mut |row| {
         // SAFETY: keys and ids are values of the key's type.
-        let parameters = unsafe { [array(base, &keys), array(base, &ids)] };
-        let _telling = Telling::begin(setup);
-        let changed = as_role(setup, role, || execute(&source, &parameters, true));
-        if changed < told.len() as u64 {
+        let took = unsafe {
+            key.column.is(row.value(1), row.value(3)) && key.column.is(row.value(2), row.value(4))
+        };
+        if !took {
             raise(
                 PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
                 format!(
-                    "only {changed} of {} rows of table \"{}\" took the id of their group",
-                    told.len(),
+                    "a trigger changes keys or ids of table \"{}\" while rows are told their ids",
                     relation_name(setup.table)
                 ),
-                "A trigger BEFORE UPDATE, or a rule, must let changes of the ids' column pass.",
+                "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
             )
         }
-    }
+    })
 }

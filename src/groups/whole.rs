@@ -80,7 +80,7 @@ fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh
         let snapshot = lock::snapshot();
         pg_sys::PushActiveSnapshot(snapshot);
         // The row, and the representative of its group.
-        let mut members: Vec<(u64, u64)> = as_role(setup, setup.owner, || {
+        let mut members: Vec<(u64, u64)> = as_role(setup.owner, || {
             clusters(Target::new(index), distance, verification(setup))
                 .map(|(row, representative, _)| (row, representative))
                 .collect()

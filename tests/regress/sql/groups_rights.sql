@@ -1,5 +1,6 @@
 -- superuser only: roles, and what belongs to the extension
--- Whose rights the trigger simhash_cluster uses: ids belong to the table, so its owner's.
+-- Whose rights the trigger simhash_cluster uses: ids belong to the table, so its owner's; and as
+-- whom other code runs meanwhile: as whoever writes.
 \set SHOW_CONTEXT never
 \pset null -
 CREATE ROLE regress_groups_owner;
@@ -55,7 +56,8 @@ SELECT id, story FROM lived.t ORDER BY id;
 INSERT INTO simhash_unsettled VALUES ('lived.t', 'story', 'one');
 SELECT simhash_cluster_settle('lived.t');
 DELETE FROM simhash_unsettled;
--- the owner's own triggers do not see the search path of whoever writes, but the table's schema
+-- the owner's own triggers run as whoever writes, and do not see his search path, but the table's
+-- schema
 CREATE SCHEMA stranger AUTHORIZATION regress_groups_writer;
 SET SESSION AUTHORIZATION regress_groups_owner;
 CREATE TABLE lived.told (who name, what text);
@@ -69,7 +71,7 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER note AFTER UPDATE ON lived.u FOR EACH ROW EXECUTE FUNCTION lived.note();
-GRANT INSERT ON lived.u TO regress_groups_writer;
+GRANT INSERT ON lived.u, lived.told TO regress_groups_writer;
 SET SESSION AUTHORIZATION regress_groups_writer;
 CREATE FUNCTION stranger.lower(text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -189,13 +191,13 @@ ALTER TABLE lived.x ENABLE ROW LEVEL SECURITY;
 CREATE POLICY all_rows ON lived.x USING (true);
 SET SESSION AUTHORIZATION regress_groups_stranger;
 INSERT INTO lived.x VALUES (3, '0000000000000000');
--- the owner, a member of the owner, and a superuser write as ever: as the owner
+-- the owner, a member of the owner, and a superuser write as ever
 RESET SESSION AUTHORIZATION;
 ALTER TABLE lived.x DISABLE ROW LEVEL SECURITY;
 GRANT TRIGGER ON lived.x TO PUBLIC;
 INSERT INTO lived.x VALUES (3, '0000000000000000');
 SELECT id, story, who FROM lived.x ORDER BY id;
--- rights of everybody, of a partition, and of those who have the owner's anyway
+-- rights of everybody, and of those who have the owner's anyway
 REVOKE ALL ON lived.x FROM regress_groups_stranger;
 SET SESSION AUTHORIZATION regress_groups_writer;
 INSERT INTO lived.x VALUES (4, '0000000000000000');
@@ -207,6 +209,100 @@ SET SESSION AUTHORIZATION regress_groups_writer;
 INSERT INTO lived.x VALUES (4, '0000000000000000');
 RESET SESSION AUTHORIZATION;
 REVOKE regress_groups_owner FROM regress_groups_stranger;
+SELECT id, story, who FROM lived.x ORDER BY id;
+-- settled by somebody else, code of strangers would run as the owner
+SELECT simhash_cluster_settle('lived.x', true);
+SET SESSION AUTHORIZATION regress_groups_owner;
+SELECT simhash_cluster_settle('lived.x', true);
+RESET SESSION AUTHORIZATION;
+
+-- Code that runs when ids are told: it says as whom. Nobody's runs as the owner because a writer
+-- has written, nor as a superuser because he has settled.
+CREATE FUNCTION lived.says(what text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('lived.listening', true) = 'on' THEN
+    RAISE NOTICE '% as %', what, current_user;
+  END IF;
+  RETURN what;
+END $$;
+CREATE FUNCTION lived.speaks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM lived.says(format('%s %s %s', TG_ARGV[0], TG_WHEN, TG_LEVEL));
+  RETURN NEW;
+END $$;
+GRANT SELECT, UPDATE ON lived.told TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE DOMAIN lived.id AS int CHECK (lived.says('domain') IS NOT NULL);
+CREATE TABLE lived.p (id lived.id, fp fingerprint64, story lived.id, n int UNIQUE,
+  twice text GENERATED ALWAYS AS (lived.says('generated')) STORED, UNIQUE (id, story),
+  PRIMARY KEY (id), CHECK (lived.says('check') IS NOT NULL));
+CREATE INDEX ON lived.p USING simhash (fp);
+CREATE INDEX ON lived.p (story);
+CREATE INDEX ON lived.p (lived.says(story::text || ' in an index'))
+  WHERE lived.says('predicate') > '';
+CREATE TRIGGER a BEFORE UPDATE ON lived.p FOR EACH ROW EXECUTE FUNCTION lived.speaks('owner''s');
+CREATE TRIGGER b AFTER UPDATE ON lived.p FOR EACH ROW EXECUTE FUNCTION lived.speaks('owner''s');
+CREATE TRIGGER c AFTER UPDATE ON lived.p EXECUTE FUNCTION lived.speaks('owner''s');
+INSERT INTO lived.p VALUES (1, '0000000000000000');
+SELECT simhash_cluster_create('lived.p', 'fp=fp', 'cluster=story', 'settle=later');
+GRANT INSERT, DELETE ON lived.p TO regress_groups_writer;
+GRANT SELECT (id) ON lived.p TO regress_groups_writer;
+GRANT REFERENCES ON lived.p TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_writer;
+SET lived.listening = on;
+INSERT INTO lived.p VALUES (2, '0000000000000000');
+RESET lived.listening;
+-- a foreign key into a table of a stranger's
+SET SESSION AUTHORIZATION regress_groups_stranger;
+CREATE TABLE lived.follows (id int, story int,
+  FOREIGN KEY (id, story) REFERENCES lived.p (id, story) ON UPDATE CASCADE);
+CREATE TRIGGER f BEFORE UPDATE ON lived.follows FOR EACH ROW
+  EXECUTE FUNCTION lived.speaks('stranger''s');
+CREATE TRIGGER g AFTER UPDATE ON lived.follows FOR EACH ROW
+  EXECUTE FUNCTION lived.speaks('stranger''s');
+INSERT INTO lived.follows VALUES (2, 1);
+SET SESSION AUTHORIZATION regress_groups_owner;
+INSERT INTO lived.p VALUES (0, 'ffffffffffffffff'), (3, 'ffffffffffffffff');
+SELECT id, story FROM lived.p ORDER BY id;
+ALTER TABLE lived.p DISABLE TRIGGER USER;
+UPDATE lived.p SET fp = '0000000000000001' WHERE id = 0;
+ALTER TABLE lived.p ENABLE TRIGGER USER;
+SET SESSION AUTHORIZATION regress_groups_writer;
+SET lived.listening = on;
+INSERT INTO lived.p VALUES (5, '0000000000000001');
+RESET lived.listening;
+SELECT simhash_cluster_settle('lived.p');
+RESET SESSION AUTHORIZATION;
+SELECT id, story FROM lived.p ORDER BY id;
+TABLE lived.follows;
+-- the superuser settles as the owner, unless strangers' code would run
+SELECT simhash_cluster_settle('lived.p', true);
+DROP TABLE lived.follows;
+DELETE FROM lived.p WHERE id IN (0, 2);
+UPDATE lived.p SET fp = 'ffffffffffffffff' WHERE id = 5;
+TABLE simhash_unsettled;
+SET lived.listening = on;
+SELECT simhash_cluster_settle('lived.p');
+RESET lived.listening;
+SELECT id, story FROM lived.p ORDER BY id;
+TABLE simhash_unsettled;
+-- a trigger on the table of marks
+GRANT TRIGGER ON simhash_unsettled TO regress_groups_stranger;
+SET SESSION AUTHORIZATION regress_groups_stranger;
+CREATE TRIGGER m BEFORE INSERT OR DELETE ON simhash_unsettled FOR EACH ROW
+  EXECUTE FUNCTION lived.speaks('stranger''s');
+SET SESSION AUTHORIZATION regress_groups_writer;
+SET lived.listening = on;
+DELETE FROM lived.p WHERE id = 3;
+RESET lived.listening;
+RESET SESSION AUTHORIZATION;
+DROP TRIGGER m ON simhash_unsettled;
+REVOKE TRIGGER ON simhash_unsettled FROM regress_groups_stranger;
+TABLE simhash_unsettled;
+DROP TABLE lived.p;
+DELETE FROM simhash_unsettled;
+
+-- whoever owns a partition has code of his run there: as whoever writes
 SET SESSION AUTHORIZATION regress_groups_owner;
 CREATE TABLE lived.p (id int PRIMARY KEY, fp fingerprint64, story int) PARTITION BY RANGE (id);
 CREATE TABLE lived.p1 PARTITION OF lived.p FOR VALUES FROM (0) TO (10);
@@ -214,39 +310,102 @@ CREATE INDEX ON lived.p USING simhash (fp);
 CREATE INDEX ON lived.p (story);
 SELECT simhash_cluster_create('lived.p', 'fp=fp', 'cluster=story');
 INSERT INTO lived.p VALUES (1, '0000000000000000');
-GRANT INSERT ON lived.p TO regress_groups_writer;
-GRANT TRIGGER ON lived.p1 TO regress_groups_stranger;
-SET SESSION AUTHORIZATION regress_groups_writer;
-INSERT INTO lived.p VALUES (2, '0000000000000000');
+GRANT INSERT ON lived.p TO regress_groups_writer, regress_groups_stranger;
 RESET SESSION AUTHORIZATION;
-REVOKE TRIGGER ON lived.p1 FROM regress_groups_stranger;
-SET SESSION AUTHORIZATION regress_groups_writer;
-INSERT INTO lived.p VALUES (2, '0000000000000000');
-RESET SESSION AUTHORIZATION;
-SELECT id, story FROM lived.p ORDER BY id;
--- whoever owns a partition has code of his run there, too: by triggers, checks and indexes
 ALTER TABLE lived.p1 OWNER TO regress_groups_stranger;
-REVOKE ALL ON lived.p1 FROM regress_groups_stranger;
-GRANT INSERT ON lived.p TO regress_groups_stranger;
 SET SESSION AUTHORIZATION regress_groups_stranger;
-CREATE FUNCTION lived.who(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
-BEGIN
-  IF current_user <> 'regress_groups_stranger' THEN
-    RAISE EXCEPTION 'a function of the stranger runs as %', current_user;
-  END IF;
-  RETURN $1;
-END $$;
+CREATE INDEX ON lived.p1 (lived.says(story::text || ' in an index'))
+  WHERE lived.says('predicate') > '';
+ALTER TABLE lived.p1 ADD CHECK (lived.says('check') IS NOT NULL);
+CREATE TRIGGER a BEFORE UPDATE ON lived.p1 FOR EACH ROW
+  EXECUTE FUNCTION lived.speaks('stranger''s');
+SET lived.listening = on;
+INSERT INTO lived.p VALUES (2, '0000000000000000');
+SET SESSION AUTHORIZATION regress_groups_writer;
 INSERT INTO lived.p VALUES (3, '0000000000000000');
-CREATE INDEX ON lived.p1 (lived.who(story)) WHERE lived.who(1) > 1;
-ALTER TABLE lived.p1 ADD CHECK (id <> 3 OR lived.who(2) > 1);
-INSERT INTO lived.p VALUES (3, '0000000000000000');
--- where he has the rights, he uses those
-RESET SESSION AUTHORIZATION;
-GRANT SELECT, UPDATE ON lived.p TO regress_groups_stranger;
-SET SESSION AUTHORIZATION regress_groups_stranger;
-INSERT INTO lived.p VALUES (3, '0000000000000000');
+RESET lived.listening;
 RESET SESSION AUTHORIZATION;
 SELECT id, story FROM lived.p ORDER BY id;
+SELECT simhash_cluster_settle('lived.p', true);
+ALTER TABLE lived.p1 OWNER TO regress_groups_owner;
+GRANT TRIGGER ON lived.p1 TO regress_groups_stranger;
+SELECT simhash_cluster_settle('lived.p', true);
+REVOKE TRIGGER ON lived.p1 FROM regress_groups_stranger;
+SELECT simhash_cluster_settle('lived.p', true);
+
+-- names are the owner's, in schemas that the writer may not use
+SET SESSION AUTHORIZATION regress_groups_owner;
+REVOKE USAGE ON SCHEMA lived FROM regress_groups_writer;
+RESET SESSION AUTHORIZATION;
+CREATE VIEW public.regress_groups_p AS TABLE lived.p;
+GRANT INSERT ON public.regress_groups_p TO regress_groups_writer;
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO public.regress_groups_p VALUES (4, '0000000000000000');
+RESET SESSION AUTHORIZATION;
+DROP VIEW public.regress_groups_p;
+GRANT USAGE ON SCHEMA lived TO regress_groups_writer;
+SELECT id, story FROM lived.p ORDER BY id;
+
+-- rules for UPDATE are refused, whatever they do, and others are not
+CREATE TABLE lived.ruled (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX ON lived.ruled USING simhash (fp);
+CREATE INDEX ON lived.ruled (story);
+SELECT simhash_cluster_create('lived.ruled', 'fp=fp', 'cluster=story');
+INSERT INTO lived.ruled VALUES (1, '0000000000000000');
+CREATE RULE r AS ON UPDATE TO lived.ruled DO ALSO INSERT INTO lived.told VALUES ('r', 's');
+INSERT INTO lived.ruled VALUES (2, '0000000000000000');
+CREATE OR REPLACE RULE r AS ON UPDATE TO lived.ruled DO INSTEAD NOTHING;
+INSERT INTO lived.ruled VALUES (2, '0000000000000000');
+CREATE OR REPLACE RULE r AS ON UPDATE TO lived.ruled
+  DO INSTEAD UPDATE lived.u SET story = NEW.story WHERE id = NEW.id;
+INSERT INTO lived.ruled VALUES (2, '0000000000000000');
+CREATE OR REPLACE RULE r AS ON UPDATE TO lived.ruled WHERE NEW.id = 2 DO INSTEAD NOTHING;
+INSERT INTO lived.ruled VALUES (2, '0000000000000000');
+SELECT simhash_cluster_settle('lived.ruled');
+DROP RULE r ON lived.ruled;
+CREATE RULE r AS ON DELETE TO lived.ruled DO ALSO NOTIFY told;
+INSERT INTO lived.ruled VALUES (2, '0000000000000000');
+SELECT * FROM lived.ruled ORDER BY id;
+
+-- triggers that meddle with ids while rows are told
+CREATE FUNCTION lived.meddle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.story := 77;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER meddle BEFORE UPDATE ON lived.ruled FOR EACH ROW EXECUTE FUNCTION lived.meddle();
+INSERT INTO lived.ruled VALUES (3, '0000000000000000');
+CREATE OR REPLACE FUNCTION lived.meddle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.id := NEW.id + 10;
+  RETURN NEW;
+END $$;
+INSERT INTO lived.ruled VALUES (3, '0000000000000000');
+-- a statement of theirs is not taken for ours: what it sets is put back
+CREATE OR REPLACE FUNCTION lived.meddle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF pg_trigger_depth() < 3 THEN
+    UPDATE lived.ruled SET story = 77 WHERE id = 1;
+  END IF;
+  RETURN NULL;
+END $$;
+DROP TRIGGER meddle ON lived.ruled;
+CREATE TRIGGER meddle AFTER UPDATE ON lived.ruled EXECUTE FUNCTION lived.meddle();
+INSERT INTO lived.ruled VALUES (3, '0000000000000000');
+SELECT * FROM lived.ruled ORDER BY id;
+-- nor does it matter if the row is gone that it has set
+CREATE OR REPLACE FUNCTION lived.meddle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF pg_trigger_depth() = 1 THEN
+    DELETE FROM lived.ruled WHERE id = 3;
+  END IF;
+  RETURN NULL;
+END $$;
+DROP TRIGGER meddle ON lived.ruled;
+CREATE TRIGGER a_meddle AFTER UPDATE ON lived.ruled EXECUTE FUNCTION lived.meddle();
+UPDATE lived.ruled SET story = 5;
+SELECT * FROM lived.ruled ORDER BY id;
+
 -- in a transaction that only reads
 BEGIN READ ONLY;
 SELECT simhash_cluster_settle('lived.t');

@@ -1,0 +1,299 @@
+//! Statements of our own on a table of somebody's: as through a view of the table's owner.
+//!
+//! The lender's rights, usually the owner's, are asked for what a statement names, and row-level security hides nothing,
+//! as with foreign keys. Whatever code runs meanwhile (triggers, checks, functions of indexes, of
+//! generated columns and of types) runs as whoever runs the statement: nobody's code gets rights
+//! from us. It does not see his search path: functions of his would be called with rows that are
+//! hidden from him.
+//!
+//! SPI would not do: it may analyse a statement again before it runs it, as somebody else.
+//!
+//! They see what the family's lock allows to be seen: the latest committed rows. At REPEATABLE READ
+//! and SERIALIZABLE a row that is changed must be visible to the transaction's own snapshot, too;
+//! otherwise PostgreSQL raises 40001. PostgreSQL's foreign keys do both in this way.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
+
+use super::sql::{Parameter, as_role, in_search_path};
+use crate::catalog::Schema;
+use crate::catalog::names::relation_name;
+use crate::compat::{analyze_and_rewrite, check_as, run_executor};
+use crate::error::raise;
+use crate::trigger::lock;
+use crate::types::text::utf8_to_server;
+
+/// The one table that a statement names, and the extension's schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    pub table: pg_sys::Oid,
+    /// Whose rights are asked for.
+    pub lender: pg_sys::Oid,
+    pub schema: Schema,
+}
+
+/// What a statement does to its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Read,
+    /// `repeatable`: at the higher isolation levels the transaction's own snapshot must show the
+    /// rows.
+    Change {
+        repeatable: bool,
+    },
+}
+
+/// A row of a statement. Its values live until the next row.
+pub struct Row(*mut pg_sys::TupleTableSlot);
+
+impl Row {
+    /// The value of a column, counted from 1; `None` for NULL.
+    pub fn value(&self, column: i32) -> Option<pg_sys::Datum> {
+        let mut is_null = true;
+        // SAFETY: the slot holds the row, which has this column.
+        let value = unsafe { pg_sys::slot_getattr(self.0, column, &mut is_null) };
+        (!is_null).then_some(value)
+    }
+}
+
+impl Access {
+    /// Hands every row of a query to `sink`, in the memory context of the caller.
+    pub fn query(self, source: &str, parameters: &[Parameter], sink: &mut dyn FnMut(&Row)) {
+        self.run(source, parameters, Does::Read, sink);
+    }
+
+    /// Runs a statement that changes rows. Returns how many.
+    pub fn execute(self, source: &str, parameters: &[Parameter]) -> u64 {
+        self.run(source, parameters, Does::Change { repeatable: false }, &mut |_| ())
+    }
+
+    /// The same for rows that must be visible to the transaction's own snapshot at the higher
+    /// isolation levels. Hands what they return to `sink`.
+    pub fn execute_repeatable(
+        self,
+        source: &str,
+        parameters: &[Parameter],
+        sink: &mut dyn FnMut(&Row),
+    ) -> u64 {
+        self.run(source, parameters, Does::Change { repeatable: true }, sink)
+    }
+
+    fn run(
+        self,
+        source: &str,
+        parameters: &[Parameter],
+        does: Does,
+        sink: &mut dyn FnMut(&Row),
+    ) -> u64 {
+        in_search_path(self.table, self.schema, || self.run_here(source, parameters, does, sink))
+    }
+
+    fn run_here(
+        self,
+        source: &str,
+        parameters: &[Parameter],
+        does: Does,
+        sink: &mut dyn FnMut(&Row),
+    ) -> u64 {
+        let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
+        // SAFETY: the sequence by which PostgreSQL runs a statement. What it allocates is in a
+        // context of its own, which is deleted at the end, or by the abort of the transaction; so
+        // are the snapshots released.
+        unsafe {
+            let outer = pg_sys::CurrentMemoryContext;
+            let own = pg_sys::AllocSetContextCreateInternal(
+                outer,
+                c"statement of simhash_cluster".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            );
+            pg_sys::MemoryContextSwitchTo(own);
+            let snapshot = lock::snapshot();
+            let (mut crosscheck, mut flags) = (std::ptr::null_mut(), 0);
+            match does {
+                Does::Read => {
+                    pg_sys::PushActiveSnapshot(snapshot);
+                    flags = pg_sys::EXEC_FLAG_SKIP_TRIGGERS;
+                }
+                Does::Change { repeatable } => {
+                    pg_sys::PushCopiedSnapshot(snapshot);
+                    pg_sys::UpdateActiveSnapshotCommandId();
+                    if repeatable && pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 {
+                        crosscheck = pg_sys::GetTransactionSnapshot();
+                    }
+                }
+            }
+            let plan = self.plan(&text, parameters);
+            let mut receiver = Receiver::new(outer, sink);
+            let query = pg_sys::CreateQueryDesc(
+                plan,
+                text.as_ptr(),
+                pg_sys::GetActiveSnapshot(),
+                crosscheck,
+                (&raw mut receiver).cast(),
+                bound(parameters),
+                std::ptr::null_mut(),
+                0,
+            );
+            pg_sys::ExecutorStart(query, flags as i32);
+            run_executor(query);
+            let count = (*(*query).estate).es_processed;
+            pg_sys::ExecutorFinish(query);
+            pg_sys::ExecutorEnd(query);
+            pg_sys::FreeQueryDesc(query);
+            pg_sys::PopActiveSnapshot();
+            lock::release(snapshot);
+            if does != Does::Read {
+                pg_sys::CommandCounterIncrement();
+            }
+            pg_sys::MemoryContextSwitchTo(outer);
+            pg_sys::MemoryContextDelete(own);
+            count
+        }
+    }
+
+    /// Names are looked up as the lender, who may use the schemas. Then a statement is planned as it
+    /// is run: by whoever runs it, without the values of its parameters, which anybody may have
+    /// printed with his plans.
+    ///
+    /// # Safety
+    /// A snapshot is active.
+    unsafe fn plan(self, text: &CStr, parameters: &[Parameter]) -> *mut pg_sys::PlannedStmt {
+        let mut types: Vec<_> = parameters.iter().map(|&(of, _)| of).collect();
+        // SAFETY: as this function's; a text that is one statement.
+        unsafe {
+            let raw = pg_sys::pg_parse_query(text.as_ptr());
+            let raw = PgList::<pg_sys::RawStmt>::from_pg(raw).get_ptr(0);
+            let Some(raw) = raw else { self.refuse() };
+            let written = (*(*raw).stmt).type_;
+            let queries = as_role(self.lender, || analyze_and_rewrite(raw, text, &mut types));
+            let queries = PgList::<pg_sys::Query>::from_pg(queries);
+            // Rules make something else of it. Tables with groups have none.
+            let [query] = queries.iter_ptr().collect::<Vec<_>>()[..] else { self.refuse() };
+            if (*query).commandType != command(written) {
+                self.refuse()
+            }
+            self.lend(query);
+            let none = std::ptr::null_mut();
+            pg_sys::pg_plan_query(query, text.as_ptr(), 0, none)
+        }
+    }
+
+    /// Lends the rights to a query, if it names the table and no other.
+    ///
+    /// # Safety
+    /// A query that was analysed.
+    unsafe fn lend(self, query: *mut pg_sys::Query) {
+        // SAFETY: as this function's.
+        unsafe {
+            if (*query).hasSubLinks || !(*query).cteList.is_null() {
+                self.refuse()
+            }
+            for entry in PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable).iter_ptr() {
+                match (*entry).rtekind {
+                    // A schema or a table may have been renamed since its name was read.
+                    pg_sys::RTEKind::RTE_RELATION if (*entry).relid != self.table => self.renamed(),
+                    pg_sys::RTEKind::RTE_SUBQUERY => self.lend((*entry).subquery),
+                    _ => {}
+                }
+            }
+            check_as(query, self.lender);
+        }
+    }
+
+    fn renamed(self) -> ! {
+        raise(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            format!("table \"{}\", or its schema, was renamed", relation_name(self.table)),
+            "Try again.",
+        )
+    }
+
+    fn refuse(self) -> ! {
+        raise(
+            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!("table \"{}\" has rules for UPDATE", relation_name(self.table)),
+            "simhash_cluster tells rows their ids by UPDATE: use triggers instead of rules.",
+        )
+    }
+}
+
+fn command(written: pg_sys::NodeTag) -> pg_sys::CmdType::Type {
+    match written {
+        pg_sys::NodeTag::T_SelectStmt => pg_sys::CmdType::CMD_SELECT,
+        pg_sys::NodeTag::T_UpdateStmt => pg_sys::CmdType::CMD_UPDATE,
+        pg_sys::NodeTag::T_InsertStmt => pg_sys::CmdType::CMD_INSERT,
+        pg_sys::NodeTag::T_DeleteStmt => pg_sys::CmdType::CMD_DELETE,
+        _ => pg_sys::CmdType::CMD_UNKNOWN,
+    }
+}
+
+/// The values of parameters, as the executor wants them.
+///
+/// # Safety
+/// Values are of their types.
+unsafe fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
+    // SAFETY: a list of as many parameters is allocated.
+    unsafe {
+        let list = pg_sys::makeParamList(parameters.len() as i32);
+        let places = (*list).params.as_mut_slice(parameters.len());
+        for (place, &(ptype, value)) in places.iter_mut().zip(parameters) {
+            let isnull = value.is_none();
+            let value = value.unwrap_or(pg_sys::Datum::null());
+            let pflags = pg_sys::PARAM_FLAG_CONST as u16;
+            *place = pg_sys::ParamExternData { value, isnull, pflags, ptype };
+        }
+        list
+    }
+}
+
+/// Where the executor sends a statement's rows.
+#[repr(C)]
+struct Receiver<'a> {
+    /// First, for the executor knows only this.
+    base: pg_sys::DestReceiver,
+    context: pg_sys::MemoryContext,
+    sink: &'a mut dyn FnMut(&Row),
+}
+
+impl<'a> Receiver<'a> {
+    fn new(context: pg_sys::MemoryContext, sink: &'a mut dyn FnMut(&Row)) -> Self {
+        let base = pg_sys::DestReceiver {
+            receiveSlot: Some(receive),
+            rStartup: Some(start),
+            rShutdown: Some(end),
+            rDestroy: Some(end),
+            mydest: pg_sys::CommandDest::DestNone,
+        };
+        Receiver { base, context, sink }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn receive(
+    slot: *mut pg_sys::TupleTableSlot,
+    this: *mut pg_sys::DestReceiver,
+) -> bool {
+    pgrx::check_for_interrupts!();
+    // SAFETY: the executor passes the receiver that it was given, and a slot with a row.
+    unsafe {
+        let receiver = &mut *this.cast::<Receiver<'_>>();
+        let own = pg_sys::MemoryContextSwitchTo(receiver.context);
+        (receiver.sink)(&Row(slot));
+        pg_sys::MemoryContextSwitchTo(own);
+    }
+    true
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn start(
+    _this: *mut pg_sys::DestReceiver,
+    _operation: i32,
+    _columns: pg_sys::TupleDesc,
+) {
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(_this: *mut pg_sys::DestReceiver) {}
