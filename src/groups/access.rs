@@ -125,7 +125,8 @@ impl Access {
                     }
                 }
             }
-            let plan = self.plan(&text, parameters);
+            let values = bound(parameters);
+            let plan = self.plan(&text, parameters, values);
             let mut receiver = Receiver::new(outer, sink);
             let query = pg_sys::CreateQueryDesc(
                 plan,
@@ -133,7 +134,7 @@ impl Access {
                 pg_sys::GetActiveSnapshot(),
                 crosscheck,
                 (&raw mut receiver).cast(),
-                bound(parameters),
+                values,
                 std::ptr::null_mut(),
                 0,
             );
@@ -155,12 +156,16 @@ impl Access {
     }
 
     /// Names are looked up as the lender, who may use the schemas. Then a statement is planned as it
-    /// is run: by whoever runs it, without the values of its parameters, which anybody may have
-    /// printed with his plans.
+    /// is run: by whoever runs it. He may have his plans printed, so values are not part of them.
     ///
     /// # Safety
     /// A snapshot is active.
-    unsafe fn plan(self, text: &CStr, parameters: &[Parameter]) -> *mut pg_sys::PlannedStmt {
+    unsafe fn plan(
+        self,
+        text: &CStr,
+        parameters: &[Parameter],
+        values: pg_sys::ParamListInfo,
+    ) -> *mut pg_sys::PlannedStmt {
         let mut types: Vec<_> = parameters.iter().map(|&(of, _)| of).collect();
         // SAFETY: as this function's; a text that is one statement.
         unsafe {
@@ -176,8 +181,7 @@ impl Access {
                 self.refuse()
             }
             self.lend(query);
-            let none = std::ptr::null_mut();
-            pg_sys::pg_plan_query(query, text.as_ptr(), 0, none)
+            pg_sys::pg_plan_query(query, text.as_ptr(), 0, values)
         }
     }
 
@@ -230,7 +234,8 @@ fn command(written: pg_sys::NodeTag) -> pg_sys::CmdType::Type {
     }
 }
 
-/// The values of parameters, as the executor wants them.
+/// The values of parameters, as the executor wants them. The planner uses them to estimate how
+/// many rows there are. They are not marked as constants, so it does not put them into the plan.
 ///
 /// # Safety
 /// Values are of their types.
@@ -242,8 +247,7 @@ unsafe fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
         for (place, &(ptype, value)) in places.iter_mut().zip(parameters) {
             let isnull = value.is_none();
             let value = value.unwrap_or(pg_sys::Datum::null());
-            let pflags = pg_sys::PARAM_FLAG_CONST as u16;
-            *place = pg_sys::ParamExternData { value, isnull, pflags, ptype };
+            *place = pg_sys::ParamExternData { value, isnull, pflags: 0, ptype };
         }
         list
     }
