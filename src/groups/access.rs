@@ -24,13 +24,15 @@ use crate::error::raise;
 use crate::trigger::lock;
 use crate::types::text::utf8_to_server;
 
-/// The one table that a statement names, and the extension's schema.
+/// The one table that a statement names, and what else it depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     pub table: pg_sys::Oid,
     /// Whose rights are asked for.
     pub lender: pg_sys::Oid,
     pub schema: Schema,
+    /// The operator of its conditions, if that is not PostgreSQL's own.
+    pub equality: Option<pg_sys::Oid>,
 }
 
 /// What a statement does to its table.
@@ -203,6 +205,10 @@ impl Access {
                     _ => {}
                 }
             }
+            let operator = operator((*(*query).jointree).quals);
+            if self.equality.is_some() && operator.is_some() && operator != self.equality {
+                self.renamed()
+            }
             check_as(query, self.lender);
         }
     }
@@ -210,7 +216,10 @@ impl Access {
     fn renamed(self) -> ! {
         raise(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            format!("table \"{}\", or its schema, was renamed", relation_name(self.table)),
+            format!(
+                "table \"{}\" was renamed, or a schema or an operator of its",
+                relation_name(self.table)
+            ),
             "Try again.",
         )
     }
@@ -221,6 +230,23 @@ impl Access {
             format!("table \"{}\" has rules for UPDATE", relation_name(self.table)),
             "simhash_cluster tells rows their ids by UPDATE: use triggers instead of rules.",
         )
+    }
+}
+
+/// The operator of a condition; none without a condition, and of one that is not ours.
+///
+/// # Safety
+/// Null, or an expression that was analysed.
+unsafe fn operator(condition: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
+    // SAFETY: as this function's: a node's tag says what it is.
+    unsafe {
+        match condition.as_ref()?.type_ {
+            pg_sys::NodeTag::T_OpExpr => Some((*condition.cast::<pg_sys::OpExpr>()).opno),
+            pg_sys::NodeTag::T_ScalarArrayOpExpr => {
+                Some((*condition.cast::<pg_sys::ScalarArrayOpExpr>()).opno)
+            }
+            _ => Some(pg_sys::InvalidOid),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::access::Access;
 use super::regroup::Regroup;
 use super::setup::Setup;
-use super::sql::{Parameter, array};
+use super::sql::{Parameter, array, exactly};
 use crate::catalog::rights;
 use crate::error::{raise, shown};
 
@@ -21,7 +21,8 @@ const TABLE: &CStr = c"simhash_unsettled";
 fn table(setup: &Setup) -> (String, Access) {
     let table = setup.schema.table_named(TABLE);
     let access = table.and_then(|table| {
-        Some(Access { table, lender: rights::owner(table)?, schema: setup.schema })
+        let (lender, schema) = (rights::owner(table)?, setup.schema);
+        Some(Access { table, lender, schema, equality: None })
     });
     let access = access.unwrap_or_else(|| {
         raise(
@@ -89,13 +90,13 @@ pub fn follow(regroup: &Regroup<'_>, renamed: &HashMap<u32, u32>) {
 fn texts(regroup: &Regroup<'_>, ids: &[u32]) -> Parameter {
     let column = &regroup.setup.key.column;
     // SAFETY: ids are values of the key's type; their text forms are copied.
-    unsafe {
+    exactly(|| unsafe {
         let texts = ids.iter().map(|&id| {
             let text = column.show(regroup.keys.value(id));
             Some(pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr())))
         });
         array(pg_sys::TEXTOID, &texts.collect::<Vec<_>>())
-    }
+    })
 }
 
 /// The ids of marked groups.
@@ -111,11 +112,11 @@ pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
     let base = setup.key.column.base;
     let (mut function, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
     // SAFETY: the type's own input function; it raises an ERROR for a text that is no value.
-    unsafe {
+    exactly(|| unsafe {
         pg_sys::getTypeInputInfo(base, &mut function, &mut parameter);
         let value = |text| pg_sys::OidInputFunctionCall(function, text, parameter, -1);
         texts.into_iter().map(value).collect()
-    }
+    })
 }
 
 /// Takes all marks away.

@@ -354,12 +354,16 @@ unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation) -> Named {
         )
     });
     // A unique index of a partitioned table has the columns of its partition key, too.
-    let is_unique = unique.iter().any(|index| index.column == key.column.number);
+    let is_unique = unique.iter().any(|index| {
+        let equality = index.equality.is_some_and(|equality| equality.is_of(&key.column));
+        index.column == key.column.number && index.is_immediate && equality
+    });
     if !is_unique && !is_partitioned {
         given.raise(
             &given.shown("key"),
             "names a column that no unique index has alone",
-            "The key tells rows apart: CREATE UNIQUE INDEX on this column, or name another.",
+            "The key tells rows apart at any time: CREATE UNIQUE INDEX on this column, which is \
+             not deferrable and has its collation, or name another.",
         )
     }
     // SAFETY: catalogue look-ups.
@@ -401,6 +405,15 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
             server_to_utf8(CStr::from_ptr(name).to_bytes())
         };
         given.raise_type("cluster", own, &format!("An id is of the key's type, {wanted}."))
+    }
+    // Ids that are equal under one and not under the other would be one group, or two.
+    if own.collation != keys.collation && !(own.equal_is_same() && keys.equal_is_same()) {
+        given.raise_as(
+            PgSqlErrorCode::ERRCODE_COLLATION_MISMATCH,
+            &given.shown("cluster"),
+            "names a column of another collation than the key's",
+            "Give both columns the same: ALTER TABLE ... ALTER COLUMN ... TYPE ... COLLATE ...",
+        )
     }
     if own.generated != Generated::No {
         given.raise(

@@ -62,6 +62,46 @@ pub fn in_search_path<T>(table: pg_sys::Oid, schema: Schema, run: impl FnOnce() 
     }
 }
 
+/// Runs something in which the text form of a value is the same for every session, and says all of
+/// it, as pg_dump has it.
+pub fn exactly<T>(run: impl FnOnce() -> T) -> T {
+    let settings = [
+        (c"datestyle", c"ISO"),
+        (c"intervalstyle", c"postgres"),
+        (c"extra_float_digits", c"3"),
+        (c"bytea_output", c"hex"),
+        (c"lc_monetary", c"C"),
+    ];
+    // SAFETY: the level of settings is ended, here or by the abort of the transaction.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        for (name, value) in settings {
+            set(name, value);
+        }
+        let result = run();
+        pg_sys::AtEOXact_GUC(false, level);
+        result
+    }
+}
+
+/// # Safety
+/// A level of settings was begun, and is ended later.
+unsafe fn set(name: &CStr, value: &CStr) {
+    // SAFETY: as this function's; the value is copied.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+    }
+}
+
 /// # Safety
 /// A level of settings was begun, and is ended later.
 unsafe fn set_search_path(table: pg_sys::Oid, extension: Schema) {
@@ -75,17 +115,7 @@ unsafe fn set_search_path(table: pg_sys::Oid, extension: Schema) {
         }
         path.extend(extension.quoted_name().to_bytes());
         path.extend(b", pg_temp");
-        let path = CString::new(path).unwrap_or_default();
-        pg_sys::set_config_option(
-            c"search_path".as_ptr(),
-            path.as_ptr(),
-            pg_sys::GucContext::PGC_USERSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
+        set(c"search_path", &CString::new(path).unwrap_or_default());
     }
 }
 
@@ -136,22 +166,55 @@ pub unsafe fn array(of: pg_sys::Oid, values: &[Option<pg_sys::Datum>]) -> Parame
     }
 }
 
-/// How SQL writes the equality of a column's type, whatever the search path.
-pub fn equality(column: &Column) -> String {
-    let operator = column.equality();
-    // SAFETY: catalogue look-ups; names are palloc'd, or null if there are none.
-    unsafe {
-        let name = pg_sys::get_opname(operator);
-        let schema = operator_schema(operator);
-        if name.is_null() || schema.is_null() {
-            raise(
-                PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
-                format!("type {} has no equality", relation_name(column.base)),
-                "",
-            )
+/// How SQL writes that a column is equal to something of its type, whatever the search path. What
+/// is compared is cast to what the operator takes: for a domain there may be another operator of
+/// that name, made by whoever may create something in the same schema.
+pub struct Equal {
+    operator: String,
+    cast: String,
+}
+
+impl Equal {
+    pub fn of(column: &Column) -> Self {
+        let operator = column.equality();
+        let (mut left, mut right) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+        // SAFETY: catalogue look-ups; names are palloc'd, or null if there are none.
+        unsafe {
+            let name = pg_sys::get_opname(operator);
+            let schema = operator_schema(operator);
+            if name.is_null() || schema.is_null() {
+                raise(
+                    PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION,
+                    format!("type {} has no equality", relation_name(column.base)),
+                    "",
+                )
+            }
+            pg_sys::op_input_types(operator, &mut left, &mut right);
+            // Only PostgreSQL's own operators take any enum, array or range.
+            let cast = if pg_sys::get_typtype(left) as u8 == pg_sys::TYPTYPE_PSEUDO {
+                String::new()
+            } else {
+                let qualified = pg_sys::FORMAT_TYPE_FORCE_QUALIFY as pg_sys::bits16;
+                let name = pg_sys::format_type_extended(left, -1, qualified);
+                format!("::{}", shown(CStr::from_ptr(name)))
+            };
+            let schema = pg_sys::quote_identifier(schema);
+            let (schema, name) = (shown(CStr::from_ptr(schema)), shown(CStr::from_ptr(name)));
+            Equal { operator: format!("OPERATOR({schema}.{name})"), cast }
         }
-        let schema = pg_sys::quote_identifier(schema);
-        format!("OPERATOR({}.{})", shown(CStr::from_ptr(schema)), shown(CStr::from_ptr(name)))
+    }
+
+    /// The condition that a column of the table `t` is one of another one.
+    pub fn to(&self, column: &str, other: &str) -> String {
+        let Equal { operator, cast } = self;
+        format!("t.{column}{cast} {operator} {other}{cast}")
+    }
+
+    /// The condition that a column of the table `t` is in an array.
+    pub fn any_of(&self, column: &str, array: &str) -> String {
+        let Equal { operator, cast } = self;
+        let of_array = if cast.is_empty() { "" } else { "[]" };
+        format!("t.{column}{cast} {operator} ANY ({array}{cast}{of_array})")
     }
 }
 

@@ -12,6 +12,7 @@ use super::regroup::{Kind, Regroup};
 use super::search::search;
 use super::settle::settle;
 use super::setup::{Settle, Setup};
+use super::strangers::lender;
 use super::table::Told;
 use super::transition::{RowValues, Transition};
 use super::{marks, table, whole};
@@ -56,6 +57,8 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
         memory::prepare();
         let statement = Statement::of(fcinfo);
         let setup = Setup::of(statement.relation, statement.trigger, statement.schema);
+        // Whether it is refused must not depend on which rows there are.
+        lender(&setup);
         match statement.event {
             Event::Before { updated } => statement.before(&setup, updated),
             Event::Insert { new } => statement.inserted(&setup, new),

@@ -6,7 +6,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::access::Access;
 use super::own::Telling;
 use super::setup::Setup;
-use super::sql::{Parameter, array, equality};
+use super::sql::{Equal, Parameter, array};
 use super::strangers::lender;
 use super::transition::RowValues;
 use crate::catalog::names::{qualified_name, relation_name};
@@ -34,17 +34,16 @@ pub fn rows_of(setup: &Setup, ids: &[pg_sys::Datum], sink: &mut dyn FnMut(RowVal
     let ids: Vec<_> = ids.iter().copied().map(Some).collect();
     // SAFETY: ids are values of the key's type.
     let ids = unsafe { array(setup.key.column.base, &ids) };
-    let cluster = quoted(&setup.cluster.name);
-    let condition = format!(" WHERE t.{cluster} {} ANY ($1)", equality(&setup.key.column));
-    read(setup, &condition, &[ids], sink);
+    let equal = Equal::of(&setup.key.column);
+    let condition = equal.any_of(&quoted(&setup.cluster.name), "$1");
+    read(setup, &format!(" WHERE {condition}"), &[ids], sink);
 }
 
 /// Hands every row with one of some keys to `sink`.
 pub fn rows_with(setup: &Setup, keys: &[pg_sys::Datum], sink: &mut dyn FnMut(RowValues)) {
     let condition = format!(
-        ", ROWS FROM (pg_catalog.unnest($1)) AS u(key) WHERE t.{} {} u.key",
-        quoted(&setup.key.name),
-        equality(&setup.key.column)
+        ", ROWS FROM (pg_catalog.unnest($1)) AS u(key) WHERE {}",
+        Equal::of(&setup.key.column).to(&quoted(&setup.key.name), "u.key")
     );
     for keys in keys.chunks(MOST) {
         let keys: Vec<_> = keys.iter().copied().map(Some).collect();
@@ -74,7 +73,12 @@ fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn
 }
 
 fn access(setup: &Setup) -> Access {
-    Access { table: setup.table, lender: lender(setup), schema: setup.schema }
+    Access {
+        table: setup.table,
+        lender: lender(setup),
+        schema: setup.schema,
+        equality: Some(setup.key.column.equality()),
+    }
 }
 
 /// A key, and the id that its row is to have.
@@ -122,9 +126,9 @@ fn update(setup: &Setup, told: &[Told]) -> u64 {
     let source = format!(
         "UPDATE {} AS t SET {cluster} = u.id \
          FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u(key, id) \
-         WHERE t.{key} {} u.key RETURNING t.{key}, t.{cluster}, u.key, u.id",
+         WHERE {} RETURNING t.{key}, t.{cluster}, u.key, u.id",
         name(setup),
-        equality(&key.column),
+        Equal::of(&key.column).to(&quoted(&key.name), "u.key"),
         key = quoted(&key.name),
         cluster = quoted(&cluster.name),
     );

@@ -397,7 +397,9 @@ pub struct UniqueIndex {
     pub is_primary: bool,
     /// Not positive for an expression.
     pub column: pg_sys::AttrNumber,
-    equality: Option<Equality>,
+    /// Whether it is checked at once, not by a constraint that can be deferred.
+    pub is_immediate: bool,
+    pub equality: Option<Equality>,
 }
 
 /// The table's unique indexes of a single column that hold every row.
@@ -420,6 +422,7 @@ pub unsafe fn single_unique_columns(relation: pg_sys::Relation) -> Vec<UniqueInd
             (is_valid && (*form).indnkeyatts == 1).then(|| UniqueIndex {
                 is_primary: (*form).indisprimary,
                 column: *(*form).indkey.values.as_ptr(),
+                is_immediate: (*form).indimmediate,
                 equality: Equality::of(index.as_ptr()),
             })
         });

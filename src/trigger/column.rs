@@ -57,6 +57,13 @@ impl Equality {
         }
     }
 
+    /// Whether it is that of the column, which SQL's `=` has.
+    pub fn is_of(&self, column: &Column) -> bool {
+        // SAFETY: a catalogue look-up.
+        let function = unsafe { pg_sys::get_opcode(column.equality()) };
+        function == self.function && column.collation == self.collation
+    }
+
     /// # Safety
     /// Both are values of the index's column.
     pub unsafe fn holds(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {

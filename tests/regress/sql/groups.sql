@@ -235,12 +235,43 @@ DELETE FROM padded WHERE id = 'a';
 INSERT INTO padded VALUES ('a', 'ffffffffffffffff'), ('d', 'ffffffffffffffff');
 SELECT id, story FROM padded ORDER BY id;
 
+-- marks do not depend on the settings of whoever marks, or settles
+CREATE TABLE exact (id float8 PRIMARY KEY, day date UNIQUE, fp fingerprint64, story float8,
+  first date);
+CREATE INDEX ON exact USING simhash (fp);
+CREATE INDEX ON exact (story);
+CREATE INDEX ON exact (first);
+SELECT simhash_cluster_create('exact', 'fp=fp', 'cluster=story', 'settle=later');
+SELECT simhash_cluster_create('exact', 'fp=fp', 'cluster=first', 'settle=later', 'key=day');
+INSERT INTO exact VALUES (1.23456789012345, '2024-03-04', '0000000000000000'),
+  (2, '2024-03-05', '0000000000000007'), (3, '2024-03-06', '000000000000003f');
+SET extra_float_digits = -10;
+SET datestyle = 'SQL, DMY';
+DELETE FROM exact WHERE id = 2;
+RESET extra_float_digits;
+SET datestyle = 'SQL, MDY';
+SELECT relation, "column", cluster FROM simhash_unsettled WHERE relation = 'exact'::regclass;
+SELECT simhash_cluster_settle('exact');
+TABLE exact ORDER BY id;
+RESET datestyle;
+
+-- what tells rows apart does so at any time, by the column's own equality
+CREATE TABLE deferred (id int PRIMARY KEY DEFERRABLE, fp fingerprint64, story int);
+SELECT simhash_cluster_create('deferred', 'fp=fp', 'cluster=story');
+CREATE TABLE collated (id text COLLATE "POSIX", fp fingerprint64, story text COLLATE "POSIX");
+CREATE UNIQUE INDEX collated_id ON collated (id COLLATE "C");
+SELECT simhash_cluster_create('collated', 'fp=fp', 'cluster=story', 'key=id');
+DROP INDEX collated_id;
+CREATE UNIQUE INDEX ON collated (id text_pattern_ops);
+SELECT simhash_cluster_create('collated', 'fp=fp', 'cluster=story', 'key=id');
+
 -- arguments
+CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE DOMAIN never_null AS int NOT NULL;
 CREATE DOMAIN below_it AS never_null CHECK (VALUE > 0);
 CREATE TABLE wrong (made_of_story int GENERATED ALWAYS AS (-story) STORED,
   fp_of_story fingerprint64 GENERATED ALWAYS AS (CASE story WHEN 1 THEN fp END) STORED,
-  below below_it DEFAULT 1,
+  below below_it DEFAULT 1, text text COLLATE "C" UNIQUE, other_text text COLLATE folded,
   id int PRIMARY KEY, fp fingerprint64, story int, other text, unloved int,
   made int GENERATED ALWAYS AS (unloved) STORED, point point);
 CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -261,6 +292,7 @@ SELECT try('fp=fp', 'cluster=other');
 SELECT try('fp=fp', 'cluster=made');
 SELECT try('fp=fp', 'cluster=id');
 SELECT try('fp=fp', 'cluster=below');
+SELECT try('fp=fp', 'cluster=other_text', 'key=text');
 SELECT try('fp=fp', 'cluster=story', 'scope=made_of_story');
 SELECT try('fp=fp_of_story', 'cluster=story');
 SELECT try('fp=fp', 'cluster=story', 'key=unloved');

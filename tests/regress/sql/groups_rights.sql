@@ -201,6 +201,8 @@ SELECT id, story, who FROM lived.x ORDER BY id;
 REVOKE ALL ON lived.x FROM regress_groups_stranger;
 SET SESSION AUTHORIZATION regress_groups_writer;
 INSERT INTO lived.x VALUES (4, '0000000000000000');
+-- refused whether there is a row near it or not
+INSERT INTO lived.x VALUES (4, 'ffffffffffffffff');
 RESET SESSION AUTHORIZATION;
 REVOKE TRIGGER ON lived.x FROM PUBLIC;
 GRANT regress_groups_owner TO regress_groups_stranger;
@@ -345,6 +347,31 @@ RESET SESSION AUTHORIZATION;
 DROP VIEW public.regress_groups_p;
 GRANT USAGE ON SCHEMA lived TO regress_groups_writer;
 SELECT id, story FROM lived.p ORDER BY id;
+
+-- an operator that somebody has made for a domain is not taken for that of its type
+RESET SESSION AUTHORIZATION;
+GRANT CREATE ON SCHEMA public TO regress_groups_stranger;
+CREATE DOMAIN lived.name AS fingerprint64;
+CREATE TABLE lived.d (id lived.name PRIMARY KEY, fp fingerprint64, story lived.name);
+CREATE INDEX ON lived.d USING simhash (fp);
+CREATE INDEX ON lived.d (story);
+SELECT simhash_cluster_create('lived.d', 'fp=fp', 'cluster=story');
+INSERT INTO lived.d VALUES ('0000000000000001', '0000000000000000');
+SET SESSION AUTHORIZATION regress_groups_stranger;
+CREATE FUNCTION lived.spy(lived.name, fingerprint64) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE WARNING 'a function of the stranger runs as %, with %', current_user, $1;
+  RETURN true;
+END $$;
+CREATE OPERATOR public.= (LEFTARG = lived.name, RIGHTARG = fingerprint64, FUNCTION = lived.spy);
+RESET SESSION AUTHORIZATION;
+INSERT INTO lived.d VALUES ('0000000000000002', '0000000000000000');
+SELECT simhash_cluster_settle('lived.d', true);
+DELETE FROM lived.d WHERE id::text = '0000000000000001';
+INSERT INTO lived.d VALUES ('0000000000000003', '0000000000000000');
+SELECT id, story FROM lived.d ORDER BY id::text;
+DROP OPERATOR public.= (lived.name, fingerprint64);
+REVOKE CREATE ON SCHEMA public FROM regress_groups_stranger;
 
 -- rules for UPDATE are refused, whatever they do, and others are not
 CREATE TABLE lived.ruled (id int PRIMARY KEY, fp fingerprint64, story int);
