@@ -250,7 +250,6 @@ SET datestyle = 'SQL, DMY';
 DELETE FROM exact WHERE id = 2;
 RESET extra_float_digits;
 SET datestyle = 'SQL, MDY';
-SELECT relation, "column", cluster FROM simhash_unsettled WHERE relation = 'exact'::regclass;
 SELECT simhash_cluster_settle('exact');
 TABLE exact ORDER BY id;
 RESET datestyle;
