@@ -242,9 +242,6 @@ unsafe fn operator(condition: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
     unsafe {
         match condition.as_ref()?.type_ {
             pg_sys::NodeTag::T_OpExpr => Some((*condition.cast::<pg_sys::OpExpr>()).opno),
-            pg_sys::NodeTag::T_ScalarArrayOpExpr => {
-                Some((*condition.cast::<pg_sys::ScalarArrayOpExpr>()).opno)
-            }
             _ => Some(pg_sys::InvalidOid),
         }
     }
@@ -262,6 +259,7 @@ fn command(written: pg_sys::NodeTag) -> pg_sys::CmdType::Type {
 
 /// The values of parameters, as the executor wants them. The planner uses them to estimate how
 /// many rows there are. They are not marked as constants, so it does not put them into the plan.
+/// And they are fetched, so nobody prints them with it (auto_explain, from 16 on).
 ///
 /// # Safety
 /// Values are of their types.
@@ -269,6 +267,7 @@ unsafe fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
     // SAFETY: a list of as many parameters is allocated.
     unsafe {
         let list = pg_sys::makeParamList(parameters.len() as i32);
+        (*list).paramFetch = Some(fetch);
         let places = (*list).params.as_mut_slice(parameters.len());
         for (place, &(ptype, value)) in places.iter_mut().zip(parameters) {
             let isnull = value.is_none();
@@ -277,6 +276,17 @@ unsafe fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
         }
         list
     }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn fetch(
+    list: pg_sys::ParamListInfo,
+    number: i32,
+    _speculative: bool,
+    _workspace: *mut pg_sys::ParamExternData,
+) -> *mut pg_sys::ParamExternData {
+    // SAFETY: PostgreSQL asks for parameters that the list has, counted from 1.
+    unsafe { (*list).params.as_mut_ptr().add(number as usize - 1) }
 }
 
 /// Where the executor sends a statement's rows.

@@ -99,6 +99,15 @@ fn texts(regroup: &Regroup<'_>, ids: &[u32]) -> Parameter {
     })
 }
 
+/// Whether groups are marked.
+pub fn any(setup: &Setup) -> bool {
+    let (name, access) = table(setup);
+    let source = format!("SELECT FROM {name} AS m WHERE {ABOUT} LIMIT 1");
+    let mut any = false;
+    access.query(&source, &subject(setup), &mut |_| any = true);
+    any
+}
+
 /// The ids of marked groups.
 pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
     let (name, access) = table(setup);

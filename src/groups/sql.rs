@@ -209,13 +209,6 @@ impl Equal {
         let Equal { operator, cast } = self;
         format!("t.{column}{cast} {operator} {other}{cast}")
     }
-
-    /// The condition that a column of the table `t` is in an array.
-    pub fn any_of(&self, column: &str, array: &str) -> String {
-        let Equal { operator, cast } = self;
-        let of_array = if cast.is_empty() { "" } else { "[]" };
-        format!("t.{column}{cast} {operator} ANY ({array}{cast}{of_array})")
-    }
 }
 
 unsafe fn operator_schema(operator: pg_sys::Oid) -> *mut std::ffi::c_char {

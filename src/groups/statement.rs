@@ -1,6 +1,6 @@
 //! What fired the trigger, and what becomes of the statement's rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -211,7 +211,7 @@ impl Statement<'_> {
                     (Some(was), Some(is)) if was.decides_as(&is, setup) => {
                         let same = setup.cluster.column.same(was.cluster, is.cluster);
                         if !same && !telling {
-                            changes.restore(&was);
+                            changes.restore(&was, &is);
                         }
                     }
                     (was, is) => {
@@ -246,13 +246,17 @@ impl Statement<'_> {
         // SAFETY: as this function's.
         let setup = unsafe { self.locked() };
         table::restore(&setup, &changes.restored);
-        let mut regroup = changes.regroup;
+        let Changes { mut regroup, overwritten, .. } = changes;
         // Partitions and indexes may have come since the rows were read.
         regroup.setup = &setup;
+        let values = overwritten.iter().map(|&id| regroup.keys.value(id));
+        let overwritten_ids: Vec<_> = values.collect();
         if regroup.has_fresh() {
+            regroup.doubtful.extend(overwritten);
             search(&mut regroup);
             decide_and_tell(&mut regroup);
         }
+        settle(&setup, &overwritten_ids);
         if regroup.has_left() {
             let left = regroup.left();
             match setup.settle {
@@ -271,11 +275,15 @@ struct Changes<'a> {
     regroup: Regroup<'a>,
     /// Rows whose id somebody else has set, with the id that they had.
     restored: Vec<Told>,
+    /// What these ids were before and after. Another part of the statement, or a statement inside
+    /// it, has seen the latter: the rows that it took for a group are looked at again.
+    overwritten: HashSet<u32>,
 }
 
 impl<'a> Changes<'a> {
     fn new(setup: &'a Setup) -> Self {
-        Changes { regroup: Regroup::new(setup), restored: Vec::new() }
+        let (restored, overwritten) = Default::default();
+        Changes { regroup: Regroup::new(setup), restored, overwritten }
     }
 
     fn is_empty(&self) -> bool {
@@ -312,11 +320,13 @@ impl<'a> Changes<'a> {
 
     /// # Safety
     /// The values are of the trigger's table.
-    unsafe fn restore(&mut self, row: &RowValues) {
-        let Some(key) = row.key else { return };
+    unsafe fn restore(&mut self, was: &RowValues, is: &RowValues) {
+        let Some(key) = was.key else { return };
         // SAFETY: as this function's; numbers keep copies of the values.
         unsafe {
-            let (key, id) = (self.regroup.number(key), self.regroup.id(row.cluster));
+            let (key, id) = (self.regroup.number(key), self.regroup.id(was.cluster));
+            let ids = [id, self.regroup.id(is.cluster)];
+            self.overwritten.extend(ids.into_iter().filter(|&id| id != NONE));
             let id = (id != NONE).then(|| self.regroup.keys.value(id));
             self.restored.push((self.regroup.keys.value(key), id));
         }

@@ -5,7 +5,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::access::Access;
 use super::own::Telling;
-use super::setup::Setup;
+use super::setup::{Named, Setup};
 use super::sql::{Equal, Parameter, array};
 use super::strangers::lender;
 use super::transition::RowValues;
@@ -28,28 +28,30 @@ fn name(setup: &Setup) -> String {
 
 /// Hands every row of some groups to `sink`.
 pub fn rows_of(setup: &Setup, ids: &[pg_sys::Datum], sink: &mut dyn FnMut(RowValues)) {
-    if ids.is_empty() {
-        return;
-    }
-    let ids: Vec<_> = ids.iter().copied().map(Some).collect();
-    // SAFETY: ids are values of the key's type.
-    let ids = unsafe { array(setup.key.column.base, &ids) };
-    let equal = Equal::of(&setup.key.column);
-    let condition = equal.any_of(&quoted(&setup.cluster.name), "$1");
-    read(setup, &format!(" WHERE {condition}"), &[ids], sink);
+    rows_by(setup, &setup.cluster, ids, sink);
 }
 
 /// Hands every row with one of some keys to `sink`.
 pub fn rows_with(setup: &Setup, keys: &[pg_sys::Datum], sink: &mut dyn FnMut(RowValues)) {
+    rows_by(setup, &setup.key, keys, sink);
+}
+
+/// A join, for `= ANY ($1)` compares each row with each value unless they are constants.
+fn rows_by(
+    setup: &Setup,
+    column: &Named,
+    values: &[pg_sys::Datum],
+    sink: &mut dyn FnMut(RowValues),
+) {
     let condition = format!(
-        ", ROWS FROM (pg_catalog.unnest($1)) AS u(key) WHERE {}",
-        Equal::of(&setup.key.column).to(&quoted(&setup.key.name), "u.key")
+        ", ROWS FROM (pg_catalog.unnest($1)) AS u(value) WHERE {}",
+        Equal::of(&setup.key.column).to(&quoted(&column.name), "u.value")
     );
-    for keys in keys.chunks(MOST) {
-        let keys: Vec<_> = keys.iter().copied().map(Some).collect();
+    for values in values.chunks(MOST) {
+        let values: Vec<_> = values.iter().copied().map(Some).collect();
         // SAFETY: values of the key's type.
-        let keys = unsafe { array(setup.key.column.base, &keys) };
-        read(setup, &condition, &[keys], sink);
+        let values = unsafe { array(setup.key.column.base, &values) };
+        read(setup, &condition, &[values], sink);
     }
 }
 

@@ -44,8 +44,11 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
             search(&mut regroup);
         }
     }
-    // Before ids are told: triggers of the user's that fire then may mark groups.
-    marks::clear(setup);
+    // Before ids are told: triggers of the user's that fire then may mark groups. A temporary table
+    // without marks can be changed in a transaction that only reads.
+    if marks::any(setup) {
+        marks::clear(setup);
+    }
     decide_and_tell(&mut regroup)
 }
 

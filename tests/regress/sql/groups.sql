@@ -235,6 +235,28 @@ DELETE FROM padded WHERE id = 'a';
 INSERT INTO padded VALUES ('a', 'ffffffffffffffff'), ('d', 'ffffffffffffffff');
 SELECT id, story FROM padded ORDER BY id;
 
+-- ids that one part of a statement sets, and another one sees before they are put back
+CREATE TABLE several (id int PRIMARY KEY, fp fingerprint64, story int, later int);
+CREATE INDEX ON several USING simhash (fp);
+CREATE INDEX ON several (story);
+CREATE INDEX ON several (later);
+SELECT simhash_cluster_create('several', 'fp=fp', 'cluster=story');
+SELECT simhash_cluster_create('several', 'fp=fp', 'cluster=later', 'settle=later');
+INSERT INTO several VALUES (0, '0000000000000000'), (1, '0000000000000000'),
+  (2, '0000000000000000'), (3, '0000000000000001'), (9, 'ffffffffffffffff');
+DELETE FROM several WHERE id = 0;
+WITH u AS (UPDATE several SET story = 7, later = 7 RETURNING 1)
+INSERT INTO several VALUES (4, '0000000000000001');
+TABLE several ORDER BY id;
+WITH u AS (UPDATE several SET story = NULL, later = NULL RETURNING 1)
+INSERT INTO several VALUES (5, '0000000000000001'), (8, 'ffffffffffffffff');
+TABLE several ORDER BY id;
+WITH u AS (UPDATE several SET story = 8, later = 8, fp = 'ffffffffffffff00' WHERE id < 3
+  RETURNING 1)
+INSERT INTO several VALUES (6, '0000000000000001'), (7, 'ffffffffffffffff');
+SELECT simhash_cluster_settle('several') > 0 AS settled;
+TABLE several ORDER BY id;
+
 -- marks do not depend on the settings of whoever marks, or settles
 CREATE TABLE exact (id float8 PRIMARY KEY, day date UNIQUE, fp fingerprint64, story float8,
   first date);
