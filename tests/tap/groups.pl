@@ -477,18 +477,22 @@ SQL
 	});
 }
 
-# A statement with a part of its own: a row goes and another one comes. The order in which the
-# triggers fire is PostgreSQL's business, and ids may depend on it.
+# A statement with a part of its own: a row goes, or ids are set, and another one comes. The order in
+# which the triggers fire is PostgreSQL's business, and ids may depend on it.
 sub with_parts
 {
 	my ($view) = @_;
 	my ($id, %rows) = (any_id($view), new_rows($view, 1));
 	return () unless $id && %rows;
 	$_->{story} = undef for values %rows;
-	return ("WITH gone AS (DELETE FROM t WHERE id = $id) "
+	my $goes = roll(2);
+	my $part = $goes ? "DELETE FROM t WHERE id = $id"
+		: 'UPDATE t SET story = ' . ($id, any_id($view), 'NULL')[ roll(3) ]
+			. ' WHERE id % 3 <> ' . roll(4);
+	return ("WITH part AS ($part) "
 		. 'INSERT INTO t (id, fp, tenant, story, note) VALUES ' . values_of(%rows), sub {
 		my ($view) = @_;
-		my %deleted = map { $_ => undef } grep { $view->{rows}{$_} } $id;
+		my %deleted = map { $_ => undef } grep { $goes && $view->{rows}{$_} } $id;
 		apply($view, [ insert => %rows ], [ delete => %deleted ]);
 		$view->{certain} = 0;
 	});
@@ -516,7 +520,7 @@ SQL
 my @statements = (
 	(\&insertion) x 30, (\&copy) x 8, (\&update) x 18, (\&shifting) x 4, (\&rekey) x 5,
 	(\&deletion) x 16, \&truncation, (\&noting) x 3, (\&tampering) x 4, (\&upsert) x 8,
-	(\&with_parts) x 3, (\&exception) x 8, $has_merge ? (\&merge) x 8 : ());
+	(\&with_parts) x 6, (\&exception) x 8, $has_merge ? (\&merge) x 8 : ());
 
 ## Sessions, which take turns.
 
