@@ -1,10 +1,10 @@
 //! Statements of our own on a table of somebody's: as through a view of the table's owner.
 //!
-//! The lender's rights, usually the owner's, are asked for what a statement names, and row-level security hides nothing,
-//! as with foreign keys. Whatever code runs meanwhile (triggers, checks, functions of indexes, of
-//! generated columns and of types) runs as whoever runs the statement: nobody's code gets rights
-//! from us. It does not see his search path: functions of his would be called with rows that are
-//! hidden from him.
+//! The lender's rights, usually the owner's, are asked for what a statement names, and row-level
+//! security hides nothing, as with foreign keys. Whatever code runs meanwhile (triggers, checks,
+//! functions of indexes, of generated columns and of types) runs as whoever runs the statement:
+//! nobody's code gets rights from us. It does not see his search path: functions of his would be
+//! called with rows that are hidden from him.
 //!
 //! SPI would not do: it may analyse a statement again before it runs it, as somebody else.
 //!
@@ -157,8 +157,8 @@ impl Access {
         }
     }
 
-    /// Names are looked up as the lender, who may use the schemas. Then a statement is planned as it
-    /// is run: by whoever runs it. He may have his plans printed, so values are not part of them.
+    /// Names are looked up as the lender, who may use the schemas. Then a statement is planned as
+    /// whoever runs it. He may have his plans printed, so values are not part of them.
     ///
     /// # Safety
     /// A snapshot is active.

@@ -2,7 +2,7 @@
 //! have one number.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use pgrx::pg_sys;
 
@@ -23,16 +23,18 @@ enum Numbers {
     /// Of a type whose equal values are the same bytes.
     Same(HashMap<Box<[u8]>, u32>),
     /// Of any other, such as numeric: 1.0 = 1.00.
-    Equal(BTreeMap<Key, u32>),
+    Equal(Sorted),
 }
 
-/// A value in the order of its type.
-struct Key {
-    column: Column,
-    value: pg_sys::Datum,
+/// Numbers in the order of their values. Not all types with an order can be hashed.
+#[derive(Default)]
+struct Sorted {
+    all: Vec<u32>,
+    /// The latest ones, few compared with all others: what is put between them moves little.
+    latest: Vec<u32>,
 }
 
-/// What a place in either table, a boxed slice and its allocation take.
+/// What a place in a hash table, a boxed slice and its allocation take.
 const EACH: usize = 64;
 
 impl Keys {
@@ -40,7 +42,7 @@ impl Keys {
         let numbers = if column.equal_is_same() {
             Numbers::Same(HashMap::new())
         } else {
-            Numbers::Equal(BTreeMap::new())
+            Numbers::Equal(Sorted::default())
         };
         Keys { column, numbers, values: Vec::new(), bytes: 0 }
     }
@@ -51,26 +53,33 @@ impl Keys {
     /// # Safety
     /// It is a value of the key's type.
     pub unsafe fn number(&mut self, value: pg_sys::Datum) -> u32 {
-        let column = self.column;
         let number = self.values.len() as u32;
+        // SAFETY: as this function's; all values are of that type.
+        let order = |of: u32, to: pg_sys::Datum| unsafe { self.column.compare(self.value(of), to) };
         // SAFETY: as this function's.
         let (bytes, copy) = unsafe {
-            let bytes = column.bytes(value);
+            let bytes = self.column.bytes(value);
             let known = match &self.numbers {
-                Numbers::Same(numbers) => numbers.get(bytes.as_slice()),
-                Numbers::Equal(numbers) => numbers.get(&Key { column, value }),
+                Numbers::Same(numbers) => numbers.get(bytes.as_slice()).copied(),
+                Numbers::Equal(numbers) => numbers.number(|of| order(of, value)),
             };
-            if let Some(&number) = known {
-                return number;
+            if let Some(known) = known {
+                return known;
             }
-            (bytes, column.copy(value))
+            (bytes, self.column.copy(value))
         };
         self.bytes += EACH + 2 * bytes.len();
         self.values.push(copy);
+        let (column, values) = (self.column, &self.values);
         match &mut self.numbers {
-            Numbers::Same(numbers) => numbers.insert(bytes.into(), number),
-            Numbers::Equal(numbers) => numbers.insert(Key { column, value: copy }, number),
-        };
+            Numbers::Same(numbers) => {
+                numbers.insert(bytes.into(), number);
+            }
+            Numbers::Equal(numbers) => numbers.insert(number, |a, b| {
+                // SAFETY: as this function's.
+                unsafe { column.compare(values[a as usize], values[b as usize]) }
+            }),
+        }
         number
     }
 
@@ -89,23 +98,22 @@ impl Keys {
     }
 }
 
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // SAFETY: both are values of the key's type (the promise of `number`).
-        unsafe { self.column.compare(self.value, other.value) }
+impl Sorted {
+    /// The number of a value. `order`: how the value of a number is ordered to it.
+    fn number(&self, order: impl Fn(u32) -> Ordering) -> Option<u32> {
+        [&self.all, &self.latest].into_iter().find_map(|numbers| {
+            numbers.binary_search_by(|&of| order(of)).ok().map(|place| numbers[place])
+        })
+    }
+
+    /// Takes in the number of another value. `order`: how the values of two numbers are ordered.
+    fn insert(&mut self, number: u32, order: impl Fn(u32, u32) -> Ordering) {
+        if self.latest.len() > 1024.max(self.all.len() / 16) {
+            self.all.append(&mut self.latest);
+            // Two sorted runs, which it merges.
+            self.all.sort_by(|&a, &b| order(a, b));
+        }
+        let place = self.latest.partition_point(|&of| order(of, number).is_lt());
+        self.latest.insert(place, number);
     }
 }
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Key {}

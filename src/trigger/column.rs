@@ -184,8 +184,8 @@ impl Column {
         }
     }
 
-    /// Whether equal values are the same bytes, so that [`bytes`](Self::bytes) tell them apart: what
-    /// the type's B-trees ask before they keep one key for several rows.
+    /// Whether equal values are the same bytes, so that [`bytes`](Self::bytes) tell them apart. The
+    /// type's B-trees ask that before they keep one key for several rows.
     pub fn equal_is_same(&self) -> bool {
         /// access/nbtree.h.
         const EQUAL_IMAGE: i16 = 4;

@@ -477,8 +477,8 @@ SQL
 	});
 }
 
-# A statement with a part of its own: a row goes, or ids are set, and another one comes. The order in
-# which the triggers fire is PostgreSQL's business, and ids may depend on it.
+# A statement with a part of its own: a row goes, or ids are set, and another one comes. The order
+# in which the triggers fire is PostgreSQL's business, and ids may depend on it.
 sub with_parts
 {
 	my ($view) = @_;

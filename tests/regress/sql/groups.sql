@@ -224,6 +224,15 @@ TABLE equal ORDER BY id;
 SELECT simhash_cluster_settle('equal', true);
 UPDATE equal SET fp = '0000000000000000';
 TABLE equal ORDER BY id;
+TRUNCATE equal;
+INSERT INTO equal SELECT i, left(md5((i / 2)::text), 16)::fingerprint64
+FROM generate_series(0, 7999) i ORDER BY md5(i::text);
+UPDATE equal SET id = id + 0.00;
+DELETE FROM equal WHERE id % 40 = 6;
+INSERT INTO equal SELECT i + 0.0, left(md5((i::int / 2)::text), 16)::fingerprint64
+FROM generate_series(8000, 8999) i;
+SELECT count(*), count(*) FILTER (WHERE story = id::int / 2 * 2), count(DISTINCT story),
+  count(*) FILTER (WHERE story IS NULL) FROM equal;
 CREATE TABLE padded (id char PRIMARY KEY, fp fingerprint64, story char);
 ALTER TABLE padded ALTER id TYPE bpchar, ALTER story TYPE bpchar;
 CREATE INDEX ON padded USING simhash (fp);
