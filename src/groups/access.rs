@@ -233,7 +233,7 @@ impl Access {
     }
 }
 
-/// The operator of a condition; none without a condition, and of one that is not ours.
+/// The operator of a condition; none without a condition, `InvalidOid` of one that is not ours.
 ///
 /// # Safety
 /// Null, or an expression that was analysed.
