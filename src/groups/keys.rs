@@ -76,6 +76,7 @@ impl Keys {
                 numbers.insert(bytes.into(), number);
             }
             Numbers::Equal(numbers) => numbers.insert(number, |a, b| {
+                pgrx::check_for_interrupts!();
                 // SAFETY: as this function's.
                 unsafe { column.compare(values[a as usize], values[b as usize]) }
             }),
@@ -87,8 +88,9 @@ impl Keys {
         self.values[number as usize]
     }
 
-    /// How two values are ordered.
+    /// How two values are ordered. What sorts a million of them can be cancelled.
     pub fn compare(&self, a: u32, b: u32) -> Ordering {
+        pgrx::check_for_interrupts!();
         // SAFETY: both are values of the key's type.
         unsafe { self.column.compare(self.value(a), self.value(b)) }
     }

@@ -8,6 +8,8 @@
 //! Rows and groups are nodes of a forest (union-find): number n has the nodes 2n, the row with that
 //! key, and 2n + 1, the group with that id.
 
+use std::collections::HashSet;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
@@ -49,7 +51,7 @@ const ABSENT: Row = Row { kind: Kind::Absent, stored: NONE, former: NONE };
 
 /// A fingerprint in a scope, to search for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Sought {
+pub struct Sought {
     scope: u32,
     fp: B256,
 }
@@ -165,7 +167,14 @@ impl<'a> Regroup<'a> {
         if row.cluster.is_some() {
             // SAFETY: as this function's.
             let sought = unsafe { self.sought(row) };
-            self.gone.extend(sought);
+            self.leave_from(sought);
+        }
+    }
+
+    /// Notes where rows were that are no longer what they were.
+    pub fn leave_from(&mut self, places: impl IntoIterator<Item = Sought>) {
+        for place in places {
+            self.gone.push(place);
             if self.gone.len().is_multiple_of(1024) {
                 self.check_memory();
             }
@@ -181,9 +190,11 @@ impl<'a> Regroup<'a> {
         unsafe { self.sought(row).is_none() }
     }
 
+    /// Where a row is searched for, if it can be in a group.
+    ///
     /// # Safety
     /// The values are of the trigger's table.
-    unsafe fn sought(&mut self, row: &RowValues) -> Option<Sought> {
+    pub unsafe fn sought(&mut self, row: &RowValues) -> Option<Sought> {
         // SAFETY: as this function's.
         unsafe {
             let fp = row.code(self.setup)?.leading();
@@ -220,13 +231,13 @@ impl<'a> Regroup<'a> {
     /// row leaves a group, each part of what is left has a neighbour of some such row. The id that
     /// a row had would not do: the group may have met another one since, in the same statement.
     pub fn left(&mut self) -> Vec<u32> {
-        let mut left = std::mem::take(&mut self.doubtful);
+        let mut left: HashSet<u32> = self.doubtful.drain(..).collect();
         let gone = std::mem::take(&mut self.gone);
         self.each_neighbourhood(gone, &mut |_, _, near| {
             left.extend(near.iter().map(|near| near.stored).filter(|&id| id != NONE));
-            left.sort_unstable();
-            left.dedup();
         });
+        let mut left: Vec<u32> = left.into_iter().collect();
+        left.sort_unstable();
         left
     }
 

@@ -19,11 +19,19 @@ use crate::catalog::names::relation_name;
 use crate::catalog::rights;
 use crate::error::raise;
 
-/// Settles some groups: what is left of each becomes a group, or several.
-pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
+/// Settles some groups: what is left of each becomes a group, or several. `bare`: keys of rows in no
+/// group, which are looked at as well.
+pub fn settle(setup: &Setup, ids: &[pg_sys::Datum], bare: &[pg_sys::Datum]) {
     let mut regroup = Regroup::new(setup);
     // SAFETY: the values are of the table's columns.
-    table::rows_of(setup, ids, &mut |row| unsafe { regroup.add(&row, true) });
+    unsafe {
+        table::rows_of(setup, ids, &mut |row| regroup.add(&row, true));
+        table::rows_with(setup, bare, &mut |row| {
+            if row.cluster.is_none() {
+                regroup.add(&row, false);
+            }
+        });
+    }
     if regroup.has_fresh() {
         search(&mut regroup);
         decide_and_tell(&mut regroup);
@@ -81,7 +89,7 @@ fn settle_marked(setup: &Setup) -> usize {
     if !ids.is_empty() {
         // Not after it: triggers of the user's that fire meanwhile may mark groups.
         marks::clear(setup);
-        settle(setup, &ids);
+        settle(setup, &ids, &[]);
     }
     ids.len()
 }

@@ -71,6 +71,8 @@ pub fn exactly<T>(run: impl FnOnce() -> T) -> T {
         (c"extra_float_digits", c"3"),
         (c"bytea_output", c"hex"),
         (c"lc_monetary", c"C"),
+        // Of what has a name, with its schema.
+        (c"search_path", c"pg_catalog"),
     ];
     // SAFETY: the level of settings is ended, here or by the abort of the transaction.
     unsafe {
@@ -109,12 +111,15 @@ unsafe fn set_search_path(table: pg_sys::Oid, extension: Schema) {
     unsafe {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
         let mut path = b"pg_catalog, ".to_vec();
-        if !schema.is_null() {
-            path.extend(CStr::from_ptr(pg_sys::quote_identifier(schema)).to_bytes());
-            path.extend(b", ");
+        let schema = (!schema.is_null()).then(|| CStr::from_ptr(pg_sys::quote_identifier(schema)));
+        for name in schema.into_iter().chain([extension.quoted_name()]) {
+            // Also between quotes PostgreSQL takes this name for that of the session's user.
+            if name != c"\"$user\"" {
+                path.extend(name.to_bytes());
+                path.extend(b", ");
+            }
         }
-        path.extend(extension.quoted_name().to_bytes());
-        path.extend(b", pg_temp");
+        path.extend(b"pg_temp");
         set(c"search_path", &CString::new(path).unwrap_or_default());
     }
 }
@@ -194,8 +199,9 @@ impl Equal {
             let cast = if pg_sys::get_typtype(left) as u8 == pg_sys::TYPTYPE_PSEUDO {
                 String::new()
             } else {
-                let qualified = pg_sys::FORMAT_TYPE_FORCE_QUALIFY as pg_sys::bits16;
-                let name = pg_sys::format_type_extended(left, -1, qualified);
+                // Of any length: "character" and "bit" are of one.
+                let as_such = pg_sys::FORMAT_TYPE_FORCE_QUALIFY | pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN;
+                let name = pg_sys::format_type_extended(left, -1, as_such as pg_sys::bits16);
                 format!("::{}", shown(CStr::from_ptr(name)))
             };
             let schema = pg_sys::quote_identifier(schema);

@@ -8,7 +8,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::ids::decide_and_tell;
 use super::keys::NONE;
 use super::own::is_telling;
-use super::regroup::{Kind, Regroup};
+use super::regroup::{Kind, Regroup, Sought};
 use super::search::search;
 use super::settle::settle;
 use super::setup::{Settle, Setup};
@@ -127,6 +127,8 @@ impl Statement<'_> {
             updated.is_none_or(|set| {
                 (*(*self.relation).trigdesc).trig_update_before_row
                     || setup.deciding().any(|column| sets(column.number, set))
+                    // Ids that are put back.
+                    || sets(setup.cluster.column.number, set) && !is_telling(setup)
             })
         };
         if concerns_groups {
@@ -211,7 +213,7 @@ impl Statement<'_> {
                     (Some(was), Some(is)) if was.decides_as(&is, setup) => {
                         let same = setup.cluster.column.same(was.cluster, is.cluster);
                         if !same && !telling {
-                            changes.restore(&was, &is);
+                            changes.overwrite(&was, &is);
                         }
                     }
                     (was, is) => {
@@ -245,25 +247,28 @@ impl Statement<'_> {
         }
         // SAFETY: as this function's.
         let setup = unsafe { self.locked() };
-        table::restore(&setup, &changes.restored);
-        let Changes { mut regroup, overwritten, .. } = changes;
+        let Changes { mut regroup, overwritten } = changes;
         // Partitions and indexes may have come since the rows were read.
         regroup.setup = &setup;
-        let values = overwritten.iter().map(|&id| regroup.keys.value(id));
-        let overwritten_ids: Vec<_> = values.collect();
+        // SAFETY: as this function's.
+        let seen = unsafe { restore(&mut regroup, overwritten) };
+        let values = |regroup: &Regroup<'_>, numbers: &HashSet<u32>| -> Vec<pg_sys::Datum> {
+            numbers.iter().map(|&number| regroup.keys.value(number)).collect()
+        };
+        let (ids, bare) = (values(&regroup, &seen.ids), values(&regroup, &seen.bare));
         if regroup.has_fresh() {
-            regroup.doubtful.extend(overwritten);
+            regroup.doubtful.extend(seen.ids);
             search(&mut regroup);
             decide_and_tell(&mut regroup);
         }
-        settle(&setup, &overwritten_ids);
+        settle(&setup, &ids, &bare);
         if regroup.has_left() {
             let left = regroup.left();
             match setup.settle {
                 Settle::Later => marks::mark(&regroup, &left),
                 Settle::Now => {
                     let ids: Vec<_> = left.iter().map(|&id| regroup.keys.value(id)).collect();
-                    settle(&setup, &ids);
+                    settle(&setup, &ids, &[]);
                 }
             }
         }
@@ -273,21 +278,36 @@ impl Statement<'_> {
 /// What a statement has done to groups.
 struct Changes<'a> {
     regroup: Regroup<'a>,
-    /// Rows whose id somebody else has set, with the id that they had.
-    restored: Vec<Told>,
-    /// What these ids were before and after. Another part of the statement, or a statement inside
-    /// it, has seen the latter: the rows that it took for a group are looked at again.
-    overwritten: HashSet<u32>,
+    /// Updates of rows in which somebody else has set an id, in their order.
+    overwritten: Vec<Overwritten>,
+}
+
+/// An update that sets a row's id, and changes nothing that decides what it is.
+struct Overwritten {
+    key: u32,
+    /// The id before and after.
+    was: u32,
+    is: u32,
+    /// Where the row was, if it was in a group.
+    place: Option<Sought>,
+}
+
+/// What is looked at again where somebody else has set ids.
+#[derive(Default)]
+struct Seen {
+    /// Groups.
+    ids: HashSet<u32>,
+    /// Rows that are in no group.
+    bare: HashSet<u32>,
 }
 
 impl<'a> Changes<'a> {
     fn new(setup: &'a Setup) -> Self {
-        let (restored, overwritten) = Default::default();
-        Changes { regroup: Regroup::new(setup), restored, overwritten }
+        Changes { regroup: Regroup::new(setup), overwritten: Vec::new() }
     }
 
     fn is_empty(&self) -> bool {
-        !self.regroup.has_fresh() && !self.regroup.has_left() && self.restored.is_empty()
+        !self.regroup.has_fresh() && !self.regroup.has_left() && self.overwritten.is_empty()
     }
 
     /// Takes in new rows, of which the keys are known and the ids that they were given.
@@ -320,17 +340,61 @@ impl<'a> Changes<'a> {
 
     /// # Safety
     /// The values are of the trigger's table.
-    unsafe fn restore(&mut self, was: &RowValues, is: &RowValues) {
+    unsafe fn overwrite(&mut self, was: &RowValues, is: &RowValues) {
         let Some(key) = was.key else { return };
         // SAFETY: as this function's; numbers keep copies of the values.
         unsafe {
-            let (key, id) = (self.regroup.number(key), self.regroup.id(was.cluster));
-            let ids = [id, self.regroup.id(is.cluster)];
-            self.overwritten.extend(ids.into_iter().filter(|&id| id != NONE));
-            let id = (id != NONE).then(|| self.regroup.keys.value(id));
-            self.restored.push((self.regroup.keys.value(key), id));
+            let regroup = &mut self.regroup;
+            let key = regroup.number(key);
+            let place = was.cluster.and_then(|_| regroup.sought(was));
+            let (was, is) = (regroup.id(was.cluster), regroup.id(is.cluster));
+            self.overwritten.push(Overwritten { key, was, is, place });
         }
     }
+}
+
+/// Puts back ids that somebody else has set. Another part of the statement, or a statement inside
+/// it, may have seen them, and taken for a group what is none. So what had one of these ids, before
+/// or after or now, is looked at again, and so are the neighbours of a row that is not where it was:
+/// whoever took it away did not see its group.
+///
+/// # Safety
+/// Keys are of the trigger's table.
+unsafe fn restore(regroup: &mut Regroup<'_>, mut overwritten: Vec<Overwritten>) -> Seen {
+    let mut seen = Seen::default();
+    if overwritten.is_empty() {
+        return seen;
+    }
+    let set = overwritten.iter().flat_map(|row| [row.was, row.is]);
+    seen.ids.extend(set.filter(|&id| id != NONE));
+    // The first of several updates of a row has seen the id that it is to have again.
+    overwritten.sort_by_key(|row| row.key);
+    overwritten.dedup_by_key(|row| row.key);
+    let bare = overwritten.iter().filter(|row| row.was == NONE);
+    seen.bare.extend(bare.map(|row| row.key));
+    let mut places: HashMap<u32, Sought> =
+        overwritten.iter().filter_map(|row| Some((row.key, row.place?))).collect();
+    let value = |number: u32| (number != NONE).then(|| regroup.keys.value(number));
+    let told: Vec<Told> =
+        overwritten.iter().map(|row| (regroup.keys.value(row.key), value(row.was))).collect();
+    let keys: Vec<_> = told.iter().map(|&(key, _)| key).collect();
+    let setup = regroup.setup;
+    table::rows_with(setup, &keys, &mut |row| {
+        let Some(key) = row.key else { return };
+        // SAFETY: as this function's; numbers keep copies of the values.
+        unsafe {
+            let (key, id, place) =
+                (regroup.number(key), regroup.id(row.cluster), regroup.sought(&row));
+            seen.ids.extend((id != NONE).then_some(id));
+            // What its text was is not known.
+            if setup.verification.is_none() && places.get(&key).copied() == place {
+                places.remove(&key);
+            }
+        }
+    });
+    table::restore(setup, &told);
+    regroup.leave_from(places.into_values());
+    seen
 }
 
 /// Below this many rows a search for each is always right.

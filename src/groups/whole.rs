@@ -53,9 +53,13 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
 }
 
 /// The table and its index, if rows are near exactly where the index alone says so: it holds all
-/// rows of one table, and is divided by the columns of the scope and no others.
+/// rows of the table itself, and is divided by the columns of the scope and no others. A partition
+/// is another table, even the only one: it may have other columns, and another owner.
 pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
     let [member] = setup.family.members.as_slice() else { return None };
+    if member.table != setup.table {
+        return None;
+    }
     let serving = member.index.as_ref()?;
     // SAFETY: a catalogue look-up; the row of an index has these columns.
     let columns = unsafe {

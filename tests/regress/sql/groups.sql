@@ -295,6 +295,93 @@ DROP INDEX collated_id;
 CREATE UNIQUE INDEX ON collated (id text_pattern_ops);
 SELECT simhash_cluster_create('collated', 'fp=fp', 'cluster=story', 'key=id');
 
+-- keys of types that have a length, of which the beginning is common
+CREATE TABLE long_keys (id char(36) PRIMARY KEY, fp fingerprint64, story char(36));
+SELECT simhash_cluster_create('long_keys', 'fp=fp', 'cluster=story');
+INSERT INTO long_keys VALUES ('aa', '0000000000000000'), ('ab', 'ffffffffffffffff'),
+  ('ac', 'aaaaaaaaaaaaaaaa');
+INSERT INTO long_keys VALUES ('ad', '0000000000000001'), ('ae', '0000000000000003');
+UPDATE long_keys SET story = 'ac' WHERE id = 'ab';
+DELETE FROM long_keys WHERE id = 'ad';
+TABLE long_keys ORDER BY id;
+CREATE TABLE bit_keys (id bit(8) PRIMARY KEY, fp fingerprint64, story bit(8));
+SELECT simhash_cluster_create('bit_keys', 'fp=fp', 'cluster=story');
+INSERT INTO bit_keys VALUES (B'00000001', '0000000000000000'), (B'00000010', '0000000000000001'),
+  (B'00000011', 'ffffffffffffffff');
+TABLE bit_keys ORDER BY id;
+
+-- the only partition has other columns than its parent: one row, a whole table, many rows at once
+CREATE TABLE only_part (n bigint, id text NOT NULL, fp fingerprint64, story text)
+  PARTITION BY LIST (n);
+CREATE TABLE the_part (story text, gone int, id text NOT NULL, n bigint, fp fingerprint64);
+ALTER TABLE the_part DROP COLUMN gone;
+INSERT INTO the_part (id, n, fp) VALUES ('a', 1, '0000000000000000'), ('b', 1, '0000000000000001'),
+  ('c', 1, 'ffffffffffffffff'), ('d', 1, 'fffffffffffffffe');
+ALTER TABLE only_part ATTACH PARTITION the_part FOR VALUES IN (1);
+CREATE INDEX ON only_part USING simhash (fp);
+CREATE UNIQUE INDEX ON the_part (id);
+CREATE UNIQUE INDEX ON only_part (id, n);
+SELECT simhash_cluster_create('only_part', 'fp=fp', 'cluster=story', 'key=id');
+SELECT id, story FROM only_part ORDER BY id;
+SELECT simhash_cluster_settle('only_part', full => true);
+SET client_min_messages = warning;
+-- Each two are alike, and no others are near.
+INSERT INTO only_part
+  SELECT 1, 'n' || i, hashint8extended(i / 2, 0)::fingerprint64 FROM generate_series(10, 10009) AS i;
+RESET client_min_messages;
+SELECT count(*) AS rows, count(DISTINCT story) AS groups FROM only_part WHERE story IS NOT NULL;
+
+-- a part of a statement sets ids, which another part sees: no group of before meets another one
+CREATE TABLE tampered (id int PRIMARY KEY, fp fingerprint64, story int);
+SELECT simhash_cluster_create('tampered', 'fp=fp', 'cluster=story', 'distance=3');
+INSERT INTO tampered VALUES (1, '0000000000000000'), (4, '000000000000003f'), (5, '000000000000007f'),
+  (9, 'ffffffffffffffff'), (10, 'fffffffffffffffe');
+WITH part AS (UPDATE tampered SET story = 9 WHERE id = 1)
+  INSERT INTO tampered VALUES (3, '0000000000000007');
+TABLE tampered ORDER BY id;
+-- a row that gets a group by a statement inside the one that sets its id
+CREATE FUNCTION move_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  UPDATE tampered SET fp = 'fffffffffffffffc' WHERE id = NEW.id;
+  RETURN NULL;
+END $$;
+TRUNCATE tampered;
+INSERT INTO tampered VALUES (1, '0000000000000000'), (9, 'ffffffffffffffff');
+CREATE TRIGGER move_it AFTER UPDATE ON tampered FOR EACH ROW
+  WHEN (NEW.story = 77 AND OLD.story IS NULL) EXECUTE FUNCTION move_it();
+UPDATE tampered SET story = 77 WHERE id = 1;
+TABLE tampered ORDER BY id;
+-- two updates of a row in one statement set its id: it keeps the one of before
+CREATE TABLE referenced (a int UNIQUE, b int UNIQUE);
+INSERT INTO referenced VALUES (1, 1);
+CREATE TABLE referring (id int PRIMARY KEY, fp fingerprint64,
+  a int REFERENCES referenced (a) ON UPDATE CASCADE,
+  b int REFERENCES referenced (b) ON UPDATE CASCADE, story int);
+SELECT simhash_cluster_create('referring', 'fp=fp', 'cluster=story');
+CREATE FUNCTION number_it() RETURNS trigger LANGUAGE plpgsql AS
+  'BEGIN NEW.story := NEW.a * 10 + NEW.b; RETURN NEW; END';
+CREATE TRIGGER number_it BEFORE UPDATE ON referring FOR EACH ROW
+  WHEN (OLD.story IS NOT DISTINCT FROM NEW.story) EXECUTE FUNCTION number_it();
+INSERT INTO referring VALUES (5, '0000000000000000', 1, 1), (6, 'ffffffffffffffff', 1, 1);
+UPDATE referenced SET a = 2, b = 2;
+TABLE referring ORDER BY id;
+
+-- marks name tables with their schemas, whatever the search path
+CREATE SCHEMA named_keys;
+CREATE TABLE named_keys.a ();
+CREATE TABLE named_keys.b ();
+CREATE TABLE named_keys.c ();
+CREATE TABLE a ();
+CREATE TABLE by_name (id regclass PRIMARY KEY, fp fingerprint64, story regclass);
+SELECT simhash_cluster_create('by_name', 'fp=fp', 'cluster=story', 'settle=later');
+INSERT INTO by_name VALUES ('named_keys.a', '0000000000000000'),
+  ('named_keys.b', '0000000000000007'), ('named_keys.c', '000000000000003f');
+SET search_path = named_keys, :path;
+DELETE FROM by_name WHERE id = 'named_keys.b'::regclass;
+SET search_path = :path;
+SELECT simhash_cluster_settle('by_name');
+TABLE by_name ORDER BY id;
+DROP SCHEMA named_keys CASCADE;
+
 -- arguments
 CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE DOMAIN never_null AS int NOT NULL;

@@ -453,6 +453,46 @@ CREATE TRIGGER a_meddle AFTER UPDATE ON lived.ruled EXECUTE FUNCTION lived.meddl
 UPDATE lived.ruled SET story = 5;
 SELECT * FROM lived.ruled ORDER BY id;
 
+-- a partition alone, of somebody else's: the rights are those of the table, however many rows come
+CREATE ROLE regress_groups_parter;
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE TABLE lived.only_part (id int PRIMARY KEY, fp fingerprint64, story int)
+  PARTITION BY RANGE (id);
+CREATE TABLE lived.the_part PARTITION OF lived.only_part FOR VALUES FROM (0) TO (1000000);
+CREATE INDEX ON lived.only_part USING simhash (fp);
+SELECT simhash_cluster_create('lived.only_part', 'fp=fp', 'cluster=story');
+GRANT INSERT ON lived.only_part TO regress_groups_writer;
+RESET SESSION AUTHORIZATION;
+ALTER TABLE lived.the_part OWNER TO regress_groups_parter;
+SET SESSION AUTHORIZATION regress_groups_writer;
+INSERT INTO lived.only_part VALUES (1, '0000000000000000'), (2, '0000000000000000');
+INSERT INTO lived.only_part SELECT i, 'ffffffffffffffff' FROM generate_series(3, 10002) AS i;
+SET SESSION AUTHORIZATION regress_groups_owner;
+SELECT simhash_cluster_settle('lived.only_part', true);
+SELECT story, count(*) FROM lived.only_part GROUP BY story ORDER BY story;
+RESET SESSION AUTHORIZATION;
+DROP TABLE lived.only_part;
+DROP ROLE regress_groups_parter;
+-- a schema of the name that stands for the schema of whoever writes
+CREATE SCHEMA "$user" AUTHORIZATION regress_groups_owner;
+CREATE SCHEMA regress_groups_writer AUTHORIZATION regress_groups_writer;
+GRANT USAGE ON SCHEMA "$user" TO regress_groups_writer;
+SET SESSION AUTHORIZATION regress_groups_owner;
+CREATE TABLE "$user".t (id int PRIMARY KEY, fp fingerprint64, body text, story int);
+SELECT simhash_cluster_create('"$user".t', 'fp=fp', 'cluster=story');
+CREATE FUNCTION "$user".note() RETURNS trigger LANGUAGE plpgsql AS
+  'BEGIN PERFORM seen(OLD.body); RETURN NULL; END';
+CREATE TRIGGER note AFTER UPDATE ON "$user".t FOR EACH ROW EXECUTE FUNCTION "$user".note();
+INSERT INTO "$user".t VALUES (1, '0000000000000000', 'hidden from the writer');
+GRANT INSERT ON "$user".t TO regress_groups_writer;
+SET SESSION AUTHORIZATION regress_groups_writer;
+CREATE FUNCTION regress_groups_writer.seen(text) RETURNS void LANGUAGE plpgsql AS
+  $$ BEGIN RAISE WARNING 'the writer sees what is %', $1; END $$;
+INSERT INTO "$user".t VALUES (2, '0000000000000000', 'his own');
+RESET SESSION AUTHORIZATION;
+SET client_min_messages = warning;
+DROP SCHEMA "$user", regress_groups_writer CASCADE;
+RESET client_min_messages;
 -- in a transaction that only reads
 BEGIN READ ONLY;
 SELECT simhash_cluster_settle('lived.t');
