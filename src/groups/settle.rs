@@ -19,8 +19,8 @@ use crate::catalog::names::relation_name;
 use crate::catalog::rights;
 use crate::error::raise;
 
-/// Settles some groups: what is left of each becomes a group, or several. `bare`: keys of rows in no
-/// group, which are looked at as well.
+/// Settles some groups: what is left of each becomes a group, or several. `bare`: keys of rows in
+/// no group, which are looked at as well.
 pub fn settle(setup: &Setup, ids: &[pg_sys::Datum], bare: &[pg_sys::Datum]) {
     let mut regroup = Regroup::new(setup);
     // SAFETY: the values are of the table's columns.

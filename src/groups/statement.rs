@@ -355,8 +355,8 @@ impl<'a> Changes<'a> {
 
 /// Puts back ids that somebody else has set. Another part of the statement, or a statement inside
 /// it, may have seen them, and taken for a group what is none. So what had one of these ids, before
-/// or after or now, is looked at again, and so are the neighbours of a row that is not where it was:
-/// whoever took it away did not see its group.
+/// or after or now, is looked at again, and so are the neighbours of a row that is not where it
+/// was: whoever took it away did not see its group.
 ///
 /// # Safety
 /// Keys are of the trigger's table.

@@ -731,8 +731,8 @@ SELECT coalesce(string_agg(a.id || ' and ' || b.id, ', '), '') FROM t a JOIN t b
   ON a.id < b.id AND a.tenant = b.tenant AND hamming(a.fp, b.fp) + 0 <= $near
 WHERE a.story IS DISTINCT FROM b.story OR a.story IS NULL
 SQL
-	# Ids that are given are beyond what a statement inside another one can know.
-	my @changes = grep { $_ != \&tampering } @statements;
+	# Ids that somebody sets are put back after statements inside and beside have seen them.
+	my @changes = (@statements, (\&with_parts) x 12, (\&tampering) x 6);
 	$node->safe_psql('postgres', <<'SQL') if $kind eq 'nested';
 CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF pg_trigger_depth() > 1 THEN

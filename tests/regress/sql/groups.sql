@@ -327,15 +327,16 @@ SELECT simhash_cluster_settle('only_part', full => true);
 SET client_min_messages = warning;
 -- Each two are alike, and no others are near.
 INSERT INTO only_part
-  SELECT 1, 'n' || i, hashint8extended(i / 2, 0)::fingerprint64 FROM generate_series(10, 10009) AS i;
+  SELECT 1, 'n' || i, hashint8extended(i / 2, 0)::fingerprint64
+  FROM generate_series(10, 10009) AS i;
 RESET client_min_messages;
 SELECT count(*) AS rows, count(DISTINCT story) AS groups FROM only_part WHERE story IS NOT NULL;
 
 -- a part of a statement sets ids, which another part sees: no group of before meets another one
 CREATE TABLE tampered (id int PRIMARY KEY, fp fingerprint64, story int);
 SELECT simhash_cluster_create('tampered', 'fp=fp', 'cluster=story', 'distance=3');
-INSERT INTO tampered VALUES (1, '0000000000000000'), (4, '000000000000003f'), (5, '000000000000007f'),
-  (9, 'ffffffffffffffff'), (10, 'fffffffffffffffe');
+INSERT INTO tampered VALUES (1, '0000000000000000'), (4, '000000000000003f'),
+  (5, '000000000000007f'), (9, 'ffffffffffffffff'), (10, 'fffffffffffffffe');
 WITH part AS (UPDATE tampered SET story = 9 WHERE id = 1)
   INSERT INTO tampered VALUES (3, '0000000000000007');
 TABLE tampered ORDER BY id;
