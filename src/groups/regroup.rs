@@ -111,7 +111,7 @@ impl<'a> Regroup<'a> {
             self.rows.push(ABSENT);
             self.links.extend([2 * number, 2 * number + 1]);
             if number % 1024 == 0 {
-                self.check_memory();
+                self.check_memory(0);
             }
         }
         number
@@ -176,7 +176,7 @@ impl<'a> Regroup<'a> {
         for place in places {
             self.gone.push(place);
             if self.gone.len().is_multiple_of(1024) {
-                self.check_memory();
+                self.check_memory(0);
             }
         }
     }
@@ -334,9 +334,11 @@ impl<'a> Regroup<'a> {
         self.links[a.max(b) as usize] = a.min(b);
     }
 
-    fn check_memory(&self) {
+    /// Raises 53200 if this and what is kept `beside` it, in bytes, is more than may be.
+    pub fn check_memory(&self, beside: usize) {
         let of_row = size_of::<Row>() + 4 * size_of::<u32>();
-        let used = self.keys.memory()
+        let used = beside
+            + self.keys.memory()
             + self.scopes.memory()
             + self.rows.capacity() * of_row
             + (self.fresh.capacity() + self.gone.capacity()) * size_of::<Sought>()

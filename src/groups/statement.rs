@@ -349,6 +349,11 @@ impl<'a> Changes<'a> {
             let place = was.cluster.and_then(|_| regroup.sought(was));
             let (was, is) = (regroup.id(was.cluster), regroup.id(is.cluster));
             self.overwritten.push(Overwritten { key, was, is, place });
+            if self.overwritten.len().is_multiple_of(1024) {
+                // As much again when they are put back.
+                let rows = 2 * self.overwritten.capacity();
+                self.regroup.check_memory(rows * size_of::<Overwritten>());
+            }
         }
     }
 }
@@ -374,10 +379,9 @@ unsafe fn restore(regroup: &mut Regroup<'_>, mut overwritten: Vec<Overwritten>) 
     seen.bare.extend(bare.map(|row| row.key));
     let mut places: HashMap<u32, Sought> =
         overwritten.iter().filter_map(|row| Some((row.key, row.place?))).collect();
-    let value = |number: u32| (number != NONE).then(|| regroup.keys.value(number));
-    let told: Vec<Told> =
-        overwritten.iter().map(|row| (regroup.keys.value(row.key), value(row.was))).collect();
-    let keys: Vec<_> = told.iter().map(|&(key, _)| key).collect();
+    let keys: Vec<_> = overwritten.iter().map(|row| regroup.keys.value(row.key)).collect();
+    // The ids of the rows that are still there.
+    let mut held: HashMap<u32, u32> = HashMap::new();
     let setup = regroup.setup;
     table::rows_with(setup, &keys, &mut |row| {
         let Some(key) = row.key else { return };
@@ -386,13 +390,18 @@ unsafe fn restore(regroup: &mut Regroup<'_>, mut overwritten: Vec<Overwritten>) 
             let (key, id, place) =
                 (regroup.number(key), regroup.id(row.cluster), regroup.sought(&row));
             seen.ids.extend((id != NONE).then_some(id));
+            held.insert(key, id);
             // What its text was is not known.
             if setup.verification.is_none() && places.get(&key).copied() == place {
                 places.remove(&key);
             }
         }
     });
-    table::restore(setup, &told);
+    let value = |number: u32| (number != NONE).then(|| regroup.keys.value(number));
+    let others =
+        overwritten.iter().filter(|row| held.get(&row.key).is_some_and(|&id| id != row.was));
+    let told: Vec<Told> = others.map(|row| (regroup.keys.value(row.key), value(row.was))).collect();
+    table::tell(setup, &told);
     regroup.leave_from(places.into_values());
     seen
 }

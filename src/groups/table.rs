@@ -91,35 +91,17 @@ pub fn tell(setup: &Setup, told: &[Told]) {
     for told in told.chunks(MOST) {
         let changed = update(setup, told);
         if changed < told.len() as u64 {
-            refused(setup, changed, told.len())
+            raise(
+                PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
+                format!(
+                    "only {changed} of {} rows of table \"{}\" took the id of their group",
+                    told.len(),
+                    relation_name(setup.table)
+                ),
+                "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
+            )
         }
     }
-}
-
-/// Puts back ids that somebody else has set, in rows that may be gone since.
-pub fn restore(setup: &Setup, told: &[Told]) {
-    for told in told.chunks(MOST) {
-        let changed = update(setup, told);
-        if changed < told.len() as u64 {
-            let keys: Vec<_> = told.iter().map(|&(key, _)| key).collect();
-            let mut there = 0;
-            rows_with(setup, &keys, &mut |_| there += 1);
-            if changed < there {
-                refused(setup, changed, there as usize)
-            }
-        }
-    }
-}
-
-fn refused(setup: &Setup, changed: u64, of: usize) -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
-        format!(
-            "only {changed} of {of} rows of table \"{}\" took the id of their group",
-            relation_name(setup.table)
-        ),
-        "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
-    )
 }
 
 /// Sets ids. Returns how many rows there were.

@@ -351,6 +351,19 @@ CREATE TRIGGER move_it AFTER UPDATE ON tampered FOR EACH ROW
   WHEN (NEW.story = 77 AND OLD.story IS NULL) EXECUTE FUNCTION move_it();
 UPDATE tampered SET story = 77 WHERE id = 1;
 TABLE tampered ORDER BY id;
+-- a row that is gone, and comes again as ids are put back
+CREATE FUNCTION replace_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NEW.story = 78 THEN
+    DELETE FROM tampered WHERE id = 9;
+  ELSE
+    INSERT INTO tampered VALUES (9, 'ffffffffffffffff') ON CONFLICT DO NOTHING;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER a_replace_it AFTER UPDATE ON tampered FOR EACH ROW
+  WHEN (OLD.id = 1) EXECUTE FUNCTION replace_it();
+UPDATE tampered SET story = 78;
+TABLE tampered ORDER BY id;
 -- two updates of a row in one statement set its id: it keeps the one of before
 CREATE TABLE referenced (a int UNIQUE, b int UNIQUE);
 INSERT INTO referenced VALUES (1, 1);
