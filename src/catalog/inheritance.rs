@@ -18,6 +18,12 @@ unsafe extern "C-unwind" {
         parents: *mut *mut pg_sys::List,
     ) -> *mut pg_sys::List;
     fn find_inheritance_children(parent: pg_sys::Oid, lock: pg_sys::LOCKMODE) -> *mut pg_sys::List;
+    // catalog/partition.h, which pgrx does not bind either.
+    fn has_partition_attrs(
+        relation: pg_sys::Relation,
+        columns: *mut pg_sys::Bitmapset,
+        used_in_expression: *mut bool,
+    ) -> bool;
 }
 
 /// The table and everything below it. Each relation but the table gets the lock. Without a lock, a
@@ -40,6 +46,24 @@ pub fn children(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     unsafe {
         let found = pg_sys::ffi::pg_guard_ffi_boundary(|| find_inheritance_children(table, lock));
         PgList::<pg_sys::Oid>::from_pg(found).iter_oid().collect()
+    }
+}
+
+/// Whether one of some columns is of a partitioned table's own partition key, so that rows may move
+/// to another partition when it is set.
+///
+/// # Safety
+/// The relation is open. The set is PostgreSQL's: of numbers that the least one is taken from.
+pub unsafe fn partitions_by(
+    relation: pg_sys::Relation,
+    columns: *const pg_sys::Bitmapset,
+) -> bool {
+    let mut in_expression = false;
+    // SAFETY: as this function's. The set is only read.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            has_partition_attrs(relation, columns.cast_mut(), &mut in_expression)
+        })
     }
 }
 

@@ -52,5 +52,5 @@ fn simhash_cluster_create(
 
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
 fn simhash_cluster_settle(table: pg_sys::Oid, full: bool, fcinfo: pg_sys::FunctionCallInfo) -> i64 {
-    settle_table(table, full, Schema::of_call(fcinfo))
+    settle_table(table, full, None, Schema::of_call(fcinfo))
 }

@@ -25,19 +25,22 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     check_owner(table);
     let name = qualified_name(table).unwrap_or_default();
     // A table may have several columns of ids, each with triggers of its own.
-    let column = arguments.iter().find_map(|argument| argument.strip_prefix("cluster="));
-    let column = column.unwrap_or("cluster").trim();
+    let column = arguments.iter().find_map(|argument| {
+        let (key, value) = argument.split_once('=')?;
+        (key.trim() == "cluster").then_some(value.trim())
+    });
+    let column = CString::new(&*utf8_to_server(column.unwrap_or("cluster"))).unwrap_or_default();
     let arguments: Vec<_> = arguments.iter().map(|argument| literal(argument)).collect();
     for (end, event) in TRIGGERS {
         run(&format!(
             "CREATE TRIGGER {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}.simhash_cluster({})",
-            identifier(&trigger_name(column, end)),
+            identifier(&trigger_name(&column, end)),
             event.replace("{}", &name),
             shown(schema.quoted_name()),
             arguments.join(", ")
         ));
     }
-    settle_table(table, true, schema)
+    settle_table(table, true, Some(&column), schema)
 }
 
 /// A text as SQL has it, whatever standard_conforming_strings is.
@@ -47,8 +50,7 @@ fn literal(text: &str) -> String {
 }
 
 /// The name of a trigger. Of a long column name it has the beginning.
-fn trigger_name(column: &str, end: &CStr) -> String {
-    let column = CString::new(&*utf8_to_server(column)).unwrap_or_default();
+fn trigger_name(column: &CStr, end: &CStr) -> String {
     // SAFETY: the names are only read; the new one is palloc'd, in the server's encoding.
     unsafe {
         let name = pg_sys::makeObjectName(c"simhash".as_ptr(), column.as_ptr(), end.as_ptr());

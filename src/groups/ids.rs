@@ -16,6 +16,9 @@ use super::regroup::{Kind, Regroup, Row};
 use super::setup::Settle;
 use super::{marks, table};
 
+/// How many keys of a party are asked for at once, at most.
+const LARGEST_BATCH: usize = 1024;
+
 /// A component: rows that are a group from now on.
 #[derive(Default)]
 struct Party {
@@ -26,7 +29,7 @@ struct Party {
     groups: Vec<u32>,
     /// The least id among its groups and those it is the heir of.
     id: u32,
-    /// How many of its rows' keys are known to be taken.
+    /// How many of its first rows' keys are known to be taken.
     refused: usize,
 }
 
@@ -117,38 +120,41 @@ impl Naming {
             (0..self.parties.len()).filter(|&place| self.parties[place].id == NONE).collect();
         // Ids that are about to be given up are not given to others in the same breath.
         let merging: HashSet<u32> = regroup.groups.iter().copied().collect();
+        // Keys are asked for in batches that double: many founders may have left their groups.
+        let mut batch = 1;
         while !open.is_empty() {
             let mut wanted = Vec::new();
             for place in std::mem::take(&mut open) {
-                match self.candidate(place, &merging) {
-                    Some(key) => wanted.push((key, place)),
-                    None => open.extend(self.take_over(place, &merging, regroup)),
+                let candidates = self.candidates(place, batch, &merging);
+                if candidates.is_empty() {
+                    open.extend(self.take_over(place, &merging, regroup));
+                } else {
+                    wanted.push((place, candidates));
                 }
             }
-            let keys: Vec<u32> = wanted.iter().map(|&(key, _)| key).collect();
+            let keys: Vec<u32> =
+                wanted.iter().flat_map(|(_, all)| all.iter().map(|&(_, key)| key)).collect();
             let taken = self.taken(regroup, &keys);
-            for (key, place) in wanted {
-                if taken.contains(&key) {
-                    self.parties[place].refused += 1;
-                    open.push(place);
-                } else {
+            for (place, candidates) in wanted {
+                if let Some(&(_, key)) = candidates.iter().find(|(_, key)| !taken.contains(key)) {
                     self.parties[place].id = key;
                     self.holders.insert(key, place);
+                } else if let Some((last, _)) = candidates.last() {
+                    self.parties[place].refused = last + 1;
+                    open.push(place);
                 }
             }
+            batch = (2 * batch).min(LARGEST_BATCH);
         }
     }
 
-    /// The least key of the party's rows that is not known to be taken.
-    fn candidate(&mut self, place: usize, merging: &HashSet<u32>) -> Option<u32> {
-        let party = &mut self.parties[place];
-        while let Some(&key) = party.rows.get(party.refused) {
-            if !self.holders.contains_key(&key) && !merging.contains(&key) {
-                return Some(key);
-            }
-            party.refused += 1;
-        }
-        None
+    /// The least keys of the party's rows that are not known to be taken, and their places.
+    fn candidates(&self, place: usize, most: usize, merging: &HashSet<u32>) -> Vec<(usize, u32)> {
+        let party = &self.parties[place];
+        let rows = party.rows.iter().copied().enumerate().skip(party.refused);
+        rows.filter(|(_, key)| !self.holders.contains_key(key) && !merging.contains(key))
+            .take(most)
+            .collect()
     }
 
     /// Gives a party the least key of its rows, which is another group's id. Returns that group, to

@@ -145,6 +145,16 @@ impl<'a> Regroup<'a> {
         }
     }
 
+    /// Whether a row is taken in.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn knows(&mut self, row: &RowValues) -> bool {
+        // SAFETY: as this function's.
+        let key = row.key.map(|key| unsafe { self.number(key) });
+        key.is_some_and(|key| self.rows[key as usize].kind != Kind::Absent)
+    }
+
     /// Takes in a row that has changed, and still has the id of the group where it was.
     ///
     /// # Safety
@@ -352,7 +362,7 @@ impl<'a> Regroup<'a> {
                     work_mem() >> 20,
                     self.rows.len()
                 ),
-                "Raise simhash.work_mem, or change fewer rows in a statement.",
+                "Raise simhash.work_mem, or change fewer rows in a statement if it was one.",
             )
         }
     }

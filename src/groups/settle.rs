@@ -1,5 +1,6 @@
 //! Groups found anew: those that rows have left, or all of a table.
 
+use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -19,28 +20,38 @@ use crate::catalog::names::relation_name;
 use crate::catalog::rights;
 use crate::error::raise;
 
-/// Settles some groups: what is left of each becomes a group, or several. `bare`: keys of rows in
-/// no group, which are looked at as well.
-pub fn settle(setup: &Setup, ids: &[pg_sys::Datum], bare: &[pg_sys::Datum]) {
+/// Settles some groups: what is left of each becomes a group, or several.
+pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
     let mut regroup = Regroup::new(setup);
-    // SAFETY: the values are of the table's columns.
-    unsafe {
-        table::rows_of(setup, ids, &mut |row| regroup.add(&row, true));
-        table::rows_with(setup, bare, &mut |row| {
-            if row.cluster.is_none() {
-                regroup.add(&row, false);
-            }
-        });
-    }
+    add_groups(&mut regroup, ids, &[]);
     if regroup.has_fresh() {
         search(&mut regroup);
         decide_and_tell(&mut regroup);
     }
 }
 
+/// Takes in the rows of groups that are to be settled, and of the rows with the keys in `bare`
+/// those that are in no group. What is fresh already stays what it is.
+pub fn add_groups(regroup: &mut Regroup<'_>, ids: &[pg_sys::Datum], bare: &[pg_sys::Datum]) {
+    let setup = regroup.setup;
+    // SAFETY: the values are of the table's columns.
+    unsafe {
+        table::rows_of(setup, ids, &mut |row| {
+            if !regroup.knows(&row) {
+                regroup.add(&row, true);
+            }
+        });
+        table::rows_with(setup, bare, &mut |row| {
+            if row.cluster.is_none() && !regroup.knows(&row) {
+                regroup.add(&row, false);
+            }
+        });
+    }
+}
+
 /// `simhash_cluster_settle`: settles the marked groups of a table, or with `full` finds all groups
-/// anew. Returns how many there were.
-pub fn settle_table(table: pg_sys::Oid, full: bool, schema: Schema) -> i64 {
+/// anew. `only`: those of one column of ids. Returns how many there were.
+pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema: Schema) -> i64 {
     // SAFETY: reads the transaction's state, and raises an ERROR in a read-only one.
     unsafe { pg_sys::PreventCommandIfReadOnly(c"simhash_cluster_settle()".as_ptr()) };
     check_owner(table);
@@ -54,7 +65,10 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, schema: Schema) -> i64 {
             if strange {
                 setups.iter().for_each(|setup| strangers::refuse(setup));
             }
-            let settled = setups.into_iter().map(|setup| {
+            let named = setups.into_iter().filter(|setup| {
+                only.is_none_or(|name| setup.cluster.name.as_c_str() == name)
+            });
+            let settled = named.map(|setup| {
                 if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
             });
             settled.sum()
@@ -89,7 +103,7 @@ fn settle_marked(setup: &Setup) -> usize {
     if !ids.is_empty() {
         // Not after it: triggers of the user's that fire meanwhile may mark groups.
         marks::clear(setup);
-        settle(setup, &ids, &[]);
+        settle(setup, &ids);
     }
     ids.len()
 }

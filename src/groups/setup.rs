@@ -378,6 +378,14 @@ unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation) -> Named {
             "A key is neither an array nor a row: name a column of another type.",
         )
     }
+    // Rows that go to a partition with other columns come here without what is computed there.
+    if is_partitioned && key.column.generated != Generated::No {
+        given.raise(
+            &given.shown("key"),
+            "names a generated column, and the table is partitioned",
+            "Name a column that is set when a row is inserted.",
+        )
+    }
     if !key.column.has_order() {
         given.raise_type(
             "key",

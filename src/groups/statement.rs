@@ -10,13 +10,14 @@ use super::keys::NONE;
 use super::own::is_telling;
 use super::regroup::{Kind, Regroup, Sought};
 use super::search::search;
-use super::settle::settle;
+use super::settle::{add_groups, settle};
 use super::setup::{Settle, Setup};
 use super::strangers::lender;
 use super::table::Told;
 use super::transition::{RowValues, Transition};
 use super::{marks, table, whole};
 use crate::catalog::Schema;
+use crate::catalog::inheritance::partitions_by;
 use crate::error::raise;
 use crate::memory;
 
@@ -127,6 +128,8 @@ impl Statement<'_> {
             updated.is_none_or(|set| {
                 (*(*self.relation).trigdesc).trig_update_before_row
                     || setup.deciding().any(|column| sets(column.number, set))
+                    // Who waits to tell an id finds no row that has moved meanwhile.
+                    || partitions_by(self.relation, set)
                     // Ids that are put back.
                     || sets(setup.cluster.column.number, set) && !is_telling(setup)
             })
@@ -256,19 +259,20 @@ impl Statement<'_> {
             numbers.iter().map(|&number| regroup.keys.value(number)).collect()
         };
         let (ids, bare) = (values(&regroup, &seen.ids), values(&regroup, &seen.bare));
+        // With the statement's own fresh rows, or one of these would give a row a group before it
+        // is looked at.
+        add_groups(&mut regroup, &ids, &bare);
         if regroup.has_fresh() {
-            regroup.doubtful.extend(seen.ids);
             search(&mut regroup);
             decide_and_tell(&mut regroup);
         }
-        settle(&setup, &ids, &bare);
         if regroup.has_left() {
             let left = regroup.left();
             match setup.settle {
                 Settle::Later => marks::mark(&regroup, &left),
                 Settle::Now => {
                     let ids: Vec<_> = left.iter().map(|&id| regroup.keys.value(id)).collect();
-                    settle(&setup, &ids, &[]);
+                    settle(&setup, &ids);
                 }
             }
         }

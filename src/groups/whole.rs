@@ -54,10 +54,11 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
 
 /// The table and its index, if rows are near exactly where the index alone says so: it holds all
 /// rows of the table itself, and is divided by the columns of the scope and no others. A partition
-/// is another table, even the only one: it may have other columns, and another owner.
+/// is another table, even the only one: it may have other columns, and another owner. A row without
+/// a key is in no group, but the index connects others through it.
 pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
     let [member] = setup.family.members.as_slice() else { return None };
-    if member.table != setup.table {
+    if member.table != setup.table || !setup.key.column.refuses_null() {
         return None;
     }
     let serving = member.index.as_ref()?;

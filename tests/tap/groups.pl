@@ -417,6 +417,23 @@ sub tampering
 	return ("UPDATE t SET story = nullif($story, 50) WHERE id IN ($id, $id + 1)", undef);
 }
 
+# One statement that sets the ids of some rows, and fingerprints of others.
+sub mixing
+{
+	my ($view) = @_;
+	my ($fp, $rest) = (any_fp(), roll(3));
+	my $shown = shown($fp);
+	return (<<"SQL", sub {
+UPDATE t SET story = 46, fp = CASE WHEN id % 3 = $rest THEN $shown::fingerprint64 ELSE fp END
+  WHERE id % 4 <> 0
+SQL
+		my ($view) = @_;
+		my $rows = $view->{rows};
+		apply($view, [ update => map { $_ => { %{ $rows->{$_} }, story => 46,
+			fp => $_ % 3 == $rest ? $fp : $rows->{$_}{fp} } } grep { $_ % 4 } keys %$rows ]);
+	});
+}
+
 sub upsert
 {
 	my ($view) = @_;
@@ -519,7 +536,7 @@ SQL
 
 my @statements = (
 	(\&insertion) x 30, (\&copy) x 8, (\&update) x 18, (\&shifting) x 4, (\&rekey) x 5,
-	(\&deletion) x 16, \&truncation, (\&noting) x 3, (\&tampering) x 4, (\&upsert) x 8,
+	(\&deletion) x 16, \&truncation, (\&noting) x 3, (\&tampering) x 4, (\&mixing) x 2, (\&upsert) x 8,
 	(\&with_parts) x 6, (\&exception) x 8, $has_merge ? (\&merge) x 8 : ());
 
 ## Sessions, which take turns.
@@ -732,7 +749,8 @@ SELECT coalesce(string_agg(a.id || ' and ' || b.id, ', '), '') FROM t a JOIN t b
 WHERE a.story IS DISTINCT FROM b.story OR a.story IS NULL
 SQL
 	# Ids that somebody sets are put back after statements inside and beside have seen them.
-	my @changes = (@statements, (\&with_parts) x 12, (\&tampering) x 6);
+	my @changes = (@statements, (\&with_parts) x 12, (\&tampering) x 6,
+		(\&mixing) x 6);
 	$node->safe_psql('postgres', <<'SQL') if $kind eq 'nested';
 CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   IF pg_trigger_depth() > 1 THEN

@@ -456,3 +456,55 @@ DROP TRIGGER t ON keyless;
 CREATE TRIGGER t BEFORE TRUNCATE ON keyless EXECUTE FUNCTION simhash_cluster('fp=fp');
 TRUNCATE keyless;
 SELECT simhash_cluster();
+
+-- one UPDATE sets ids of two rows, and moves two others to them, while a trigger moves the first two
+-- to each other
+CREATE TABLE chain (id int PRIMARY KEY, fp fingerprint64, story int, lazy int);
+CREATE INDEX chain_fp ON chain USING simhash (fp);
+CREATE INDEX ON chain (story);
+CREATE INDEX ON chain (lazy);
+SELECT simhash_cluster_create('chain', 'fp=fp', 'cluster=story', 'distance=3'),
+  simhash_cluster_create('chain', 'fp=fp', 'cluster=lazy', 'distance=3', 'settle=later');
+INSERT INTO chain VALUES (1, 'ffffffffffffffff'), (2, '000000000000003f'),
+  (3, 'aaaaaaaaaaaaaaaa'), (4, '5555555555555555');
+CREATE FUNCTION closer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  UPDATE chain SET fp = '0000000000000007' WHERE id = 1;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER closer AFTER UPDATE ON chain FOR EACH ROW
+  WHEN (OLD.id = 1 AND OLD.story IS NULL AND NEW.story = 77) EXECUTE FUNCTION closer();
+UPDATE chain SET story = 77, lazy = 77,
+  fp = CASE id WHEN 3 THEN '0000000000000000' WHEN 4 THEN '00000000000001ff' ELSE fp END;
+SELECT * FROM chain ORDER BY id;
+SELECT simhash_cluster_settle('chain');
+SELECT * FROM chain ORDER BY id;
+DROP TABLE chain;
+DROP FUNCTION closer;
+
+-- a row without a key connects nobody, by whatever way groups are found
+CREATE TABLE nameless (k int UNIQUE, fp fingerprint64, story int);
+CREATE INDEX ON nameless USING simhash (fp);
+CREATE INDEX ON nameless (story);
+INSERT INTO nameless VALUES (1, '0000000000000000'), (NULL, '0000000000000007'),
+  (2, '000000000000003f'), (3, '000000000000007f');
+SELECT simhash_cluster_create('nameless', 'fp=fp', 'cluster=story', 'key=k', 'distance=3');
+SELECT k, story FROM nameless ORDER BY k;
+DROP TABLE nameless;
+
+-- a key that is computed in the partition
+CREATE TABLE computed (n int, fp fingerprint64, k int GENERATED ALWAYS AS (n * 10) STORED, story int)
+  PARTITION BY RANGE (n);
+SELECT simhash_cluster_create('computed', 'fp=fp', 'cluster=story', 'key=k');
+DROP TABLE computed;
+
+-- many founders leave their groups, and become one that finds their keys taken
+CREATE TABLE founders (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX ON founders USING simhash (fp);
+CREATE INDEX ON founders (story);
+SELECT simhash_cluster_create('founders', 'fp=fp', 'cluster=story', 'distance=0');
+INSERT INTO founders SELECT i + 100 * copy, lpad(to_hex(i), 16, '0')::fingerprint64
+  FROM generate_series(1, 40) i, generate_series(0, 3) copy;
+UPDATE founders SET fp = 'ffffffffffffffff' WHERE id <= 40 OR id = 240;
+SELECT count(DISTINCT story) FROM founders;
+SELECT DISTINCT story FROM founders WHERE fp = 'ffffffffffffffff';
+DROP TABLE founders;
