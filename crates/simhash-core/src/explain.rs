@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::config::Method;
+use crate::counter::Counter;
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
 use crate::join::sort_checked;
@@ -24,7 +25,7 @@ use crate::{Fingerprint, Simhasher};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// A text that has it, and its number there.
-    place: (usize, usize),
+    place: (u32, u32),
     /// What it weighs in each text. `None` where it is absent.
     pub weights: [Option<f32>; 2],
     /// How many of the bits that differ it causes.
@@ -65,7 +66,7 @@ impl Explanation {
     /// The token of a row, or the shingle's tokens with one space between them.
     pub fn feature(&self, row: &Row) -> &str {
         let (side, place) = row.place;
-        self.texts[side].get(place)
+        self.texts[side as usize].get(place as usize)
     }
 }
 
@@ -98,13 +99,13 @@ pub fn explain<F: Fingerprint>(
     let a = simhasher.features::<F>(a, limit, interrupt)?;
     let b = simhasher.features::<F>(b, limit, interrupt)?;
     let interrupt = &Interrupt::new(interrupt);
-    let both = Both { features: [&a, &b], sides: sides([&a, &b], interrupt) };
+    let both = Both { features: [&a, &b], sides: sides([&a, &b], feature_hash, interrupt) };
     let (distance, shares) = match method {
         Method::Simhash => shares_of_sums(&both, interrupt),
         Method::Minhash => shares_of_least(&both, interrupt),
     };
     let mut rows = Vec::with_capacity(shares.len());
-    rows.extend(both.sides.iter().zip(shares).map(|(sides, share)| {
+    rows.extend(both.sides.iter().zip(shares).map(|(&sides, share)| {
         interrupt.spend(64);
         both.row(sides, share)
     }));
@@ -128,8 +129,27 @@ fn ordered(rows: Vec<Row>, interrupt: &Interrupt) -> Vec<Row> {
     places.into_iter().inspect(|_| spent()).map(|(_, place)| rows[place]).collect()
 }
 
-/// The number that a feature has in each text.
-type Sides = [Option<usize>; 2];
+/// The number that a feature has in each text. Small, for there are as many as features.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sides([u32; 2]);
+
+impl Sides {
+    const ABSENT: u32 = u32::MAX;
+
+    fn get(self, side: usize) -> Option<usize> {
+        Some(self.0[side]).filter(|&place| place != Self::ABSENT).map(|place| place as usize)
+    }
+
+    /// A text that has the feature, and its number there.
+    fn first(self) -> (u32, u32) {
+        let [a, b] = self.0;
+        if a == Self::ABSENT { (1, b) } else { (0, a) }
+    }
+
+    fn is_of_one(self) -> bool {
+        self.0.contains(&Self::ABSENT)
+    }
+}
 
 /// The features of two texts, each once.
 struct Both<'a, F> {
@@ -139,37 +159,53 @@ struct Both<'a, F> {
 
 impl<F: Fingerprint> Both<'_, F> {
     /// A feature as each text has it.
-    fn get(&self, sides: &Sides) -> [Option<Feature<'_, F>>; 2] {
-        [0, 1].map(|side| Some(self.features[side].get(sides[side]?)))
+    fn get(&self, sides: Sides) -> [Option<Feature<'_, F>>; 2] {
+        [0, 1].map(|side| Some(self.features[side].get(sides.get(side)?)))
     }
 
     /// The features of one text.
     fn of(&self, side: usize) -> impl Iterator<Item = Feature<'_, F>> {
-        self.sides.iter().filter_map(move |sides| Some(self.features[side].get(sides[side]?)))
+        self.sides.iter().filter_map(move |sides| Some(self.features[side].get(sides.get(side)?)))
     }
 
-    fn row(&self, sides: &Sides, share: f64) -> Row {
-        let place = match *sides {
-            [Some(place), _] => (0, place),
-            [_, place] => (1, place.unwrap_or_default()),
-        };
+    fn row(&self, sides: Sides, share: f64) -> Row {
         let weights = self.get(sides).map(|feature| Some(feature?.weight));
-        Row { place, weights, share }
+        Row { place: sides.first(), weights, share }
     }
 }
 
 /// All features, in the order in which the texts have them.
-fn sides<F: Fingerprint>(features: [&Features<F>; 2], interrupt: &Interrupt) -> Vec<Sides> {
-    let most = features[0].len() + features[1].len();
-    let mut places = HashMap::with_capacity(most);
-    let mut sides = Vec::with_capacity(most);
-    for (side, features) in features.into_iter().enumerate() {
-        for (number, feature) in features.iter().enumerate() {
-            let place = *places.entry(feature.text).or_insert_with(|| {
-                sides.push([None, None]);
-                sides.len() - 1
-            });
-            sides[place][side] = Some(number);
+fn sides<F: Fingerprint>(
+    features: [&Features<F>; 2],
+    hash_of: impl Fn(&[u8]) -> u64,
+    interrupt: &Interrupt,
+) -> Vec<Sides> {
+    let mut sides: Vec<Sides> = Vec::new();
+    // The place of the first feature with a hash, and of others that have the same.
+    let mut places: Counter<u64> = Counter::new();
+    let mut others: HashMap<&str, u32> = HashMap::new();
+    for (side, of_text) in features.into_iter().enumerate() {
+        for (number, feature) in of_text.iter().enumerate() {
+            let (hash, next) = (hash_of(feature.text.as_bytes()), sides.len() as u32);
+            let place = match places.get(hash) {
+                None => {
+                    places.reserve(1, interrupt);
+                    places.count(hash, Some(next));
+                    next
+                }
+                Some(known) => {
+                    let (side, number) = sides[known as usize].first();
+                    if features[side as usize].get(number as usize).text == feature.text {
+                        known
+                    } else {
+                        *others.entry(feature.text).or_insert(next)
+                    }
+                }
+            };
+            if place == next {
+                sides.push(Sides([Sides::ABSENT; 2]));
+            }
+            sides[place as usize].0[side] = number as u32;
             interrupt.spend(64 + feature.text.len());
         }
     }
@@ -223,7 +259,7 @@ fn shares_of_sums<F: Fingerprint>(
         .filter(|&bit| (a[bit] > 0.0) != (b[bit] > 0.0))
         .map(|bit| (bit, b[bit] - a[bit]))
         .collect();
-    let shares = both.sides.iter().map(|sides| {
+    let shares = both.sides.iter().map(|&sides| {
         interrupt.spend(16 + changes.len());
         let sides = both.get(sides);
         if let [Some(a), Some(b)] = sides
@@ -253,7 +289,7 @@ fn shares_of_least<F: Fingerprint>(
     // The hashes of each text's features, and their places.
     let [a, b] = [0, 1].map(|side| {
         let present = sides.iter().enumerate().filter_map(|(place, sides)| {
-            let feature = both.features[side].get(sides[side]?);
+            let feature = both.features[side].get(sides.get(side)?);
             interrupt.spend(16 + feature.text.len());
             Some((feature_hash(feature.text.as_bytes()), place as u64))
         });
@@ -270,7 +306,7 @@ fn shares_of_least<F: Fingerprint>(
             continue;
         }
         distance += 1;
-        let causes = [a.1, b.1].map(|place| sides[place].contains(&None).then_some(place));
+        let causes = [a.1, b.1].map(|place| sides[place].is_of_one().then_some(place));
         let number = causes.iter().flatten().count();
         for place in causes.into_iter().flatten() {
             shares[place] += 1.0 / number as f64;
@@ -350,6 +386,24 @@ mod tests {
                 check::<u128>(method, config, [&a, &b]);
                 check::<B256>(method, config, [&a, &b]);
             }
+        }
+    }
+
+    #[test]
+    fn features_with_one_hash_are_told_apart() {
+        let config: Config = r#"{"shingle": [1, 2]}"#.parse().unwrap();
+        let features = |text| {
+            let mut simhasher = Simhasher::new(config.clone()).unwrap();
+            simhasher.features::<u64>(text, usize::MAX, &mut || ()).unwrap()
+        };
+        let (a, b) = (features("a b c d a b"), features("d c b a b e"));
+        let nothing = &mut || ();
+        let interrupt = &Interrupt::new(nothing);
+        let expected = sides([&a, &b], feature_hash, interrupt);
+        assert_eq!(expected.iter().filter(|sides| !sides.is_of_one()).count(), 5);
+        for values in 1..4 {
+            let found = sides([&a, &b], |text| feature_hash::<u64>(text) % values, interrupt);
+            assert_eq!(found, expected);
         }
     }
 
