@@ -2426,6 +2426,9 @@ CREATE TABLE simhash_word_list (
   made timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (kind, name)
 );
+-- Compressing a long list could not be cancelled.
+ALTER TABLE simhash_word_list
+  ALTER words SET STORAGE EXTERNAL, ALTER frequencies SET STORAGE EXTERNAL;
 COMMENT ON TABLE simhash_word_list IS 'dictionaries and lists of stop words that configs name';
 COMMENT ON COLUMN simhash_word_list.words IS 'in the order of their UTF-8 bytes';
 COMMENT ON COLUMN simhash_word_list.frequencies IS 'those that a dictionary was given, if any';
