@@ -54,10 +54,7 @@ pub fn children(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 ///
 /// # Safety
 /// The relation is open. The set is PostgreSQL's: of numbers that the least one is taken from.
-pub unsafe fn partitions_by(
-    relation: pg_sys::Relation,
-    columns: *const pg_sys::Bitmapset,
-) -> bool {
+pub unsafe fn partitions_by(relation: pg_sys::Relation, columns: *const pg_sys::Bitmapset) -> bool {
     let mut in_expression = false;
     // SAFETY: as this function's. The set is only read.
     unsafe {

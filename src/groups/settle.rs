@@ -60,19 +60,20 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
     // transaction ends.
     unsafe {
         let relation = pg_sys::relation_open(table, lock);
-        let count: usize = as_owner(relation, schema, |strange| {
-            let setups = setups(relation, schema);
-            if strange {
-                setups.iter().for_each(|setup| strangers::refuse(setup));
-            }
-            let named = setups.into_iter().filter(|setup| {
-                only.is_none_or(|name| setup.cluster.name.as_c_str() == name)
+        let count: usize =
+            as_owner(relation, schema, |strange| {
+                let setups = setups(relation, schema);
+                if strange {
+                    setups.iter().for_each(|setup| strangers::refuse(setup));
+                }
+                let named = setups
+                    .into_iter()
+                    .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
+                let settled = named.map(|setup| {
+                    if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
+                });
+                settled.sum()
             });
-            let settled = named.map(|setup| {
-                if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
-            });
-            settled.sum()
-        });
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         i64::try_from(count).unwrap_or(i64::MAX)
     }

@@ -424,13 +424,32 @@ sub mixing
 	my ($fp, $rest) = (any_fp(), roll(3));
 	my $shown = shown($fp);
 	return (<<"SQL", sub {
-UPDATE t SET story = 46, fp = CASE WHEN id % 3 = $rest THEN $shown::fingerprint64 ELSE fp END
+UPDATE t SET story = 46,
+  fp = CASE WHEN id % 3 = $rest THEN CAST($shown AS fingerprint64) ELSE fp END
   WHERE id % 4 <> 0
 SQL
 		my ($view) = @_;
 		my $rows = $view->{rows};
-		apply($view, [ update => map { $_ => { %{ $rows->{$_} }, story => 46,
-			fp => $_ % 3 == $rest ? $fp : $rows->{$_}{fp} } } grep { $_ % 4 } keys %$rows ]);
+		my (@gone, %given, %put_back);
+		for my $id (grep { $_ % 4 } keys %$rows)
+		{
+			my $row = $rows->{$id};
+			if ($id % 3 != $rest || ($row->{fp} // 'x') eq ($fp // 'x')) { $put_back{$id} = 1; next; }
+			push @gone, {%$row};
+			$given{$id} = 46;
+			$rows->{$id} = { %$row, fp => $fp, story => 46 };
+		}
+		# The groups of the rows whose ids are put back are found anew, and so are those in none.
+		my %seen = map { ($rows->{$_}{story} // 'none') => 1 } keys %put_back;
+		my %former;
+		for my $id (grep { !$given{$_} } keys %$rows)
+		{
+			my $story = $rows->{$id}{story};
+			$former{$id} = $story if $seen{ $story // 'none' } && (defined $story || $put_back{$id});
+		}
+		my $certain = regroup($rows, [ keys %given, keys %former ], { %given, %former }, \%former);
+		$certain &= settle($rows, \@gone);
+		$view->{certain} &= $certain;
 	});
 }
 

@@ -457,8 +457,8 @@ CREATE TRIGGER t BEFORE TRUNCATE ON keyless EXECUTE FUNCTION simhash_cluster('fp
 TRUNCATE keyless;
 SELECT simhash_cluster();
 
--- one UPDATE sets ids of two rows, and moves two others to them, while a trigger moves the first two
--- to each other
+-- one UPDATE sets ids of two rows, and moves two others to them, while a trigger moves the first
+-- two to each other
 CREATE TABLE chain (id int PRIMARY KEY, fp fingerprint64, story int, lazy int);
 CREATE INDEX chain_fp ON chain USING simhash (fp);
 CREATE INDEX ON chain (story);
@@ -492,7 +492,8 @@ SELECT k, story FROM nameless ORDER BY k;
 DROP TABLE nameless;
 
 -- a key that is computed in the partition
-CREATE TABLE computed (n int, fp fingerprint64, k int GENERATED ALWAYS AS (n * 10) STORED, story int)
+CREATE TABLE computed
+  (n int, fp fingerprint64, k int GENERATED ALWAYS AS (n * 10) STORED, story int)
   PARTITION BY RANGE (n);
 SELECT simhash_cluster_create('computed', 'fp=fp', 'cluster=story', 'key=k');
 DROP TABLE computed;
