@@ -34,7 +34,7 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     for (end, event) in TRIGGERS {
         run(&format!(
             "CREATE TRIGGER {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}.simhash_cluster({})",
-            identifier(&trigger_name(&column, end)),
+            identifier(&trigger_name(table, &column, end)),
             event.replace("{}", &name),
             shown(schema.quoted_name()),
             arguments.join(", ")
@@ -49,10 +49,17 @@ fn literal(text: &str) -> String {
     format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// The name of a trigger. Of a long column name it has the beginning.
-fn trigger_name(column: &CStr, end: &CStr) -> String {
+/// The name of a trigger. Of a long column name it has the beginning, and the column's number: other
+/// columns may begin like it.
+fn trigger_name(table: pg_sys::Oid, column: &CStr, end: &CStr) -> String {
+    let whole = c"simhash__".count_bytes() + column.count_bytes() + end.count_bytes();
     // SAFETY: the names are only read; the new one is palloc'd, in the server's encoding.
     unsafe {
+        let mut end = end.to_owned();
+        if whole >= pg_sys::NAMEDATALEN as usize {
+            let number = pg_sys::get_attnum(table, column.as_ptr());
+            end = CString::new(format!("{number}_{}", end.to_string_lossy())).unwrap_or(end);
+        }
         let name = pg_sys::makeObjectName(c"simhash".as_ptr(), column.as_ptr(), end.as_ptr());
         server_to_utf8(CStr::from_ptr(name).to_bytes()).to_owned()
     }

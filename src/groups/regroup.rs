@@ -78,8 +78,8 @@ pub struct Regroup<'a> {
     fresh: Vec<Sought>,
     /// What rows with a group had before they left it.
     gone: Vec<Sought>,
-    /// Ids of fresh rows, by which a statement inside theirs may have connected what is not near.
-    /// Once all groups are named: the names of those that these ids' groups are part of.
+    /// Ids of fresh rows, by which another part of their statement, or one inside it, may have
+    /// connected what is not near. Once all groups are named: the names of those that these ids' groups are part of.
     pub doubtful: Vec<u32>,
     scopes: Scopes,
 }
@@ -127,7 +127,8 @@ impl<'a> Regroup<'a> {
     }
 
     /// Takes in a fresh row. `settling`: it is a member of the group that its column names, and
-    /// that group is being settled.
+    /// that group is being settled. Otherwise an id is that of the group where it was, or one that
+    /// it was given.
     ///
     /// # Safety
     /// The values are of the trigger's table.
@@ -138,6 +139,7 @@ impl<'a> Regroup<'a> {
             let (key, stored) = (self.number(key), self.id(row.cluster));
             let former = if settling { stored } else { NONE };
             self.rows[key as usize] = Row { kind: Kind::Fresh, stored, former };
+            self.doubtful.extend((!settling && stored != NONE).then_some(stored));
             match self.sought(row) {
                 Some(sought) => self.fresh.push(sought),
                 None => self.bare.push(key),
@@ -145,26 +147,26 @@ impl<'a> Regroup<'a> {
         }
     }
 
-    /// Whether a row is taken in.
+    /// Takes in a row as it is now, of a group that is being settled. If it is fresh already, it
+    /// stays what it is, and is searched for where it is by now, too: a statement inside this one
+    /// may have moved it.
     ///
     /// # Safety
     /// The values are of the trigger's table.
-    pub unsafe fn knows(&mut self, row: &RowValues) -> bool {
-        // SAFETY: as this function's.
-        let key = row.key.map(|key| unsafe { self.number(key) });
-        key.is_some_and(|key| self.rows[key as usize].kind != Kind::Absent)
-    }
-
-    /// Takes in a row that has changed, and still has the id of the group where it was.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn add_changed(&mut self, row: &RowValues) {
+    pub unsafe fn add_present(&mut self, row: &RowValues) {
         // SAFETY: as this function's.
         unsafe {
-            self.add(row, false);
-            let id = self.id(row.cluster);
-            self.doubtful.extend((id != NONE).then_some(id));
+            let Some(key) = row.key else { return };
+            let key = self.number(key);
+            if self.rows[key as usize].kind == Kind::Absent {
+                return self.add(row, true);
+            }
+            if let Some(sought) = self.sought(row) {
+                self.fresh.push(sought);
+            } else {
+                self.rows[key as usize].stored = self.id(row.cluster);
+                self.bare.push(key);
+            }
         }
     }
 

@@ -31,19 +31,15 @@ pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
 }
 
 /// Takes in the rows of groups that are to be settled, and of the rows with the keys in `bare`
-/// those that are in no group. What is fresh already stays what it is.
+/// those that are in no group.
 pub fn add_groups(regroup: &mut Regroup<'_>, ids: &[pg_sys::Datum], bare: &[pg_sys::Datum]) {
     let setup = regroup.setup;
     // SAFETY: the values are of the table's columns.
     unsafe {
-        table::rows_of(setup, ids, &mut |row| {
-            if !regroup.knows(&row) {
-                regroup.add(&row, true);
-            }
-        });
+        table::rows_of(setup, ids, &mut |row| regroup.add_present(&row));
         table::rows_with(setup, bare, &mut |row| {
-            if row.cluster.is_none() && !regroup.knows(&row) {
-                regroup.add(&row, false);
+            if row.cluster.is_none() {
+                regroup.add_present(&row);
             }
         });
     }

@@ -230,7 +230,7 @@ impl Statement<'_> {
                             changes.regroup.leave(&was);
                         }
                         if let Some(is) = is {
-                            changes.regroup.add_changed(&is);
+                            changes.regroup.add(&is, false);
                         }
                     }
                 }
@@ -339,7 +339,7 @@ impl<'a> Changes<'a> {
         let keys: Vec<_> = keys.into_iter().map(|key| regroup.keys.value(key)).collect();
         let setup = regroup.setup;
         // SAFETY: the values are of the table's columns.
-        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add_changed(&row) });
+        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add(&row, false) });
     }
 
     /// # Safety

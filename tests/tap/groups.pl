@@ -240,6 +240,23 @@ sub apply
 	$keys{$_} = 1 for keys %$rows;
 }
 
+# What a statement has done that gives new rows ids, while another part of it sees these: which rows
+# are a group is certain, their names are not.
+sub apply_unnamed
+{
+	my ($view, %put) = @_;
+	my $rows = $view->{rows};
+	for my $id (keys %put)
+	{
+		if ($put{$id}) { $rows->{$id} = { %{ $put{$id} } }; }
+		else { delete $rows->{$id}; }
+	}
+	my %given = map { $_ => $rows->{$_}{story} } keys %$rows;
+	regroup($rows, [ keys %$rows ], \%given, {});
+	$view->{certain} = 0;
+	$keys{$_} = 1 for keys %$rows;
+}
+
 ## Random statements, each with a function that applies it to the model.
 
 sub shown { my ($fp) = @_; return defined $fp ? sprintf("'%016x'", $fp) : 'NULL' }
@@ -292,9 +309,26 @@ sub new_rows
 		my $id = new_id($view, @ids) // last;
 		push @ids, $id;
 		$rows{$id} = { fp => any_fp(), tenant => any_tenant(), note => any_note() };
-		$rows{$id}{story} = 1 + roll(45) if $kind ne 'nested' && roll(20) == 0;
+		$rows{$id}{story} = 1 + roll(45) if roll(20) == 0;
 	}
 	return %rows;
+}
+
+# New rows of which some are given ids of others.
+sub marked_rows
+{
+	my ($view, $count) = @_;
+	my %rows = new_rows($view, $count);
+	$_->{story} = roll(3) ? undef : any_story($view) for values %rows;
+	return %rows;
+}
+
+# An id of a group, mostly, or any number.
+sub any_story
+{
+	my ($view) = @_;
+	my $id = any_id($view);
+	return ($id && $view->{rows}{$id}{story}) // 1 + roll(45);
 }
 
 sub values_of
@@ -456,16 +490,17 @@ SQL
 sub upsert
 {
 	my ($view) = @_;
-	my %rows = new_rows($view, roll(3));
+	my %rows = marked_rows($view, roll(3));
 	my $id = any_id($view);
 	$rows{$id} = { fp => any_fp(), tenant => any_tenant(), note => any_note() } if $id;
 	return () unless %rows;
-	my $values = values_of(map { $_ => { %{ $rows{$_} }, story => undef } } keys %rows);
+	my $values = values_of(%rows);
 	return (<<"SQL", sub {
 INSERT INTO t (id, fp, tenant, story, note) VALUES $values ON CONFLICT (id)
   DO UPDATE SET fp = EXCLUDED.fp, tenant = EXCLUDED.tenant, note = EXCLUDED.note
 SQL
 		my ($view) = @_;
+		return apply_unnamed($view, %rows) if grep { defined $_->{story} } values %rows;
 		my %updated = map { $_ => { %{ $rows{$_} }, story => $view->{rows}{$_}{story} } }
 			grep { $view->{rows}{$_} } keys %rows;
 		my %inserted = map { $_ => { %{ $rows{$_} }, story => undef } }
@@ -480,13 +515,13 @@ SQL
 sub merge
 {
 	my ($view) = @_;
-	my %new = new_rows($view, 1 + roll(2));
+	my %new = marked_rows($view, 1 + roll(2));
 	my ($updated, $deleted) = (any_id($view), any_id($view));
 	my %set = (fp => any_fp(), tenant => any_tenant(), note => any_note());
 	my $source = sub {
 		my ($id, $what, $row) = @_;
 		return "($id, '$what', " . shown($row->{fp}) . '::fingerprint64, ' . number($row->{tenant})
-			. '::int, ' . text($row->{note}) . ')';
+			. '::int, ' . text($row->{note}) . ', ' . number($row->{story}) . '::bigint)';
 	};
 	my @source = map { $source->($_, 'i', $new{$_}) } sort { $a <=> $b } keys %new;
 	push @source, $source->($updated, 'u', \%set) if $updated && $updated != $deleted;
@@ -494,22 +529,21 @@ sub merge
 	return () unless @source;
 	my $values = join(', ', @source);
 	return (<<"SQL", sub {
-MERGE INTO t USING (VALUES $values) s (id, what, fp, tenant, note) ON t.id = s.id
+MERGE INTO t USING (VALUES $values) s (id, what, fp, tenant, note, story) ON t.id = s.id
   WHEN MATCHED AND what = 'd' THEN DELETE
   WHEN MATCHED AND what = 'u' THEN UPDATE SET fp = s.fp, tenant = s.tenant, note = s.note
   WHEN NOT MATCHED AND what = 'i'
-    THEN INSERT (id, fp, tenant, note) VALUES (s.id, s.fp, s.tenant, s.note)
+    THEN INSERT (id, fp, tenant, note, story) VALUES (s.id, s.fp, s.tenant, s.note, s.story)
 SQL
 		my ($view) = @_;
 		my $rows = $view->{rows};
-		my %inserted = map { $_ => { %{ $new{$_} }, story => undef } } grep { !$rows->{$_} } keys %new;
+		my %inserted = map { $_ => $new{$_} } grep { !$rows->{$_} } keys %new;
 		my %updated;
 		$updated{$updated} = { %set, story => $rows->{$updated}{story} }
 			if $updated && $updated != $deleted && $rows->{$updated};
 		my %deleted;
 		$deleted{$deleted} = undef if $deleted && $rows->{$deleted};
-		apply($view, [ delete => %deleted ], [ update => %updated ], [ insert => %inserted ]);
-		$view->{certain} = 0;
+		apply_unnamed($view, %deleted, %updated, %inserted);
 	});
 }
 
@@ -518,9 +552,8 @@ SQL
 sub with_parts
 {
 	my ($view) = @_;
-	my ($id, %rows) = (any_id($view), new_rows($view, 1));
+	my ($id, %rows) = (any_id($view), marked_rows($view, 1));
 	return () unless $id && %rows;
-	$_->{story} = undef for values %rows;
 	my $goes = roll(2);
 	my $part = $goes ? "DELETE FROM t WHERE id = $id"
 		: 'UPDATE t SET story = ' . ($id, any_id($view), 'NULL')[ roll(3) ]
@@ -529,8 +562,7 @@ sub with_parts
 		. 'INSERT INTO t (id, fp, tenant, story, note) VALUES ' . values_of(%rows), sub {
 		my ($view) = @_;
 		my %deleted = map { $_ => undef } grep { $goes && $view->{rows}{$_} } $id;
-		apply($view, [ insert => %rows ], [ delete => %deleted ]);
-		$view->{certain} = 0;
+		apply_unnamed($view, %deleted, %rows);
 	});
 }
 

@@ -160,7 +160,9 @@ SQL
 	'distance of arrays' => 'SELECT hamming(fps, fps) FROM prints',
 	'balls of an array' => 'SELECT hamming_ball(fps, 3) IS NULL FROM prints',
 	'an array in balls' => 'SELECT fps <@ hamming_ball(fps, 3) FROM prints',
-	'simhash_pairs' => q{SELECT count(*) FROM simhash_pairs('fps_fp', 6)},
+	# Not in FROM: there PostgreSQL keeps what a function returns, and removing a file of 1 GB takes
+	# it a second.
+	'simhash_pairs' => q{SELECT count(*) FROM (SELECT simhash_pairs('fps_fp', 6)) pairs},
 	'simhash_clusters' => q{SELECT count(*) FROM simhash_clusters('fps_fp', 6)},
 	'simhash_suggest' => q{SELECT count(*) FROM simhash_suggest('fps_fp')},
 	'nearest' => <<'SQL',

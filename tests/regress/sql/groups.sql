@@ -509,3 +509,67 @@ UPDATE founders SET fp = 'ffffffffffffffff' WHERE id <= 40 OR id = 240;
 SELECT count(DISTINCT story) FROM founders;
 SELECT DISTINCT story FROM founders WHERE fp = 'ffffffffffffffff';
 DROP TABLE founders;
+
+-- a row is inserted with another group's id, in a statement that also updates: by the update's turn
+-- it stands in the table with that id
+CREATE TABLE synced (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX synced_fp ON synced USING simhash (fp);
+CREATE INDEX ON synced (story);
+SELECT simhash_cluster_create('synced', 'fp=fp', 'cluster=story', 'distance=3');
+INSERT INTO synced VALUES (5, '0000000000000000'), (6, '0000000000000000'),
+  (7, '00000000000000ff'), (8, '0000000000000fff');
+INSERT INTO synced VALUES (10, '0000ffff00000000', 5), (7, '0000ffff00000000', NULL)
+  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
+SELECT id, story FROM synced ORDER BY id;
+WITH inserted AS (INSERT INTO synced VALUES (11, 'ffff000000000000', 5))
+  UPDATE synced SET fp = 'ffff000000000000' WHERE id = 8;
+SELECT id, story FROM synced ORDER BY id;
+WITH updated AS (UPDATE synced SET fp = '00ff00ff00ff00ff' WHERE id = 11)
+  INSERT INTO synced VALUES (12, '00ff00ff00ff00ff', 7);
+SELECT id, story FROM synced ORDER BY id;
+-- a statement inside an INSERT finds its row with the id that it was given
+CREATE FUNCTION copied() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO synced SELECT NEW.id + 100, NEW.fp WHERE NEW.id = 13;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER copied AFTER INSERT ON synced FOR EACH ROW EXECUTE FUNCTION copied();
+INSERT INTO synced VALUES (13, 'f0f0f0f0f0f0f0f0', 5);
+SELECT id, story FROM synced ORDER BY id;
+DROP TABLE synced;
+DROP FUNCTION copied;
+
+-- a row is moved, and the one beside which it was put while ids are put back
+CREATE TABLE moved (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX moved_fp ON moved USING simhash (fp);
+CREATE INDEX ON moved (story);
+SELECT simhash_cluster_create('moved', 'fp=fp', 'cluster=story', 'distance=1');
+INSERT INTO moved VALUES (1, '0000000000000000'), (2, '00000000000000ff');
+CREATE FUNCTION moving() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF pg_trigger_depth() = 1 AND NEW.id = 1 THEN
+    UPDATE moved SET fp = '00000000000000ff' WHERE id = 1;
+  ELSIF pg_trigger_depth() = 2 AND NEW.id = 2 AND NEW.story IS NULL THEN
+    UPDATE moved SET fp = '000000000000ffff' WHERE id = 2;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER moving AFTER UPDATE ON moved FOR EACH ROW EXECUTE FUNCTION moving();
+UPDATE moved SET story = 9, fp = CASE id WHEN 1 THEN '0000000000000fff' ELSE fp END;
+SELECT * FROM moved ORDER BY id;
+DROP TABLE moved;
+DROP FUNCTION moving;
+
+-- columns of which the names begin alike, as do their triggers'
+CREATE TABLE alike (id int PRIMARY KEY, fp fingerprint64,
+  the_group_in_which_there_are_near_duplicates_of_the_first_kind int,
+  the_group_in_which_there_are_near_duplicates_of_the_other_kind int);
+CREATE INDEX ON alike USING simhash (fp);
+CREATE INDEX ON alike (the_group_in_which_there_are_near_duplicates_of_the_first_kind);
+CREATE INDEX ON alike (the_group_in_which_there_are_near_duplicates_of_the_other_kind);
+SELECT simhash_cluster_create('alike', 'fp=fp', 'distance=3',
+    'cluster=the_group_in_which_there_are_near_duplicates_of_the_first_kind'),
+  simhash_cluster_create('alike', 'fp=fp', 'distance=0',
+    'cluster=the_group_in_which_there_are_near_duplicates_of_the_other_kind');
+INSERT INTO alike VALUES (1, '0000000000000000'), (2, '0000000000000001');
+TABLE alike;
+SELECT tgname FROM pg_trigger WHERE tgrelid = 'alike'::regclass ORDER BY tgname;
+DROP TABLE alike;
