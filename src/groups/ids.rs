@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 use super::keys::NONE;
 use super::regroup::{Kind, Regroup, Row};
 use super::setup::Settle;
-use super::{marks, table};
+use super::{looks, marks, table};
 
 /// How many keys of a party are asked for at once, at most.
 const LARGEST_BATCH: usize = 1024;
@@ -36,6 +36,7 @@ struct Party {
 /// Decides what every row's id is, and tells the rows whose id is another one. Returns the number
 /// of groups.
 pub fn decide_and_tell(regroup: &mut Regroup<'_>) -> usize {
+    looks::found(regroup.setup);
     let mut naming = Naming { parties: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
     naming.told.extend(bare(regroup).into_iter().map(|key| (key, NONE)));
     naming.components(regroup);

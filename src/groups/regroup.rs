@@ -37,6 +37,17 @@ pub enum Kind {
     Live,
 }
 
+/// What the id says that a fresh row holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// The group that is being settled, of which the row is a member.
+    Former,
+    /// The group where it was, or one that it was given. Somebody may have seen it since.
+    Seen,
+    /// Nothing: it was given, and nobody has seen it.
+    Unseen,
+}
+
 /// What is known of the row with a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -126,20 +137,18 @@ impl<'a> Regroup<'a> {
         value.map_or(NONE, |value| unsafe { self.number(value) })
     }
 
-    /// Takes in a fresh row. `settling`: it is a member of the group that its column names, and
-    /// that group is being settled. Otherwise an id is that of the group where it was, or one that
-    /// it was given.
+    /// Takes in a fresh row. `holds`: what an id in its column says.
     ///
     /// # Safety
     /// The values are of the trigger's table.
-    pub unsafe fn add(&mut self, row: &RowValues, settling: bool) {
+    pub unsafe fn add(&mut self, row: &RowValues, holds: Holds) {
         // SAFETY: as this function's.
         unsafe {
             let Some(key) = row.key else { return };
             let (key, stored) = (self.number(key), self.id(row.cluster));
-            let former = if settling { stored } else { NONE };
+            let former = if holds == Holds::Former { stored } else { NONE };
             self.rows[key as usize] = Row { kind: Kind::Fresh, stored, former };
-            self.doubtful.extend((!settling && stored != NONE).then_some(stored));
+            self.doubtful.extend((holds == Holds::Seen && stored != NONE).then_some(stored));
             match self.sought(row) {
                 Some(sought) => self.fresh.push(sought),
                 None => self.bare.push(key),
@@ -159,7 +168,7 @@ impl<'a> Regroup<'a> {
             let Some(key) = row.key else { return };
             let key = self.number(key);
             if self.rows[key as usize].kind == Kind::Absent {
-                return self.add(row, true);
+                return self.add(row, Holds::Former);
             }
             if let Some(sought) = self.sought(row) {
                 self.fresh.push(sought);

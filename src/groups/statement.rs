@@ -8,14 +8,14 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::ids::decide_and_tell;
 use super::keys::NONE;
 use super::own::is_telling;
-use super::regroup::{Kind, Regroup, Sought};
+use super::regroup::{Holds, Kind, Regroup, Sought};
 use super::search::search;
 use super::settle::{add_groups, settle};
 use super::setup::{Settle, Setup};
 use super::strangers::lender;
 use super::table::Told;
 use super::transition::{RowValues, Transition};
-use super::{marks, table, whole};
+use super::{looks, marks, table, whole};
 use crate::catalog::Schema;
 use crate::catalog::inheritance::partitions_by;
 use crate::error::raise;
@@ -28,6 +28,7 @@ enum Event {
     /// Of an UPDATE, the columns that it sets.
     Before {
         updated: Option<*const pg_sys::Bitmapset>,
+        inserts: bool,
     },
     Insert {
         new: Rows,
@@ -61,7 +62,12 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
         // Whether it is refused must not depend on which rows there are.
         lender(&setup);
         match statement.event {
-            Event::Before { updated } => statement.before(&setup, updated),
+            Event::Before { updated, inserts } => {
+                if inserts {
+                    looks::begin(&setup);
+                }
+                statement.before(&setup, updated)
+            }
             Event::Insert { new } => statement.inserted(&setup, new),
             Event::Update { old, new } => statement.updated(&setup, old, new),
             Event::Delete { old } => statement.deleted(&setup, old),
@@ -92,9 +98,10 @@ impl Statement<'_> {
                 _ if operation == pg_sys::TRIGGER_EVENT_TRUNCATE => {
                     raise_protocol("simhash_cluster has nothing to do at TRUNCATE")
                 }
-                pg_sys::TRIGGER_EVENT_BEFORE => {
-                    Event::Before { updated: is_update.then_some(data.tg_updatedcols) }
-                }
+                pg_sys::TRIGGER_EVENT_BEFORE => Event::Before {
+                    updated: is_update.then_some(data.tg_updatedcols),
+                    inserts: operation == pg_sys::TRIGGER_EVENT_INSERT,
+                },
                 _ if is_update && !old.is_null() && !new.is_null() => Event::Update { old, new },
                 _ if operation == pg_sys::TRIGGER_EVENT_INSERT && !new.is_null() => {
                     Event::Insert { new }
@@ -150,6 +157,7 @@ impl Statement<'_> {
     unsafe fn inserted(&self, setup: &Setup, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
+            let holds = if looks::end(setup) { Holds::Seen } else { Holds::Unseen };
             let count = Transition::count(new);
             if count == 0 {
                 return;
@@ -168,11 +176,11 @@ impl Statement<'_> {
                         let regroup = &mut changes.regroup;
                         lacking.push((regroup.number(key), regroup.id(row.cluster)));
                     }
-                    _ => changes.regroup.add(&row, false),
+                    _ => changes.regroup.add(&row, holds),
                 }
             }
             rows.close();
-            changes.add_from_table(lacking);
+            changes.add_from_table(lacking, holds);
             self.apply(changes);
         }
     }
@@ -230,7 +238,7 @@ impl Statement<'_> {
                             changes.regroup.leave(&was);
                         }
                         if let Some(is) = is {
-                            changes.regroup.add(&is, false);
+                            changes.regroup.add(&is, Holds::Seen);
                         }
                     }
                 }
@@ -315,7 +323,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Takes in new rows, of which the keys are known and the ids that they were given.
-    fn add_from_table(&mut self, rows: Vec<(u32, u32)>) {
+    fn add_from_table(&mut self, rows: Vec<(u32, u32)>, holds: Holds) {
         let regroup = &mut self.regroup;
         let keys: Vec<_> = rows.iter().map(|&(key, _)| regroup.keys.value(key)).collect();
         let given: HashMap<u32, u32> = rows.into_iter().collect();
@@ -326,7 +334,7 @@ impl<'a> Changes<'a> {
             unsafe {
                 let id = given.get(&regroup.number(key)).copied().unwrap_or(NONE);
                 let cluster = (id != NONE).then(|| regroup.keys.value(id));
-                regroup.add(&RowValues { cluster, ..row }, false);
+                regroup.add(&RowValues { cluster, ..row }, holds);
             }
         });
     }
@@ -339,7 +347,7 @@ impl<'a> Changes<'a> {
         let keys: Vec<_> = keys.into_iter().map(|key| regroup.keys.value(key)).collect();
         let setup = regroup.setup;
         // SAFETY: the values are of the table's columns.
-        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add(&row, false) });
+        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add(&row, Holds::Seen) });
     }
 
     /// # Safety

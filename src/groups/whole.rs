@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 use super::ids::decide_and_tell;
 use super::keys::NONE;
 use super::marks;
-use super::regroup::{Kind, Regroup, Row};
+use super::regroup::{Holds, Kind, Regroup, Row};
 use super::search::search;
 use super::setup::Setup;
 use super::sql::as_role;
@@ -38,7 +38,7 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
                 // SAFETY: the values are of the table's columns.
                 unsafe {
                     let is_fresh = row.key.is_some_and(|key| fresh.contains(&regroup.number(key)));
-                    regroup.add(&row, !is_fresh);
+                    regroup.add(&row, if is_fresh { Holds::Unseen } else { Holds::Former });
                 }
             });
             search(&mut regroup);
