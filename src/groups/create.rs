@@ -49,8 +49,8 @@ fn literal(text: &str) -> String {
     format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// The name of a trigger. Of a long column name it has the beginning, and the column's number: other
-/// columns may begin like it.
+/// The name of a trigger. Of a long column name it has the beginning, and the column's number:
+/// other columns may begin like it.
 fn trigger_name(table: pg_sys::Oid, column: &CStr, end: &CStr) -> String {
     let whole = c"simhash__".count_bytes() + column.count_bytes() + end.count_bytes();
     // SAFETY: the names are only read; the new one is palloc'd, in the server's encoding.

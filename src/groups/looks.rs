@@ -26,8 +26,8 @@ pub fn found(setup: &Setup) {
     LOOKS.with_borrow_mut(|looks| *looks.found.entry(setup.cluster.name.clone()).or_default() += 1);
 }
 
-/// An INSERT begins. Of one inside another the outer one's beginning counts, and so does that of one
-/// that ended by an ERROR: what is too early is never wrong.
+/// An INSERT begins. Of one inside another the outer one's beginning counts, and so does that of
+/// one that ended by an ERROR: what is too early is never wrong.
 pub fn begin(setup: &Setup) {
     LOOKS.with_borrow_mut(|looks| {
         let name = &setup.cluster.name;

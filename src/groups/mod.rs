@@ -10,8 +10,9 @@
 //! (which rows are connected), [`search`] (connects them), [`neighbours`] (what is near), [`ids`]
 //! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
 //! telling rows), [`access`] (with whose rights), [`marks`] (groups that are to be settled later),
-//! [`settle`], [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`], [`sql`],
-//! [`own`] (our own updates, recognised) and [`looks`] (whether an INSERT's rows were seen).
+//! [`settle`], [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`],
+//! [`sql`], [`own`] (our own updates, recognised) and [`looks`] (whether an INSERT's rows were
+//! seen).
 
 mod access;
 pub mod create;

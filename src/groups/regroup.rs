@@ -90,7 +90,8 @@ pub struct Regroup<'a> {
     /// What rows with a group had before they left it.
     gone: Vec<Sought>,
     /// Ids of fresh rows, by which another part of their statement, or one inside it, may have
-    /// connected what is not near. Once all groups are named: the names of those that these ids' groups are part of.
+    /// connected what is not near. Once all groups are named: the names of those that these ids'
+    /// groups are part of.
     pub doubtful: Vec<u32>,
     scopes: Scopes,
 }

@@ -66,7 +66,7 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
                 if inserts {
                     looks::begin(&setup);
                 }
-                statement.before(&setup, updated)
+                statement.before(&setup, updated);
             }
             Event::Insert { new } => statement.inserted(&setup, new),
             Event::Update { old, new } => statement.updated(&setup, old, new),
