@@ -217,7 +217,9 @@ SQL
 			my ($took) = $output =~ /^Time: ([\d.]+) ms/m;
 			my $cancelled = defined $took && $error =~ /ERROR:  57014: /;
 			# Near its whole length a call may end before the time-out.
-			$other_errors .= $error if $error =~ /ERROR|FATAL|PANIC/ && !$cancelled;
+			# psql goes on after an ERROR. That the connection was lost says its status alone.
+			$other_errors .= $error
+				if ($status != 0 || $error =~ /ERROR|FATAL|PANIC/) && !$cancelled;
 			# Other tests run beside this one: the time for which no processor was free does not count.
 			my ($at_end) = $output =~ /^\d+ (\d+) \d+$/m;
 			my ($at_timeout) = -s $file ? slurp_file($file) =~ /^\d+ (\d+) / : ();
