@@ -241,11 +241,12 @@ sub apply
 }
 
 # What a statement has done that gives new rows ids, while another part of it sees these: which rows
-# are a group is certain, their names are not.
+# are a group is certain, their names are not, and an id that it gives may be no row's key.
 sub apply_unnamed
 {
 	my ($view, %put) = @_;
 	my $rows = $view->{rows};
+	$keys{$_} = 1 for grep { defined } map { $_->{story} } grep { $_ } values %put;
 	for my $id (keys %put)
 	{
 		if ($put{$id}) { $rows->{$id} = { %{ $put{$id} } }; }
