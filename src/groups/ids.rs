@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 use super::keys::NONE;
 use super::regroup::{Kind, Regroup, Row};
 use super::setup::Settle;
-use super::{looks, marks, table};
+use super::{looks, marks, own, table};
 
 /// How many keys of a party are asked for at once, at most.
 const LARGEST_BATCH: usize = 1024;
@@ -36,7 +36,7 @@ struct Party {
 /// Decides what every row's id is, and tells the rows whose id is another one. Returns the number
 /// of groups.
 pub fn decide_and_tell(regroup: &mut Regroup<'_>) -> usize {
-    looks::found(regroup.setup);
+    looks::look(regroup.setup);
     let mut naming = Naming { parties: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
     naming.told.extend(bare(regroup).into_iter().map(|key| (key, NONE)));
     naming.components(regroup);
@@ -247,7 +247,37 @@ impl Naming {
         // Rows that came in one after the other lie side by side.
         told.sort_unstable();
         let told = told.into_iter().map(|(key, id)| (regroup.keys.value(key), value(id)));
-        table::tell(regroup.setup, &told.collect::<Vec<_>>());
+        let setup = regroup.setup;
+        let meanwhile = table::tell(setup, &told.collect::<Vec<_>>());
+        if own::is_inside(setup) {
+            let ids = self.ids(regroup).into_iter().map(|id| regroup.keys.value(id));
+            own::changed(setup, &ids.collect::<Vec<_>>());
+        }
+        // A statement inside may have connected rows by ids that were others in the end. If not,
+        // it may have given other names to groups that are still to be looked at.
+        if meanwhile.early {
+            let ids = self.ids(regroup);
+            regroup.doubtful.extend(ids);
+        }
+        if meanwhile.any && !regroup.doubtful.is_empty() {
+            regroup.is_disturbed = true;
+            for id in meanwhile.ids {
+                // SAFETY: an id of the same column, or of one of the same type.
+                let id = unsafe { regroup.number(id) };
+                regroup.doubtful.push(id);
+            }
+        }
+    }
+
+    /// What the groups that are known here were called, and are called now.
+    fn ids(&self, regroup: &Regroup<'_>) -> Vec<u32> {
+        let parties = self.parties.iter();
+        let named = parties.flat_map(|party| party.groups.iter().copied().chain([party.id]));
+        let stored = regroup.rows.iter().map(|row| row.stored);
+        let mut ids: Vec<u32> = stored.chain(named).filter(|&id| id != NONE).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
     }
 }
 

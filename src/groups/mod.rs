@@ -11,8 +11,8 @@
 //! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
 //! telling rows), [`access`] (with whose rights), [`marks`] (groups that are to be settled later),
 //! [`settle`], [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`],
-//! [`sql`], [`own`] (our own updates, recognised) and [`looks`] (whether an INSERT's rows were
-//! seen).
+//! [`sql`], [`own`] (our own updates, recognised, and what happens inside) and [`looks`] (whether a
+//! statement's rows were seen or missed before its turn).
 
 mod access;
 pub mod create;

@@ -1,13 +1,37 @@
-//! Our own updates, recognised: they fire the trigger again, as anybody's would.
+//! Our own updates, recognised: they fire the trigger again, as anybody's would. And what
+//! statements inside them, of the user's triggers, do to groups meanwhile.
 
 use std::cell::RefCell;
+use std::ffi::CString;
 
 use pgrx::{direct_function_call, pg_sys};
 
 use super::setup::Setup;
 
 /// The table and column that are being told ids, and how many triggers deep.
-type Update = (pg_sys::Oid, pg_sys::AttrNumber, i32);
+type Place = (pg_sys::Oid, pg_sys::AttrNumber, i32);
+
+/// A column of ids and the type of keys: partitions have their parent's.
+type Column = (CString, pg_sys::Oid);
+
+struct Update {
+    place: Place,
+    column: Column,
+    /// Lives until the update is over.
+    context: pg_sys::MemoryContext,
+    meanwhile: Meanwhile,
+}
+
+/// What statements inside an update of ids have done.
+#[derive(Default)]
+pub struct Meanwhile {
+    /// Whether they have changed rows or groups.
+    pub any: bool,
+    /// Whether they have before all rows were told: they saw ids that were others in the end.
+    pub early: bool,
+    /// What the groups that they looked at were called, before and after.
+    pub ids: Vec<pg_sys::Datum>,
+}
 
 thread_local! {
     /// The outermost first.
@@ -19,8 +43,27 @@ pub struct Telling(());
 
 impl Telling {
     pub fn begin(setup: &Setup) -> Self {
-        TELLING.with_borrow_mut(|all| all.push(update(setup, 0)));
+        // SAFETY: the current memory context.
+        let context = unsafe { pg_sys::CurrentMemoryContext };
+        let (place, column) = (place(setup, 0), column(setup));
+        let update = Update { place, column, context, meanwhile: Meanwhile::default() };
+        TELLING.with_borrow_mut(|all| all.push(update));
         Telling(())
+    }
+
+    /// A row has been told.
+    pub fn row(&self) {
+        TELLING.with_borrow_mut(|all| {
+            if let Some(Update { meanwhile, .. }) = all.last_mut() {
+                meanwhile.early |= meanwhile.any;
+            }
+        });
+    }
+
+    pub fn end(self) -> Meanwhile {
+        let last =
+            |all: &mut Vec<Update>| all.last_mut().map(|it| std::mem::take(&mut it.meanwhile));
+        TELLING.with_borrow_mut(last).unwrap_or_default()
     }
 }
 
@@ -33,12 +76,42 @@ impl Drop for Telling {
 /// Whether the statement that fired this call of the trigger is an update of ours. One of a user's
 /// trigger that our update fires is one trigger deeper.
 pub fn is_telling(setup: &Setup) -> bool {
-    TELLING.with_borrow(|all| all.contains(&update(setup, 1)))
+    TELLING.with_borrow(|all| all.iter().any(|update| update.place == place(setup, 1)))
+}
+
+/// Whether this happens inside an update of these ids.
+pub fn is_inside(setup: &Setup) -> bool {
+    TELLING.with_borrow(|all| all.iter().any(|update| update.column == column(setup)))
+}
+
+/// Tells the updates of these ids that this happens inside of about a change, and about the ids
+/// that it has seen or told.
+pub fn changed(setup: &Setup, ids: &[pg_sys::Datum]) {
+    TELLING.with_borrow_mut(|all| {
+        for update in all.iter_mut().filter(|update| update.column == column(setup)) {
+            update.meanwhile.any = true;
+            // SAFETY: the ids are of the key's type, and so are the update's; its context lives.
+            unsafe {
+                let own = pg_sys::MemoryContextSwitchTo(update.context);
+                let copies = ids.iter().map(|&id| setup.key.column.copy(id));
+                update.meanwhile.ids.extend(copies);
+                pg_sys::MemoryContextSwitchTo(own);
+            }
+        }
+    });
+}
+
+fn column(setup: &Setup) -> Column {
+    (setup.cluster.name.clone(), setup.key.column.base)
+}
+
+/// How many triggers deep this call is.
+pub fn depth() -> i32 {
+    // SAFETY: a function without arguments.
+    unsafe { direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) }.unwrap_or(0)
 }
 
 /// The update of a call so many triggers above this one.
-fn update(setup: &Setup, above: i32) -> Update {
-    // SAFETY: a function without arguments.
-    let depth = unsafe { direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) };
-    (setup.table, setup.cluster.column.number, depth.unwrap_or(0) - above)
+fn place(setup: &Setup, above: i32) -> Place {
+    (setup.table, setup.cluster.column.number, depth() - above)
 }

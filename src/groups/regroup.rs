@@ -93,6 +93,9 @@ pub struct Regroup<'a> {
     /// connected what is not near. Once all groups are named: the names of those that these ids'
     /// groups are part of.
     pub doubtful: Vec<u32>,
+    /// Statements inside have changed groups while rows were told ids. Near rows may have different
+    /// ones, so that doubtful groups are not settled later.
+    pub is_disturbed: bool,
     scopes: Scopes,
 }
 
@@ -108,6 +111,7 @@ impl<'a> Regroup<'a> {
             fresh: Vec::new(),
             gone: Vec::new(),
             doubtful: Vec::new(),
+            is_disturbed: false,
             scopes: Scopes::default(),
         }
     }

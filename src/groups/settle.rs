@@ -20,14 +20,32 @@ use crate::catalog::names::relation_name;
 use crate::catalog::rights;
 use crate::error::raise;
 
+/// How often groups are found again at most, if triggers change rows whenever these are told ids.
+const MOST_ROUNDS: usize = 100;
+
 /// Settles some groups: what is left of each becomes a group, or several.
 pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
-    let mut regroup = Regroup::new(setup);
-    add_groups(&mut regroup, ids, &[]);
-    if regroup.has_fresh() {
-        search(&mut regroup);
-        decide_and_tell(&mut regroup);
+    let mut ids = ids.to_vec();
+    for _ in 0..MOST_ROUNDS {
+        let mut regroup = Regroup::new(setup);
+        add_groups(&mut regroup, &ids, &[]);
+        if regroup.has_fresh() {
+            search(&mut regroup);
+            decide_and_tell(&mut regroup);
+        }
+        if !regroup.is_disturbed {
+            return;
+        }
+        ids = regroup.left().into_iter().map(|id| regroup.keys.value(id)).collect();
     }
+    raise(
+        PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
+        format!(
+            "triggers of table \"{}\" change rows whenever groups are told their ids",
+            relation_name(setup.table)
+        ),
+        "A trigger BEFORE UPDATE of the ids' column must not write to the table each time.",
+    )
 }
 
 /// Takes in the rows of groups that are to be settled, and of the rows with the keys in `bare`
@@ -56,20 +74,18 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
     // transaction ends.
     unsafe {
         let relation = pg_sys::relation_open(table, lock);
-        let count: usize =
-            as_owner(relation, schema, |strange| {
-                let setups = setups(relation, schema);
-                if strange {
-                    setups.iter().for_each(|setup| strangers::refuse(setup));
-                }
-                let named = setups
-                    .into_iter()
-                    .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
-                let settled = named.map(|setup| {
-                    if full { whole::regroup(&setup, &[]) } else { settle_marked(&setup) }
-                });
-                settled.sum()
-            });
+        let count: usize = as_owner(relation, schema, |strange| {
+            let setups = setups(relation, schema);
+            if strange {
+                setups.iter().for_each(|setup| strangers::refuse(setup));
+            }
+            let named = setups
+                .into_iter()
+                .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
+            let settled = named
+                .map(|setup| if full { settle_all(&setup, &[]) } else { settle_marked(&setup) });
+            settled.sum()
+        });
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         i64::try_from(count).unwrap_or(i64::MAX)
     }
@@ -93,6 +109,17 @@ unsafe fn as_owner<T>(
         }
         restricted(owner, (*relation).rd_id, schema, || run(true))
     }
+}
+
+/// Finds all groups of a table anew, as [`whole::regroup`] says.
+pub fn settle_all(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
+    let mut regroup = Regroup::new(setup);
+    let count = whole::regroup(&mut regroup, fresh);
+    if regroup.is_disturbed {
+        let ids: Vec<_> = regroup.left().iter().map(|&id| regroup.keys.value(id)).collect();
+        settle(setup, &ids);
+    }
+    count
 }
 
 fn settle_marked(setup: &Setup) -> usize {

@@ -10,7 +10,7 @@ use super::keys::NONE;
 use super::own::is_telling;
 use super::regroup::{Holds, Kind, Regroup, Sought};
 use super::search::search;
-use super::settle::{add_groups, settle};
+use super::settle::{add_groups, settle, settle_all};
 use super::setup::{Settle, Setup};
 use super::strangers::lender;
 use super::table::Told;
@@ -64,7 +64,9 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
         match statement.event {
             Event::Before { updated, inserts } => {
                 if inserts {
-                    looks::begin(&setup);
+                    looks::begin_insert(&setup);
+                } else if updated.is_some() && setup.is_partitioned {
+                    looks::begin_update(&setup);
                 }
                 statement.before(&setup, updated);
             }
@@ -157,7 +159,7 @@ impl Statement<'_> {
     unsafe fn inserted(&self, setup: &Setup, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            let holds = if looks::end(setup) { Holds::Seen } else { Holds::Unseen };
+            let holds = if looks::end_insert(setup) { Holds::Seen } else { Holds::Unseen };
             let count = Transition::count(new);
             if count == 0 {
                 return;
@@ -213,6 +215,8 @@ impl Statement<'_> {
         unsafe {
             let mut changes = Changes::new(setup);
             let telling = is_telling(setup);
+            // Whoever looked while a row was in neither of two partitions has missed it.
+            let missed = setup.is_partitioned && looks::end_update(setup) && !telling;
             let mut unseen = Vec::new();
             let mut before = Transition::open(old, self.relation);
             let mut after = Transition::open(new, self.relation);
@@ -221,7 +225,7 @@ impl Statement<'_> {
                 let is = after.next().map(|slot| RowValues::of(slot, setup));
                 match (was, is) {
                     (None, None) => break,
-                    (Some(was), Some(is)) if was.decides_as(&is, setup) => {
+                    (Some(was), Some(is)) if !missed && was.decides_as(&is, setup) => {
                         let same = setup.cluster.column.same(was.cluster, is.cluster);
                         if !same && !telling {
                             changes.overwrite(&was, &is);
@@ -258,6 +262,7 @@ impl Statement<'_> {
         }
         // SAFETY: as this function's.
         let setup = unsafe { self.locked() };
+        looks::look(&setup);
         let Changes { mut regroup, overwritten } = changes;
         // Partitions and indexes may have come since the rows were read.
         regroup.setup = &setup;
@@ -277,8 +282,8 @@ impl Statement<'_> {
         if regroup.has_left() {
             let left = regroup.left();
             match setup.settle {
-                Settle::Later => marks::mark(&regroup, &left),
-                Settle::Now => {
+                Settle::Later if !regroup.is_disturbed => marks::mark(&regroup, &left),
+                _ => {
                     let ids: Vec<_> = left.iter().map(|&id| regroup.keys.value(id)).collect();
                     settle(&setup, &ids);
                 }
@@ -413,7 +418,10 @@ unsafe fn restore(regroup: &mut Regroup<'_>, mut overwritten: Vec<Overwritten>) 
     let others =
         overwritten.iter().filter(|row| held.get(&row.key).is_some_and(|&id| id != row.was));
     let told: Vec<Told> = others.map(|row| (regroup.keys.value(row.key), value(row.was))).collect();
-    table::tell(setup, &told);
+    let meanwhile = table::tell(setup, &told);
+    // A statement inside may have given other names to groups that are looked at again.
+    // SAFETY: ids of the same column, or of one of the same type.
+    seen.ids.extend(meanwhile.ids.into_iter().map(|id| unsafe { regroup.number(id) }));
     regroup.leave_from(places.into_values());
     seen
 }
@@ -449,7 +457,7 @@ unsafe fn regroup_all(setup: &Setup, new: Rows, relation: pg_sys::Relation) {
             }
         }
         rows.close();
-        whole::regroup(setup, &given);
+        settle_all(setup, &given);
     }
 }
 

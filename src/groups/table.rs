@@ -4,7 +4,7 @@
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::access::Access;
-use super::own::Telling;
+use super::own::{Meanwhile, Telling};
 use super::setup::{Named, Setup};
 use super::sql::{Equal, Parameter, array};
 use super::strangers::lender;
@@ -86,10 +86,15 @@ fn access(setup: &Setup) -> Access {
 /// A key, and the id that its row is to have.
 pub type Told = (pg_sys::Datum, Option<pg_sys::Datum>);
 
-/// Tells the rows of some keys their ids.
-pub fn tell(setup: &Setup, told: &[Told]) {
+/// Tells the rows of some keys their ids. Returns what statements inside have done meanwhile.
+pub fn tell(setup: &Setup, told: &[Told]) -> Meanwhile {
+    let mut all = Meanwhile::default();
     for told in told.chunks(MOST) {
-        let changed = update(setup, told);
+        let (changed, meanwhile) = update(setup, told);
+        // What came before these rows were told was too early for them.
+        all.early |= meanwhile.early || all.any;
+        all.any |= meanwhile.any;
+        all.ids.extend(meanwhile.ids);
         if changed < told.len() as u64 {
             raise(
                 PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
@@ -102,10 +107,11 @@ pub fn tell(setup: &Setup, told: &[Told]) {
             )
         }
     }
+    all
 }
 
-/// Sets ids. Returns how many rows there were.
-fn update(setup: &Setup, told: &[Told]) -> u64 {
+/// Sets ids. Returns how many rows there were, and what happened inside.
+fn update(setup: &Setup, told: &[Told]) -> (u64, Meanwhile) {
     let (key, cluster) = (&setup.key, &setup.cluster);
     let source = format!(
         "UPDATE {} AS t SET {cluster} = u.id \
@@ -120,8 +126,9 @@ fn update(setup: &Setup, told: &[Told]) -> u64 {
     let (keys, ids): (Vec<_>, Vec<_>) = told.iter().map(|&(key, id)| (Some(key), id)).unzip();
     // SAFETY: keys and ids are values of the key's type.
     let parameters = unsafe { [array(base, &keys), array(base, &ids)] };
-    let _telling = Telling::begin(setup);
-    access(setup).execute_repeatable(&source, &parameters, &mut |row| {
+    let telling = Telling::begin(setup);
+    let changed = access(setup).execute_repeatable(&source, &parameters, &mut |row| {
+        telling.row();
         // SAFETY: keys and ids are values of the key's type.
         let took = unsafe {
             key.column.is(row.value(1), row.value(3)) && key.column.is(row.value(2), row.value(4))
@@ -136,5 +143,6 @@ fn update(setup: &Setup, told: &[Told]) -> u64 {
                 "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
             )
         }
-    })
+    });
+    (changed, telling.end())
 }

@@ -26,13 +26,13 @@ use crate::types::tid;
 
 /// Finds all groups of the table. `fresh`: keys of rows whose column of ids says nothing. Returns
 /// how many groups there are. The family's lock is held.
-pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
-    let mut regroup = Regroup::new(setup);
+pub fn regroup(regroup: &mut Regroup<'_>, fresh: &[pg_sys::Datum]) -> usize {
+    let setup = regroup.setup;
     // SAFETY: keys of the table's rows.
     let fresh = fresh.iter().map(|&key| unsafe { regroup.number(key) });
     let fresh: HashSet<u32> = fresh.collect();
     match joinable(setup) {
-        Some((member, index)) => by_join(&mut regroup, member, index, &fresh),
+        Some((member, index)) => by_join(regroup, member, index, &fresh),
         None => {
             table::all_rows(setup, &mut |row| {
                 // SAFETY: the values are of the table's columns.
@@ -41,7 +41,7 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
                     regroup.add(&row, if is_fresh { Holds::Unseen } else { Holds::Former });
                 }
             });
-            search(&mut regroup);
+            search(regroup);
         }
     }
     // Before ids are told: triggers of the user's that fire then may mark groups. A temporary table
@@ -49,7 +49,7 @@ pub fn regroup(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
     if marks::any(setup) {
         marks::clear(setup);
     }
-    decide_and_tell(&mut regroup)
+    decide_and_tell(regroup)
 }
 
 /// The table and its index, if rows are near exactly where the index alone says so: it holds all

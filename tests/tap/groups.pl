@@ -285,7 +285,7 @@ sub any_fp
 {
 	return undef if roll(25) == 0;
 	# A line, on which groups lie side by side, come apart and meet.
-	return (1 << roll(63)) - 1 if $kind =~ /line|later|nested/;
+	return (1 << roll(63)) - 1 if $kind =~ /line|later|nested|before/;
 	my $fp = $bases[ roll(scalar @bases) ];
 	my $from = 8 * roll(2);
 	$fp ^= 1 << $_ for $from .. $from + roll(16);
@@ -299,7 +299,11 @@ sub any_note
 	return join(' ', @words ? @words : 'none');
 }
 
-sub any_tenant { return $kind =~ /line|later|nested/ ? 1 : roll(15) ? 1 + (roll(5) == 0) : undef }
+sub any_tenant
+{
+	return 1 if $kind =~ /line|later|nested|before/;
+	return roll(15) ? 1 + (roll(5) == 0) : undef;
+}
 
 sub new_rows
 {
@@ -689,7 +693,8 @@ sub take_statement
 	if ($state)
 	{
 		# A session that would have to wait gives up (55P03).
-		return "SQLSTATE $state" if $state ne '55P03';
+		# Nor may a trigger change a row that the statement is about to change (27000).
+		return "SQLSTATE $state" if $state ne '55P03' && !($kind eq 'before' && $state eq '27000');
 		if ($s->{open}) { @{ $s->{savepoints} } && roll(2) ? roll_back_to($s) : end_transaction($s, 0); }
 		return '';
 	}
@@ -699,7 +704,7 @@ sub take_statement
 	$s->{rows} = $view->{rows};
 	return $view->{certain} ? '' : compare($s, 1) if $s->{open};
 	%committed = %{ delete $s->{rows} };
-	return $view->{certain} || $kind =~ /later|nested/ ? '' : compare(undef, 1);
+	return $view->{certain} || $kind =~ /later|nested|before/ ? '' : compare(undef, 1);
 }
 
 # Compares what a session sees with its model; takes the ids over if the model is not certain.
@@ -789,6 +794,7 @@ sub play
 # are not marked again.
 # nested: a trigger of the user's, which fires before ours, changes, adds and removes rows of the
 # same table.
+# before: one does so when rows are about to be told their ids.
 sub play_games
 {
 	($kind) = @_;
@@ -803,14 +809,18 @@ SQL
 	# Ids that somebody sets are put back after statements inside and beside have seen them.
 	my @changes = (@statements, (\&with_parts) x 12, (\&tampering) x 6,
 		(\&mixing) x 6);
-	$node->safe_psql('postgres', <<'SQL') if $kind eq 'nested';
-CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  IF pg_trigger_depth() > 1 THEN
+	my %fires = (
+		nested => [ 1, 5, 'AFTER INSERT OR UPDATE OR DELETE' ],
+		before => [ 2, 1, 'BEFORE UPDATE OF story' ]);
+	my ($depth, $moved, $when) = @{ $fires{$kind} // [] };
+	$node->safe_psql('postgres', <<"SQL") if $when;
+CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
+  IF pg_trigger_depth() <> $depth THEN
     RETURN NULL;
   END IF;
   IF random() < 0.7 THEN
     UPDATE t SET fp = ((1::bigint << (random() * 62)::int) - 1)::fingerprint64
-      WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 5);
+      WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT $moved);
   END IF;
   IF random() < 0.5 THEN
     INSERT INTO t (id, fp, tenant)
@@ -821,8 +831,8 @@ CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 2);
   END IF;
   RETURN NULL;
-END $$;
-CREATE TRIGGER meddle AFTER INSERT OR UPDATE OR DELETE ON t
+END \$\$;
+CREATE TRIGGER meddle $when ON t
   FOR EACH STATEMENT EXECUTE FUNCTION meddle();
 SQL
 	my ($wrong, $games) = ('', $turns / 2);
@@ -1128,13 +1138,14 @@ joined_before_their_turn();
 merge_inserts_first();
 my @kinds =
 	('plain', 'scoped', 'scoped line', 'partitioned', 'scoped similar', 'partitioned similar');
-for (1 .. $rounds) { play($_) for @kinds; play_games($_) for 'later', 'nested'; }
+for (1 .. $rounds) { play($_) for @kinds; play_games($_) for 'later', 'nested', 'before'; }
 at_once('settled now', 'scoped');
 at_once('settled later', 'later');
 at_once('by texts', 'scoped similar');
 my $expected = join('|', 'lock timeout', 'statement timeout', 'simhash.work_mem',
 	'could not serialize', 'deadlock detected', 'undo', 'server process',
-	'terminating connection', 'postmaster.pid', 'current transaction is aborted');
+	'terminating connection', 'postmaster.pid', 'current transaction is aborted',
+	'already modified by an operation triggered');
 is(session_errors(slurp_file($node->logfile), qr/$expected/), '', 'nothing unexpected in the log');
 
 $node->stop;

@@ -1,0 +1,139 @@
+-- Groups: a user's triggers write to the table while the rows of a group are told their id, or while
+-- a row is on its way to another partition. Afterwards two rows have one id if and only if a chain
+-- of near ones connects them. Fingerprints are written out, so that distances can be counted by eye.
+\set SHOW_CONTEXT never
+\pset null -
+SELECT 'inside, ' || current_setting('search_path') AS path \gset
+CREATE SCHEMA inside;
+SET search_path = :path;
+
+-- Groups 1 and 7, and rows alone: 20, 50.
+CREATE TABLE doc (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX ON doc USING simhash (fp);
+CREATE INDEX ON doc (story);
+CREATE FUNCTION start(settle text DEFAULT 'now') RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+  DROP TRIGGER IF EXISTS simhash_story_before ON doc;
+  DROP TRIGGER IF EXISTS simhash_story_insert ON doc;
+  DROP TRIGGER IF EXISTS simhash_story_update ON doc;
+  DROP TRIGGER IF EXISTS simhash_story_delete ON doc;
+  DELETE FROM doc;
+  INSERT INTO doc VALUES (1, '0000000000000000', 1), (2, '0000000000000001', 1),
+    (7, '00000000000000ff', 7), (8, '00000000000001ff', 7), (20, '0f0f0f0f00000000', NULL),
+    (50, '7070707070707070', NULL);
+  RETURN simhash_cluster_create('doc', 'fp=fp', 'cluster=story', 'distance=3', 'settle=' || settle);
+END $$;
+SET client_min_messages = warning;
+
+-- An upsert gives its new row, 30, the id 7, and moves 20 beside it. When 31 is told, a trigger
+-- connects 7 with 1.
+CREATE FUNCTION connect() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NEW.id = 31 AND NEW.story IS NOT NULL AND NOT EXISTS (SELECT FROM doc WHERE id = 51) THEN
+    UPDATE doc SET fp = '000000000000001f' WHERE id = 50;
+    INSERT INTO doc VALUES (51, '0000000000000007');
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER connect AFTER UPDATE OF story ON doc FOR EACH ROW EXECUTE FUNCTION connect();
+SELECT start();
+INSERT INTO doc VALUES (20, '00000000aaaaaaaa', NULL), (30, '00000000aaaaaaab', 7),
+  (31, '00000000aaaadaab', NULL) ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
+TABLE doc ORDER BY id;
+-- to be settled later: near rows have one id at once
+SELECT start('later');
+INSERT INTO doc VALUES (20, '00000000aaaaaaaa', NULL), (30, '00000000aaaaaaab', 7),
+  (31, '00000000aaaadaab', NULL) ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
+TABLE doc ORDER BY id;
+DROP FUNCTION connect CASCADE;
+
+-- The id 7 is set in row 20. Another row joins it there, and while it is put back, 7 meets 1.
+CREATE FUNCTION meet() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NEW.id = 20 AND NEW.story = 7 AND pg_trigger_depth() = 1 THEN
+    INSERT INTO doc VALUES (21, '0f0f0f0f00000001');
+  ELSIF NEW.id = 20 AND OLD.story = 7 AND NEW.story IS NULL THEN
+    UPDATE doc SET fp = '000000000000001f' WHERE id = 50;
+    INSERT INTO doc VALUES (51, '0000000000000007');
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER meet AFTER UPDATE OF story ON doc FOR EACH ROW EXECUTE FUNCTION meet();
+SELECT start();
+UPDATE doc SET story = 7 WHERE id = 20;
+TABLE doc ORDER BY id;
+DROP FUNCTION meet CASCADE;
+
+-- Before 7 and 8 are told the id 1, a row joins them.
+CREATE FUNCTION join_before() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NOT EXISTS (SELECT FROM doc WHERE id = 100) THEN
+    INSERT INTO doc VALUES (100, '0000000000000fff');
+  END IF;
+  RETURN coalesce(NEW, OLD);
+END $$;
+SELECT start();
+CREATE TRIGGER a BEFORE UPDATE OF story ON doc FOR EACH STATEMENT EXECUTE FUNCTION join_before();
+INSERT INTO doc VALUES (51, '0000000000000007'), (52, '000000000000001f');
+TABLE doc ORDER BY id;
+-- between two of the rows
+DROP TRIGGER a ON doc;
+SELECT start('later');
+CREATE TRIGGER a BEFORE UPDATE OF story ON doc FOR EACH ROW WHEN (OLD.id = 8)
+  EXECUTE FUNCTION join_before();
+INSERT INTO doc VALUES (51, '0000000000000007'), (52, '000000000000001f');
+TABLE doc ORDER BY id;
+-- while all groups are found anew
+DROP TRIGGER a ON doc;
+ALTER TABLE doc DISABLE TRIGGER USER;
+DELETE FROM doc WHERE id = 100;
+UPDATE doc SET story = 7 WHERE id IN (7, 8);
+ALTER TABLE doc ENABLE TRIGGER USER;
+CREATE TRIGGER a BEFORE UPDATE OF story ON doc FOR EACH STATEMENT EXECUTE FUNCTION join_before();
+SELECT simhash_cluster_settle('doc', full => true);
+TABLE doc ORDER BY id;
+DROP TABLE doc;
+
+-- A table partitioned by the ids: a row that is told another one moves.
+CREATE TABLE moving (id int NOT NULL, fp fingerprint64, story int) PARTITION BY LIST (story);
+CREATE TABLE moving_7 PARTITION OF moving FOR VALUES IN (7);
+CREATE TABLE moving_others PARTITION OF moving DEFAULT;
+CREATE INDEX ON moving USING simhash (fp);
+CREATE INDEX ON moving (story);
+CREATE INDEX ON moving (id);
+SELECT simhash_cluster_create('moving', 'fp=fp', 'key=id', 'cluster=story', 'distance=3');
+INSERT INTO moving VALUES (1, '0000000000000000'), (2, '0000000000000001'),
+  (7, '00000000000000ff'), (8, '00000000000001ff');
+CREATE FUNCTION join_moving() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF NOT EXISTS (SELECT FROM moving WHERE id = 100) THEN
+    INSERT INTO moving VALUES (100, '0000000000000fff');
+  END IF;
+  RETURN OLD;
+END $$;
+CREATE TRIGGER a BEFORE DELETE ON moving FOR EACH ROW EXECUTE FUNCTION join_moving();
+INSERT INTO moving VALUES (51, '0000000000000007'), (52, '000000000000001f');
+TABLE moving ORDER BY id;
+DROP TABLE moving;
+
+-- A row on its way to another partition is in none: whoever looks then misses it.
+CREATE TABLE away (id int NOT NULL, fp fingerprint64, region int, story int)
+  PARTITION BY LIST (region);
+CREATE TABLE away_1 PARTITION OF away FOR VALUES IN (1);
+CREATE TABLE away_2 PARTITION OF away FOR VALUES IN (2);
+CREATE INDEX ON away USING simhash (fp);
+CREATE INDEX ON away (story);
+CREATE INDEX ON away (id);
+SELECT simhash_cluster_create('away', 'fp=fp', 'key=id', 'cluster=story', 'distance=3');
+INSERT INTO away VALUES (5, '0000000000000000', 1), (6, '0000000000000001', 1),
+  (7, '0000000000000003', 1);
+CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  DELETE FROM away WHERE id = 7;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER a BEFORE INSERT ON away FOR EACH ROW EXECUTE FUNCTION look();
+UPDATE away SET region = 2 WHERE id = 5;
+TABLE away ORDER BY id;
+-- and of two rows the other one
+DELETE FROM away;
+ALTER TABLE away DISABLE TRIGGER a;
+INSERT INTO away VALUES (5, '0000000000000000', 1), (7, '0000000000000003', 1);
+ALTER TABLE away ENABLE TRIGGER a;
+UPDATE away SET region = 2 WHERE id = 5;
+TABLE away ORDER BY id;
+DROP SCHEMA inside CASCADE;
