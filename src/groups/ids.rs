@@ -246,9 +246,9 @@ impl Naming {
         let mut told: Vec<(u32, u32)> = self.told.drain().collect();
         // Rows that came in one after the other lie side by side.
         told.sort_unstable();
-        let told = told.into_iter().map(|(key, id)| (regroup.keys.value(key), value(id)));
         let setup = regroup.setup;
-        let meanwhile = table::tell(setup, &told.collect::<Vec<_>>());
+        let values = told.iter().map(|&(key, id)| (regroup.keys.value(key), value(id)));
+        let meanwhile = table::tell(setup, &values.collect::<Vec<_>>());
         if own::is_inside(setup) {
             let ids = self.ids(regroup).into_iter().map(|id| regroup.keys.value(id));
             own::changed(setup, &ids.collect::<Vec<_>>());
@@ -258,8 +258,10 @@ impl Naming {
         if meanwhile.early {
             let ids = self.ids(regroup);
             regroup.doubtful.extend(ids);
+            regroup.lone =
+                told.iter().filter(|&&(_, id)| id == NONE).map(|&(key, _)| key).collect();
         }
-        if meanwhile.any && !regroup.doubtful.is_empty() {
+        if meanwhile.any && !(regroup.doubtful.is_empty() && regroup.lone.is_empty()) {
             regroup.is_disturbed = true;
             for id in meanwhile.ids {
                 // SAFETY: an id of the same column, or of one of the same type.

@@ -4,24 +4,38 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::CString;
 
 use pgrx::pg_sys;
 
-use super::own;
+use super::own::{self, Column, column};
 use super::setup::Setup;
 
-/// A statement's part: its table, its column of ids, and how many triggers deep it is.
-type Part = (pg_sys::Oid, CString, i32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    Insert,
+    /// Of a partitioned table.
+    Update,
+}
+
+/// One that has begun. It ends in the same subtransaction, or never.
+struct Begun {
+    subtransaction: pg_sys::SubTransactionId,
+    /// How many triggers deep.
+    depth: i32,
+    /// How often somebody had looked.
+    taken: u64,
+    /// Whether a statement inside has looked since.
+    seen: bool,
+}
 
 #[derive(Default)]
 struct Looks {
-    /// How often somebody has looked, by the column of ids. Partitions have their parent's names.
-    taken: HashMap<CString, u64>,
-    /// For an INSERT that has begun, how often they had.
-    inserts: HashMap<Part, u64>,
-    /// For an UPDATE that has begun, whether a statement inside it has looked since.
-    updates: HashMap<Part, bool>,
+    /// When the transaction began that all this is about.
+    transaction: pg_sys::TimestampTz,
+    /// How often somebody has looked.
+    taken: HashMap<Column, u64>,
+    /// Parts of statements that are under way, one inside the other, the outermost first.
+    begun: HashMap<(Column, What), Vec<Begun>>,
 }
 
 thread_local! {
@@ -32,44 +46,57 @@ thread_local! {
 pub fn look(setup: &Setup) {
     own::changed(setup, &[]);
     LOOKS.with_borrow_mut(|looks| {
-        let (name, depth) = (&setup.cluster.name, own::depth());
-        *looks.taken.entry(name.clone()).or_default() += 1;
-        for ((_, column, at), seen) in &mut looks.updates {
-            *seen |= column == name && *at < depth;
+        *looks.taken.entry(column(setup)).or_default() += 1;
+        let depth = own::depth();
+        for part in looks.begun.entry((column(setup), What::Update)).or_default() {
+            part.seen |= part.depth < depth;
         }
     });
 }
 
-/// An INSERT begins. Of one inside another the outer one's beginning counts, and so does that of
-/// one that ended by an ERROR: what is too early is never wrong.
-pub fn begin_insert(setup: &Setup) {
+/// Part of a statement begins.
+pub fn begin(setup: &Setup, what: What) {
     LOOKS.with_borrow_mut(|looks| {
-        let taken = looks.taken.get(&setup.cluster.name).copied().unwrap_or_default();
-        looks.inserts.entry(part(setup)).or_insert(taken);
+        let taken = looks.taken(setup);
+        // SAFETY: reads the transaction's state.
+        let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
+        let begun = Begun { subtransaction, depth: own::depth(), taken, seen: false };
+        looks.under_way(setup, what).push(begun);
     });
 }
 
-/// Ends an INSERT. Returns whether anybody has looked since it began, as far as is known: the end
-/// of one inside it, as many triggers deep, is taken for its own.
-pub fn end_insert(setup: &Setup) -> bool {
+/// Part of a statement ends, the latest that has begun. Returns whether anybody has looked since
+/// the first of those under way began, one inside the other: what is too early is never wrong. Of
+/// an UPDATE only statements inside count.
+pub fn end(setup: &Setup, what: What) -> bool {
     LOOKS.with_borrow_mut(|looks| {
-        let taken = looks.taken.get(&setup.cluster.name).copied().unwrap_or_default();
-        looks.inserts.remove(&part(setup)) != Some(taken)
+        let taken = looks.taken(setup);
+        let under_way = looks.under_way(setup, what);
+        let seen = match (what, under_way.first()) {
+            (_, None) => true,
+            (What::Insert, Some(first)) => first.taken != taken,
+            (What::Update, Some(_)) => under_way.iter().any(|part| part.seen),
+        };
+        under_way.pop();
+        seen
     })
 }
 
-/// An UPDATE begins. It counts as [`begin_insert`] says.
-pub fn begin_update(setup: &Setup) {
-    LOOKS.with_borrow_mut(|looks| {
-        looks.updates.entry(part(setup)).or_default();
-    });
-}
+impl Looks {
+    fn taken(&self, setup: &Setup) -> u64 {
+        self.taken.get(&column(setup)).copied().unwrap_or_default()
+    }
 
-/// Ends an UPDATE. Returns whether statements inside it have looked, as far as is known.
-pub fn end_update(setup: &Setup) -> bool {
-    LOOKS.with_borrow_mut(|looks| looks.updates.remove(&part(setup)) != Some(false))
-}
-
-fn part(setup: &Setup) -> Part {
-    (setup.table, setup.cluster.name.clone(), own::depth())
+    fn under_way(&mut self, setup: &Setup, what: What) -> &mut Vec<Begun> {
+        // SAFETY: reads the transaction's state.
+        let transaction = unsafe { pg_sys::GetCurrentTransactionStartTimestamp() };
+        if self.transaction != transaction {
+            self.transaction = transaction;
+            self.begun.clear();
+        }
+        let parts = self.begun.entry((column(setup), what)).or_default();
+        // SAFETY: as above.
+        parts.retain(|part| unsafe { pg_sys::SubTransactionIsActive(part.subtransaction) });
+        parts
+    }
 }

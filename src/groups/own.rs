@@ -2,21 +2,18 @@
 //! statements inside them, of the user's triggers, do to groups meanwhile.
 
 use std::cell::RefCell;
-use std::ffi::CString;
 
 use pgrx::{direct_function_call, pg_sys};
 
 use super::setup::Setup;
 
-/// The table and column that are being told ids, and how many triggers deep.
-type Place = (pg_sys::Oid, pg_sys::AttrNumber, i32);
-
-/// A column of ids and the type of keys: partitions have their parent's.
-type Column = (CString, pg_sys::Oid);
+/// A column of ids: its table and its number.
+pub type Column = (pg_sys::Oid, pg_sys::AttrNumber);
 
 struct Update {
-    place: Place,
     column: Column,
+    /// How many triggers deep.
+    depth: i32,
     /// Lives until the update is over.
     context: pg_sys::MemoryContext,
     meanwhile: Meanwhile,
@@ -45,8 +42,8 @@ impl Telling {
     pub fn begin(setup: &Setup) -> Self {
         // SAFETY: the current memory context.
         let context = unsafe { pg_sys::CurrentMemoryContext };
-        let (place, column) = (place(setup, 0), column(setup));
-        let update = Update { place, column, context, meanwhile: Meanwhile::default() };
+        let (column, depth) = (column(setup), depth());
+        let update = Update { column, depth, context, meanwhile: Meanwhile::default() };
         TELLING.with_borrow_mut(|all| all.push(update));
         Telling(())
     }
@@ -76,7 +73,8 @@ impl Drop for Telling {
 /// Whether the statement that fired this call of the trigger is an update of ours. One of a user's
 /// trigger that our update fires is one trigger deeper.
 pub fn is_telling(setup: &Setup) -> bool {
-    TELLING.with_borrow(|all| all.iter().any(|update| update.place == place(setup, 1)))
+    let is_it = |update: &Update| update.column == column(setup) && update.depth == depth() - 1;
+    TELLING.with_borrow(|all| all.iter().any(is_it))
 }
 
 /// Whether this happens inside an update of these ids.
@@ -90,7 +88,7 @@ pub fn changed(setup: &Setup, ids: &[pg_sys::Datum]) {
     TELLING.with_borrow_mut(|all| {
         for update in all.iter_mut().filter(|update| update.column == column(setup)) {
             update.meanwhile.any = true;
-            // SAFETY: the ids are of the key's type, and so are the update's; its context lives.
+            // SAFETY: the ids are of the key's type; the update's context lives as long as it.
             unsafe {
                 let own = pg_sys::MemoryContextSwitchTo(update.context);
                 let copies = ids.iter().map(|&id| setup.key.column.copy(id));
@@ -101,17 +99,12 @@ pub fn changed(setup: &Setup, ids: &[pg_sys::Datum]) {
     });
 }
 
-fn column(setup: &Setup) -> Column {
-    (setup.cluster.name.clone(), setup.key.column.base)
+pub fn column(setup: &Setup) -> Column {
+    (setup.table, setup.cluster.column.number)
 }
 
 /// How many triggers deep this call is.
 pub fn depth() -> i32 {
     // SAFETY: a function without arguments.
     unsafe { direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) }.unwrap_or(0)
-}
-
-/// The update of a call so many triggers above this one.
-fn place(setup: &Setup, above: i32) -> Place {
-    (setup.table, setup.cluster.column.number, depth() - above)
 }

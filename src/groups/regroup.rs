@@ -46,6 +46,9 @@ pub enum Holds {
     Seen,
     /// Nothing: it was given, and nobody has seen it.
     Unseen,
+    /// The group where it is, though somebody may have missed the row since, and taken its id for
+    /// what is left.
+    Missed,
 }
 
 /// What is known of the row with a key.
@@ -96,6 +99,8 @@ pub struct Regroup<'a> {
     /// Statements inside have changed groups while rows were told ids. Near rows may have different
     /// ones, so that doubtful groups are not settled later.
     pub is_disturbed: bool,
+    /// Rows that were told that they are in no group, while it may not have been so any more.
+    pub lone: Vec<u32>,
     scopes: Scopes,
 }
 
@@ -112,6 +117,7 @@ impl<'a> Regroup<'a> {
             gone: Vec::new(),
             doubtful: Vec::new(),
             is_disturbed: false,
+            lone: Vec::new(),
             scopes: Scopes::default(),
         }
     }
@@ -151,9 +157,11 @@ impl<'a> Regroup<'a> {
         unsafe {
             let Some(key) = row.key else { return };
             let (key, stored) = (self.number(key), self.id(row.cluster));
-            let former = if holds == Holds::Former { stored } else { NONE };
+            let is_member = matches!(holds, Holds::Former | Holds::Missed);
+            let former = if is_member { stored } else { NONE };
             self.rows[key as usize] = Row { kind: Kind::Fresh, stored, former };
-            self.doubtful.extend((holds == Holds::Seen && stored != NONE).then_some(stored));
+            let is_doubtful = matches!(holds, Holds::Seen | Holds::Missed) && stored != NONE;
+            self.doubtful.extend(is_doubtful.then_some(stored));
             match self.sought(row) {
                 Some(sought) => self.fresh.push(sought),
                 None => self.bare.push(key),

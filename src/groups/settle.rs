@@ -23,21 +23,7 @@ use crate::error::raise;
 /// How often groups are found again at most, if triggers change rows whenever these are told ids.
 const MOST_ROUNDS: usize = 100;
 
-/// Settles some groups: what is left of each becomes a group, or several.
-pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
-    let mut ids = ids.to_vec();
-    for _ in 0..MOST_ROUNDS {
-        let mut regroup = Regroup::new(setup);
-        add_groups(&mut regroup, &ids, &[]);
-        if regroup.has_fresh() {
-            search(&mut regroup);
-            decide_and_tell(&mut regroup);
-        }
-        if !regroup.is_disturbed {
-            return;
-        }
-        ids = regroup.left().into_iter().map(|id| regroup.keys.value(id)).collect();
-    }
+fn raise_restless(setup: &Setup) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
         format!(
@@ -46,6 +32,24 @@ pub fn settle(setup: &Setup, ids: &[pg_sys::Datum]) {
         ),
         "A trigger BEFORE UPDATE of the ids' column must not write to the table each time.",
     )
+}
+
+/// Settles some groups: what is left of each becomes a group, or several. `lone`: keys of rows that
+/// are looked at, too, if they are in no group.
+pub fn settle(setup: &Setup, mut ids: Vec<pg_sys::Datum>, mut lone: Vec<pg_sys::Datum>) {
+    for _ in 0..MOST_ROUNDS {
+        let mut regroup = Regroup::new(setup);
+        add_groups(&mut regroup, &ids, &lone);
+        if regroup.has_fresh() {
+            search(&mut regroup);
+            decide_and_tell(&mut regroup);
+        }
+        if !regroup.is_disturbed {
+            return;
+        }
+        (ids, lone) = disturbed(&mut regroup);
+    }
+    raise_restless(setup)
 }
 
 /// Takes in the rows of groups that are to be settled, and of the rows with the keys in `bare`
@@ -111,15 +115,24 @@ unsafe fn as_owner<T>(
     }
 }
 
-/// Finds all groups of a table anew, as [`whole::regroup`] says.
-pub fn settle_all(setup: &Setup, fresh: &[pg_sys::Datum]) -> usize {
-    let mut regroup = Regroup::new(setup);
-    let count = whole::regroup(&mut regroup, fresh);
-    if regroup.is_disturbed {
-        let ids: Vec<_> = regroup.left().iter().map(|&id| regroup.keys.value(id)).collect();
-        settle(setup, &ids);
+/// Finds all groups of a table anew, as [`whole::regroup`] says, until nobody interferes.
+pub fn settle_all(setup: &Setup, mut fresh: &[pg_sys::Datum]) -> usize {
+    for _ in 0..MOST_ROUNDS {
+        let mut regroup = Regroup::new(setup);
+        let count = whole::regroup(&mut regroup, fresh);
+        if !regroup.is_disturbed {
+            return count;
+        }
+        fresh = &[];
     }
-    count
+    raise_restless(setup)
+}
+
+/// What is to be settled after statements inside have changed groups while rows were told ids.
+fn disturbed(regroup: &mut Regroup<'_>) -> (Vec<pg_sys::Datum>, Vec<pg_sys::Datum>) {
+    let ids = regroup.left();
+    let values = |numbers: &[u32]| numbers.iter().map(|&it| regroup.keys.value(it)).collect();
+    (values(&ids), values(&regroup.lone))
 }
 
 fn settle_marked(setup: &Setup) -> usize {
@@ -127,9 +140,11 @@ fn settle_marked(setup: &Setup) -> usize {
     if !ids.is_empty() {
         // Not after it: triggers of the user's that fire meanwhile may mark groups.
         marks::clear(setup);
-        settle(setup, &ids);
+        let count = ids.len();
+        settle(setup, ids, Vec::new());
+        return count;
     }
-    ids.len()
+    0
 }
 
 /// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.

@@ -7,6 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::ids::decide_and_tell;
 use super::keys::NONE;
+use super::looks::{self, What};
 use super::own::is_telling;
 use super::regroup::{Holds, Kind, Regroup, Sought};
 use super::search::search;
@@ -15,7 +16,7 @@ use super::setup::{Settle, Setup};
 use super::strangers::lender;
 use super::table::Told;
 use super::transition::{RowValues, Transition};
-use super::{looks, marks, table, whole};
+use super::{marks, table, whole};
 use crate::catalog::Schema;
 use crate::catalog::inheritance::partitions_by;
 use crate::error::raise;
@@ -64,9 +65,9 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
         match statement.event {
             Event::Before { updated, inserts } => {
                 if inserts {
-                    looks::begin_insert(&setup);
+                    looks::begin(&setup, What::Insert);
                 } else if updated.is_some() && setup.is_partitioned {
-                    looks::begin_update(&setup);
+                    looks::begin(&setup, What::Update);
                 }
                 statement.before(&setup, updated);
             }
@@ -159,7 +160,7 @@ impl Statement<'_> {
     unsafe fn inserted(&self, setup: &Setup, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            let holds = if looks::end_insert(setup) { Holds::Seen } else { Holds::Unseen };
+            let holds = if looks::end(setup, What::Insert) { Holds::Seen } else { Holds::Unseen };
             let count = Transition::count(new);
             if count == 0 {
                 return;
@@ -216,7 +217,7 @@ impl Statement<'_> {
             let mut changes = Changes::new(setup);
             let telling = is_telling(setup);
             // Whoever looked while a row was in neither of two partitions has missed it.
-            let missed = setup.is_partitioned && looks::end_update(setup) && !telling;
+            let missed = setup.is_partitioned && looks::end(setup, What::Update) && !telling;
             let mut unseen = Vec::new();
             let mut before = Transition::open(old, self.relation);
             let mut after = Transition::open(new, self.relation);
@@ -225,10 +226,13 @@ impl Statement<'_> {
                 let is = after.next().map(|slot| RowValues::of(slot, setup));
                 match (was, is) {
                     (None, None) => break,
-                    (Some(was), Some(is)) if !missed && was.decides_as(&is, setup) => {
+                    (Some(was), Some(is)) if was.decides_as(&is, setup) => {
                         let same = setup.cluster.column.same(was.cluster, is.cluster);
                         if !same && !telling {
                             changes.overwrite(&was, &is);
+                        } else if missed {
+                            changes.regroup.leave(&was);
+                            changes.regroup.add(&is, Holds::Missed);
                         }
                     }
                     (was, is) => {
@@ -285,7 +289,8 @@ impl Statement<'_> {
                 Settle::Later if !regroup.is_disturbed => marks::mark(&regroup, &left),
                 _ => {
                     let ids: Vec<_> = left.iter().map(|&id| regroup.keys.value(id)).collect();
-                    settle(&setup, &ids);
+                    let lone = regroup.lone.iter().map(|&key| regroup.keys.value(key));
+                    settle(&setup, ids, lone.collect());
                 }
             }
         }

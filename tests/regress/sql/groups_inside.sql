@@ -1,6 +1,7 @@
--- Groups: a user's triggers write to the table while the rows of a group are told their id, or while
--- a row is on its way to another partition. Afterwards two rows have one id if and only if a chain
--- of near ones connects them. Fingerprints are written out, so that distances can be counted by eye.
+-- Groups: a user's triggers write to the table while the rows of a group are told their id, or
+-- while a row is on its way to another partition. Afterwards two rows have one id if and only if a
+-- chain of near ones connects them. Fingerprints are written out, so that distances can be counted
+-- by eye.
 \set SHOW_CONTEXT never
 \pset null -
 SELECT 'inside, ' || current_setting('search_path') AS path \gset
@@ -106,8 +107,20 @@ CREATE FUNCTION join_moving() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   END IF;
   RETURN OLD;
 END $$;
+CREATE FUNCTION join_near() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO moving SELECT 100, NEW.fp WHERE NOT EXISTS (SELECT FROM moving WHERE id = 100);
+  RETURN NEW;
+END $$;
 CREATE TRIGGER a BEFORE DELETE ON moving FOR EACH ROW EXECUTE FUNCTION join_moving();
 INSERT INTO moving VALUES (51, '0000000000000007'), (52, '000000000000001f');
+TABLE moving ORDER BY id;
+-- a row that is told that it is in no group, and one that comes beside it while it moves
+DROP TRIGGER a ON moving;
+DELETE FROM moving;
+INSERT INTO moving VALUES (7, '00000000000000ff'), (8, '00000000000001ff');
+CREATE TRIGGER a BEFORE INSERT ON moving FOR EACH ROW WHEN (NEW.id = 7)
+  EXECUTE FUNCTION join_near();
+DELETE FROM moving WHERE id = 8;
 TABLE moving ORDER BY id;
 DROP TABLE moving;
 
@@ -136,4 +149,63 @@ INSERT INTO away VALUES (5, '0000000000000000', 1), (7, '0000000000000003', 1);
 ALTER TABLE away ENABLE TRIGGER a;
 UPDATE away SET region = 2 WHERE id = 5;
 TABLE away ORDER BY id;
+
+-- A function that the statement calls looks, too, and a statement of its fails after that.
+CREATE FUNCTION fails(update boolean) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+  IF update THEN
+    UPDATE away SET region = region WHERE id = 6;
+    UPDATE away SET region = 1 / (id - id) WHERE id = 6;
+  ELSE
+    INSERT INTO away VALUES (32, '00000000aaaaaaab', 1);
+    INSERT INTO away VALUES (33, '00000000aaaaaaab', 1 / (random() * 0)::int);
+  END IF;
+  RETURN true;
+EXCEPTION WHEN division_by_zero THEN
+  RETURN false;
+END $$;
+CREATE FUNCTION calls(update boolean) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+  IF update THEN
+    UPDATE away SET region = region WHERE id = 6;
+  ELSE
+    INSERT INTO away VALUES (32, '00000000aaaaaaab', 1);
+  END IF;
+  RETURN fails(update);
+END $$;
+DELETE FROM away;
+ALTER TABLE away DISABLE TRIGGER a;
+INSERT INTO away VALUES (5, '0000000000000000', 1), (6, '0000000000000001', 1),
+  (7, '0000000000000003', 1);
+INSERT INTO away VALUES (30, '00000000aaaaaaaa', 1, 5) RETURNING calls(false);
+TABLE away ORDER BY id;
+ALTER TABLE away ENABLE TRIGGER a;
+UPDATE away SET region = 2 WHERE id = 5 RETURNING calls(true);
+TABLE away ORDER BY id;
+
+-- Groups whose first row is gone keep their ids when a foreign key's cascade, or an update while
+-- another table's groups are found, changes what decides nothing.
+CREATE TABLE author (id int PRIMARY KEY);
+CREATE TABLE kept (id int NOT NULL, fp fingerprint64,
+  author int REFERENCES author ON UPDATE CASCADE, story int) PARTITION BY LIST (author);
+CREATE TABLE kept_all PARTITION OF kept DEFAULT;
+CREATE INDEX ON kept USING simhash (fp);
+CREATE INDEX ON kept (story);
+CREATE INDEX ON kept (id);
+SELECT simhash_cluster_create('kept', 'fp=fp', 'key=id', 'cluster=story', 'distance=3');
+INSERT INTO author VALUES (1);
+INSERT INTO kept VALUES (3, '0000000000000000', 1), (5, '0000000000000001', 1),
+  (6, '0000000000000003', 1);
+DELETE FROM kept WHERE id = 3;
+UPDATE author SET id = 2;
+TABLE kept ORDER BY id;
+CREATE TABLE others (id int PRIMARY KEY, fp fingerprint64, story int);
+CREATE INDEX ON others USING simhash (fp);
+CREATE INDEX ON others (story);
+SELECT simhash_cluster_create('others', 'fp=fp', 'cluster=story', 'distance=3');
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO others VALUES (NEW.id, NEW.fp);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER note AFTER UPDATE ON kept FOR EACH ROW EXECUTE FUNCTION note();
+UPDATE kept SET author = 2;
+TABLE kept ORDER BY id;
 DROP SCHEMA inside CASCADE;
