@@ -264,7 +264,7 @@ impl Naming {
         if meanwhile.any && !(regroup.doubtful.is_empty() && regroup.lone.is_empty()) {
             regroup.is_disturbed = true;
             for id in meanwhile.ids {
-                // SAFETY: an id of the same column, or of one of the same type.
+                // SAFETY: an id of the same column.
                 let id = unsafe { regroup.number(id) };
                 regroup.doubtful.push(id);
             }

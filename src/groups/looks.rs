@@ -42,7 +42,7 @@ thread_local! {
     static LOOKS: RefCell<Looks> = RefCell::default();
 }
 
-/// Groups are found, by the ids that rows hold.
+/// Rows that groups consist of have changed, or groups are found, by the ids that rows hold.
 pub fn look(setup: &Setup) {
     own::changed(setup, &[]);
     LOOKS.with_borrow_mut(|looks| {

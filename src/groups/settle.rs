@@ -137,14 +137,13 @@ fn disturbed(regroup: &mut Regroup<'_>) -> (Vec<pg_sys::Datum>, Vec<pg_sys::Datu
 
 fn settle_marked(setup: &Setup) -> usize {
     let ids = marks::marked(setup);
-    if !ids.is_empty() {
+    let count = ids.len();
+    if count > 0 {
         // Not after it: triggers of the user's that fire meanwhile may mark groups.
         marks::clear(setup);
-        let count = ids.len();
         settle(setup, ids, Vec::new());
-        return count;
     }
-    0
+    count
 }
 
 /// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.

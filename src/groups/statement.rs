@@ -425,7 +425,7 @@ unsafe fn restore(regroup: &mut Regroup<'_>, mut overwritten: Vec<Overwritten>) 
     let told: Vec<Told> = others.map(|row| (regroup.keys.value(row.key), value(row.was))).collect();
     let meanwhile = table::tell(setup, &told);
     // A statement inside may have given other names to groups that are looked at again.
-    // SAFETY: ids of the same column, or of one of the same type.
+    // SAFETY: ids of the same column.
     seen.ids.extend(meanwhile.ids.into_iter().map(|id| unsafe { regroup.number(id) }));
     regroup.leave_from(places.into_values());
     seen
