@@ -49,6 +49,8 @@ pub extern "C-unwind" fn _PG_init() {
     guc::define();
     am::options::register();
     planner::rewrite::install();
+    #[cfg(not(feature = "pg14"))]
+    groups::merge::install();
     // SAFETY: reads a flag of the process.
     if unsafe { ::pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
         // Every backend inherits the dictionary and the character tables from the postmaster.

@@ -44,10 +44,19 @@ thread_local! {
 
 /// Rows that groups consist of have changed, or groups are found, by the ids that rows hold.
 pub fn look(setup: &Setup) {
+    look_from(setup, own::depth());
+}
+
+/// As [`look`], by a function that somebody's statement calls. In a row's trigger of a statement
+/// that is under way, it is inside that one, though no trigger of ours was fired for it.
+pub fn look_by_call(setup: &Setup) {
+    look_from(setup, own::depth() + 1);
+}
+
+fn look_from(setup: &Setup, depth: i32) {
     own::changed(setup, &[]);
     LOOKS.with_borrow_mut(|looks| {
         *looks.taken.entry(column(setup)).or_default() += 1;
-        let depth = own::depth();
         for part in looks.begun.entry((column(setup), What::Update)).or_default() {
             part.seen |= part.depth < depth;
         }
@@ -66,18 +75,23 @@ pub fn begin(setup: &Setup, what: What) {
 }
 
 /// Part of a statement ends, the latest that has begun. Returns whether anybody has looked since
-/// the first of those under way began, one inside the other: what is too early is never wrong. Of
-/// an UPDATE only statements inside count.
+/// the first of the statement's parts began: what is too early is never wrong. Of an UPDATE only
+/// statements inside count. A foreign key's cascade ends less deep than it began, after all that
+/// was inside it. A part of which no beginning is known counts as seen.
 pub fn end(setup: &Setup, what: What) -> bool {
+    let depth = own::depth();
     LOOKS.with_borrow_mut(|looks| {
         let taken = looks.taken(setup);
         let under_way = looks.under_way(setup, what);
-        let seen = match (what, under_way.first()) {
-            (_, None) => true,
-            (What::Insert, Some(first)) => first.taken != taken,
-            (What::Update, Some(_)) => under_way.iter().any(|part| part.seen),
+        let mut parts = under_way.iter().filter(|part| part.depth >= depth).peekable();
+        let seen = match what {
+            _ if parts.peek().is_none() => true,
+            What::Insert => parts.any(|part| part.taken != taken),
+            What::Update => parts.any(|part| part.seen),
         };
-        under_way.pop();
+        if under_way.last().is_some_and(|part| part.depth >= depth) {
+            under_way.pop();
+        }
         seen
     })
 }

@@ -11,8 +11,9 @@
 //! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
 //! telling rows), [`access`] (with whose rights), [`marks`] (groups that are to be settled later),
 //! [`settle`], [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`],
-//! [`sql`], [`own`] (our own updates, recognised, and what happens inside) and [`looks`] (whether a
-//! statement's rows were seen or missed before its turn).
+//! [`sql`], [`merge`] (rows that MERGE moves between partitions), [`own`] (our own updates,
+//! recognised, and what happens inside) and [`looks`] (whether a statement's rows were seen or
+//! missed before its turn).
 
 mod access;
 pub mod create;
@@ -20,6 +21,8 @@ mod ids;
 mod keys;
 mod looks;
 mod marks;
+#[cfg(not(feature = "pg14"))]
+pub mod merge;
 mod neighbours;
 mod own;
 mod regroup;

@@ -224,6 +224,15 @@ impl<'a> Regroup<'a> {
         unsafe { self.sought(row).is_none() }
     }
 
+    /// Whether a row can be in a group, or has an id.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn concerns_groups(&mut self, row: &RowValues) -> bool {
+        // SAFETY: as this function's.
+        row.cluster.is_some() || unsafe { !self.is_bare(row) }
+    }
+
     /// Where a row is searched for, if it can be in a group.
     ///
     /// # Safety

@@ -6,16 +6,16 @@ use std::rc::Rc;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::ids::decide_and_tell;
+use super::looks;
 use super::marks;
 use super::regroup::Regroup;
 use super::search::search;
-use super::setup::Setup;
+use super::setup::{Setup, trigger_function};
 use super::sql::restricted;
 use super::strangers;
 use super::table;
 use super::whole;
 use crate::catalog::Schema;
-use crate::catalog::members::Extension;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights;
 use crate::error::raise;
@@ -86,8 +86,13 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
             let named = setups
                 .into_iter()
                 .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
-            let settled = named
-                .map(|setup| if full { settle_all(&setup, &[]) } else { settle_marked(&setup) });
+            let settled = named.map(|setup| {
+                let count = if full { settle_all(&setup, &[]) } else { settle_marked(&setup) };
+                if count > 0 {
+                    looks::look_by_call(&setup);
+                }
+                count
+            });
             settled.sum()
         });
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
@@ -172,10 +177,7 @@ pub fn check_owner(table: pg_sys::Oid) {
 /// # Safety
 /// The relation is open.
 unsafe fn setups(relation: pg_sys::Relation, schema: Schema) -> Vec<Rc<Setup>> {
-    let ours = Extension::installed().map(|extension| extension.functions(c"simhash_cluster"));
-    let ours = ours.into_iter().flatten().find(|function| {
-        function.symbol == b"simhash_cluster_wrapper" && function.arguments.is_empty()
-    });
+    let ours = trigger_function();
     let mut setups: Vec<Rc<Setup>> = Vec::new();
     // SAFETY: as this function's. The copy of the triggers stays as the relation's own are read
     // anew.
@@ -185,7 +187,7 @@ unsafe fn setups(relation: pg_sys::Relation, schema: Schema) -> Vec<Rc<Setup>> {
             std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
         });
         for trigger in triggers {
-            if ours.as_ref().is_some_and(|ours| ours.oid == trigger.tgfoid) {
+            if ours == Some(trigger.tgfoid) {
                 let setup = Setup::locked(relation, trigger, schema);
                 let column = setup.cluster.column.number;
                 if setups.iter().all(|other| other.cluster.column.number != column) {

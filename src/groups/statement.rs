@@ -37,6 +37,7 @@ enum Event {
     Update {
         old: Rows,
         new: Rows,
+        updated: *const pg_sys::Bitmapset,
     },
     Delete {
         old: Rows,
@@ -66,13 +67,19 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
             Event::Before { updated, inserts } => {
                 if inserts {
                     looks::begin(&setup, What::Insert);
-                } else if updated.is_some() && setup.is_partitioned {
+                } else if updated.is_some_and(|set| statement.may_move(&setup, set)) {
                     looks::begin(&setup, What::Update);
                 }
                 statement.before(&setup, updated);
             }
             Event::Insert { new } => statement.inserted(&setup, new),
-            Event::Update { old, new } => statement.updated(&setup, old, new),
+            Event::Update { old, new, updated } => {
+                // Whoever looked while a row was in neither of two partitions has missed it.
+                let missed = statement.may_move(&setup, updated)
+                    && looks::end(&setup, What::Update)
+                    && !is_telling(&setup);
+                statement.updated(&setup, old, new, missed);
+            }
             Event::Delete { old } => statement.deleted(&setup, old),
         }
     }
@@ -105,7 +112,9 @@ impl Statement<'_> {
                     updated: is_update.then_some(data.tg_updatedcols),
                     inserts: operation == pg_sys::TRIGGER_EVENT_INSERT,
                 },
-                _ if is_update && !old.is_null() && !new.is_null() => Event::Update { old, new },
+                _ if is_update && !old.is_null() && !new.is_null() => {
+                    Event::Update { old, new, updated: data.tg_updatedcols }
+                }
                 _ if operation == pg_sys::TRIGGER_EVENT_INSERT && !new.is_null() => {
                     Event::Insert { new }
                 }
@@ -150,6 +159,20 @@ impl Statement<'_> {
         }
     }
 
+    /// Whether an UPDATE of these columns may move rows to other partitions.
+    ///
+    /// # Safety
+    /// As [`run`]; the set is PostgreSQL's.
+    unsafe fn may_move(&self, setup: &Setup, updated: *const pg_sys::Bitmapset) -> bool {
+        // SAFETY: as this function's.
+        unsafe {
+            setup.is_partitioned
+                && (setup.partitions_move
+                    || (*(*self.relation).trigdesc).trig_update_before_row
+                    || partitions_by(self.relation, updated))
+        }
+    }
+
     unsafe fn locked(&self) -> Rc<Setup> {
         // SAFETY: as run's.
         unsafe { Setup::locked(self.relation, self.trigger, self.schema) }
@@ -179,7 +202,8 @@ impl Statement<'_> {
                         let regroup = &mut changes.regroup;
                         lacking.push((regroup.number(key), regroup.id(row.cluster)));
                     }
-                    _ => changes.regroup.add(&row, holds),
+                    _ if changes.regroup.concerns_groups(&row) => changes.regroup.add(&row, holds),
+                    _ => {}
                 }
             }
             rows.close();
@@ -207,17 +231,16 @@ impl Statement<'_> {
     /// from moving to another partition. What does not fit together is treated as a row that is
     /// gone and another one that has come. Of a partitioned table the row with the key before is
     /// looked up then: once MERGE has inserted a row, PostgreSQL takes that one for the new version
-    /// of each row that it updates after it.
+    /// of each row that it updates after it. `missed`: whether somebody may have looked while a row
+    /// was in neither of two partitions.
     ///
     /// # Safety
     /// As [`run`].
-    unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows) {
+    unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows, missed: bool) {
         // SAFETY: as this function's.
         unsafe {
             let mut changes = Changes::new(setup);
             let telling = is_telling(setup);
-            // Whoever looked while a row was in neither of two partitions has missed it.
-            let missed = setup.is_partitioned && looks::end(setup, What::Update) && !telling;
             let mut unseen = Vec::new();
             let mut before = Transition::open(old, self.relation);
             let mut after = Transition::open(new, self.relation);
@@ -236,17 +259,22 @@ impl Statement<'_> {
                         }
                     }
                     (was, is) => {
+                        let regroup = &mut changes.regroup;
+                        let mut concerns = false;
                         if let Some(was) = was {
                             let key = setup.key.column;
                             let unlike = is.as_ref().is_none_or(|is| !key.same(was.key, is.key));
                             if let (true, true, Some(key)) = (setup.is_partitioned, unlike, was.key)
                             {
-                                unseen.push(changes.regroup.number(key));
+                                unseen.push(regroup.number(key));
                             }
-                            changes.regroup.leave(&was);
+                            concerns = regroup.concerns_groups(&was);
+                            regroup.leave(&was);
                         }
-                        if let Some(is) = is {
-                            changes.regroup.add(&is, Holds::Seen);
+                        if let Some(is) = is
+                            && (concerns || regroup.concerns_groups(&is))
+                        {
+                            regroup.add(&is, Holds::Seen);
                         }
                     }
                 }

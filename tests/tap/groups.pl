@@ -514,14 +514,19 @@ SQL
 	});
 }
 
-# Rows are inserted, updated and deleted by one statement. While the trigger is called for the
-# deleted rows, the updated ones still have the ids that they had, so that ids depend on the order
-# of calls.
+# Rows are inserted, updated and deleted by one statement, with all of these actions or some. While
+# the trigger is called for the deleted rows, the updated ones still have the ids that they had, so
+# that ids depend on the order of calls. Keys change, too, but not beside insertions: of those
+# PostgreSQL may keep back the new version.
 sub merge
 {
 	my ($view) = @_;
-	my %new = marked_rows($view, 1 + roll(2));
-	my ($updated, $deleted) = (any_id($view), any_id($view));
+	my %has = map { $_ => 1 } split //, ('idu', 'idu', 'u', 'du', 'iu', 'di')[ roll(6) ];
+	my %new = $has{i} ? marked_rows($view, 1 + roll(2)) : ();
+	my ($updated, $deleted) = map { $has{$_} ? any_id($view) : 0 } 'u', 'd';
+	# In the other partition.
+	my ($free) = grep { !$view->{rows}{$_} && ($_ < 20) != ($updated < 20) } 1 .. 45;
+	my $becomes = (!$has{i} && roll(4) && $free) || $updated;
 	my %set = (fp => any_fp(), tenant => any_tenant(), note => any_note());
 	my $source = sub {
 		my ($id, $what, $row) = @_;
@@ -533,18 +538,24 @@ sub merge
 	push @source, $source->($deleted, 'd', {}) if $deleted;
 	return () unless @source;
 	my $values = join(', ', @source);
+	my %action = (
+		d => "WHEN MATCHED AND what = 'd' THEN DELETE",
+		u => "WHEN MATCHED AND what = 'u' THEN UPDATE"
+			. ($becomes != $updated ? " SET id = $becomes," : ' SET')
+			. ' fp = s.fp, tenant = s.tenant, note = s.note',
+		i => "WHEN NOT MATCHED AND what = 'i' THEN INSERT (id, fp, tenant, note, story)"
+			. ' VALUES (s.id, s.fp, s.tenant, s.note, s.story)');
+	my $actions = join("\n  ", map { $has{$_} ? $action{$_} : () } 'd', 'u', 'i');
 	return (<<"SQL", sub {
 MERGE INTO t USING (VALUES $values) s (id, what, fp, tenant, note, story) ON t.id = s.id
-  WHEN MATCHED AND what = 'd' THEN DELETE
-  WHEN MATCHED AND what = 'u' THEN UPDATE SET fp = s.fp, tenant = s.tenant, note = s.note
-  WHEN NOT MATCHED AND what = 'i'
-    THEN INSERT (id, fp, tenant, note, story) VALUES (s.id, s.fp, s.tenant, s.note, s.story)
+  $actions
 SQL
 		my ($view) = @_;
 		my $rows = $view->{rows};
 		my %inserted = map { $_ => $new{$_} } grep { !$rows->{$_} } keys %new;
 		my %updated;
-		$updated{$updated} = { %set, story => $rows->{$updated}{story} }
+		%updated = ($updated => undef,
+			$becomes => { %set, story => $rows->{$updated}{story} })
 			if $updated && $updated != $deleted && $rows->{$updated};
 		my %deleted;
 		$deleted{$deleted} = undef if $deleted && $rows->{$deleted};
@@ -593,7 +604,7 @@ SQL
 my @statements = (
 	(\&insertion) x 30, (\&copy) x 8, (\&update) x 18, (\&shifting) x 4, (\&rekey) x 5,
 	(\&deletion) x 16, \&truncation, (\&noting) x 3, (\&tampering) x 4, (\&mixing) x 2, (\&upsert) x 8,
-	(\&with_parts) x 6, (\&exception) x 8, $has_merge ? (\&merge) x 8 : ());
+	(\&with_parts) x 6, (\&exception) x 8, $has_merge ? (\&merge) x 10 : ());
 
 ## Sessions, which take turns.
 

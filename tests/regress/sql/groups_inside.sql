@@ -89,6 +89,21 @@ ALTER TABLE doc ENABLE TRIGGER USER;
 CREATE TRIGGER a BEFORE UPDATE OF story ON doc FOR EACH STATEMENT EXECUTE FUNCTION join_before();
 SELECT simhash_cluster_settle('doc', full => true);
 TABLE doc ORDER BY id;
+-- A row without a fingerprint that a trigger adds concerns no group: what is to be settled later
+-- stays marked.
+DROP FUNCTION join_before CASCADE;
+SELECT start('later');
+INSERT INTO doc VALUES (10, '0000000000000fff');
+DELETE FROM doc WHERE id = 8;
+CREATE FUNCTION adds_one() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO doc (id) VALUES (40);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER adds BEFORE UPDATE ON doc FOR EACH ROW EXECUTE FUNCTION adds_one();
+INSERT INTO doc VALUES (9, '00000000000000ff');
+SELECT * FROM doc WHERE id IN (7, 9, 10, 40) ORDER BY id;
+SELECT * FROM simhash_unsettled WHERE relation = 'doc'::regclass;
+DROP FUNCTION adds_one CASCADE;
 DROP TABLE doc;
 
 -- A table partitioned by the ids: a row that is told another one moves.
@@ -208,4 +223,45 @@ END $$;
 CREATE TRIGGER note AFTER UPDATE ON kept FOR EACH ROW EXECUTE FUNCTION note();
 UPDATE kept SET author = 2;
 TABLE kept ORDER BY id;
+
+-- A row's trigger settles marked groups while the row is in neither of two partitions.
+CREATE TABLE later (id int NOT NULL, fp fingerprint64, region int, seen int DEFAULT 0, story int)
+  PARTITION BY LIST (region);
+CREATE TABLE later_1 PARTITION OF later FOR VALUES IN (1);
+CREATE TABLE later_2 PARTITION OF later FOR VALUES IN (2);
+CREATE INDEX ON later USING simhash (fp);
+CREATE INDEX ON later (story);
+CREATE INDEX ON later (id);
+SELECT simhash_cluster_create('later', 'fp=fp', 'key=id', 'cluster=story', 'distance=3',
+  'settle=later');
+INSERT INTO later VALUES (5, '0000000000000000', 1), (6, '0000000000000001', 1),
+  (7, '0000000000000003', 1);
+DELETE FROM later WHERE id = 7;
+SELECT * FROM simhash_unsettled WHERE relation = 'later'::regclass;
+CREATE FUNCTION settles() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM simhash_cluster_settle('later');
+  RETURN NEW;
+END $$;
+CREATE TRIGGER settles BEFORE INSERT ON later FOR EACH ROW EXECUTE FUNCTION settles();
+UPDATE later SET region = 2 WHERE id = 5;
+SELECT simhash_cluster_settle('later');
+TABLE later ORDER BY id;
+DROP FUNCTION settles CASCADE;
+
+-- A row without a fingerprint that a trigger adds concerns no group: none is marked, though rows
+-- might have moved.
+CREATE FUNCTION adds() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO later (id, region) VALUES (40, 2);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER adds AFTER UPDATE ON later FOR EACH STATEMENT EXECUTE FUNCTION adds();
+UPDATE later SET region = region WHERE id < 10;
+SELECT * FROM simhash_unsettled WHERE relation = 'later'::regclass;
+-- What groups consist of counts, but only where rows might move.
+CREATE OR REPLACE FUNCTION adds() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO later (id, fp, region) VALUES (41, 'ffffffff00000000', 2);
+  RETURN NULL;
+END $$;
+UPDATE later SET seen = 1 WHERE id < 10;
+SELECT * FROM simhash_unsettled WHERE relation = 'later'::regclass;
 DROP SCHEMA inside CASCADE;
