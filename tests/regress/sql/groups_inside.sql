@@ -104,6 +104,8 @@ INSERT INTO doc VALUES (9, '00000000000000ff');
 SELECT * FROM doc WHERE id IN (7, 9, 10, 40) ORDER BY id;
 SELECT * FROM simhash_unsettled WHERE relation = 'doc'::regclass;
 DROP FUNCTION adds_one CASCADE;
+SELECT simhash_cluster_settle('doc');
+TABLE doc ORDER BY id;
 DROP TABLE doc;
 
 -- A table partitioned by the ids: a row that is told another one moves.
