@@ -88,7 +88,7 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
                 .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
             let settled = named.map(|setup| {
                 let count = if full { settle_all(&setup, &[]) } else { settle_marked(&setup) };
-                if count > 0 {
+                if full || count > 0 {
                     looks::look_by_call(&setup);
                 }
                 count

@@ -74,9 +74,6 @@ pub struct Setup {
     pub family: Family,
     /// Whether the table has partitions.
     pub is_partitioned: bool,
-    /// Whether these may move rows for reasons of their own: they have partitions, or triggers
-    /// BEFORE UPDATE.
-    pub partitions_move: bool,
     made: u64,
 }
 
@@ -173,7 +170,6 @@ impl Setup {
             let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
             let kind = (*(*relation).rd_rel).relkind as u8;
             let is_partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
-            let partitions_move = is_partitioned && move_rows(&family.relations, table);
             let setup = Setup {
                 table,
                 owner,
@@ -188,7 +184,6 @@ impl Setup {
                 settle,
                 family,
                 is_partitioned,
-                partitions_move,
                 made,
             };
             setup.check_other_columns(&given, relation);
@@ -528,21 +523,6 @@ fn family(
         )
     }
     family
-}
-
-/// Whether some of a table's partitions have partitions, or triggers BEFORE UPDATE of their rows.
-///
-/// # Safety
-/// The relations are locked.
-unsafe fn move_rows(relations: &[pg_sys::Oid], table: pg_sys::Oid) -> bool {
-    // SAFETY: as this function's.
-    let moves = |&partition: &pg_sys::Oid| unsafe {
-        let relation = PgRelation::open(partition);
-        let relation = relation.as_ptr();
-        (*(*relation).rd_rel).relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE
-            || (*relation).trigdesc.as_ref().is_some_and(|all| all.trig_update_before_row)
-    };
-    relations.iter().filter(|&&it| it != table).any(moves)
 }
 
 /// Whether the column is the first of a valid index without a predicate.

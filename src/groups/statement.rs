@@ -37,7 +37,6 @@ enum Event {
     Update {
         old: Rows,
         new: Rows,
-        updated: *const pg_sys::Bitmapset,
     },
     Delete {
         old: Rows,
@@ -67,19 +66,13 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
             Event::Before { updated, inserts } => {
                 if inserts {
                     looks::begin(&setup, What::Insert);
-                } else if updated.is_some_and(|set| statement.may_move(&setup, set)) {
+                } else if updated.is_some() && setup.is_partitioned {
                     looks::begin(&setup, What::Update);
                 }
                 statement.before(&setup, updated);
             }
             Event::Insert { new } => statement.inserted(&setup, new),
-            Event::Update { old, new, updated } => {
-                // Whoever looked while a row was in neither of two partitions has missed it.
-                let missed = statement.may_move(&setup, updated)
-                    && looks::end(&setup, What::Update)
-                    && !is_telling(&setup);
-                statement.updated(&setup, old, new, missed);
-            }
+            Event::Update { old, new } => statement.updated(&setup, old, new),
             Event::Delete { old } => statement.deleted(&setup, old),
         }
     }
@@ -112,9 +105,7 @@ impl Statement<'_> {
                     updated: is_update.then_some(data.tg_updatedcols),
                     inserts: operation == pg_sys::TRIGGER_EVENT_INSERT,
                 },
-                _ if is_update && !old.is_null() && !new.is_null() => {
-                    Event::Update { old, new, updated: data.tg_updatedcols }
-                }
+                _ if is_update && !old.is_null() && !new.is_null() => Event::Update { old, new },
                 _ if operation == pg_sys::TRIGGER_EVENT_INSERT && !new.is_null() => {
                     Event::Insert { new }
                 }
@@ -156,20 +147,6 @@ impl Statement<'_> {
         if concerns_groups {
             // SAFETY: as this function's.
             unsafe { self.locked() };
-        }
-    }
-
-    /// Whether an UPDATE of these columns may move rows to other partitions.
-    ///
-    /// # Safety
-    /// As [`run`]; the set is PostgreSQL's.
-    unsafe fn may_move(&self, setup: &Setup, updated: *const pg_sys::Bitmapset) -> bool {
-        // SAFETY: as this function's.
-        unsafe {
-            setup.is_partitioned
-                && (setup.partitions_move
-                    || (*(*self.relation).trigdesc).trig_update_before_row
-                    || partitions_by(self.relation, updated))
         }
     }
 
@@ -231,16 +208,18 @@ impl Statement<'_> {
     /// from moving to another partition. What does not fit together is treated as a row that is
     /// gone and another one that has come. Of a partitioned table the row with the key before is
     /// looked up then: once MERGE has inserted a row, PostgreSQL takes that one for the new version
-    /// of each row that it updates after it. `missed`: whether somebody may have looked while a row
-    /// was in neither of two partitions.
+    /// of each row that it updates after it.
     ///
     /// # Safety
     /// As [`run`].
-    unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows, missed: bool) {
+    unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
             let mut changes = Changes::new(setup);
             let telling = is_telling(setup);
+            // Whoever looked while a row was in neither of two partitions has missed it. Which
+            // columns the statement sets is not known: these are only those of its last part.
+            let missed = setup.is_partitioned && looks::end(setup, What::Update) && !telling;
             let mut unseen = Vec::new();
             let mut before = Transition::open(old, self.relation);
             let mut after = Transition::open(new, self.relation);

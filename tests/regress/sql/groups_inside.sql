@@ -259,11 +259,31 @@ END $$;
 CREATE TRIGGER adds AFTER UPDATE ON later FOR EACH STATEMENT EXECUTE FUNCTION adds();
 UPDATE later SET region = region WHERE id < 10;
 SELECT * FROM simhash_unsettled WHERE relation = 'later'::regclass;
--- What groups consist of counts, but only where rows might move.
-CREATE OR REPLACE FUNCTION adds() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  INSERT INTO later (id, fp, region) VALUES (41, 'ffffffff00000000', 2);
-  RETURN NULL;
+DROP FUNCTION adds CASCADE;
+
+-- Of a statement with two parts that update, the triggers know the columns of one.
+CREATE FUNCTION brings() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO later (id, fp, region) VALUES (10, '0000000000000001', 1);
+  RETURN NEW;
 END $$;
-UPDATE later SET seen = 1 WHERE id < 10;
-SELECT * FROM simhash_unsettled WHERE relation = 'later'::regclass;
+CREATE TRIGGER brings BEFORE INSERT ON later_2 FOR EACH ROW EXECUTE FUNCTION brings();
+DELETE FROM later;
+INSERT INTO later (id, fp, region) VALUES (1, '0000000000000000', 1), (2, '7070707070707070', 1);
+WITH part AS (UPDATE later SET seen = 1 WHERE id = 2) UPDATE later SET region = 2 WHERE id = 1;
+SELECT simhash_cluster_settle('later');
+TABLE later ORDER BY id;
+DROP FUNCTION brings CASCADE;
+
+-- A row's trigger finds all groups anew, and there are none while the row is away.
+DELETE FROM later;
+SELECT simhash_cluster_settle('later');
+INSERT INTO later (id, fp, region) VALUES (1, '0000000000000000', 1), (2, '0000000000000001', 1);
+CREATE FUNCTION settles() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  PERFORM simhash_cluster_settle('later', full => true);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER settles BEFORE INSERT ON later FOR EACH ROW EXECUTE FUNCTION settles();
+UPDATE later SET region = 2 WHERE id = 1;
+SELECT simhash_cluster_settle('later');
+TABLE later ORDER BY id;
 DROP SCHEMA inside CASCADE;

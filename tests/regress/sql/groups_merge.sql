@@ -12,7 +12,8 @@ CREATE SCHEMA merges;
 SET search_path = :path;
 
 -- Rows 1 and 2 are a group of tenant 1. As rows of tenant 2, 1 is near 3, and 4 near 5.
-CREATE TABLE doc (id int NOT NULL, fp fingerprint64, tenant int, story int) PARTITION BY LIST (tenant);
+CREATE TABLE doc (id int NOT NULL, fp fingerprint64, tenant int, story int)
+  PARTITION BY LIST (tenant);
 CREATE TABLE doc_1 PARTITION OF doc FOR VALUES IN (1);
 CREATE TABLE doc_2 PARTITION OF doc FOR VALUES IN (2);
 CREATE INDEX ON doc USING simhash (fp);
