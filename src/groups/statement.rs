@@ -217,8 +217,8 @@ impl Statement<'_> {
         unsafe {
             let mut changes = Changes::new(setup);
             let telling = is_telling(setup);
-            // Whoever looked while a row was in neither of two partitions has missed it. Which
-            // columns the statement sets is not known: these are only those of its last part.
+            // Whoever looked while a row was in neither of two partitions has missed it. That no
+            // column of the partition key is set is not known: PostgreSQL names one part's columns.
             let missed = setup.is_partitioned && looks::end(setup, What::Update) && !telling;
             let mut unseen = Vec::new();
             let mut before = Transition::open(old, self.relation);
