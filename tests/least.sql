@@ -17,5 +17,7 @@ GRANT CREATE ON SCHEMA public TO PUBLIC;
 GRANT SELECT, INSERT, UPDATE, DELETE ON simhash_home.simhash_model, simhash_home.simhash_word_list
   TO regress_simhash_least WITH GRANT OPTION;
 REVOKE SELECT ON simhash_home.simhash_model, simhash_home.simhash_word_list FROM PUBLIC;
+-- The right to see which groups are marked, which nobody has unless it is granted.
+GRANT SELECT ON simhash_home.simhash_unsettled TO regress_simhash_least;
 SET ROLE regress_simhash_least;
 GRANT SELECT ON simhash_home.simhash_model, simhash_home.simhash_word_list TO PUBLIC;
