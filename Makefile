@@ -29,7 +29,7 @@ help:
 	@echo 'make fuzz       libFuzzer on the parsers and on damaged pages of an index, a minute each'
 	@echo '                (FUZZ="pages text": only these; FUZZ_SECONDS=600: longer)'
 	@echo 'make soak       those at full length, on a server with assertions, and strangers'\'' tools'
-	@echo '                (two hours or more)'
+	@echo '                (two hours)'
 	@echo 'make bench      speed beside every rival: docs/benchmarks.md, and the README'\''s table'
 	@echo '                (BIG=1: also 50 million rows)'
 	@echo 'make evaluate   which settings find what: docs/evaluation.md'

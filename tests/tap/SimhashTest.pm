@@ -9,11 +9,14 @@ use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(soak parallel_joins seed roll by_force new_node answer_is error_like
+our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node answer_is error_like
 	index_is_clean answers_agree session_errors start_again pgbench_tries_again);
 
 # Whether the tests run in their long form, as in `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
+
+# For how long, in its long form, a test makes up more and more of what it tries.
+sub soak_seconds { return $ENV{SIMHASH_SOAK_SECONDS} // 300 }
 
 # Settings of a server on which every join of simhash_pairs and simhash_clusters has workers, in the
 # long form of tests.

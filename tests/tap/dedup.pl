@@ -14,7 +14,7 @@ use Test::More;
 
 my $clients = 8;
 my $scripts = 0;
-my $texts = soak() ? 100_000 : 300;
+my $texts = soak() ? 10_000 : 300;
 my $bulk = soak() ? 1_000_000 : 50_000;
 my @levels = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 
@@ -355,7 +355,7 @@ CREATE INDEX ON parted USING simhash (fp);
 CREATE TRIGGER dedup BEFORE INSERT OR UPDATE ON parted
   FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
 SQL
-	my $rounds = soak() ? 200 : 15;
+	my $rounds = soak() ? 60 : 15;
 	my $round = <<'SQL';
 REINDEX INDEX CONCURRENTLY parted0_fp_idx;
 ALTER TABLE parted ATTACH PARTITION parted2 FOR VALUES IN (2);

@@ -16,8 +16,8 @@ use Test::More;
 
 my $near = 3;
 my $sessions = 3;
-my $turns = soak() ? 2500 : 400;
-my $rounds = soak() ? 12 : 1;
+my $turns = soak() ? 800 : 400;
+my $deadline = soak() ? time + soak_seconds() : 0;
 my $node = new_node('main', "autovacuum = off\nmax_prepared_transactions = 5");
 my $has_merge = $node->safe_psql('postgres',
 	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
@@ -602,7 +602,7 @@ sub differences
 
 sub at_once
 {
-	my ($name, $rows, $turns) = ('moves and copies at once', 15, soak() ? 20_000 : 300);
+	my ($name, $rows, $turns) = ('moves and copies at once', 15, soak() ? 5000 : 300);
 	return unless pgbench_tries_again($name);
 	create_table(q{'action=skip'});
 	$node->safe_psql('postgres', <<"SQL");
@@ -680,7 +680,7 @@ SQL
 }
 
 seed();
-for (1 .. $rounds)
+do
 {
 	play(q{'action=skip'});
 	play(q{'action=error'});
@@ -688,7 +688,7 @@ for (1 .. $rounds)
 	play(q{'action=skip', 'scope=tenant'});
 	play(q{'action=error', 'scope=tenant'});
 	play(q{'action=link', 'link=same_as', 'scope=tenant'});
-}
+} while (time < $deadline);
 at_once();
 half_detached();
 is(session_errors(slurp_file($node->logfile),

@@ -18,7 +18,7 @@ use Test::More;
 my $count = 2500;
 my $batch = 250;
 my $single = $ENV{SIMHASH_CASE};
-my $deadline = soak() && !defined $single ? time + ($ENV{SIMHASH_SOAK_SECONDS} // 600) : 0;
+my $deadline = soak() && !defined $single ? time + soak_seconds() : 0;
 my $base_seed = seed();
 my $node = new_node('main', <<'CONF');
 autovacuum = off

@@ -18,8 +18,8 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $near = 3;
-my $turns = soak() ? 3000 : 300;
-my $rounds = soak() ? 10 : 1;
+my $turns = soak() ? 600 : 300;
+my $deadline = soak() ? time + soak_seconds() : 0;
 my $node = new_node('main', "autovacuum = off\nmax_wal_size = 1GB");
 my $has_merge = $node->safe_psql('postgres',
 	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
@@ -947,7 +947,7 @@ sub at_once
 {
 	my ($name, $kind) = @_;
 	return unless pgbench_tries_again($name);
-	my $seconds = soak() ? 60 : 4;
+	my $seconds = soak() ? 20 : 4;
 	create_table($kind);
 	$node->safe_psql('postgres', <<'SQL');
 CREATE OR REPLACE FUNCTION some_fp(n bigint, bits bigint) RETURNS fingerprint64 LANGUAGE sql AS
@@ -1149,7 +1149,11 @@ joined_before_their_turn();
 merge_inserts_first();
 my @kinds =
 	('plain', 'scoped', 'scoped line', 'partitioned', 'scoped similar', 'partitioned similar');
-for (1 .. $rounds) { play($_) for @kinds; play_games($_) for 'later', 'nested', 'before'; }
+do
+{
+	play($_) for @kinds;
+	play_games($_) for 'later', 'nested', 'before';
+} while (time < $deadline);
 at_once('settled now', 'scoped');
 at_once('settled later', 'later');
 at_once('by texts', 'scoped similar');

@@ -177,11 +177,11 @@ delete @calls{ grep { $_ ne $ENV{CALL} } keys %calls } if $ENV{CALL};
 
 # PostgreSQL's own time-out cancels, and psql takes the time. This many seconds late is allowed.
 my $allowed = soak() ? 0.5 : 1;
-# At full length as many points as fit into a minute, from 3 to 19. On average a call is cancelled
-# halfway.
+# In the long form as many points as fit into 15 seconds, from 3 to 9. On average a call is
+# cancelled halfway.
 my $points = sub {
 	my ($length) = @_;
-	return soak() ? min(19, max(3, int(2 * 60_000 / $length))) : 3;
+	return soak() ? min(9, max(3, int(2 * 15_000 / $length))) : 3;
 };
 my $attempts = 0;
 for my $name (sort keys %calls)

@@ -144,9 +144,9 @@ for my $kind (sort keys %kinds)
 	my @ways = soak() ? sort keys %ways : ((sort keys %ways)[ $turn % 3 ]);
 	for my $way (@ways)
 	{
-		check($kind, $way, soak() ? 8000 : 2500,
+		check($kind, $way, soak() ? 4000 : 2500,
 			$blocks[ $turn % @blocks ], $fills[ $turn % @fills ],
-			soak() ? 6 : 2, soak() ? 1000 : 9, 1, 10, soak() ? 20_000 : 5000);
+			soak() ? 3 : 2, soak() ? 1000 : 9, 1, 10, soak() ? 20_000 : 5000);
 		$turn++;
 	}
 }

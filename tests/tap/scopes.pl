@@ -20,7 +20,7 @@ max_parallel_maintenance_workers = 4
 deadlock_timeout = 50ms
 CONF
 seed();
-my $deadline = soak() ? time + ($ENV{SIMHASH_SOAK_SECONDS} // 600) : 0;
+my $deadline = soak() ? time + soak_seconds() : 0;
 
 sub pick { return $_[ roll(scalar @_) ] }
 sub chance { return rand() < shift }
