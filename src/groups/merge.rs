@@ -2,12 +2,17 @@
 //!
 //! PostgreSQL puts such a row into the transition tables of DELETE and INSERT, not into those of
 //! UPDATE, but fires the triggers that read them only if the MERGE has such actions. So our own are
-//! fired here if nobody else does, and no other trigger.
+//! fired here if nobody else does, and no other trigger. The rows that come are looked at before
+//! those that went: an id that a moved row still holds would otherwise be taken for a member's of
+//! the group that it has left. PostgreSQL itself fires DELETE first, so its call is told to look
+//! where its rows are.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use pgrx::{PgList, pg_guard, pg_sys};
 
+use super::own;
 use super::setup::trigger_function;
 use crate::memory;
 
@@ -18,6 +23,27 @@ unsafe extern "C-unwind" {
 
 /// The hook that was there before.
 static PREVIOUS: OnceLock<pg_sys::ExecutorFinish_hook_type> = OnceLock::new();
+
+thread_local! {
+    /// The latest MERGE that may have moved rows and fires the triggers of DELETE itself: how deep
+    /// these are, and in which subtransaction of the transaction that began then. After an ERROR
+    /// it stays, but nothing is in that subtransaction any more.
+    static DELETES: Cell<(i32, pg_sys::SubTransactionId, pg_sys::TimestampTz)> =
+        const { Cell::new((0, 0, 0)) };
+}
+
+/// Whether rows that this call of a trigger AFTER DELETE is told of may be in another partition.
+pub fn may_have_moved() -> bool {
+    DELETES.get() == deep(own::depth())
+}
+
+fn deep(depth: i32) -> (i32, pg_sys::SubTransactionId, pg_sys::TimestampTz) {
+    // SAFETY: reads the transaction's state.
+    unsafe {
+        let began = pg_sys::GetCurrentTransactionStartTimestamp();
+        (depth, pg_sys::GetCurrentSubTransactionId(), began)
+    }
+}
 
 /// Must be called once, from `_PG_init`.
 pub fn install() {
@@ -33,6 +59,7 @@ pub fn install() {
 unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     // SAFETY: the query is the executor's, and passed on as it came.
     unsafe {
+        let deletes_before = DELETES.get();
         let estate = (*query).estate;
         let is_merge = (*query).operation == pg_sys::CmdType::CMD_MERGE;
         if is_merge || !(*estate).es_auxmodifytables.is_null() {
@@ -42,6 +69,7 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
             Some(Some(previous)) => previous(query),
             _ => standard_ExecutorFinish(query),
         }
+        DELETES.set(deletes_before);
     }
 }
 
@@ -63,10 +91,12 @@ unsafe extern "C-unwind" fn fire_missing(query: *mut pg_sys::QueryDesc) {
             let table = |part: *mut pg_sys::ModifyTableState| {
                 (*(*(*part).rootResultRelInfo).ri_RelationDesc).rd_id
             };
-            for event in [pg_sys::CmdType::CMD_DELETE, pg_sys::CmdType::CMD_INSERT] {
+            for event in [pg_sys::CmdType::CMD_INSERT, pg_sys::CmdType::CMD_DELETE] {
                 let mut others = parts.iter().filter(|&&other| table(other) == table(part));
                 if !others.any(|&other| fires(other, event)) {
                     fire(part, event);
+                } else if event == pg_sys::CmdType::CMD_DELETE {
+                    DELETES.set(deep(own::depth() + 1));
                 }
             }
         }

@@ -8,6 +8,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::ids::decide_and_tell;
 use super::keys::NONE;
 use super::looks::{self, What};
+#[cfg(not(feature = "pg14"))]
+use super::merge::may_have_moved;
 use super::own::is_telling;
 use super::regroup::{Holds, Kind, Regroup, Sought};
 use super::search::search;
@@ -195,11 +197,18 @@ impl Statement<'_> {
         // SAFETY: as this function's.
         unsafe {
             let mut changes = Changes::new(setup);
+            let may_have_moved = setup.is_partitioned && may_have_moved();
+            let mut moved = Vec::new();
             let mut rows = Transition::open(old, self.relation);
             while let Some(slot) = rows.next() {
-                changes.regroup.leave(&RowValues::of(slot, setup));
+                let row = RowValues::of(slot, setup);
+                if let (true, Some(key)) = (may_have_moved, row.key) {
+                    moved.push(changes.regroup.number(key));
+                }
+                changes.regroup.leave(&row);
             }
             rows.close();
+            changes.add_unseen(moved);
             self.apply(changes);
         }
     }
@@ -436,6 +445,12 @@ unsafe fn restore(regroup: &mut Regroup<'_>, mut overwritten: Vec<Overwritten>) 
     seen.ids.extend(meanwhile.ids.into_iter().map(|id| unsafe { regroup.number(id) }));
     regroup.leave_from(places.into_values());
     seen
+}
+
+/// PostgreSQL 14 has no MERGE.
+#[cfg(feature = "pg14")]
+fn may_have_moved() -> bool {
+    false
 }
 
 /// Below this many rows a search for each is always right.

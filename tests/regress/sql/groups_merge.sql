@@ -101,4 +101,94 @@ ROLLBACK;
 
 DROP TABLE doc CASCADE;
 DROP FUNCTION told, moves;
+
+-- What groups are called: as after an UPDATE that moves the row, whichever actions the MERGE has.
+-- Rows 2, 3, 4 are a group of region 1, and 8, 9 one of region 2, which 2 comes to.
+CREATE TABLE named (id int NOT NULL, fp fingerprint64, region int, story int)
+  PARTITION BY LIST (region);
+CREATE TABLE named_1 PARTITION OF named FOR VALUES IN (1);
+CREATE TABLE named_2 PARTITION OF named FOR VALUES IN (2);
+CREATE INDEX ON named USING simhash (fp);
+CREATE INDEX ON named (story);
+CREATE INDEX ON named (id);
+CREATE VIEW groups AS
+  SELECT story, array_agg(id ORDER BY id) AS ids FROM named GROUP BY story ORDER BY story;
+SELECT simhash_cluster_create('named', 'fp=fp', 'key=id', 'cluster=story', 'distance=3',
+  'scope=region');
+INSERT INTO named VALUES (2, '0000000000000000', 1), (3, '0000000000000001', 1),
+  (4, '0000000000000003', 1), (8, '0000000000000001', 2), (9, '0000000000000003', 2);
+TABLE groups;
+BEGIN;
+UPDATE named SET region = 2 WHERE id = 2;
+TABLE groups;
+ROLLBACK;
+BEGIN;
+MERGE INTO named USING (VALUES (2)) s (id) ON named.id = s.id
+  WHEN MATCHED THEN UPDATE SET region = 2;
+TABLE groups;
+ROLLBACK;
+BEGIN;
+MERGE INTO named USING (VALUES (2)) s (id) ON named.id = s.id
+  WHEN MATCHED AND s.id > 2 THEN DELETE
+  WHEN MATCHED THEN UPDATE SET region = 2;
+TABLE groups;
+ROLLBACK;
+BEGIN;
+MERGE INTO named USING (VALUES (2)) s (id) ON named.id = s.id
+  WHEN MATCHED AND s.id > 2 THEN DELETE
+  WHEN MATCHED THEN UPDATE SET region = 2
+  WHEN NOT MATCHED THEN INSERT VALUES (s.id, '0000000000000000', 1);
+TABLE groups;
+ROLLBACK;
+-- One that another part of the statement deletes; a trigger moves another one meanwhile.
+BEGIN;
+CREATE FUNCTION moves() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  MERGE INTO named USING (VALUES (3)) s (id) ON named.id = s.id
+    WHEN MATCHED AND s.id > 3 THEN DELETE
+    WHEN MATCHED THEN UPDATE SET region = 2;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER moves AFTER DELETE ON named FOR EACH ROW WHEN (OLD.id = 9)
+  EXECUTE FUNCTION moves();
+WITH part AS (DELETE FROM named WHERE id = 9)
+  MERGE INTO named USING (VALUES (2)) s (id) ON named.id = s.id
+  WHEN MATCHED THEN UPDATE SET region = 2;
+TABLE groups;
+ROLLBACK;
+DROP VIEW groups;
+-- An id that is set in a row that moves: groups are called what they were. They have no scope here,
+-- and 7, by which the second one is called, has gone.
+DROP TABLE named;
+CREATE TABLE named (id int NOT NULL, fp fingerprint64, region int, story int)
+  PARTITION BY LIST (region);
+CREATE TABLE named_1 PARTITION OF named FOR VALUES IN (1);
+CREATE TABLE named_2 PARTITION OF named FOR VALUES IN (2);
+CREATE INDEX ON named USING simhash (fp);
+CREATE INDEX ON named (story);
+CREATE INDEX ON named (id);
+CREATE VIEW groups AS
+  SELECT story, array_agg(id ORDER BY id) AS ids FROM named GROUP BY story ORDER BY story;
+SELECT simhash_cluster_create('named', 'fp=fp', 'key=id', 'cluster=story', 'distance=3');
+INSERT INTO named VALUES (2, '0000000000000000', 1), (3, '0000000000000001', 1),
+  (7, '000000ffffffffff', 1), (8, '000001ffffffffff', 1), (9, '000003ffffffffff', 1);
+DELETE FROM named WHERE id = 7;
+TABLE groups;
+BEGIN;
+MERGE INTO named USING (VALUES (2)) s (id) ON named.id = s.id
+  WHEN MATCHED THEN UPDATE SET region = 2, story = 7;
+TABLE groups;
+ROLLBACK;
+BEGIN;
+MERGE INTO named USING (VALUES (2)) s (id) ON named.id = s.id
+  WHEN MATCHED AND s.id > 2 THEN DELETE
+  WHEN MATCHED THEN UPDATE SET region = 2, story = 7;
+TABLE groups;
+ROLLBACK;
+BEGIN;
+MERGE INTO named USING (VALUES (2)) s (id) ON named.id = s.id
+  WHEN MATCHED AND s.id > 2 THEN DELETE
+  WHEN MATCHED THEN UPDATE SET region = 2, story = 0;
+TABLE groups;
+ROLLBACK;
+DROP TABLE named CASCADE;
 DROP SCHEMA merges;
