@@ -27,7 +27,8 @@ static PREVIOUS: OnceLock<pg_sys::ExecutorFinish_hook_type> = OnceLock::new();
 thread_local! {
     /// The latest MERGE that may have moved rows and fires the triggers of DELETE itself: how deep
     /// these are, and in which subtransaction of the transaction that began then. After an ERROR
-    /// it stays, but nothing is in that subtransaction any more.
+    /// it stays, but nothing is in that subtransaction any more. One inside that failed has taken
+    /// the place of the one outside: then its groups may be called otherwise.
     static DELETES: Cell<(i32, pg_sys::SubTransactionId, pg_sys::TimestampTz)> =
         const { Cell::new((0, 0, 0)) };
 }

@@ -102,7 +102,7 @@ ROLLBACK;
 DROP TABLE doc CASCADE;
 DROP FUNCTION told, moves;
 
--- What groups are called: as after an UPDATE that moves the row, whichever actions the MERGE has.
+-- What groups are called if one row moves: as after an UPDATE that moves it.
 -- Rows 2, 3, 4 are a group of region 1, and 8, 9 one of region 2, which 2 comes to.
 CREATE TABLE named (id int NOT NULL, fp fingerprint64, region int, story int)
   PARTITION BY LIST (region);
