@@ -105,7 +105,7 @@ SQL
 delete @queries{ grep { $_ ne $ENV{CALL} } keys %queries } if $ENV{CALL};
 
 my @limits = soak()
-	? (0.5, 1, 2, 4, 6, 10, 16, 24, 48, 128)
+	? (0.5, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 100, 128)
 	: (1, 7, 20);
 my $set = q{prlimit --pid "$BACKEND" --as=};
 my $present = q{$(awk '/^VmSize/ {print $2}' "/proc/$BACKEND/status")};
