@@ -129,6 +129,12 @@ class _FingerprintField(Field):
         """A parameter by itself, in CASE or in a comparison with another one, needs its type."""
         return "%s" if hasattr(value, "as_sql") else f"%s::{self.db_type(connection)}"
 
+    def get_placeholder_sql(self, value: Any, compiler: Any, connection: Any) -> tuple[str, Any]:
+        """Django 6.1 asks for the parameters too, and for this only."""
+        if hasattr(value, "as_sql"):
+            return compiler.compile(value)
+        return self.get_placeholder(value, compiler, connection), (value,)
+
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Fingerprint | None:
         if value == "{":
             raise NotSupportedError(
