@@ -18,17 +18,19 @@ mkdir -p "$passed"
 prepare() {
   make_system "$2"
   add_packages "$2" "postgresql-$1" "postgresql-server-dev-$1" make gcc libc6-dev git \
-    libclang-dev libipc-run-perl python3-venv pkg-config procps
+    libclang-dev libipc-run-perl python3-venv pkg-config procps xz-utils
   add_checkout "$2"
 }
 
 # old_server RELEASE: puts the PostgreSQL 15 that was tested, with the extension, into a later
-# system, for the test pg_upgrade. Libraries that the system lacks go into its lib directory.
+# system, for the test pg_upgrade. Libraries that the system lacks go into its lib directory. JIT
+# goes: the system has another LLVM.
 old_server() {
   local from=$systems_dir/bookworm to=$systems_dir/$1/home/builder/old15 library path
   local server=usr/lib/postgresql/15
   rm -rf "$to"
   cp -a "$from/home/builder/pg_simhash/target/pg15-test" "$to"
+  rm -f "$to/$server/lib/llvmjit.so"
   while read -r library path; do
     if ! in_system "$1" ldconfig -p | grep -qF "	$library "; then
       cp -L "$from$path" "$to/$server/lib/"

@@ -14,6 +14,8 @@ CREATE VIEW test.object AS
   UNION ALL SELECT tableoid, oid FROM pg_language UNION ALL SELECT tableoid, oid FROM pg_collation
   UNION ALL SELECT tableoid, oid FROM pg_extension UNION ALL SELECT tableoid, oid FROM pg_authid;
 CREATE TABLE test.named (classid oid, objid oid, number text, name text);
+-- Catalogues may have the same OID. Where a column could mean several, it means all of them.
+CREATE TABLE test.number_of (number text PRIMARY KEY, name text);
 
 -- The extension and its members, and what is there because of them: members of operator families,
 -- columns' defaults, indexes, constraints, rules, toast tables, the types of rows and of arrays. In
@@ -34,10 +36,12 @@ DECLARE
     to_jsonb(c) FROM %1$s c JOIN test.member m ON m.classid = %2$s AND m.objid = %3$s';
   source record;
 BEGIN
-  TRUNCATE test.named, test.entry;
+  TRUNCATE test.named, test.number_of, test.entry;
   INSERT INTO test.named SELECT classid, objid, objid::text, i.type || ' ' || i.identity
     FROM test.object, pg_identify_object(classid, objid, 0) i;
-  ANALYZE test.named;
+  INSERT INTO test.number_of SELECT number, string_agg(name, ' or ' ORDER BY name)
+    FROM test.named GROUP BY number;
+  ANALYZE test.named, test.number_of;
   FOR source IN SELECT DISTINCT classid::regclass AS catalogue FROM test.member LOOP
     EXECUTE format(read, source.catalogue, 'c.tableoid', 'c.oid');
   END LOOP;
@@ -62,12 +66,12 @@ CREATE VIEW test.described AS
         SELECT string_agg(coalesce(n.name, element), ', ' ORDER BY place)
         FROM jsonb_array_elements_text(nullif(content -> attname, 'null'))
             WITH ORDINALITY a (element, place)
-          LEFT JOIN test.named n ON n.number = element)
+          LEFT JOIN test.number_of n ON n.number = element)
       ELSE value END AS value, e.id
   FROM test.entry e
     CROSS JOIN jsonb_each_text(content) column_of (attname, value)
     JOIN pg_attribute a USING (attname)
-    LEFT JOIN test.named n ON atttypid = 'oid'::regtype AND n.number = value
+    LEFT JOIN test.number_of n ON atttypid = 'oid'::regtype AND n.number = value
   WHERE attrelid = catalogue AND NOT attisdropped AND atttypid <> 'pg_node_tree'::regtype
     AND attname NOT IN ('oid', 'relname', 'relfilenode', 'relpages', 'reltuples',
       'relallvisible', 'relallfrozen', 'relfrozenxid', 'relminmxid');
