@@ -26,13 +26,14 @@ prepare() {
 # system, for the test pg_upgrade. Libraries that the system lacks go into its lib directory. JIT
 # goes: the system has another LLVM.
 old_server() {
-  local from=$systems_dir/bookworm to=$systems_dir/$1/home/builder/old15 library path
+  local from=$systems_dir/bookworm to=$systems_dir/$1/home/builder/old15 library path has
   local server=usr/lib/postgresql/15
   rm -rf "$to"
   cp -a "$from/home/builder/pg_simhash/target/pg15-test" "$to"
   rm -f "$to/$server/lib/llvmjit.so"
+  has=$(in_system "$1" ldconfig -p)
   while read -r library path; do
-    if ! in_system "$1" ldconfig -p | grep -qF "	$library "; then
+    if ! grep -qF "	$library " <<<"$has"; then
       cp -L "$from$path" "$to/$server/lib/"
     fi
   done < <(in_system bookworm ldd "/$server/bin/postgres" | awk '$2 == "=>" { print $1, $3 }')
