@@ -23,21 +23,23 @@ prepare() {
 }
 
 # old_server RELEASE: puts the PostgreSQL 15 that was tested, with the extension, into a later
-# system, for the test pg_upgrade. Libraries that the system lacks go into its lib directory. JIT
-# goes: the system has another LLVM.
+# system, for the test pg_upgrade. Libraries that the system lacks come along, where pg_upgrade finds
+# them too. JIT goes: the system has another LLVM.
 old_server() {
-  local from=$systems_dir/bookworm to=$systems_dir/$1/home/builder/old15 library path has
+  local root=$systems_dir/$1 from=$systems_dir/bookworm to=/home/builder/old15 library path has
   local server=usr/lib/postgresql/15
-  rm -rf "$to"
-  cp -a "$from/home/builder/pg_simhash/target/pg15-test" "$to"
-  rm -f "$to/$server/lib/llvmjit.so"
+  rm -rf "${root:?}$to"
+  cp -a "$from/home/builder/pg_simhash/target/pg15-test" "$root$to"
+  rm -f "$root$to/$server/lib/llvmjit.so"
+  mkdir "$root$to/libraries"
+  say "$to/libraries" >"$root/etc/ld.so.conf.d/old15.conf"
+  in_system "$1" ldconfig
   has=$(in_system "$1" ldconfig -p)
   while read -r library path; do
-    if ! grep -qF "	$library " <<<"$has"; then
-      cp -L "$from$path" "$to/$server/lib/"
-    fi
+    if ! grep -qF "	$library " <<<"$has"; then cp -L "$from$path" "$root$to/libraries/"; fi
   done < <(in_system bookworm ldd "/$server/bin/postgres" | awk '$2 == "=>" { print $1, $3 }')
-  in_system "$1" chown -R builder: /home/builder/old15
+  in_system "$1" ldconfig
+  in_system "$1" chown -R builder: "$to"
 }
 
 # run_tests VERSION RELEASE: `make test` there. Prints its sum; nothing if it ended badly.
