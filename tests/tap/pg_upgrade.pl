@@ -71,9 +71,14 @@ for my $mode ('', '--link')
 	$old->safe_psql('postgres', slurp_file("$FindBin::Bin/arguments_0.2.0.sql") . $more);
 	my $expected = everything_answers($old, 'sequential');
 	my $before = $old->safe_psql('postgres', $files);
-	$old->stop;
 
 	my $new = PostgreSQL::Test::Cluster->new("new_$suffix");
+	# Releases of November 2026 (15.20) keep a note at altered columns that earlier ones of later
+	# versions (18.6) refuse, so that PostgreSQL cannot upgrade any such table.
+	$old->safe_psql('postgres', q{UPDATE pg_attribute SET attoptions = NULL
+		WHERE attoptions::text LIKE '%pg_attver%'})
+	  if slurp_file($new->config_data('--bindir') . '/postgres') !~ /pg_attver/;
+	$old->stop;
 	# From 18 on pages have checksums unless told otherwise.
 	my @plain = $new->pg_version >= 18 ? '--no-data-checksums' : ();
 	$new->init(extra => [ '--encoding=UTF8', '--locale=C', @plain ]);
