@@ -89,7 +89,7 @@ our %questions = (
 			ORDER BY pg_get_indexdef(indexrelid))
 		|| (SELECT string_agg(pg_get_constraintdef(oid), E'\n'
 				ORDER BY pg_get_constraintdef(oid)) FROM pg_constraint
-			WHERE conrelid = 'excluded'::regclass)
+			WHERE conrelid = 'excluded'::regclass AND contype <> 'n')  -- new in 18
 		FROM pg_index WHERE indrelid IN ('rows'::regclass, 'guarded'::regclass)},
 	'rights' => q{SELECT concat(relacl) || (SELECT concat(proacl) FROM pg_proc
 		WHERE oid = 'simhash_clusters(regclass, integer)'::regprocedure)
