@@ -23,8 +23,8 @@ prepare() {
 }
 
 # old_server RELEASE: puts the PostgreSQL 15 that was tested, with the extension, into a later
-# system, for the test pg_upgrade. Libraries that the system lacks come along, where pg_upgrade finds
-# them too. JIT goes: the system has another LLVM.
+# system, for the test pg_upgrade. Libraries that the system lacks come along, where pg_upgrade
+# finds them too. JIT goes: the system has another LLVM.
 old_server() {
   local root=$systems_dir/$1 from=$systems_dir/bookworm to=/home/builder/old15 library path has
   local server=usr/lib/postgresql/15

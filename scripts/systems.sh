@@ -126,7 +126,7 @@ add_checkout() {
     in_system "$1" useradd --create-home --shell /bin/bash builder
   [ -d "$checkout" ] || git clone -q --no-local . "$checkout"
   git -c safe.directory='*' -C "$checkout" fetch -q --force "$top" HEAD
-  # Files that are right keep their times, though their owner has changed: nothing is compiled again.
+  # Files that are right keep their times, though their owner has changed: so less is compiled.
   git -c safe.directory='*' -C "$checkout" update-index -q --refresh || true
   git -c safe.directory='*' -C "$checkout" checkout -q --force --detach FETCH_HEAD
   in_system "$1" chown -R builder: /home/builder
