@@ -35,7 +35,7 @@ max_replication_slots = 30
 CONF
 	# Each subscription has an origin, of which older versions allow as many as slots.
 	$node->append_conf('postgresql.conf', 'max_active_replication_origins = 30')
-		if $node->pg_version >= 18;
+		if (qx(postgres --version) =~ / (\d+)/)[0] >= 18;
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
 	return $node;
