@@ -250,6 +250,7 @@ def test_constraints_are_checked_before_they_are_broken(shop):
 
 
 def test_values_have_types_of_their_own(shop):
+    from django.db import models
     from django.db.models import Case, Value, When
 
     from pg_simhash.django import Fingerprint64Field, HammingDistance
@@ -262,9 +263,12 @@ def test_values_have_types_of_their_own(shop):
     shop.objects.update(known=choice)
     assert list(shop.objects.order_by("body").values_list("known", flat=True)) == [1, 2, 2]
     assert shop.objects.filter(f64__near=Value(2**63)).count() == 1
-    for distance in (2**31 - 1, 2**40):
-        assert shop.objects.filter(f64__within=(0, distance)).count() == 3
-    assert shop.objects.filter(f64__within=(0, -1)).count() == 0
+    shop.objects.create(body="none", known=None)
+    for distance, count in [(2**31 - 1, 3), (2**40, 3), (-1, 0), (-(2**40), 0)]:
+        found = shop.objects.filter(f64__within=(0, distance))
+        assert found.count() == count
+        assert shop.objects.exclude(f64__within=(0, distance)).count() == 4 - count
+    assert shop.objects.filter(f64__within=(0, models.Value(64))).count() == 3
     with pytest.raises(ValueError, match="a fingerprint and a distance"):
         shop.objects.filter(f64__within=5)
 
@@ -300,6 +304,17 @@ def test_other_databases_are_refused(shop):
 
     with pytest.raises(NotSupportedError, match="sqlite has no type fingerprint64"):
         shop._meta.get_field("f64").db_type(DatabaseWrapper({}))
+
+
+def test_psycopg2_is_refused():
+    from types import SimpleNamespace
+
+    from django.core.exceptions import ImproperlyConfigured
+
+    from pg_simhash.django import register
+
+    with pytest.raises(ImproperlyConfigured, match="psycopg 3"):
+        register(SimpleNamespace(vendor="postgresql", connection=object()))
 
 
 def test_arrays_are_read_where_the_types_are_known(shop):

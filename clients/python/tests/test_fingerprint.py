@@ -40,7 +40,8 @@ def test_what_is_none_is_refused(kind):
     for value in [*numbers, *texts, b"", bytes(kind.bits // 8 - 1), bytes(kind.bits // 8 + 1)]:
         with pytest.raises(ValueError):
             kind(value)
-    for value in [1.0, None, [1]]:
+    others = [other(5) for other in FINGERPRINTS if other is not kind]
+    for value in [1.0, None, [1], *others]:
         with pytest.raises(TypeError):
             kind(value)
 

@@ -42,6 +42,8 @@ class Fingerprint(int):
             if len(packed) != cls.bits // 8:
                 raise ValueError(f"not {cls.bits // 8} bytes: {packed!r}")
             number = int.from_bytes(packed, "big")
+        elif isinstance(value, Fingerprint) and value.bits != cls.bits:
+            raise TypeError(f"not of {cls.bits} bits: {value!r}")
         else:
             number = index(value)
             if not 0 <= number < 1 << cls.bits:

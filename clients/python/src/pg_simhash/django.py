@@ -14,7 +14,7 @@ from django import forms
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.indexes import PostgresIndex
 from django.contrib.postgres.operations import CreateExtension
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import NotSupportedError
 from django.db.models import Field, Func, IntegerField, Lookup, Value
 from django.db.models.lookups import IntegerLessThanOrEqual
@@ -37,6 +37,8 @@ def register(connection: Any, **_: Any) -> None:
     """A receiver of `connection_created`. In a database without the extension it does nothing."""
     if connection.vendor != "postgresql":
         return
+    if not hasattr(connection.connection, "adapters"):
+        raise ImproperlyConfigured("pg_simhash.django needs psycopg 3, and psycopg2 is installed")
     connection.pg_simhash_registers = True
     # A connection of a pool comes here each time it is taken, and needs it once.
     if connection.connection.adapters.types.get(Fingerprint64.sql_type) is None:
@@ -206,6 +208,9 @@ class _Within(IntegerLessThanOrEqual):
         if not isinstance(rhs, (list, tuple)) or len(rhs) != 2:
             raise ValueError(f"within takes a fingerprint and a distance: {rhs!r}")
         value, distance = rhs
+        if isinstance(distance, int):
+            # Django would take one beyond its integers for true, also where the value is NULL.
+            distance = max(-1, min(distance, lhs.output_field.kind.bits))
         super().__init__(HammingDistance(lhs, value), distance)
 
     def get_rhs_op(self, connection: Any, rhs: str) -> str:
