@@ -73,8 +73,8 @@ for my $mode ('', '--link')
 	my $before = $old->safe_psql('postgres', $files);
 
 	my $new = PostgreSQL::Test::Cluster->new("new_$suffix");
-	# Releases of November 2026 (15.20) keep a note at altered columns that earlier ones of later
-	# versions (18.6) refuse, so that PostgreSQL cannot upgrade any such table.
+	# Releases of November 2026 (15.20) keep an option at every column that earlier ones of later
+	# versions (18.6) refuse, so that PostgreSQL cannot upgrade any table.
 	$old->safe_psql('postgres', q{UPDATE pg_attribute SET attoptions = NULL
 		WHERE attoptions::text LIKE '%pg_attver%'})
 	  if slurp_file($new->config_data('--bindir') . '/postgres') !~ /pg_attver/;
