@@ -264,11 +264,14 @@ def test_values_have_types_of_their_own(shop):
     assert list(shop.objects.order_by("body").values_list("known", flat=True)) == [1, 2, 2]
     assert shop.objects.filter(f64__near=Value(2**63)).count() == 1
     shop.objects.create(body="none", known=None)
-    for distance, count in [(2**31 - 1, 3), (2**40, 3), (-1, 0), (-(2**40), 0)]:
+    huge = (2**31 - 1, 2**40, str(2**40), 2.0**40)
+    for distance, count in [*((d, 3) for d in huge), (-1, 0), (-(2**40), 0)]:
         found = shop.objects.filter(f64__within=(0, distance))
         assert found.count() == count
         assert shop.objects.exclude(f64__within=(0, distance)).count() == 4 - count
     assert shop.objects.filter(f64__within=(0, models.Value(64))).count() == 3
+    within = shop._meta.get_field("f64").get_lookup("within")
+    assert shop.objects.filter(within(models.F("f64"), (2**63, 0))).count() == 1
     with pytest.raises(ValueError, match="a fingerprint and a distance"):
         shop.objects.filter(f64__within=5)
 
@@ -315,6 +318,7 @@ def test_psycopg2_is_refused():
 
     with pytest.raises(ImproperlyConfigured, match="psycopg 3"):
         register(SimpleNamespace(vendor="postgresql", connection=object()))
+    register(SimpleNamespace(vendor="postgresql", connection=None))
 
 
 def test_arrays_are_read_where_the_types_are_known(shop):

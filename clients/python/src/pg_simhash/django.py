@@ -35,7 +35,7 @@ __all__ = [
 
 def register(connection: Any, **_: Any) -> None:
     """A receiver of `connection_created`. In a database without the extension it does nothing."""
-    if connection.vendor != "postgresql":
+    if connection.vendor != "postgresql" or connection.connection is None:
         return
     if not hasattr(connection.connection, "adapters"):
         raise ImproperlyConfigured("pg_simhash.django needs psycopg 3, and psycopg2 is installed")
@@ -208,10 +208,12 @@ class _Within(IntegerLessThanOrEqual):
         if not isinstance(rhs, (list, tuple)) or len(rhs) != 2:
             raise ValueError(f"within takes a fingerprint and a distance: {rhs!r}")
         value, distance = rhs
-        if isinstance(distance, int):
-            # Django would take one beyond its integers for true, also where the value is NULL.
-            distance = max(-1, min(distance, lhs.output_field.kind.bits))
         super().__init__(HammingDistance(lhs, value), distance)
+
+    def get_prep_lookup(self) -> Any:
+        """A distance beyond its integers would be true to Django, also where the value is NULL."""
+        distance = super().get_prep_lookup()
+        return max(-1, min(distance, 256)) if isinstance(distance, int) else distance
 
     def get_rhs_op(self, connection: Any, rhs: str) -> str:
         return f"<= {rhs}"
