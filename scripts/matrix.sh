@@ -19,7 +19,17 @@ prepare() {
   make_system "$2"
   add_packages "$2" "postgresql-$1" "postgresql-server-dev-$1" make gcc libc6-dev git \
     libclang-dev libipc-run-perl python3-venv pkg-config procps xz-utils
+  if [ "$1" -lt 15 ]; then newer_pgbench "$1" "$2"; fi
   add_checkout "$2"
+}
+
+# newer_pgbench VERSION RELEASE: gives it that of 15. Older ones do not try a transaction again, and
+# tests of concurrent clients are not run with them.
+newer_pgbench() {
+  make_system bookworm
+  add_packages bookworm postgresql-15
+  cp "$systems_dir/bookworm/usr/lib/postgresql/15/bin/pgbench" \
+    "$systems_dir/$2/usr/lib/postgresql/$1/bin/"
 }
 
 # old_server RELEASE: puts the PostgreSQL 15 that was tested, with the extension, into a later
