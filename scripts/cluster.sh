@@ -44,7 +44,8 @@ stage_server() {
   source_bindir=$("$PG_CONFIG" --bindir)
   pkglibdir=$("$PG_CONFIG" --pkglibdir)
   sharedir=$("$PG_CONFIG" --sharedir)
-  stamp="$("$PG_CONFIG" --version) $source_bindir $(stat -c %Y "$source_bindir/postgres")"
+  stamp="$("$PG_CONFIG" --version) $source_bindir"
+  stamp+=" $(stat -c %Y "$source_bindir"/{postgres,pgbench} 2>/dev/null | paste -sd ' ' || true)"
   if [ "$(cat "$root/stamp" 2>/dev/null || true)" != "$stamp" ]; then
     rm -rf "$root"
     (umask 022 && copy_server "$root" "$source_bindir" "$pkglibdir" "$sharedir")

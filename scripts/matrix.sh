@@ -28,7 +28,7 @@ prepare() {
 newer_pgbench() {
   make_system bookworm
   add_packages bookworm postgresql-15
-  cp "$systems_dir/bookworm/usr/lib/postgresql/15/bin/pgbench" \
+  cp -p "$systems_dir/bookworm/usr/lib/postgresql/15/bin/pgbench" \
     "$systems_dir/$2/usr/lib/postgresql/$1/bin/"
 }
 
