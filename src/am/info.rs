@@ -25,7 +25,7 @@ pub struct Info {
 
 /// How many rows fit on a leaf.
 fn capacity(shape: &Shape) -> usize {
-    shape.leaf_capacity(size_of::<PageBytes>(), Form::Uniform)
+    shape.leaf_capacity(size_of::<PageBytes>(), Form::UNIFORM)
 }
 
 /// The numbers of an index. Raises an ERROR unless the caller may know them.

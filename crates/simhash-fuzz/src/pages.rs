@@ -152,7 +152,7 @@ fn make<K: TreeKey>(choice: u8) -> Sound<K::Fingerprint> {
     let (scope, payload) = if is_scoped { (4, 5) } else { (0, 0) };
     let meta = Meta { kind: 1, bits, blocks: 4, scope, payload, ..Meta::default() };
     let store = MemoryStore::default();
-    initialize::<K, _>(&store, meta);
+    initialize::<K, _>(&store, meta, &[]);
     let cache = Cache::<K, ()>::new(&store, meta, Rc::new(Budget::new(8)));
     let index = Index::<K, _>::new(store.clone(), Rc::new(cache));
     let mut seed = u64::from(choice >> 1) + 1;

@@ -268,7 +268,13 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         self.cache.meta
     }
 
-    /// The table of NULLs: of rows without a fingerprint, ordered by TID.
+    /// Whether the index holds postings, and no block tables.
+    pub fn is_of_postings(&self) -> bool {
+        self.shape.is_of_postings()
+    }
+
+    /// The table of NULLs: of rows without a fingerprint, ordered by TID. In an index of postings
+    /// it is that of all rows.
     pub fn null_table(&self) -> u8 {
         self.layout.blocks() as u8
     }

@@ -2,7 +2,9 @@
 //! each part has.
 
 use simhash_core::search::Key;
-pub use simhash_core::search::scoped::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Scoped, TreeKey};
+pub use simhash_core::search::scoped::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Posting, Scoped, TreeKey};
+
+use crate::postings::ROWS;
 
 /// How many bytes the parts of an entry have on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +25,19 @@ impl Shape {
     #[inline(always)]
     pub const fn only<K: TreeKey>() -> Option<Self> {
         let is_plain = K::Scope::BYTES == 0 && K::Payload::BYTES == 0;
-        if is_plain { Some(Self::plain::<K::Fingerprint>()) } else { None }
+        if is_plain { Some(Self { key: K::STORED, scope: 0, payload: 0 }) } else { None }
+    }
+
+    /// Whether the index holds postings: keys of texts, of which a row has many.
+    pub const fn is_of_postings(&self) -> bool {
+        self.key < 8
+    }
+
+    /// The shape of a table's entries. Of an index of postings, only the table of rows stores
+    /// payloads.
+    #[inline(always)]
+    pub const fn at(self, table: u8) -> Self {
+        if self.is_of_postings() && table < ROWS { Self { payload: 0, ..self } } else { self }
     }
 
     /// This shape, as a constant if keys of type `K` have only one.

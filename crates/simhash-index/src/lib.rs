@@ -49,6 +49,7 @@ pub mod meta;
 pub mod mutant;
 pub mod nearest;
 pub mod page;
+pub mod postings;
 pub mod range;
 pub mod remove;
 pub mod scopes;
@@ -60,7 +61,7 @@ pub mod walk;
 
 pub use damage::Damage;
 pub use index::{Budget, Cache, FIRST_ROOT, Index};
-pub use key::{Scoped, Shape, TreeKey};
+pub use key::{Posting, Scoped, Shape, TreeKey};
 pub use meta::{Family, META_PAGE, Meta};
 pub use page::{Entry, NO_PAGE, Row};
 pub use scopes::Scopes;

@@ -125,6 +125,20 @@ mutants! {
     EmptyScopeEnds,
     /// When a column of a scope moves on, those after it stay where they were.
     ColumnsNotReset,
+    /// A leaf with short TIDs takes rows with any TID.
+    ShortTakesAll,
+    /// Postings that settle are removed and added in two records.
+    SettledInTwo,
+    /// A search for postings reads the settled ones before the recent ones.
+    SettledReadFirst,
+    /// Vacuum cleans the settled postings before the recent ones.
+    SettledCleanedFirst,
+    /// Whoever settles postings takes the leaf that it found before it locked them for theirs.
+    SettledUnseen,
+    /// Whoever settles postings keeps the recent leaf locked while it waits for the settled one.
+    SettledUnderLock,
+    /// A search for postings stops at the end of the first leaf that has some.
+    PostingsEndEarly,
 }
 
 /// Whether a fault has vacuum take a leaf without waiting for pins.

@@ -48,6 +48,7 @@ fn is_of<K: TreeKey>(family: Family) -> bool {
         Family::Scoped128 => (bits, scope) == (128, 24),
         Family::Scoped256 => (bits, scope) == (256, 24),
         Family::Wide => bits > 256,
+        Family::Postings | Family::BriefPostings | Family::ScopedPostings => false,
     }
 }
 
@@ -61,7 +62,7 @@ pub fn choose<K: TreeKey>(page: usize, blocks: u32, random: &mut Random) -> Codi
                 let meta = Meta { kind: 1, bits, blocks, scope, payload, ..Meta::default() };
                 let shape = meta.shape();
                 if is_of::<K>(meta.family())
-                    && shape.leaf_capacity(page, Form::Mixed) >= 3
+                    && shape.leaf_capacity(page, Form::MIXED) >= 3
                     && shape.inner_capacity(page) >= 3
                 {
                     suitable.push(meta);

@@ -507,11 +507,11 @@ impl<K: TreeKey> Base<K> {
             Site::FullRoot => {
                 // The root's lower bound is of the first scope.
                 let is_uniform = coding.meta.scope > 0 && keys.scopes == [0];
-                let form = if is_uniform { Form::Uniform } else { Form::Mixed };
+                let form = if is_uniform { Form::UNIFORM } else { Form::MIXED };
                 coding.meta.shape().leaf_capacity(PAGE, form)
             }
         };
-        initialize::<K, _>(&store, coding.meta);
+        initialize::<K, _>(&store, coding.meta, &[]);
         let index = open(store.clone(), 1000);
         {
             let mut world = locked(&world);
@@ -611,7 +611,7 @@ mod tests {
         let world = Arc::new(Mutex::new(World::default()));
         locked(&world).enter_alone();
         let store = SimStore::<Small, 320>::alone(world.clone(), coding);
-        initialize::<Small, _>(&store, meta);
+        initialize::<Small, _>(&store, meta, &[]);
         for (key, &scope) in (0..).zip(scopes) {
             let row = locked(&world).rows.begin(vec![key], scope, 0);
             locked(&world).rows.commit(row, 0);
@@ -627,25 +627,25 @@ mod tests {
     }
 
     // A row of 17 bytes of scope takes 31 bytes of 200, or 14 in a uniform leaf: 6 or 14 rows.
-    const SMALL: (Form, usize) = (Form::Mixed, 6);
-    const LARGE: (Form, usize) = (Form::Uniform, 14);
+    const SMALL: (Form, usize) = (Form::MIXED, 6);
+    const LARGE: (Form, usize) = (Form::UNIFORM, 14);
 
     #[test]
     fn a_build_stores_leaves_of_one_scope_without_it() {
         let of_one = |scope: u8| leaves(&index_of(&[scope; 28], true));
         assert_eq!(of_one(0), [LARGE, LARGE]);
         // The lower bound of the first leaf is of the first scope.
-        assert_eq!(of_one(2), [SMALL, LARGE, (Form::Uniform, 8)]);
+        assert_eq!(of_one(2), [SMALL, LARGE, (Form::UNIFORM, 8)]);
         let of_two = index_of(&[[0; 16], [3; 16]].concat(), true);
-        assert_eq!(leaves(&of_two), [LARGE, SMALL, (Form::Uniform, 12)]);
+        assert_eq!(leaves(&of_two), [LARGE, SMALL, (Form::UNIFORM, 12)]);
     }
 
     #[test]
     fn a_row_of_another_scope_changes_the_form_of_a_leaf() {
         let forms = |scopes: &[u8]| leaves(&index_of(scopes, false));
         assert_eq!(forms(&[0; 6]), [SMALL]);
-        assert_eq!(forms(&[0; 7]), [(Form::Uniform, 7)]);
-        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(Form::Uniform, 7), (Form::Uniform, 7)]);
+        assert_eq!(forms(&[0; 7]), [(Form::UNIFORM, 7)]);
+        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(Form::UNIFORM, 7), (Form::UNIFORM, 7)]);
         assert_eq!(forms(&[0, 0, 0, 0, 0, 5]), [SMALL]);
     }
 }

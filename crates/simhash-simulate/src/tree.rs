@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use simhash_index::page::{Bounds, Form, Page, is_free};
+use simhash_index::page::{Bounds, Page, is_free};
 use simhash_index::{Entry, FIRST_ROOT, Row, Shape, TreeKey};
 
 use crate::coding::Coding;
@@ -62,7 +62,7 @@ pub fn walk<'a, K: TreeKey>(
             }
             if level == 0 {
                 let scope = bounds.low.key.scope();
-                let is_uniform = page.form() == Form::Uniform;
+                let is_uniform = page.form().uniform;
                 if is_uniform && page.entries::<K>().any(|entry| entry.key.scope() != scope) {
                     return Err(format!("page {number} is uniform and has rows of two scopes"));
                 }

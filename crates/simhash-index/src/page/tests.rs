@@ -8,7 +8,7 @@ use crate::key::Scoped;
 type Scoped64 = Scoped<u64, 3>;
 type Scoped128 = Scoped<u128, 3>;
 
-const FORMS: [Form; 2] = [Form::Mixed, Form::Uniform];
+const FORMS: [Form; 2] = [Form::MIXED, Form::UNIFORM];
 
 fn shape(key: usize, scope: usize, payload: usize) -> Shape {
     Shape { key, scope, payload }
@@ -59,13 +59,13 @@ fn each_shape<K: TreeKey>(test: impl Fn(&Shape)) {
 #[test]
 fn a_page_of_8_kb_holds_as_many_rows_as_ever() {
     let plain = |key| shape(key, 0, 0);
-    assert_eq!(plain(8).leaf_capacity(8192, Form::Mixed), 579);
-    assert_eq!(plain(16).leaf_capacity(8192, Form::Mixed), 368);
+    assert_eq!(plain(8).leaf_capacity(8192, Form::MIXED), 579);
+    assert_eq!(plain(16).leaf_capacity(8192, Form::MIXED), 368);
     assert_eq!(plain(8).special(), 56);
     assert_eq!(plain(16).special(), 56);
     // (8192 - 24 - 80) / (8 + 6 + 12), and / (8 + 6).
-    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::Mixed), 311);
-    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::Uniform), 577);
+    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::MIXED), 311);
+    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::UNIFORM), 577);
 }
 
 fn leaves_hold_what_they_say<K: TreeKey>() {
@@ -150,7 +150,7 @@ fn an_addition_is_an_append<K: TreeKey>() {
             while checked::<K>(&bytes, shape).has_room() {
                 let row = row::<K>(shape, 7, &mut random);
                 let addition = Addition::new(&checked::<K>(&bytes, shape), &row);
-                if form == Form::Uniform {
+                if form.uniform {
                     let touched = addition.runs().map(|(offset, _)| usize::from(offset));
                     assert_eq!(append_at(1024, shape, next), [touched[1], touched[2]]);
                 }
@@ -210,10 +210,10 @@ fn a_uniform_leaf_has_room_for_its_own_scope_only() {
         leaf::<Scoped64>(&mut bytes, &shape, form);
         let page = checked::<Scoped64>(&bytes, &shape);
         let fits = |scope, random: &mut SplitMix64| {
-            page.has_room_for(&row::<Scoped64>(&shape, scope, random).entry.key)
+            page.has_room_for(&row::<Scoped64>(&shape, scope, random).entry)
         };
         assert!(fits(7, &mut random));
-        assert_eq!(fits(8, &mut random), form == Form::Mixed);
+        assert_eq!(fits(8, &mut random), form == Form::MIXED);
     }
 }
 
@@ -257,7 +257,7 @@ fn a_page_of_version_0_1_is_read_and_written_as_before() {
     };
     let page = checked::<u64>(&image, &shape);
     assert_eq!((page.table(), page.level(), page.right()), (2, 0, Some(77)));
-    assert_eq!((page.bounds(), page.form()), (bounds, Form::Mixed));
+    assert_eq!((page.bounds(), page.form()), (bounds, Form::MIXED));
     let entries = [
         Entry { key: 0x1122_3344_5566_7788u64, tid: 0x8_0009 },
         Entry { key: 0x99aa_bbcc_ddee_ff00, tid: 0x6_0007 },
@@ -267,7 +267,7 @@ fn a_page_of_version_0_1_is_read_and_written_as_before() {
     let mut written = vec![0; 8192];
     let place = Place { table: 2, level: 0, bounds: &bounds, right: Some(77) };
     let rows = entries.map(|entry| Row { entry, payload: () });
-    PageMut::format(&mut written, &shape, &place).set_rows(&rows, Form::Mixed);
+    PageMut::format(&mut written, &shape, &place).set_rows(&rows, Form::MIXED);
     assert_eq!(written, image);
 }
 
