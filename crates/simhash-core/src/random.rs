@@ -34,7 +34,7 @@ impl SplitMix64 {
 /// The output function of [`SplitMix64`], a bijection in which every bit depends on all bits of
 /// `z`.
 #[inline]
-pub fn mix(mut z: u64) -> u64 {
+pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31

@@ -2,7 +2,8 @@
 //!
 //! [`shingles`] gives the exact answer (Broder 1997), [`weighted`] with the weights of a
 //! configuration, and [`similarity`] decides by it. [`minhash`] and [`bands`] estimate it from
-//! short signatures. [`ksentence`] and the sets of [`bloom`] and [`trie`] find equal texts.
+//! short signatures. [`sketch`] says which texts are near, by bands that an index can look up and
+//! by the exact answer. [`ksentence`] and the sets of [`bloom`] and [`trie`] find equal texts.
 //! [`near`] finds near fingerprints. [`dedup`] is the pipeline of an exact and a near stage.
 
 pub mod bands;
@@ -13,6 +14,7 @@ pub mod minhash;
 pub mod near;
 pub mod shingles;
 pub mod similarity;
+pub mod sketch;
 pub mod trie;
 pub mod weighted;
 

@@ -53,6 +53,11 @@ impl ShingleSet {
         ShingleSet(hashes)
     }
 
+    /// The shingles' hashes, ascending.
+    pub(super) fn hashes(&self) -> &[u128] {
+        &self.0
+    }
+
     /// The number of distinct shingles.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -80,6 +85,16 @@ impl ShingleSet {
         let common = self.common(other);
         let union = self.len() + other.len() - common;
         (union > 0).then(|| common as f64 / union as f64)
+    }
+
+    /// Jaccard similarity, if it is at least `least`. Both numbers of a quotient are exact as `f64`,
+    /// so 7 of 10 is the number that a user's 0.7 is.
+    pub fn jaccard_from(&self, other: &Self, least: f64) -> Option<f64> {
+        // No more than the smaller set can be common.
+        let (less, more) = (self.len().min(other.len()), self.len().max(other.len()));
+        let most = (more > 0).then(|| less as f64 / more as f64);
+        most.filter(|&most| most >= least)?;
+        self.jaccard(other).filter(|&jaccard| jaccard >= least)
     }
 
     /// How much of this set the other contains, |A n B| / |A|, 0 to 1. `None` when this set is

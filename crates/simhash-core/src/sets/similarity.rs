@@ -107,14 +107,13 @@ impl Similarity {
     }
 
     fn of_plain(self, a: &ShingleSet, b: &ShingleSet) -> Option<f64> {
-        let (less, more) = (a.len().min(b.len()), a.len().max(b.len()));
-        if self.measure == Measure::Containment {
-            return share(a.common(b), less);
+        match self.measure {
+            Measure::Containment => {
+                let less = a.len().min(b.len());
+                (less > 0).then(|| a.common(b) as f64 / less as f64)
+            }
+            Measure::Jaccard | Measure::Weighted => a.jaccard_from(b, self.least),
         }
-        // No more than the smaller set can be common.
-        share(less, more).filter(|&most| most >= self.least)?;
-        let common = a.common(b);
-        share(common, a.len() + b.len() - common)
     }
 }
 
@@ -155,12 +154,6 @@ impl TextSet {
             Self::Weighted(set) => set.digest(),
         }
     }
-}
-
-/// The quotient of two numbers. Both are exact as `f64`, so 7 of 10 is the number that a user's 0.7
-/// is.
-fn share(part: usize, whole: usize) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 #[cfg(test)]

@@ -12,3 +12,4 @@ mod neon;
 pub mod pairs;
 pub mod popcount;
 pub mod prefetch;
+pub mod scattered;

@@ -1,0 +1,458 @@
+//! Which texts are near-duplicates: their sketches agree in enough bands, and their sets of
+//! shingles are similar enough.
+//!
+//! A sketch is MinHash with bands (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive
+//! Datasets", 3.4). Each of its components is the least value of a hash function of its own over
+//! the set of shingles. Sets of Jaccard similarity J have equal components with probability J,
+//! independently, whatever their sizes ([`scattered`]). So they agree in a band of r of them with
+//! probability J^r, and the number of bands in which they agree is binomial. That is the [`Law`].
+//! It is independent functions that make it hold for sets of a few shingles, of which a fifth of
+//! real texts are: the components of [`super::minhash`] depend on each other there, by design.
+//!
+//! The laws are nested. Whatever agrees as a greater similarity asks also agrees as a smaller one
+//! does, so texts that are near at a similarity are near at every smaller one. And every law speaks
+//! of the first bands of the same sketch. So an index made for one similarity answers every greater
+//! one by the keys that it has: of those below 0.5, which have bands of two rows, the first
+//! components are those of the bands of three rows.
+
+use super::shingles::ShingleSet;
+use crate::Simhasher;
+use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
+use crate::random::mix;
+use crate::simd::scattered::{self, LANES};
+
+/// Similarities are from this to 1.
+pub const LEAST_SIMILARITY: f64 = 0.3;
+
+/// The similarity that is asked for unless another is named.
+pub const DEFAULT_SIMILARITY: f64 = 0.7;
+
+/// A key lies in the most significant bits of a `u64`. The other bits are 0.
+pub const KEY_BITS: u32 = 40;
+
+/// The most bands that an index stores keys of.
+pub const MOST_BANDS: usize = 49;
+
+/// What looks like a key, the greatest, and is that of no band in any layout.
+pub const NO_KEY: u64 = u64::MAX << (64 - KEY_BITS);
+
+/// Two texts are candidates at a similarity if they agree in at least `shared` of the first `bands`
+/// bands of `rows` rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Law {
+    pub bands: usize,
+    pub rows: usize,
+    pub shared: usize,
+}
+
+/// The law from each similarity on. For exactly that similarity it finds 0.999 of all pairs, and
+/// 0.99 below 0.6. A law with more bands than this takes, or with fewer to be shared, is that of a
+/// greater similarity, so that the laws are nested.
+const LAWS: [(f64, Law); 8] = [
+    (0.9, Law { bands: 10, rows: 3, shared: 3 }),
+    (0.8, Law { bands: 14, rows: 3, shared: 2 }),
+    (0.7, Law { bands: 24, rows: 3, shared: 2 }),
+    (0.65, Law { bands: 30, rows: 3, shared: 2 }),
+    (0.6, Law { bands: 30, rows: 3, shared: 1 }),
+    (0.5, Law { bands: THIRDS, rows: 3, shared: 1 }),
+    (0.4, Law { bands: THIRDS, rows: 2, shared: 1 }),
+    (LEAST_SIMILARITY, Law { bands: MOST_BANDS, rows: 2, shared: 1 }),
+];
+
+/// The bands of three rows. The components of a sketch are theirs.
+const THIRDS: usize = 35;
+const COMPONENTS: usize = 3 * THIRDS;
+const _: () = assert!(COMPONENTS <= LANES);
+
+impl Law {
+    /// The law of a similarity. `None` unless it lies in [[`LEAST_SIMILARITY`], 1].
+    ///
+    /// ```
+    /// use simhash_core::sets::sketch::Law;
+    /// assert_eq!(Law::of(0.7), Some(Law { bands: 24, rows: 3, shared: 2 }));
+    /// assert_eq!([0.29, 1.01, f64::NAN].map(Law::of), [None; 3]);
+    /// ```
+    pub fn of(similarity: f64) -> Option<Law> {
+        let law = LAWS.iter().find(|&&(from, _)| similarity >= from);
+        law.filter(|_| similarity <= 1.0).map(|&(_, law)| law)
+    }
+
+    /// Whether two texts are candidates.
+    pub fn holds(self, a: &Sketch, b: &Sketch) -> bool {
+        let agree = |&band: &usize| {
+            components(band, self.rows).iter().all(|&row| a.components[row] == b.components[row])
+        };
+        (0..self.bands).filter(agree).nth(self.shared - 1).is_some()
+    }
+}
+
+/// What an index made for a similarity stores of each text: so many keys, of bands of so many rows.
+/// They serve every greater similarity too: what [`Law::of`] it makes candidates agrees in at least
+/// `shared` of the first `bands` keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub bands: usize,
+    pub rows: usize,
+}
+
+impl Layout {
+    /// The layout of a similarity. `None` unless it lies in [[`LEAST_SIMILARITY`], 1].
+    pub fn of(similarity: f64) -> Option<Layout> {
+        // The laws of greater similarities have no more bands, and no fewer rows.
+        Law::of(similarity).map(|Law { bands, rows, .. }| Layout { bands, rows })
+    }
+
+    /// The key of a band. The bands divide the numbers of [`KEY_BITS`] bits among themselves, in
+    /// order. So keys of different bands never are equal. As no layout's number of bands is a power
+    /// of two, the last number is left over: [`NO_KEY`].
+    fn key(self, band: usize, sketch: &[u32; LANES]) -> u64 {
+        let [first, second, third] = components(band, self.rows).map(|row| u64::from(sketch[row]));
+        let mut hash = mix(mix(band as u64 + 1) ^ (first | second << 32));
+        if self.rows == 3 {
+            hash = mix(hash ^ third);
+        }
+        let width = (1 << KEY_BITS) / self.bands as u64;
+        let within = (u128::from(hash) * u128::from(width)) >> 64;
+        (band as u64 * width + within as u64) << (64 - KEY_BITS)
+    }
+
+    fn keys(self, sketch: &[u32; LANES]) -> impl Iterator<Item = u64> {
+        (0..self.bands).map(move |band| self.key(band, sketch))
+    }
+}
+
+/// The components of a band; of two rows, the first of them twice.
+///
+/// Those of a band of two rows are the first two of that band of three rows. Behind the last of
+/// these, each has the third components of two bands. So no component is in two bands.
+#[inline]
+fn components(band: usize, rows: usize) -> [usize; 3] {
+    let first = 3 * band;
+    match band.checked_sub(THIRDS) {
+        _ if rows == 3 => [first, first + 1, first + 2],
+        None => [first, first + 1, first],
+        Some(behind) => [6 * behind + 2, 6 * behind + 5, 6 * behind + 2],
+    }
+}
+
+/// A text's sketch and its set of shingles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sketch {
+    components: Box<[u32; LANES]>,
+    set: ShingleSet,
+}
+
+impl Sketch {
+    /// The keys of a [`Layout::of`] some similarity. Key i belongs to band i. They are ascending.
+    pub fn keys(&self, layout: Layout) -> impl Iterator<Item = u64> + '_ {
+        layout.keys(&self.components)
+    }
+
+    /// The set of shingles. It is not empty.
+    pub fn set(&self) -> &ShingleSet {
+        &self.set
+    }
+
+    /// The bytes of memory.
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.components) + self.set.memory()
+    }
+}
+
+/// Makes sketches of texts, reusing its buffers from text to text.
+pub struct Sketcher(Simhasher);
+
+impl Sketcher {
+    /// For the shingles of the simhasher, which is one of a [`super::set_config`].
+    pub fn new(simhasher: Simhasher) -> Self {
+        Sketcher(simhasher)
+    }
+
+    /// The text's sketch. `None` if it has no token.
+    pub fn sketch(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<Sketch> {
+        let set = ShingleSet::new(&mut self.0, text, interrupt);
+        let components = of_hashes(set.hashes(), &Interrupt::new(interrupt))?;
+        Some(Sketch { components: Box::new(components), set })
+    }
+
+    /// Puts only the keys of the text's sketch into `keys`, which is faster. False, and no keys, if
+    /// it has no token.
+    pub fn keys(
+        &mut self,
+        text: &str,
+        layout: Layout,
+        interrupt: &mut dyn FnMut(),
+        keys: &mut Vec<u64>,
+    ) -> bool {
+        keys.clear();
+        let mut least = Least::new();
+        let interrupt = Interrupt::new(interrupt);
+        self.0.each_feature(text, &interrupt, |shingle| {
+            least.add(feature_hash(shingle.text.as_bytes()), &interrupt);
+        });
+        let components = least.finish();
+        keys.extend(components.iter().flat_map(|components| layout.keys(components)));
+        components.is_some()
+    }
+}
+
+/// The components of a set of shingles. `None` if it is empty.
+fn of_hashes(hashes: &[u128], interrupt: &Interrupt) -> Option<[u32; LANES]> {
+    let mut least = Least::new();
+    hashes.iter().for_each(|&hash| least.add(hash, interrupt));
+    least.finish()
+}
+
+/// The components of the shingles that were added, each any number of times.
+struct Least {
+    components: [u32; LANES],
+    /// Shingles that are not in the components yet, by the low halves of their hashes.
+    waiting: [u64; BATCH],
+    length: usize,
+    some: bool,
+}
+
+/// The shingles that are put into a sketch together.
+const BATCH: usize = 64;
+
+impl Least {
+    fn new() -> Self {
+        Least { components: [u32::MAX; LANES], waiting: [0; BATCH], length: 0, some: false }
+    }
+
+    #[inline]
+    fn add(&mut self, hash: u128, interrupt: &Interrupt) {
+        self.waiting[self.length] = hash as u64;
+        self.length += 1;
+        if self.length == BATCH {
+            self.take_waiting();
+            interrupt.spend(BATCH * size_of::<u64>());
+        }
+    }
+
+    fn take_waiting(&mut self) {
+        scattered::add(&self.waiting[..self.length], &mut self.components);
+        self.some |= self.length > 0;
+        self.length = 0;
+    }
+
+    fn finish(mut self) -> Option<[u32; LANES]> {
+        self.take_waiting();
+        self.some.then_some(self.components)
+    }
+}
+
+/// Whether two texts are near-duplicates: candidates by [`Law::of`] the similarity, and at least so
+/// similar by Jaccard's coefficient of their sets of shingles. Whoever asks first has no bearing on
+/// it. False if the similarity has no law.
+///
+/// Shingles are compared by hashes of 128 bits. Two texts of a hundred million shingles together
+/// would have some pair of equal hashes with a probability of 2^-75; their similarity would be
+/// wrong by one shingle.
+pub fn near(a: &Sketch, b: &Sketch, similarity: f64) -> bool {
+    Law::of(similarity).is_some_and(|law| law.holds(a, b))
+        && a.set.jaccard_from(&b.set, similarity).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Config;
+    use crate::random::SplitMix64;
+
+    fn sketcher() -> Sketcher {
+        let config = r#"{"tokenizer": "word"}"#.parse::<Config>().unwrap();
+        Sketcher::new(Simhasher::new(config).unwrap())
+    }
+
+    fn text(words: &[u16]) -> String {
+        words.iter().map(|word| format!("{word} ")).collect()
+    }
+
+    /// P[Binomial(trials, p) >= least].
+    fn tail(trials: usize, p: f64, least: usize) -> f64 {
+        let mut at = (1.0 - p).powi(trials as i32);
+        let mut below = 0.0;
+        for successes in 0..least {
+            below += at;
+            at *= (trials - successes) as f64 / (successes + 1) as f64 * p / (1.0 - p);
+        }
+        1.0 - below
+    }
+
+    #[test]
+    fn laws_find_what_they_promise_and_are_nested() {
+        assert_eq!(LAWS[LAWS.len() - 1].0, LEAST_SIMILARITY);
+        for (similarity, law) in LAWS {
+            let promised = if similarity >= 0.6 { 0.999 } else { 0.99 };
+            let found = tail(law.bands, similarity.powi(law.rows as i32), law.shared);
+            println!("{similarity}: {law:?} finds {found:.5}");
+            assert!(found >= promised, "{law:?} finds {found} at {similarity}");
+            assert!(law.bands <= MOST_BANDS && !law.bands.is_power_of_two());
+            assert!(law.rows == 2 || law.rows == 3 && law.bands <= THIRDS);
+        }
+        assert!(LAWS.windows(2).all(|laws| {
+            let [(greater, a), (smaller, b)] = [laws[0], laws[1]];
+            greater > smaller && a.bands <= b.bands && a.rows >= b.rows && a.shared >= b.shared
+        }));
+    }
+
+    #[test]
+    fn similarities_have_laws_from_the_least_on() {
+        for (similarity, bands) in [(0.3, 49), (0.49, 35), (0.5, 35), (0.7, 24), (1.0, 10)] {
+            assert_eq!(Law::of(similarity).unwrap().bands, bands);
+            assert_eq!(Layout::of(similarity).unwrap().bands, bands);
+        }
+        for none in [0.3f64.next_down(), 1f64.next_up(), f64::NAN, f64::INFINITY, -1.0] {
+            assert_eq!((Law::of(none), Layout::of(none)), (None, None));
+        }
+    }
+
+    /// No component is in two bands of a layout, and a band of two rows is part of that of three.
+    #[test]
+    fn bands_are_disjoint_and_nested() {
+        for (bands, rows) in [(MOST_BANDS, 2), (THIRDS, 3)] {
+            let mut all: Vec<usize> =
+                (0..bands).flat_map(|band| components(band, rows)[..rows].to_vec()).collect();
+            all.sort_unstable();
+            all.dedup();
+            assert!(all.len() == bands * rows && all[all.len() - 1] < COMPONENTS);
+        }
+        for band in 0..THIRDS {
+            assert_eq!(components(band, 2)[..2], components(band, 3)[..2]);
+        }
+    }
+
+    /// The law is a binomial for sets of any size: of pairs of sets, as many are candidates.
+    #[test]
+    fn sets_of_a_few_shingles_obey_the_law() {
+        let mut random = SplitMix64::new(7);
+        let interrupt = &mut || ();
+        let interrupt = Interrupt::new(interrupt);
+        let sketch = |hashes: &[u128]| {
+            let components = Box::new(of_hashes(hashes, &interrupt).unwrap());
+            Sketch { components, set: ShingleSet::default() }
+        };
+        // Sizes of the first set, of the second, and of what they have in common.
+        for (a, b, common) in [
+            (1, 2, 1),
+            (2, 3, 2),
+            (3, 4, 3),
+            (2, 2, 1),
+            (3, 3, 2),
+            (4, 5, 4),
+            (7, 10, 7),
+            (9, 10, 9),
+            (10, 10, 7),
+            (12, 12, 10),
+            (20, 20, 10),
+            (28, 28, 23),
+            (50, 50, 41),
+        ] {
+            const PAIRS: usize = 4000;
+            let j = common as f64 / (a + b - common) as f64;
+            let mut counts = [0; LAWS.len()];
+            for _ in 0..PAIRS {
+                let mut hash = || u128::from(random.next_u64());
+                let all: Vec<u128> = (0..a + b - common).map(|_| hash()).collect();
+                let (x, y) = (sketch(&all[..a]), sketch(&all[a - common..]));
+                for ((_, law), count) in LAWS.iter().zip(&mut counts) {
+                    *count += usize::from(law.holds(&x, &y));
+                }
+            }
+            for ((_, law), count) in LAWS.iter().zip(counts) {
+                let p = tail(law.bands, j.powi(law.rows as i32), law.shared);
+                let deviation = (p * (1.0 - p) / PAIRS as f64).sqrt() + 1.0 / PAIRS as f64;
+                let found = count as f64 / PAIRS as f64;
+                assert!(
+                    (found - p).abs() < 4.5 * deviation,
+                    "{law:?} finds {found} of {a} and {b} with {common} in common, not {p}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn near_is_nested_symmetric_and_of_the_sets(
+            mut a in prop::collection::vec(0u16..40, 1..30),
+            b in prop::collection::vec(0u16..40, 1..30),
+            keep in 0usize..30,
+        ) {
+            let b = [&a[..keep.min(a.len())], &b].concat();
+            let mut sketcher = sketcher();
+            let mut sketch = |words: &[u16]| sketcher.sketch(&text(words), &mut || ()).unwrap();
+            let (x, y) = (sketch(&a), sketch(&b));
+            let jaccard = x.set().jaccard(&y.set()).unwrap();
+            let mut smaller = true;
+            for similarity in (30..=100).map(|percent| f64::from(percent) / 100.0) {
+                let is_near = near(&x, &y, similarity);
+                prop_assert_eq!(is_near, near(&y, &x, similarity));
+                prop_assert!(smaller || !is_near, "near at {} and not at less", similarity);
+                prop_assert!(!is_near || jaccard >= similarity);
+                prop_assert!(near(&x, &x, similarity));
+                smaller = is_near;
+            }
+            a.reverse();
+            a.extend_from_within(..);
+            prop_assert_eq!(sketch(&a), x);
+        }
+
+        /// An index finds what is near by the keys that it has, whatever it was made for.
+        #[test]
+        fn keys_of_every_layout_serve_greater_similarities(
+            a in prop::collection::vec(0u16..1000, 1..30),
+            b in prop::collection::vec(0u16..1000, 0..8),
+            keep in 1usize..30,
+        ) {
+            let b = [&a[..keep.min(a.len())], &b].concat();
+            let mut sketcher = sketcher();
+            let (x, y) = (text(&a), text(&b));
+            let [sx, sy] = [&x, &y].map(|text| sketcher.sketch(text, &mut || ()).unwrap());
+            for (made_for, _) in LAWS {
+                let layout = Layout::of(made_for).unwrap();
+                let [kx, ky] = [&x, &y].map(|text| {
+                    let mut keys = vec![1];
+                    assert!(sketcher.keys(text, layout, &mut || (), &mut keys));
+                    keys
+                });
+                prop_assert!(sx.keys(layout).eq(kx.iter().copied()));
+                prop_assert_eq!(kx.len(), layout.bands);
+                prop_assert!(kx.is_sorted_by(|a, b| a < b) && kx[kx.len() - 1] < NO_KEY);
+                prop_assert!(kx.iter().all(|key| key.trailing_zeros() >= 64 - KEY_BITS));
+                for (asked, law) in LAWS.into_iter().filter(|&(asked, _)| asked >= made_for) {
+                    let equal = (0..law.bands).filter(|&band| kx[band] == ky[band]).count();
+                    prop_assert!(
+                        equal >= law.shared || !law.holds(&sx, &sy),
+                        "made for {}, asked for {}", made_for, asked
+                    );
+                    // Keys of fewer rows are less strict.
+                    if law.rows == layout.rows {
+                        prop_assert_eq!(law.holds(&sx, &sy), equal >= law.shared);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_without_a_token_have_no_sketch() {
+        let mut keys = vec![1, 2];
+        let layout = Layout::of(DEFAULT_SIMILARITY).unwrap();
+        assert_eq!(sketcher().sketch(" - ", &mut || ()), None);
+        assert!(!sketcher().keys("", layout, &mut || (), &mut keys) && keys.is_empty());
+    }
+
+    #[test]
+    fn a_long_text_is_interrupted() {
+        let words: Vec<u16> = (0..40_000).collect();
+        let mut checks = 0;
+        sketcher().sketch(&text(&words), &mut || checks += 1).unwrap();
+        let layout = Layout::of(0.5).unwrap();
+        sketcher().keys(&text(&words), layout, &mut || checks += 1, &mut Vec::new());
+        assert!(checks > 60, "{checks} checks");
+    }
+}
