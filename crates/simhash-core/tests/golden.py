@@ -2,10 +2,11 @@
 """Checks golden.jsonl without the crate: hashes by PyPI's xxhash, the rest by code of its own.
 
 From the tokens on, every vector is computed: shingles, distinct features, weights (level weights
-are taken from the vector), positions, sums and signs, and the keys of sketches. For texts of ASCII, and of letters of some
-scripts and spaces, normalisation and tokens are computed too. With a dictionary, whose words are
-pairs of a word and its frequency or null, tokens are computed for Chinese as well, by jieba's
-algorithm without guesses. Prints 'N passed, N failed'. Exits 1 when one failed.
+are taken from the vector), positions, sums and signs, and the keys of sketches. For texts of ASCII,
+and of letters of some scripts and spaces, normalisation and tokens are computed too. With a
+dictionary, whose words are pairs of a word and its frequency or null, tokens are computed for
+Chinese as well, by jieba's algorithm without guesses. Prints 'N passed, N failed'.
+Exits 1 when one failed.
 """
 import functools
 import itertools

@@ -2,8 +2,9 @@
 //!
 //! `golden.jsonl` holds a vector on each line. `golden.py` checks the same file without this crate.
 //! To add a vector, write its text and config, and take the rest from this test's message once
-//! `golden.py` agrees. The words of a dictionary are pairs of a word and its frequency, or null. The
-//! keys of a sketch are given by the XXH3-64 of their digits, for layouts of three similarities.
+//! `golden.py` agrees. The words of a dictionary are pairs of a word and its frequency, or null.
+//! The keys of a sketch are given by the XXH3-64 of their digits, for layouts of three
+//! similarities.
 
 use std::sync::Arc;
 
