@@ -34,6 +34,11 @@ impl ConfigText<'_> {
         parse(self.as_str())
     }
 
+    /// A value of canonical text.
+    pub fn stored(canonical: &str) -> ConfigText<'static> {
+        ConfigText(Text::from(canonical.to_owned()))
+    }
+
     /// What a stored config says: its canonical text, in UTF-8.
     pub fn config_of(stored: &str) -> Config {
         parse(stored)
