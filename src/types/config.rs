@@ -2,6 +2,8 @@
 //!
 //! The representation is that of `text`, so output is PostgreSQL's own for text.
 
+use std::borrow::Cow;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError};
 
@@ -16,7 +18,7 @@ sql_type!(ConfigText<'_>, "simhash_config");
 argument!(ConfigText<'_>);
 result!(ConfigText<'_>);
 
-impl ConfigText<'_> {
+impl<'a> ConfigText<'a> {
     /// The canonical form of an object in the server's encoding, or an ERROR (22P02).
     pub fn checked(json: &[u8]) -> ConfigText<'static> {
         // SAFETY: what is converted is read at once.
@@ -26,6 +28,10 @@ impl ConfigText<'_> {
 
     pub fn as_str(&self) -> &str {
         self.0.as_str()
+    }
+
+    pub fn into_str(self) -> Cow<'a, str> {
+        self.0.into_str()
     }
 
     /// What the text says. It was checked when it was made, so an ERROR here means that a later
@@ -61,7 +67,7 @@ impl Encode for ConfigText<'_> {
 /// The longest text that is read as a configuration, for parsing cannot be cancelled.
 const LONGEST: usize = 64 << 10;
 
-fn parse(json: &str) -> Config {
+pub(super) fn parse(json: &str) -> Config {
     if json.len() > LONGEST {
         raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
