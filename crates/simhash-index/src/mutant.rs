@@ -139,6 +139,28 @@ mutants! {
     SettledUnderLock,
     /// A search for postings stops at the end of the first leaf that has some.
     PostingsEndEarly,
+    /// A search for postings that goes on in a leaf takes what lies before its position.
+    PostingsReadAgain,
+    /// A search for postings takes those of other scopes.
+    PostingsOfAllScopes,
+    /// A posting that is found in both trees counts twice.
+    SettlingCountsTwice,
+    /// Equal keys of two bands count once.
+    EqualKeysCountOnce,
+    /// A search counts a row's postings before all of them have been read.
+    CountedTooEarly,
+    /// Equal keys of a row are two postings.
+    EqualKeysStoredTwice,
+    /// An insertion of postings waits for leaves while it holds others.
+    WaitsForSecondRecent,
+    /// An insertion of postings puts them beyond the end of their leaf.
+    AddedBeyondEnd,
+    /// An insertion settles an emptied leaf of which the form does not take its row.
+    EmptiedFormKept,
+    /// A settled leaf takes postings past one that it has no form for, which stays behind.
+    SettledWithGaps,
+    /// The next scope is looked for on one leaf only.
+    ScopeOfOneLeaf,
 }
 
 /// Whether a fault has vacuum take a leaf without waiting for pins.

@@ -98,7 +98,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let posting = |&key| Row { payload: K::Payload::ZERO, ..beside.row(key) };
         let mut rows: Vec<Row<K>> = keys.iter().map(posting).collect();
         rows.sort_unstable();
-        rows.dedup();
+        if !mutant::is(Mutant::EqualKeysStoredTwice) {
+            rows.dedup();
+        }
         self.add_recent(&rows, most_recent);
         let row = beside.row(presence.key());
         self.insert_into(&[ROWS], |_| row);
@@ -143,7 +145,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             }
             let entry = &rows[start].entry;
             let parent = place.parent.as_ref().map(Parent::share);
-            let (guard, number) = if leaves.is_empty() {
+            let waits = leaves.is_empty() || mutant::is(Mutant::WaitsForSecondRecent);
+            let (guard, number) = if waits {
                 self.cover::<S::Exclusive>(RECENT, entry, Some(place))
             } else {
                 match self.cover_at_once(RECENT, entry, &place) {
@@ -156,7 +159,10 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let taken = rows[start..]
                 .iter()
                 .take(Addition::most_rows(&page))
-                .take_while(|row| bounds.contains(&row.entry) && page.takes(&row.entry))
+                .take_while(|row| {
+                    let is_of = bounds.contains(&row.entry) || mutant::is(Mutant::AddedBeyondEnd);
+                    is_of && page.takes(&row.entry)
+                })
                 .count();
             if taken == 0 {
                 first = if leaves.is_empty() { number } else { first };
@@ -206,7 +212,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             return Some(number);
         }
         // An emptied leaf keeps its form, which may not be that of the target.
-        let reshaped = self.reshape(&page, &leaf, target);
+        let reshaped = !mutant::is(Mutant::EmptiedFormKept) && self.reshape(&page, &leaf, target);
         drop(leaf);
         if !reshaped {
             self.settle(target);
@@ -327,6 +333,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let mut rows: Vec<(Row<K>, usize)> =
             recent.rows::<K>().zip(0..).filter(|(row, _)| is_of(row)).collect();
         rows.sort_unstable();
+        if mutant::is(Mutant::SettledWithGaps) {
+            rows.retain(|(row, _)| settled.takes(&row.entry));
+        }
         let taken = rows.iter().take_while(|(row, _)| settled.takes(&row.entry)).count();
         rows.truncate(taken.min(settled.room()));
         rows
@@ -388,7 +397,11 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Whether a posting is in the recent or the settled tree.
     pub fn has_posting(&self, entry: &Entry<K>) -> bool {
         // In this order: see the invariants.
-        [RECENT, SETTLED].iter().any(|&table| self.find(table, entry).is_some())
+        let mut tables = [RECENT, SETTLED];
+        if mutant::is(Mutant::SettledReadFirst) {
+            tables.reverse();
+        }
+        tables.iter().any(|&table| self.find(table, entry).is_some())
     }
 
     /// The least scope of a row that is allowed and not below `from`.
@@ -404,6 +417,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 page.entries::<K>().filter(|entry| *entry >= low).map(|e| e.key.scope()).min();
             match least.or(page.bounds::<K>().high.map(|high| high.key.scope())) {
                 None => return None,
+                Some(_) if least.is_none() && mutant::is(Mutant::ScopeOfOneLeaf) => return None,
                 Some(found) if least.is_some() && scopes.contains(found, length) => {
                     return Some(found);
                 }
@@ -453,6 +467,9 @@ impl<K: TreeKey> Candidates<K> {
         let mut wanted: Wanted<K> =
             keys.iter().zip(0..).map(|(&key, band)| (K::new(scope, key), band)).collect();
         wanted.sort_unstable();
+        if mutant::is(Mutant::EqualKeysCountOnce) {
+            wanted.dedup_by_key(|(key, _)| *key);
+        }
         let run = |&(key, band): &(K, u8)| Run { key, band, tids: Vec::new(), next: None };
         let mut settled: Vec<Run<K>> = wanted.iter().map(run).collect();
         let mut recent = Vec::new();
@@ -476,8 +493,10 @@ impl<K: TreeKey> Candidates<K> {
             }
             index.store.check_for_interrupts();
             // Every run has been read up to here.
-            let known = self.settled.iter().filter_map(|run| run.next).map(|next| next.tid).min();
-            self.count_below(known, tids);
+            let ends = self.settled.iter().filter_map(|run| run.next).map(|next| next.tid);
+            let known = ends.clone().min();
+            let counted = if mutant::is(Mutant::CountedTooEarly) { ends.max() } else { known };
+            self.count_below(counted, tids);
             match known {
                 None => self.is_done = true,
                 Some(known) => {
@@ -504,7 +523,9 @@ impl<K: TreeKey> Candidates<K> {
         }
         found.sort_unstable();
         // A posting that settled in between was found twice.
-        found.dedup();
+        if !mutant::is(Mutant::SettlingCountsTwice) {
+            found.dedup();
+        }
         let rows = found.chunk_by(|a, b| a.0 == b.0);
         tids.extend(rows.filter(|same| same.len() >= self.shared).map(|same| same[0].0));
     }
@@ -540,7 +561,9 @@ fn collect<K: TreeKey, S: Store>(
     page.equal(key.fingerprint(), &mut positions);
     for position in positions {
         let entry = page.entry::<K>(position as usize);
-        if entry.key != key || entry < *from {
+        let is_of = entry.key == key || mutant::is(Mutant::PostingsOfAllScopes);
+        let is_ahead = entry >= *from || mutant::is(Mutant::PostingsReadAgain);
+        if !is_of || !is_ahead {
             continue;
         }
         if entry.tid & 0xffff == 0 {
