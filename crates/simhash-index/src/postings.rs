@@ -195,25 +195,11 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Makes room for `target` in the recent tree: by a split while there are few leaves, else by
     /// settling those of its leaf. Returns the leaf's number if it had room already.
     fn make_recent_room(&self, target: &Entry<K>, most_recent: u32) -> Option<u32> {
-        if self.recent_leaves() < most_recent {
+        if self.table_leaves(RECENT) < most_recent {
             return self.make_room(RECENT, target);
         }
         self.settle(target);
         None
-    }
-
-    /// About the number of leaves of the recent tree.
-    fn recent_leaves(&self) -> u32 {
-        let (mut leaves, mut number) = (1u32, root(RECENT));
-        while let Some(copy) = self.copy_of(number) {
-            leaves = leaves.saturating_mul(copy.children.len() as u32);
-            number = copy.children[copy.children.len() / 2].number;
-            if copy.level == 1 {
-                break;
-            }
-            self.expect_page(number, root(RECENT));
-        }
-        leaves
     }
 
     /// Moves the postings of the recent leaf that covers `target` to the settled tree. The caller
