@@ -10,6 +10,7 @@ use simhash_core::models::Model;
 use simhash_core::models::train::Trainer;
 use simhash_core::sets::bloom::ScalableBloom;
 use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
+use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_core::sets::trie::Trie;
 use simhash_core::sets::weighted::WeightedSet;
 use simhash_core::{Config, Simhasher};
@@ -32,7 +33,7 @@ fn trained(texts: &[String]) -> Model {
 }
 
 fn texts(criterion: &mut Criterion) {
-    for name in ["zh_laws", "en_licenses"] {
+    for name in ["zh_laws", "en_licenses", "en_verses"] {
         let texts = sample(name);
         let mut group = criterion.benchmark_group(format!("methods/{name}"));
         group.throughput(Throughput::Bytes(texts.iter().map(|text| text.len() as u64).sum()));
@@ -65,6 +66,33 @@ fn texts(criterion: &mut Criterion) {
             bencher.iter(|| {
                 for text in &texts {
                     black_box(minhasher.text_signature(&mut simhash, text, &mut || ()));
+                }
+            });
+        });
+        let layout = Layout::of(0.5).expect("a similarity");
+        let mut keys = Vec::new();
+        let pairs = r#"{"shingle": 2}"#.parse().expect("a config");
+        let mut sketcher = Sketcher::new(Simhasher::new(pairs).expect("no model"));
+        group.bench_function("keys of a sketch", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    black_box(sketcher.keys(text, layout, &mut || (), &mut keys));
+                }
+            });
+        });
+        group.bench_function("sketch", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    black_box(sketcher.sketch(text, &mut || ()));
+                }
+            });
+        });
+        group.bench_function("tokens", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    simhash.for_each_token(text, &mut || (), |token| {
+                        black_box(token);
+                    });
                 }
             });
         });

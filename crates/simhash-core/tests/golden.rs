@@ -3,13 +3,17 @@
 //! `golden.jsonl` holds a vector on each line. `golden.py` checks the same file without this crate.
 //! To add a vector, write its text and config, and take the rest from this test's message once
 //! `golden.py` agrees. The words of a dictionary are pairs of a word and its frequency, or null.
+//! The keys of a sketch are given by the XXH3-64 of their digits, for layouts of three
+//! similarities.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use simhash_core::bits::B256;
 use simhash_core::fingerprint::to_hex;
+use simhash_core::hash::feature_hash;
 use simhash_core::sets::minhash::MinHasher;
+use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_core::words::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 
@@ -51,6 +55,14 @@ fn vector(given: &Value) -> Value {
         if let Some(words) = given.get(kind.name()) {
             vector[kind.name()] = words.clone();
         }
+    }
+    let sketch = Sketcher::new(simhasher).sketch(text, nothing);
+    for similarity in [0.3, 0.5, 0.9] {
+        vector["keys"][similarity.to_string()] = json!(sketch.as_ref().map(|sketch| {
+            let keys = sketch.keys(Layout::of(similarity).unwrap());
+            let digits: String = keys.map(|key| format!("{:010x}", key >> 24)).collect();
+            to_hex(feature_hash::<u64>(digits.as_bytes()))
+        }));
     }
     vector
 }

@@ -255,10 +255,14 @@ fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
 }
 
 /// Where the stored bytes of a key lie in all of them. A key of one word is stored in native order,
-/// so its most significant bytes are the last ones.
+/// so its most significant bytes are the last ones on most machines.
 #[inline(always)]
 fn stored_part<F: Key>(stored: usize) -> Range<usize> {
-    if F::BYTES == 8 { F::BYTES - stored..F::BYTES } else { 0..stored }
+    if F::BYTES == 8 && cfg!(target_endian = "little") {
+        F::BYTES - stored..F::BYTES
+    } else {
+        0..stored
+    }
 }
 
 /// Reads a key of which all bytes or only the most significant ones are stored.

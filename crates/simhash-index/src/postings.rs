@@ -31,8 +31,9 @@ use crate::key::{Bytes, TreeKey};
 use crate::mutant::{self, Mutant};
 use crate::page::{Addition, Entry, Page, Row};
 use crate::scopes::Scopes;
+use crate::split::form;
 use crate::store::{Extent, Lock, MAX_PAGES, Store};
-use crate::tree::{ATTEMPTS, Parent, Place};
+use crate::tree::{ATTEMPTS, Missed, Parent, Place};
 use simhash_core::Fingerprint;
 use simhash_core::search::Key;
 
@@ -193,12 +194,23 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     }
 
     /// Makes room for `target` in the recent tree: by a split while there are few leaves, else by
-    /// settling those of its leaf. Returns the leaf's number if it had room already.
+    /// another form of its leaf, or by settling the leaf's postings. Returns the leaf's number if it
+    /// had room already.
     fn make_recent_room(&self, target: &Entry<K>, most_recent: u32) -> Option<u32> {
         if self.table_leaves(RECENT) < most_recent {
             return self.make_room(RECENT, target);
         }
-        self.settle(target);
+        let (leaf, number) = self.cover::<S::Exclusive>(RECENT, target, None);
+        let page = self.checked(number, leaf.bytes());
+        if page.has_room_for(target) {
+            return Some(number);
+        }
+        // An emptied leaf keeps its form, which may not be that of the target.
+        let reshaped = self.reshape(&page, &leaf, target);
+        drop(leaf);
+        if !reshaped {
+            self.settle(target);
+        }
         None
     }
 
@@ -209,6 +221,16 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let bounds = self.checked(number, leaf.bytes()).bounds::<K>();
         drop(leaf);
         let mut from = bounds.low;
+        let mut is_sorted = false;
+        // As in `insert_into`. Whoever moves something has not gone round in a circle.
+        let mut contradictions = 0;
+        let mut contradicted = |page: u32, is_move: bool| {
+            contradictions = if is_move { 0 } else { contradictions + 1 };
+            if contradictions == ATTEMPTS {
+                let damage = Damage::Other("its bounds are not those that its parent gives it");
+                self.store.damaged(page, &damage);
+            }
+        };
         while let Some(next) = self.next_recent(&from, &bounds.high) {
             self.store.check_for_interrupts();
             let place = self.locate(SETTLED, &next);
@@ -218,26 +240,34 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 Err(_) if mutant::is(Mutant::SettledUnderLock) => {
                     self.cover::<S::Exclusive>(SETTLED, &next, Some(place))
                 }
-                Err(_) => {
+                Err(why) => {
                     drop(recent);
+                    if matches!(why, Missed::Elsewhere) {
+                        contradicted(place.leaf, false);
+                    }
                     drop(self.cover::<S::Exclusive>(SETTLED, &next, Some(place)));
                     continue;
                 }
             };
             let recent_page = self.checked(number, recent.bytes());
             let page = self.checked(settled_number, settled.bytes());
-            let moved = self.movable(&recent_page, &page);
-            if moved.is_empty() {
-                // Others may have settled it meanwhile. Then there is nothing to make room for.
-                let is_there = recent_page.entries::<K>().any(|entry| entry == next);
-                drop((recent, settled));
-                if is_there {
-                    self.make_room(SETTLED, &next);
-                }
+            let moved = self.movable(&recent_page, &page, &next);
+            if let Some((last, _)) = moved.last() {
+                from = last.entry;
+                self.record_settling(&recent, &settled, &moved, !is_sorted);
+                is_sorted = true;
+                contradicted(number, true);
                 continue;
             }
-            from = moved.last().map_or(next, |(row, _)| row.entry);
-            self.record_settling(&recent, &settled, &moved);
+            // Others may have settled it meanwhile. Then there is nothing to make room for.
+            let is_there = recent_page.entries::<K>().any(|entry| entry == next);
+            drop((recent, settled));
+            if is_there
+                && self.make_room(SETTLED, &next).is_some_and(|roomy| roomy != settled_number)
+            {
+                self.forget_all();
+                contradicted(settled_number, false);
+            }
         }
     }
 
@@ -247,40 +277,66 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         loop {
             let (leaf, number) = self.cover::<S::Shared>(RECENT, &from, None);
             let page = self.checked(number, leaf.bytes());
+            let bounds = page.bounds::<K>();
+            if let Some(i) = page.entries().position(|entry| !bounds.contains(&entry)) {
+                // Nobody would ever find it on the leaf where it belongs.
+                self.store.damaged(number, &Damage::Order(i));
+            }
             let is_wanted =
                 |entry: &Entry<K>| *entry >= from && high.is_none_or(|high| *entry < high);
             if let Some(least) = page.entries::<K>().filter(is_wanted).min() {
                 return Some(least);
             }
-            from = page.bounds().high.filter(|end| high.is_none_or(|high| *end < high))?;
+            from = bounds.high.filter(|end| high.is_none_or(|high| *end < high))?;
         }
     }
 
-    /// The postings of a recent leaf that a settled leaf has room for, in ascending order, each
-    /// with its place on the recent leaf.
-    fn movable(&self, recent: &Page<'_>, settled: &Page<'_>) -> Vec<(Row<K>, usize)> {
+    /// The postings of a recent leaf from `next` on that a settled leaf takes, in ascending order,
+    /// each with its place on the recent leaf. None is left out between them.
+    fn movable(
+        &self,
+        recent: &Page<'_>,
+        settled: &Page<'_>,
+        next: &Entry<K>,
+    ) -> Vec<(Row<K>, usize)> {
         let bounds = settled.bounds::<K>();
-        let is_of = |row: &Row<K>| bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen);
-        let mut rows: Vec<(Row<K>, usize)> = recent
-            .rows::<K>()
-            .zip(0..)
-            .filter(|(row, _)| is_of(row) && settled.takes(&row.entry))
-            .collect();
+        let is_of = |row: &Row<K>| {
+            row.entry >= *next
+                && (bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen))
+        };
+        let mut rows: Vec<(Row<K>, usize)> =
+            recent.rows::<K>().zip(0..).filter(|(row, _)| is_of(row)).collect();
         rows.sort_unstable();
-        rows.truncate(settled.room());
+        let taken = rows.iter().take_while(|(row, _)| settled.takes(&row.entry)).count();
+        rows.truncate(taken.min(settled.room()));
         rows
     }
 
     /// Takes postings off a recent leaf and adds them to a settled one, in one record.
+    ///
+    /// The first of several such records puts what is left on the recent leaf in descending order.
+    /// The others then cut its end off, and log none of its bytes but the header's.
     fn record_settling(
         &self,
         recent: &S::Exclusive,
         settled: &S::Exclusive,
         moved: &[(Row<K>, usize)],
+        is_first: bool,
     ) {
         let mut places: Vec<usize> = moved.iter().map(|&(_, place)| place).collect();
         places.sort_unstable();
-        let take = |recent: &mut [u8]| self.edit(recent).remove(&places);
+        let page = self.checked(self.store.number(recent), recent.bytes());
+        let is_left = |&(_, place): &(Row<K>, usize)| places.binary_search(&place).is_err();
+        let mut left: Vec<Row<K>> = Vec::new();
+        if is_first {
+            left = page.rows().zip(0..).filter(is_left).map(|(row, _)| row).collect();
+            left.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        let form = form(&self.shape, &left, &page.bounds().low);
+        let take = |recent: &mut [u8]| {
+            let mut page = self.edit(recent);
+            if left.is_empty() { page.remove(&places) } else { page.set_rows(&left, form) }
+        };
         let add = |settled: &mut [u8]| {
             let mut page = self.edit(settled);
             moved.iter().for_each(|(row, _)| page.append(row));

@@ -148,7 +148,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     }
 
     /// Stores the rows of a leaf in another form if that makes room for `target`.
-    fn reshape(&self, page: &Page<'_>, locked: &S::Exclusive, target: &Entry<K>) -> bool {
+    pub(crate) fn reshape(&self, page: &Page<'_>, locked: &S::Exclusive, target: &Entry<K>) -> bool {
         if !page.is_leaf() {
             return false;
         }
@@ -290,7 +290,9 @@ pub fn form<K: TreeKey>(shape: &Shape, rows: &[Row<K>], low: &Entry<K>) -> Form 
     let uniform = !rows.is_empty()
         && K::Scope::BYTES > 0
         && rows[..looked_at].iter().all(|row| row.entry.key.scope() == low.key.scope());
-    let short = !rows.is_empty() && rows.iter().all(|row| shape.shortens(row.entry.tid));
+    // A leaf without rows was made for the row that is its lower bound.
+    let short = rows.iter().all(|row| shape.shortens(row.entry.tid))
+        && (!rows.is_empty() || shape.shortens(low.tid));
     Form { uniform, short }
 }
 

@@ -155,13 +155,20 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// About the number of leaves of a table.
     pub fn table_leaves(&self, table: u8) -> u32 {
         let (mut leaves, mut number) = (1u32, root(table));
+        let mut above = None;
         while let Some(copy) = self.copy_of(table, number) {
+            if above.is_some_and(|above| copy.level >= above) {
+                // The page was reused, or the copy above it is old.
+                break;
+            }
+            above = Some(copy.level);
             leaves = leaves.saturating_mul(copy.children.len() as u32);
-            number = copy.children[copy.children.len() / 2].number;
             if copy.level == 1 {
                 break;
             }
-            self.expect_page(number, root(table));
+            let middle = copy.children[copy.children.len() / 2].number;
+            self.expect_page(middle, number);
+            number = middle;
         }
         leaves
     }
