@@ -5,11 +5,11 @@ use simhash_core::Fingerprint;
 use simhash_index::check::check_tables;
 use simhash_index::key::Bytes;
 use simhash_index::page::Page;
+use simhash_index::postings::SETTLED;
 use simhash_index::{Row, TreeKey};
 
-use super::columns::Columns;
-use super::keys::IndexRow;
-use super::kind::{Searched, open};
+use super::keys::RowReader;
+use super::kind::open;
 use super::opened::Opened;
 use super::rights::check_owner;
 use crate::error::raise;
@@ -62,13 +62,13 @@ fn check_covered(opened: &Opened) {
 /// What the scan of the heap looks rows up in.
 struct HeapCheck<K: TreeKey> {
     index: Index<K>,
-    searched: Searched,
-    columns: Columns,
+    reader: RowReader,
 }
 
 fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
-    let columns = Columns::of(index.store, &index.meta());
-    let mut state = HeapCheck { index: index.clone(), searched: Searched::of(index), columns };
+    // SAFETY: the index is open.
+    let reader = unsafe { RowReader::new(index) };
+    let mut state = HeapCheck { index: index.clone(), reader };
     // SAFETY: the relations are open, and meanwhile functions in expressions run with their owner's
     // rights; the callback gets the state, which outlives the scan.
     unsafe {
@@ -100,10 +100,14 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
 ) {
     // SAFETY: PostgreSQL passes a value of each column and the state that `check_heap` gave it.
     unsafe {
-        let state = &*state.cast::<HeapCheck<K>>();
+        let state = &mut *state.cast::<HeapCheck<K>>();
         check_for_interrupts();
-        let HeapCheck { searched, columns, .. } = state;
-        let row = IndexRow::<K>::read(*searched, columns, values, is_null, tid);
+        let row = state.reader.read::<K>(values, is_null, tid);
+        if state.index.is_of_postings() {
+            state.expect_row(state.index.null_table(), row.beside.row(row.presence().key()));
+            row.keys().iter().for_each(|&key| state.expect_posting(row.beside.row(key)));
+            return;
+        }
         if row.keys().is_empty() {
             state.expect_row(state.index.null_table(), row.beside.row(K::Fingerprint::ZERO));
         }
@@ -132,6 +136,23 @@ impl<K: TreeKey> HeapCheck<K> {
             format!(
                 "index \"{}\" is damaged at block {page}: \
                  row ({heap_page},{offset}) {what} in table {block_table}",
+                self.index.store.name()
+            ),
+            "REINDEX it.",
+        )
+    }
+
+    fn expect_posting(&self, row: Row<K>) {
+        if self.index.has_posting(&row.entry) {
+            return;
+        }
+        let (_, page) = self.index.cover::<Shared>(SETTLED, &row.entry, None);
+        let (heap_page, offset) = tid::parts(row.entry.tid);
+        raise(
+            PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+            format!(
+                "index \"{}\" is damaged at block {page}: \
+                 a posting of row ({heap_page},{offset}) is missing",
                 self.index.store.name()
             ),
             "REINDEX it.",

@@ -8,7 +8,7 @@ use simhash_index::index::leaves_per_table;
 use super::kind::{Kind, Searched, key_columns, open};
 use crate::compat;
 use crate::planner::{made_radius, number_of_values};
-use crate::storage::{Index, IndexRel, family, with_fingerprint_type, with_key_type};
+use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
 use crate::types::strategy;
@@ -16,6 +16,13 @@ use crate::types::strategy;
 /// What it costs to process one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
 /// 0.7 microseconds a leaf, where an operator call counts as about 0.02.
 const OPERATORS_PER_LEAF: f64 = 30.0;
+/// What it costs to make a sketch of a text of some hundred bytes, to look for one of its keys on a
+/// leaf, and to look at a candidate's text, in units of cpu_operator_cost.
+const OPERATORS_PER_SKETCH: f64 = 400.0;
+const OPERATORS_PER_PROBE: f64 = 15.0;
+const OPERATORS_PER_RECHECK: f64 = 300.0;
+/// About the number of rows on a leaf of the table of rows.
+const ROWS_PER_LEAF: f64 = 700.0;
 /// The share of the pages which a scan has to read from disk although other scans of the same index
 /// have read them before.
 const UNCACHED: f64 = 0.05;
@@ -56,6 +63,15 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let index = IndexRel::new(rel);
         let ordered = !(*path).indexorderbys.is_null();
         let searched = key_columns(rel) - 1;
+        if meta(index).is_of_postings() {
+            let scan = TextScan::of(path, searched, meta(index).bands);
+            pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
+            (*startup, *total) = scan.costs(&generic, (*info).tuples);
+            *selectivity = generic.indexSelectivity;
+            *correlation = 0.0;
+            *pages = scan.pages((*info).tuples);
+            return;
+        }
         let (leaves, many_keys) = with_key_type!(family(index), K => {
             let index = open::<K>(index);
             let per_table = leaves_per_table(index.layout, (*info).pages);
@@ -91,6 +107,51 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         // Rows near each other in distance lie anywhere in the heap.
         *correlation = 0.0;
         *pages = leaves.all.max(1.0);
+    }
+}
+
+/// A scan of an index of texts.
+struct TextScan {
+    /// How many leaves it looks for keys in. 0: it walks the table of rows.
+    probes: f64,
+}
+
+impl TextScan {
+    /// # Safety
+    /// The path is the planner's; the text is in this column of the index.
+    unsafe fn of(path: *mut pg_sys::IndexPath, column: usize, bands: u32) -> Self {
+        // SAFETY: as this function's; a node is cast only to the type its tag says.
+        let asks_text = unsafe {
+            let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
+            clauses.iter_ptr().filter(|&clause| (*clause).indexcol as usize == column).any(|clause| {
+                let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
+                let is_test = |qual: *mut pg_sys::RestrictInfo| {
+                    pgrx::is_a((*qual).clause.cast(), pg_sys::NodeTag::T_NullTest)
+                };
+                quals.iter_ptr().any(|qual| !is_test(qual))
+            })
+        };
+        Self { probes: if asks_text { 2.0 * f64::from(bands) } else { 0.0 } }
+    }
+
+    fn pages(&self, tuples: f64) -> f64 {
+        if self.probes > 0.0 { self.probes } else { (tuples / ROWS_PER_LEAF).max(1.0) }
+    }
+
+    /// The costs before the first row and in all.
+    unsafe fn costs(&self, generic: &pg_sys::GenericCosts, tuples: f64) -> (f64, f64) {
+        // SAFETY: the planner's settings.
+        let (operator, tuple) =
+            unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) };
+        let page = UNCACHED * generic.spc_random_page_cost;
+        let rows = generic.numIndexTuples;
+        if self.probes == 0.0 {
+            let leaf = OPERATORS_PER_LEAF * operator + page;
+            return (leaf, self.pages(tuples) * leaf + rows * tuple);
+        }
+        let probing =
+            OPERATORS_PER_SKETCH * operator + self.probes * (OPERATORS_PER_PROBE * operator + page);
+        (probing, probing + rows * (tuple + OPERATORS_PER_RECHECK * operator))
     }
 }
 

@@ -22,5 +22,6 @@ pub mod options;
 pub mod rights;
 mod scan;
 pub mod scope;
+pub mod texts;
 mod vacuum;
 mod validate;

@@ -33,6 +33,11 @@ impl ConfigText<'_> {
     pub fn config(&self) -> Config {
         parse(self.as_str())
     }
+
+    /// What a stored config says: its canonical text, in UTF-8.
+    pub fn config_of(stored: &str) -> Config {
+        parse(stored)
+    }
 }
 
 impl Decode for ConfigText<'_> {

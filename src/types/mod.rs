@@ -20,6 +20,7 @@ pub mod layout;
 pub mod lexicons;
 pub mod message;
 pub mod minhash;
+pub mod near_text;
 pub mod numeric;
 pub mod returned_array;
 pub mod strategy;

@@ -1,0 +1,305 @@
+//! Indexes of texts: by which recipe a text becomes keys, and the keys of a value.
+//!
+//! The recipe is fixed when the index is built, and stands on its meta page: how many bands of how
+//! many rows, the least similarity that they serve, and the config. An index on `near_text(...)`
+//! takes it from the expression, another one from its storage parameters.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+use simhash_core::config::{Config, StopWords};
+use simhash_core::search::Key;
+use simhash_core::sets::set_config;
+use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
+use simhash_index::Meta;
+use simhash_index::postings::posting_key;
+
+use super::kind::{Kind, key_columns};
+use super::options::Options;
+use crate::call::interrupts;
+use crate::catalog::Schema;
+use crate::error::raise;
+use crate::models::simhasher_for;
+use crate::storage::{IndexRel, meta, note};
+use crate::types::ConfigText;
+use crate::types::datum::Decode;
+use crate::types::near_text::NearText;
+use crate::types::text::with_text;
+
+/// The least similarity that an index serves if it does not say.
+const DEFAULT_SIMILARITY: f64 = 0.5;
+
+/// How the texts of an index become keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// The least similarity that it serves.
+    pub similarity: f64,
+    /// The canonical text of the config.
+    pub config: Rc<str>,
+}
+
+impl Recipe {
+    /// That of a new index. Raises an ERROR if its parameters or its expression are no recipe.
+    ///
+    /// # Safety
+    /// The index is open, its last key column of this kind.
+    pub unsafe fn of_new(rel: IndexRel, kind: Kind) -> Self {
+        // SAFETY: as this function's.
+        let recipe = unsafe {
+            Options::expect_no_blocks(rel);
+            if kind == Kind::NearTexts {
+                Options::expect_none_of_texts(rel);
+                Self::of_expression(rel)
+            } else {
+                let (similarity, config) = Options::of_texts(rel);
+                let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
+                Self { similarity, config: config.as_deref().unwrap_or("{}").into() }
+            }
+        };
+        if Layout::of(recipe.similarity).is_none() {
+            raise_similarity(recipe.similarity)
+        }
+        recipe
+    }
+
+    /// That of the call of near_text which the index is on.
+    unsafe fn of_expression(rel: IndexRel) -> Self {
+        // SAFETY: the caller's index is open; the expressions are copies.
+        let found = unsafe {
+            let expressions = pg_sys::RelationGetIndexExpressions(rel.as_ptr());
+            let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
+            let last = key_columns(rel.as_ptr()) - 1;
+            let attribute = |i: usize| *(*(*rel.as_ptr()).rd_index).indkey.values.as_ptr().add(i);
+            let number = (0..last).filter(|&i| attribute(i) == 0).count();
+            let call = expressions.get_ptr(number).filter(|_| attribute(last) == 0);
+            call.and_then(|call| constants_of(call))
+        };
+        let Some((similarity, config)) = found else {
+            raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!(
+                    "the last column of index \"{}\" is no call of near_text with a constant \
+                     similarity and a constant config",
+                    rel.name()
+                ),
+                "Write EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=), with the column's name.",
+            )
+        };
+        Self { similarity, config: config.into() }
+    }
+
+    /// That of an index that is there.
+    pub fn of(rel: IndexRel) -> Self {
+        let config = note(rel);
+        let config = config.lines().next().unwrap_or("{}").into();
+        Self { similarity: f64::from_bits(meta(rel).similarity), config }
+    }
+
+    /// What the meta page says of it, in numbers.
+    pub fn describe(&self, meta: Meta) -> Meta {
+        let Layout { bands, rows } = self.layout();
+        let (bands, rows) = (bands as u32, rows as u32);
+        Meta { bands, rows, similarity: self.similarity.to_bits(), ..meta }
+    }
+
+    /// What it says beside.
+    pub fn note(&self) -> String {
+        self.config.to_string()
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::of(self.similarity).unwrap_or_else(|| raise_similarity(self.similarity))
+    }
+}
+
+fn raise_similarity(similarity: f64) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("the similarity {similarity} is out of range"),
+        &format!("Allowed: {LEAST_SIMILARITY} to 1."),
+    )
+}
+
+/// The similarity and the config of a call of near_text, if both are constants.
+///
+/// # Safety
+/// An expression.
+unsafe fn constants_of(call: *mut pg_sys::Node) -> Option<(f64, String)> {
+    // SAFETY: a node is cast only to the type its tag says.
+    unsafe {
+        if !pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr) {
+            return None;
+        }
+        let arguments = PgList::<pg_sys::Node>::from_pg((*call.cast::<pg_sys::FuncExpr>()).args);
+        let constant = |i: usize| {
+            let node = arguments.get_ptr(i)?;
+            let constant = node.cast::<pg_sys::Const>();
+            (pgrx::is_a(node, pg_sys::NodeTag::T_Const) && !(*constant).constisnull)
+                .then(|| ((*constant).consttype, (*constant).constvalue))
+        };
+        let (number, similarity) = constant(1)?;
+        let (_, config) = constant(2)?;
+        let is_call = arguments.len() == 3 && number == pg_sys::FLOAT8OID;
+        is_call.then(|| {
+            (f64::from_bits(similarity.value() as u64), ConfigText::decode(config).as_str().into())
+        })
+    }
+}
+
+/// What makes the keys of an index's texts.
+pub struct TextKeys {
+    kind: Kind,
+    pub recipe: Recipe,
+    layout: Layout,
+    sketcher: Rc<RefCell<Sketcher>>,
+    made: Vec<u64>,
+}
+
+/// What a search looks for: rows that have at least `shared` of these keys.
+pub struct Wanted<F> {
+    pub keys: Vec<F>,
+    pub shared: usize,
+}
+
+/// What an argument of `~=` asks an index for.
+pub enum Asked<F> {
+    /// No row.
+    Nothing,
+    Keys(Wanted<F>),
+    /// The keys do not tell: every row may be near.
+    Everything,
+}
+
+impl TextKeys {
+    /// # Safety
+    /// The index is open, and is of texts.
+    pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
+        let recipe = Recipe::of(rel);
+        // SAFETY: as this function's: its last key column has a support function, of ours.
+        let schema = unsafe {
+            let column = key_columns(rel.as_ptr()) as pg_sys::AttrNumber;
+            let function = pg_sys::index_getprocinfo(rel.as_ptr(), column, 1);
+            Schema::of_function((*function).fn_oid)
+        };
+        let layout = recipe.layout();
+        let sketcher = sketcher(&recipe.config, schema);
+        Self { kind, recipe, layout, sketcher, made: Vec::new() }
+    }
+
+    /// The keys of a value of the indexed column. None if its text has no token.
+    ///
+    /// # Safety
+    /// The value is of the column's type, and not NULL.
+    pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
+        if self.kind == Kind::Texts {
+            // SAFETY: as this function's.
+            return unsafe { with_text(value, |text| self.of_text(text, self.layout.bands)) };
+        }
+        // SAFETY: as this function's.
+        unsafe {
+            NearText::with(value, |near| {
+                let Recipe { similarity, config } = &self.recipe;
+                if near.similarity != *similarity || near.config != **config {
+                    raise(
+                        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                        format!(
+                            "a near_text of similarity {} does not belong into an index for \
+                             {similarity}",
+                            near.similarity
+                        ),
+                        "Similarity and config are the same for all rows.",
+                    )
+                }
+                self.of_text(&near.text, self.layout.bands)
+            })
+        }
+    }
+
+    fn of_text<F: Key>(&mut self, text: &str, bands: usize) -> Vec<F> {
+        self.made.clear();
+        let mut sketcher = self.sketcher.borrow_mut();
+        sketcher.keys(text, self.layout, &mut interrupts(), &mut self.made);
+        self.made.iter().take(bands).map(|&key| posting_key(key)).collect()
+    }
+
+    /// What `column ~= argument` asks for.
+    ///
+    /// # Safety
+    /// The argument is a near_text, and not NULL.
+    pub unsafe fn asked<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
+        let least = if self.kind == Kind::NearTexts { self.recipe.similarity } else { 0.0 };
+        // SAFETY: as this function's.
+        unsafe {
+            NearText::with(argument, |near| {
+                self.asked_at(&near.text, near.similarity.max(least), &near.config)
+            })
+        }
+    }
+
+    /// What `column ~= argument` asks for, where the argument is a text.
+    ///
+    /// # Safety
+    /// The argument is a text, and not NULL.
+    pub unsafe fn asked_by_text<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
+        let Recipe { similarity, config } = self.recipe.clone();
+        // SAFETY: as this function's.
+        unsafe { with_text(argument, |text| self.asked_at(text, similarity, &config)) }
+    }
+
+    /// What `column = argument` asks for: equal texts have equal keys.
+    ///
+    /// # Safety
+    /// The argument is a text, and not NULL.
+    pub unsafe fn asked_equal<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
+        let bands = self.layout.bands;
+        // SAFETY: as this function's.
+        let keys: Vec<F> = unsafe { with_text(argument, |text| self.of_text(text, bands)) };
+        if keys.is_empty() {
+            return Asked::Everything;
+        }
+        // Fewer would do as well: equal texts share all.
+        let shared = keys.len().min(4);
+        Asked::Keys(Wanted { keys: keys.into_iter().take(4).collect(), shared })
+    }
+
+    fn asked_at<F: Key>(&mut self, text: &str, similarity: f64, config: &str) -> Asked<F> {
+        let Some(law) = Law::of(similarity) else { raise_similarity(similarity) };
+        if similarity < self.recipe.similarity || config != &*self.recipe.config {
+            return Asked::Everything;
+        }
+        let keys: Vec<F> = self.of_text(text, law.bands);
+        if keys.is_empty() {
+            return Asked::Nothing;
+        }
+        Asked::Keys(Wanted { keys, shared: law.shared })
+    }
+}
+
+thread_local! {
+    /// The sketcher of the config that was asked for last, if it names no list of words: those may
+    /// be made anew.
+    static LAST: RefCell<Option<(Schema, Rc<str>, Rc<RefCell<Sketcher>>)>> =
+        const { RefCell::new(None) };
+}
+
+/// What makes sketches by a config.
+fn sketcher(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketcher>> {
+    let known = LAST.with_borrow(|last| {
+        let last = last.as_ref().filter(|(of, known, _)| *of == schema && known == config);
+        last.map(|(.., sketcher)| sketcher.clone())
+    });
+    known.unwrap_or_else(|| {
+        let parsed = ConfigText::config_of(config);
+        let made = simhasher_for(set_config(&parsed, parsed.shingle), schema);
+        let sketcher = Rc::new(RefCell::new(Sketcher::new(made)));
+        if !names_words(&parsed) {
+            LAST.set(Some((schema, config.clone(), sketcher.clone())));
+        }
+        sketcher
+    })
+}
+
+fn names_words(config: &Config) -> bool {
+    config.dictionary.is_some() || matches!(config.stopwords, StopWords::Named(_))
+}
