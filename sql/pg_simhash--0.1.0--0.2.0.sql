@@ -575,6 +575,148 @@ CREATE OPERATOR @> (
 COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
 
 --
+-- Near-duplicates of texts
+--
+
+CREATE FUNCTION text_similarity(a text, b text, config simhash_config DEFAULT '{}')
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'text_similarity_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION text_similarity(a text, b text, config simhash_config) IS
+  'Jaccard similarity of the sets of shingles of two texts, 0 to 1; 0 for a text without a token';
+CREATE FUNCTION near_duplicate(a text, b text, similarity double precision DEFAULT 0.7,
+    config simhash_config DEFAULT '{}')
+  RETURNS boolean
+  AS 'MODULE_PATHNAME', 'near_duplicate_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION near_duplicate(a text, b text, similarity double precision,
+    config simhash_config) IS
+  'whether the sketches of two texts agree, and text_similarity(a, b, config) >= similarity';
+
+CREATE TYPE near_text;
+
+CREATE FUNCTION near_text_in(cstring) RETURNS near_text
+  AS 'MODULE_PATHNAME', 'near_text_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_in(cstring) IS 'I/O';
+CREATE FUNCTION near_text_out(near_text) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'near_text_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_out(near_text) IS 'I/O';
+CREATE FUNCTION near_text_recv(internal) RETURNS near_text
+  AS 'MODULE_PATHNAME', 'near_text_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_recv(internal) IS 'I/O';
+CREATE FUNCTION near_text_send(near_text) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'near_text_send_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_send(near_text) IS 'I/O';
+
+CREATE TYPE near_text (
+  INPUT = near_text_in, OUTPUT = near_text_out,
+  RECEIVE = near_text_recv, SEND = near_text_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE near_text IS
+  'a text and how similar another must be to be near: shown as <its beginning,similarity>';
+
+CREATE FUNCTION near_text(body text, similarity double precision DEFAULT 0.7,
+    config simhash_config DEFAULT '{}')
+  RETURNS near_text
+  AS 'MODULE_PATHNAME', 'near_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION near_text(body text, similarity double precision, config simhash_config) IS
+  'a text to be compared by near_duplicate, with the operator ~=';
+CREATE FUNCTION near_text_near(near_text, near_text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'near_text_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION near_text_near(near_text, near_text) IS 'implementation of ~= operator';
+CREATE FUNCTION near_text_near(near_text, text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'near_text_near_text_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION near_text_near(near_text, text) IS 'implementation of ~= operator';
+CREATE FUNCTION near_text_near(text, near_text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'text_near_near_text_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION near_text_near(text, near_text) IS 'implementation of ~= operator';
+CREATE OPERATOR ~= (
+  LEFTARG = near_text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=
+);
+COMMENT ON OPERATOR ~= (near_text, near_text) IS
+  'near-duplicates: the greater of their similarities decides';
+CREATE OPERATOR ~= (
+  LEFTARG = near_text, RIGHTARG = text, FUNCTION = near_text_near, COMMUTATOR = ~=
+);
+COMMENT ON OPERATOR ~= (near_text, text) IS 'near-duplicates';
+CREATE OPERATOR ~= (
+  LEFTARG = text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=
+);
+COMMENT ON OPERATOR ~= (text, near_text) IS 'near-duplicates';
+
+--
+-- Fingerprints of near-duplicates: how far apart they lie, and the recipe of an index
+--
+
+CREATE FUNCTION simhash_reach(similarity double precision, bits integer DEFAULT 128)
+  RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_reach_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_reach(similarity double precision, bits integer) IS
+  'the distance within which 99 % of the one-bit MinHash fingerprints of texts so similar lie';
+
+CREATE TYPE simhash_fingerprint;
+
+CREATE FUNCTION simhash_fingerprint_in(cstring) RETURNS simhash_fingerprint
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_in_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_in(cstring) IS 'I/O';
+CREATE FUNCTION simhash_fingerprint_out(simhash_fingerprint) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_out_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_out(simhash_fingerprint) IS 'I/O';
+CREATE FUNCTION simhash_fingerprint_recv(internal) RETURNS simhash_fingerprint
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_recv_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_recv(internal) IS 'I/O';
+CREATE FUNCTION simhash_fingerprint_send(simhash_fingerprint) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_send_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_send(simhash_fingerprint) IS 'I/O';
+
+CREATE TYPE simhash_fingerprint (
+  INPUT = simhash_fingerprint_in, OUTPUT = simhash_fingerprint_out,
+  RECEIVE = simhash_fingerprint_recv, SEND = simhash_fingerprint_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = char, STORAGE = plain
+);
+COMMENT ON TYPE simhash_fingerprint IS
+  'a fingerprint of 64, 128 or 256 bits, which it says by itself: hexadecimal digits';
+
+-- Implicit, so that hamming(fp, simhash_like(...)) needs no cast, whatever the width of fp.
+CREATE FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_64_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) IS
+  'implementation of the cast to fingerprint64';
+CREATE FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_128_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) IS
+  'implementation of the cast to fingerprint128';
+CREATE FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_256_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) IS
+  'implementation of the cast to fingerprint256';
+CREATE CAST (simhash_fingerprint AS fingerprint64)
+  WITH FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) AS IMPLICIT;
+CREATE CAST (simhash_fingerprint AS fingerprint128)
+  WITH FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) AS IMPLICIT;
+CREATE CAST (simhash_fingerprint AS fingerprint256)
+  WITH FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) AS IMPLICIT;
+COMMENT ON CAST (simhash_fingerprint AS fingerprint64) IS 'the same bits; there must be 64';
+COMMENT ON CAST (simhash_fingerprint AS fingerprint128) IS 'the same bits; there must be 128';
+COMMENT ON CAST (simhash_fingerprint AS fingerprint256) IS 'the same bits; there must be 256';
+
+CREATE FUNCTION simhash_like(index regclass, body text) RETURNS simhash_fingerprint
+  AS 'MODULE_PATHNAME', 'simhash_like_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION simhash_like(index regclass, body text) IS
+  'the fingerprint of a text, made as those of an index are';
+
+--
 -- The index
 --
 

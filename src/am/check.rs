@@ -5,14 +5,15 @@ use simhash_core::Fingerprint;
 use simhash_index::check::check_tables;
 use simhash_index::key::Bytes;
 use simhash_index::page::Page;
-use simhash_index::postings::SETTLED;
-use simhash_index::{Row, TreeKey};
+use simhash_index::postings::{RECENT, SETTLED};
+use simhash_index::walk::LeafWalk;
+use simhash_index::{Entry, Row, TreeKey};
 
 use super::keys::RowReader;
 use super::kind::open;
 use super::opened::Opened;
 use super::rights::check_owner;
-use crate::error::raise;
+use crate::error::{raise, reserve};
 use crate::storage::{Index, Shared, check_for_interrupts, family, with_key_type};
 use crate::types::tid;
 
@@ -63,12 +64,14 @@ fn check_covered(opened: &Opened) {
 struct HeapCheck<K: TreeKey> {
     index: Index<K>,
     reader: RowReader,
+    /// Of an index of texts: the live rows, and how many distinct keys each has.
+    rows: Vec<(u64, u32)>,
 }
 
 fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
     // SAFETY: the index is open.
     let reader = unsafe { RowReader::new(index) };
-    let mut state = HeapCheck { index: index.clone(), reader };
+    let mut state = HeapCheck { index: index.clone(), reader, rows: Vec::new() };
     // SAFETY: the relations are open, and meanwhile functions in expressions run with their owner's
     // rights; the callback gets the state, which outlives the scan.
     unsafe {
@@ -86,6 +89,9 @@ fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
             (&raw mut state).cast(),
             std::ptr::null_mut(),
         );
+    }
+    if index.is_of_postings() {
+        state.expect_no_others();
     }
 }
 
@@ -105,7 +111,12 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
         let row = state.reader.read::<K>(values, is_null, tid);
         if state.index.is_of_postings() {
             state.expect_row(state.index.null_table(), row.beside.row(row.presence().key()));
-            row.keys().iter().for_each(|&key| state.expect_posting(row.beside.row(key)));
+            let mut keys = row.keys().to_vec();
+            keys.sort_unstable();
+            keys.dedup();
+            keys.iter().for_each(|&key| state.expect_posting(row.beside.row(key)));
+            reserve(&mut state.rows, 1);
+            state.rows.push((row.beside.tid, keys.len() as u32));
             return;
         }
         if row.keys().is_empty() {
@@ -129,13 +140,38 @@ impl<K: TreeKey> HeapCheck<K> {
             return;
         }
         let (_, page) = self.index.cover::<Shared>(block_table, &entry, None);
-        let (heap_page, offset) = tid::parts(entry.tid);
         let what = if stored.is_some() { "has other included values" } else { "is missing" };
+        self.raise_damaged(page, entry.tid, &format!("{what} in table {block_table}"))
+    }
+
+    /// Raises XX002 if a live row has more postings than keys, all of which it has.
+    fn expect_no_others(mut self) {
+        self.rows.sort_unstable();
+        for table in [RECENT, SETTLED] {
+            let mut walk = LeafWalk::new(table, Entry::MIN);
+            let mut found = Vec::new();
+            while walk.next_leaf(&self.index, &mut found).is_some() {
+                check_for_interrupts();
+                for posting in found.drain(..) {
+                    let tid = posting.entry.tid;
+                    let Ok(place) = self.rows.binary_search_by_key(&tid, |row| row.0) else {
+                        continue;
+                    };
+                    let Some(left) = self.rows[place].1.checked_sub(1) else {
+                        self.raise_damaged(walk.leaf(), tid, "has a posting too many")
+                    };
+                    self.rows[place].1 = left;
+                }
+            }
+        }
+    }
+
+    fn raise_damaged(&self, page: u32, tid: u64, what: &str) -> ! {
+        let (heap_page, offset) = tid::parts(tid);
         raise(
             PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
             format!(
-                "index \"{}\" is damaged at block {page}: \
-                 row ({heap_page},{offset}) {what} in table {block_table}",
+                "index \"{}\" is damaged at block {page}: row ({heap_page},{offset}) {what}",
                 self.index.store.name()
             ),
             "REINDEX it.",
@@ -147,16 +183,7 @@ impl<K: TreeKey> HeapCheck<K> {
             return;
         }
         let (_, page) = self.index.cover::<Shared>(SETTLED, &row.entry, None);
-        let (heap_page, offset) = tid::parts(row.entry.tid);
-        raise(
-            PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
-            format!(
-                "index \"{}\" is damaged at block {page}: \
-                 a posting of row ({heap_page},{offset}) is missing",
-                self.index.store.name()
-            ),
-            "REINDEX it.",
-        )
+        self.raise_damaged(page, row.entry.tid, "lacks a posting")
     }
 
     /// What a locked leaf stores beside a row.

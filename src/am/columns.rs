@@ -275,11 +275,7 @@ unsafe fn type_of(rel: IndexRel, column: usize) -> pg_sys::Oid {
 ///
 /// # Safety
 /// `rel` is an open index of this access method.
-pub unsafe fn new_meta(
-    rel: IndexRel,
-    searched: Searched,
-    blocks: impl FnOnce() -> u32,
-) -> Meta {
+pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() -> u32) -> Meta {
     // SAFETY: as this function's.
     let keys = unsafe { key_columns(rel.as_ptr()) };
     let mut scope_kinds = [0; SCOPE_COLUMNS];

@@ -123,13 +123,15 @@ impl TextScan {
         // SAFETY: as this function's; a node is cast only to the type its tag says.
         let asks_text = unsafe {
             let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
-            clauses.iter_ptr().filter(|&clause| (*clause).indexcol as usize == column).any(|clause| {
-                let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
-                let is_test = |qual: *mut pg_sys::RestrictInfo| {
-                    pgrx::is_a((*qual).clause.cast(), pg_sys::NodeTag::T_NullTest)
-                };
-                quals.iter_ptr().any(|qual| !is_test(qual))
-            })
+            clauses.iter_ptr().filter(|&clause| (*clause).indexcol as usize == column).any(
+                |clause| {
+                    let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
+                    let is_test = |qual: *mut pg_sys::RestrictInfo| {
+                        pgrx::is_a((*qual).clause.cast(), pg_sys::NodeTag::T_NullTest)
+                    };
+                    quals.iter_ptr().any(|qual| !is_test(qual))
+                },
+            )
         };
         Self { probes: if asks_text { 2.0 * f64::from(bands) } else { 0.0 } }
     }

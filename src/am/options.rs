@@ -186,7 +186,8 @@ impl Options {
         let start = usize::try_from(options.config).ok().filter(|&start| start > 0);
         let config = start.map(|start| {
             // SAFETY: PostgreSQL puts the text behind the struct, and says where it begins.
-            let text = unsafe { CStr::from_ptr(std::ptr::from_ref(options).cast::<c_char>().add(start)) };
+            let text =
+                unsafe { CStr::from_ptr(std::ptr::from_ref(options).cast::<c_char>().add(start)) };
             ConfigText::checked(text.to_bytes()).as_str().to_owned()
         });
         (similarity, config)
@@ -199,10 +200,7 @@ impl Options {
     pub unsafe fn expect_none_of_texts(rel: IndexRel) {
         // SAFETY: as this function's.
         let Some(options) = (unsafe { Self::of(rel.as_ptr()) }) else { return };
-        let given = [
-            (options.similarity != UNSET, "similarity"),
-            (options.config > 0, "config"),
-        ];
+        let given = [(options.similarity != UNSET, "similarity"), (options.config > 0, "config")];
         if let Some((_, name)) = given.iter().find(|(is_given, _)| *is_given) {
             raise_useless(
                 rel,

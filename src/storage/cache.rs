@@ -72,6 +72,33 @@ pub fn family(rel: IndexRel) -> Family {
 macro_rules! with_key_type {
     ($family:expr, $K:ident => $body:expr) => {
         match $family {
+            simhash_index::Family::Postings => {
+                type $K = simhash_index::Posting;
+                $body
+            }
+            simhash_index::Family::BriefPostings => {
+                type $K = simhash_index::Scoped<u64, 2>;
+                $body
+            }
+            simhash_index::Family::ScopedPostings => {
+                type $K = simhash_index::Scoped<u64, 7>;
+                $body
+            }
+            family => {
+                $crate::storage::with_block_key_type!(family, $K => $body, unreachable!())
+            }
+        }
+    };
+}
+pub(crate) use with_key_type;
+
+/// As `with_key_type`, but for an index of postings it runs `$postings`.
+macro_rules! with_block_key_type {
+    ($family:expr, $K:ident => $body:expr, $postings:expr) => {
+        match $family {
+            simhash_index::Family::Postings
+            | simhash_index::Family::BriefPostings
+            | simhash_index::Family::ScopedPostings => $postings,
             simhash_index::Family::Plain64 => {
                 type $K = u64;
                 $body
@@ -100,18 +127,6 @@ macro_rules! with_key_type {
                 type $K = simhash_index::Scoped<simhash_core::bits::B256, 3>;
                 $body
             }
-            simhash_index::Family::Postings => {
-                type $K = simhash_index::Posting;
-                $body
-            }
-            simhash_index::Family::BriefPostings => {
-                type $K = simhash_index::Scoped<u64, 2>;
-                $body
-            }
-            simhash_index::Family::ScopedPostings => {
-                type $K = simhash_index::Scoped<u64, 7>;
-                $body
-            }
             simhash_index::Family::Wide => {
                 type $K = simhash_index::Scoped<simhash_core::bits::B1024, 7>;
                 $body
@@ -119,7 +134,7 @@ macro_rules! with_key_type {
         }
     };
 }
-pub(crate) use with_key_type;
+pub(crate) use with_block_key_type;
 
 /// Runs `$body` with `$F` bound to the type of fingerprints of up to so many bits.
 macro_rules! with_fingerprint_type {

@@ -14,6 +14,6 @@ mod wal;
 
 pub use buffer::{Pinned, Shared};
 pub use cache::{Index, family, forget_file, meta, note, open};
-pub(crate) use cache::{with_fingerprint_type, with_key_type};
+pub(crate) use cache::{with_block_key_type, with_fingerprint_type, with_key_type};
 pub use order::check_for_interrupts;
 pub use relation::{IndexRel, PageBytes};

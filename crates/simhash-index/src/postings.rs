@@ -301,8 +301,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     ) -> Vec<(Row<K>, usize)> {
         let bounds = settled.bounds::<K>();
         let is_of = |row: &Row<K>| {
-            row.entry >= *next
-                && (bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen))
+            row.entry >= *next && (bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen))
         };
         let mut rows: Vec<(Row<K>, usize)> =
             recent.rows::<K>().zip(0..).filter(|(row, _)| is_of(row)).collect();

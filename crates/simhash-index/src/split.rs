@@ -148,7 +148,12 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     }
 
     /// Stores the rows of a leaf in another form if that makes room for `target`.
-    pub(crate) fn reshape(&self, page: &Page<'_>, locked: &S::Exclusive, target: &Entry<K>) -> bool {
+    pub(crate) fn reshape(
+        &self,
+        page: &Page<'_>,
+        locked: &S::Exclusive,
+        target: &Entry<K>,
+    ) -> bool {
         if !page.is_leaf() {
             return false;
         }

@@ -130,12 +130,7 @@ impl Team {
 
     /// Waits for the workers' runs of a table and returns them. `index` is the one that is being
     /// built.
-    pub fn runs<K: TreeKey>(
-        &self,
-        index: &Index<K>,
-        content: Content,
-        table: u8,
-    ) -> Vec<RunFile> {
+    pub fn runs<K: TreeKey>(&self, index: &Index<K>, content: Content, table: u8) -> Vec<RunFile> {
         self.wait_for(table);
         let number = u32::from(table - content.tables(index).start);
         let memory = content.memory(self.memory());
@@ -155,8 +150,7 @@ impl Team {
     }
 
     fn wait_for(&self, table: u8) {
-        let complete =
-            |slot: &Slot| slot.published.load(Ordering::Acquire) > u32::from(table);
+        let complete = |slot: &Slot| slot.published.load(Ordering::Acquire) > u32::from(table);
         let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
         // SAFETY: no page is locked. An error in a worker ends the wait: sleeping serves
         // interrupts, and so messages of workers that end.

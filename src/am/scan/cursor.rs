@@ -119,7 +119,8 @@ impl<K: TreeKey> TextSearch<K> {
             }
             let (search, place) = self.at;
             let Some(wanted) = self.wanted.get(search) else { return false };
-            let next = self.scopes.get(place).and_then(|scopes| next_scope(index, scopes, self.last));
+            let next =
+                self.scopes.get(place).and_then(|scopes| next_scope(index, scopes, self.last));
             match next {
                 Some(scope) => {
                     let found = Candidates::new(index, scope, &wanted.keys, wanted.shared);
@@ -321,9 +322,7 @@ impl<K: TreeKey> Cursor<K> {
                     None => self.after_last(),
                 }
             }
-            Driver::Texts(wanted) => {
-                Source::Texts(TextSearch::new(wanted, self.scopes.clone()))
-            }
+            Driver::Texts(wanted) => Source::Texts(TextSearch::new(wanted, self.scopes.clone())),
             Driver::Nearest { queries, then } => {
                 let search = Nearest::new(&self.index, queries.as_slice(), &self.scopes, then);
                 Source::Nearest(Box::new(search))
@@ -467,11 +466,8 @@ impl<K: TreeKey> Scan for Cursor<K> {
         };
         // SAFETY: as above.
         let is_mvcc = unsafe { is_mvcc((*desc).xs_snapshot) };
-        let is_lossy = if self.texts.is_some() {
-            request.asks_text
-        } else {
-            self.searched.kind.is_lossy()
-        };
+        let is_lossy =
+            if self.texts.is_some() { request.asks_text } else { self.searched.kind.is_lossy() };
         self.output.recheck = is_lossy || !is_mvcc;
         let is_found_again = match &request.driver {
             Driver::Within(any) => any.len() > 1 || self.searched.kind.has_many_keys(),
