@@ -14,6 +14,8 @@ use crate::planner::measures::{Objects, access_method};
 use crate::planner::selectivity::Clause;
 use crate::planner::statistics::release;
 use crate::storage::{self, IndexRel, with_key_type};
+use crate::types::datum::Decode;
+use crate::types::near_text::NearText;
 
 /// The selectivity if nothing is known, as of two columns of one row.
 const UNKNOWN: f64 = 0.01;
@@ -360,10 +362,12 @@ impl Operand {
     ) -> Operand {
         // SAFETY: an expression of the query.
         unsafe {
-            match made(near, operand) {
-                Some([text, asked, _]) => Operand { text, similarity: similarity(root, asked) },
-                None => Operand { text: operand, similarity: None },
+            if let Some([text, asked, _]) = made(near, operand) {
+                return Operand { text, similarity: similarity(root, asked) };
             }
+            let is_value = pg_sys::exprType(operand) == near.value;
+            let value = constant(operand).filter(|_| is_value).map(|value| NearText::decode(value));
+            Operand { text: operand, similarity: value.map(|value| value.similarity) }
         }
     }
 }
