@@ -12,7 +12,7 @@ use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
 use super::config::parse;
 use super::datum::{Decode, Encode, argument, result, sql_type};
-use super::varlena::{packed_bytes, palloc_varlena};
+use super::varlena::{packed_bytes, palloc_varlena, with_packed_bytes};
 use crate::error::raise;
 
 /// A text that is compared with others.
@@ -55,9 +55,24 @@ impl<'a> NearText<'a> {
         Some(NearText { similarity, config: utf8(config)?, text: utf8(text)? })
     }
 
+    fn sound(bytes: &'a [u8]) -> Self {
+        NearText::from_bytes(bytes).unwrap_or_else(|| {
+            raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed near_text".into(), "")
+        })
+    }
+
     /// The config, which was checked when the value was made.
     pub fn config(&self) -> Config {
         parse(&self.config)
+    }
+
+    /// What `read` makes of a value. A detoasted copy is freed after it.
+    ///
+    /// # Safety
+    /// `datum` is a near_text, not NULL. It lives until this returns.
+    pub unsafe fn with<T>(datum: pg_sys::Datum, read: impl FnOnce(NearText<'_>) -> T) -> T {
+        // SAFETY: as this function's; the type is of variable length.
+        unsafe { with_packed_bytes(datum, |bytes| read(NearText::sound(bytes))) }
     }
 
     /// The text form, on one line: white space and control characters are single spaces.
@@ -73,10 +88,7 @@ impl<'a> NearText<'a> {
 impl Decode for NearText<'_> {
     unsafe fn decode(datum: pg_sys::Datum) -> Self {
         // SAFETY: as the trait's; the type is of variable length.
-        let bytes = unsafe { packed_bytes(datum) };
-        NearText::from_bytes(bytes).unwrap_or_else(|| {
-            raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed near_text".into(), "")
-        })
+        NearText::sound(unsafe { packed_bytes(datum) })
     }
 }
 
