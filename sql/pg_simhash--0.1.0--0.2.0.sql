@@ -578,6 +578,21 @@ COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
 -- Near-duplicates of texts
 --
 
+-- What the planner asks: the support function of near_duplicate, and estimators of ~=.
+CREATE FUNCTION near_duplicate_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'near_duplicate_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_duplicate_support(internal) IS
+  'planner support of near_duplicate and of ~= for texts';
+CREATE FUNCTION near_text_sel(internal, oid, internal, integer) RETURNS double precision
+  AS 'MODULE_PATHNAME', 'near_text_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_sel(internal, oid, internal, integer) IS
+  'restriction selectivity of ~= for texts';
+CREATE FUNCTION near_text_joinsel(internal, oid, internal, smallint, internal)
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'near_text_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_joinsel(internal, oid, internal, smallint, internal) IS
+  'join selectivity of ~= for texts';
+
 CREATE FUNCTION text_similarity(a text, b text, config simhash_config DEFAULT '{}')
   RETURNS double precision
   AS 'MODULE_PATHNAME', 'text_similarity_wrapper'
@@ -588,7 +603,7 @@ CREATE FUNCTION near_duplicate(a text, b text, similarity double precision DEFAU
     config simhash_config DEFAULT '{}')
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_duplicate_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200 SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_duplicate(a text, b text, similarity double precision,
     config simhash_config) IS
   'whether the sketches of two texts agree, and text_similarity(a, b, config) >= similarity';
@@ -624,27 +639,33 @@ COMMENT ON FUNCTION near_text(body text, similarity double precision, config sim
   'a text to be compared by near_duplicate, with the operator ~=';
 CREATE FUNCTION near_text_near(near_text, near_text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_text_near_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200
+  SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_text_near(near_text, near_text) IS 'implementation of ~= operator';
 CREATE FUNCTION near_text_near(near_text, text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_text_near_text_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 200
+  SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_text_near(near_text, text) IS 'implementation of ~= operator';
 CREATE FUNCTION near_text_near(text, near_text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'text_near_near_text_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 200
+  SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_text_near(text, near_text) IS 'implementation of ~= operator';
 CREATE OPERATOR ~= (
-  LEFTARG = near_text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=
+  LEFTARG = near_text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=,
+  RESTRICT = near_text_sel, JOIN = near_text_joinsel
 );
 COMMENT ON OPERATOR ~= (near_text, near_text) IS
   'near-duplicates: the greater of their similarities decides';
 CREATE OPERATOR ~= (
-  LEFTARG = near_text, RIGHTARG = text, FUNCTION = near_text_near, COMMUTATOR = ~=
+  LEFTARG = near_text, RIGHTARG = text, FUNCTION = near_text_near, COMMUTATOR = ~=,
+  RESTRICT = near_text_sel, JOIN = near_text_joinsel
 );
 COMMENT ON OPERATOR ~= (near_text, text) IS 'near-duplicates';
 CREATE OPERATOR ~= (
-  LEFTARG = text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=
+  LEFTARG = text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=,
+  RESTRICT = near_text_sel, JOIN = near_text_joinsel
 );
 COMMENT ON OPERATOR ~= (text, near_text) IS 'near-duplicates';
 

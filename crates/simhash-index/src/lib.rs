@@ -34,7 +34,7 @@
 //! - [`index`]: an open index and its copies of inner pages. [`tree`]: descents to a leaf.
 //! - [`insert`], [`split`], [`allocate`], [`remove`], [`vacuum`]: all that changes an index.
 //! - [`range`] and [`nearest`] scans, in which [`scopes`], and a [`walk`] over a table.
-//! - [`build`], [`check`] and [`facts`].
+//! - [`build`], [`check`] and [`facts`]. [`runs`]: how many postings share a key.
 //! - [`mutant`]: the faults that the simulation must find.
 
 pub mod allocate;
@@ -52,6 +52,7 @@ pub mod page;
 pub mod postings;
 pub mod range;
 pub mod remove;
+pub mod runs;
 pub mod scopes;
 pub mod split;
 pub mod store;

@@ -203,7 +203,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// another form of its leaf, or by settling the leaf's postings. Returns the leaf's number if it
     /// had room already.
     fn make_recent_room(&self, target: &Entry<K>, most_recent: u32) -> Option<u32> {
-        if self.recent_leaves() < most_recent {
+        if self.table_leaves(RECENT) < most_recent {
             return self.make_room(RECENT, target);
         }
         let (leaf, number) = self.cover::<S::Exclusive>(RECENT, target, None);
@@ -218,27 +218,6 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             self.settle(target);
         }
         None
-    }
-
-    /// About the number of leaves of the recent tree.
-    fn recent_leaves(&self) -> u32 {
-        let (mut leaves, mut number) = (1u32, root(RECENT));
-        let mut above = None;
-        while let Some(copy) = self.copy_of(number) {
-            if above.is_some_and(|above| copy.level >= above) {
-                // The page was reused, or the copy above it is old.
-                break;
-            }
-            above = Some(copy.level);
-            leaves = leaves.saturating_mul(copy.children.len() as u32);
-            if copy.level == 1 {
-                break;
-            }
-            let middle = copy.children[copy.children.len() / 2].number;
-            self.expect_page(middle, number);
-            number = middle;
-        }
-        leaves
     }
 
     /// Moves the postings of the recent leaf that covers `target` to the settled tree. The caller
