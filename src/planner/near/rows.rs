@@ -1,15 +1,17 @@
 //! How many rows are near a text, and what it costs to find out.
 //!
-//! An index of texts knows how many rows share a key with a row (`expected_run`). It grows with the
-//! third power of the similarity of others, or the second: those that are alike share most keys. So
-//! it says well how many rows are near, if one knows what share of them is as near as the clause
-//! asks. These shares were measured on real texts ([`SHARES`]).
+//! Some texts of the column's statistics are looked up in an index of texts ([`sample`]). If there
+//! are none, because texts are long or the table was not analysed, the index's keys tell how many
+//! rows share one with a row (`expected_run`). What share of these rows is as near as the clause
+//! asks was measured on real texts ([`SHARES`]).
 
 use pgrx::{PgList, pg_sys};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
 use super::objects::NearObjects;
 use super::recipe::constant;
+use super::sample::{self, Others};
+use crate::catalog::Schema;
 use crate::planner::measures::{Objects, access_method};
 use crate::planner::selectivity::Clause;
 use crate::planner::statistics::release;
@@ -139,14 +141,7 @@ impl Near {
             let mut left: pg_sys::VariableStatData = std::mem::zeroed();
             let mut right: pg_sys::VariableStatData = std::mem::zeroed();
             let mut reversed = false;
-            pg_sys::get_join_variables(
-                root,
-                arguments,
-                join,
-                &mut left,
-                &mut right,
-                &mut reversed,
-            );
+            pg_sys::get_join_variables(root, arguments, join, &mut left, &mut right, &mut reversed);
             // A row is near itself. That counts unless rows are joined with others of their table.
             let itself = !are_different_rows(root, left.rel, right.rel);
             let sides = [self.side(root, &mut left), self.side(root, &mut right)];
@@ -160,8 +155,9 @@ impl Near {
             if !semi {
                 return sides[0].share_near(itself).min(sides[1].share_near(itself));
             }
-            let (outer, inner) = if reversed { (&sides[1], &sides[0]) } else { (&sides[0], &sides[1]) };
-            let near = inner.near(itself) * (inner.rows / outer.rows).min(1.0);
+            let (outer, inner) =
+                if reversed { (&sides[1], &sides[0]) } else { (&sides[0], &sides[1]) };
+            let near = if itself { (inner.rows / outer.rows).min(1.0) } else { inner.others.any };
             near.min(MOST) * outer.not_null
         }
     }
@@ -188,8 +184,11 @@ impl Near {
                     copies = (rows * not_null / distinct).max(1.0);
                 }
             }
-            let others = self.others(root, rel, (*variable).var);
-            Side { rows, not_null, others: others.unwrap_or(USUAL_ROWS * copies - 1.0) }
+            let others = self.others(root, variable).unwrap_or_else(|| {
+                let mean = USUAL_ROWS * copies - 1.0;
+                Others { mean, any: mean.min(MOST) }
+            });
+            Side { rows, not_null, others }
         }
     }
 
@@ -197,21 +196,28 @@ impl Near {
     unsafe fn others(
         &self,
         root: *mut pg_sys::PlannerInfo,
-        rel: *mut pg_sys::RelOptInfo,
-        text: *mut pg_sys::Node,
-    ) -> Option<f64> {
+        variable: *mut pg_sys::VariableStatData,
+    ) -> Option<Others> {
         // SAFETY: the relation is the planner's, and so are its indexes, which are locked.
         unsafe {
+            let (rel, text) = ((*variable).rel, (*variable).var);
             let index = self.index(rel, text).or_else(|| self.index_of_child(root, rel, text))?;
             let rel = pg_sys::index_open(index, pg_sys::NoLock as pg_sys::LOCKMODE);
             let opened = IndexRel::new(rel);
             let meta = storage::meta(opened);
-            let run = meta.is_of_postings().then(|| {
-                with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run())
+            let similarity = self.similarity.unwrap_or(DEFAULT_SIMILARITY);
+            let others = meta.is_of_postings().then(|| {
+                let schema = Schema::of_function(self.near.near_duplicate);
+                if let Some(found) = sample::found(opened, (*variable).statsTuple, schema) {
+                    return found.others(similarity);
+                }
+                let run =
+                    with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run());
+                let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
+                Others { mean, any: mean.min(MOST) }
             });
             pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
-            let similarity = self.similarity.unwrap_or(DEFAULT_SIMILARITY);
-            Some((run? - 1.0) * share(similarity, usize::from(meta.rows < 3)))
+            others
         }
     }
 
@@ -276,7 +282,8 @@ impl Near {
                 return None;
             }
             let members = PgList::<pg_sys::AppendRelInfo>::from_pg((*root).append_rel_list);
-            let of_rel = members.iter_ptr().filter(|&member| (*member).parent_relid == (*rel).relid);
+            let of_rel =
+                members.iter_ptr().filter(|&member| (*member).parent_relid == (*rel).relid);
             let found = of_rel.filter_map(|mut member| {
                 let child = *(*root).simple_rel_array.add((*member).child_relid as usize);
                 if child.is_null() {
@@ -306,13 +313,12 @@ pub unsafe fn selectivity(clause: &Clause) -> f64 {
 struct Side {
     rows: f64,
     not_null: f64,
-    /// How many other rows are near a row.
-    others: f64,
+    others: Others,
 }
 
 impl Side {
     fn near(&self, itself: bool) -> f64 {
-        let near = self.others + f64::from(u8::from(itself));
+        let near = self.others.mean + f64::from(u8::from(itself));
         near.clamp(0.0, self.rows)
     }
 
@@ -335,15 +341,16 @@ unsafe fn are_different_rows(
             return false;
         }
         let table = |rel: *mut pg_sys::RelOptInfo| {
-            ((*rel).relid > 0).then(|| (**(*root).simple_rte_array.add((*rel).relid as usize)).relid)
+            ((*rel).relid > 0)
+                .then(|| (**(*root).simple_rte_array.add((*rel).relid as usize)).relid)
         };
         if table(a) != table(b) || table(a).is_none_or(|oid| oid == pg_sys::InvalidOid) {
             return false;
         }
         let clauses = PgList::<pg_sys::RestrictInfo>::from_pg((*a).joininfo);
-        let both = clauses.iter_ptr().filter(|&clause| {
-            pg_sys::bms_is_member((*b).relid as i32, (*clause).clause_relids)
-        });
+        let both = clauses
+            .iter_ptr()
+            .filter(|&clause| pg_sys::bms_is_member((*b).relid as i32, (*clause).clause_relids));
         both.count() > 1
     }
 }
@@ -404,10 +411,7 @@ unsafe fn stripped(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
 }
 
 /// A similarity that is constant, or as good as.
-unsafe fn similarity(
-    root: *mut pg_sys::PlannerInfo,
-    similarity: *mut pg_sys::Node,
-) -> Option<f64> {
+unsafe fn similarity(root: *mut pg_sys::PlannerInfo, similarity: *mut pg_sys::Node) -> Option<f64> {
     // SAFETY: an expression of the query, of type double precision.
     unsafe {
         let datum = constant(pg_sys::estimate_expression_value(root, similarity))?;
@@ -485,7 +489,8 @@ mod tests {
     #[test]
     fn shares_fall_with_the_similarity() {
         for rows in 0..2 {
-            let all: Vec<f64> = (25..=100).map(|percent| share(f64::from(percent) / 100.0, rows)).collect();
+            let all: Vec<f64> =
+                (25..=100).map(|percent| share(f64::from(percent) / 100.0, rows)).collect();
             assert!(all.windows(2).all(|pair| pair[0] >= pair[1]), "{all:?}");
         }
         assert!((share(0.75, 0) - 0.45).abs() < 1e-9);
