@@ -623,3 +623,24 @@ fn read_settled<K: TreeKey, S: Store>(index: &Index<K, S>, settled: &mut [Run<K>
         run.next = end;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recent_tree_grows_with_the_index() {
+        assert_eq!([0, 1000, 1024].map(recent_by_default), [64; 3]);
+        assert_eq!([1040, 16_000].map(recent_by_default), [65, 1000]);
+        assert_eq!([131_072, 1 << 20, u32::MAX].map(recent_by_default), [8192; 3]);
+    }
+
+    #[test]
+    fn what_is_known_of_a_text_has_keys_of_its_own() {
+        let [null, empty, keys] =
+            [Presence::Null, Presence::Empty, Presence::Keys].map(Presence::key::<u64>);
+        assert!(null < empty && empty < keys);
+        // Each is among the bits that a posting stores.
+        assert!([null, empty, keys].iter().all(|&key| posting_key::<u64>(key) == key));
+    }
+}
