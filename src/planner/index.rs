@@ -140,9 +140,8 @@ unsafe fn table_is_indexed(
 pub unsafe fn simhash_indexes(table: &PgRelation) -> Vec<pg_sys::Oid> {
     let Some(access_method) = access_method() else { return Vec::new() };
     // SAFETY: as this function's; the list is a copy.
-    let indexes = unsafe {
-        PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(table.as_ptr()))
-    };
+    let indexes =
+        unsafe { PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(table.as_ptr())) };
     let is_ours = |&index: &pg_sys::Oid| relation_access_method(index) == Some(access_method);
     indexes.iter_oid().filter(is_ours).collect()
 }

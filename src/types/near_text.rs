@@ -40,7 +40,7 @@ pub fn check_similarity(similarity: f64) {
 }
 
 /// So many of a text's characters its text form shows.
-const SHOWN: usize = 100;
+const SHOWN: usize = 60;
 
 impl<'a> NearText<'a> {
     /// Reads the form on disk. `None` for bytes that are no near_text.

@@ -33,9 +33,9 @@ pub unsafe fn rewritten(
         let call_of = Call::of(&near, clause)?;
         let asked_of = call_of.asked()?;
         let similarity = asked_of.similarity?;
-        let found = call_of
-            .texts
-            .map(|text| translate(text).map_or(Found::Nothing, |text| look(root, text, &near, &asked_of)));
+        let found = call_of.texts.map(|text| {
+            translate(text).map_or(Found::Nothing, |text| look(root, text, &near, &asked_of))
+        });
         let served = match found {
             [Found::Value(a), Found::Value(b)] => [Some(a), Some(b)],
             [Found::Value(a), Found::Nothing] => [Some(a), None],
@@ -149,7 +149,8 @@ unsafe fn serves(
         }
         let rel = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         let has_file = (*(*rel.as_ptr()).rd_rel).relkind == pg_sys::RELKIND_INDEX as i8;
-        let serves = || !has_file || Recipe::of(index).is_some_and(|recipe| recipe.serves(asked_of));
+        let serves =
+            || !has_file || Recipe::of(index).is_some_and(|recipe| recipe.serves(asked_of));
         let text = without_domain(text);
         if of_texts && searched.attribute != 0 {
             let is_column = pgrx::is_a(text, pg_sys::NodeTag::T_Var)
@@ -174,7 +175,11 @@ unsafe fn serves(
         let serves = is_text(of)
             && config.as_str() == asked_of.config.as_str()
             && asked_of.similarity.is_some_and(|asked| asked >= similarity);
-        if serves { Found::Value(Value { similarity, expression: indexed }) } else { Found::Nothing }
+        if serves {
+            Found::Value(Value { similarity, expression: indexed })
+        } else {
+            Found::Nothing
+        }
     }
 }
 

@@ -139,14 +139,7 @@ impl Near {
             let mut left: pg_sys::VariableStatData = std::mem::zeroed();
             let mut right: pg_sys::VariableStatData = std::mem::zeroed();
             let mut reversed = false;
-            pg_sys::get_join_variables(
-                root,
-                arguments,
-                join,
-                &mut left,
-                &mut right,
-                &mut reversed,
-            );
+            pg_sys::get_join_variables(root, arguments, join, &mut left, &mut right, &mut reversed);
             // A row is near itself. That counts unless rows are joined with others of their table.
             let itself = !are_different_rows(root, left.rel, right.rel);
             let sides = [self.side(root, &mut left), self.side(root, &mut right)];
@@ -160,7 +153,8 @@ impl Near {
             if !semi {
                 return sides[0].share_near(itself).min(sides[1].share_near(itself));
             }
-            let (outer, inner) = if reversed { (&sides[1], &sides[0]) } else { (&sides[0], &sides[1]) };
+            let (outer, inner) =
+                if reversed { (&sides[1], &sides[0]) } else { (&sides[0], &sides[1]) };
             let near = inner.near(itself) * (inner.rows / outer.rows).min(1.0);
             near.min(MOST) * outer.not_null
         }
@@ -206,9 +200,9 @@ impl Near {
             let rel = pg_sys::index_open(index, pg_sys::NoLock as pg_sys::LOCKMODE);
             let opened = IndexRel::new(rel);
             let meta = storage::meta(opened);
-            let run = meta.is_of_postings().then(|| {
-                with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run())
-            });
+            let run = meta.is_of_postings().then(
+                || with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run()),
+            );
             pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
             let similarity = self.similarity.unwrap_or(DEFAULT_SIMILARITY);
             Some((run? - 1.0) * share(similarity, usize::from(meta.rows < 3)))
@@ -276,7 +270,8 @@ impl Near {
                 return None;
             }
             let members = PgList::<pg_sys::AppendRelInfo>::from_pg((*root).append_rel_list);
-            let of_rel = members.iter_ptr().filter(|&member| (*member).parent_relid == (*rel).relid);
+            let of_rel =
+                members.iter_ptr().filter(|&member| (*member).parent_relid == (*rel).relid);
             let found = of_rel.filter_map(|mut member| {
                 let child = *(*root).simple_rel_array.add((*member).child_relid as usize);
                 if child.is_null() {
@@ -335,15 +330,16 @@ unsafe fn are_different_rows(
             return false;
         }
         let table = |rel: *mut pg_sys::RelOptInfo| {
-            ((*rel).relid > 0).then(|| (**(*root).simple_rte_array.add((*rel).relid as usize)).relid)
+            ((*rel).relid > 0)
+                .then(|| (**(*root).simple_rte_array.add((*rel).relid as usize)).relid)
         };
         if table(a) != table(b) || table(a).is_none_or(|oid| oid == pg_sys::InvalidOid) {
             return false;
         }
         let clauses = PgList::<pg_sys::RestrictInfo>::from_pg((*a).joininfo);
-        let both = clauses.iter_ptr().filter(|&clause| {
-            pg_sys::bms_is_member((*b).relid as i32, (*clause).clause_relids)
-        });
+        let both = clauses
+            .iter_ptr()
+            .filter(|&clause| pg_sys::bms_is_member((*b).relid as i32, (*clause).clause_relids));
         both.count() > 1
     }
 }
@@ -404,10 +400,7 @@ unsafe fn stripped(node: *mut pg_sys::Node) -> *mut pg_sys::Node {
 }
 
 /// A similarity that is constant, or as good as.
-unsafe fn similarity(
-    root: *mut pg_sys::PlannerInfo,
-    similarity: *mut pg_sys::Node,
-) -> Option<f64> {
+unsafe fn similarity(root: *mut pg_sys::PlannerInfo, similarity: *mut pg_sys::Node) -> Option<f64> {
     // SAFETY: an expression of the query, of type double precision.
     unsafe {
         let datum = constant(pg_sys::estimate_expression_value(root, similarity))?;
@@ -485,7 +478,8 @@ mod tests {
     #[test]
     fn shares_fall_with_the_similarity() {
         for rows in 0..2 {
-            let all: Vec<f64> = (25..=100).map(|percent| share(f64::from(percent) / 100.0, rows)).collect();
+            let all: Vec<f64> =
+                (25..=100).map(|percent| share(f64::from(percent) / 100.0, rows)).collect();
             assert!(all.windows(2).all(|pair| pair[0] >= pair[1]), "{all:?}");
         }
         assert!((share(0.75, 0) - 0.45).abs() < 1e-9);
