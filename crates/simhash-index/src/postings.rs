@@ -459,7 +459,8 @@ impl<K: TreeKey> Candidates<K> {
         if !mutant::is(Mutant::SettledReadFirst) {
             read_settled(index, &mut settled);
         }
-        recent.sort_unstable();
+        // Sorts here are those that make use of sorted runs: copies come in the order of TIDs.
+        recent.sort();
         Self { shared, recent, settled, is_done: false }
     }
 
@@ -518,7 +519,7 @@ impl<K: TreeKey> Candidates<K> {
             let band = run.band;
             found.extend(run.tids.drain(..known).map(|tid| (tid, band)));
         }
-        found.sort_unstable();
+        found.sort();
         // A posting that settled in between was found twice.
         if !mutant::is(Mutant::SettlingCountsTwice) {
             found.dedup();
@@ -536,7 +537,7 @@ impl<K: TreeKey> Run<K> {
         let (leaf, number) = index.read_leaf(SETTLED, &from, None);
         let page = index.checked(number, leaf.bytes());
         collect(index, number, &page, self.key, &from, |tid| self.tids.push(tid));
-        self.tids.sort_unstable();
+        self.tids.sort();
         self.next = continues(&page, self.key);
     }
 }
@@ -638,7 +639,7 @@ fn read_settled<K: TreeKey, S: Store>(index: &Index<K, S>, settled: &mut [Run<K>
     };
     read_leaves(index, SETTLED, &keys, each, ended);
     for (run, end) in settled.iter_mut().zip(ends) {
-        run.tids.sort_unstable();
+        run.tids.sort();
         run.next = end;
     }
 }

@@ -189,12 +189,13 @@ unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f6
         let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_statistic>(statistics);
         let mut rest = 1.0 - f64::from((*form).stanullfrac);
         let mut more = true;
-        for (kind, most) in [
-            (pg_sys::STATISTIC_KIND_MCV, TEXTS / 3),
-            (pg_sys::STATISTIC_KIND_HISTOGRAM, TEXTS - TEXTS / 3),
+        // A histogram has no numbers, and to ask for some is an ERROR.
+        for (kind, most, numbers) in [
+            (pg_sys::STATISTIC_KIND_MCV, TEXTS / 3, pg_sys::ATTSTATSSLOT_NUMBERS),
+            (pg_sys::STATISTIC_KIND_HISTOGRAM, TEXTS - TEXTS / 3, 0),
         ] {
             let mut slot: pg_sys::AttStatsSlot = std::mem::zeroed();
-            let flags = pg_sys::ATTSTATSSLOT_VALUES | pg_sys::ATTSTATSSLOT_NUMBERS;
+            let flags = pg_sys::ATTSTATSSLOT_VALUES | numbers;
             let (kind, any) = (kind as i32, pg_sys::InvalidOid);
             if !pg_sys::get_attstatsslot(&mut slot, statistics, kind, any, flags as i32) {
                 continue;
