@@ -1618,7 +1618,7 @@ COMMENT ON FUNCTION simhash_fingerprint_send(simhash_fingerprint) IS 'I/O';
 CREATE TYPE simhash_fingerprint (
   INPUT = simhash_fingerprint_in, OUTPUT = simhash_fingerprint_out,
   RECEIVE = simhash_fingerprint_recv, SEND = simhash_fingerprint_send,
-  INTERNALLENGTH = VARIABLE, ALIGNMENT = char, STORAGE = plain
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = plain
 );
 COMMENT ON TYPE simhash_fingerprint IS
   'a fingerprint of 64, 128 or 256 bits, which it says by itself: hexadecimal digits';
