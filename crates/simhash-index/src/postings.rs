@@ -470,28 +470,46 @@ impl<K: TreeKey> Candidates<K> {
             if self.is_done {
                 return false;
             }
-            index.store.check_for_interrupts();
-            // Every run has been read up to here.
-            let ends = self.settled.iter().filter_map(|run| run.next).map(|next| next.tid);
-            let known = ends.clone().min();
-            let counted = if mutant::is(Mutant::CountedTooEarly) { ends.max() } else { known };
-            self.count_below(counted, tids);
-            match known {
-                None => self.is_done = true,
-                Some(known) => {
-                    for run in &mut self.settled {
-                        if run.next.is_some_and(|next| next.tid == known) {
-                            run.read_on(index);
-                        }
-                    }
-                }
-            }
+            self.step(index, |tid, _| tids.push(tid));
         }
         true
     }
 
-    /// Appends the rows that share enough keys among those with TIDs below a limit.
-    fn count_below(&mut self, limit: Option<u64>, tids: &mut Vec<u64>) {
+    /// Reads on by a leaf of those runs that are behind. `each` gets the rows that are known by
+    /// then, as the number of keys that each shares. False at the end.
+    pub fn next_counts<S: Store>(
+        &mut self,
+        index: &Index<K, S>,
+        mut each: impl FnMut(usize),
+    ) -> bool {
+        if !self.is_done {
+            self.step(index, |_, shared| each(shared));
+        }
+        !self.is_done
+    }
+
+    fn step<S: Store>(&mut self, index: &Index<K, S>, each: impl FnMut(u64, usize)) {
+        index.store.check_for_interrupts();
+        // Every run has been read up to here.
+        let ends = self.settled.iter().filter_map(|run| run.next).map(|next| next.tid);
+        let known = ends.clone().min();
+        let counted = if mutant::is(Mutant::CountedTooEarly) { ends.max() } else { known };
+        self.count_below(counted, each);
+        match known {
+            None => self.is_done = true,
+            Some(known) => {
+                for run in &mut self.settled {
+                    if run.next.is_some_and(|next| next.tid == known) {
+                        run.read_on(index);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands out the rows that share enough keys among those with TIDs below a limit, in ascending
+    /// order, each with the number of keys.
+    fn count_below(&mut self, limit: Option<u64>, mut each: impl FnMut(u64, usize)) {
         let is_below = |tid: u64| limit.is_none_or(|limit| tid < limit);
         let recent = self.recent.partition_point(|&(tid, _)| is_below(tid));
         let mut found: Vec<(u64, u8)> = self.recent.drain(..recent).collect();
@@ -506,7 +524,8 @@ impl<K: TreeKey> Candidates<K> {
             found.dedup();
         }
         let rows = found.chunk_by(|a, b| a.0 == b.0);
-        tids.extend(rows.filter(|same| same.len() >= self.shared).map(|same| same[0].0));
+        let shared = rows.filter(|same| same.len() >= self.shared);
+        shared.for_each(|same| each(same[0].0, same.len()));
     }
 }
 
@@ -621,5 +640,26 @@ fn read_settled<K: TreeKey, S: Store>(index: &Index<K, S>, settled: &mut [Run<K>
     for (run, end) in settled.iter_mut().zip(ends) {
         run.tids.sort_unstable();
         run.next = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recent_tree_grows_with_the_index() {
+        assert_eq!([0, 1000, 1024].map(recent_by_default), [64; 3]);
+        assert_eq!([1040, 16_000].map(recent_by_default), [65, 1000]);
+        assert_eq!([131_072, 1 << 20, u32::MAX].map(recent_by_default), [8192; 3]);
+    }
+
+    #[test]
+    fn what_is_known_of_a_text_has_keys_of_its_own() {
+        let [null, empty, keys] =
+            [Presence::Null, Presence::Empty, Presence::Keys].map(Presence::key::<u64>);
+        assert!(null < empty && empty < keys);
+        // Each is among the bits that a posting stores.
+        assert!([null, empty, keys].iter().all(|&key| posting_key::<u64>(key) == key));
     }
 }

@@ -8,11 +8,12 @@
 //! 3. Where row-level security or a security barrier hides rows, only leakproof conditions reach the
 //!    index: [`secure`].
 //!
-//! [`recipe`] says what an index was made for, [`rows`] estimates.
+//! [`recipe`] says what an index was made for, [`rows`] estimates, by a [`sample`].
 
 pub mod constraint;
 pub mod objects;
 mod recipe;
 pub mod rows;
+mod sample;
 mod secure;
 pub mod support;

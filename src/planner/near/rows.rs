@@ -1,15 +1,17 @@
 //! How many rows are near a text, and what it costs to find out.
 //!
-//! An index of texts knows how many rows share a key with a row (`expected_run`). It grows with the
-//! third power of the similarity of others, or the second: those that are alike share most keys. So
-//! it says well how many rows are near, if one knows what share of them is as near as the clause
-//! asks. These shares were measured on real texts ([`SHARES`]).
+//! Some texts of the column's statistics are looked up in an index of texts ([`sample`]). If there
+//! are none, because texts are long or the table was not analysed, the index's keys tell how many
+//! rows share one with a row (`expected_run`). What share of these rows is as near as the clause
+//! asks was measured on real texts ([`SHARES`]).
 
 use pgrx::{PgList, pg_sys};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
 use super::objects::NearObjects;
 use super::recipe::constant;
+use super::sample::{self, Others};
+use crate::catalog::Schema;
 use crate::planner::measures::{Objects, access_method};
 use crate::planner::selectivity::Clause;
 use crate::planner::statistics::release;
@@ -155,7 +157,7 @@ impl Near {
             }
             let (outer, inner) =
                 if reversed { (&sides[1], &sides[0]) } else { (&sides[0], &sides[1]) };
-            let near = inner.near(itself) * (inner.rows / outer.rows).min(1.0);
+            let near = if itself { (inner.rows / outer.rows).min(1.0) } else { inner.others.any };
             near.min(MOST) * outer.not_null
         }
     }
@@ -182,8 +184,11 @@ impl Near {
                     copies = (rows * not_null / distinct).max(1.0);
                 }
             }
-            let others = self.others(root, rel, (*variable).var);
-            Side { rows, not_null, others: others.unwrap_or(USUAL_ROWS * copies - 1.0) }
+            let others = self.others(root, variable).unwrap_or_else(|| {
+                let mean = USUAL_ROWS * copies - 1.0;
+                Others { mean, any: mean.min(MOST) }
+            });
+            Side { rows, not_null, others }
         }
     }
 
@@ -191,21 +196,28 @@ impl Near {
     unsafe fn others(
         &self,
         root: *mut pg_sys::PlannerInfo,
-        rel: *mut pg_sys::RelOptInfo,
-        text: *mut pg_sys::Node,
-    ) -> Option<f64> {
+        variable: *mut pg_sys::VariableStatData,
+    ) -> Option<Others> {
         // SAFETY: the relation is the planner's, and so are its indexes, which are locked.
         unsafe {
+            let (rel, text) = ((*variable).rel, (*variable).var);
             let index = self.index(rel, text).or_else(|| self.index_of_child(root, rel, text))?;
             let rel = pg_sys::index_open(index, pg_sys::NoLock as pg_sys::LOCKMODE);
             let opened = IndexRel::new(rel);
             let meta = storage::meta(opened);
-            let run = meta.is_of_postings().then(
-                || with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run()),
-            );
-            pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
             let similarity = self.similarity.unwrap_or(DEFAULT_SIMILARITY);
-            Some((run? - 1.0) * share(similarity, usize::from(meta.rows < 3)))
+            let others = meta.is_of_postings().then(|| {
+                let schema = Schema::of_function(self.near.near_duplicate);
+                if let Some(found) = sample::found(opened, (*variable).statsTuple, schema) {
+                    return found.others(similarity);
+                }
+                let run =
+                    with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run());
+                let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
+                Others { mean, any: mean.min(MOST) }
+            });
+            pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
+            others
         }
     }
 
@@ -301,13 +313,12 @@ pub unsafe fn selectivity(clause: &Clause) -> f64 {
 struct Side {
     rows: f64,
     not_null: f64,
-    /// How many other rows are near a row.
-    others: f64,
+    others: Others,
 }
 
 impl Side {
     fn near(&self, itself: bool) -> f64 {
-        let near = self.others + f64::from(u8::from(itself));
+        let near = self.others.mean + f64::from(u8::from(itself));
         near.clamp(0.0, self.rows)
     }
 
