@@ -12,7 +12,7 @@ use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 use simhash_core::Named;
 use simhash_core::config::{Config, StopWords};
 use simhash_core::search::Key;
-use simhash_core::sets::set_config;
+use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
 use simhash_core::words::WordList;
 use simhash_index::Meta;
@@ -321,7 +321,7 @@ fn sketcher(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketcher>> {
     });
     known.unwrap_or_else(|| {
         let parsed = ConfigText::config_of(config);
-        let made = simhasher_for(set_config(&parsed, parsed.shingle), schema);
+        let made = simhasher_for(recipe(&parsed), schema);
         let sketcher = Rc::new(RefCell::new(Sketcher::new(made)));
         if !names_words(&parsed) {
             LAST.set(Some((schema, config.clone(), sketcher.clone())));
