@@ -2,14 +2,16 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
+use simhash_core::hash::feature_hash;
 use simhash_index::check::check_tables;
-use simhash_index::key::Bytes;
+use simhash_index::index::root;
+use simhash_index::key::{Bytes, MOST_SCOPE};
 use simhash_index::page::Page;
 use simhash_index::postings::{RECENT, SETTLED};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Row, TreeKey};
 
-use super::keys::RowReader;
+use super::keys::{IndexRow, RowReader};
 use super::kind::open;
 use super::opened::Opened;
 use super::rights::check_owner;
@@ -64,8 +66,37 @@ fn check_covered(opened: &Opened) {
 struct HeapCheck<K: TreeKey> {
     index: Index<K>,
     reader: RowReader,
-    /// Of an index of texts: the live rows, and how many distinct keys each has.
-    rows: Vec<(u64, u32)>,
+    /// Of an index of texts: the live rows and their postings.
+    rows: Vec<Expected>,
+}
+
+/// The postings of a row that have not been found: how many they are, and the sum of their hashes.
+/// Rows whose postings are others than their keys have another sum but for one in 2^64.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Expected {
+    tid: u64,
+    postings: i64,
+    sum: u64,
+}
+
+impl Expected {
+    fn new<K: TreeKey>(row: &IndexRow<K>) -> Self {
+        let mut keys = row.keys().to_vec();
+        keys.sort_unstable();
+        keys.dedup();
+        let hash = |&key: &K::Fingerprint| hash_of(row.beside.row(key).entry.key);
+        let sum = keys.iter().map(hash).fold(0, u64::wrapping_add);
+        Self { tid: row.beside.tid, postings: keys.len() as i64, sum }
+    }
+}
+
+/// A hash of a posting's key and scope.
+fn hash_of<K: TreeKey>(key: K) -> u64 {
+    let mut bytes = [0; MOST_SCOPE + 8];
+    let (scope, number) = bytes.split_at_mut(MOST_SCOPE);
+    key.scope().store(&mut scope[..K::Scope::BYTES]);
+    number.copy_from_slice(&Fingerprint::top(key.fingerprint()).to_ne_bytes());
+    feature_hash(&bytes)
 }
 
 fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
@@ -91,7 +122,7 @@ fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
         );
     }
     if index.is_of_postings() {
-        state.expect_no_others();
+        state.expect_postings();
     }
 }
 
@@ -111,12 +142,8 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
         let row = state.reader.read::<K>(values, is_null, tid);
         if state.index.is_of_postings() {
             state.expect_row(state.index.null_table(), row.beside.row(row.presence().key()));
-            let mut keys = row.keys().to_vec();
-            keys.sort_unstable();
-            keys.dedup();
-            keys.iter().for_each(|&key| state.expect_posting(row.beside.row(key)));
             reserve(&mut state.rows, 1);
-            state.rows.push((row.beside.tid, keys.len() as u32));
+            state.rows.push(Expected::new(&row));
             return;
         }
         if row.keys().is_empty() {
@@ -144,25 +171,34 @@ impl<K: TreeKey> HeapCheck<K> {
         self.raise_damaged(page, entry.tid, &format!("{what} in table {block_table}"))
     }
 
-    /// Raises XX002 if a live row has more postings than keys, all of which it has.
-    fn expect_no_others(mut self) {
+    /// Raises XX002 unless every live row has exactly the postings of its keys.
+    fn expect_postings(mut self) {
         self.rows.sort_unstable();
         for table in [RECENT, SETTLED] {
             let mut walk = LeafWalk::new(table, Entry::MIN);
             let mut found = Vec::new();
             while walk.next_leaf(&self.index, &mut found).is_some() {
                 check_for_interrupts();
-                for posting in found.drain(..) {
-                    let tid = posting.entry.tid;
-                    let Ok(place) = self.rows.binary_search_by_key(&tid, |row| row.0) else {
-                        continue;
-                    };
-                    let Some(left) = self.rows[place].1.checked_sub(1) else {
-                        self.raise_damaged(walk.leaf(), tid, "has a posting too many")
-                    };
-                    self.rows[place].1 = left;
+                for Row { entry, .. } in found.drain(..) {
+                    let place = self.rows.binary_search_by_key(&entry.tid, |row| row.tid);
+                    // Dead rows have postings until they are vacuumed.
+                    let Ok(place) = place else { continue };
+                    let row = &mut self.rows[place];
+                    row.postings -= 1;
+                    row.sum = row.sum.wrapping_sub(hash_of(entry.key));
+                    if row.postings < 0 {
+                        self.raise_damaged(walk.leaf(), entry.tid, "has a posting too many")
+                    }
                 }
             }
+        }
+        if let Some(row) = self.rows.iter().find(|row| row.postings != 0 || row.sum != 0) {
+            let what = if row.postings > 0 {
+                "lacks a posting"
+            } else {
+                "has another posting than its text asks for"
+            };
+            self.raise_damaged(root(SETTLED), row.tid, what)
         }
     }
 
@@ -176,14 +212,6 @@ impl<K: TreeKey> HeapCheck<K> {
             ),
             "REINDEX it.",
         )
-    }
-
-    fn expect_posting(&self, row: Row<K>) {
-        if self.index.has_posting(&row.entry) {
-            return;
-        }
-        let (_, page) = self.index.cover::<Shared>(SETTLED, &row.entry, None);
-        self.raise_damaged(page, row.entry.tid, "lacks a posting")
     }
 
     /// What a locked leaf stores beside a row.

@@ -20,6 +20,7 @@ pub struct Options {
     length: i32,
     /// 0: the default of the column's width.
     pub blocks: i32,
+    /// 0: the default of the kind of index.
     pub fillfactor: i32,
     /// kB; -1: as much as suits the size of the index.
     recent: i32,
@@ -35,6 +36,8 @@ const UNSET: f64 = 2.0;
 
 /// Leaves room for a tenth more rows before the leaves of a fresh index split.
 const DEFAULT_FILLFACTOR: i32 = 90;
+/// Postings are many, and settle dozens at a time.
+const DEFAULT_FILLFACTOR_OF_TEXTS: i32 = 95;
 
 static KIND: AtomicU32 = AtomicU32::new(0);
 
@@ -57,7 +60,7 @@ pub fn register() {
             kind,
             c"fillfactor".as_ptr(),
             c"How full, in percent, a build leaves the pages.".as_ptr(),
-            DEFAULT_FILLFACTOR,
+            0,
             50,
             100,
             pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
@@ -160,9 +163,11 @@ impl Options {
     ///
     /// # Safety
     /// `rel` is an open index of this access method.
-    pub unsafe fn fillfactor(rel: pg_sys::Relation) -> usize {
+    pub unsafe fn fillfactor(rel: pg_sys::Relation, is_of_texts: bool) -> usize {
         // SAFETY: as this function's.
-        unsafe { Self::of(rel) }.map_or(DEFAULT_FILLFACTOR, |options| options.fillfactor) as usize
+        let given = unsafe { Self::of(rel) }.map_or(0, |options| options.fillfactor);
+        let default = if is_of_texts { DEFAULT_FILLFACTOR_OF_TEXTS } else { DEFAULT_FILLFACTOR };
+        (if given > 0 { given } else { default }) as usize
     }
 
     /// How many leaves of recent postings an index may have.
@@ -224,9 +229,10 @@ impl Options {
 }
 
 fn raise_useless(rel: IndexRel, parameter: &str, hint: &str) -> ! {
+    let hint = format!("{hint} If the index has it: ALTER INDEX ... RESET ({parameter}).");
     raise(
         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         format!("index \"{}\" cannot have the storage parameter \"{parameter}\"", rel.name()),
-        hint,
+        &hint,
     )
 }

@@ -6,12 +6,15 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+use simhash_core::Named;
 use simhash_core::config::{Config, StopWords};
 use simhash_core::search::Key;
-use simhash_core::sets::set_config;
+use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
+use simhash_core::words::WordList;
 use simhash_index::Meta;
 use simhash_index::postings::posting_key;
 
@@ -20,7 +23,7 @@ use super::options::Options;
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::error::raise;
-use crate::models::simhasher_for;
+use crate::models::{named_words, simhasher_for};
 use crate::storage::{IndexRel, meta, note};
 use crate::types::ConfigText;
 use crate::types::datum::Decode;
@@ -37,6 +40,8 @@ pub struct Recipe {
     pub similarity: f64,
     /// The canonical text of the config.
     pub config: Rc<str>,
+    /// The hashes of the lists of words that the config names, a line for each.
+    words: String,
 }
 
 impl Recipe {
@@ -54,9 +59,13 @@ impl Recipe {
             } else {
                 let (similarity, config) = Options::of_texts(rel);
                 let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
-                Self { similarity, config: config.as_deref().unwrap_or("{}").into() }
+                let config = config.as_deref().unwrap_or("{}").into();
+                Self { similarity, config, words: String::new() }
             }
         };
+        // SAFETY: as this function's.
+        let words = words_of(&recipe.config, unsafe { schema_of(rel) });
+        let recipe = Self { words, ..recipe };
         if Layout::of(recipe.similarity).is_none() {
             raise_similarity(recipe.similarity)
         }
@@ -86,14 +95,15 @@ impl Recipe {
                 "Write EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=), with the column's name.",
             )
         };
-        Self { similarity, config: config.into() }
+        Self { similarity, config: config.into(), words: String::new() }
     }
 
     /// That of an index that is there.
     pub fn of(rel: IndexRel) -> Self {
-        let config = note(rel);
-        let config = config.lines().next().unwrap_or("{}").into();
-        Self { similarity: f64::from_bits(meta(rel).similarity), config }
+        let note = note(rel);
+        let (config, words) = note.split_once('\n').unwrap_or((&note, ""));
+        let similarity = f64::from_bits(meta(rel).similarity);
+        Self { similarity, config: config.into(), words: words.into() }
     }
 
     /// What the meta page says of it, in numbers.
@@ -105,7 +115,19 @@ impl Recipe {
 
     /// What it says beside.
     pub fn note(&self) -> String {
-        self.config.to_string()
+        format!("{}\n{}", self.config, self.words)
+    }
+
+    /// Raises 55000 if a list of words is not the one that the index was built with: its keys would
+    /// not be those of the queries.
+    fn expect_same_words(&self, rel: IndexRel, schema: Schema) {
+        if !self.words.is_empty() && self.words != words_of(&self.config, schema) {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("index \"{}\" was built with another list of words", rel.name()),
+                "A list that its config names was made anew: REINDEX it.",
+            )
+        }
     }
 
     fn layout(&self) -> Layout {
@@ -176,12 +198,9 @@ impl TextKeys {
     /// The index is open, and is of texts.
     pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
         let recipe = Recipe::of(rel);
-        // SAFETY: as this function's: its last key column has a support function, of ours.
-        let schema = unsafe {
-            let column = key_columns(rel.as_ptr()) as pg_sys::AttrNumber;
-            let function = pg_sys::index_getprocinfo(rel.as_ptr(), column, 1);
-            Schema::of_function((*function).fn_oid)
-        };
+        // SAFETY: as this function's.
+        let schema = unsafe { schema_of(rel) };
+        recipe.expect_same_words(rel, schema);
         let layout = recipe.layout();
         let sketcher = sketcher(&recipe.config, schema);
         Self { kind, recipe, layout, sketcher, made: Vec::new() }
@@ -199,7 +218,7 @@ impl TextKeys {
         // SAFETY: as this function's.
         unsafe {
             NearText::with(value, |near| {
-                let Recipe { similarity, config } = &self.recipe;
+                let Recipe { similarity, config, .. } = &self.recipe;
                 if near.similarity != *similarity || near.config != **config {
                     raise(
                         PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -242,16 +261,27 @@ impl TextKeys {
     /// # Safety
     /// The argument is a text, and not NULL.
     pub unsafe fn asked_by_text<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
-        let Recipe { similarity, config } = self.recipe.clone();
+        let Recipe { similarity, config, .. } = self.recipe.clone();
         // SAFETY: as this function's.
         unsafe { with_text(argument, |text| self.asked_at(text, similarity, &config)) }
     }
 
-    /// What `column = argument` asks for: equal texts have equal keys.
+    /// What `column = argument` asks for: texts of equal bytes have equal keys. Under other
+    /// collations than deterministic ones, others are equal too.
     ///
     /// # Safety
     /// The argument is a text, and not NULL.
-    pub unsafe fn asked_equal<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
+    pub unsafe fn asked_equal<F: Key>(
+        &mut self,
+        argument: pg_sys::Datum,
+        collation: pg_sys::Oid,
+    ) -> Asked<F> {
+        // SAFETY: a catalogue look-up.
+        if collation != pg_sys::InvalidOid
+            && !unsafe { pg_sys::get_collation_isdeterministic(collation) }
+        {
+            return Asked::Everything;
+        }
         let bands = self.layout.bands;
         // SAFETY: as this function's.
         let keys: Vec<F> = unsafe { with_text(argument, |text| self.of_text(text, bands)) };
@@ -291,7 +321,7 @@ fn sketcher(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketcher>> {
     });
     known.unwrap_or_else(|| {
         let parsed = ConfigText::config_of(config);
-        let made = simhasher_for(set_config(&parsed, parsed.shingle), schema);
+        let made = simhasher_for(recipe(&parsed), schema);
         let sketcher = Rc::new(RefCell::new(Sketcher::new(made)));
         if !names_words(&parsed) {
             LAST.set(Some((schema, config.clone(), sketcher.clone())));
@@ -302,4 +332,31 @@ fn sketcher(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketcher>> {
 
 fn names_words(config: &Config) -> bool {
     config.dictionary.is_some() || matches!(config.stopwords, StopWords::Named(_))
+}
+
+/// The extension's schema.
+///
+/// # Safety
+/// The index is open. Its last key column has a support function, of ours.
+unsafe fn schema_of(rel: IndexRel) -> Schema {
+    // SAFETY: as this function's.
+    unsafe {
+        let column = key_columns(rel.as_ptr()) as pg_sys::AttrNumber;
+        let function = pg_sys::index_getprocinfo(rel.as_ptr(), column, 1);
+        Schema::of_function((*function).fn_oid)
+    }
+}
+
+/// The hashes of the lists of words that a config names, a line for each.
+fn words_of(config: &str, schema: Schema) -> String {
+    let config = ConfigText::config_of(config);
+    if !names_words(&config) {
+        return String::new();
+    }
+    let Named { dictionary, stop_words, .. } = named_words(&config, schema);
+    let lists = [("dictionary", dictionary), ("stopwords", stop_words)];
+    let line = |(kind, list): (&str, Option<Arc<WordList>>)| {
+        list.map(|list| format!("{kind} {}\n", list.content_hash()))
+    };
+    lists.into_iter().filter_map(line).collect()
 }

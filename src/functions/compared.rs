@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use pgrx::pg_sys;
 use simhash_core::config::Config;
-use simhash_core::sets::set_config;
+use simhash_core::sets::recipe;
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 use simhash_core::simhash::Simhasher;
@@ -32,7 +32,7 @@ impl<T> Places<T> {
 }
 
 fn shingler(config: &Config, schema: Schema) -> Simhasher {
-    simhasher_for(set_config(config, config.shingle), schema)
+    simhasher_for(recipe(config), schema)
 }
 
 /// Compares texts by their sets of shingles.

@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::fcinfo::direct_function_call;
 use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::sets::recipe;
 
 use super::compared::near_at_site;
 use crate::error::raise;
@@ -26,7 +27,8 @@ fn raise_no_input() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "cannot accept a value of type near_text".into(),
-        "Call near_text(body, similarity), or cast what stands beside it: '...'::text.",
+        "Call near_text(body, similarity). A lone literal, and one beside an operator, needs a cast: \
+         '...'::text.",
     )
 }
 
@@ -49,10 +51,10 @@ fn near_text<'a>(body: Text<'a>, similarity: f64, config: ConfigText<'a>) -> Nea
     NearText { similarity, config: config.into_str(), text: body.into_str() }
 }
 
-/// The greater similarity of the two decides. Raises 22023 if their configs differ.
+/// The greater similarity of the two decides. Raises 22023 if their configs make other sets.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
-    if a.config != b.config {
+    if a.config != b.config && recipe(&a.config()) != recipe(&b.config()) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("cannot compare texts by two configs: {} and {}", a.config, b.config),

@@ -13,7 +13,7 @@ use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 use super::config::parse;
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::varlena::{packed_bytes, palloc_varlena, with_packed_bytes};
-use crate::error::raise;
+use crate::error::{raise, shown_number};
 
 /// A text that is compared with others.
 pub struct NearText<'a> {
@@ -33,14 +33,14 @@ pub fn check_similarity(similarity: f64) {
     if Law::of(similarity).is_none() {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("similarity {similarity} is out of range"),
+            format!("similarity {} is out of range", shown_number(similarity)),
             &format!("A similarity is a number from {LEAST_SIMILARITY} to 1."),
         )
     }
 }
 
 /// So many of a text's characters its text form shows.
-const SHOWN: usize = 100;
+const SHOWN: usize = 60;
 
 impl<'a> NearText<'a> {
     /// Reads the form on disk. `None` for bytes that are no near_text.

@@ -275,13 +275,14 @@ def problems_of(vector):
         expected = simhash(list(counts), weights, config.get("position", "none"), width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"
+    elements = list(features_of(vector["tokens"], config.get("shingle", 2)))
     for key, width in (("minhash64", 64), ("minhash128", 128), ("minhash256", 256)):
-        expected = minhash(list(counts), width)
+        expected = minhash(elements, width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"
-    components = sketch(list(counts)) if counts else None
+    components = sketch(elements) if elements else None
     for similarity, bands, rows in (("0.3", 49, 2), ("0.5", 35, 3), ("0.9", 10, 3)):
-        expected = keys_digest(components, bands, rows) if counts else None
+        expected = keys_digest(components, bands, rows) if elements else None
         if vector["keys"][similarity] != expected:
             yield f"keys at {similarity} should be {expected}"
 

@@ -153,14 +153,17 @@ impl Meta {
     /// The note on the meta page.
     pub fn read_note<S: Store>(store: &S) -> Vec<u8> {
         let page = store.read(META_PAGE);
-        let bytes = page.bytes();
+        Self::parse_note(page.bytes()).unwrap_or_else(|damage| store.damaged(META_PAGE, &damage))
+    }
+
+    fn parse_note(page: &[u8]) -> Result<Vec<u8>, Damage> {
         let field = HEADER + 4 * NOTE_LENGTH;
         let mut length = [0; 4];
-        length.copy_from_slice(&bytes[field..field + 4]);
+        length.copy_from_slice(&page[field..field + 4]);
         let length = u32::from_ne_bytes(length) as usize;
-        match bytes.get(NOTE..NOTE + length.min(MOST_NOTE + 1)) {
-            Some(note) if note.len() <= MOST_NOTE => note.to_vec(),
-            _ => store.damaged(META_PAGE, &Damage::Other("its note is too long")),
+        match page.get(NOTE..NOTE + length.min(MOST_NOTE + 1)) {
+            Some(note) if note.len() <= MOST_NOTE => Ok(note.to_vec()),
+            _ => Err(Damage::Other("its note is too long")),
         }
     }
 
@@ -238,6 +241,77 @@ mod tests {
                 Meta { kind: 1, bits, blocks: 4, scope, payload, scope_kinds, ..Meta::default() };
             assert_eq!(Meta::parse(&meta.to_page(8192, &[])), Ok(meta));
         }
+    }
+
+    /// The meta data of an index of postings.
+    fn of_postings(scope: u32, payload: u32) -> Meta {
+        let similarity = 0.8f64.to_bits();
+        let meta = Meta { kind: 4, bits: 32, blocks: 2, scope, payload, ..Meta::default() };
+        Meta { bands: 20, rows: 5, similarity, ..meta }
+    }
+
+    #[test]
+    fn a_meta_page_of_postings_is_read_as_it_was_written() {
+        let families = [
+            ((0, 0), Family::Postings),
+            ((0, 1), Family::BriefPostings),
+            ((16, 40), Family::BriefPostings),
+            ((17, 0), Family::ScopedPostings),
+            ((56, 40), Family::ScopedPostings),
+        ];
+        for ((scope, payload), family) in families {
+            let meta = of_postings(scope, payload);
+            assert_eq!(Meta::parse(&meta.to_page(8192, b"note")), Ok(meta));
+            assert_eq!((meta.family(), meta.is_of_postings()), (family, true));
+            assert_eq!(
+                meta.shape(),
+                Shape { key: 4, scope: scope as usize, payload: payload as usize }
+            );
+            assert!(meta.shape().is_of_postings());
+        }
+        let refused = [
+            Meta { bands: MOST_BANDS + 1, ..of_postings(0, 0) },
+            Meta { bits: 64, ..of_postings(0, 0) },
+            Meta { blocks: 3, ..of_postings(0, 0) },
+            Meta { scope: 57, ..of_postings(0, 0) },
+        ];
+        for meta in refused {
+            assert!(Meta::parse(&meta.to_page(8192, &[])).is_err(), "{meta:?}");
+        }
+        // An older version of the format knew no postings.
+        let mut page = of_postings(0, 0).to_page(8192, &[]);
+        page[HEADER + 4..HEADER + 8].copy_from_slice(&2u32.to_ne_bytes());
+        assert!(Meta::parse(&page).is_ok_and(|meta| !meta.is_of_postings()));
+        page[HEADER + 4..HEADER + 8].copy_from_slice(&(VERSION + 1).to_ne_bytes());
+        assert!(Meta::parse(&page).is_err());
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let meta = of_postings(0, 0);
+        for length in [0, 1, 77, MOST_NOTE] {
+            let note: Vec<u8> = (0..length).map(|i| i as u8 ^ 0x5a).collect();
+            let page = meta.to_page(8192, &note);
+            assert_eq!(Meta::parse_note(&page), Ok(note));
+            let lower = usize::from(u16::from_ne_bytes([page[12], page[13]]));
+            assert_eq!(lower, NOTE + length);
+        }
+        assert_eq!(Meta::parse_note(&old_page(64, 4)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_note_of_an_impossible_length_is_refused() {
+        let mut page = of_postings(0, 0).to_page(8192, b"note");
+        let mut with_length = |length: u32, bytes: usize| {
+            let field = HEADER + 4 * NOTE_LENGTH;
+            page[field..field + 4].copy_from_slice(&length.to_ne_bytes());
+            Meta::parse_note(&page[..bytes])
+        };
+        for length in [MOST_NOTE as u32 + 1, 8192, i32::MAX as u32, u32::MAX] {
+            assert!(with_length(length, 8192).is_err(), "{length}");
+        }
+        assert!(with_length(MOST_NOTE as u32, 1024).is_err());
+        assert_eq!(with_length(1024 - NOTE as u32, 1024).map(|note| note.len()), Ok(1024 - NOTE));
     }
 
     #[test]

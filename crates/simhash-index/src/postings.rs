@@ -459,7 +459,8 @@ impl<K: TreeKey> Candidates<K> {
         if !mutant::is(Mutant::SettledReadFirst) {
             read_settled(index, &mut settled);
         }
-        recent.sort_unstable();
+        // Sorts here are those that make use of sorted runs: copies come in the order of TIDs.
+        recent.sort();
         Self { shared, recent, settled, is_done: false }
     }
 
@@ -518,7 +519,7 @@ impl<K: TreeKey> Candidates<K> {
             let band = run.band;
             found.extend(run.tids.drain(..known).map(|tid| (tid, band)));
         }
-        found.sort_unstable();
+        found.sort();
         // A posting that settled in between was found twice.
         if !mutant::is(Mutant::SettlingCountsTwice) {
             found.dedup();
@@ -536,7 +537,7 @@ impl<K: TreeKey> Run<K> {
         let (leaf, number) = index.read_leaf(SETTLED, &from, None);
         let page = index.checked(number, leaf.bytes());
         collect(index, number, &page, self.key, &from, |tid| self.tids.push(tid));
-        self.tids.sort_unstable();
+        self.tids.sort();
         self.next = continues(&page, self.key);
     }
 }
@@ -638,7 +639,28 @@ fn read_settled<K: TreeKey, S: Store>(index: &Index<K, S>, settled: &mut [Run<K>
     };
     read_leaves(index, SETTLED, &keys, each, ended);
     for (run, end) in settled.iter_mut().zip(ends) {
-        run.tids.sort_unstable();
+        run.tids.sort();
         run.next = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recent_tree_grows_with_the_index() {
+        assert_eq!([0, 1000, 1024].map(recent_by_default), [64; 3]);
+        assert_eq!([1040, 16_000].map(recent_by_default), [65, 1000]);
+        assert_eq!([131_072, 1 << 20, u32::MAX].map(recent_by_default), [8192; 3]);
+    }
+
+    #[test]
+    fn what_is_known_of_a_text_has_keys_of_its_own() {
+        let [null, empty, keys] =
+            [Presence::Null, Presence::Empty, Presence::Keys].map(Presence::key::<u64>);
+        assert!(null < empty && empty < keys);
+        // Each is among the bits that a posting stores.
+        assert!([null, empty, keys].iter().all(|&key| posting_key::<u64>(key) == key));
     }
 }

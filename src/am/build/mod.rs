@@ -155,7 +155,7 @@ unsafe fn build<K: TreeKey>(
         team.expect_all();
     }
     // SAFETY: an open index.
-    let fill = unsafe { Options::fillfactor(rel.as_ptr()) };
+    let fill = unsafe { Options::fillfactor(rel.as_ptr(), index.is_of_postings()) };
     for (content, sorter) in
         [(Content::Rows, &mut collector.sorter), (Content::Nulls, &mut collector.nulls)]
     {

@@ -27,7 +27,7 @@ pub struct Request<K: TreeKey> {
     pub nulls: bool,
     /// Of which rows in that table nothing is wanted.
     pub unwanted: Unwanted,
-    /// Whether the executor has to look at the conditions on a text.
+    /// Whether the executor has to look at conditions on texts.
     pub asks_text: bool,
     /// The query of each order-by; none where it is NULL, as all distances to it are.
     pub orders: Vec<Option<K::Fingerprint>>,
@@ -111,10 +111,11 @@ impl<K: TreeKey> Request<K> {
         let Some((conditions, of_scopes)) = read else {
             return Self::NOTHING;
         };
+        let asks_text = of_scopes.is_lossy;
         let scopes = of_scopes.scopes::<K>();
         let nulls = conditions.allow_nulls(searched);
         if conditions.only_nulls {
-            return Self { nulls, scopes, ..Self::NOTHING };
+            return Self { nulls, scopes, asks_text, ..Self::NOTHING };
         }
         if order_bys.len() > 1 && searched.kind.is_lossy() {
             raise_several_orders(index);
@@ -128,7 +129,7 @@ impl<K: TreeKey> Request<K> {
         if searched.kind.has_many_keys() {
             filters.clear();
         }
-        Self { driver, scopes, filters, nulls, orders, ..Self::NOTHING }
+        Self { driver, scopes, filters, nulls, orders, asks_text, ..Self::NOTHING }
     }
 
     /// `None` if no row can meet the keys.
@@ -156,7 +157,8 @@ impl<K: TreeKey> Request<K> {
                 return None;
             }
         }
-        let TextConditions { unwanted, asks_text, any_of } = all;
+        let TextConditions { unwanted, mut asks_text, any_of } = all;
+        asks_text |= scopes.is_lossy;
         let nulls = any_of.is_none();
         let driver = any_of.map_or(Driver::Nothing, Driver::Texts);
         let scopes = scopes.scopes::<K>();
@@ -201,7 +203,7 @@ impl<F: Key> TextConditions<F> {
             // SAFETY: as this function's: of the operator's right-hand type, and not NULL.
             let asked = unsafe {
                 match key.sk_strategy {
-                    strategy::EQUAL => texts.asked_equal(argument),
+                    strategy::EQUAL => texts.asked_equal(argument, key.sk_collation),
                     strategy::NEAR if key.sk_subtype == pg_sys::TEXTOID => {
                         texts.asked_by_text(argument)
                     }

@@ -189,9 +189,10 @@ unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f6
         let form = pg_sys::heap_tuple_get_struct::<pg_sys::FormData_pg_statistic>(statistics);
         let mut rest = 1.0 - f64::from((*form).stanullfrac);
         let mut more = true;
-        for (kind, numbers, most) in [
-            (pg_sys::STATISTIC_KIND_MCV, pg_sys::ATTSTATSSLOT_NUMBERS, TEXTS / 3),
-            (pg_sys::STATISTIC_KIND_HISTOGRAM, 0, TEXTS - TEXTS / 3),
+        // A histogram has no numbers, and to ask for some is an ERROR.
+        for (kind, most, numbers) in [
+            (pg_sys::STATISTIC_KIND_MCV, TEXTS / 3, pg_sys::ATTSTATSSLOT_NUMBERS),
+            (pg_sys::STATISTIC_KIND_HISTOGRAM, TEXTS - TEXTS / 3, 0),
         ] {
             let mut slot: pg_sys::AttStatsSlot = std::mem::zeroed();
             let flags = pg_sys::ATTSTATSSLOT_VALUES | numbers;

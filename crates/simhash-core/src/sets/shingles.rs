@@ -126,7 +126,7 @@ mod tests {
     use crate::config::{Shingles, Tokenizer};
 
     fn simhasher(shingle: usize) -> Simhasher {
-        let shingle = Shingles::new([shingle]).unwrap();
+        let shingle = Shingles::new([shingle]);
         Simhasher::new(Config { shingle, tokenizer: Tokenizer::Word, ..Config::default() }).unwrap()
     }
 

@@ -182,7 +182,7 @@ impl Sketch {
 pub struct Sketcher(Simhasher);
 
 impl Sketcher {
-    /// For the shingles of the simhasher, which is one of a [`super::set_config`].
+    /// For the shingles of the simhasher, which is one of a [`super::recipe`].
     pub fn new(simhasher: Simhasher) -> Self {
         Sketcher(simhasher)
     }

@@ -1,0 +1,31 @@
+//! How long one thread has worked, whatever else the machine does.
+
+use std::fs;
+use std::time::Instant;
+
+/// Started when it is made.
+#[derive(Debug)]
+pub struct Clock {
+    start: Instant,
+    worked: Option<u64>,
+}
+
+impl Clock {
+    pub fn start() -> Self {
+        Clock { start: Instant::now(), worked: worked() }
+    }
+
+    /// Since then: seconds for which this thread was on a processor, where Linux says that.
+    pub fn seconds(&self) -> f64 {
+        match (self.worked, worked()) {
+            (Some(before), Some(now)) => (now - before) as f64 * 1e-9,
+            _ => self.start.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+/// Nanoseconds of this thread.
+fn worked() -> Option<u64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok()
+}

@@ -1,0 +1,284 @@
+//! Pairs that meet: in enough bands of their sketches, or within a distance of their fingerprints.
+
+use std::fmt;
+
+use rayon::prelude::*;
+use simhash_core::Fingerprint;
+use simhash_core::sets::minhash::MinHasher;
+use simhash_core::sets::sketch::Law;
+
+use super::clock::Clock;
+use super::sets::Sets;
+use super::tally::Found;
+
+/// The keys of the sketches of all texts, as an index for the least similarity has them.
+#[derive(Debug)]
+pub struct Keys {
+    bands: usize,
+    /// Text by text. A text without a token has its own number, which is no key, in every band.
+    keys: Vec<u64>,
+    /// For every band, the texts in order of the key, and where each is in that order.
+    order: Vec<Vec<u32>>,
+    places: Vec<Vec<u32>>,
+    /// Seconds that it took to cut the texts, to sketch them and to sort the keys, on one core.
+    pub sketch: f64,
+}
+
+impl Keys {
+    pub fn new(bands: usize) -> Self {
+        Keys { bands, keys: Vec::new(), order: Vec::new(), places: Vec::new(), sketch: 0.0 }
+    }
+
+    pub fn push(&mut self, keys: &[u64]) {
+        if keys.is_empty() {
+            // Keys lie in the most significant bits.
+            let own = (self.keys.len() / self.bands) as u64 + 1;
+            self.keys.extend(std::iter::repeat_n(own, self.bands));
+        } else {
+            self.keys.extend_from_slice(keys);
+        }
+    }
+
+    /// To be called once all were pushed.
+    pub fn finish(&mut self) {
+        let texts = (self.keys.len() / self.bands) as u32;
+        let clock = Clock::start();
+        for band in 0..self.bands {
+            let mut order: Vec<(u64, u32)> =
+                (0..texts).map(|text| (self.key(text, band), text)).collect();
+            order.sort_unstable();
+            let order: Vec<u32> = order.into_iter().map(|(_, text)| text).collect();
+            let mut places = vec![0; order.len()];
+            order
+                .iter()
+                .enumerate()
+                .for_each(|(place, &text)| places[text as usize] = place as u32);
+            self.order.push(order);
+            self.places.push(places);
+        }
+        self.sketch += clock.seconds();
+    }
+
+    fn key(&self, text: u32, band: usize) -> u64 {
+        self.keys[text as usize * self.bands + band]
+    }
+
+    /// In how many of the first bands two texts have equal keys.
+    pub fn shared(&self, a: u32, b: u32, bands: usize) -> usize {
+        let of = |text: u32| &self.keys[text as usize * self.bands..][..bands];
+        of(a).iter().zip(of(b)).filter(|(a, b)| a == b).count()
+    }
+
+    /// How often two texts have equal keys in a band that the law of the similarity looks at.
+    pub fn meetings(&self, similarity: f64) -> u64 {
+        let law = Law::of(similarity).expect("a similarity with a law");
+        let bands = self.order[..law.bands].par_iter().enumerate().map(|(band, order)| {
+            let equal = order.chunk_by(|&a, &b| self.key(a, band) == self.key(b, band));
+            equal.map(|equal| equal.len() as u64 * (equal.len() as u64 - 1) / 2).sum::<u64>()
+        });
+        bands.sum()
+    }
+
+    /// The pairs that are near-duplicates: candidates by the law of the similarity, of which the
+    /// sets are as similar. And how many candidates there are.
+    pub fn pairs(&self, sets: &Sets, similarity: f64) -> (Found, u64) {
+        let law = Law::of(similarity).expect("a similarity with a law");
+        let (mut found, mut candidates) = (Found::new(), 0);
+        let (mut counts, mut met) = (vec![0u8; sets.len()], Vec::new());
+        for a in 0..sets.len() as u32 {
+            for band in 0..law.bands {
+                let key = self.key(a, band);
+                let later = &self.order[band][self.places[band][a as usize] as usize + 1..];
+                for &b in later.iter().take_while(|&&b| self.key(b, band) == key) {
+                    if counts[b as usize] == 0 {
+                        met.push(b);
+                    }
+                    counts[b as usize] += 1;
+                }
+            }
+            for b in met.drain(..) {
+                if usize::from(std::mem::take(&mut counts[b as usize])) >= law.shared {
+                    candidates += 1;
+                    let (x, y) = (sets.get(a as usize).len(), sets.get(b as usize).len());
+                    if x.min(y) as f64 / x.max(y) as f64 >= similarity
+                        && sets.jaccard(a, b) >= similarity
+                    {
+                        found.push((a, b));
+                    }
+                }
+            }
+        }
+        (found, candidates)
+    }
+
+    /// Megabytes of the sets, the keys, and the order of them.
+    pub fn memory(&self, sets: &Sets) -> u64 {
+        let keys = self.keys.len() * (size_of::<u64>() + 2 * size_of::<u32>());
+        ((sets.memory() + keys) / 1_000_000) as u64
+    }
+}
+
+/// Fingerprints of word pairs by `minhash64` or `minhash128`, and the distance for so many rows
+/// that the README gives.
+#[derive(Debug)]
+pub enum Within {
+    Narrow(u32, Vec<Option<u64>>),
+    Wide(u32, Vec<Option<u128>>),
+}
+
+impl Within {
+    /// And the seconds to make them, on one core.
+    pub fn new(pairs: &Sets) -> (Self, f64) {
+        fn all<F: Fingerprint>(pairs: &Sets) -> Vec<Option<F>> {
+            let mut minhasher = MinHasher::new(F::BITS as usize);
+            (0..pairs.len())
+                .map(|text| minhasher.fingerprint(pairs.get(text).iter().copied()))
+                .collect()
+        }
+        let clock = Clock::start();
+        let within = match pairs.len() {
+            0..=1000 => Within::Narrow(12, all(pairs)),
+            1001..=10_000 => Within::Narrow(10, all(pairs)),
+            10_001..=100_000 => Within::Wide(14, all(pairs)),
+            _ => Within::Wide(11, all(pairs)),
+        };
+        (within, clock.seconds())
+    }
+
+    /// All pairs within the distance, and how many were compared.
+    pub fn pairs(&self) -> (Found, u64) {
+        match self {
+            Within::Narrow(distance, fingerprints) => within(*distance, fingerprints),
+            Within::Wide(distance, fingerprints) => within(*distance, fingerprints),
+        }
+    }
+
+    /// Megabytes of the fingerprints.
+    pub fn memory(&self) -> u64 {
+        let bytes = match self {
+            Within::Narrow(_, fingerprints) => fingerprints.len() * size_of::<u64>(),
+            Within::Wide(_, fingerprints) => fingerprints.len() * size_of::<u128>(),
+        };
+        (bytes / 1_000_000) as u64
+    }
+}
+
+impl fmt::Display for Within {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Within::Narrow(distance, _) => write!(f, "minhash64 within {distance}"),
+            Within::Wide(distance, _) => write!(f, "minhash128 within {distance}"),
+        }
+    }
+}
+
+/// Of distance + 1 blocks of the bits one is equal. A pair counts at the first of them.
+fn within<F: Fingerprint>(distance: u32, fingerprints: &[Option<F>]) -> (Found, u64) {
+    let blocks = distance + 1;
+    let start = |block| F::BITS * block / blocks;
+    let bits = |fingerprint: F, block| {
+        (start(block)..start(block + 1)).fold(0u32, |bits, bit| {
+            bits << 1 | (fingerprint.word(bit as usize / 64) >> (bit % 64) & 1) as u32
+        })
+    };
+    let (mut found, mut compared) = (Found::new(), 0);
+    for block in 0..blocks {
+        let mut order: Vec<(u32, u32)> = (0u32..)
+            .zip(fingerprints)
+            .filter_map(|(text, &fingerprint)| Some((bits(fingerprint?, block), text)))
+            .collect();
+        order.sort_unstable();
+        for equal in order.chunk_by(|a, b| a.0 == b.0) {
+            let members: Vec<(u32, F)> = equal
+                .iter()
+                .filter_map(|&(_, text)| Some((text, fingerprints[text as usize]?)))
+                .collect();
+            for (at, &(a, x)) in members.iter().enumerate() {
+                compared += (members.len() - at - 1) as u64;
+                for &(b, y) in &members[at + 1..] {
+                    if x.hamming(y) <= distance
+                        && !(0..block).any(|before| bits(x, before) == bits(y, before))
+                    {
+                        found.push((a, b));
+                    }
+                }
+            }
+        }
+    }
+    found.par_sort_unstable();
+    (found, compared)
+}
+
+#[cfg(test)]
+mod tests {
+    use simhash_core::Simhasher;
+    use simhash_core::sets::sketch::{Sketcher, near};
+
+    use super::super::sets::Texts;
+    use super::*;
+    use crate::method::Features;
+    use crate::random::Random;
+
+    fn texts() -> Texts {
+        let mut random = Random::new(3, "meet");
+        let mut lines: Vec<Box<str>> = vec!["".into(), "...".into(), "".into()];
+        for _ in 0..300 {
+            let start = random.below(20);
+            let words = (0..4 + random.below(20)).map(|word| {
+                if random.below(9) == 0 { "other".into() } else { (start + word).to_string() }
+            });
+            lines.push(words.collect::<Vec<String>>().join(" ").into());
+        }
+        Texts { labels: vec![0; lines.len()], lines, median: 0 }
+    }
+
+    #[test]
+    fn near_duplicates_are_those_of_the_core() {
+        let texts = texts();
+        let features = Features::words(2);
+        let (sets, keys) = texts.sets(features, false);
+        let mut sketcher = Sketcher::new(Simhasher::new(features.config()).unwrap());
+        let mut sketch = |text| sketcher.sketch(text, &mut || ());
+        let sketches: Vec<_> = texts.lines.iter().map(|text| sketch(text)).collect();
+        for similarity in [0.5, 0.6, 0.7, 0.8] {
+            let mut expected = Found::new();
+            for (a, x) in (0..).zip(&sketches) {
+                for (b, y) in (0..).zip(&sketches).skip(a as usize + 1) {
+                    if let (Some(x), Some(y)) = (x, y)
+                        && near(x, y, similarity)
+                    {
+                        expected.push((a, b));
+                    }
+                }
+            }
+            let (mut found, candidates) = keys.pairs(&sets, similarity);
+            found.sort_unstable();
+            assert!(!found.is_empty() && found.len() as u64 <= candidates);
+            assert!(candidates <= keys.meetings(similarity));
+            assert_eq!(found, expected, "{similarity}");
+        }
+    }
+
+    #[test]
+    fn fingerprints_within_a_distance_are_found_once() {
+        let mut random = Random::new(4, "within");
+        let mut fingerprints = vec![None, Some(0u64), None];
+        fingerprints.extend((0..400).map(|_| {
+            let flips = (0..random.below(20)).map(|_| 1u64 << random.below(64));
+            Some(flips.fold(0, |bits, flip| bits ^ flip))
+        }));
+        for distance in [0, 3, 10, 12] {
+            let mut expected = Found::new();
+            for (a, x) in (0..).zip(&fingerprints) {
+                for (b, y) in (0..).zip(&fingerprints).skip(a as usize + 1) {
+                    if let (Some(x), Some(y)) = (x, y)
+                        && (x ^ y).count_ones() <= distance
+                    {
+                        expected.push((a, b));
+                    }
+                }
+            }
+            assert_eq!(within(distance, &fingerprints).0, expected, "{distance}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Near-duplicates in large real sets: which pairs are similar, exactly, and which of them
+//! `near_duplicate`, fingerprints and libraries find.
+//!
+//! The sets lie where `evaluate/draw` puts them. A pair is right by similarity if the Jaccard
+//! similarity of its word pairs reaches what is asked for, and by label if the texts have one label
+//! and share something. What is found is counted by both, so that every precision and recall
+//! follows from a row.
+
+mod clock;
+mod join;
+mod meet;
+mod rivals;
+mod sets;
+mod tally;
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use simhash_core::sets::sketch::Law;
+
+use crate::method::Features;
+use crate::results::rounded;
+use clock::Clock;
+use meet::{Keys, Within};
+use rivals::Rival;
+use sets::{Sets, Texts};
+use tally::{Found, Tallies, Tally};
+
+/// The similarities that are asked for.
+const SIMILARITIES: [f64; 4] = [0.5, 0.6, 0.7, 0.8];
+
+/// The least similarity of the pairs that are all known.
+const LEAST: f64 = 0.5;
+
+/// Sets with more texts than this are given to libraries at one similarity.
+const MANY: usize = 200_000;
+
+/// What makes more texts share keys than this, each band by itself, is left out.
+const MOST_MEETINGS: u64 = 6_000_000_000;
+
+/// One set.
+#[derive(Debug, Serialize)]
+struct Measured {
+    set: String,
+    texts: usize,
+    labels: usize,
+    /// The median text, in characters.
+    median: usize,
+    /// Distinct word pairs a text, on average, and the share of texts that have ten or fewer.
+    shingles: f64,
+    short: f64,
+    /// All pairs that are right by similarity or label. What has another label and is less similar
+    /// than [`LEAST`] is not counted.
+    truth: Tally,
+    /// Seconds to cut the texts into word pairs.
+    cut: f64,
+    laws: Vec<Kept>,
+    rows: Vec<Row>,
+}
+
+/// How many of the exact pairs the law of a similarity makes candidates.
+#[derive(Debug, Serialize)]
+struct Kept {
+    similarity: f64,
+    /// Pairs that are at most 0.01 more similar than that: all, and candidates.
+    at: [u64; 2],
+    /// Pairs that are at least as similar.
+    from: [u64; 2],
+}
+
+/// What one way finds.
+#[derive(Debug, Serialize)]
+struct Row {
+    method: String,
+    similarity: Option<f64>,
+    /// Pairs whose texts or estimates were compared.
+    candidates: u64,
+    found: Tally,
+    /// Seconds of one core: to cut and sketch every text, and to find the pairs.
+    sketch: f64,
+    pairs: f64,
+    /// Megabytes held.
+    memory: u64,
+}
+
+/// Measures each set in the directory, and writes what is found to `results`.
+pub fn run(directory: &Path, results: &Path) -> Result<(), Box<dyn Error>> {
+    let mut paths: Vec<_> = fs::read_dir(directory)
+        .map_err(|error| format!("{}: {error}: evaluate/draw makes it", directory.display()))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    // The largest last.
+    paths.sort_by_key(|path| fs::metadata(path).map_or(0, |file| file.len()));
+    let mut measured = Vec::new();
+    for path in &paths {
+        measured.push(serde_json::to_string(&measure(path)?)?);
+        let version = env!("CARGO_PKG_VERSION");
+        let text = measured.join(",\n").replace("{\"method\"", "\n {\"method\"");
+        let text = format!("{{\"version\": \"{version}\", \"sets\": [\n{text}\n]}}\n");
+        fs::write(results.join("large.json"), text)?;
+    }
+    Ok(())
+}
+
+fn measure(path: &Path) -> Result<Measured, Box<dyn Error>> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    println!("{name}");
+    let mut texts = Texts::read(path)?;
+    let labels = std::mem::take(&mut texts.labels);
+    let (pairs, keys) = texts.sets(Features::words(2), false);
+    println!("  {} texts, {} word pairs, {:.0} s", pairs.len(), pairs.features(), pairs.cut);
+    let near = join::join(&pairs, LEAST);
+    println!("  {} pairs of {LEAST} and more", near.len());
+    let tallies = Tallies { labels: &labels, pairs: &pairs };
+    let (truth, laws) =
+        (tallies.truth(&near), SIMILARITIES.map(|similarity| kept(&near, &keys, similarity)));
+    drop(near);
+    let mut rows = Rows { tallies, rows: Vec::new() };
+    rows.by_distance();
+    rows.by_sketches("pairs", &pairs, &keys);
+    drop(keys);
+    for (recipe, features, parted) in [
+        ("words", Features::words(1), false),
+        ("both", Features::words_of([1, 2]), false),
+        ("pairs, parted", Features::words(2), true),
+    ] {
+        let (sets, keys) = texts.sets(features, parted);
+        rows.by_sketches(recipe, &sets, &keys);
+    }
+    drop(texts.lines);
+    rows.by_libraries()?;
+    Ok(Measured {
+        set: name,
+        texts: pairs.len(),
+        labels: labels.iter().max().map_or(0, |&most| most as usize + 1),
+        median: texts.median,
+        shingles: rounded(pairs.features() as f64 / pairs.len() as f64, 1),
+        short: rounded(pairs.share_of_at_most(10), 3),
+        truth,
+        cut: rounded(pairs.cut, 1),
+        laws: laws.into(),
+        rows: rows.rows,
+    })
+}
+
+/// What one way found, and what that took.
+struct Taken {
+    candidates: u64,
+    found: Found,
+    sketch: f64,
+    pairs: f64,
+    memory: u64,
+}
+
+struct Rows<'a> {
+    tallies: Tallies<'a>,
+    rows: Vec<Row>,
+}
+
+impl Rows<'_> {
+    fn add(&mut self, method: String, similarity: Option<f64>, taken: Taken) {
+        let Taken { candidates, found, sketch, pairs, memory } = taken;
+        let asked = similarity.map(|similarity| format!(", {similarity}")).unwrap_or_default();
+        println!("  {method}{asked}: {} of {candidates}, {pairs:.1} s", found.len());
+        let (sketch, pairs) = (rounded(sketch, 1), rounded(pairs, 1));
+        let found = self.tallies.of(&found);
+        self.rows.push(Row { method, similarity, candidates, found, sketch, pairs, memory });
+    }
+
+    /// By fingerprints of word pairs.
+    fn by_distance(&mut self) {
+        let (within, sketch) = Within::new(self.tallies.pairs);
+        let sketch = sketch + self.tallies.pairs.cut;
+        let clock = Clock::start();
+        let (found, candidates) = within.pairs();
+        let taken =
+            Taken { candidates, found, sketch, pairs: clock.seconds(), memory: within.memory() };
+        self.add(within.to_string(), None, taken);
+    }
+
+    /// By `near_duplicate`, for one recipe.
+    fn by_sketches(&mut self, recipe: &str, sets: &Sets, keys: &Keys) {
+        for similarity in SIMILARITIES {
+            let meetings = keys.meetings(similarity);
+            if meetings > MOST_MEETINGS {
+                println!("  {recipe}, {similarity}: left out, {meetings} meetings");
+                continue;
+            }
+            let clock = Clock::start();
+            let (found, candidates) = keys.pairs(sets, similarity);
+            let (sketch, pairs, memory) = (keys.sketch, clock.seconds(), keys.memory(sets));
+            let taken = Taken { candidates, found, sketch, pairs, memory };
+            self.add(format!("near_duplicate, {recipe}"), Some(similarity), taken);
+        }
+    }
+
+    fn by_libraries(&mut self) -> Result<(), Box<dyn Error>> {
+        let pairs = self.tallies.pairs;
+        let asked = if pairs.len() > MANY { &[0.7][..] } else { &SIMILARITIES };
+        for rival in rivals::run(pairs, asked)? {
+            let Rival { name, similarity, candidates, found, sketch, pairs: took, memory } = rival;
+            let sketch = sketch + pairs.cut;
+            let taken = Taken { candidates, found, sketch, pairs: took, memory };
+            self.add(name, Some(similarity), taken);
+        }
+        Ok(())
+    }
+}
+
+fn kept(near: &[join::Near], keys: &Keys, similarity: f64) -> Kept {
+    let law = Law::of(similarity).expect("a similarity with a law");
+    let mut kept = Kept { similarity, at: [0; 2], from: [0; 2] };
+    for pair in near.iter().filter(|pair| pair.similarity() >= similarity) {
+        let found = u64::from(keys.shared(pair.a, pair.b, law.bands) >= law.shared);
+        kept.from[0] += 1;
+        kept.from[1] += found;
+        if pair.similarity() < similarity + 0.01 {
+            kept.at[0] += 1;
+            kept.at[1] += found;
+        }
+    }
+    kept
+}
