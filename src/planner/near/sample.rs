@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::sets::set_config;
+use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_index::TreeKey;
 use simhash_index::key::Bytes;
@@ -104,7 +104,7 @@ unsafe fn look(rel: IndexRel, statistics: pg_sys::HeapTuple, schema: Schema) -> 
         return None;
     }
     let layout = Layout { bands: meta.bands as usize, rows: meta.rows as usize };
-    let mut sketcher = Sketcher::new(simhasher_for(set_config(&config, config.shingle), schema));
+    let mut sketcher = Sketcher::new(simhasher_for(recipe(&config), schema));
     let mut sample = Sample::new(layout.bands);
     // SAFETY: as `found`; the texts are read while the statistics hold them.
     unsafe {
