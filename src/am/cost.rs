@@ -6,6 +6,7 @@ use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
 use super::kind::{Kind, Searched, key_columns, open};
+use super::texts::Recipe;
 use crate::compat;
 use crate::planner::{made_radius, number_of_values};
 use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
@@ -64,7 +65,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let ordered = !(*path).indexorderbys.is_null();
         let searched = key_columns(rel) - 1;
         if meta(index).is_of_postings() {
-            let scan = TextScan::of(path, searched, meta(index).bands);
+            let scan = TextScan::of(path, searched, index);
             pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
             (*startup, *total) = scan.costs(&generic, (*info).tuples);
             *selectivity = generic.indexSelectivity;
@@ -114,26 +115,32 @@ pub unsafe extern "C-unwind" fn amcostestimate(
 struct TextScan {
     /// How many leaves it looks for keys in. 0: it walks the table of rows.
     probes: f64,
+    /// Whether every row's text is looked at.
+    looks_at_all: bool,
 }
 
 impl TextScan {
     /// # Safety
     /// The path is the planner's; the text is in this column of the index.
-    unsafe fn of(path: *mut pg_sys::IndexPath, column: usize, bands: u32) -> Self {
+    unsafe fn of(path: *mut pg_sys::IndexPath, column: usize, rel: IndexRel) -> Self {
+        let recipe = Recipe::of(rel);
+        let bands = meta(rel).bands;
         // SAFETY: as this function's; a node is cast only to the type its tag says.
-        let asks_text = unsafe {
+        let told = |clause: *mut pg_sys::Node| unsafe { recipe.tells(clause) };
+        // SAFETY: as this function's; a node is cast only to the type its tag says.
+        let (asks_text, is_told) = unsafe {
             let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
-            clauses.iter_ptr().filter(|&clause| (*clause).indexcol as usize == column).any(
-                |clause| {
-                    let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
-                    let is_test = |qual: *mut pg_sys::RestrictInfo| {
-                        pgrx::is_a((*qual).clause.cast(), pg_sys::NodeTag::T_NullTest)
-                    };
-                    quals.iter_ptr().any(|qual| !is_test(qual))
-                },
-            )
+            let of_text = clauses.iter_ptr().filter(|&one| (*one).indexcol as usize == column);
+            let quals = of_text.flat_map(|clause| {
+                let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
+                quals.iter_ptr().map(|qual| (*qual).clause.cast()).collect::<Vec<_>>()
+            });
+            let tests = |&qual: &*mut pg_sys::Node| pgrx::is_a(qual, pg_sys::NodeTag::T_NullTest);
+            let quals: Vec<*mut pg_sys::Node> = quals.filter(|qual| !tests(qual)).collect();
+            (!quals.is_empty(), quals.into_iter().any(told))
         };
-        Self { probes: if asks_text { 2.0 * f64::from(bands) } else { 0.0 } }
+        let probes = if is_told { 2.0 * f64::from(bands) } else { 0.0 };
+        Self { probes, looks_at_all: asks_text && !is_told }
     }
 
     fn pages(&self, tuples: f64) -> f64 {
@@ -149,7 +156,9 @@ impl TextScan {
         let rows = generic.numIndexTuples;
         if self.probes == 0.0 {
             let leaf = OPERATORS_PER_LEAF * operator + page;
-            return (leaf, self.pages(tuples) * leaf + rows * tuple);
+            let looked_at = if self.looks_at_all { tuples } else { 0.0 };
+            let looking = looked_at * (tuple + OPERATORS_PER_RECHECK * operator);
+            return (leaf, self.pages(tuples) * leaf + rows * tuple + looking);
         }
         let probing =
             OPERATORS_PER_SKETCH * operator + self.probes * (OPERATORS_PER_PROBE * operator + page);

@@ -5,6 +5,7 @@
 //! takes it from the expression, another one from its storage parameters.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use super::kind::{Kind, key_columns};
 use super::options::Options;
 use crate::call::interrupts;
 use crate::catalog::Schema;
-use crate::error::raise;
+use crate::error::{raise, warn};
 use crate::models::{named_words, simhasher_for};
 use crate::storage::{IndexRel, meta, note};
 use crate::types::ConfigText;
@@ -106,6 +107,36 @@ impl Recipe {
         Self { similarity, config: config.into(), words: words.into() }
     }
 
+    /// Whether the keys tell, as far as one can know while planning, which rows may meet a clause.
+    ///
+    /// # Safety
+    /// An index qual.
+    pub unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
+        // SAFETY: as this function's; a node is cast only to the type its tag says, a constant
+        // read by its type.
+        unsafe {
+            if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
+                return true;
+            }
+            let arguments =
+                PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args);
+            let Some(argument) = arguments.get_ptr(1) else { return true };
+            if let Some((similarity, config)) = constants_of(argument) {
+                return similarity >= self.similarity && config == *self.config;
+            }
+            let constant = argument.cast::<pg_sys::Const>();
+            let is_known =
+                pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
+            let is_text = |oid| matches!(oid, pg_sys::TEXTOID | pg_sys::VARCHAROID);
+            if !is_known || is_text((*constant).consttype) {
+                return true;
+            }
+            NearText::with((*constant).constvalue, |near| {
+                near.similarity >= self.similarity && near.config == *self.config
+            })
+        }
+    }
+
     /// What the meta page says of it, in numbers.
     pub fn describe(&self, meta: Meta) -> Meta {
         let Layout { bands, rows } = self.layout();
@@ -116,6 +147,28 @@ impl Recipe {
     /// What it says beside.
     pub fn note(&self) -> String {
         format!("{}\n{}", self.config, self.words)
+    }
+
+    /// Says once in a session that the storage parameters are others than the index was built with.
+    ///
+    /// # Safety
+    /// The index is open.
+    unsafe fn warn_of_others(&self, rel: IndexRel) {
+        // SAFETY: as this function's.
+        let (similarity, config) = unsafe { Options::of_texts(rel) };
+        let is_other = similarity.is_some_and(|given| given != self.similarity)
+            || config.is_some_and(|given| given != *self.config);
+        if is_other && WARNED.with_borrow_mut(|warned| warned.insert(rel.file())) {
+            warn(
+                &format!(
+                    "index \"{}\" was built for the similarity {} and the config {}",
+                    rel.name(),
+                    self.similarity,
+                    self.config
+                ),
+                "Its storage parameters were changed since: REINDEX it to have them used.",
+            );
+        }
     }
 
     /// Raises 55000 if a list of words is not the one that the index was built with: its keys would
@@ -198,6 +251,8 @@ impl TextKeys {
     /// The index is open, and is of texts.
     pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
         let recipe = Recipe::of(rel);
+        // SAFETY: as this function's.
+        unsafe { recipe.warn_of_others(rel) };
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
         recipe.expect_same_words(rel, schema);
@@ -307,6 +362,8 @@ impl TextKeys {
 }
 
 thread_local! {
+    /// Files of indexes of which was said that their parameters have changed.
+    static WARNED: RefCell<HashSet<(pg_sys::Oid, u32)>> = RefCell::default();
     /// The sketcher of the config that was asked for last, if it names no list of words: those may
     /// be made anew.
     static LAST: RefCell<Option<(Schema, Rc<str>, Rc<RefCell<Sketcher>>)>> =

@@ -40,7 +40,7 @@ pub fn raise_is_of_texts(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("index \"{index}\" is on texts"),
-        "Join the table with itself ON near_duplicate(a.body, b.body), \
-         or give an index on fingerprints.",
+        "Texts are compared by similarity: near_duplicate(body, text, 0.7), for a whole table in a \
+         join with itself. Distances are those of an index on fingerprints.",
     )
 }

@@ -75,13 +75,18 @@ impl<'a> NearText<'a> {
         unsafe { with_packed_bytes(datum, |bytes| read(NearText::sound(bytes))) }
     }
 
-    /// The text form, on one line: white space and control characters are single spaces.
+    /// The text form, on one line: white space and control characters are single spaces. The config
+    /// is left out if it is the usual one.
     pub fn to_text(&self) -> String {
         let start = self.text.chars().take(SHOWN);
         let start: String = start.map(|c| if c.is_control() { ' ' } else { c }).collect();
         let words: Vec<&str> = start.split_whitespace().collect();
         let rest = if self.text.chars().nth(SHOWN).is_some() { "..." } else { "" };
-        format!("<{}{rest},{}>", words.join(" "), self.similarity)
+        let config = match &*self.config {
+            "{}" => String::new(),
+            config => format!(",{}", config.chars().take(SHOWN).collect::<String>()),
+        };
+        format!("<{}{rest},{}{config}>", words.join(" "), self.similarity)
     }
 }
 

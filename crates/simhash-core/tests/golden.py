@@ -281,7 +281,7 @@ def problems_of(vector):
         if vector[key] != expected:
             yield f"{key} should be {expected}"
     components = sketch(elements) if elements else None
-    for similarity, bands, rows in (("0.3", 49, 2), ("0.5", 35, 3), ("0.9", 10, 3)):
+    for similarity, bands, rows in (("0.3", 49, 2), ("0.5", 35, 3), ("0.9", 14, 3)):
         expected = keys_digest(components, bands, rows) if elements else None
         if vector["keys"][similarity] != expected:
             yield f"keys at {similarity} should be {expected}"

@@ -48,14 +48,16 @@ pub struct Law {
 }
 
 /// The law from each similarity on. For exactly that similarity it finds 0.999 of all pairs, and
-/// 0.99 below 0.6. A law with more bands than this takes, or with fewer to be shared, is that of a
-/// greater similarity, so that the laws are nested.
+/// 0.99 below 0.6. Laws of more bands look for more keys, but have more of them shared, so fewer
+/// texts that are not near become candidates. To look for a key costs a fiftieth of reading a
+/// candidate's text. From 0.8 on fewer bands suffice to keep candidates rare, and an index that
+/// serves no smaller similarity is smaller.
 const LAWS: [(f64, Law); 8] = [
-    (0.9, Law { bands: 10, rows: 3, shared: 3 }),
-    (0.8, Law { bands: 14, rows: 3, shared: 2 }),
-    (0.7, Law { bands: 24, rows: 3, shared: 2 }),
-    (0.65, Law { bands: 30, rows: 3, shared: 2 }),
-    (0.6, Law { bands: 30, rows: 3, shared: 1 }),
+    (0.9, Law { bands: 14, rows: 3, shared: 5 }),
+    (0.8, Law { bands: 24, rows: 3, shared: 5 }),
+    (0.7, Law { bands: THIRDS, rows: 3, shared: 4 }),
+    (0.65, Law { bands: THIRDS, rows: 3, shared: 2 }),
+    (0.6, Law { bands: THIRDS, rows: 3, shared: 1 }),
     (0.5, Law { bands: THIRDS, rows: 3, shared: 1 }),
     (0.4, Law { bands: THIRDS, rows: 2, shared: 1 }),
     (LEAST_SIMILARITY, Law { bands: MOST_BANDS, rows: 2, shared: 1 }),
@@ -71,7 +73,7 @@ impl Law {
     ///
     /// ```
     /// use simhash_core::sets::sketch::Law;
-    /// assert_eq!(Law::of(0.7), Some(Law { bands: 24, rows: 3, shared: 2 }));
+    /// assert_eq!(Law::of(0.7), Some(Law { bands: 35, rows: 3, shared: 4 }));
     /// assert_eq!([0.29, 1.01, f64::NAN].map(Law::of), [None; 3]);
     /// ```
     pub fn of(similarity: f64) -> Option<Law> {
@@ -320,7 +322,7 @@ mod tests {
 
     #[test]
     fn similarities_have_laws_from_the_least_on() {
-        for (similarity, bands) in [(0.3, 49), (0.49, 35), (0.5, 35), (0.7, 24), (1.0, 10)] {
+        for (similarity, bands) in [(0.3, 49), (0.49, 35), (0.5, 35), (0.7, 35), (0.8, 24), (1.0, 14)] {
             assert_eq!(Law::of(similarity).unwrap().bands, bands);
             assert_eq!(Layout::of(similarity).unwrap().bands, bands);
         }
