@@ -207,14 +207,13 @@ impl Near {
             let meta = storage::meta(opened);
             let similarity = self.similarity.unwrap_or(DEFAULT_SIMILARITY);
             let others = meta.is_of_postings().then(|| {
-                let schema = Schema::of_function(self.near.near_duplicate);
-                if let Some(found) = sample::found(opened, (*variable).statsTuple, schema) {
-                    return found.others(similarity);
-                }
                 let run =
                     with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run());
                 let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
-                Others { mean, any: mean.min(MOST) }
+                let expected = Others { mean, any: mean.min(MOST) };
+                let schema = Schema::of_function(self.near.near_duplicate);
+                let found = sample::found(opened, (*variable).statsTuple, schema);
+                found.map_or(expected, |found| found.others(similarity, expected))
             });
             pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
             others

@@ -31,6 +31,8 @@ const LEAVES: usize = 2048;
 const REMEMBERED: usize = 256;
 /// Fewer texts say nothing.
 const LEAST_TEXTS: usize = 8;
+/// For how many texts counts what is expected without any.
+const PRIOR: f64 = 4.0;
 
 /// What a sample of texts found in an index.
 pub struct Found {
@@ -50,15 +52,17 @@ pub struct Others {
 }
 
 impl Found {
-    /// The other rows that are near a row. Of what a sample cannot see there is at most so much as
-    /// one more text might have shown.
-    pub fn others(&self, similarity: f64) -> Others {
+    /// The other rows that are near a row. What is expected without a sample counts as much as
+    /// [`PRIOR`] texts: few texts do not show what is rare.
+    pub fn others(&self, similarity: f64, expected: Others) -> Others {
         let bands = self.others.len();
         let shared = bands as f64 * similarity.powi(self.rows_of_band as i32);
         let place = (shared.round() as usize).clamp(1, bands) - 1;
         let Others { mean, any } = self.others[place];
-        let unseen = 0.5 / self.texts;
-        Others { mean: mean.max(unseen), any: any.max(unseen) }
+        let blend = |seen: f64, expected: f64| {
+            (self.texts * seen + PRIOR * expected) / (self.texts + PRIOR)
+        };
+        Others { mean: blend(mean, expected.mean), any: blend(any, expected.any) }
     }
 }
 
