@@ -85,8 +85,8 @@ END $$;
 INSERT INTO near_form (form, query) VALUES
 ('text on the left', $q$SELECT IDS FROM near_t WHERE near_duplicate(body, $1)$q$),
 ('text on the right', $q$SELECT IDS FROM near_t WHERE near_duplicate($1, body)$q$),
-('the operator', $q$SELECT IDS FROM near_t WHERE body ~= near_text($1)$q$),
-('the operator, commuted', $q$SELECT IDS FROM near_t WHERE near_text($1) ~= body$q$),
+('the operator', $q$SELECT IDS FROM near_t WHERE body ~= near_text($1::text)$q$),
+('the operator, commuted', $q$SELECT IDS FROM near_t WHERE near_text($1::text) ~= body$q$),
 ('a greater similarity', $q$SELECT IDS FROM near_t WHERE near_duplicate(body, $1, 0.8)$q$),
 ('named arguments',
   $q$SELECT IDS FROM near_t WHERE near_duplicate(b => body, a => $1, similarity => 0.5)$q$),
@@ -118,9 +118,9 @@ INSERT INTO near_form (form, query) VALUES
   $q$SELECT string_agg(a.id || '-' || coalesce(b.id, 0), ' ' ORDER BY a.id, b.id)
      FROM near_t a LEFT JOIN near_t b ON near_duplicate(b.body, a.body, 0.9) AND a.id <> b.id
      WHERE a.kind = 'rare' AND a.id < 400$q$),
-('whole table with itself',
+('a join with itself',
   $q$SELECT count(*) FROM near_t a JOIN near_t b
-     ON near_duplicate(a.body, b.body) AND a.id < b.id$q$),
+     ON near_duplicate(a.body, b.body) AND a.id < b.id WHERE a.id < 60$q$),
 ('unnest of an array',
   $q$SELECT string_agg(id || '', ' ' ORDER BY id) FROM near_t,
        unnest(ARRAY[$1, title, 'nothing like it']) asked
@@ -129,7 +129,7 @@ INSERT INTO near_form (form, query) VALUES
   $q$SELECT IDS FROM near_t, unnest(ARRAY[$1, 'nothing like it']) asked
      WHERE near_duplicate(body, asked)$q$),
 ('= ANY of near_texts',
-  $q$SELECT IDS FROM near_t WHERE body ~= ANY (ARRAY[near_text($1), near_text('nothing like it')])$q$),
+  $q$SELECT IDS FROM near_t WHERE body ~= ANY (ARRAY[near_text($1::text), near_text('nothing like it'::text)])$q$),
 ('= ANY of a sub-select''s array',
   $q$SELECT IDS FROM near_t WHERE body ~= ANY (ARRAY(
        SELECT near_text(body, 0.8) FROM near_t WHERE id IN (9, 99)))$q$),
@@ -308,7 +308,7 @@ SET max_parallel_workers_per_gather = 2;
 INSERT INTO near_form (form, query) VALUES
 ('parallel workers, each with the index',
   $q$SELECT count(*) FROM near_t a JOIN near_t b ON near_duplicate(a.body, b.body)
-     WHERE a.title LIKE '%7'$q$);
+     WHERE a.title LIKE '%77'$q$);
 SELECT * FROM near_forms();
 SET enable_indexscan = off;
 SET enable_bitmapscan = off;
@@ -332,7 +332,7 @@ COMMIT;
 -- an exclusion constraint's index
 CREATE TABLE near_x (id integer, tenant integer, body text,
   EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=));
-INSERT INTO near_x SELECT id, tenant, body FROM near_t WHERE id % 4 = 0 AND id > 0;
+INSERT INTO near_x SELECT id, tenant, body FROM near_t WHERE id % 4 = 0 AND (id BETWEEN 1 AND 500 OR id BETWEEN 1900 AND 2400);
 VACUUM ANALYZE near_x;
 INSERT INTO near_form (form, query) VALUES
 ('a constraint', $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8)$q$),
