@@ -406,7 +406,7 @@ mod tests {
             let mut sketcher = sketcher();
             let mut sketch = |words: &[u16]| sketcher.sketch(&text(words), &mut || ()).unwrap();
             let (x, y) = (sketch(&a), sketch(&b));
-            let jaccard = x.set().jaccard(&y.set()).unwrap();
+            let jaccard = x.set().jaccard(y.set()).unwrap();
             let mut smaller = true;
             for similarity in (30..=100).map(|percent| f64::from(percent) / 100.0) {
                 let is_near = near(&x, &y, similarity);
