@@ -1,9 +1,8 @@
 //! The meta page: what the index is, written once when it is created.
 
 use crate::damage::Damage;
-use crate::key::{MOST_PAYLOAD, MOST_SCOPE, Shape};
+use crate::key::{MOST_BANDS, MOST_PAYLOAD, MOST_SCOPE, POSTING_KEY, ROWS, Shape};
 use crate::page::{HEADER, MOST_KEY};
-use crate::postings::{MOST_BANDS, POSTING_KEY, ROWS};
 use crate::store::{Lock, Store};
 
 /// The number of the meta page.

@@ -28,6 +28,7 @@ use crate::damage::Damage;
 use crate::index::{Index, root};
 use crate::insert::Beside;
 use crate::key::{Bytes, TreeKey};
+pub use crate::key::{MOST_BANDS, POSTING_KEY, RECENT, ROWS, SETTLED};
 use crate::mutant::{self, Mutant};
 use crate::page::{Addition, Entry, Page, Row};
 use crate::scopes::Scopes;
@@ -36,18 +37,6 @@ use crate::store::{Extent, Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Missed, Parent, Place};
 use simhash_core::Fingerprint;
 use simhash_core::search::Key;
-
-/// The tree of postings that were written lately.
-pub const RECENT: u8 = 0;
-/// The tree of all others.
-pub const SETTLED: u8 = 1;
-/// The tree of rows, ordered by what is known of their text, and by TID.
-pub const ROWS: u8 = 2;
-
-/// Bytes of a posting's key.
-pub const POSTING_KEY: usize = 4;
-/// The most keys of a text.
-pub const MOST_BANDS: u32 = 64;
 
 /// A leaf of the recent tree for so many pages of the index, by default.
 const PAGES_FOR_RECENT: u32 = 16;

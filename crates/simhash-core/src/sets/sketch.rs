@@ -322,7 +322,9 @@ mod tests {
 
     #[test]
     fn similarities_have_laws_from_the_least_on() {
-        for (similarity, bands) in [(0.3, 49), (0.49, 35), (0.5, 35), (0.7, 35), (0.8, 24), (1.0, 14)] {
+        for (similarity, bands) in
+            [(0.3, 49), (0.49, 35), (0.5, 35), (0.7, 35), (0.8, 24), (1.0, 14)]
+        {
             assert_eq!(Law::of(similarity).unwrap().bands, bands);
             assert_eq!(Layout::of(similarity).unwrap().bands, bands);
         }
