@@ -39,8 +39,11 @@ thread_local! {
 }
 
 /// The first byte chooses the index, the next how many places are damaged, and the rest where, and
-/// what is done then.
+/// what is done then. 128 and more for the second byte choose an index of postings.
 pub fn run(data: &[u8]) {
+    if data.get(1).is_some_and(|&places| places >= 128) {
+        return crate::postings::run(data);
+    }
     let mut input = Input::new(data);
     let choice = input.byte();
     if choice & 1 == 0 {
@@ -86,7 +89,7 @@ fn damage_and_use<K: TreeKey>(
 }
 
 /// Does something, unless the index turns out to be damaged.
-fn work<R>(store: &MemoryStore, is_sound: bool, run: impl FnOnce() -> R) -> Option<R> {
+pub fn work<R>(store: &MemoryStore, is_sound: bool, run: impl FnOnce() -> R) -> Option<R> {
     store.begin();
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => Some(result),
@@ -100,7 +103,7 @@ fn work<R>(store: &MemoryStore, is_sound: bool, run: impl FnOnce() -> R) -> Opti
     }
 }
 
-fn damage(pages: &mut Vec<Rc<[u8]>>, input: &mut Input<'_>) {
+pub fn damage(pages: &mut Vec<Rc<[u8]>>, input: &mut Input<'_>) {
     let (what, page) = (input.byte(), usize::from(input.u16()) % pages.len());
     let mut image = pages[page].to_vec();
     let at = usize::from(input.u16()) % PAGE;
@@ -134,12 +137,12 @@ fn damage(pages: &mut Vec<Rc<[u8]>>, input: &mut Input<'_>) {
     }
 }
 
-fn scope_of<K: TreeKey>(number: u8, meta: &Meta) -> K::Scope {
+pub fn scope_of<K: TreeKey>(number: u8, meta: &Meta) -> K::Scope {
     let bytes = [7, number, 0, number];
     K::Scope::load(&bytes[..(meta.scope as usize).min(4)])
 }
 
-fn beside<K: TreeKey>(scope: u8, tid: u64, meta: &Meta) -> Beside<K> {
+pub fn beside<K: TreeKey>(scope: u8, tid: u64, meta: &Meta) -> Beside<K> {
     let payload = tid.to_le_bytes();
     let payload = K::Payload::load(&payload[..(meta.payload as usize).min(8)]);
     Beside { scope: scope_of::<K>(scope, meta), payload, tid }
