@@ -93,7 +93,8 @@ impl Recipe {
                      similarity and a constant config",
                     rel.name()
                 ),
-                "Write EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=), with the column's name.",
+                "Write EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=) with the name of the \
+                 column.",
             )
         };
         Self { similarity, config: config.into(), words: String::new() }

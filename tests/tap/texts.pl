@@ -1,6 +1,6 @@
-# Indexes of texts and constraints on them under eight clients, at every isolation level, with vacuum
-# beside them and postings that settle all the time. No near pair is left in a constraint's table,
-# and near everything that was offered some row is kept. Then kill -9: nothing is lost.
+# Indexes of texts and constraints on them under eight clients, at every isolation level, with
+# vacuum beside them and postings that settle all the time. No near pair is left in a constraint's
+# table, and near everything that was offered some row is kept. Then kill -9: nothing is lost.
 use strict;
 use warnings;
 use FindBin;
@@ -26,8 +26,8 @@ CONF
 seed();
 
 # By name: what is excluded, its options, the similarity, the config, whether rows have tenants, and
-# the text of a base and a variant. Long texts are out of line: a row that a conflict takes back loses
-# its parts at once.
+# the text of a base and a variant. Long texts are out of line: a row that a conflict takes back
+# loses its parts at once.
 my $short = 'test.text(%s, 20, %s, (%2$s %% 3)::integer)';
 my $long = 'test.text(%s, 400, %s, (%2$s %% 40)::integer)';
 my %constraints = (
@@ -36,7 +36,8 @@ my %constraints = (
 		$short ],
 	pairs => [ q{near_text(body, 0.5, '{"shingle": 2}') WITH ~=}, '', 0.5, '{"shingle": 2}', $short ],
 	long => [ 'near_text(body, 0.8) WITH ~=', 'WITH (recent = 16)', 0.8, '{}', $long ],
-	deferred => [ 'near_text(body, 0.8) WITH ~=', 'DEFERRABLE INITIALLY DEFERRED', 0.8, '{}', $short ]);
+	deferred =>
+	  [ 'near_text(body, 0.8) WITH ~=', 'DEFERRABLE INITIALLY DEFERRED', 0.8, '{}', $short ]);
 my @levels = ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE');
 
 sub create_table

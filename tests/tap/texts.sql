@@ -20,7 +20,8 @@ BEGIN
     WHEN n % 40 < 5 THEN (ARRAY['one', 'One', 'two', 'one one', 'One, two!'])[1 + m % 5]
     WHEN n % 40 < 10 THEN test.text(1, 1, m % 5, 1) || ' ' || test.text(1, 1, m % 4, 1) || ' '
       || test.text(1, 1, m % 3, 1) || ' ' || test.text(1, 1, m % 7, 1)
-    WHEN n % 40 < 14 THEN (SELECT string_agg(chr(19968 + (m % 4 * 50 + i * i % (20 + m % 7)) % 3000),
+    WHEN n % 40 < 14 THEN (SELECT
+      string_agg(chr(19968 + (m % 4 * 50 + i * i % (20 + m % 7)) % 3000),
       '' ORDER BY i) FROM generate_series(1, 5 + m % 30) i)
     WHEN n % 40 = 14 THEN (SELECT string_agg(CASE WHEN i = m THEN 'other' ELSE 'word' || i END, ' '
       ORDER BY i) FROM generate_series(1, 2000) i)
@@ -35,8 +36,8 @@ CREATE FUNCTION test.compare_texts(tab text, idx text, questions integer, salt t
   config text DEFAULT '{}', indexed text DEFAULT 'body',
   OUT failures text, OUT matches bigint) LANGUAGE plpgsql AS $$
 DECLARE
-  ids text := format('SELECT coalesce(string_agg(id::text, '','' ORDER BY id), '''') FROM %s WHERE ',
-    tab);
+  ids text := format(
+    'SELECT coalesce(string_agg(id::text, '','' ORDER BY id), '''') FROM %s WHERE ', tab);
   question text; similarity float8; kind text; condition text; expected text; got text;
 BEGIN
   failures := ''; matches := 0;

@@ -107,7 +107,8 @@ SQL
 		my $answer = $node->safe_psql('postgres', <<"SQL");
 $transaction;
 SELECT wrong || CASE WHEN allowed = 0 THEN 'nothing was let in'
-    WHEN refused = 0 THEN 'nothing was refused' ELSE '' END FROM test.play($turns, '$salt $round', $similarity, '$config', @{[$tenants ? "true" : "false"]});
+    WHEN refused = 0 THEN 'nothing was refused' ELSE '' END
+FROM test.play($turns, '$salt $round', $similarity, '$config', @{[$tenants ? "true" : "false"]});
 COMMIT;
 SQL
 		is($answer, '', "$name, round $round: the constraint does what brute force says") or last;

@@ -4,7 +4,8 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use simhash_core::config::{Cap, Method, Position, Weight};
 use simhash_core::models::Model;
 use simhash_core::models::train::Trainer;
@@ -30,6 +31,28 @@ fn trained(texts: &[String]) -> Model {
     let mut trainer = Trainer::new(&Config::default()).expect("no model");
     texts.iter().for_each(|text| trainer.add(text, &mut || ()).expect("few terms"));
     trainer.finish(None, &mut || ())
+}
+
+/// What it costs to make the keys of texts, and whole sketches.
+fn sketches(group: &mut BenchmarkGroup<'_, WallTime>, texts: &[String]) {
+    let layout = Layout::of(0.5).expect("a similarity");
+    let mut keys = Vec::new();
+    let pairs = r#"{"shingle": 2}"#.parse().expect("a config");
+    let mut sketcher = Sketcher::new(Simhasher::new(pairs).expect("no model"));
+    group.bench_function("keys of a sketch", |bencher| {
+        bencher.iter(|| {
+            for text in texts {
+                black_box(sketcher.keys(text, layout, &mut || (), &mut keys));
+            }
+        });
+    });
+    group.bench_function("sketch", |bencher| {
+        bencher.iter(|| {
+            for text in texts {
+                black_box(sketcher.sketch(text, &mut || ()));
+            }
+        });
+    });
 }
 
 fn texts(criterion: &mut Criterion) {
@@ -69,24 +92,7 @@ fn texts(criterion: &mut Criterion) {
                 }
             });
         });
-        let layout = Layout::of(0.5).expect("a similarity");
-        let mut keys = Vec::new();
-        let pairs = r#"{"shingle": 2}"#.parse().expect("a config");
-        let mut sketcher = Sketcher::new(Simhasher::new(pairs).expect("no model"));
-        group.bench_function("keys of a sketch", |bencher| {
-            bencher.iter(|| {
-                for text in &texts {
-                    black_box(sketcher.keys(text, layout, &mut || (), &mut keys));
-                }
-            });
-        });
-        group.bench_function("sketch", |bencher| {
-            bencher.iter(|| {
-                for text in &texts {
-                    black_box(sketcher.sketch(text, &mut || ()));
-                }
-            });
-        });
+        sketches(&mut group, &texts);
         group.bench_function("tokens", |bencher| {
             bencher.iter(|| {
                 for text in &texts {

@@ -137,7 +137,8 @@ fn run(schedules: u64, first: u64) -> Score {
     println!(
         "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, \
          {removals} removals, {reshaped} leaves reshaped, {settled} settlings), \
-         {trees} trees walked, {scans} scans judged, {crashes} crashes, {cancelled} insertions cancelled",
+         {trees} trees walked, {scans} scans judged, {crashes} crashes, \
+         {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );
     Score::of(failures.is_empty())

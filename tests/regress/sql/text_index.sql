@@ -26,7 +26,8 @@ $$;
 CREATE TABLE made (tenant integer, kind text, body text);
 -- Random texts of 0 to 39 words; clusters of edits; permutations of the same five words; many
 -- copies; what has one token or none; long ones.
-INSERT INTO made SELECT i % 7, 'random', words('a' || i, i % 40, 500) FROM generate_series(1, 160) i;
+INSERT INTO made SELECT i % 7, 'random', words('a' || i, i % 40, 500)
+FROM generate_series(1, 160) i;
 INSERT INTO made SELECT i % 3, 'cluster', edited(words('b' || i / 8, 8 + i / 8, 900), 'c' || i,
     i % 8 * (1 + i / 80)) FROM generate_series(0, 239) i;
 INSERT INTO made SELECT i % 2, 'shared', words('d' || i, 5, 5) FROM generate_series(1, 100) i;
@@ -196,7 +197,8 @@ BEGIN
   FOREACH condition IN ARRAY ARRAY['body IS NULL', 'body IS NOT NULL',
     'body IS NULL AND body IS NOT NULL', 'body = ''word''', 'body = ''''', 'body = ''   ''',
     'body = NULL', 'body = ''word'' AND body IS NULL', 'body IN (''word'', ''Word!'', '''', NULL)',
-    'body = ''The same words, over and over again''', 'body = ''the same words over and over again''',
+    'body = ''The same words, over and over again''',
+    'body = ''the same words over and over again''',
     'body = (SELECT body FROM made WHERE kind = ''long'' LIMIT 1)',
     'body ~= ANY (ARRAY[near_text(''word'', 1), near_text(''word'', 0.3), near_text(NULL, 0.5)])',
     'body ~= ANY (ARRAY[near_text(''word'', 0.5), near_text(''over the same words'', 0.5),
@@ -353,7 +355,8 @@ ALTER INDEX doc_c SET (similarity = 0.4, recent = 0);
 ALTER INDEX doc_c RESET (config);
 SELECT similarity, config FROM simhash_index_info('doc_c');
 SELECT ask('index', 'tenant = 1', '{"shingle": 2}'), simhash_index_check('doc_c');
-INSERT INTO doc (tenant, kind, body) SELECT tenant, kind, body || '' FROM made WHERE kind = 'shared';
+INSERT INTO doc (tenant, kind, body)
+SELECT tenant, kind, body || '' FROM made WHERE kind = 'shared';
 REINDEX INDEX doc_c;
 SELECT similarity, config FROM simhash_index_info('doc_c');
 SELECT ask('index', 'tenant = 1'), simhash_index_check('doc_c');
@@ -375,7 +378,8 @@ SELECT length(simhash_dictionary('places', '{new york,hot dog}'));
 CREATE TABLE spoken (id integer, body text);
 CREATE INDEX spoken_b ON spoken USING simhash (body)
   WITH (config = '{"dictionary": "places", "shingle": 2}');
-INSERT INTO spoken SELECT i, 'a hot dog stand in new york number ' || i FROM generate_series(1, 50) i;
+INSERT INTO spoken
+SELECT i, 'a hot dog stand in new york number ' || i FROM generate_series(1, 50) i;
 SELECT force('index');
 SELECT count(*) FROM spoken
   WHERE body ~= near_text('a hotdog stand in newyork number 7', 0.9,
