@@ -4,13 +4,13 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use simhash_core::config::{Cap, Method, Position, Weight};
 use simhash_core::models::Model;
 use simhash_core::models::train::Trainer;
 use simhash_core::sets::bloom::ScalableBloom;
 use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
+use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_core::sets::trie::Trie;
 use simhash_core::sets::weighted::WeightedSet;
@@ -33,30 +33,8 @@ fn trained(texts: &[String]) -> Model {
     trainer.finish(None, &mut || ())
 }
 
-/// What it costs to make the keys of texts, and whole sketches.
-fn sketches(group: &mut BenchmarkGroup<'_, WallTime>, texts: &[String]) {
-    let layout = Layout::of(0.5).expect("a similarity");
-    let mut keys = Vec::new();
-    let pairs = r#"{"shingle": 2}"#.parse().expect("a config");
-    let mut sketcher = Sketcher::new(Simhasher::new(pairs).expect("no model"));
-    group.bench_function("keys of a sketch", |bencher| {
-        bencher.iter(|| {
-            for text in texts {
-                black_box(sketcher.keys(text, layout, &mut || (), &mut keys));
-            }
-        });
-    });
-    group.bench_function("sketch", |bencher| {
-        bencher.iter(|| {
-            for text in texts {
-                black_box(sketcher.sketch(text, &mut || ()));
-            }
-        });
-    });
-}
-
 fn texts(criterion: &mut Criterion) {
-    for name in ["zh_laws", "en_licenses", "en_verses"] {
+    for name in ["zh_laws", "en_licenses"] {
         let texts = sample(name);
         let mut group = criterion.benchmark_group(format!("methods/{name}"));
         group.throughput(Throughput::Bytes(texts.iter().map(|text| text.len() as u64).sum()));
@@ -92,17 +70,44 @@ fn texts(criterion: &mut Criterion) {
                 }
             });
         });
-        sketches(&mut group, &texts);
+        group.bench_function("training", |bencher| bencher.iter(|| black_box(trained(&texts))));
+        group.finish();
+    }
+}
+
+/// What an index on texts makes of each, beside the tokens alone.
+fn sketches(criterion: &mut Criterion) {
+    for name in ["zh_laws", "en_licenses", "en_verses"] {
+        let texts = sample(name);
+        let mut group = criterion.benchmark_group(format!("methods/sketches/{name}"));
+        group.throughput(Throughput::Elements(texts.len() as u64));
+        let layout = Layout::of(0.5).expect("a similarity");
+        let mut keys = Vec::new();
+        let new = || Simhasher::new(recipe(&Config::default())).expect("no model");
+        let (mut simhasher, mut sketcher) = (new(), Sketcher::new(new()));
+        group.bench_function("keys of a sketch", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    black_box(sketcher.keys(text, layout, &mut || (), &mut keys));
+                }
+            });
+        });
+        group.bench_function("sketch", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    black_box(sketcher.sketch(text, &mut || ()));
+                }
+            });
+        });
         group.bench_function("tokens", |bencher| {
             bencher.iter(|| {
                 for text in &texts {
-                    simhash.for_each_token(text, &mut || (), |token| {
+                    simhasher.for_each_token(text, &mut || (), |token| {
                         black_box(token);
                     });
                 }
             });
         });
-        group.bench_function("training", |bencher| bencher.iter(|| black_box(trained(&texts))));
         group.finish();
     }
 }
@@ -173,5 +178,5 @@ fn structures(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, texts, verification, structures);
+criterion_group!(benches, texts, sketches, verification, structures);
 criterion_main!(benches);
