@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_types, reason = "memory is not refused here")]
 
 pub mod config;
+mod damaged;
 pub mod fingerprint;
 mod input;
 pub mod model;

@@ -14,8 +14,8 @@ use simhash_index::postings::{Candidates, Presence, ROWS, SETTLED, posting_key};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Budget, Cache, Index, Meta, Row, Scopes, Store};
 
+use crate::damaged::{beside, damage, scope_of, work};
 use crate::input::Input;
-use crate::pages::{beside, damage, scope_of, work};
 use crate::store::MemoryStore;
 
 /// A row: its keys, the number of its scope, its TID.

@@ -8,7 +8,7 @@ use simhash_index::check::check_tables;
 use simhash_index::key::Bytes;
 use simhash_index::page::{Form, is_short};
 use simhash_index::postings::{Candidates, RECENT, SETTLED};
-use simhash_index::store::{Lock, Store};
+use simhash_index::store::Lock;
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Meta, Posting, Row, Scoped, TreeKey};
 
@@ -22,7 +22,8 @@ use crate::world::{Image, World, locked};
 /// An empty index.
 fn empty<K: TreeKey, const PAGE: usize>(scope: u32, most_recent: u32) -> Sim<K, PAGE> {
     let meta = Meta { kind: 1, bits: 32, blocks: 2, bands: 8, rows: 1, scope, ..Meta::default() };
-    let coding = Coding { most_recent, ..Coding::new(meta) };
+    let mut coding = Coding::new(meta);
+    coding.most_recent = most_recent;
     let world = Arc::new(Mutex::new(World::default()));
     locked(&world).enter_alone();
     let store = SimStore::<K, PAGE>::alone(world, coding);
