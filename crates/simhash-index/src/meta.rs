@@ -189,7 +189,7 @@ impl Meta {
                     meta.similarity = u64::from(field(14)) | u64::from(field(15)) << 32;
                 }
             }
-            _ => return Err(Damage::Other("its format is of another version of pg_simhash")),
+            version => return Err(Damage::Version(version)),
         }
         if !(1..=MOST_BITS).contains(&meta.bits) || !(1..=16).contains(&meta.blocks) {
             return Err(Damage::Other("its number of bits or blocks is impossible"));
