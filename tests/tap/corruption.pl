@@ -59,6 +59,13 @@ my %damages = (
 	'another page' => sub { my ($page, $block, $blocks, $read) = @_; return $read->(roll($blocks)) },
 	'torn' => sub { my ($page, $block, $blocks, $read) = @_;
 		return substr($page, 0, PAGE / 2) . substr($read->(roll($blocks)), PAGE / 2) },
+	# These are of the meta page: the version of its format, and how texts became keys. The similarity,
+	# the number of bands, that of rows of each, or the config.
+	'another format' => sub { my ($page) = @_; substr($page, 28, 4) = pack('L', 99); return $page },
+	'impossible recipe' => sub { my ($page) = @_;
+		my ($at, $bytes) = ([ 80, pack('d', 'nan') ], [ 80, pack('d', 0.1) ], [ 72, pack('L', 60) ],
+			[ 76, pack('L', 7) ], [ 96, '{]' ], [ 88, pack('L', 1) ])[ roll(6) ]->@*;
+		substr($page, $at, length $bytes) = $bytes; return $page },
 	# A leaf and its right neighbour agree with each other, but not with their parent: the parent sends
 	# keys to the one that belong to the other.
 	'boundary moved' => sub {
@@ -83,7 +90,7 @@ my $plausible = qr/random keys|random slots|torn|kind/;
 
 # What a check must find. The meta page has no special area.
 my $evident = qr/random page|zeroed|magic|random special|boundary/;
-my $evident_in_meta = qr/random page|zeroed|header random|kind/;
+my $evident_in_meta = qr/random page|zeroed|header random|kind|format|recipe/;
 
 # Which page: the meta page, a root, any. An index of fingerprints has roots at 1 to 5, one of texts
 # at 1 to 3.
@@ -99,6 +106,8 @@ for my $kind (('fingerprints', 'texts') x (soak() ? 4 : 1))
 	{
 		my @where = $damage eq 'cut off' ? 'any'
 			: $damage eq 'boundary moved' ? ('any') x 3
+			: $damage eq 'another format' ? 'meta'
+			: $damage eq 'impossible recipe' ? ('meta') x ($kind eq 'texts' ? 4 : 0)
 			: sort keys %places;
 		push @cases, { kind => $kind, damage => $damage, place => $_ } for @where;
 	}
