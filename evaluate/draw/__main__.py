@@ -23,7 +23,8 @@ TOP = Path(__file__).resolve().parent.parent.parent
 # Texts with fewer characters say little, but for the titles of packages.
 SHORTEST = 40
 # Packages drawn at random, none of more bytes: how many of a name that begins and ends so.
-RANDOM = (("python3-", "", 1_000_000, 250), ("lib", "-dev", 1_000_000, 250), ("", "", 200_000, 1500))
+RANDOM = (("python3-", "", 1_000_000, 250), ("lib", "-dev", 1_000_000, 250),
+          ("", "", 200_000, 1500))
 LARGEST = 12_000_000
 # Packages with many man pages, comments or documentation, in whichever releases have them.
 RICH = """

@@ -19,8 +19,8 @@ use crate::types::{Text, Width};
 pub fn fingerprint_like(index: pg_sys::Oid, text: &str, schema: Schema) -> Option<AnyFp> {
     check_may_read(index);
     let opened = Opened::or_parent(index, pg_sys::AccessShareLock);
-    // SAFETY: the index is open. What is evaluated is a call of a function of ours with the types of
-    // arguments that it has.
+    // SAFETY: the index is open. What is evaluated is a call of a function of ours with the types
+    // of arguments that it has.
     unsafe {
         let expression = searched_expression(&opened);
         let Some((call, width)) = recipe(expression, schema) else { raise_no_recipe(index) };

@@ -16,8 +16,8 @@ use simhash_core::search::Key;
 use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
 use simhash_core::words::WordList;
-use simhash_index::Meta;
 use simhash_index::postings::posting_key;
+use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::kind::{Kind, key_columns};
 use super::options::Options;
@@ -93,7 +93,8 @@ impl Recipe {
                      similarity and a constant config",
                     rel.name()
                 ),
-                "Write EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=), with the column's name.",
+                "Write EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=) with the name of the \
+                 column.",
             )
         };
         Self { similarity, config: config.into(), words: String::new() }
@@ -103,7 +104,13 @@ impl Recipe {
     pub fn of(rel: IndexRel) -> Self {
         let note = note(rel);
         let (config, words) = note.split_once('\n').unwrap_or((&note, ""));
-        let similarity = f64::from_bits(meta(rel).similarity);
+        let Meta { similarity, bands, rows, .. } = meta(rel);
+        let similarity = f64::from_bits(similarity);
+        let layout = Layout::of(similarity).map(|layout| (layout.bands, layout.rows));
+        let is_sound = layout == Some((bands as usize, rows as usize));
+        if !is_sound || config != "{}" && Config::parse(config).is_err() {
+            rel.damaged(META_PAGE, &Damage::Other("its recipe for texts is impossible"));
+        }
         Self { similarity, config: config.into(), words: words.into() }
     }
 
@@ -332,9 +339,9 @@ impl TextKeys {
         collation: pg_sys::Oid,
     ) -> Asked<F> {
         // SAFETY: a catalogue look-up.
-        if collation != pg_sys::InvalidOid
-            && !unsafe { pg_sys::get_collation_isdeterministic(collation) }
-        {
+        let is_deterministic = collation == pg_sys::InvalidOid
+            || unsafe { pg_sys::get_collation_isdeterministic(collation) };
+        if !is_deterministic {
             return Asked::Everything;
         }
         let bands = self.layout.bands;
@@ -361,13 +368,15 @@ impl TextKeys {
     }
 }
 
+/// A sketcher, its config and the extension's schema.
+type Last = (Schema, Rc<str>, Rc<RefCell<Sketcher>>);
+
 thread_local! {
     /// Files of indexes of which was said that their parameters have changed.
     static WARNED: RefCell<HashSet<(pg_sys::Oid, u32)>> = RefCell::default();
     /// The sketcher of the config that was asked for last, if it names no list of words: those may
     /// be made anew.
-    static LAST: RefCell<Option<(Schema, Rc<str>, Rc<RefCell<Sketcher>>)>> =
-        const { RefCell::new(None) };
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
 /// What makes sketches by a config.

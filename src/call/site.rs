@@ -29,8 +29,8 @@ pub fn keep<'a, K, T>(
     }
 }
 
-/// As [`keep`], but from a call site's second call on: the first makes nothing, for PostgreSQL calls
-/// some functions without a call site that lasts (index_recheck_constraint).
+/// As [`keep`], but from a call site's second call on: the first makes nothing, for PostgreSQL
+/// calls some functions without a call site that lasts (index_recheck_constraint).
 pub fn keep_later<'a, K, T>(
     fcinfo: pg_sys::FunctionCallInfo,
     serves: impl FnOnce(&K) -> bool,

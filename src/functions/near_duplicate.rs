@@ -1,5 +1,5 @@
-//! `near_duplicate`, `text_similarity`, and `simhash_reach`, which says how far fingerprints of near
-//! texts may lie from each other.
+//! `near_duplicate`, `text_similarity`, and `simhash_reach`, which says how far fingerprints of
+//! near texts may lie from each other.
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::sets::minhash::reach;

@@ -27,8 +27,8 @@ fn raise_no_input() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         "cannot accept a value of type near_text".into(),
-        "Call near_text(body, similarity). A lone literal, and one beside an operator, needs a cast: \
-         '...'::text.",
+        "Call near_text(body, similarity). A lone literal, and one beside an operator, needs a \
+         cast: '...'::text.",
     )
 }
 

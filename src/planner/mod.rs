@@ -12,8 +12,8 @@
 //!
 //! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters. Where
 //! indexes on either side could serve a clause, [`support`] gives the form for each.
-//! [`selectivity`] gives the estimates, from the column's statistics ([`statistics`]). [`near`] does
-//! all this for texts.
+//! [`selectivity`] gives the estimates, from the column's statistics ([`statistics`]). [`near`]
+//! does all this for texts.
 
 mod changes;
 mod descendants;

@@ -1,8 +1,8 @@
 //! `near_text`: a text, with the similarity from which on another is near to it, and how it is cut.
 //!
-//! On disk: the similarity (eight bytes), the length of the config (four bytes), both little-endian,
-//! the config's canonical form, and the text, both in UTF-8. In text, the beginning of the text and
-//! the similarity: `<The quick brown fox...,0.8>`. There is no way back.
+//! On disk: the similarity (eight bytes), the length of the config (four bytes), both
+//! little-endian, the config's canonical form, and the text, both in UTF-8. In text, the beginning
+//! of the text and the similarity: `<The quick brown fox...,0.8>`. There is no way back.
 
 use std::borrow::Cow;
 

@@ -133,8 +133,8 @@ q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],)
 		q('{"shingle":3,"cap":3e38,"weight":"tf"}'),
 	],
 	near_text => [
-		"near_text('The quick brown fox jumps over the lazy dog, and the dog jumps over the fox')",
-		"near_text('')",
+		"near_text('The quick brown fox jumps over the lazy dog, and the dog jumps', 0.7)",
+		"near_text('', 0.5)",
 		"near_text('the quick brown fox', 1)",
 		q(near_text('a b', 0.3, '{"shingle":1}')),
 		"near_text(repeat('word ', $third), 0.5)",

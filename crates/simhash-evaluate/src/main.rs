@@ -3,7 +3,8 @@
 //! `simhash-evaluate run ROOT [CORPORA]` measures the corpora below ROOT/evaluate/corpora, and in
 //! the directory CORPORA those that are not shipped. Results go to ROOT/docs/evaluation, from where
 //! the package `report` makes the page. `only EXPERIMENT ROOT [CORPORA]` runs one experiment.
-//! `large SETS ROOT` measures the large sets in the directory SETS, which `evaluate/draw` makes.
+//! `large SETS ROOT [SET]...` measures the large sets in the directory SETS, which `evaluate/draw`
+//! makes.
 //! `sample FROM TO` draws what is shipped from full corpora. `tokenizers FILE` prints a table of
 //! tokenizers for the texts of one file.
 
@@ -52,8 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["run", root, corpora] => run(&EXPERIMENTS, root, Some(corpora)),
         ["only", name, root] => run(&[experiment(name)?], root, None),
         ["only", name, root, corpora] => run(&[experiment(name)?], root, Some(corpora)),
-        ["large", sets, root] => {
-            large::run(Path::new(sets), &Path::new(root).join("docs/evaluation"))
+        ["large", sets, root, ref only @ ..] => {
+            large::run(Path::new(sets), &Path::new(root).join("docs/evaluation"), only)
         }
         ["sample", from, to] => sample(Path::new(from), Path::new(to)),
         ["tokenizers", file] => {
@@ -62,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(())
         }
         _ => Err("usage: simhash-evaluate run ROOT [CORPORA] | only EXPERIMENT ROOT [CORPORA] \
-                  | large SETS ROOT | sample FROM TO | tokenizers FILE"
+                  | large SETS ROOT [SET]... | sample FROM TO | tokenizers FILE"
             .into()),
     }
 }

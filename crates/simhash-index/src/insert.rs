@@ -124,9 +124,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 }
             }
         }
-        for place in places.iter().flatten() {
+        for (&table, place) in tables.iter().zip(places.iter().flatten()) {
             if let Some(parent) = &place.parent {
-                let parts = append_at(S::PAGE, &self.shape, parent.next_key().get());
+                let parts = append_at(S::PAGE, &self.shape.at(table), parent.next_key().get());
                 let end = self.shape.special();
                 self.store.prefetch_for_append(place.leaf, parent.recent(), parts, end);
             }

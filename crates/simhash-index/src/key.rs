@@ -4,7 +4,17 @@
 use simhash_core::search::Key;
 pub use simhash_core::search::scoped::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Posting, Scoped, TreeKey};
 
-use crate::postings::ROWS;
+/// The tree of postings that were written lately.
+pub const RECENT: u8 = 0;
+/// The tree of all others.
+pub const SETTLED: u8 = 1;
+/// The tree of rows, ordered by what is known of their text, and by TID.
+pub const ROWS: u8 = 2;
+
+/// Bytes of a posting's key.
+pub const POSTING_KEY: usize = 4;
+/// The most keys of a text.
+pub const MOST_BANDS: u32 = 64;
 
 /// How many bytes the parts of an entry have on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

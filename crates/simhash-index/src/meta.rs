@@ -1,9 +1,8 @@
 //! The meta page: what the index is, written once when it is created.
 
 use crate::damage::Damage;
-use crate::key::{MOST_PAYLOAD, MOST_SCOPE, Shape};
+use crate::key::{MOST_BANDS, MOST_PAYLOAD, MOST_SCOPE, POSTING_KEY, ROWS, Shape};
 use crate::page::{HEADER, MOST_KEY};
-use crate::postings::{MOST_BANDS, POSTING_KEY, ROWS};
 use crate::store::{Lock, Store};
 
 /// The number of the meta page.
@@ -190,7 +189,7 @@ impl Meta {
                     meta.similarity = u64::from(field(14)) | u64::from(field(15)) << 32;
                 }
             }
-            _ => return Err(Damage::Other("its format is of another version of pg_simhash")),
+            version => return Err(Damage::Version(version)),
         }
         if !(1..=MOST_BITS).contains(&meta.bits) || !(1..=16).contains(&meta.blocks) {
             return Err(Damage::Other("its number of bits or blocks is impossible"));

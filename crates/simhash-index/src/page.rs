@@ -778,12 +778,14 @@ impl<'a> PageMut<'a> {
 }
 
 /// What an append at offset `key` in a leaf of `page` bytes touches: the offsets of the key and of
-/// its slot, if the leaf is uniform. `key` is a hint and may be any number.
+/// its slot, if the leaf is uniform, and has short TIDs if leaves may. `shape` is that of the
+/// leaf's table. `key` is a hint and may be any number.
 pub fn append_at(page: usize, shape: &Shape, key: u16) -> [usize; 2] {
     let special = page - shape.special();
     let key = usize::from(key).clamp(HEADER, special - shape.key);
     let entries = (key - HEADER) / shape.key;
-    [key, special.saturating_sub((entries + 1) * shape.slot(0, Form::UNIFORM))]
+    let form = Form { short: shape.is_of_postings(), ..Form::UNIFORM };
+    [key, special.saturating_sub((entries + 1) * shape.slot(0, form))]
 }
 
 /// Where more rows of a leaf go, as the runs of bytes that change: `(offset, bytes)`.

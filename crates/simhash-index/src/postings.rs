@@ -2,8 +2,8 @@
 //!
 //! # Shape
 //! An index of postings has three trees of the same kind as block tables: that of [`RECENT`]
-//! postings, that of [`SETTLED`] ones, and that of [`ROWS`], where every row stands once, whether it
-//! has keys or none. A posting is in one of the first two.
+//! postings, that of [`SETTLED`] ones, and that of [`ROWS`], where every row stands once, with keys
+//! or without. A posting is in one of the first two.
 //!
 //! # Why two
 //! The keys of a row are scattered over the whole key space. If each were written where it belongs
@@ -28,26 +28,15 @@ use crate::damage::Damage;
 use crate::index::{Index, root};
 use crate::insert::Beside;
 use crate::key::{Bytes, TreeKey};
+pub use crate::key::{MOST_BANDS, POSTING_KEY, RECENT, ROWS, SETTLED};
 use crate::mutant::{self, Mutant};
-use crate::page::{Addition, Entry, Page, Row};
+use crate::page::{Addition, Entry, Page, Row, append_at};
 use crate::scopes::Scopes;
 use crate::split::form;
 use crate::store::{Extent, Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Missed, Parent, Place};
 use simhash_core::Fingerprint;
 use simhash_core::search::Key;
-
-/// The tree of postings that were written lately.
-pub const RECENT: u8 = 0;
-/// The tree of all others.
-pub const SETTLED: u8 = 1;
-/// The tree of rows, ordered by what is known of their text, and by TID.
-pub const ROWS: u8 = 2;
-
-/// Bytes of a posting's key.
-pub const POSTING_KEY: usize = 4;
-/// The most keys of a text.
-pub const MOST_BANDS: u32 = 64;
 
 /// A leaf of the recent tree for so many pages of the index, by default.
 const PAGES_FOR_RECENT: u32 = 16;
@@ -181,13 +170,14 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Where the leaves of the first rows are by cached copies, each with the number of its first
     /// row.
     fn places(&self, rows: &[Row<K>]) -> Vec<(Place<K, S>, usize)> {
+        let shape = self.shape.at(RECENT);
         let mut places = Vec::with_capacity(MAX_PAGES);
         let mut start = 0;
         while start < rows.len() && places.len() < MAX_PAGES {
             let place = self.locate(RECENT, &rows[start].entry);
             let end = place.parent.as_ref().and_then(|parent| {
-                let parts = crate::page::append_at(S::PAGE, &self.shape, parent.next_key().get());
-                let special = self.shape.special();
+                let parts = append_at(S::PAGE, &shape, parent.next_key().get());
+                let special = shape.special();
                 self.store.prefetch_for_append(place.leaf, parent.recent(), parts, special);
                 parent.copy.end_of(parent.child)
             });
@@ -200,8 +190,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     }
 
     /// Makes room for `target` in the recent tree: by a split while there are few leaves, else by
-    /// another form of its leaf, or by settling the leaf's postings. Returns the leaf's number if it
-    /// had room already.
+    /// another form of its leaf, or by settling the leaf's postings. Returns the leaf's number if
+    /// it had room already.
     fn make_recent_room(&self, target: &Entry<K>, most_recent: u32) -> Option<u32> {
         if self.table_leaves(RECENT) < most_recent {
             return self.make_room(RECENT, target);

@@ -19,6 +19,8 @@ mod opened;
 mod program;
 mod random;
 mod rows;
+#[cfg(test)]
+mod sequential;
 mod settle;
 mod store;
 mod trace;
@@ -134,8 +136,9 @@ fn run(schedules: u64, first: u64) -> Score {
     let Facts { scans, crashes, cancelled, .. } = facts;
     println!(
         "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, \
-         {removals} removals, {reshaped} leaves reshaped, {settled} settled), {trees} trees walked, \
-         {scans} scans judged, {crashes} crashes, {cancelled} insertions cancelled",
+         {removals} removals, {reshaped} leaves reshaped, {settled} settlings), \
+         {trees} trees walked, {scans} scans judged, {crashes} crashes, \
+         {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );
     Score::of(failures.is_empty())

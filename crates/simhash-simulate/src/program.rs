@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use simhash_index::TreeKey;
 use simhash_index::build::{Writer, initialize, merge};
 use simhash_index::page::Form;
+use simhash_index::postings::ROWS;
 use simhash_index::scopes::{Allowed, Column, Filter};
 
 use crate::coding::{Coding, Selection, choose, string};
@@ -466,9 +467,20 @@ pub fn reader_of<K: TreeKey>(coding: &Coding<K>, rows: &Rows, random: &mut Rando
     let most = if coding.meta.is_of_postings() { 6 } else { 0 };
     let keys = Keys { centres, spread: 3, keyless: 12, most, ..Keys::around(coding, random) };
     if coding.meta.is_of_postings() {
-        return postings::reader(&keys, random);
+        return searcher(&keys, random);
     }
     reader(&keys, coding.meta.blocks, random)
+}
+
+/// A reader who looks for rows that share keys.
+fn searcher(keys: &Keys, random: &mut Random) -> Part {
+    let ops = (0..random.below(3) + 1).map(|_| match random.below(6) {
+        0 => Op::Walk { table: ROWS, scope: keys.walked(random), pinned: random.one_in(2) },
+        1 => Op::Look { place: random.below(1000), key: keys.one(random) },
+        _ => keys.search(random),
+    });
+    let ops = ops.collect();
+    part("reader", ops, random)
 }
 
 /// Some generations of rows.

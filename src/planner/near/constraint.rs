@@ -1,5 +1,5 @@
-//! `near_duplicate(body, $1, 0.9)` by an index on `near_text(body, 0.8)`, as an exclusion constraint
-//! has one.
+//! `near_duplicate(body, $1, 0.9)` by an index on `near_text(body, 0.8)`, as an exclusion
+//! constraint has one.
 //!
 //! The index finds what `near_text(body, 0.8) ~= near_text($1, 0.9)` asks for. The greater
 //! similarity decides, so that is the call, if the call's similarity is known and not smaller than

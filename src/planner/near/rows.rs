@@ -27,9 +27,10 @@ const USUAL_ROWS: f64 = 2.0;
 const MOST: f64 = 0.9;
 
 /// Of the other rows that share a key of three components, and of two, with a row: how many are
-/// near it from a similarity on. The geometric mean over seven sets of real texts, rounded. Measured
-/// in November 2026: descriptions of packages, licences, program code, verses, questions, titles,
-/// in English and Chinese, 2,700 to 100,000 of each. The extremes are off by a factor of five.
+/// near it from a similarity on. The geometric mean over seven sets of real texts, rounded.
+/// Measured in November 2026: descriptions of packages, licences, program code, verses, questions,
+/// titles, in English and Chinese, 2,700 to 100,000 of each. The extremes are off by a factor of
+/// five.
 const SHARES: [(f64, [f64; 2]); 7] = [
     (0.3, [2.0, 0.6]),
     (0.4, [1.6, 0.27]),

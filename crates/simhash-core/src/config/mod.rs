@@ -398,8 +398,8 @@ impl Config {
         Ok(config)
     }
 
-    /// How many tokens make a feature that is weighed and summed: one, unless the configuration says
-    /// it.
+    /// How many tokens make a feature that is weighed and summed: one, unless the configuration
+    /// says it.
     pub fn shingles(&self) -> Shingles {
         self.shingle.unwrap_or(Shingles::TOKENS)
     }
@@ -409,8 +409,8 @@ impl Config {
         self.shingle.unwrap_or(Shingles::PAIRS)
     }
 
-    /// The configuration with these shingles, by which texts have the same features and elements. It
-    /// names them unless they are single tokens, so that there is one for each.
+    /// The configuration with these shingles, by which texts have the same features and elements.
+    /// It names them unless they are single tokens, so that there is one for each.
     pub fn with_shingles(&self, shingles: Shingles) -> Config {
         let shingle = Some(shingles).filter(|&shingles| shingles != Shingles::TOKENS);
         Config { shingle, ..self.clone() }

@@ -193,9 +193,9 @@ pub fn jaccard(a: &[u32], b: &[u32]) -> f64 {
     equal as f64 / a.len() as f64
 }
 
-/// Within what distance 99 % of the pairs of texts of a Jaccard similarity lie: of their fingerprints
-/// of `bits` bits, each differs with probability (1 - J) / 2, so the distance is binomial. The
-/// least distance that is not exceeded with probability 0.99.
+/// Within what distance 99 % of the pairs of texts of a Jaccard similarity lie: of their
+/// fingerprints of `bits` bits, each differs with probability (1 - J) / 2, so the distance is
+/// binomial. The least distance that is not exceeded with probability 0.99.
 ///
 /// Sums and products of `f64` are the same on every machine.
 ///
@@ -210,8 +210,8 @@ pub fn reach(similarity: f64, bits: u32) -> u32 {
     assert!((0.0..=1.0).contains(&similarity) && bits <= 1024);
     let differs = (1.0 - similarity) / 2.0;
     let odds = differs / (1.0 - differs);
-    // The least probability is 2^-1024, as a subnormal number; what it lacks in precision is nothing
-    // beside the sum.
+    // The least probability is 2^-1024, as a subnormal number; what it lacks in precision is
+    // nothing beside the sum.
     let mut at = (0..bits).fold(1.0, |product, _| product * (1.0 - differs));
     let mut within = at;
     let mut distance = 0;

@@ -322,7 +322,9 @@ mod tests {
 
     #[test]
     fn similarities_have_laws_from_the_least_on() {
-        for (similarity, bands) in [(0.3, 49), (0.49, 35), (0.5, 35), (0.7, 35), (0.8, 24), (1.0, 14)] {
+        for (similarity, bands) in
+            [(0.3, 49), (0.49, 35), (0.5, 35), (0.7, 35), (0.8, 24), (1.0, 14)]
+        {
             assert_eq!(Law::of(similarity).unwrap().bands, bands);
             assert_eq!(Layout::of(similarity).unwrap().bands, bands);
         }
@@ -406,7 +408,7 @@ mod tests {
             let mut sketcher = sketcher();
             let mut sketch = |words: &[u16]| sketcher.sketch(&text(words), &mut || ()).unwrap();
             let (x, y) = (sketch(&a), sketch(&b));
-            let jaccard = x.set().jaccard(&y.set()).unwrap();
+            let jaccard = x.set().jaccard(y.set()).unwrap();
             let mut smaller = true;
             for similarity in (30..=100).map(|percent| f64::from(percent) / 100.0) {
                 let is_near = near(&x, &y, similarity);

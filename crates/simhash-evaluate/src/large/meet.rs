@@ -3,13 +3,15 @@
 use std::fmt;
 
 use rayon::prelude::*;
-use simhash_core::Fingerprint;
+use simhash_core::hash::feature_hash;
 use simhash_core::sets::minhash::MinHasher;
-use simhash_core::sets::sketch::Law;
+use simhash_core::sets::sketch::{Law, Layout, Sketcher};
+use simhash_core::{Fingerprint, Simhasher};
 
 use super::clock::Clock;
-use super::sets::Sets;
+use super::sets::{Sets, Texts};
 use super::tally::Found;
+use crate::method::Features;
 
 /// The keys of the sketches of all texts, as an index for the least similarity has them.
 #[derive(Debug)]
@@ -24,12 +26,46 @@ pub struct Keys {
     pub sketch: f64,
 }
 
+/// The sets of the texts' shingles, and the keys of their sketches in an index for the similarity.
+/// With `parted`, words end at every ASCII sign: app.apk is two.
+pub fn cut(texts: &Texts, features: Features, parted: bool, similarity: f64) -> (Sets, Keys) {
+    let new = || Simhasher::new(features.config()).expect("no model is needed");
+    let (mut simhasher, mut sketcher) = (new(), Sketcher::new(new()));
+    let layout = Layout::of(similarity).expect("a similarity with a layout");
+    let (mut sets, mut keys) = (Sets::new(), Keys::new(layout.bands));
+    let (mut of_text, mut parts) = (Vec::new(), Vec::new());
+    for lines in texts.lines.chunks(1000) {
+        parts.clear();
+        parts.extend(lines.iter().map(|line| {
+            let parts = line.replace(|c: char| parted && c.is_ascii_punctuation(), " ");
+            parts.into_boxed_str()
+        }));
+        let clock = Clock::start();
+        for text in &parts {
+            of_text.clear();
+            simhasher.for_each_feature(text, &mut || (), |shingle| {
+                of_text.push(feature_hash::<u64>(shingle.as_bytes()));
+            });
+            sets.push(&mut of_text);
+        }
+        sets.cut += clock.seconds();
+        let clock = Clock::start();
+        for text in &parts {
+            sketcher.keys(text, layout, &mut || (), &mut of_text);
+            keys.push(&of_text);
+        }
+        keys.sketch += clock.seconds();
+    }
+    keys.finish();
+    (sets, keys)
+}
+
 impl Keys {
-    pub fn new(bands: usize) -> Self {
+    fn new(bands: usize) -> Self {
         Keys { bands, keys: Vec::new(), order: Vec::new(), places: Vec::new(), sketch: 0.0 }
     }
 
-    pub fn push(&mut self, keys: &[u64]) {
+    fn push(&mut self, keys: &[u64]) {
         if keys.is_empty() {
             // Keys lie in the most significant bits.
             let own = (self.keys.len() / self.bands) as u64 + 1;
@@ -40,7 +76,7 @@ impl Keys {
     }
 
     /// To be called once all were pushed.
-    pub fn finish(&mut self) {
+    fn finish(&mut self) {
         let texts = (self.keys.len() / self.bands) as u32;
         let clock = Clock::start();
         for band in 0..self.bands {
@@ -211,12 +247,9 @@ fn within<F: Fingerprint>(distance: u32, fingerprints: &[Option<F>]) -> (Found, 
 
 #[cfg(test)]
 mod tests {
-    use simhash_core::Simhasher;
-    use simhash_core::sets::sketch::{Sketcher, near};
+    use simhash_core::sets::sketch::near;
 
-    use super::super::sets::Texts;
     use super::*;
-    use crate::method::Features;
     use crate::random::Random;
 
     fn texts() -> Texts {
@@ -236,7 +269,7 @@ mod tests {
     fn near_duplicates_are_those_of_the_core() {
         let texts = texts();
         let features = Features::words(2);
-        let (sets, keys) = texts.sets(features, false);
+        let (sets, keys) = cut(&texts, features, false, 0.5);
         let mut sketcher = Sketcher::new(Simhasher::new(features.config()).unwrap());
         let mut sketch = |text| sketcher.sketch(text, &mut || ());
         let sketches: Vec<_> = texts.lines.iter().map(|text| sketch(text)).collect();

@@ -21,9 +21,9 @@ use serde::Serialize;
 use simhash_core::sets::sketch::Law;
 
 use crate::method::Features;
-use crate::results::rounded;
+use crate::results::{lines, rounded};
 use clock::Clock;
-use meet::{Keys, Within};
+use meet::{Keys, Within, cut};
 use rivals::Rival;
 use sets::{Sets, Texts};
 use tally::{Found, Tallies, Tally};
@@ -38,12 +38,13 @@ const LEAST: f64 = 0.5;
 const MANY: usize = 200_000;
 
 /// What makes more texts share keys than this, each band by itself, is left out.
-const MOST_MEETINGS: u64 = 6_000_000_000;
+const MOST_MEETINGS: u64 = 1_000_000_000;
 
 /// One set.
 #[derive(Debug, Serialize)]
-struct Measured {
+struct Sample {
     set: String,
+    version: &'static str,
     texts: usize,
     labels: usize,
     /// The median text, in characters.
@@ -57,7 +58,6 @@ struct Measured {
     /// Seconds to cut the texts into word pairs.
     cut: f64,
     laws: Vec<Kept>,
-    rows: Vec<Row>,
 }
 
 /// How many of the exact pairs the law of a similarity makes candidates.
@@ -85,8 +85,9 @@ struct Row {
     memory: u64,
 }
 
-/// Measures each set in the directory, and writes what is found to `results`.
-pub fn run(directory: &Path, results: &Path) -> Result<(), Box<dyn Error>> {
+/// Measures each set in the directory, or only those that are named, and writes what is found to
+/// `results`, a file for each.
+pub fn run(directory: &Path, results: &Path, only: &[&str]) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<_> = fs::read_dir(directory)
         .map_err(|error| format!("{}: {error}: evaluate/draw makes it", directory.display()))?
         .map(|entry| entry.map(|entry| entry.path()))
@@ -94,23 +95,23 @@ pub fn run(directory: &Path, results: &Path) -> Result<(), Box<dyn Error>> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     // The largest last.
     paths.sort_by_key(|path| fs::metadata(path).map_or(0, |file| file.len()));
-    let mut measured = Vec::new();
     for path in &paths {
-        measured.push(serde_json::to_string(&measure(path)?)?);
-        let version = env!("CARGO_PKG_VERSION");
-        let text = measured.join(",\n").replace("{\"method\"", "\n {\"method\"");
-        let text = format!("{{\"version\": \"{version}\", \"sets\": [\n{text}\n]}}\n");
-        fs::write(results.join("large.json"), text)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if only.is_empty() || only.contains(&&*name) {
+            let (sample, rows) = measure(path, &name)?;
+            let (sample, rows) = (serde_json::to_string(&sample)?, lines(&rows)?.join(",\n"));
+            let text = format!("{{\"sample\": {sample},\n\"rows\": [\n{rows}\n]}}\n");
+            fs::write(results.join(format!("large-{name}.json")), text)?;
+        }
     }
     Ok(())
 }
 
-fn measure(path: &Path) -> Result<Measured, Box<dyn Error>> {
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+fn measure(path: &Path, name: &str) -> Result<(Sample, Vec<Row>), Box<dyn Error>> {
     println!("{name}");
     let mut texts = Texts::read(path)?;
     let labels = std::mem::take(&mut texts.labels);
-    let (pairs, keys) = texts.sets(Features::words(2), false);
+    let (pairs, keys) = cut(&texts, Features::words(2), false, LEAST);
     println!("  {} texts, {} word pairs, {:.0} s", pairs.len(), pairs.features(), pairs.cut);
     let near = join::join(&pairs, LEAST);
     println!("  {} pairs of {LEAST} and more", near.len());
@@ -127,13 +128,14 @@ fn measure(path: &Path) -> Result<Measured, Box<dyn Error>> {
         ("both", Features::words_of([1, 2]), false),
         ("pairs, parted", Features::words(2), true),
     ] {
-        let (sets, keys) = texts.sets(features, parted);
+        let (sets, keys) = cut(&texts, features, parted, LEAST);
         rows.by_sketches(recipe, &sets, &keys);
     }
     drop(texts.lines);
     rows.by_libraries()?;
-    Ok(Measured {
-        set: name,
+    let sample = Sample {
+        set: name.to_owned(),
+        version: env!("CARGO_PKG_VERSION"),
         texts: pairs.len(),
         labels: labels.iter().max().map_or(0, |&most| most as usize + 1),
         median: texts.median,
@@ -142,8 +144,8 @@ fn measure(path: &Path) -> Result<Measured, Box<dyn Error>> {
         truth,
         cut: rounded(pairs.cut, 1),
         laws: laws.into(),
-        rows: rows.rows,
-    })
+    };
+    Ok((sample, rows.rows))
 }
 
 /// What one way found, and what that took.

@@ -7,13 +7,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde::Deserialize;
-use simhash_core::Simhasher;
-use simhash_core::hash::feature_hash;
-use simhash_core::sets::sketch::{Layout, Sketcher};
-
-use super::clock::Clock;
-use super::meet::Keys;
-use crate::method::Features;
 
 /// The texts of a set.
 #[derive(Debug)]
@@ -45,40 +38,6 @@ impl Texts {
         lengths.sort_unstable();
         let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
         Ok(Texts { lines, labels, median })
-    }
-
-    /// The sets of their shingles, and the keys of their sketches. With `parted`, words end at every
-    /// ASCII sign: app.apk is two.
-    pub fn sets(&self, features: Features, parted: bool) -> (Sets, Keys) {
-        let new = || Simhasher::new(features.config()).expect("no model is needed");
-        let (mut simhasher, mut sketcher) = (new(), Sketcher::new(new()));
-        let layout = Layout::of(super::LEAST).expect("a similarity with a layout");
-        let (mut sets, mut keys) = (Sets::new(), Keys::new(layout.bands));
-        let (mut of_text, mut parts) = (Vec::new(), Vec::new());
-        for lines in self.lines.chunks(1000) {
-            parts.clear();
-            parts.extend(lines.iter().map(|line| {
-                let parts = line.replace(|c: char| parted && c.is_ascii_punctuation(), " ");
-                parts.into_boxed_str()
-            }));
-            let clock = Clock::start();
-            for text in &parts {
-                of_text.clear();
-                simhasher.for_each_feature(text, &mut || (), |shingle| {
-                    of_text.push(feature_hash::<u64>(shingle.as_bytes()));
-                });
-                sets.push(&mut of_text);
-            }
-            sets.cut += clock.seconds();
-            let clock = Clock::start();
-            for text in &parts {
-                sketcher.keys(text, layout, &mut || (), &mut of_text);
-                keys.push(&of_text);
-            }
-            keys.sketch += clock.seconds();
-        }
-        keys.finish();
-        (sets, keys)
     }
 }
 

@@ -4,7 +4,7 @@
 use simhash_index::TreeKey;
 use simhash_index::postings::ROWS;
 
-use super::{Base, Keys, Op, Part, Program, Site, churn, part, vacuumer};
+use super::{Base, Keys, Op, Part, Program, Site, churn, part, searcher, vacuumer};
 use crate::coding::{Coding, choose_postings};
 use crate::random::Random;
 use crate::world::ACTORS;
@@ -36,7 +36,7 @@ impl Keys {
         keys
     }
 
-    fn search(&self, random: &mut Random) -> Op {
+    pub fn search(&self, random: &mut Random) -> Op {
         let keys = self.wanted(random);
         let shared = random.pick(&[1, 1, 2, 2, 3, keys.len()]);
         let scopes = self.selection(random);
@@ -76,10 +76,10 @@ impl<K: TreeKey> Program<K> {
             parts.push(settler(random));
         }
         for _ in 0..random.below(3) {
-            parts.push(reader(&keys, random));
+            parts.push(searcher(&keys, random));
         }
         if parts.len() < 2 {
-            parts.push(reader(&keys, random));
+            parts.push(searcher(&keys, random));
         }
         parts.truncate(ACTORS - 1);
         let churn = if random.one_in(3) { churn(&keys, random) } else { Vec::new() };
@@ -185,15 +185,4 @@ fn settler(random: &mut Random) -> Part {
         part.cancelled = Some(random.below(12) + 2);
     }
     part
-}
-
-/// A reader who looks for rows that share keys.
-pub fn reader(keys: &Keys, random: &mut Random) -> Part {
-    let ops = (0..random.below(3) + 1).map(|_| match random.below(6) {
-        0 => Op::Walk { table: ROWS, scope: keys.walked(random), pinned: random.one_in(2) },
-        1 => Op::Look { place: random.below(1000), key: keys.one(random) },
-        _ => keys.search(random),
-    });
-    let ops = ops.collect();
-    part("reader", ops, random)
 }
