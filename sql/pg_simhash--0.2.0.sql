@@ -1541,7 +1541,7 @@ CREATE FUNCTION near_duplicate(a text, b text, similarity double precision DEFAU
     config simhash_config DEFAULT '{}')
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_duplicate_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200 SUPPORT near_duplicate_support;
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500 SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_duplicate(a text, b text, similarity double precision,
     config simhash_config) IS
   'whether the sketches of two texts agree, and text_similarity(a, b, config) >= similarity';
@@ -1577,17 +1577,17 @@ COMMENT ON FUNCTION near_text(body text, similarity double precision, config sim
   'a text to be compared by near_duplicate, with the operator ~=';
 CREATE FUNCTION near_text_near(near_text, near_text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_text_near_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500
   SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_text_near(near_text, near_text) IS 'implementation of ~= operator';
 CREATE FUNCTION near_text_near(near_text, text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_text_near_text_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 200
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 500
   SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_text_near(near_text, text) IS 'implementation of ~= operator';
 CREATE FUNCTION near_text_near(text, near_text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'text_near_near_text_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 200
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 500
   SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION near_text_near(text, near_text) IS 'implementation of ~= operator';
 CREATE OPERATOR ~= (

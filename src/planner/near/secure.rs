@@ -46,6 +46,7 @@ pub unsafe fn simplified(
             return None;
         }
         let made = call(near.make, near.value, &[other, asked_of.similarity, asked_of.config]);
+        let made = pg_sys::eval_const_expressions(root, made);
         Some(operator_clause(near.on_text, column, made, asked_of.collation))
     }
 }

@@ -297,6 +297,9 @@ INSERT INTO near_form (form, query) VALUES
 ('... a sub-select',
   $q$SELECT IDS FROM near_barrier
      WHERE near_duplicate(body, (SELECT body FROM near_t WHERE id = 2001))$q$),
+('... a sub-select of near_text',
+  $q$SELECT IDS FROM near_barrier
+     WHERE body ~= (SELECT near_text(body) FROM near_t WHERE id = 2001)$q$),
 ('... a join', $q$SELECT string_agg(t.id || '-' || b.id, ' ' ORDER BY t.id, b.id) FROM near_t t
      JOIN near_barrier b ON near_duplicate(b.body, t.body) WHERE t.id BETWEEN 40 AND 41$q$);
 SELECT * FROM near_forms();
