@@ -60,7 +60,8 @@ my @altered = ('cast (pg_catalog.jsonb AS %s.simhash_config), pg_cast',
 	'function %s.simhash_blocks(pg_catalog.text), pg_description',
 	map { my $name = $_; map { "function %s.simhash_$name(pg_catalog.regclass,integer), $_" }
 		  'in SQL', 'pg_description', 'pg_proc' } 'clusters', 'pairs');
-push @altered, map { "function %s.simhash_index_info(pg_catalog.regclass), $_" } 'in SQL', 'pg_proc';
+push @altered, map { "function %s.simhash_index_info(pg_catalog.regclass), $_" }
+  'in SQL', 'pg_proc';
 @altered = sort @altered;
 my %ways = (
 	superuser => {
