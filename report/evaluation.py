@@ -4,6 +4,7 @@ import json
 from functools import lru_cache
 from statistics import fmean
 
+from .large import Large
 from .markdown import ahead_by, count, plus_minus, share, span, table
 from .measures import (GROUPS, LABELS, SIMILAR, Asked, bootstrap, decisions, differences,
                        edited_decisions, greatest, left_out, means, student)
@@ -53,7 +54,7 @@ def label(method):
     return f"{what}, {method['weight']}{', capped' * method['capped']}{position}"
 
 
-class Evaluation(Verified):
+class Evaluation(Verified, Large):
     """`self[name]` is what the name stands for in the template."""
 
     def __init__(self, directory):
@@ -73,6 +74,7 @@ class Evaluation(Verified):
             for length in ("Long", "Short"))
         self.curve = lru_cache(None)(self.curve)
         self.read_verified(label)
+        self.read_large(directory)
 
     def __getitem__(self, name):
         return getattr(self, name)()

@@ -8,6 +8,11 @@ from typing import NamedTuple, Optional
 # The 97.5th percentile of Student's t, for 1, 2, 3, ... degrees of freedom.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
+# Pairs of large sets are told apart from these similarities on, as in
+# crates/simhash-evaluate/src/large/. By label, pairs that share less than SHARED do not count.
+BINS = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
+SHARED = 0.3
+
 
 class Asked(NamedTuple):
     """Which pairs are to be found, which must not be, and in a table of how many rows."""
@@ -114,3 +119,27 @@ def edited_decisions(row, distance):
         tp, fp = found[distance], others[distance]
         yield (tp / (tp + fp) if tp + fp else 1.0, tp / row["texts"],
                2 * tp / (tp + fp + row["texts"]))
+
+
+def tallied(truth, found, similarity):
+    """Precision, recall and F1 by similarity, and by label, from the pairs in each of BINS.
+
+    >>> truth = {"same": [9, 2, 2, 2, 2, 2, 2], "other": [0, 0, 3, 3, 3, 3, 3]}
+    >>> found = {"same": [1, 0, 0, 1, 2, 2, 2], "other": [0, 1, 0, 0, 0, 1, 3]}
+    >>> for by in tallied(truth, found, 0.7):
+    ...     print("{:.4f} {:.4f} {:.4f}".format(*by))
+    0.7692 0.6667 0.7143
+    0.5833 0.5833 0.5833
+    """
+    least, shared = BINS.index(similarity), BINS.index(SHARED)
+    pairs, others = [a + b for a, b in zip(found["same"], found["other"])], sum(found["other"])
+    right = sum(found["same"][shared:])
+    return (decided(sum(pairs[least:]), sum(pairs),
+                    sum(truth["same"][least:]) + sum(truth["other"][least:])),
+            decided(right, right + others, sum(truth["same"][shared:])))
+
+
+def decided(right, taken, wanted):
+    """Precision, recall and F1."""
+    return (right / taken if taken else 1.0, right / wanted if wanted else 0.0,
+            2 * right / (taken + wanted) if taken + wanted else 0.0)

@@ -847,9 +847,18 @@ CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING simhash AS
 CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING simhash AS
   OPERATOR 1 = (uuid, uuid),
   FUNCTION 1 simhash_scope_uuid(internal);
+-- In the last column of an index a text is searched by nearness, before it by equality.
 CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING simhash AS
   OPERATOR 1 = (text, text),
+  OPERATOR 3 ~= (text, near_text),
   FUNCTION 1 simhash_scope_text(internal);
+CREATE FUNCTION simhash_kind_near_text(internal) RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_kind_near_text_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_kind_near_text(internal) IS 'what an operator class holds';
+CREATE OPERATOR CLASS near_text_ops DEFAULT FOR TYPE near_text USING simhash AS
+  OPERATOR 3 ~= (near_text, near_text),
+  OPERATOR 3 ~= (near_text, text),
+  FUNCTION 1 simhash_kind_near_text(internal);
 -- For a column of varchar, whose default is text_ops: as for a B-tree, a name and nothing else. Its
 -- operator and support function are those of the family.
 CREATE OPERATOR CLASS varchar_ops FOR TYPE text USING simhash FAMILY text_ops AS
@@ -1052,3 +1061,17 @@ CREATE FUNCTION simhash_stopwords(name text, words text[]) RETURNS text
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
 COMMENT ON FUNCTION simhash_stopwords(name text, words text[]) IS
   'stores words that configs that name them leave out; returns the SHA-256 of the words';
+
+-- More columns.
+DROP FUNCTION simhash_index_info(regclass);
+CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer,
+    OUT pages bigint, OUT bytes_per_row double precision, OUT levels integer,
+    OUT largest_run bigint, OUT mean_run double precision, OUT fill double precision,
+    OUT postings bigint, OUT recent bigint, OUT similarity double precision,
+    OUT config simhash_config)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 1 COST 100000
+  AS 'MODULE_PATHNAME', 'simhash_index_numbers_wrapper';
+COMMENT ON FUNCTION simhash_index_info(regclass) IS
+  'rows and block tables of a simhash index, its size, height, the runs of rows that share a '
+  'block, how full its leaves are';

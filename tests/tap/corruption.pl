@@ -208,7 +208,8 @@ SQL
 	[ 'asks again', "SELECT count(*) FROM ($texts) a" ],
 	[ 'reindex', q{REINDEX INDEX %1$s_i; SELECT simhash_index_check('%1$s_i')} ]);
 # The SQLSTATEs of a damaged index or file, with a message that names the block.
-my $clear = qr/ERROR:  XX00[012]: [^\n]*block[s]? \d+/;
+# A meta page of another format is not damaged.
+my $clear = qr/ERROR:  XX00[012]: [^\n]*(?:block[s]? \d+|has a format of version \d+)/;
 # A TID far beyond the end of the table.
 my $no_such_segment = qr/ERROR:  58P01: could not open file/;
 # What test.agree raises when a row is missing.

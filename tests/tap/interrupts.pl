@@ -180,7 +180,8 @@ SQL
 	'near_text' => $of->('distinct', q{near_text(body, 0.5) ~= near_text(body || ' more', 0.9)}),
 	'a text inserted' => q{INSERT INTO many SELECT 0, body FROM input WHERE kind = 'distinct'},
 	'a text asked for' => <<'SQL',
-SELECT count(*) FROM many WHERE body ~= near_text((SELECT body FROM input WHERE kind = 'words'), 0.5)
+SELECT count(*) FROM many
+  WHERE body ~= near_text((SELECT body FROM input WHERE kind = 'words'), 0.5)
 SQL
 	'texts asked for' => <<'SQL',
 SET LOCAL enable_seqscan = off; SELECT count(*) FROM many WHERE body ~= near_text('text of 17', 0.3)

@@ -526,3 +526,7 @@ ALTER TABLE full_of_copies ADD EXCLUDE USING simhash (near_text(body, 0.8) WITH 
 DELETE FROM full_of_copies WHERE body <> 'words' AND body <> 'word';
 ALTER TABLE full_of_copies ADD EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=);
 INSERT INTO full_of_copies VALUES ('Words');
+-- What other tests may want to name so.
+SET client_min_messages = error;
+DROP TABLE IF EXISTS made, doc, question, truth, distinct_made, by_index, typed, fleeting, brief,
+  parted, attached, bad, worse, late, pages, full_of_copies CASCADE;

@@ -1,0 +1,116 @@
+"""Near-duplicates in large real sets: tables of results in large-*.json."""
+
+import json
+from statistics import fmean
+
+from .markdown import count, share, table
+from .measures import BINS, tallied
+
+# What fingerprints are compared by.
+DEFAULT_SIMILARITY = 0.7
+TITLES = {
+    "descriptions": "package descriptions", "translations": "their translations",
+    "changelogs": "changelogs", "manuals": "man pages", "comments": "source comments",
+    "mix": "the mix of all",
+}
+RECIPES = {"pairs": "word pairs", "words": "words", "both": "words and word pairs",
+           "pairs, parted": "word pairs, words parted at every sign"}
+LIBRARIES = ("rensa", "datasketch")
+
+
+class Large:
+    """Tables of `self.large`, for the class of the page."""
+
+    def read_large(self, directory):
+        """The sets that were measured, in the order of their titles."""
+        files = (directory / f"large-{name}.json" for name in TITLES)
+        results = [json.loads(f.read_text(encoding="utf-8")) for f in files if f.exists()]
+        self.large = [result["sample"] | {"rows": result["rows"]} for result in results]
+
+    def large_titles(self):
+        return [TITLES[one["set"]] for one in self.large]
+
+    def large_row(self, one, method, similarity):
+        return next((row for row in one["rows"] if row["method"].startswith(method)
+                     and (row["method"] == method or similarity is None)
+                     and row["similarity"] == similarity), None)
+
+    def large_decisions(self, one, method, similarity):
+        row = self.large_row(one, method, similarity)
+        asked = similarity or DEFAULT_SIMILARITY
+        return row and tallied(one["truth"], row["found"], asked)
+
+    def large_ways(self):
+        """What is compared: a name, a method and a similarity."""
+        yield "fingerprints, distance by rows", "minhash", None
+        for recipe, name in RECIPES.items():
+            for similarity in BINS[2:6]:
+                yield f"{name}, {similarity}", f"near_duplicate, {recipe}", similarity
+        for library in LIBRARIES:
+            for similarity in BINS[2:6]:
+                yield f"{library}, {similarity}", library, similarity
+
+    def large_sets(self):
+        header = ["set", "texts", "labels", "median, characters", "word pairs a text",
+                  "with ten or fewer", "pairs of J ≥ 0.5", "0.7", "0.9",
+                  "pairs of one label, J ≥ 0.3"]
+
+        def line(one):
+            both = [a + b for a, b in zip(one["truth"]["same"], one["truth"]["other"])]
+            return [TITLES[one["set"]], *(f"{one[key]:,}" for key in ("texts", "labels", "median")),
+                    count(one["shingles"]), share(one["short"]),
+                    *(f"{sum(both[BINS.index(least):]):,}" for least in (0.5, 0.7, 0.9)),
+                    f"{sum(one['truth']['same'][1:]):,}"]
+
+        return table(header, map(line, self.large))
+
+    def large_laws(self):
+        """The share of the exact pairs that are candidates: at a similarity, and from it on."""
+        def cell(all_pairs, kept):
+            return f"{kept / all_pairs:.5f} of {all_pairs:,}" if all_pairs else "–"
+
+        similarities = [law["similarity"] for law in self.large[0]["laws"]]
+        return table(["set", *(f"{s}: {which}" for s in similarities for which in ("at", "from"))],
+                     [[TITLES[one["set"]], *(cell(*law[which]) for law in one["laws"]
+                                             for which in ("at", "from"))] for one in self.large])
+
+    def large_table(self, ways, cell):
+        """A line for each way, a column for each set, then their mean without the mix."""
+        lines = []
+        for name, method, similarity in ways:
+            found = [self.large_decisions(one, method, similarity) for one in self.large]
+            parts = [f for f, one in zip(found, self.large) if one["set"] != "mix"]
+            mean = "–" if None in parts else cell(*(
+                [fmean(values) for values in zip(*by)] for by in zip(*parts)))
+            lines.append([name, *("–" if f is None else cell(*f) for f in found), mean])
+        return table(["", *self.large_titles(), "mean"], lines)
+
+    def large_f1(self):
+        """F1 by similarity, then by label."""
+        return self.large_table(
+            self.large_ways(), lambda similar, label: f"{share(similar[2])}, {share(label[2])}")
+
+    def large_labels(self):
+        """Precision and recall by label."""
+        return self.large_table(
+            self.large_ways(), lambda _, label: f"{share(label[0])} / {share(label[1])}")
+
+    def large_similarities(self):
+        """Precision and recall by similarity."""
+        return self.large_table(
+            self.large_ways(), lambda similar, _: f"{share(similar[0])} / {share(similar[1])}")
+
+    def large_cost(self):
+        """Candidates, seconds and memory."""
+        lines = []
+        for name, method, similarity in self.large_ways():
+            rows = [self.large_row(one, method, similarity) for one in self.large]
+            lines.append([name, *("–" if row is None else
+                                  f"{row['candidates'] / 1e6:,.1f} M; {seconds(row['sketch'])} +"
+                                  f" {seconds(row['pairs'])}; {row['memory']:,} MB"
+                                  for row in rows)])
+        return table(["", *self.large_titles()], lines)
+
+
+def seconds(value):
+    return f"{value:,.1f} s" if value < 10 else f"{value:,.0f} s"
