@@ -129,7 +129,7 @@ impl Recipe {
                 PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args);
             let Some(argument) = arguments.get_ptr(1) else { return true };
             if let Some((similarity, config)) = constants_of(argument) {
-                return similarity >= self.similarity && config == *self.config;
+                return similarity >= self.similarity && ConfigText::same_sets(&config, &self.config);
             }
             let constant = argument.cast::<pg_sys::Const>();
             let is_known =
@@ -139,7 +139,8 @@ impl Recipe {
                 return true;
             }
             NearText::with((*constant).constvalue, |near| {
-                near.similarity >= self.similarity && near.config == *self.config
+                near.similarity >= self.similarity
+                    && ConfigText::same_sets(&near.config, &self.config)
             })
         }
     }
@@ -164,7 +165,7 @@ impl Recipe {
         // SAFETY: as this function's.
         let (similarity, config) = unsafe { Options::of_texts(rel) };
         let is_other = similarity.is_some_and(|given| given != self.similarity)
-            || config.is_some_and(|given| given != *self.config);
+            || config.is_some_and(|given| !ConfigText::same_sets(&given, &self.config));
         if is_other && WARNED.with_borrow_mut(|warned| warned.insert(rel.file())) {
             warn(
                 &format!(
@@ -357,7 +358,8 @@ impl TextKeys {
 
     fn asked_at<F: Key>(&mut self, text: &str, similarity: f64, config: &str) -> Asked<F> {
         let Some(law) = Law::of(similarity) else { raise_similarity(similarity) };
-        if similarity < self.recipe.similarity || config != &*self.recipe.config {
+        let own = &self.recipe;
+        if similarity < own.similarity || !ConfigText::same_sets(config, &own.config) {
             return Asked::Everything;
         }
         let keys: Vec<F> = self.of_text(text, law.bands);

@@ -4,7 +4,6 @@ use std::ffi::{CStr, CString};
 
 use pgrx::fcinfo::direct_function_call;
 use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
-use simhash_core::sets::recipe;
 
 use super::compared::near_at_site;
 use crate::error::raise;
@@ -54,7 +53,7 @@ fn near_text<'a>(body: Text<'a>, similarity: f64, config: ConfigText<'a>) -> Nea
 /// The greater similarity of the two decides. Raises 22023 if their configs make other sets.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
-    if a.config != b.config && recipe(&a.config()) != recipe(&b.config()) {
+    if !ConfigText::same_sets(&a.config, &b.config) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("cannot compare texts by two configs: {} and {}", a.config, b.config),

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError};
+use simhash_core::sets::recipe;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::text::{Text, server_to_utf8};
@@ -48,6 +49,12 @@ impl<'a> ConfigText<'a> {
     /// What a stored config says: its canonical text, in UTF-8.
     pub fn config_of(stored: &str) -> Config {
         parse(stored)
+    }
+
+    /// Whether every text has the same set of shingles by both configs, of which the canonical
+    /// texts are given.
+    pub fn same_sets(a: &str, b: &str) -> bool {
+        a == b || recipe(&parse(a)) == recipe(&parse(b))
     }
 }
 

@@ -28,8 +28,8 @@ seed();
 # By name: what is excluded, its options, the similarity, the config, whether rows have tenants, and
 # the text of a base and a variant. Long texts are out of line: a row that a conflict takes back
 # loses its parts at once.
-my $short = 'test.text(%s, 20, %s, (%2$s %% 3)::integer)';
-my $long = 'test.text(%s, 400, %s, (%2$s %% 40)::integer)';
+my $short = 'test.text(%s, 40, %s, (%2$s %% 3)::integer)';
+my $long = 'test.text(%s, 400, %s, (%2$s %% 16)::integer)';
 my %constraints = (
 	plain => [ 'near_text(body, 0.8) WITH ~=', 'WITH (recent = 16)', 0.8, '{}', $short ],
 	tenants => [ 'tenant WITH =, near_text(body, 0.7) WITH ~=', 'WITH (recent = 8)', 0.7, '{}',
@@ -248,8 +248,8 @@ sub crashes
 \set base random(1, 1000)
 \set variant random(1, 1000)
 BEGIN;
-INSERT INTO offered SELECT 1, test.text(:base, 20, :variant, 2);
-INSERT INTO kept (tenant, body) SELECT 1, test.text(:base, 20, :variant, 2) ON CONFLICT DO NOTHING;
+INSERT INTO offered SELECT 1, test.text(:base, 40, :variant, 2);
+INSERT INTO kept (tenant, body) SELECT 1, test.text(:base, 40, :variant, 2) ON CONFLICT DO NOTHING;
 COMMIT;
 SQL
 		$files{'reindex@1'} = "REINDEX INDEX t_b;\n" if $number % 3 == 0;

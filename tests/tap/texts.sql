@@ -57,6 +57,15 @@ BEGIN
           similarity, left(question, 60), left(got, 300), left(expected, 300));
       END IF;
     END LOOP;
+    -- In words of SQL, by whatever plan there is but a sequential scan.
+    CONTINUE WHEN indexed <> 'body';
+    PERFORM test.allow((ARRAY['index', 'bitmap'])[1 + length(question) % 2]);
+    EXECUTE ids || format('near_duplicate(%L, body, %s, %L)', coalesce(question, ''), similarity,
+      config) INTO got;
+    IF got IS DISTINCT FROM expected THEN
+      failures := failures || format(E'near_duplicate at %s of %s: %s, should be %s\n', similarity,
+        left(question, 60), left(got, 300), left(expected, 300));
+    END IF;
   END LOOP;
 END $$;
 

@@ -466,9 +466,9 @@ impl<K: TreeKey> Scan for Cursor<K> {
         };
         // SAFETY: as above.
         let is_mvcc = unsafe { is_mvcc((*desc).xs_snapshot) };
-        let is_lossy =
-            if self.texts.is_some() { request.asks_text } else { self.searched.kind.is_lossy() };
-        self.output.recheck = is_lossy || !is_mvcc;
+        // An index of texts says with each request whether it is.
+        let is_lossy = self.texts.is_none() && self.searched.kind.is_lossy();
+        self.output.recheck = is_lossy || request.asks_text || !is_mvcc;
         let is_found_again = match &request.driver {
             Driver::Within(any) => any.len() > 1 || self.searched.kind.has_many_keys(),
             Driver::Texts(any) => any.len() > 1,

@@ -15,6 +15,7 @@ use crate::planner::index::{simhash_indexes, without_domain};
 use crate::planner::indexed_columns::SearchedColumn;
 use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{call, operator_clause};
+use crate::types::ConfigText;
 
 /// What goes in the place of a call, if an index on a near_text serves that, and none on the text
 /// serves the call.
@@ -173,7 +174,7 @@ unsafe fn serves(
             return Found::Nothing;
         };
         let serves = is_text(of)
-            && config.as_str() == asked_of.config.as_str()
+            && ConfigText::same_sets(config.as_str(), asked_of.config.as_str())
             && asked_of.similarity.is_some_and(|asked| asked >= similarity);
         if serves {
             Found::Value(Value { similarity, expression: indexed })

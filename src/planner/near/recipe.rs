@@ -46,7 +46,8 @@ impl Recipe {
     /// Whether the index finds what is asked for. A similarity that is known only at run time may
     /// turn out smaller than the index's. Then the scan returns every row.
     pub fn serves(&self, asked: &Asked<'_>) -> bool {
-        self.note.lines().next() == Some(asked.config.as_str())
+        let is_own = |own| ConfigText::same_sets(own, asked.config.as_str());
+        self.note.lines().next().is_some_and(is_own)
             && asked.similarity.is_none_or(|similarity| similarity >= self.similarity)
     }
 }
