@@ -32,8 +32,10 @@ BEGIN
   SELECT 'minhash', 'random', size, round(similarity::numeric, 2)::text, metric, value
   FROM (SELECT sqrt(avg((estimate - similarity) ^ 2)) AS measured
         FROM generate_series(1, pairs) pair,
-          LATERAL (SELECT jaccard(minhash(pg_temp.words(pair, 0, size), 128),
-                     minhash(pg_temp.words(pair, size - shared, size), 128)) AS estimate) e) m,
+          LATERAL (SELECT jaccard(
+            minhash(pg_temp.words(pair, 0, size), 128, '{"shingle": 1}'),
+            minhash(pg_temp.words(pair, size - shared, size), 128, '{"shingle": 1}')) AS estimate
+          ) e) m,
     LATERAL (VALUES ('error', measured),
       ('error of independent permutations', sqrt(similarity * (1 - similarity) / 128))
     ) v (metric, value);

@@ -36,7 +36,7 @@ WITH pick AS (
     clauses(CASE WHEN i % 10 = 0 THEN i - 1 ELSE i END, :clauses) AS c
   FROM generate_series(1, :rows::bigint) i)
 SELECT i AS id, original, simhash128(body) AS s,
-  minhash128(body, '{"shingle": 2}') AS m, minhash64(body, '{"shingle": 2}') AS m64
+  minhash128(body) AS m, minhash64(body) AS m64
 FROM pick,
   LATERAL (SELECT a.body || ', ' || b.body || ', '
              || CASE WHEN original IS NULL THEN d.body

@@ -26,9 +26,9 @@ DEFAULT = "words, uniform"
 CHOICES = [DEFAULT, "words, log", "word 2-shingles, uniform", MINHASH, MINHASH_PAIRS,
            "one-bit MinHash, words and word 2-shingles", PAIRS_IDF]
 RECOMMENDED = {
-    "`minhash64(body, '{\"shingle\": 2}')`": (MINHASH_PAIRS, 64),
-    "`minhash128(body, '{\"shingle\": 2}')`": (MINHASH_PAIRS, 128),
-    "`minhash128(body)`": (MINHASH, 128),
+    "`minhash64(body)`": (MINHASH_PAIRS, 64),
+    "`minhash128(body)`": (MINHASH_PAIRS, 128),
+    "`minhash128(body, '{\"shingle\": 1}')`": (MINHASH, 128),
     "`simhash(body)`": (DEFAULT, 64),
     "`simhash128(body)`": (DEFAULT, 128),
     "`simhash128(body, '{\"shingle\": 2, \"weight\": \"idf\", \"model\": ...}')`": (PAIRS_IDF, 128),
@@ -135,7 +135,7 @@ class Evaluation(Verified, Large):
 
     def recommended(self):
         lines = [[call, *self.by_rows(*setting)] for call, setting in RECOMMENDED.items()]
-        lines += [[f"`minhash128(body)`, verified by {verifier}",
+        lines += [[f"`minhash128(body, '{{\"shingle\": 1}}')`, verified by {verifier}",
                    *self.verified_by_rows(PROPOSER, verifier)] for verifier in VERIFIERS]
         return table(["rows", *SIZES.values()], lines)
 

@@ -575,6 +575,169 @@ CREATE OPERATOR @> (
 COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
 
 --
+-- Near-duplicates of texts
+--
+
+-- What the planner asks: the support function of near_duplicate, and estimators of ~=.
+CREATE FUNCTION near_duplicate_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'near_duplicate_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_duplicate_support(internal) IS
+  'planner support of near_duplicate and of ~= for texts';
+CREATE FUNCTION near_text_sel(internal, oid, internal, integer) RETURNS double precision
+  AS 'MODULE_PATHNAME', 'near_text_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_sel(internal, oid, internal, integer) IS
+  'restriction selectivity of ~= for texts';
+CREATE FUNCTION near_text_joinsel(internal, oid, internal, smallint, internal)
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'near_text_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_joinsel(internal, oid, internal, smallint, internal) IS
+  'join selectivity of ~= for texts';
+
+CREATE FUNCTION text_similarity(a text, b text, config simhash_config DEFAULT '{}')
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'text_similarity_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION text_similarity(a text, b text, config simhash_config) IS
+  'Jaccard similarity of the sets of shingles of two texts, 0 to 1; 0 for a text without a token';
+CREATE FUNCTION near_duplicate(a text, b text, similarity double precision DEFAULT 0.7,
+    config simhash_config DEFAULT '{}')
+  RETURNS boolean
+  AS 'MODULE_PATHNAME', 'near_duplicate_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500 SUPPORT near_duplicate_support;
+COMMENT ON FUNCTION near_duplicate(a text, b text, similarity double precision,
+    config simhash_config) IS
+  'whether the sketches of two texts agree, and text_similarity(a, b, config) >= similarity';
+
+CREATE TYPE near_text;
+
+CREATE FUNCTION near_text_in(cstring) RETURNS near_text
+  AS 'MODULE_PATHNAME', 'near_text_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_in(cstring) IS 'I/O';
+CREATE FUNCTION near_text_out(near_text) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'near_text_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_out(near_text) IS 'I/O';
+CREATE FUNCTION near_text_recv(internal) RETURNS near_text
+  AS 'MODULE_PATHNAME', 'near_text_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_recv(internal) IS 'I/O';
+CREATE FUNCTION near_text_send(near_text) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'near_text_send_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION near_text_send(near_text) IS 'I/O';
+
+CREATE TYPE near_text (
+  INPUT = near_text_in, OUTPUT = near_text_out,
+  RECEIVE = near_text_recv, SEND = near_text_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE near_text IS
+  'a text and how similar another must be to be near: shown as <its beginning,similarity>';
+
+CREATE FUNCTION near_text(body text, similarity double precision DEFAULT 0.7,
+    config simhash_config DEFAULT '{}')
+  RETURNS near_text
+  AS 'MODULE_PATHNAME', 'near_text_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION near_text(body text, similarity double precision, config simhash_config) IS
+  'a text to be compared by near_duplicate, with the operator ~=';
+CREATE FUNCTION near_text_near(near_text, near_text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'near_text_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500
+  SUPPORT near_duplicate_support;
+COMMENT ON FUNCTION near_text_near(near_text, near_text) IS 'implementation of ~= operator';
+CREATE FUNCTION near_text_near(near_text, text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'near_text_near_text_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 500
+  SUPPORT near_duplicate_support;
+COMMENT ON FUNCTION near_text_near(near_text, text) IS 'implementation of ~= operator';
+CREATE FUNCTION near_text_near(text, near_text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'text_near_near_text_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 500
+  SUPPORT near_duplicate_support;
+COMMENT ON FUNCTION near_text_near(text, near_text) IS 'implementation of ~= operator';
+CREATE OPERATOR ~= (
+  LEFTARG = near_text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=,
+  RESTRICT = near_text_sel, JOIN = near_text_joinsel
+);
+COMMENT ON OPERATOR ~= (near_text, near_text) IS
+  'near-duplicates: the greater of their similarities decides';
+CREATE OPERATOR ~= (
+  LEFTARG = near_text, RIGHTARG = text, FUNCTION = near_text_near, COMMUTATOR = ~=,
+  RESTRICT = near_text_sel, JOIN = near_text_joinsel
+);
+COMMENT ON OPERATOR ~= (near_text, text) IS 'near-duplicates';
+CREATE OPERATOR ~= (
+  LEFTARG = text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=,
+  RESTRICT = near_text_sel, JOIN = near_text_joinsel
+);
+COMMENT ON OPERATOR ~= (text, near_text) IS 'near-duplicates';
+
+--
+-- Fingerprints of near-duplicates: how far apart they lie, and the recipe of an index
+--
+
+CREATE FUNCTION simhash_reach(similarity double precision, bits integer DEFAULT 128)
+  RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_reach_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_reach(similarity double precision, bits integer) IS
+  'the distance within which 99 % of the one-bit MinHash fingerprints of texts so similar lie';
+
+CREATE TYPE simhash_fingerprint;
+
+CREATE FUNCTION simhash_fingerprint_in(cstring) RETURNS simhash_fingerprint
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_in_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_in(cstring) IS 'I/O';
+CREATE FUNCTION simhash_fingerprint_out(simhash_fingerprint) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_out_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_out(simhash_fingerprint) IS 'I/O';
+CREATE FUNCTION simhash_fingerprint_recv(internal) RETURNS simhash_fingerprint
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_recv_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_recv(internal) IS 'I/O';
+CREATE FUNCTION simhash_fingerprint_send(simhash_fingerprint) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_send_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_send(simhash_fingerprint) IS 'I/O';
+
+CREATE TYPE simhash_fingerprint (
+  INPUT = simhash_fingerprint_in, OUTPUT = simhash_fingerprint_out,
+  RECEIVE = simhash_fingerprint_recv, SEND = simhash_fingerprint_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = plain
+);
+COMMENT ON TYPE simhash_fingerprint IS
+  'a fingerprint of 64, 128 or 256 bits, which it says by itself: hexadecimal digits';
+
+-- Implicit, so that hamming(fp, simhash_like(...)) needs no cast, whatever the width of fp.
+CREATE FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) RETURNS fingerprint64
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_64_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) IS
+  'implementation of the cast to fingerprint64';
+CREATE FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) RETURNS fingerprint128
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_128_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) IS
+  'implementation of the cast to fingerprint128';
+CREATE FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_256_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) IS
+  'implementation of the cast to fingerprint256';
+CREATE CAST (simhash_fingerprint AS fingerprint64)
+  WITH FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) AS IMPLICIT;
+CREATE CAST (simhash_fingerprint AS fingerprint128)
+  WITH FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) AS IMPLICIT;
+CREATE CAST (simhash_fingerprint AS fingerprint256)
+  WITH FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) AS IMPLICIT;
+COMMENT ON CAST (simhash_fingerprint AS fingerprint64) IS 'the same bits; there must be 64';
+COMMENT ON CAST (simhash_fingerprint AS fingerprint128) IS 'the same bits; there must be 128';
+COMMENT ON CAST (simhash_fingerprint AS fingerprint256) IS 'the same bits; there must be 256';
+
+CREATE FUNCTION simhash_like(index regclass, body text) RETURNS simhash_fingerprint
+  AS 'MODULE_PATHNAME', 'simhash_like_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION simhash_like(index regclass, body text) IS
+  'the fingerprint of a text, made as those of an index are';
+
+--
 -- The index
 --
 
@@ -684,9 +847,18 @@ CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING simhash AS
 CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING simhash AS
   OPERATOR 1 = (uuid, uuid),
   FUNCTION 1 simhash_scope_uuid(internal);
+-- In the last column of an index a text is searched by nearness, before it by equality.
 CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING simhash AS
   OPERATOR 1 = (text, text),
+  OPERATOR 3 ~= (text, near_text),
   FUNCTION 1 simhash_scope_text(internal);
+CREATE FUNCTION simhash_kind_near_text(internal) RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_kind_near_text_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_kind_near_text(internal) IS 'what an operator class holds';
+CREATE OPERATOR CLASS near_text_ops DEFAULT FOR TYPE near_text USING simhash AS
+  OPERATOR 3 ~= (near_text, near_text),
+  OPERATOR 3 ~= (near_text, text),
+  FUNCTION 1 simhash_kind_near_text(internal);
 -- For a column of varchar, whose default is text_ops: as for a B-tree, a name and nothing else. Its
 -- operator and support function are those of the family.
 CREATE OPERATOR CLASS varchar_ops FOR TYPE text USING simhash FAMILY text_ops AS
@@ -889,3 +1061,17 @@ CREATE FUNCTION simhash_stopwords(name text, words text[]) RETURNS text
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
 COMMENT ON FUNCTION simhash_stopwords(name text, words text[]) IS
   'stores words that configs that name them leave out; returns the SHA-256 of the words';
+
+-- More columns.
+DROP FUNCTION simhash_index_info(regclass);
+CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer,
+    OUT pages bigint, OUT bytes_per_row double precision, OUT levels integer,
+    OUT largest_run bigint, OUT mean_run double precision, OUT fill double precision,
+    OUT postings bigint, OUT recent bigint, OUT similarity double precision,
+    OUT config simhash_config)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 1 COST 100000
+  AS 'MODULE_PATHNAME', 'simhash_index_numbers_wrapper';
+COMMENT ON FUNCTION simhash_index_info(regclass) IS
+  'rows and block tables of a simhash index, its size, height, the runs of rows that share a '
+  'block, how full its leaves are';

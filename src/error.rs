@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::CStr;
+use std::fmt::{Display, LowerExp};
 use std::str::Utf8Error;
 
 use pgrx::pg_sys::panic::ErrorReport;
@@ -89,11 +90,11 @@ pub fn shown(text: &CStr) -> Cow<'_, str> {
 }
 
 /// A number as PostgreSQL writes it.
-pub fn shown_number(number: f32) -> String {
-    match number {
-        f32::INFINITY => "Infinity".to_owned(),
-        f32::NEG_INFINITY => "-Infinity".to_owned(),
-        _ if number != 0.0 && !(1e-5..1e15).contains(&number.abs()) => format!("{number:e}"),
+pub fn shown_number(number: impl Into<f64> + Copy + Display + LowerExp) -> String {
+    match number.into() {
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        wide if wide != 0.0 && !(1e-5..1e15).contains(&wide.abs()) => format!("{number:e}"),
         _ => number.to_string(),
     }
 }

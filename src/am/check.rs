@@ -2,17 +2,20 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
+use simhash_core::hash::feature_hash;
 use simhash_index::check::check_tables;
-use simhash_index::key::Bytes;
+use simhash_index::index::root;
+use simhash_index::key::{Bytes, MOST_SCOPE};
 use simhash_index::page::Page;
-use simhash_index::{Row, TreeKey};
+use simhash_index::postings::{RECENT, SETTLED};
+use simhash_index::walk::LeafWalk;
+use simhash_index::{Entry, Row, TreeKey};
 
-use super::columns::Columns;
-use super::keys::IndexRow;
-use super::kind::{Searched, open};
+use super::keys::{IndexRow, RowReader};
+use super::kind::open;
 use super::opened::Opened;
 use super::rights::check_owner;
-use crate::error::raise;
+use crate::error::{raise, reserve};
 use crate::storage::{Index, Shared, check_for_interrupts, family, with_key_type};
 use crate::types::tid;
 
@@ -62,13 +65,44 @@ fn check_covered(opened: &Opened) {
 /// What the scan of the heap looks rows up in.
 struct HeapCheck<K: TreeKey> {
     index: Index<K>,
-    searched: Searched,
-    columns: Columns,
+    reader: RowReader,
+    /// Of an index of texts: the live rows and their postings.
+    rows: Vec<Expected>,
+}
+
+/// The postings of a row that have not been found: how many they are, and the sum of their hashes.
+/// Rows whose postings are others than their keys have another sum but for one in 2^64.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Expected {
+    tid: u64,
+    postings: i64,
+    sum: u64,
+}
+
+impl Expected {
+    fn new<K: TreeKey>(row: &IndexRow<K>) -> Self {
+        let mut keys = row.keys().to_vec();
+        keys.sort_unstable();
+        keys.dedup();
+        let hash = |&key: &K::Fingerprint| hash_of(row.beside.row(key).entry.key);
+        let sum = keys.iter().map(hash).fold(0, u64::wrapping_add);
+        Self { tid: row.beside.tid, postings: keys.len() as i64, sum }
+    }
+}
+
+/// A hash of a posting's key and scope.
+fn hash_of<K: TreeKey>(key: K) -> u64 {
+    let mut bytes = [0; MOST_SCOPE + 8];
+    let (scope, number) = bytes.split_at_mut(MOST_SCOPE);
+    key.scope().store(&mut scope[..K::Scope::BYTES]);
+    number.copy_from_slice(&Fingerprint::top(key.fingerprint()).to_ne_bytes());
+    feature_hash(&bytes)
 }
 
 fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
-    let columns = Columns::of(index.store, &index.meta());
-    let mut state = HeapCheck { index: index.clone(), searched: Searched::of(index), columns };
+    // SAFETY: the index is open.
+    let reader = unsafe { RowReader::new(index) };
+    let mut state = HeapCheck { index: index.clone(), reader, rows: Vec::new() };
     // SAFETY: the relations are open, and meanwhile functions in expressions run with their owner's
     // rights; the callback gets the state, which outlives the scan.
     unsafe {
@@ -87,6 +121,9 @@ fn check_heap<K: TreeKey>(index: &Index<K>, opened: &Opened) {
             std::ptr::null_mut(),
         );
     }
+    if index.is_of_postings() {
+        state.expect_postings();
+    }
 }
 
 #[pgrx::pg_guard]
@@ -100,10 +137,15 @@ unsafe extern "C-unwind" fn look_up<K: TreeKey>(
 ) {
     // SAFETY: PostgreSQL passes a value of each column and the state that `check_heap` gave it.
     unsafe {
-        let state = &*state.cast::<HeapCheck<K>>();
+        let state = &mut *state.cast::<HeapCheck<K>>();
         check_for_interrupts();
-        let HeapCheck { searched, columns, .. } = state;
-        let row = IndexRow::<K>::read(*searched, columns, values, is_null, tid);
+        let row = state.reader.read::<K>(values, is_null, tid);
+        if state.index.is_of_postings() {
+            state.expect_row(state.index.null_table(), row.beside.row(row.presence().key()));
+            reserve(&mut state.rows, 1);
+            state.rows.push(Expected::new(&row));
+            return;
+        }
         if row.keys().is_empty() {
             state.expect_row(state.index.null_table(), row.beside.row(K::Fingerprint::ZERO));
         }
@@ -125,13 +167,47 @@ impl<K: TreeKey> HeapCheck<K> {
             return;
         }
         let (_, page) = self.index.cover::<Shared>(block_table, &entry, None);
-        let (heap_page, offset) = tid::parts(entry.tid);
         let what = if stored.is_some() { "has other included values" } else { "is missing" };
+        self.raise_damaged(page, entry.tid, &format!("{what} in table {block_table}"))
+    }
+
+    /// Raises XX002 unless every live row has exactly the postings of its keys.
+    fn expect_postings(mut self) {
+        self.rows.sort_unstable();
+        for table in [RECENT, SETTLED] {
+            let mut walk = LeafWalk::new(table, Entry::MIN);
+            let mut found = Vec::new();
+            while walk.next_leaf(&self.index, &mut found).is_some() {
+                check_for_interrupts();
+                for Row { entry, .. } in found.drain(..) {
+                    let place = self.rows.binary_search_by_key(&entry.tid, |row| row.tid);
+                    // Dead rows have postings until they are vacuumed.
+                    let Ok(place) = place else { continue };
+                    let row = &mut self.rows[place];
+                    row.postings -= 1;
+                    row.sum = row.sum.wrapping_sub(hash_of(entry.key));
+                    if row.postings < 0 {
+                        self.raise_damaged(walk.leaf(), entry.tid, "has a posting too many")
+                    }
+                }
+            }
+        }
+        if let Some(row) = self.rows.iter().find(|row| row.postings != 0 || row.sum != 0) {
+            let what = if row.postings > 0 {
+                "lacks a posting"
+            } else {
+                "has another posting than its text asks for"
+            };
+            self.raise_damaged(root(SETTLED), row.tid, what)
+        }
+    }
+
+    fn raise_damaged(&self, page: u32, tid: u64, what: &str) -> ! {
+        let (heap_page, offset) = tid::parts(tid);
         raise(
             PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
             format!(
-                "index \"{}\" is damaged at block {page}: \
-                 row ({heap_page},{offset}) {what} in table {block_table}",
+                "index \"{}\" is damaged at block {page}: row ({heap_page},{offset}) {what}",
                 self.index.store.name()
             ),
             "REINDEX it.",

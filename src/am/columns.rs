@@ -275,9 +275,9 @@ unsafe fn type_of(rel: IndexRel, column: usize) -> pg_sys::Oid {
 ///
 /// # Safety
 /// `rel` is an open index of this access method.
-pub unsafe fn new_meta(rel: IndexRel, blocks: impl FnOnce(Searched) -> u32) -> Meta {
+pub unsafe fn new_meta(rel: IndexRel, searched: Searched, blocks: impl FnOnce() -> u32) -> Meta {
     // SAFETY: as this function's.
-    let (searched, keys) = unsafe { (Searched::of_new(rel), key_columns(rel.as_ptr())) };
+    let keys = unsafe { key_columns(rel.as_ptr()) };
     let mut scope_kinds = [0; SCOPE_COLUMNS];
     let columns = keys - 1;
     if columns > SCOPE_COLUMNS {
@@ -298,10 +298,11 @@ pub unsafe fn new_meta(rel: IndexRel, blocks: impl FnOnce(Searched) -> u32) -> M
     Meta {
         kind: searched.kind as u32,
         bits: searched.bits,
-        blocks: blocks(searched),
+        blocks: blocks(),
         scope: scope as u32,
         payload: payload as u32,
         scope_kinds,
+        ..Meta::default()
     }
 }
 

@@ -6,9 +6,10 @@ use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
 use super::kind::{Kind, Searched, key_columns, open};
+use super::texts::Recipe;
 use crate::compat;
 use crate::planner::{made_radius, number_of_values};
-use crate::storage::{Index, IndexRel, family, with_fingerprint_type, with_key_type};
+use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
 use crate::types::strategy;
@@ -16,6 +17,13 @@ use crate::types::strategy;
 /// What it costs to process one leaf (some 500 popcounts), in units of cpu_operator_cost. Measured:
 /// 0.7 microseconds a leaf, where an operator call counts as about 0.02.
 const OPERATORS_PER_LEAF: f64 = 30.0;
+/// What it costs to make a sketch of a text of some hundred bytes, to look for one of its keys on a
+/// leaf, and to look at a candidate's text, in units of cpu_operator_cost.
+const OPERATORS_PER_SKETCH: f64 = 400.0;
+const OPERATORS_PER_PROBE: f64 = 15.0;
+const OPERATORS_PER_RECHECK: f64 = 300.0;
+/// About the number of rows on a leaf of the table of rows.
+const ROWS_PER_LEAF: f64 = 700.0;
 /// The share of the pages which a scan has to read from disk although other scans of the same index
 /// have read them before.
 const UNCACHED: f64 = 0.05;
@@ -56,6 +64,15 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let index = IndexRel::new(rel);
         let ordered = !(*path).indexorderbys.is_null();
         let searched = key_columns(rel) - 1;
+        if meta(index).is_of_postings() {
+            let scan = TextScan::of(path, searched, index);
+            pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
+            (*startup, *total) = scan.costs(&generic, (*info).tuples);
+            *selectivity = generic.indexSelectivity;
+            *correlation = 0.0;
+            *pages = scan.pages((*info).tuples);
+            return;
+        }
         let (leaves, many_keys) = with_key_type!(family(index), K => {
             let index = open::<K>(index);
             let per_table = leaves_per_table(index.layout, (*info).pages);
@@ -91,6 +108,61 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         // Rows near each other in distance lie anywhere in the heap.
         *correlation = 0.0;
         *pages = leaves.all.max(1.0);
+    }
+}
+
+/// A scan of an index of texts.
+struct TextScan {
+    /// How many leaves it looks for keys in. 0: it walks the table of rows.
+    probes: f64,
+    /// Whether every row's text is looked at.
+    looks_at_all: bool,
+}
+
+impl TextScan {
+    /// # Safety
+    /// The path is the planner's; the text is in this column of the index.
+    unsafe fn of(path: *mut pg_sys::IndexPath, column: usize, rel: IndexRel) -> Self {
+        let recipe = Recipe::of(rel);
+        let bands = meta(rel).bands;
+        // SAFETY: as this function's; a node is cast only to the type its tag says.
+        let told = |clause: *mut pg_sys::Node| unsafe { recipe.tells(clause) };
+        // SAFETY: as this function's; a node is cast only to the type its tag says.
+        let (asks_text, is_told) = unsafe {
+            let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
+            let of_text = clauses.iter_ptr().filter(|&one| (*one).indexcol as usize == column);
+            let quals = of_text.flat_map(|clause| {
+                let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
+                quals.iter_ptr().map(|qual| (*qual).clause.cast()).collect::<Vec<_>>()
+            });
+            let tests = |&qual: &*mut pg_sys::Node| pgrx::is_a(qual, pg_sys::NodeTag::T_NullTest);
+            let quals: Vec<*mut pg_sys::Node> = quals.filter(|qual| !tests(qual)).collect();
+            (!quals.is_empty(), quals.into_iter().any(told))
+        };
+        let probes = if is_told { 2.0 * f64::from(bands) } else { 0.0 };
+        Self { probes, looks_at_all: asks_text && !is_told }
+    }
+
+    fn pages(&self, tuples: f64) -> f64 {
+        if self.probes > 0.0 { self.probes } else { (tuples / ROWS_PER_LEAF).max(1.0) }
+    }
+
+    /// The costs before the first row and in all.
+    unsafe fn costs(&self, generic: &pg_sys::GenericCosts, tuples: f64) -> (f64, f64) {
+        // SAFETY: the planner's settings.
+        let (operator, tuple) =
+            unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) };
+        let page = UNCACHED * generic.spc_random_page_cost;
+        let rows = generic.numIndexTuples;
+        if self.probes == 0.0 {
+            let leaf = OPERATORS_PER_LEAF * operator + page;
+            let looked_at = if self.looks_at_all { tuples } else { 0.0 };
+            let looking = looked_at * (tuple + OPERATORS_PER_RECHECK * operator);
+            return (leaf, self.pages(tuples) * leaf + rows * tuple + looking);
+        }
+        let probing =
+            OPERATORS_PER_SKETCH * operator + self.probes * (OPERATORS_PER_PROBE * operator + page);
+        (probing, probing + rows * (tuple + OPERATORS_PER_RECHECK * operator))
     }
 }
 

@@ -1,15 +1,17 @@
 //! What an index looks like: its numbers for `simhash_index_info`.
 
 use pgrx::pg_sys;
-use simhash_index::Shape;
 use simhash_index::facts::{TableFacts, table_facts};
 use simhash_index::page::Form;
+use simhash_index::postings::{RECENT, ROWS, SETTLED};
+use simhash_index::{Shape, TreeKey};
 
 use super::elsewhere::check_rows_are_here;
 use super::kind::open;
 use super::opened::Opened;
 use super::rights::check_may_know;
-use crate::storage::{PageBytes, family, with_key_type};
+use super::texts::Recipe;
+use crate::storage::{Index, PageBytes, family, meta, with_key_type};
 
 /// The numbers, as the SQL catalogue explains them. A ratio is none where its denominator is 0.
 pub struct Info {
@@ -21,11 +23,21 @@ pub struct Info {
     pub largest_run: u64,
     pub mean_run: Option<f64>,
     pub fill: Option<f64>,
+    /// None of an index of fingerprints.
+    pub texts: Option<TextInfo>,
+}
+
+/// What only an index of texts has.
+pub struct TextInfo {
+    /// Postings, and those of them that have not settled.
+    pub postings: u64,
+    pub recent: u64,
+    pub recipe: Recipe,
 }
 
 /// How many rows fit on a leaf.
 fn capacity(shape: &Shape) -> usize {
-    shape.leaf_capacity(size_of::<PageBytes>(), Form::Uniform)
+    shape.leaf_capacity(size_of::<PageBytes>(), Form::UNIFORM)
 }
 
 /// The numbers of an index. Raises an ERROR unless the caller may know them.
@@ -35,6 +47,9 @@ pub fn info(index: pg_sys::Oid) -> Info {
     opened.check_valid();
     check_rows_are_here(&opened);
     let rel = opened.rel();
+    if meta(rel).is_of_postings() {
+        return with_key_type!(family(rel), K => of_texts(&open::<K>(rel)));
+    }
     let (block_tables, facts, nulls, capacity) = with_key_type!(family(rel), K => {
         let index = open::<K>(rel);
         let facts = |block_table| table_facts(&index, block_table);
@@ -55,5 +70,30 @@ pub fn info(index: pg_sys::Oid) -> Info {
         largest_run: facts.iter().map(|f| f.largest_run).max().unwrap_or(0),
         mean_run: ratio(total(|f| f.rows), total(|f| f.distinct)),
         fill: ratio(total(|f| f.rows), total(|f| f.leaves) * capacity as f64),
+        texts: None,
+    }
+}
+
+/// The numbers of an index of texts. A run is the rows that share a key.
+fn of_texts<K: TreeKey>(index: &Index<K>) -> Info {
+    let [recent, settled, rows] = [RECENT, SETTLED, ROWS].map(|table| table_facts(index, table));
+    let pages = index.store.pages();
+    let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
+    let form = Form { uniform: true, short: true };
+    let capacity = index.shape.at(SETTLED).leaf_capacity(size_of::<PageBytes>(), form);
+    Info {
+        rows: rows.rows,
+        block_tables: u32::from(ROWS) + 1,
+        pages,
+        bytes_per_row: ratio(f64::from(pages) * f64::from(pg_sys::BLCKSZ), rows.rows as f64),
+        levels: settled.levels,
+        largest_run: settled.largest_run.max(recent.largest_run),
+        mean_run: ratio(settled.rows as f64, settled.distinct as f64),
+        fill: ratio(settled.rows as f64, (settled.leaves as usize * capacity) as f64),
+        texts: Some(TextInfo {
+            postings: recent.rows + settled.rows,
+            recent: recent.rows,
+            recipe: Recipe::of(index.store),
+        }),
     }
 }

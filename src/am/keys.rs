@@ -5,9 +5,12 @@ use simhash_core::search::Key;
 use simhash_index::TreeKey;
 use simhash_index::insert::Beside;
 use simhash_index::page::MOST_KEY;
+use simhash_index::postings::Presence;
 
 use super::columns::Columns;
 use super::kind::{Kind, Searched};
+use super::texts::TextKeys;
+use crate::storage::Index;
 use crate::types::array::for_each_element;
 use crate::types::ball::Ball;
 use crate::types::bit_ball::BitBall;
@@ -37,25 +40,63 @@ pub struct IndexRow<K: TreeKey> {
 }
 
 impl<K: TreeKey> IndexRow<K> {
+    pub fn keys(&self) -> &[K::Fingerprint] {
+        self.keys.as_ref().map_or(&[], Keys::as_slice)
+    }
+
+    /// What an index of texts knows of the row's text.
+    pub fn presence(&self) -> Presence {
+        match &self.keys {
+            None => Presence::Null,
+            Some(keys) if keys.as_slice().is_empty() => Presence::Empty,
+            Some(_) => Presence::Keys,
+        }
+    }
+}
+
+/// Reads the rows of one index.
+pub struct RowReader {
+    searched: Searched,
+    pub columns: Columns,
+    /// What makes keys of texts.
+    texts: Option<TextKeys>,
+}
+
+impl RowReader {
     /// # Safety
-    /// The arrays have a value of each column of an index with these columns.
-    pub unsafe fn read(
-        searched: Searched,
-        columns: &Columns,
-        values: *const pg_sys::Datum,
-        is_null: *const bool,
-        tid: pg_sys::ItemPointer,
-    ) -> Self {
-        let column = columns.scope_columns();
-        // SAFETY: as this function's.
-        unsafe {
-            let keys = (!*is_null.add(column)).then(|| searched.keys(*values.add(column)));
-            Self { keys, beside: columns.beside(values, is_null, tid::pack(&*tid)) }
+    /// The index is open.
+    pub unsafe fn new<K: TreeKey>(index: &Index<K>) -> Self {
+        let searched = Searched::of(index);
+        let is_of_texts = searched.kind.is_of_texts();
+        Self {
+            searched,
+            columns: Columns::of(index.store, &index.meta()),
+            // SAFETY: as this function's.
+            texts: is_of_texts.then(|| unsafe { TextKeys::of(index.store, searched.kind) }),
         }
     }
 
-    pub fn keys(&self) -> &[K::Fingerprint] {
-        self.keys.as_ref().map_or(&[], Keys::as_slice)
+    /// # Safety
+    /// The arrays have a value of each column of the index.
+    pub unsafe fn read<K: TreeKey>(
+        &mut self,
+        values: *const pg_sys::Datum,
+        is_null: *const bool,
+        tid: pg_sys::ItemPointer,
+    ) -> IndexRow<K> {
+        let column = self.columns.scope_columns();
+        // SAFETY: as this function's.
+        unsafe {
+            let keys = (!*is_null.add(column)).then(|| {
+                let value = *values.add(column);
+                match &mut self.texts {
+                    None => self.searched.keys(value),
+                    Some(texts) => Keys::Many(texts.of_value(value)),
+                }
+            });
+            let beside = self.columns.beside(values, is_null, tid::pack(&*tid));
+            IndexRow { keys, beside }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::page::MOST_KEY;
+use simhash_index::postings::{POSTING_KEY, ROWS};
 use simhash_index::{Damage, META_PAGE, Meta, Store, TreeKey};
 
 use super::scope::ScopeType;
@@ -35,6 +36,11 @@ pub enum Kind {
     LongBall = 7,
     /// bit(n), of as many bits as its column says.
     Bits = 8,
+    /// text, indexed by the keys of its sketch. This is what the last column of an index is if its
+    /// operator class is that of texts compared by equality.
+    Texts = 9,
+    /// near_text, indexed by the keys of its text.
+    NearTexts = 10,
 }
 
 /// The lengths that an indexed `bit(n)` can have.
@@ -75,7 +81,12 @@ impl Searched {
             let column = key_columns(rel.as_ptr()) - 1;
             (kind, *crate::compat::attribute((*rel.as_ptr()).rd_att, column))
         };
-        let declared = || declared_length(column.atttypid, column.atttypmod);
+        let declared = || {
+            if kind.is_of_texts() {
+                return Some(8 * POSTING_KEY as u32);
+            }
+            declared_length(column.atttypid, column.atttypmod)
+        };
         let bits = kind.width().map(Width::bits).or_else(declared);
         match bits.filter(|bits| kind.width().is_some() || LENGTHS.contains(bits)) {
             Some(bits) => Self { kind, bits },
@@ -86,12 +97,15 @@ impl Searched {
     /// The number of blocks when the index does not say: one for each 16 bits, at most 16.
     /// docs/design/search.md says why.
     pub fn default_blocks(self) -> u32 {
+        if self.kind.is_of_texts() {
+            return u32::from(ROWS);
+        }
         self.bits.div_ceil(16).min(16)
     }
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Kind::Narrow,
         Kind::Wide,
         Kind::NarrowBall,
@@ -100,6 +114,8 @@ impl Kind {
         Kind::Long,
         Kind::LongBall,
         Kind::Bits,
+        Kind::Texts,
+        Kind::NearTexts,
     ];
 
     pub fn from_code(code: u32) -> Option<Self> {
@@ -113,6 +129,9 @@ impl Kind {
     pub unsafe fn of_index(rel: pg_sys::Relation) -> Self {
         // SAFETY: as this function's; the last key column is the one that is searched.
         let (code, index) = unsafe { (code_of(rel, key_columns(rel) - 1), IndexRel::new(rel)) };
+        if code == ScopeType::Text as u32 {
+            return Kind::Texts;
+        }
         Self::from_code(code).unwrap_or_else(|| refuse(index, code))
     }
 
@@ -133,6 +152,7 @@ impl Kind {
             Kind::WideBall => (20, false),
             Kind::Long => (32, false),
             Kind::LongBall => (36, false),
+            Kind::Texts | Kind::NearTexts => (-1, false),
             // bit varying is laid out as bit is, but its values differ in length.
             Kind::Bits => return single == pg_sys::BITOID,
         };
@@ -141,7 +161,7 @@ impl Kind {
 
     /// Whether a type is laid out as the right operand of the operator with this strategy.
     pub fn operand_fits(self, number: u16, type_oid: pg_sys::Oid) -> bool {
-        if number != strategy::WITHIN {
+        if number != strategy::WITHIN || self.is_of_texts() {
             return self.fits(type_oid);
         }
         let single = self.single_type(type_oid);
@@ -155,7 +175,7 @@ impl Kind {
     /// The type itself, or that of an array's elements where this kind's values are arrays.
     /// InvalidOid for a type that is no array there.
     fn single_type(self, type_oid: pg_sys::Oid) -> pg_sys::Oid {
-        if !self.has_many_keys() {
+        if self != Kind::Lexicons {
             return type_oid;
         }
         // SAFETY: a catalogue look-up.
@@ -168,8 +188,13 @@ impl Kind {
             Kind::Narrow | Kind::NarrowBall | Kind::Lexicons => Some(Width::Bits64),
             Kind::Wide | Kind::WideBall => Some(Width::Bits128),
             Kind::Long | Kind::LongBall => Some(Width::Bits256),
-            Kind::Bits => None,
+            Kind::Bits | Kind::Texts | Kind::NearTexts => None,
         }
+    }
+
+    /// Whether its values are texts. Their keys are postings.
+    pub fn is_of_texts(self) -> bool {
+        matches!(self, Kind::Texts | Kind::NearTexts)
     }
 
     /// Whether the stored keys may not decide a condition, and do not tell the value. Then the
@@ -184,7 +209,7 @@ impl Kind {
 
     /// Whether a row may have several keys, or no key although its column is not NULL.
     pub fn has_many_keys(self) -> bool {
-        self == Kind::Lexicons
+        self == Kind::Lexicons || self.is_of_texts()
     }
 
     /// The distance of `~=`. None where its argument, a ball, says it, and where there is none.
@@ -249,7 +274,7 @@ fn refuse(index: IndexRel, code: u32) -> ! {
                 "index \"{}\" does not end in a column that is searched by distance",
                 index.name()
             ),
-            "Put the column that is searched by distance last: a fingerprint, a ball, an array of \
+            "Put the column that is searched last: a text, a fingerprint, a ball, an array of \
              fingerprints, a bit(n), or a bigint with the operator class hamming_int8_ops.",
         )
     } else {

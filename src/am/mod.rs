@@ -5,7 +5,7 @@
 //! (columns, and how their values become keys), [`columns`] and [`scope`] (columns compared by
 //! equality, and those that are only returned), [`insert`], [`build`], [`scan`], [`vacuum`],
 //! [`cost`], [`validate`]. For SQL functions that are given an index: [`opened`], [`rights`] (who
-//! may ask), [`elsewhere`] (tables whose rows are elsewhere), [`info`] and [`check`].
+//! may ask), [`elsewhere`] (tables whose rows are elsewhere), [`info`], [`check`] and [`recipe`].
 
 mod build;
 pub mod check;
@@ -19,8 +19,10 @@ mod keys;
 pub mod kind;
 pub mod opened;
 pub mod options;
+pub mod recipe;
 pub mod rights;
 mod scan;
 pub mod scope;
+pub mod texts;
 mod vacuum;
 mod validate;

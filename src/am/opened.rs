@@ -23,8 +23,16 @@ pub struct Opened {
 impl Opened {
     /// Opens the index of that OID; raises 42809 if it is not of this access method.
     pub fn new(oid: pg_sys::Oid, lock: u32) -> Self {
+        Self::of_table(oid, heap_of(oid), lock)
+    }
+
+    /// Opens an index, or one that is only the parent of its partitions' indexes and has no pages.
+    pub fn or_parent(oid: pg_sys::Oid, lock: u32) -> Self {
+        Self::of_table(oid, table_of(oid), lock)
+    }
+
+    fn of_table(oid: pg_sys::Oid, expected: pg_sys::Oid, lock: u32) -> Self {
         let lock = lock as pg_sys::LOCKMODE;
-        let expected = heap_of(oid);
         // SAFETY: relations are locked in the usual order, heap first.
         unsafe {
             let heap = pg_sys::table_open(expected, lock);

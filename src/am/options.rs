@@ -1,9 +1,17 @@
-//! The index's storage parameters: `blocks` and `fillfactor`.
+//! The index's storage parameters. Of fingerprints: `blocks`. Of texts: `similarity`, `config` and
+//! `recent`. Of both: `fillfactor`.
 
+use std::ffi::{CStr, c_char};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::sets::sketch::LEAST_SIMILARITY;
+use simhash_index::postings::recent_by_default;
+
+use crate::error::raise;
+use crate::storage::IndexRel;
+use crate::types::ConfigText;
 
 /// The parsed form that PostgreSQL keeps in `rd_options`.
 #[repr(C)]
@@ -12,11 +20,24 @@ pub struct Options {
     length: i32,
     /// 0: the default of the column's width.
     pub blocks: i32,
+    /// 0: the default of the kind of index.
     pub fillfactor: i32,
+    /// kB; -1: as much as suits the size of the index.
+    recent: i32,
+    /// `UNSET` if it was not given.
+    similarity: f64,
+    /// Where the text of the config begins, counted from the start of this struct. 0 if it was not
+    /// given.
+    config: i32,
 }
+
+/// The similarity of an index that does not name one.
+const UNSET: f64 = 2.0;
 
 /// Leaves room for a tenth more rows before the leaves of a fresh index split.
 const DEFAULT_FILLFACTOR: i32 = 90;
+/// Postings are many, and settle dozens at a time.
+const DEFAULT_FILLFACTOR_OF_TEXTS: i32 = 95;
 
 static KIND: AtomicU32 = AtomicU32::new(0);
 
@@ -39,12 +60,47 @@ pub fn register() {
             kind,
             c"fillfactor".as_ptr(),
             c"How full, in percent, a build leaves the pages.".as_ptr(),
-            DEFAULT_FILLFACTOR,
+            0,
             50,
             100,
             pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
         );
+        pg_sys::add_int_reloption(
+            kind,
+            c"recent".as_ptr(),
+            c"kB of postings that are gathered before they are written where they belong.".as_ptr(),
+            -1,
+            -1,
+            1 << 20,
+            pg_sys::ShareUpdateExclusiveLock as pg_sys::LOCKMODE,
+        );
+        pg_sys::add_real_reloption(
+            kind,
+            c"similarity".as_ptr(),
+            c"The least similarity of texts that the index serves.".as_ptr(),
+            UNSET,
+            LEAST_SIMILARITY,
+            1.0,
+            lock,
+        );
+        pg_sys::add_string_reloption(
+            kind,
+            c"config".as_ptr(),
+            c"How texts become sets of shingles: a simhash_config.".as_ptr(),
+            std::ptr::null(),
+            Some(check_config),
+            lock,
+        );
         KIND.store(kind as u32, Ordering::Relaxed);
+    }
+}
+
+/// Raises 22P02 if the text is no config.
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn check_config(text: *const c_char) {
+    if !text.is_null() {
+        // SAFETY: a C string.
+        ConfigText::checked(unsafe { CStr::from_ptr(text) }.to_bytes());
     }
 }
 
@@ -55,15 +111,19 @@ pub unsafe extern "C-unwind" fn amoptions(
     validate: bool,
 ) -> *mut pg_sys::bytea {
     #[allow(clippy::needless_update, reason = "PostgreSQL 18 has one more field")]
-    let field = |name: &'static std::ffi::CStr, offset: usize| pg_sys::relopt_parse_elt {
+    let field = |name: &'static CStr, kind, offset: usize| pg_sys::relopt_parse_elt {
         optname: name.as_ptr(),
-        opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,
+        opttype: kind,
         offset: offset as i32,
         ..Default::default()
     };
+    use pg_sys::relopt_type::{RELOPT_TYPE_INT, RELOPT_TYPE_REAL, RELOPT_TYPE_STRING};
     let fields = [
-        field(c"blocks", offset_of!(Options, blocks)),
-        field(c"fillfactor", offset_of!(Options, fillfactor)),
+        field(c"blocks", RELOPT_TYPE_INT, offset_of!(Options, blocks)),
+        field(c"fillfactor", RELOPT_TYPE_INT, offset_of!(Options, fillfactor)),
+        field(c"recent", RELOPT_TYPE_INT, offset_of!(Options, recent)),
+        field(c"similarity", RELOPT_TYPE_REAL, offset_of!(Options, similarity)),
+        field(c"config", RELOPT_TYPE_STRING, offset_of!(Options, config)),
     ];
     // SAFETY: the table describes `Options`.
     unsafe {
@@ -103,8 +163,76 @@ impl Options {
     ///
     /// # Safety
     /// `rel` is an open index of this access method.
-    pub unsafe fn fillfactor(rel: pg_sys::Relation) -> usize {
+    pub unsafe fn fillfactor(rel: pg_sys::Relation, is_of_texts: bool) -> usize {
         // SAFETY: as this function's.
-        unsafe { Self::of(rel) }.map_or(DEFAULT_FILLFACTOR, |options| options.fillfactor) as usize
+        let given = unsafe { Self::of(rel) }.map_or(0, |options| options.fillfactor);
+        let default = if is_of_texts { DEFAULT_FILLFACTOR_OF_TEXTS } else { DEFAULT_FILLFACTOR };
+        (if given > 0 { given } else { default }) as usize
     }
+
+    /// How many leaves of recent postings an index may have.
+    pub fn most_recent(rel: IndexRel) -> u32 {
+        // SAFETY: an open index of this access method.
+        let given = unsafe { Self::of(rel.as_ptr()) }.map_or(-1, |options| options.recent);
+        match u32::try_from(given) {
+            Ok(kilobytes) => kilobytes.div_ceil(pg_sys::BLCKSZ / 1024),
+            Err(_) => recent_by_default(rel.pages()),
+        }
+    }
+
+    /// The similarity and the config of an index of texts, where they were given.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn of_texts(rel: IndexRel) -> (Option<f64>, Option<String>) {
+        // SAFETY: as this function's.
+        let Some(options) = (unsafe { Self::of(rel.as_ptr()) }) else { return (None, None) };
+        let similarity = (options.similarity != UNSET).then_some(options.similarity);
+        let start = usize::try_from(options.config).ok().filter(|&start| start > 0);
+        let config = start.map(|start| {
+            // SAFETY: PostgreSQL puts the text behind the struct, and says where it begins.
+            let text =
+                unsafe { CStr::from_ptr(std::ptr::from_ref(options).cast::<c_char>().add(start)) };
+            ConfigText::checked(text.to_bytes()).as_str().to_owned()
+        });
+        (similarity, config)
+    }
+
+    /// Raises 22023 if an index has parameters of texts that it has no use for.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn expect_none_of_texts(rel: IndexRel) {
+        // SAFETY: as this function's.
+        let Some(options) = (unsafe { Self::of(rel.as_ptr()) }) else { return };
+        let given = [(options.similarity != UNSET, "similarity"), (options.config > 0, "config")];
+        if let Some((_, name)) = given.iter().find(|(is_given, _)| *is_given) {
+            raise_useless(
+                rel,
+                name,
+                "It belongs to an index on a text. near_text(body, 0.8) says its own, and \
+                 fingerprints are compared by distance.",
+            );
+        }
+    }
+
+    /// Raises 22023 if an index of texts has a number of blocks.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn expect_no_blocks(rel: IndexRel) {
+        // SAFETY: as this function's.
+        if unsafe { Self::blocks(rel.as_ptr(), 0) } > 0 {
+            raise_useless(rel, "blocks", "Only fingerprints are cut into blocks.");
+        }
+    }
+}
+
+fn raise_useless(rel: IndexRel, parameter: &str, hint: &str) -> ! {
+    let hint = format!("{hint} If the index has it: ALTER INDEX ... RESET ({parameter}).");
+    raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("index \"{}\" cannot have the storage parameter \"{parameter}\"", rel.name()),
+        &hint,
+    )
 }

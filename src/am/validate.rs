@@ -141,6 +141,9 @@ impl OperatorClass {
             return self.complain(&format!("has an operator with the unknown strategy {number}"));
         }
         match held {
+            // A text in the last column is searched by nearness.
+            Some(Held::Scope(ScopeType::Text))
+                if number == strategy::NEAR && member.amoplefttype == self.input_type => {}
             Some(Held::Scope(_)) if number != strategy::EQUAL => {
                 return self.complain(&format!(
                     "has an operator of strategy {number}, but is for columns compared by equality"

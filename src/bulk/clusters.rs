@@ -3,7 +3,7 @@
 use simhash_core::join::{Log, Members, components};
 use simhash_core::search::TreeKey;
 
-use super::errors::{checked_distance, no_memory};
+use super::errors::{checked_distance, no_memory, raise_is_of_texts};
 use super::file::File;
 use super::heap::Heaps;
 use super::progress::{self, Command};
@@ -11,7 +11,7 @@ use super::session::{Session, Side};
 use super::target::{OpenedAll, Target, bits};
 use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
-use crate::storage::{check_for_interrupts, family, with_key_type};
+use crate::storage::{check_for_interrupts, family, with_block_key_type};
 
 /// A member, the representative of its cluster, and the cluster's size.
 pub type Member = (u64, u64, u32);
@@ -29,7 +29,7 @@ pub fn clusters(
     let opened = target.open();
     let Some(first) = opened.first() else { return Box::new(std::iter::empty()) };
     let distance = checked_distance(distance, bits(first));
-    with_key_type!(family(first.rel()), K => {
+    with_block_key_type!(family(first.rel()), K => {
         let mut session =
             Session::<K>::new(target.clone(), &opened, distance, Command::Clusters, members);
         drop(opened);
@@ -46,7 +46,7 @@ pub fn clusters(
         drop(verifier);
         let (members, edges, _progress) = session.finish();
         made(members, edges)
-    })
+    }, raise_is_of_texts(&first.rel().name()))
 }
 
 /// The clusters of members, or those that edges in a file make.

@@ -34,3 +34,13 @@ pub fn raise_memory(work_mem: usize, rows: usize) -> ! {
         "Raise simhash.work_mem: a quarter of it is for such rows, up to 90 bytes each.",
     )
 }
+
+/// Raises 0A000 for an index of texts, where fingerprints are compared.
+pub fn raise_is_of_texts(index: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("index \"{index}\" is on texts"),
+        "Texts are compared by similarity: near_duplicate(body, text, 0.7), for a whole table in a \
+         join with itself. Distances are those of an index on fingerprints.",
+    )
+}

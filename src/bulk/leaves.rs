@@ -46,7 +46,7 @@ impl<'a, K: TreeKey> Leaves<'a, K> {
 /// The most rows that a block table of the index can have.
 pub fn most_rows<K: TreeKey>(index: &Index<K>) -> usize {
     // One leaf more: leaves_per_table does not count the root, which may be the only leaf.
-    let of_leaf = index.shape.leaf_capacity(size_of::<PageBytes>(), Form::Uniform);
+    let of_leaf = index.shape.leaf_capacity(size_of::<PageBytes>(), Form::UNIFORM);
     (index.leaves_per_table() + 1.0) as usize * of_leaf
 }
 
@@ -63,7 +63,7 @@ pub fn scope_sizes<K: TreeKey>(indexes: &[Index<K>]) -> Vec<Part> {
 }
 
 fn scopes_of<K: TreeKey>(index: &Index<K>) -> Vec<Part> {
-    let of_leaf = FILL * index.shape.leaf_capacity(size_of::<PageBytes>(), Form::Mixed) as f64;
+    let of_leaf = FILL * index.shape.leaf_capacity(size_of::<PageBytes>(), Form::MIXED) as f64;
     let extent = index.extent(&Scopes::All);
     let (large, small): (Vec<cost::Part>, Vec<cost::Part>) =
         extent.parts().iter().partition(|part| part.leaves > 1.0);

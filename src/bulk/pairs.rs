@@ -4,6 +4,7 @@ use simhash_core::join::GroupPair;
 use simhash_core::search::TreeKey;
 
 use super::errors::checked_distance;
+use super::errors::raise_is_of_texts;
 use super::heap::Heaps;
 use super::progress::Command;
 use super::row;
@@ -11,7 +12,7 @@ use super::session::{Session, Side};
 use super::target::{Target, bits};
 use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
-use crate::storage::{check_for_interrupts, family, with_key_type};
+use crate::storage::{check_for_interrupts, family, with_block_key_type};
 
 /// Two rows by the numbers of their visible versions, the lesser first, and their distance.
 pub type Pair = (u64, u64, u32);
@@ -43,12 +44,12 @@ fn pairs_of(target: Target, distance: i32, members: usize) -> Box<dyn Iterator<I
     let Some(first) = opened.first() else { return Box::new(std::iter::empty()) };
     let distance = checked_distance(distance, bits(first));
     let split = target.split.map(row::first_of);
-    with_key_type!(family(first.rel()), K => Box::new(Pairs::<K> {
+    with_block_key_type!(family(first.rel()), K => Box::new(Pairs::<K> {
         session: Session::new(target.clone(), &opened, distance, Command::Pairs, members),
         split,
         next: 0,
         product: Product::default(),
-    }))
+    }), raise_is_of_texts(&first.rel().name()))
 }
 
 /// How many pairs the first batch verifies: few, so that a LIMIT is served soon.

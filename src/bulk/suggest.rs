@@ -19,6 +19,7 @@ use simhash_index::scopes::Extent;
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Scopes};
 
+use super::errors::raise_is_of_texts;
 use super::heap::Heap;
 use super::leaves::most_rows;
 use super::progress::{self, Command, Progress};
@@ -28,7 +29,7 @@ use crate::am::kind::{Kind, open};
 use crate::am::opened::Opened;
 use crate::am::rights::check_may_know;
 use crate::error::raise;
-use crate::storage::{Index, check_for_interrupts, family, with_key_type};
+use crate::storage::{Index, check_for_interrupts, family, with_block_key_type};
 
 /// Rows whose distances to each other are counted: 8 million pairs.
 const SAMPLE: usize = 4096;
@@ -65,11 +66,11 @@ pub fn suggest(index: pg_sys::Oid) -> Vec<Row> {
     check_rows_are_here(&opened);
     // SAFETY: the heap is open.
     let heap = unsafe { (*opened.heap).rd_id };
-    with_key_type!(family(opened.rel()), K => {
+    with_block_key_type!(family(opened.rel()), K => {
         let found = open::<K>(opened.rel());
         let _progress = Progress::start(Command::Suggest, heap, index, 1, most_rows(&found));
         rows(&opened, &found)
-    })
+    }, raise_is_of_texts(&opened.rel().name()))
 }
 
 fn rows<K: TreeKey>(opened: &Opened, index: &Index<K>) -> Vec<Row> {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::Meta;
 
+use super::errors::raise_is_of_texts;
 use super::row::MOST_TABLES;
 use crate::am::columns::Columns;
 use crate::am::elsewhere::check_rows_are_here;
@@ -217,6 +218,9 @@ fn check_usable(source: Source, opened: &Opened) {
             );
         }
         opened.check_valid();
+        if Kind::of_index(opened.index).is_of_texts() {
+            raise_is_of_texts(&relation_name(source.index));
+        }
         if Kind::of_index(opened.index).has_many_keys() {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,

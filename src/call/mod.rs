@@ -6,7 +6,7 @@ pub mod parallel;
 mod site;
 
 pub use aggregate::{AggregateState, aggregate_context};
-pub use site::keep;
+pub use site::{keep, keep_later};
 
 use pgrx::{Internal, pg_sys};
 

@@ -28,3 +28,28 @@ pub fn keep<'a, K, T>(
         &mut (*site).1
     }
 }
+
+/// As [`keep`], but from a call site's second call on: the first makes nothing, for PostgreSQL
+/// calls some functions without a call site that lasts (index_recheck_constraint).
+pub fn keep_later<'a, K, T>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    serves: impl FnOnce(&K) -> bool,
+    make: impl FnOnce() -> (K, T),
+) -> Option<&'a mut T> {
+    static CALLED: u8 = 0;
+    let called: *mut std::ffi::c_void = (&raw const CALLED).cast_mut().cast();
+    // SAFETY: as `keep`. The mark is only compared; it is no address that palloc returns.
+    unsafe {
+        let flinfo = (*fcinfo).flinfo;
+        if flinfo.is_null() || (*flinfo).fn_extra.is_null() {
+            if !flinfo.is_null() {
+                (*flinfo).fn_extra = called;
+            }
+            return None;
+        }
+        if (*flinfo).fn_extra == called {
+            (*flinfo).fn_extra = std::ptr::null_mut();
+        }
+    }
+    Some(keep(fcinfo, serves, make))
+}

@@ -55,7 +55,8 @@ impl Extension {
         found.into_iter().filter_map(|oid| self.function(oid)).collect()
     }
 
-    fn function(self, oid: pg_sys::Oid) -> Option<Function> {
+    /// A function of the extension's.
+    pub fn function(self, oid: pg_sys::Oid) -> Option<Function> {
         if !self.has(pg_sys::ProcedureRelationId, oid) {
             return None;
         }

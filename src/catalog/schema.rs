@@ -25,6 +25,12 @@ impl Schema {
         }
     }
 
+    /// The schema of a function.
+    pub fn of_function(function: pg_sys::Oid) -> Self {
+        // SAFETY: a catalogue look-up.
+        Schema(unsafe { pg_sys::get_func_namespace(function) })
+    }
+
     /// The type of that name in it.
     pub fn type_named(self, name: &CStr) -> Option<pg_sys::Oid> {
         let keys = [pg_sys::Datum::from(name.as_ptr()), pg_sys::Datum::from(self.0)];

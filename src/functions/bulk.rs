@@ -217,7 +217,7 @@ fn verification(
     });
     let config = config.config();
     let sizes = match shingle {
-        0 => config.shingle,
+        0 => similarity.shingles(&config),
         _ => shingles_of(shingle, "0, which takes those of the config, and "),
     };
     let shingles = similarity.config(&config, sizes);

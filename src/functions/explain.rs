@@ -5,7 +5,7 @@ use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::bits::B256;
 use simhash_core::config::Method;
 use simhash_core::explain::{Explanation, explain};
-use simhash_core::sets::set_config;
+use simhash_core::sets::recipe;
 
 use super::hashers::method_named;
 use crate::call::interrupts;
@@ -39,10 +39,7 @@ fn simhash_explain(
     let method = method_named(method.as_str());
     let config = match method {
         Method::Simhash => config.config(),
-        Method::Minhash => {
-            let config = config.config();
-            set_config(&config, config.shingle)
-        }
+        Method::Minhash => recipe(&config.config()),
     };
     let mut simhasher = simhasher_for(config, Schema::of_call(fcinfo));
     let texts = [a.as_str(), b.as_str()];

@@ -33,6 +33,7 @@ support_functions!(
     simhash_kind_256 => Kind::Long,
     simhash_kind_ball256 => Kind::LongBall,
     simhash_kind_bit => Kind::Bits,
+    simhash_kind_near_text => Kind::NearTexts,
     simhash_scope_bool => ScopeType::Bool,
     simhash_scope_int2 => ScopeType::Int2,
     simhash_scope_int4 => ScopeType::Int4,

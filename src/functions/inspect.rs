@@ -6,8 +6,25 @@ use pgrx::{name, pg_extern, pg_sys};
 
 use crate::am::check::check;
 use crate::am::info::{Info, info};
+use crate::types::ConfigText;
 
-/// One row about an index: see the SQL catalogue for the columns.
+/// The columns that every index has.
+type Columns = (i64, i32, i64, Option<f64>, i32, i64, Option<f64>, Option<f64>);
+
+fn columns(info: &Info) -> Columns {
+    (
+        info.rows as i64,
+        info.block_tables as i32,
+        i64::from(info.pages),
+        info.bytes_per_row,
+        info.levels as i32,
+        info.largest_run as i64,
+        info.mean_run,
+        info.fill,
+    )
+}
+
+/// One row about an index, as version 0.1.0 declares it.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_index_info(
@@ -25,17 +42,47 @@ fn simhash_index_info(
         name!(fill, Option<f64>),
     ),
 > {
-    let Info { rows, block_tables, pages, bytes_per_row, levels, largest_run, mean_run, fill } =
-        info(index);
+    TableIterator::once(columns(&info(index)))
+}
+
+/// One row about an index: see the SQL catalogue for the columns.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn simhash_index_numbers(
+    index: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(rows, i64),
+        name!(tables, i32),
+        name!(pages, i64),
+        name!(bytes_per_row, Option<f64>),
+        name!(levels, i32),
+        name!(largest_run, i64),
+        name!(mean_run, Option<f64>),
+        name!(fill, Option<f64>),
+        name!(postings, Option<i64>),
+        name!(recent, Option<i64>),
+        name!(similarity, Option<f64>),
+        name!(config, Option<ConfigText<'static>>),
+    ),
+> {
+    let info = info(index);
+    let (rows, tables, pages, bytes_per_row, levels, largest_run, mean_run, fill) = columns(&info);
+    let texts = info.texts.as_ref();
     TableIterator::once((
-        rows as i64,
-        block_tables as i32,
-        i64::from(pages),
+        rows,
+        tables,
+        pages,
         bytes_per_row,
-        levels as i32,
-        largest_run as i64,
+        levels,
+        largest_run,
         mean_run,
         fill,
+        texts.map(|texts| texts.postings as i64),
+        texts.map(|texts| texts.recent as i64),
+        texts.map(|texts| texts.recipe.similarity),
+        texts.map(|texts| ConfigText::stored(&texts.recipe.config)),
     ))
 }
 

@@ -5,7 +5,7 @@ use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::sets::bands::{Banding, keys, share_a_band};
 use simhash_core::sets::minhash::{MAX_COMPONENTS, MinHasher, jaccard as estimate};
-use simhash_core::sets::set_config;
+use simhash_core::sets::recipe;
 
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
@@ -32,8 +32,7 @@ fn minhash(
         |made_for: &(i32, String)| made_for.0 == permutations && made_for.1 == config.as_str();
     let maker = keep(fcinfo, serves, || {
         let components = components(permutations);
-        let config_of_call = config.config();
-        let config_of_set = set_config(&config_of_call, config_of_call.shingle);
+        let config_of_set = recipe(&config.config());
         let origin = origin(&config_of_set);
         let maker = Maker {
             simhasher: simhasher_for(config_of_set, Schema::of_call(fcinfo)),

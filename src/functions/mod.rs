@@ -3,12 +3,14 @@
 //! Each file has those of one type or one purpose. The SQL script in `sql/` names them by their C
 //! symbols, which pgrx makes of the Rust names (`<name>_wrapper`).
 
+mod any_fingerprint;
 mod ball;
 mod bit_ball;
 mod blocks;
 mod bloom_aggregate;
 mod bloom_filter;
 mod bulk;
+mod compared;
 mod config;
 mod dedup_texts;
 mod distance;
@@ -26,6 +28,8 @@ mod minhash;
 mod minhash_gin;
 mod minhash_signature;
 mod models;
+mod near_duplicate;
+mod near_text;
 mod order;
 mod own_features;
 mod planner;

@@ -84,13 +84,13 @@ fn simhash_lexicons(
     }
     let shingle = shingles_of(shingle, "").longest();
     let lexicon = lexicon(fcinfo, &model);
-    if lexicon.model.config().shingle != Shingles::TOKENS {
+    if lexicon.model.config().shingles() != Shingles::TOKENS {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!(
                 "model \"{}\" was trained on shingles of {} tokens",
                 model.as_str(),
-                lexicon.model.config().shingle
+                lexicon.model.config().shingles()
             ),
             "A lexicon is one of tokens: train a model with shingle 1.",
         )

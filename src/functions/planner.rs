@@ -1,11 +1,11 @@
-//! What the planner calls: support functions of `hamming` and `hamming_within`, and estimators of
-//! operators.
+//! What the planner calls: support functions of `hamming`, `hamming_within` and `near_duplicate`,
+//! and estimators of operators.
 
 use pgrx::{Internal, pg_extern, pg_sys};
 
 use crate::call::pointer;
 use crate::planner::selectivity::Clause;
-use crate::planner::support;
+use crate::planner::{near, support};
 
 /// `hamming` has nothing to say, but the question loads this library. So the rewriting hook is
 /// installed before the query's relations are looked at.
@@ -22,6 +22,17 @@ fn hamming_within_support(request: Internal) -> Internal {
     }
     // SAFETY: PostgreSQL passes a request.
     answered(unsafe { support::answer(request) })
+}
+
+/// Of `near_duplicate`, and for what it costs also of the functions of `~=`.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_duplicate_support(request: Internal) -> Internal {
+    let request = pointer::<pg_sys::Node>(request);
+    if request.is_null() {
+        return answered(None);
+    }
+    // SAFETY: PostgreSQL passes a request.
+    answered(unsafe { near::support::answer(request) })
 }
 
 /// No answer is a null *pointer*, not SQL NULL.
@@ -41,7 +52,7 @@ fn joining(root: Internal, arguments: Internal, join: Internal) -> Clause {
 }
 
 macro_rules! estimators {
-    ($($restrict:ident and $join:ident by $selectivity:ident),+) => {
+    ($($restrict:ident and $join:ident by $selectivity:path),+) => {
         $(
             #[pg_extern(sql = false, stable, strict, parallel_safe)]
             fn $restrict(
@@ -51,7 +62,7 @@ macro_rules! estimators {
                 relation: i32,
             ) -> f64 {
                 // SAFETY: the planner's arguments.
-                unsafe { restriction(root, arguments, relation).$selectivity() }
+                unsafe { $selectivity(&restriction(root, arguments, relation)) }
             }
 
             #[pg_extern(sql = false, stable, strict, parallel_safe)]
@@ -63,12 +74,13 @@ macro_rules! estimators {
                 join: Internal,
             ) -> f64 {
                 // SAFETY: the planner's arguments.
-                unsafe { joining(root, arguments, join).$selectivity() }
+                unsafe { $selectivity(&joining(root, arguments, join)) }
             }
         )+
     };
 }
 estimators!(
-    hamming_within_sel and hamming_within_joinsel by ball_selectivity,
-    hamming_near_sel and hamming_near_joinsel by near_selectivity
+    hamming_within_sel and hamming_within_joinsel by Clause::ball_selectivity,
+    hamming_near_sel and hamming_near_joinsel by Clause::near_selectivity,
+    near_text_sel and near_text_joinsel by near::rows::selectivity
 );

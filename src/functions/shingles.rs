@@ -24,7 +24,7 @@ fn shingler<'a>(
     keep(fcinfo, serves, || {
         let config_of_call = config.config();
         let sizes = match k {
-            0 => config_of_call.shingle,
+            0 => config_of_call.set_shingles(),
             _ => shingles_of(k, "0, which takes those of the config, and "),
         };
         (

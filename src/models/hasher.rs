@@ -4,7 +4,7 @@ use pgrx::PgSqlErrorCode;
 use simhash_core::Named;
 use simhash_core::config::{Config, Method, StopWords};
 use simhash_core::sets::minhash::Fingerprinter;
-use simhash_core::sets::set_config;
+use simhash_core::sets::recipe;
 use simhash_core::simhash::{Simhasher, SimhasherError};
 use simhash_core::words::Kind;
 
@@ -52,7 +52,7 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
 pub fn fingerprinter(method: Method, config: Config, schema: Schema, bits: u32) -> Fingerprinter {
     let config = match method {
         Method::Simhash => config,
-        Method::Minhash => set_config(&config, config.shingle),
+        Method::Minhash => recipe(&config),
     };
     Fingerprinter::new(method, simhasher_for(config, schema), bits)
 }

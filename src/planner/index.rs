@@ -96,7 +96,10 @@ pub unsafe fn appended(
 
 /// What is under the relabelling of a domain as the type that it is over. PostgreSQL looks there as
 /// well when it matches clauses with indexes.
-unsafe fn without_domain(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
+///
+/// # Safety
+/// `expression` is one.
+pub unsafe fn without_domain(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: an expression; it is cast only to the type its tag says.
     unsafe {
         if !pgrx::is_a(expression, pg_sys::NodeTag::T_RelabelType) {
@@ -121,16 +124,26 @@ unsafe fn table_is_indexed(
 ) -> bool {
     // SAFETY: opening a relation that is locked.
     unsafe {
-        let Some(access_method) = access_method() else { return false };
         let table = PgRelation::open(table);
-        let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(table.as_ptr()));
-        indexes.iter_oid().any(|index| {
-            relation_access_method(index) == Some(access_method)
-                && SearchedColumn::of(index).is_some_and(|searched| {
-                    searched.serves(measure) && is_column(index, &searched, relid, expression)
-                })
+        simhash_indexes(&table).into_iter().any(|index| {
+            SearchedColumn::of(index).is_some_and(|searched| {
+                searched.serves(measure) && is_column(index, &searched, relid, expression)
+            })
         })
     }
+}
+
+/// The simhash indexes of a table.
+///
+/// # Safety
+/// The table is locked.
+pub unsafe fn simhash_indexes(table: &PgRelation) -> Vec<pg_sys::Oid> {
+    let Some(access_method) = access_method() else { return Vec::new() };
+    // SAFETY: as this function's; the list is a copy.
+    let indexes =
+        unsafe { PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(table.as_ptr())) };
+    let is_ours = |&index: &pg_sys::Oid| relation_access_method(index) == Some(access_method);
+    indexes.iter_oid().filter(is_ours).collect()
 }
 
 fn relation_access_method(relation: pg_sys::Oid) -> Option<pg_sys::Oid> {
@@ -190,18 +203,28 @@ pub unsafe fn member_is_indexed(
     expression: *mut pg_sys::Node,
     measure: &Measure,
 ) -> bool {
+    // SAFETY: as this function's.
+    unsafe { of_member(member, expression).is_some_and(|node| is_indexed(root, node, measure)) }
+}
+
+/// What a column of a UNION ALL is in this member.
+///
+/// # Safety
+/// `member` and `expression` are of one query.
+pub unsafe fn of_member(
+    member: *mut pg_sys::AppendRelInfo,
+    expression: *mut pg_sys::Node,
+) -> Option<*mut pg_sys::Node> {
     // SAFETY: translated_vars has one expression for each output column of the union.
     unsafe {
         if !pgrx::is_a(expression, pg_sys::NodeTag::T_Var)
             || (*expression.cast::<pg_sys::Var>()).varno as u32 != (*member).parent_relid
         {
-            return false;
+            return None;
         }
-        let column = usize::try_from((*expression.cast::<pg_sys::Var>()).varattno - 1).ok();
-        let translated = column.and_then(|column| {
-            PgList::<pg_sys::Node>::from_pg((*member).translated_vars).get_ptr(column)
-        });
-        translated.is_some_and(|node| !node.is_null() && is_indexed(root, node, measure))
+        let column = usize::try_from((*expression.cast::<pg_sys::Var>()).varattno - 1).ok()?;
+        let translated = PgList::<pg_sys::Node>::from_pg((*member).translated_vars).get_ptr(column);
+        translated.filter(|node| !node.is_null())
     }
 }
 

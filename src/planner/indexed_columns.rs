@@ -53,6 +53,10 @@ impl SearchedColumn {
         }
     }
 
+    pub fn family(&self) -> pg_sys::Oid {
+        self.family
+    }
+
     /// Whether the index answers `<@` of the measure.
     pub fn serves(&self, measure: &Measure) -> bool {
         self.input_type == measure.point && serves(self.family, measure)

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use pgrx::{PgList, pg_sys};
 
 use super::changes;
+use super::near::objects::NearObjects;
 use crate::catalog::cache::valid;
 use crate::catalog::members::{Extension, Function};
 use crate::catalog::rights;
@@ -43,6 +44,7 @@ pub struct Objects {
     /// Functions of a centre and a radius that return a ball, or a ball for each centre of an
     /// array.
     ball_makers: Vec<pg_sys::Oid>,
+    near: Option<NearObjects>,
 }
 
 thread_local! {
@@ -82,7 +84,8 @@ impl Objects {
             })
             .map(|make| make.oid)
             .collect();
-        Objects { access_method: extension.access_method(), measures, ball_makers }
+        let near = NearObjects::look_up(extension);
+        Objects { access_method: extension.access_method(), measures, ball_makers, near }
     }
 
     /// The measure whose `hamming` this function is.
@@ -97,6 +100,11 @@ impl Objects {
 
     pub fn is_ball_maker(&self, function: pg_sys::Oid) -> bool {
         self.ball_makers.contains(&function)
+    }
+
+    /// What concerns texts.
+    pub fn near(&self) -> Option<NearObjects> {
+        self.near
     }
 
     pub fn access_method(&self) -> Option<pg_sys::Oid> {
@@ -158,15 +166,26 @@ impl Measure {
     /// `root` is the planner's.
     pub unsafe fn may_use(&self, root: *mut pg_sys::PlannerInfo, makes: &[pg_sys::Oid]) -> bool {
         // SAFETY: as this function's; a catalogue look-up.
-        let operator = unsafe { pg_sys::get_opcode(self.operator) };
-        makes.iter().copied().chain([operator]).all(|function| {
-            if !rights::all_may_execute(function) {
-                // SAFETY: as this function's.
-                unsafe { (*(*root).glob).dependsOnRole = true };
-            }
-            rights::may_execute(function)
-        })
+        unsafe {
+            let operator = pg_sys::get_opcode(self.operator);
+            may_execute_all(root, makes) && may_execute_all(root, &[operator])
+        }
     }
+}
+
+/// Whether the current role may execute these functions. If not every role may, the plan is marked
+/// as this role's own.
+///
+/// # Safety
+/// `root` is the planner's.
+pub unsafe fn may_execute_all(root: *mut pg_sys::PlannerInfo, functions: &[pg_sys::Oid]) -> bool {
+    functions.iter().all(|&function| {
+        if !rights::all_may_execute(function) {
+            // SAFETY: as this function's.
+            unsafe { (*(*root).glob).dependsOnRole = true };
+        }
+        rights::may_execute(function)
+    })
 }
 
 /// What `hamming` with this C symbol measures between. The symbol's beginning is left out.

@@ -12,13 +12,15 @@
 //!
 //! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters. Where
 //! indexes on either side could serve a clause, [`support`] gives the form for each.
-//! [`selectivity`] gives the estimates, from the column's statistics ([`statistics`]).
+//! [`selectivity`] gives the estimates, from the column's statistics ([`statistics`]). [`near`]
+//! does all this for texts.
 
 mod changes;
 mod descendants;
 mod index;
 mod indexed_columns;
 mod measures;
+pub mod near;
 mod nodes;
 mod pattern;
 pub mod rewrite;

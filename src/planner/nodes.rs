@@ -116,16 +116,25 @@ pub unsafe fn within_ball(
             root,
             call(measure.make_ball, measure.ball, &[y, radius]),
         );
-        let (operator, none) = (measure.operator, pg_sys::InvalidOid);
-        let clause = pg_sys::make_opclause(
-            operator,
-            pg_sys::BOOLOID,
-            false,
-            x.cast(),
-            ball.cast(),
-            none,
-            none,
-        );
+        operator_clause(measure.operator, x, ball, pg_sys::InvalidOid)
+    }
+}
+
+/// `a OPERATOR b`, of type boolean.
+///
+/// # Safety
+/// `a` and `b` are of the types that the operator takes.
+pub unsafe fn operator_clause(
+    operator: pg_sys::Oid,
+    a: *mut pg_sys::Node,
+    b: *mut pg_sys::Node,
+    collation: pg_sys::Oid,
+) -> *mut pg_sys::Node {
+    // SAFETY: as this function's.
+    unsafe {
+        let (result, none) = (pg_sys::BOOLOID, pg_sys::InvalidOid);
+        let clause =
+            pg_sys::make_opclause(operator, result, false, a.cast(), b.cast(), none, collation);
         pg_sys::set_opfuncid(clause.cast());
         clause.cast()
     }

@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 
 use pgrx::{PgList, pg_guard, pg_sys};
 
-use super::index::{appended, is_indexed, member_is_indexed};
+use super::index::{appended, is_indexed, member_is_indexed, of_member};
 use super::measures::Measure;
+use super::near::constraint;
 use super::nodes::{both, within_ball, within_call};
 use super::pattern::{Comparison, Pattern};
 use crate::guc;
@@ -157,6 +158,9 @@ impl Rewriter {
                 self.arms(clause.cast());
                 return None;
             }
+            if let Some(rewritten) = self.near(clause) {
+                return Some(Rewritten::Instead(rewritten));
+            }
             let pattern = Pattern::of(clause)?;
             let rewritten = self.within(&pattern)?;
             Some(match pattern.comparison {
@@ -210,6 +214,17 @@ impl Rewriter {
                 (true, true) => within_call(measure, x, y, radius),
                 (true, false) => within_ball(self.root, measure, x, y, radius),
                 (false, _) => within_ball(self.root, measure, y, x, radius),
+            })
+        }
+    }
+
+    /// What an index on near_text answers of a call of near_duplicate.
+    unsafe fn near(&self, clause: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+        // SAFETY: a clause of this query level.
+        unsafe {
+            constraint::rewritten(self.root, clause, |text| match self.member {
+                Some(member) => of_member(member, text),
+                None => Some(text),
             })
         }
     }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_index::{Budget, Cache, Family, Meta, TreeKey};
+use simhash_index::{Budget, Cache, Damage, Family, META_PAGE, Meta, Store, TreeKey};
 
 use super::relation::IndexRel;
 
@@ -26,10 +26,14 @@ type Known<K> = Cache<K, pg_sys::Buffer>;
 /// By index and file number: the meta page, and the `Known` of its type of keys.
 type Indexes = HashMap<(pg_sys::Oid, u32), (Meta, Rc<dyn Any>)>;
 
+/// By index and file number: the note on the meta page.
+type Notes = HashMap<(pg_sys::Oid, u32), Rc<str>>;
+
 thread_local! {
     /// By index and file number. Each index has one file here, the one opened last.
     static INDEXES: RefCell<Indexes> =
         RefCell::default();
+    static NOTES: RefCell<Notes> = RefCell::default();
     static BUDGET: Rc<Budget> = Rc::new(Budget::new(CACHED_PAGES));
 }
 
@@ -37,6 +41,26 @@ thread_local! {
 pub fn meta(rel: IndexRel) -> Meta {
     let known = INDEXES.with_borrow(|indexes| indexes.get(&rel.file()).map(|(meta, _)| *meta));
     known.unwrap_or_else(|| Meta::read(&rel))
+}
+
+/// The note on an index's meta page.
+pub fn note(rel: IndexRel) -> Rc<str> {
+    let file = rel.file();
+    let known = NOTES.with_borrow(|notes| notes.get(&file).cloned());
+    known.unwrap_or_else(|| {
+        let note: Rc<str> = match String::from_utf8(Meta::read_note(&rel)) {
+            Ok(note) => note.into(),
+            Err(_) => rel.damaged(META_PAGE, &Damage::Other("its note is no text")),
+        };
+        NOTES.with_borrow_mut(|notes| {
+            notes.retain(|&(oid, _), _| oid != file.0);
+            if notes.len() >= CACHED_INDEXES {
+                notes.clear();
+            }
+            notes.insert(file, note.clone());
+        });
+        note
+    })
 }
 
 /// The family of an index's keys.
@@ -48,6 +72,33 @@ pub fn family(rel: IndexRel) -> Family {
 macro_rules! with_key_type {
     ($family:expr, $K:ident => $body:expr) => {
         match $family {
+            simhash_index::Family::Postings => {
+                type $K = simhash_index::Posting;
+                $body
+            }
+            simhash_index::Family::BriefPostings => {
+                type $K = simhash_index::Scoped<u64, 2>;
+                $body
+            }
+            simhash_index::Family::ScopedPostings => {
+                type $K = simhash_index::Scoped<u64, 7>;
+                $body
+            }
+            family => {
+                $crate::storage::with_block_key_type!(family, $K => $body, unreachable!())
+            }
+        }
+    };
+}
+pub(crate) use with_key_type;
+
+/// As `with_key_type`, but for an index of postings it runs `$postings`.
+macro_rules! with_block_key_type {
+    ($family:expr, $K:ident => $body:expr, $postings:expr) => {
+        match $family {
+            simhash_index::Family::Postings
+            | simhash_index::Family::BriefPostings
+            | simhash_index::Family::ScopedPostings => $postings,
             simhash_index::Family::Plain64 => {
                 type $K = u64;
                 $body
@@ -83,7 +134,7 @@ macro_rules! with_key_type {
         }
     };
 }
-pub(crate) use with_key_type;
+pub(crate) use with_block_key_type;
 
 /// Runs `$body` with `$F` bound to the type of fingerprints of up to so many bits.
 macro_rules! with_fingerprint_type {
@@ -133,6 +184,7 @@ pub fn open<K: TreeKey>(rel: IndexRel) -> Index<K> {
 /// Forgets what this backend knows of an index's file, which is about to be written from scratch.
 pub fn forget_file(rel: IndexRel) {
     INDEXES.with_borrow_mut(|indexes| indexes.remove(&rel.file()));
+    NOTES.with_borrow_mut(|notes| notes.remove(&rel.file()));
 }
 
 /// Forgets what this backend knows of all other indexes.

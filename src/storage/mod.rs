@@ -13,7 +13,7 @@ mod store;
 mod wal;
 
 pub use buffer::{Pinned, Shared};
-pub use cache::{Index, family, forget_file, meta, open};
-pub(crate) use cache::{with_fingerprint_type, with_key_type};
+pub use cache::{Index, family, forget_file, meta, note, open};
+pub(crate) use cache::{with_block_key_type, with_fingerprint_type, with_key_type};
 pub use order::check_for_interrupts;
 pub use relation::{IndexRel, PageBytes};

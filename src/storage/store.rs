@@ -162,6 +162,16 @@ impl Store for IndexRel {
     /// Raises ERRCODE_INDEX_CORRUPTED naming the index and the block.
     #[cold]
     fn damaged(&self, block: u32, damage: &Damage) -> ! {
+        if let Damage::Version(version) = damage {
+            raise(
+                PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+                format!(
+                    "index \"{}\" has a format of version {version}, of another pg_simhash",
+                    self.name()
+                ),
+                "REINDEX it, or install the version that wrote it.",
+            )
+        }
         raise(
             PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
             format!("index \"{}\" is damaged at block {block}: {damage}", self.name()),

@@ -44,7 +44,8 @@ impl Verification {
             given.raise(&given.shown("similarity"), "needs the texts", hint)
         });
         check(&text);
-        let shingles = similarity.config(config, sizes(given).unwrap_or(config.shingle));
+        let sizes = sizes(given).unwrap_or_else(|| similarity.shingles(config));
+        let shingles = similarity.config(config, sizes);
         Some(Verification { similarity, text, text_name, shingles })
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! The representation is that of `text`, so output is PostgreSQL's own for text.
 
+use std::borrow::Cow;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError};
+use simhash_core::sets::recipe;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::text::{Text, server_to_utf8};
@@ -16,7 +19,7 @@ sql_type!(ConfigText<'_>, "simhash_config");
 argument!(ConfigText<'_>);
 result!(ConfigText<'_>);
 
-impl ConfigText<'_> {
+impl<'a> ConfigText<'a> {
     /// The canonical form of an object in the server's encoding, or an ERROR (22P02).
     pub fn checked(json: &[u8]) -> ConfigText<'static> {
         // SAFETY: what is converted is read at once.
@@ -28,10 +31,30 @@ impl ConfigText<'_> {
         self.0.as_str()
     }
 
+    pub fn into_str(self) -> Cow<'a, str> {
+        self.0.into_str()
+    }
+
     /// What the text says. It was checked when it was made, so an ERROR here means that a later
     /// version wrote it, or that storage was damaged.
     pub fn config(&self) -> Config {
         parse(self.as_str())
+    }
+
+    /// A value of canonical text.
+    pub fn stored(canonical: &str) -> ConfigText<'static> {
+        ConfigText(Text::from(canonical.to_owned()))
+    }
+
+    /// What a stored config says: its canonical text, in UTF-8.
+    pub fn config_of(stored: &str) -> Config {
+        parse(stored)
+    }
+
+    /// Whether every text has the same set of shingles by both configs, of which the canonical
+    /// texts are given.
+    pub fn same_sets(a: &str, b: &str) -> bool {
+        a == b || recipe(&parse(a)) == recipe(&parse(b))
     }
 }
 
@@ -51,7 +74,7 @@ impl Encode for ConfigText<'_> {
 /// The longest text that is read as a configuration, for parsing cannot be cancelled.
 const LONGEST: usize = 64 << 10;
 
-fn parse(json: &str) -> Config {
+pub(super) fn parse(json: &str) -> Config {
     if json.len() > LONGEST {
         raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,

@@ -3,6 +3,7 @@
 //! [`datum`] has the two traits that the types implement. What SQL calls on the types, operators
 //! and casts included, is in `functions`.
 
+pub mod any_fingerprint;
 pub mod array;
 pub mod ball;
 pub mod bit_ball;
@@ -20,6 +21,7 @@ pub mod layout;
 pub mod lexicons;
 pub mod message;
 pub mod minhash;
+pub mod near_text;
 pub mod numeric;
 pub mod returned_array;
 pub mod strategy;
@@ -34,6 +36,7 @@ pub use config::ConfigText;
 pub use fingerprint64::Fp64;
 pub use fingerprint128::Fp128;
 pub use fingerprint256::Fp256;
+pub use near_text::NearText;
 pub use numeric::Numeric;
 pub use text::Text;
 pub use width::Width;

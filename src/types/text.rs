@@ -25,6 +25,10 @@ impl<'a> Text<'a> {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    pub fn into_str(self) -> Cow<'a, str> {
+        self.0
+    }
 }
 
 impl AsRef<[u8]> for Text<'_> {

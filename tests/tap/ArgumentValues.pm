@@ -132,6 +132,17 @@ q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],)
 		q('{"tokenizer":"char","weight":"log","position":"bucket"}'),
 		q('{"shingle":3,"cap":3e38,"weight":"tf"}'),
 	],
+	near_text => [
+		"near_text('The quick brown fox jumps over the lazy dog, and the dog jumps', 0.7)",
+		"near_text('', 0.5)",
+		"near_text('the quick brown fox', 1)",
+		q(near_text('a b', 0.3, '{"shingle":1}')),
+		"near_text(repeat('word ', $third), 0.5)",
+		q(near_text('a b c', 0.9, '{"stopwords":"no list"}')),
+	],
+	simhash_fingerprint => [
+		"'0123456789abcdef'", "'" . '0123456789abcdef' x 2 . "'", "'" . 'f' x 64 . "'"
+	],
 	minhash_signature => [
 		"minhash('the quick brown fox jumps over the lazy dog')",
 		"minhash('x', 1)",

@@ -10,7 +10,8 @@ use Exporter 'import';
 use FindBin;
 
 our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node answer_is error_like
-	index_is_clean answers_agree session_errors start_again pgbench_tries_again);
+	index_is_clean answers_agree session_errors kill_all_processes start_again
+	pgbench_tries_again);
 
 # Whether the tests run in their long form, as in `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
@@ -129,6 +130,28 @@ sub pgbench_tries_again
 	return 1 if `pgbench --version` =~ /\) (?:1[5-9]|[2-9]\d)/;
 	note "$name: not run, because this pgbench does not try again";
 	return 0;
+}
+
+# Kills the server with every child. The postmaster is stopped first, so that no child is born after
+# the children were listed: that child would wait for ever for a lock that a killed one held, and no
+# server could start.
+sub kill_all_processes
+{
+	my ($node) = @_;
+	my $postmaster = $node->{_pid};
+	kill 'STOP', $postmaster;
+	my @children =
+		map { m{/proc/(\d+)/} && parent_of($1) == $postmaster ? $1 : () } glob '/proc/[0-9]*/stat';
+	$node->kill9;
+	kill 'KILL', @children;
+}
+
+# The parent's number; 0 for a process that has ended meanwhile.
+sub parent_of
+{
+	my ($process) = @_;
+	open my $file, '<', "/proc/$process/stat" or return 0;
+	return (<$file> // '') =~ /\) \S (\d+) / ? $1 : 0;
 }
 
 # Starts a cluster again after kill -9 of its postmaster. Its children must have noticed and ended

@@ -121,7 +121,7 @@ agrees('two tables', sum_of($columns, "simhash_pairs('doc_fp', 'parts_fp', 6)"),
 	sum_of('a.ctid, b.ctid, hamming(a.fp, b.fp), a.tableoid::oid, b.tableoid::oid',
 		'doc a, parts b WHERE hamming(a.fp, b.fp) <= 6'));
 agrees('texts', sum_of('a, b, distance, similarity',
-		"simhash_pairs('doc_fp', 12, 'body', 0.5)"),
+		"simhash_pairs('doc_fp', 12, 'body', 0.5, 1)"),
 	sum_of('a.ctid, b.ctid, hamming(a.fp, b.fp), similarity::real', <<'SQL'));
 doc a, doc b, shingle_similarity(a.body, b.body, 1) similarity
 WHERE a.ctid < b.ctid AND hamming(a.fp, b.fp) <= 12 AND similarity >= 0.5
@@ -146,7 +146,7 @@ SQL
 agrees('clusters', sum_of('member, representative, size', "simhash_clusters('doc_fp', 4)"),
 	clusters_of('hamming(a.fp, b.fp) <= 4'));
 agrees('clusters of texts',
-	sum_of('member, representative, size', "simhash_clusters('doc_fp', 12, 'body', 0.5)"),
+	sum_of('member, representative, size', "simhash_clusters('doc_fp', 12, 'body', 0.5, 1)"),
 	clusters_of('hamming(a.fp, b.fp) <= 12 AND shingle_similarity(a.body, b.body, 1) >= 0.5'));
 
 # More rows than memory holds, in chunks and in clusters beyond memory.

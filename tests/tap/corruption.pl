@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use SimhashTest;
+use TextsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -18,7 +19,7 @@ use constant {
 my @checksums = `postgres --version` =~ /PostgreSQL\) (?:1[89]|[2-9]\d)/
 	? ('--no-data-checksums')
 	: ();
-my $node = new_node('main',
+my $node = new_text_node('main',
 	"autovacuum = off\nrestart_after_crash = on\nshared_buffers = 16MB", options => \@checksums);
 seed();
 
@@ -58,6 +59,13 @@ my %damages = (
 	'another page' => sub { my ($page, $block, $blocks, $read) = @_; return $read->(roll($blocks)) },
 	'torn' => sub { my ($page, $block, $blocks, $read) = @_;
 		return substr($page, 0, PAGE / 2) . substr($read->(roll($blocks)), PAGE / 2) },
+	# These are of the meta page: the version of its format, and how texts became keys. The similarity,
+	# the number of bands, that of rows of each, or the config.
+	'another format' => sub { my ($page) = @_; substr($page, 28, 4) = pack('L', 99); return $page },
+	'impossible recipe' => sub { my ($page) = @_;
+		my ($at, $bytes) = ([ 80, pack('d', 'nan') ], [ 80, pack('d', 0.1) ], [ 72, pack('L', 60) ],
+			[ 76, pack('L', 7) ], [ 96, '{]' ], [ 88, pack('L', 1) ])[ roll(6) ]->@*;
+		substr($page, $at, length $bytes) = $bytes; return $page },
 	# A leaf and its right neighbour agree with each other, but not with their parent: the parent sends
 	# keys to the one that belong to the other.
 	'boundary moved' => sub {
@@ -82,20 +90,26 @@ my $plausible = qr/random keys|random slots|torn|kind/;
 
 # What a check must find. The meta page has no special area.
 my $evident = qr/random page|zeroed|magic|random special|boundary/;
-my $evident_in_meta = qr/random page|zeroed|header random|kind/;
+my $evident_in_meta = qr/random page|zeroed|header random|kind|format|recipe/;
 
-# Which page: the meta page, a root, any. A tree of 20,000 rows has roots at 1 to 5.
-my %places = (meta => sub { 0 }, root => sub { 1 + roll(4) }, any => sub { 5 + roll($_[0] - 5) });
+# Which page: the meta page, a root, any. An index of fingerprints has roots at 1 to 5, one of texts
+# at 1 to 3.
+my %places = (
+	meta => sub { 0 },
+	root => sub { my ($blocks, $kind) = @_; return 1 + roll($kind eq 'texts' ? 3 : 5) },
+	any => sub { my ($blocks) = @_; return 4 + roll($blocks - 4) });
 
 my @cases;
-for my $round (1 .. (soak() ? 4 : 1))
+for my $kind (('fingerprints', 'texts') x (soak() ? 4 : 1))
 {
 	for my $damage (sort keys %damages)
 	{
 		my @where = $damage eq 'cut off' ? 'any'
 			: $damage eq 'boundary moved' ? ('any') x 3
+			: $damage eq 'another format' ? 'meta'
+			: $damage eq 'impossible recipe' ? ('meta') x ($kind eq 'texts' ? 4 : 0)
 			: sort keys %places;
-		push @cases, { damage => $damage, place => $_ } for @where;
+		push @cases, { kind => $kind, damage => $damage, place => $_ } for @where;
 	}
 }
 
@@ -105,10 +119,18 @@ sub make_tables
 	for my $number (0 .. $#cases)
 	{
 		my $name = "c$number";
-		$sql .= <<"SQL";
+		# Some of the postings have not settled.
+		$sql .= $cases[$number]{kind} eq 'texts' ? <<"SQL" : <<"SQL";
+CREATE TABLE $name (id integer, body text);
+INSERT INTO $name SELECT i, test.text(i / 8, 12, i, i % 4) FROM generate_series(1, 700) i;
+CREATE INDEX ${name}_i ON $name USING simhash (body) WITH (recent = 24);
+INSERT INTO $name SELECT i, test.text(i / 8, 12, i, i % 4) FROM generate_series(701, 800) i;
+INSERT INTO $name VALUES (801, ''), (802, NULL);
+VACUUM ANALYZE $name;
+SQL
 CREATE TABLE $name (id integer, fp64 fingerprint64);
 INSERT INTO $name SELECT i, test.made(i) FROM generate_series(1, 4000) i;
-CREATE INDEX ${name}_fp64 ON $name USING simhash (fp64);
+CREATE INDEX ${name}_i ON $name USING simhash (fp64);
 VACUUM ANALYZE $name;
 SQL
 	}
@@ -116,7 +138,7 @@ SQL
 	for my $number (0 .. $#cases)
 	{
 		$cases[$number]{file} = $node->data_dir
-			. '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('c${number}_fp64')");
+			. '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('c${number}_i')");
 	}
 }
 
@@ -125,7 +147,7 @@ sub damage_file
 	my ($case) = @_;
 	my $bytes = slurp_file($case->{file});
 	my $blocks = length($bytes) / PAGE;
-	my $block = $case->{block} = $places{ $case->{place} }->($blocks);
+	my $block = $case->{block} = $places{ $case->{place} }->($blocks, $case->{kind});
 	my $read = sub { return substr($bytes, $_[0] * PAGE, PAGE) };
 	my ($page, @others) = $damages{ $case->{damage} }->($read->($block), $block, $blocks, $read);
 	open(my $file, '+<', $case->{file}) or die $!;
@@ -154,32 +176,52 @@ SET enable_seqscan = off;
 SELECT count(*) FROM (SELECT id FROM %s ORDER BY fp64 <~> '0123456789abcdef' LIMIT 4500) x
 SQL
 	[ 'index-only', q{SET enable_seqscan = off; SELECT count(fp64) FROM %s} ],
-	[ 'info', q{SELECT count(*) FROM simhash_index_info('%s_fp64')} ],
-	[ 'suggest', q{SELECT count(*) FROM simhash_suggest('%s_fp64')} ],
-	[ 'check', q{SELECT count(*) FROM simhash_index_check('%s_fp64') c} ],
-	[ 'pairs', q{SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_pairs('%s_fp64', 6)} ],
+	[ 'info', q{SELECT count(*) FROM simhash_index_info('%s_i')} ],
+	[ 'suggest', q{SELECT count(*) FROM simhash_suggest('%s_i')} ],
+	[ 'check', q{SELECT count(*) FROM simhash_index_check('%s_i') c} ],
+	[ 'pairs', q{SET simhash.work_mem = '16MB'; SELECT count(*) FROM simhash_pairs('%s_i', 6)} ],
 	[ 'clusters', <<'SQL' ],
 SET simhash.work_mem = '16MB';
-SELECT count(*) FROM simhash_clusters('%s_fp64', 12)
+SELECT count(*) FROM simhash_clusters('%s_i', 12)
 SQL
 	[ 'insert', q{INSERT INTO %s SELECT i, test.made(i) FROM generate_series(5000, 5400) i} ],
 	[ 'vacuum', q{DELETE FROM %1$s WHERE id %% 3 = 0; VACUUM %1$s} ],
 	[ 'insert again', q{INSERT INTO %s SELECT i, test.made(i) FROM generate_series(6000, 9000) i} ],
 	[ 'asks again', "SELECT count(*) FROM ($asks) a" ],
-	[ 'reindex', q{REINDEX INDEX %1$s_fp64; SELECT simhash_index_check('%1$s_fp64')} ]);
+	[ 'reindex', q{REINDEX INDEX %1$s_i; SELECT simhash_index_check('%1$s_i')} ]);
+my $texts = join(' UNION ALL ', map { <<"SQL" } 0.3, 0.5, 0.7, 1);
+SELECT coalesce(sum(test.agree_on_text('%s', test.text(i, 12, 1, 1), $_)), 0) AS n
+  FROM generate_series(1, 100, 7) i
+SQL
+my @text_statements = (
+	[ 'asks', "SELECT count(*) FROM ($texts) a" ],
+	[ 'all rows', q{SET enable_seqscan = off; SELECT count(*) FROM %s} ],
+	[ 'info', q{SELECT count(*) FROM simhash_index_info('%s_i')} ],
+	[ 'check', q{SELECT count(*) FROM simhash_index_check('%s_i') c} ],
+	[ 'insert', <<'SQL' ],
+INSERT INTO %s SELECT i, test.text(i, 12, 1, 0) FROM generate_series(1000, 1200) i
+SQL
+	[ 'vacuum', q{DELETE FROM %1$s WHERE id %% 3 = 0; VACUUM %1$s} ],
+	[ 'insert again', <<'SQL' ],
+INSERT INTO %s SELECT i, test.text(i, 12, 1, 0) FROM generate_series(2000, 2300) i
+SQL
+	[ 'asks again', "SELECT count(*) FROM ($texts) a" ],
+	[ 'reindex', q{REINDEX INDEX %1$s_i; SELECT simhash_index_check('%1$s_i')} ]);
 # The SQLSTATEs of a damaged index or file, with a message that names the block.
-my $clear = qr/ERROR:  XX00[012]: [^\n]*block[s]? \d+/;
+# A meta page of another format is not damaged.
+my $clear = qr/ERROR:  XX00[012]: [^\n]*(?:block[s]? \d+|has a format of version \d+)/;
 # A TID far beyond the end of the table.
 my $no_such_segment = qr/ERROR:  58P01: could not open file/;
 # What test.agree raises when a row is missing.
-my $disagreement = qr/ERROR:  P0001: within \d+ of/;
+my $disagreement = qr/ERROR:  P0001: (?:within \d+ of|c\d+ WHERE)/;
+
 
 sub try_statements
 {
 	my ($case, $table) = @_;
-	my $name = "$case->{damage}, $case->{place} block $case->{block}";
+	my $name = "$case->{kind}: $case->{damage}, $case->{place} block $case->{block}";
 	my (@problems, $found);
-	for my $statement (@statements)
+	for my $statement ($case->{kind} eq 'texts' ? @text_statements : @statements)
 	{
 		my ($what, $sql) = @$statement;
 		$sql =~ s/%1\$s/$table/g;

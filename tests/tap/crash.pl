@@ -78,27 +78,6 @@ SELECT pg_advisory_unlock(1);
 \\endif
 SQL
 
-# Kills the server with every child. The postmaster is stopped first, so that no child is born after
-# the children were listed: that child would wait for ever for a lock that a killed one held, and no
-# server could start.
-sub kill_all_processes
-{
-	my $postmaster = $node->{_pid};
-	kill 'STOP', $postmaster;
-	my @children =
-		map { m{/proc/(\d+)/} && parent_of($1) == $postmaster ? $1 : () } glob '/proc/[0-9]*/stat';
-	$node->kill9;
-	kill 'KILL', @children;
-}
-
-# The parent's number; 0 for a process that has ended meanwhile.
-sub parent_of
-{
-	my ($process) = @_;
-	open my $file, '<', "/proc/$process/stat" or return 0;
-	return (<$file> // '') =~ /\) \S (\d+) / ? $1 : 0;
-}
-
 # Runs a load and kills the server after some time.
 sub crash_under
 {
@@ -116,7 +95,7 @@ sub crash_under
 		[ 'pgbench', '-n', '-c', 8, '-j', 2, '-T', 60, @files, $node->connstr('postgres') ],
 		'>&', \$output);
 	usleep($microseconds);
-	kill_all_processes();
+	kill_all_processes($node);
 	$bench->finish;
 	my $expected = join('|',
 		'unexpected postmaster exit', 'postmaster exited during a parallel transaction',

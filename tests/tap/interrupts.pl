@@ -89,6 +89,7 @@ CREATE TABLE fps AS
   SELECT i AS id, ((hashint8extended(i / 10, 1) & ~7) | i % 8)::fingerprint64 AS fp
   FROM generate_series(1, 1000000 * $size) i;
 CREATE INDEX fps_fp ON fps USING simhash (fp);
+CREATE INDEX many_body ON many USING simhash (body);
 CREATE TABLE filters (filter bloom_filter);
 ALTER TABLE filters ALTER filter SET STORAGE EXTERNAL;
 INSERT INTO filters SELECT bloom_agg(body, 40000000 * $size) FROM many;
@@ -124,6 +125,9 @@ SQL
 	'shingles' => $of->('distinct', 'shingles(body, 3)'),
 	'shingle_similarity' => $of->('distinct', q{shingle_similarity(body, body || ' more', 3)}),
 	'shingle_containment' => $of->('distinct', q{shingle_containment(body, body || ' more', 3)}),
+	'near_duplicate' => $of->('distinct', q{near_duplicate(body, body || ' more', 0.3)}),
+	'text_similarity' => $of->('distinct', q{text_similarity(body || ' more', body)}),
+	'near_text' => $of->('distinct', q{near_text(body) ~= near_text('more ' || body)}),
 	'minhash' => $of->('distinct', 'minhash(body, 256)'),
 	'minhash128' => $of->('distinct', q{minhash128(body, '{"shingle": [1, 2]}')}),
 	'minhash64_from' => 'SELECT minhash64_from(texts) FROM lists',
@@ -171,6 +175,23 @@ SQL
 	'a wide range' => <<'SQL',
 SELECT count(*) FROM fps WHERE fp <@ hamming_ball('0000000000000000'::fingerprint64, 30)
 SQL
+	'near_duplicate' => $of->('distinct', q{near_duplicate(body, body || ' more', 0.5)}),
+	'text_similarity' => $of->('distinct', q{text_similarity(body, body || ' more')}),
+	'near_text' => $of->('distinct', q{near_text(body, 0.5) ~= near_text(body || ' more', 0.9)}),
+	'a text inserted' => q{INSERT INTO many SELECT 0, body FROM input WHERE kind = 'distinct'},
+	'a text asked for' => <<'SQL',
+SELECT count(*) FROM many
+  WHERE body ~= near_text((SELECT body FROM input WHERE kind = 'words'), 0.5)
+SQL
+	'texts asked for' => <<'SQL',
+SET LOCAL enable_seqscan = off; SELECT count(*) FROM many WHERE body ~= near_text('text of 17', 0.3)
+SQL
+	'CREATE INDEX of texts' => 'CREATE INDEX ON many USING simhash (body)',
+	'ADD EXCLUDE' => <<'SQL',
+ALTER TABLE many ADD EXCLUDE USING simhash (id WITH =, near_text(body, 0.5) WITH ~=)
+SQL
+	'simhash_index_check of texts' => q{SELECT count(*) FROM simhash_index_check('many_body')},
+	'simhash_index_info of texts' => q{SELECT count(*) FROM simhash_index_info('many_body')},
 	'simhash_index_check' => q{SELECT count(*) FROM simhash_index_check('fps_fp')},
 	'CREATE INDEX' => 'CREATE INDEX ON fps USING simhash (fp)');
 delete @calls{ grep { $_ ne $ENV{CALL} } keys %calls } if $ENV{CALL};

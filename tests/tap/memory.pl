@@ -63,6 +63,7 @@ SELECT count(*), sum(hash::bigint::numeric) FROM texts, simhash_features(body)
 SQL
 	'shingles' => $of->('distinct', 'cardinality(shingles(body, 3))'),
 	'shingle_similarity' => $of->('distinct', q{shingle_similarity(body, body || ' more', 3)}),
+	'near_duplicate' => $of->('distinct', q{near_duplicate(body, body || ' more', 0.3)}),
 	'minhash' => $of->('distinct', 'md5(minhash(body, 256)::text)'),
 	'minhash128 of shingles' => $of->('distinct', q{minhash128(body, '{"shingle": [1, 3]}')}),
 	'ksentence' => $of->('words', 'md5(ksentence(body)::text)'),

@@ -63,7 +63,9 @@ SQL
 # MinHash
 my ($squares, $expected, $pairs, $bias) = (0, 0, 0, 0);
 for my $row (rows(<<'SQL')) {
-SELECT a.id, b.id, jaccard(minhash(a.body, 64), minhash(b.body, 64)) FROM texts a
+SELECT a.id, b.id,
+    jaccard(minhash(a.body, 64, '{"shingle": 1}'), minhash(b.body, 64, '{"shingle": 1}'))
+  FROM texts a
   JOIN texts b ON b.id > a.id AND b.id < a.id + 20
 SQL
 	my $exact = jaccard(map { shingles($texts[$_], 1) } @$row[ 0, 1 ]);
@@ -80,17 +82,18 @@ cmp_ok(abs($bias / $pairs), '<', 0.01, 'jaccard is unbiased');
 is(value('SELECT count(*) FROM texts WHERE jaccard(minhash(body), minhash(body)) <> 1'),
 	'0', 'a text is equal to itself');
 is(value(<<'SQL'), '0', 'the order of the words does not matter');
-SELECT count(*) FROM texts WHERE minhash(body)::text <> minhash((
-  SELECT string_agg(w, ' ' ORDER BY random()) FROM unnest(string_to_array(body, ' ')) w))::text
+SELECT count(*) FROM texts WHERE minhash(body, 128, '{"shingle": 1}') <> minhash((
+  SELECT string_agg(w, ' ' ORDER BY random()) FROM unnest(string_to_array(body, ' ')) w), 128,
+  '{"shingle": 1}')
 SQL
 
 # Banding: pairs of sets with 40 words in common and 100 in all, s = 0.4.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE banded AS SELECT i,
   minhash((SELECT string_agg(translate('x' || i || 'y' || w, '0123456789', 'abcdefghij'), ' ')
-    FROM generate_series(1, 70) w), 300) AS a,
+    FROM generate_series(1, 70) w), 300, '{"shingle": 1}') AS a,
   minhash((SELECT string_agg(translate('x' || i || 'y' || w, '0123456789', 'abcdefghij'), ' ')
-    FROM generate_series(31, 100) w), 300) AS b
+    FROM generate_series(31, 100) w), 300, '{"shingle": 1}') AS b
 FROM generate_series(1, 1000) i;
 CREATE INDEX banded_3 ON banded USING gin (a minhash_ops (bands = 100, rows = 3))
 SQL

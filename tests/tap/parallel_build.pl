@@ -116,6 +116,10 @@ sub forms
 		[ 't USING simhash (fp64) WHERE id % 3 = 0', 'partial' ],
 		[ 'long USING simhash (simhash(body))', 'texts out of line' ],
 		[ 't USING simhash (hamming_ball(fp64, 5))', 'balls' ],
+		[ 't USING simhash (body)', 'texts', q{SET maintenance_work_mem = '4MB';} ],
+		[ 'few USING simhash ((id % 7), body) INCLUDE (id) WITH (similarity = 0.3, fillfactor = 60)',
+			'texts by scope' ],
+		[ 'long USING simhash (near_text(body, 0.8)) WHERE id % 5 > 0', 'near_text out of line' ],
 		[ 't USING simhash ((ARRAY[fp64, test.made(id)::fingerprint64]))',
 			'several fingerprints a row' ])
 	{

@@ -54,12 +54,15 @@ sub learns
 # keeps the extension in a schema of its own.
 $node->safe_psql('postgres', 'CREATE ROLE someone LOGIN');
 # What is not only added to: a cast that has become implicit, the support function of one function,
-# the comment of another, and the columns of the results of two.
+# the comment of another, and the columns of the results of three.
 my @altered = ('cast (pg_catalog.jsonb AS %s.simhash_config), pg_cast',
 	'function %s.hamming(bit,bit), pg_proc',
 	'function %s.simhash_blocks(pg_catalog.text), pg_description',
 	map { my $name = $_; map { "function %s.simhash_$name(pg_catalog.regclass,integer), $_" }
 		  'in SQL', 'pg_description', 'pg_proc' } 'clusters', 'pairs');
+push @altered, map { "function %s.simhash_index_info(pg_catalog.regclass), $_" }
+  'in SQL', 'pg_proc';
+@altered = sort @altered;
 my %ways = (
 	superuser => {
 		owner => $node->safe_psql('postgres', 'SELECT current_user'),

@@ -10,6 +10,8 @@ use simhash_core::models::Model;
 use simhash_core::models::train::Trainer;
 use simhash_core::sets::bloom::ScalableBloom;
 use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
+use simhash_core::sets::recipe;
+use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_core::sets::trie::Trie;
 use simhash_core::sets::weighted::WeightedSet;
 use simhash_core::{Config, Simhasher};
@@ -69,6 +71,43 @@ fn texts(criterion: &mut Criterion) {
             });
         });
         group.bench_function("training", |bencher| bencher.iter(|| black_box(trained(&texts))));
+        group.finish();
+    }
+}
+
+/// What an index on texts makes of each, beside the tokens alone.
+fn sketches(criterion: &mut Criterion) {
+    for name in ["zh_laws", "en_licenses", "en_verses"] {
+        let texts = sample(name);
+        let mut group = criterion.benchmark_group(format!("methods/sketches/{name}"));
+        group.throughput(Throughput::Elements(texts.len() as u64));
+        let layout = Layout::of(0.5).expect("a similarity");
+        let mut keys = Vec::new();
+        let new = || Simhasher::new(recipe(&Config::default())).expect("no model");
+        let (mut simhasher, mut sketcher) = (new(), Sketcher::new(new()));
+        group.bench_function("keys of a sketch", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    black_box(sketcher.keys(text, layout, &mut || (), &mut keys));
+                }
+            });
+        });
+        group.bench_function("sketch", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    black_box(sketcher.sketch(text, &mut || ()));
+                }
+            });
+        });
+        group.bench_function("tokens", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    simhasher.for_each_token(text, &mut || (), |token| {
+                        black_box(token);
+                    });
+                }
+            });
+        });
         group.finish();
     }
 }
@@ -139,5 +178,5 @@ fn structures(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, texts, verification, structures);
+criterion_group!(benches, texts, sketches, verification, structures);
 criterion_main!(benches);

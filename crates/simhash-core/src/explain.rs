@@ -73,7 +73,7 @@ impl Explanation {
 /// Compares two texts. `F` is the width of the fingerprints. `None` when the features of one of
 /// them are longer than `limit` bytes together.
 ///
-/// For `minhash`, `simhasher` must be one of a [`set_config`](crate::sets::set_config).
+/// For `minhash`, `simhasher` must be one of a [`recipe`](crate::sets::recipe).
 ///
 /// ```
 /// use simhash_core::config::{Config, Method};
@@ -331,13 +331,13 @@ mod tests {
     use crate::Config;
     use crate::bits::B256;
     use crate::sets::minhash::Fingerprinter;
-    use crate::sets::set_config;
+    use crate::sets::recipe;
     use crate::sets::shingles::ShingleSet;
 
     fn check<F: Fingerprint>(method: Method, config: &str, texts: [&str; 2]) {
         let mut config: Config = config.parse().unwrap();
         if method == Method::Minhash {
-            config = set_config(&config, config.shingle);
+            config = recipe(&config);
         }
         let simhasher = || Simhasher::new(config.clone()).unwrap();
         let nothing = &mut || ();

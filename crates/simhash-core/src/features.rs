@@ -60,7 +60,7 @@ impl Featurizer {
                 StopWords::Named(_) => stop_words.map(|list| WordSet::own(list, steps, interrupt)),
             },
             levels: (config.weight == Weight::Level).then(|| Levels::new(config.normalize)),
-            window: Window::new(config.shingle),
+            window: Window::new(config.shingles()),
         }
     }
 
@@ -129,9 +129,9 @@ impl Featurizer {
         sink: &mut impl FnMut(Occurrence<'_>),
     ) {
         let mut window = std::mem::take(&mut self.window);
-        window.restart(config.shingle);
+        window.restart(config.shingles());
         let level = |token: &str| self.levels.as_ref().map_or(0, |levels| levels.level(token));
-        if config.shingle == Shingles::TOKENS {
+        if config.shingles() == Shingles::TOKENS {
             self.for_each_token(text, config, interrupt, &mut |token| {
                 sink(Occurrence { text: token, level: level(token), size: 0 });
             });

@@ -487,7 +487,7 @@ fn check_named(config: &Config, named: &Named) -> Result<(), SimhasherError> {
             None => Ok(()),
         };
     };
-    if set_config(config, config.shingle) != *model.config() {
+    if set_config(config, config.shingles()) != *model.config() {
         return Err(SimhasherError::OtherFeatures(Box::new(model.config().clone())));
     }
     match config.cap {

@@ -5,6 +5,7 @@ use simhash_core::config::{
     Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Position, Shingles, StopList,
     StopWords, Tokenizer, WEIGHT_UNIT, Weight,
 };
+use simhash_core::sets::recipe;
 
 fn canonical(json: &str) -> String {
     json.parse::<Config>().unwrap_or_else(|error| panic!("{json}: {error}")).to_string()
@@ -20,7 +21,7 @@ fn canonical_forms() {
                 r#"{"tokenizer":"auto","shingle":1,"weight":"uniform","#,
                 r#""stopwords":"none","hmm":true,"position":"none"}"#
             ),
-            "{}",
+            r#"{"shingle": 1}"#,
         ),
         (r#"{"normalize":["space","punctuation","simplified","lower","nfkc"]}"#, "{}"),
         (r#"{"normalize":["lower","html","lower"]}"#, r#"{"normalize": ["html", "lower"]}"#),
@@ -36,7 +37,7 @@ fn canonical_forms() {
         (r#"{"cap":3.0}"#, r#"{"cap": 3}"#),
         (r#"{"shingle":[2,1,2]}"#, r#"{"shingle": [1, 2]}"#),
         (r#"{"shingle":[3]}"#, r#"{"shingle": 3}"#),
-        (r#"{"shingle":[1]}"#, "{}"),
+        (r#"{"shingle":[1]}"#, r#"{"shingle": 1}"#),
         (
             r#"{"cap":"90%","model":"新闻 \"a\"","weight":"entropy","position":"paper","hmm":false}"#,
             concat!(
@@ -54,6 +55,20 @@ fn refused(json: &str, message: &str, hint: &str) {
     let error = Config::parse(json).unwrap_err();
     assert!(error.message.contains(message), "{json}: {}", error.message);
     assert!(error.hint.contains(hint), "{json}: {}", error.hint);
+}
+
+/// Configurations are equal as texts if they are equal for every method.
+#[test]
+fn the_default_of_shingle_depends_on_the_method() {
+    let of = |json: &str| {
+        let config: Config = json.parse().unwrap();
+        let sets = recipe(&config);
+        (config.shingles(), config.set_shingles(), sets.to_string())
+    };
+    let (words, pairs) = (Shingles::TOKENS, Shingles::PAIRS);
+    assert_eq!(of("{}"), (words, pairs, r#"{"shingle": 2}"#.into()));
+    assert_eq!(of(r#"{"shingle": 1, "weight": "tf"}"#), (words, words, "{}".into()));
+    assert_eq!(of(r#"{"shingle": 2}"#), (pairs, pairs, r#"{"shingle": 2}"#.into()));
 }
 
 #[test]
@@ -133,8 +148,10 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
 fn config() -> impl Strategy<Value = Config> {
     (
         prop::sample::select(Tokenizer::ALL),
-        prop::collection::vec(1..=MAX_SHINGLE, 1..=MAX_SIZES)
-            .prop_map(|sizes| Shingles::new(sizes).unwrap()),
+        prop::option::of(
+            prop::collection::vec(1..=MAX_SHINGLE, 1..=MAX_SIZES)
+                .prop_map(|sizes| Shingles::new(sizes).unwrap()),
+        ),
         prop::sample::select(Weight::ALL),
         prop::sample::subsequence(NormalizeStep::ALL, 0..=6),
         (

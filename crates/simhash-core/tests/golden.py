@@ -2,10 +2,11 @@
 """Checks golden.jsonl without the crate: hashes by PyPI's xxhash, the rest by code of its own.
 
 From the tokens on, every vector is computed: shingles, distinct features, weights (level weights
-are taken from the vector), positions, sums and signs. For texts of ASCII, and of letters of some
-scripts and spaces, normalisation and tokens are computed too. With a dictionary, whose words are
-pairs of a word and its frequency or null, tokens are computed for Chinese as well, by jieba's
-algorithm without guesses. Prints 'N passed, N failed'. Exits 1 when one failed.
+are taken from the vector), positions, sums and signs, and the keys of sketches. For texts of ASCII,
+and of letters of some scripts and spaces, normalisation and tokens are computed too. With a
+dictionary, whose words are pairs of a word and its frequency or null, tokens are computed for
+Chinese as well, by jieba's algorithm without guesses. Prints 'N passed, N failed'.
+Exits 1 when one failed.
 """
 import functools
 import itertools
@@ -206,6 +207,45 @@ def minhash(features, width):
     return f"{fingerprint:0{width // 4}x}"
 
 
+def splitmix(x):
+    """The output function of SplitMix64."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
+    return x ^ x >> 31
+
+
+def sketch(features):
+    """Each component is the least value of a function of its own over all features."""
+    hashes = [xxhash.xxh3_128_intdigest(feature.encode(), seed=0) % 2**64 for feature in features]
+
+    def value(h, i):
+        x = (h % 2**32 ^ splitmix(i + 1) >> 32) * (h >> 32 | 1) % 2**32
+        return (x ^ x >> 16) * 0x85EBCA6B % 2**32
+
+    return [min(value(h, i) for h in hashes) for i in range(105)]
+
+
+def keys(components, bands, rows):
+    """The keys of the bands: numbers of 40 bits."""
+    for band in range(bands):
+        if rows == 3:
+            first, second, third = components[3 * band : 3 * band + 3]
+        elif band < 35:
+            first, second = components[3 * band : 3 * band + 2]
+        else:
+            first, second = components[2::3][2 * (band - 35) : 2 * (band - 35) + 2]
+        value = splitmix(splitmix(band + 1) ^ (first + second * 2**32))
+        if rows == 3:
+            value = splitmix(value ^ third)
+        width = 2**40 // bands
+        yield band * width + value * width // 2**64
+
+
+def keys_digest(components, bands, rows):
+    digits = "".join(f"{key:010x}" for key in keys(components, bands, rows))
+    return f"{HASHES[64](digits.encode()):016x}"
+
+
 def problems_of(vector):
     text, config = vector["text"], vector["config"]
     tokenizer = config.get("tokenizer", "auto")
@@ -235,10 +275,16 @@ def problems_of(vector):
         expected = simhash(list(counts), weights, config.get("position", "none"), width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"
+    elements = list(features_of(vector["tokens"], config.get("shingle", 2)))
     for key, width in (("minhash64", 64), ("minhash128", 128), ("minhash256", 256)):
-        expected = minhash(list(counts), width)
+        expected = minhash(elements, width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"
+    components = sketch(elements) if elements else None
+    for similarity, bands, rows in (("0.3", 49, 2), ("0.5", 35, 3), ("0.9", 14, 3)):
+        expected = keys_digest(components, bands, rows) if elements else None
+        if vector["keys"][similarity] != expected:
+            yield f"keys at {similarity} should be {expected}"
 
 
 def worked_example():

@@ -3,13 +3,18 @@
 //! `golden.jsonl` holds a vector on each line. `golden.py` checks the same file without this crate.
 //! To add a vector, write its text and config, and take the rest from this test's message once
 //! `golden.py` agrees. The words of a dictionary are pairs of a word and its frequency, or null.
+//! The keys of a sketch are given by the XXH3-64 of their digits, for layouts of three
+//! similarities.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use simhash_core::bits::B256;
 use simhash_core::fingerprint::to_hex;
+use simhash_core::hash::feature_hash;
 use simhash_core::sets::minhash::MinHasher;
+use simhash_core::sets::recipe;
+use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_core::words::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 
@@ -30,6 +35,8 @@ fn vector(given: &Value) -> Value {
         dictionary: list(Kind::Dictionary, given),
         stop_words: list(Kind::StopWords, given),
     };
+    let sets = recipe(&config);
+    let mut of_sets = Simhasher::with(sets, named.clone(), &mut || ()).unwrap();
     let mut simhasher = Simhasher::with(config, named, &mut || ()).unwrap();
     let nothing = &mut || ();
     let features = simhasher.features::<u64>(text, usize::MAX, nothing).unwrap();
@@ -43,14 +50,22 @@ fn vector(given: &Value) -> Value {
         "simhash": simhasher.fingerprint::<u64>(text, nothing).map(to_hex),
         "simhash128": simhasher.fingerprint::<u128>(text, nothing).map(to_hex),
         "simhash256": simhasher.fingerprint::<B256>(text, nothing).map(to_hex),
-        "minhash64": narrow.text_fingerprint::<u64>(&mut simhasher, text, nothing).map(to_hex),
-        "minhash128": wide.text_fingerprint::<u128>(&mut simhasher, text, nothing).map(to_hex),
-        "minhash256": quad.text_fingerprint::<B256>(&mut simhasher, text, nothing).map(to_hex),
+        "minhash64": narrow.text_fingerprint::<u64>(&mut of_sets, text, nothing).map(to_hex),
+        "minhash128": wide.text_fingerprint::<u128>(&mut of_sets, text, nothing).map(to_hex),
+        "minhash256": quad.text_fingerprint::<B256>(&mut of_sets, text, nothing).map(to_hex),
     });
     for kind in Kind::ALL {
         if let Some(words) = given.get(kind.name()) {
             vector[kind.name()] = words.clone();
         }
+    }
+    let sketch = Sketcher::new(of_sets).sketch(text, nothing);
+    for similarity in [0.3, 0.5, 0.9] {
+        vector["keys"][similarity.to_string()] = json!(sketch.as_ref().map(|sketch| {
+            let keys = sketch.keys(Layout::of(similarity).unwrap());
+            let digits: String = keys.map(|key| format!("{:010x}", key >> 24)).collect();
+            to_hex(feature_hash::<u64>(digits.as_bytes()))
+        }));
     }
     vector
 }

@@ -44,7 +44,12 @@ impl Features {
 
     pub fn config(self) -> Config {
         let Features { tokenizer, shingle, stopwords } = self;
-        Config { tokenizer, shingle, stopwords: stopwords.into(), ..Config::default() }
+        Config {
+            tokenizer,
+            shingle: Some(shingle),
+            stopwords: stopwords.into(),
+            ..Config::default()
+        }
     }
 
     pub fn label(self) -> String {
@@ -95,8 +100,12 @@ impl Method {
     /// `simhash` as it is when nothing is configured.
     pub fn default_of_simhash() -> Self {
         let config = Config::default();
-        let Config { tokenizer, shingle, weight, position, .. } = config;
-        let features = Features { tokenizer, shingle, stopwords: StopList::default() };
+        let features = Features {
+            tokenizer: config.tokenizer,
+            shingle: config.shingles(),
+            stopwords: StopList::default(),
+        };
+        let Config { weight, position, .. } = config;
         Method { position, ..Method::new(features, weight) }
     }
 

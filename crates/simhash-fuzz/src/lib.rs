@@ -4,11 +4,15 @@
 //! `make fuzz` has libFuzzer look for such bytes, led by what code they reach. The tests feed it
 //! random ones.
 
+#![allow(clippy::disallowed_types, reason = "memory is not refused here")]
+
 pub mod config;
+mod damaged;
 pub mod fingerprint;
 mod input;
 pub mod model;
 pub mod pages;
+mod postings;
 pub mod seeds;
 mod store;
 pub mod text;

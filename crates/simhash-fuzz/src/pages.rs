@@ -4,7 +4,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use simhash_core::Fingerprint;
@@ -12,14 +11,14 @@ use simhash_core::search::BlockLayout;
 use simhash_index::build::{Writer, initialize};
 use simhash_index::check::check_tables;
 use simhash_index::facts::table_facts;
-use simhash_index::insert::Beside;
 use simhash_index::key::{Bytes, Scoped, TreeKey};
 use simhash_index::nearest::Nearest;
 use simhash_index::range::RangeScan;
 use simhash_index::{Budget, Cache, Index, Meta, Scopes};
 
+use crate::damaged::{beside, damage, scope_of, work};
 use crate::input::Input;
-use crate::store::{Damaged, MemoryStore, PAGE};
+use crate::store::MemoryStore;
 
 /// A sound index, and its rows: fingerprint, number of the scope, TID.
 #[derive(Clone)]
@@ -39,8 +38,11 @@ thread_local! {
 }
 
 /// The first byte chooses the index, the next how many places are damaged, and the rest where, and
-/// what is done then.
+/// what is done then. 128 and more for the second byte choose an index of postings.
 pub fn run(data: &[u8]) {
+    if data.get(1).is_some_and(|&places| places >= 128) {
+        return crate::postings::run(data);
+    }
     let mut input = Input::new(data);
     let choice = input.byte();
     if choice & 1 == 0 {
@@ -85,66 +87,6 @@ fn damage_and_use<K: TreeKey>(
     }
 }
 
-/// Does something, unless the index turns out to be damaged.
-fn work<R>(store: &MemoryStore, is_sound: bool, run: impl FnOnce() -> R) -> Option<R> {
-    store.begin();
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(result) => Some(result),
-        Err(payload) => match payload.downcast::<Damaged>() {
-            Ok(damaged) => {
-                assert!(!is_sound, "a sound index is called damaged: {}", damaged.0);
-                None
-            }
-            Err(payload) => resume_unwind(payload),
-        },
-    }
-}
-
-fn damage(pages: &mut Vec<Rc<[u8]>>, input: &mut Input<'_>) {
-    let (what, page) = (input.byte(), usize::from(input.u16()) % pages.len());
-    let mut image = pages[page].to_vec();
-    let at = usize::from(input.u16()) % PAGE;
-    match what % 8 {
-        0 => image[at] = input.byte(),
-        1 => image[at] ^= 1 << (input.byte() % 8),
-        // Numbers of pages, and counts.
-        2 | 3 => {
-            let number = (u32::from(input.byte()) % (pages.len() as u32 + 2)).to_le_bytes();
-            let at = (at & !3).min(PAGE - 4);
-            image[at..at + 4].copy_from_slice(&number);
-        }
-        4 => {
-            let at = (at & !7).min(PAGE - 8);
-            image[at..at + 8].copy_from_slice(&input.u64().to_le_bytes());
-        }
-        // Pages in another's place, torn ones, empty ones, a short file.
-        5 => image.copy_from_slice(&pages[at % pages.len()].clone()),
-        6 => {
-            let other = pages[usize::from(input.byte()) % pages.len()].clone();
-            image[at..].copy_from_slice(&other[at..]);
-        }
-        _ => match input.byte() % 4 {
-            0 if page > 0 => pages.truncate(page),
-            1 => image.fill(0),
-            _ => image[at..].fill(input.byte()),
-        },
-    }
-    if let Some(place) = pages.get_mut(page) {
-        *place = image.into();
-    }
-}
-
-fn scope_of<K: TreeKey>(number: u8, meta: &Meta) -> K::Scope {
-    let bytes = [7, number, 0, number];
-    K::Scope::load(&bytes[..(meta.scope as usize).min(4)])
-}
-
-fn beside<K: TreeKey>(scope: u8, tid: u64, meta: &Meta) -> Beside<K> {
-    let payload = tid.to_le_bytes();
-    let payload = K::Payload::load(&payload[..(meta.payload as usize).min(8)]);
-    Beside { scope: scope_of::<K>(scope, meta), payload, tid }
-}
-
 /// An index of some hundred rows: random, alike, or copies of a few; built, inserted or vacuumed.
 fn make<K: TreeKey>(choice: u8) -> Sound<K::Fingerprint> {
     let bits = K::Fingerprint::BITS;
@@ -152,7 +94,7 @@ fn make<K: TreeKey>(choice: u8) -> Sound<K::Fingerprint> {
     let (scope, payload) = if is_scoped { (4, 5) } else { (0, 0) };
     let meta = Meta { kind: 1, bits, blocks: 4, scope, payload, ..Meta::default() };
     let store = MemoryStore::default();
-    initialize::<K, _>(&store, meta);
+    initialize::<K, _>(&store, meta, &[]);
     let cache = Cache::<K, ()>::new(&store, meta, Rc::new(Budget::new(8)));
     let index = Index::<K, _>::new(store.clone(), Rc::new(cache));
     let mut seed = u64::from(choice >> 1) + 1;

@@ -10,9 +10,14 @@ pub fn seeds() -> Vec<(&'static str, Vec<Vec<u8>>)> {
         ("config", lines(CONFIGS)),
         ("fingerprint", lines(FINGERPRINTS)),
         ("model", models()),
-        ("pages", (0..=u8::MAX).map(|choice| vec![choice, choice % 3, 2, 0, 5, 1, 9]).collect()),
+        ("pages", (0..=u8::MAX).flat_map(pages).collect()),
         ("text", lines(TEXTS)),
     ]
+}
+
+/// An index of block tables and one of postings, with a few wounds.
+fn pages(choice: u8) -> [Vec<u8>; 2] {
+    [0, 128].map(|kind| vec![choice, kind + choice % 3, 2, 0, 5, 1, 9])
 }
 
 const CONFIGS: &[&str] = &[

@@ -26,7 +26,7 @@ pub fn run(data: &[u8]) {
     }
     for measure in [Measure::Jaccard, Measure::Containment, Measure::Weighted] {
         let Some(similarity) = Similarity::new(measure, f64::MIN_POSITIVE) else { continue };
-        let config = similarity.config(&config, config.shingle);
+        let config = similarity.config(&config, similarity.shingles(&config));
         let Ok(mut simhasher) = Simhasher::new(config) else { continue };
         let [a, b] = [a, b].map(|text| similarity.set(&mut simhasher, text, none));
         let there = similarity.verified(&a, &b);

@@ -59,4 +59,14 @@ proptest! {
     fn sound_pages(choice in any::<u8>(), rest in prop::collection::vec(any::<u8>(), 0..40)) {
         pages::run(&[&[choice, 0], &rest[..]].concat());
     }
+
+    #[test]
+    fn damaged_postings(data in prop::collection::vec(any::<u8>(), 0..80)) {
+        pages::run(&[&data[..data.len().min(1)], &[129], &data[data.len().min(1)..]].concat());
+    }
+
+    #[test]
+    fn sound_postings(choice in any::<u8>(), rest in prop::collection::vec(any::<u8>(), 0..40)) {
+        pages::run(&[&[choice, 128], &rest[..]].concat());
+    }
 }

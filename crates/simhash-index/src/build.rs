@@ -16,8 +16,8 @@ use crate::split::form;
 use crate::store::Store;
 
 /// Writes the meta page and the empty roots: an index without rows.
-pub fn initialize<K: TreeKey, S: Store>(store: &S, meta: Meta) {
-    store.write_new(&store.extend(), &meta.to_page(S::PAGE));
+pub fn initialize<K: TreeKey, S: Store>(store: &S, meta: Meta, note: &[u8]) {
+    store.write_new(&store.extend(), &meta.to_page(S::PAGE, note));
     for table in 0..=meta.blocks as u8 {
         let page = store.extend();
         assert_eq!(store.number(&page), root(table), "the roots follow the meta page");
@@ -58,11 +58,8 @@ pub struct Writer<'a, K: TreeKey, S> {
     /// The leaf being filled, and its lower bound.
     rows: Vec<Row<K>>,
     low: Entry<K>,
-    /// Whether all of these rows have the scope of the lower bound.
-    is_uniform: bool,
-    /// How many rows a mixed and a uniform leaf get.
-    mixed: usize,
-    uniform: usize,
+    /// The form of a leaf with these rows.
+    form: Form,
     /// Downlinks of the leaves written so far.
     downlinks: Vec<Downlink<K>>,
 }
@@ -70,18 +67,15 @@ pub struct Writer<'a, K: TreeKey, S> {
 impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
     /// Fills pages up to `fill` percent.
     pub fn new(store: &'a S, shape: Shape, table: u8, fill: usize) -> Self {
-        let capacity = |form| (shape.leaf_capacity(S::PAGE, form) * fill / 100).max(2);
-        let uniform = capacity(Form::Uniform);
+        let shape = shape.at(table);
         Self {
             store,
             shape,
             table,
             fill,
-            rows: Vec::with_capacity(uniform),
+            rows: Vec::new(),
             low: Entry::MIN,
-            is_uniform: true,
-            mixed: capacity(Form::Mixed),
-            uniform,
+            form: Self::first_form(&shape),
             downlinks: Vec::new(),
         }
     }
@@ -89,14 +83,30 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
     /// Adds a row, which must not be below any row added before.
     pub fn push(&mut self, row: Row<K>) {
         let has_scope = row.entry.key.scope() == self.low.key.scope();
-        let fits = has_scope || mutant::is(Mutant::BuildCutsLate);
-        let room = if self.is_uniform && fits { self.uniform } else { self.mixed };
-        if self.rows.len() >= room {
+        let Form { uniform, short } = self.form;
+        let form = Form {
+            uniform: uniform && has_scope,
+            short: short && self.shape.shortens(row.entry.tid),
+        };
+        let counted = Form { uniform: uniform && mutant::is(Mutant::BuildCutsLate), ..form };
+        let counted = Form { uniform: form.uniform || counted.uniform, ..counted };
+        if self.rows.len() >= self.capacity(counted) {
             self.write_leaf(Some(row.entry));
+            self.form.short = self.shape.shortens(row.entry.tid);
         } else {
-            self.is_uniform &= has_scope;
+            self.form = form;
         }
         self.rows.push(row);
+    }
+
+    /// The form of a leaf before its first row.
+    fn first_form(shape: &Shape) -> Form {
+        Form { uniform: true, short: shape.is_of_postings() }
+    }
+
+    /// How many rows a leaf gets.
+    fn capacity(&self, form: Form) -> usize {
+        (self.shape.leaf_capacity(S::PAGE, form) * self.fill / 100).max(2)
     }
 
     /// Writes the last leaf and the levels above it, and fills the root.
@@ -104,7 +114,7 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         if self.downlinks.is_empty() {
             let place = Place { table: self.table, level: 0, bounds: &Bounds::ALL, right: None };
             let image = self.image(&place, |page| {
-                page.set_rows(&self.rows, form(&self.rows, &self.low));
+                page.set_rows(&self.rows, form(&self.shape, &self.rows, &self.low));
             });
             return self.write_root(&image);
         }
@@ -124,11 +134,12 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         self.store.check_for_interrupts();
         let bounds = Bounds { low: self.low, high: next };
         let rows = std::mem::take(&mut self.rows);
-        let child =
-            self.write_page(0, &bounds, |page| page.set_rows(&rows, form(&rows, &bounds.low)));
+        let child = self.write_page(0, &bounds, |page| {
+            page.set_rows(&rows, form(&self.shape, &rows, &bounds.low));
+        });
         self.rows = rows;
         self.rows.clear();
-        self.is_uniform = true;
+        self.form = Self::first_form(&self.shape);
         self.downlinks.push(Downlink { separator: self.low, child });
         self.low = next.unwrap_or(Entry::MIN);
     }

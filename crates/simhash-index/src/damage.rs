@@ -17,6 +17,8 @@ pub enum Damage {
     Link(u32),
     /// A key outside its page's bounds, or out of order.
     Order(usize),
+    /// A meta page of a format that this version does not know.
+    Version(u32),
     /// Anything else.
     Other(&'static str),
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Damage {
             Damage::Place { table, level } => write!(f, "it claims table {table}, level {level}"),
             Damage::Link(number) => write!(f, "its link to block {number} leads nowhere"),
             Damage::Order(index) => write!(f, "entry {index} is out of order or out of bounds"),
+            Damage::Version(version) => write!(f, "its format is of version {version}"),
             Damage::Other(what) => write!(f, "{what}"),
         }
     }

@@ -27,7 +27,7 @@ pub fn table_facts<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8) -> Tabl
     let mut walk = LeafWalk::new(table, Entry::MIN);
     let mut rows = Vec::new();
     let mut run: Option<(K, u64)> = None;
-    let width = if table < index.null_table() {
+    let width = if table < index.null_table() && !index.is_of_postings() {
         index.layout.width(u32::from(table))
     } else {
         index.layout.bits()

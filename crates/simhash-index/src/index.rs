@@ -92,9 +92,9 @@ impl<K: TreeKey, H: Default> Inner<K, H> {
     }
 
     /// At most `count` separators, evenly spaced.
-    pub fn some_keys(&self, count: usize) -> impl Iterator<Item = K> {
+    pub fn some_separators(&self, count: usize) -> impl Iterator<Item = Entry<K>> {
         let count = count.min(self.keys.len());
-        (0..count).map(move |i| self.keys[i * self.keys.len() / count])
+        (0..count).map(move |i| self.separator(i * self.keys.len() / count))
     }
 
     fn guess(&self, target: &Entry<K>) -> usize {
@@ -179,6 +179,8 @@ pub struct Cache<K, H> {
     /// The file is known to have at least this many pages.
     pages: Cell<u32>,
     sampled: RefCell<Option<Rc<Sampled>>>,
+    /// What [`Index::remembered_run`] found, with the pages of the file at that time.
+    run: Cell<Option<(u32, f64)>>,
     inner: RefCell<Copies<K, H>>,
     budget: Rc<Budget>,
 }
@@ -222,6 +224,7 @@ impl<K: TreeKey, H> Cache<K, H> {
             layout,
             pages: Cell::new(0),
             sampled: RefCell::default(),
+            run: Cell::default(),
             inner: RefCell::default(),
             budget,
         }
@@ -268,7 +271,13 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         self.cache.meta
     }
 
-    /// The table of NULLs: of rows without a fingerprint, ordered by TID.
+    /// Whether the index holds postings, and no block tables.
+    pub fn is_of_postings(&self) -> bool {
+        self.shape.is_of_postings()
+    }
+
+    /// The table of NULLs: of rows without a fingerprint, ordered by TID. In an index of postings
+    /// it is that of all rows.
     pub fn null_table(&self) -> u8 {
         self.layout.blocks() as u8
     }
@@ -312,6 +321,18 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         answers.retain(|answer| answer.distance != distance);
         answers.push(Answer { distance, of: leaves, read });
         read
+    }
+
+    /// A figure of an index of postings ([`crate::runs`]): what is remembered of it until the file
+    /// has doubled, else what `find` finds.
+    pub fn remembered_run(&self, find: impl FnOnce(&Self) -> f64) -> f64 {
+        let pages = self.store.pages();
+        if let Some((_, run)) = self.cache.run.get().filter(|&(then, _)| pages / 2 <= then) {
+            return run;
+        }
+        let run = find(self);
+        self.cache.run.set(Some((pages, run)));
+        run
     }
 
     /// A sample is taken again when the file has doubled.

@@ -68,7 +68,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         }
     }
 
-    fn insert_into(&self, tables: &[u8], row: impl Fn(u8) -> Row<K>) {
+    pub(crate) fn insert_into(&self, tables: &[u8], row: impl Fn(u8) -> Row<K>) {
         let mut contradictions = 0;
         let mut contradicted = |page: u32| {
             contradictions += 1;
@@ -124,9 +124,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 }
             }
         }
-        for place in places.iter().flatten() {
+        for (&table, place) in tables.iter().zip(places.iter().flatten()) {
             if let Some(parent) = &place.parent {
-                let parts = append_at(S::PAGE, &self.shape, parent.next_key().get());
+                let parts = append_at(S::PAGE, &self.shape.at(table), parent.next_key().get());
                 let end = self.shape.special();
                 self.store.prefetch_for_append(place.leaf, parent.recent(), parts, end);
             }
@@ -144,7 +144,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 }
             };
             let page = self.checked(number, guard.bytes());
-            if !page.has_room_for(&row.entry.key) {
+            if !page.has_room_for(&row.entry) {
                 return Err(Obstacle::Full(table, number));
             }
             let addition = Addition::new(&page, &row);

@@ -2,7 +2,19 @@
 //! each part has.
 
 use simhash_core::search::Key;
-pub use simhash_core::search::scoped::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Scoped, TreeKey};
+pub use simhash_core::search::scoped::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Posting, Scoped, TreeKey};
+
+/// The tree of postings that were written lately.
+pub const RECENT: u8 = 0;
+/// The tree of all others.
+pub const SETTLED: u8 = 1;
+/// The tree of rows, ordered by what is known of their text, and by TID.
+pub const ROWS: u8 = 2;
+
+/// Bytes of a posting's key.
+pub const POSTING_KEY: usize = 4;
+/// The most keys of a text.
+pub const MOST_BANDS: u32 = 64;
 
 /// How many bytes the parts of an entry have on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +35,19 @@ impl Shape {
     #[inline(always)]
     pub const fn only<K: TreeKey>() -> Option<Self> {
         let is_plain = K::Scope::BYTES == 0 && K::Payload::BYTES == 0;
-        if is_plain { Some(Self::plain::<K::Fingerprint>()) } else { None }
+        if is_plain { Some(Self { key: K::STORED, scope: 0, payload: 0 }) } else { None }
+    }
+
+    /// Whether the index holds postings: keys of texts, of which a row has many.
+    pub const fn is_of_postings(&self) -> bool {
+        self.key < 8
+    }
+
+    /// The shape of a table's entries. Of an index of postings, only the table of rows stores
+    /// payloads.
+    #[inline(always)]
+    pub const fn at(self, table: u8) -> Self {
+        if self.is_of_postings() && table < ROWS { Self { payload: 0, ..self } } else { self }
     }
 
     /// This shape, as a constant if keys of type `K` have only one.

@@ -1,7 +1,7 @@
 //! The meta page: what the index is, written once when it is created.
 
 use crate::damage::Damage;
-use crate::key::{MOST_PAYLOAD, MOST_SCOPE, Shape};
+use crate::key::{MOST_BANDS, MOST_PAYLOAD, MOST_SCOPE, POSTING_KEY, ROWS, Shape};
 use crate::page::{HEADER, MOST_KEY};
 use crate::store::{Lock, Store};
 
@@ -15,9 +15,14 @@ pub const SCOPE_COLUMNS: usize = 3;
 /// "SHM1".
 const MAGIC: u32 = 0x5348_4d31;
 /// Raised when the format changes. Older versions stay readable: version 1 has neither scopes nor
-/// payloads.
-const VERSION: u32 = 2;
-const FIELDS: usize = 12;
+/// payloads, version 2 no postings.
+const VERSION: u32 = 3;
+const FIELDS: usize = 18;
+const NOTE_LENGTH: usize = 16;
+/// Where the note begins.
+const NOTE: usize = HEADER + 4 * FIELDS;
+/// The most bytes of a note.
+pub const MOST_NOTE: usize = 4096;
 
 /// What is fixed for the life of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +39,12 @@ pub struct Meta {
     pub payload: u32,
     /// What the columns of the scope hold, in codes as `kind` is. 0 for none.
     pub scope_kinds: [u32; SCOPE_COLUMNS],
+    /// How many postings a text has, and from how many components each was made. 0 for an index of
+    /// block tables.
+    pub bands: u32,
+    pub rows: u32,
+    /// The bits of the least similarity that the postings serve, an f64.
+    pub similarity: u64,
 }
 
 /// Which type of keys an index has in memory.
@@ -46,6 +57,10 @@ pub enum Family {
     /// 64 bits and a scope of up to 16 bytes: a tenant's number or uuid. Shorter keys are compared
     /// faster.
     Brief64,
+    /// Postings, without scope and payload; with a scope of up to 16 bytes; with any.
+    Postings,
+    BriefPostings,
+    ScopedPostings,
     /// A scope of up to 24 bytes.
     Scoped64,
     Scoped128,
@@ -62,6 +77,13 @@ const NARROW_SCOPE: u32 = 24;
 impl Meta {
     pub fn family(&self) -> Family {
         let is_plain = self.scope == 0 && self.payload == 0;
+        if self.is_of_postings() {
+            return match self.scope {
+                _ if is_plain => Family::Postings,
+                ..=BRIEF_SCOPE => Family::BriefPostings,
+                _ => Family::ScopedPostings,
+            };
+        }
         match self.bits {
             ..=64 if is_plain => Family::Plain64,
             ..=128 if is_plain => Family::Plain128,
@@ -74,28 +96,44 @@ impl Meta {
         }
     }
 
-    /// How many bytes the parts of an entry have on a page.
-    pub fn shape(&self) -> Shape {
-        let words = match self.family() {
-            Family::Plain64 | Family::Brief64 | Family::Scoped64 => 1,
-            Family::Plain128 | Family::Scoped128 => 2,
-            Family::Plain256 | Family::Scoped256 => 4,
-            Family::Wide => self.bits.div_ceil(64) as usize,
-        };
-        Shape { key: 8 * words, scope: self.scope as usize, payload: self.payload as usize }
+    /// Whether the index holds postings, and no block tables.
+    pub fn is_of_postings(&self) -> bool {
+        self.bands > 0
     }
 
-    /// The image of the meta page, of `bytes` bytes.
-    pub fn to_page(self, bytes: usize) -> Vec<u8> {
+    /// How many bytes the parts of an entry have on a page.
+    pub fn shape(&self) -> Shape {
+        let key = match self.family() {
+            Family::Postings | Family::BriefPostings | Family::ScopedPostings => POSTING_KEY,
+            Family::Plain64 | Family::Brief64 | Family::Scoped64 => 8,
+            Family::Plain128 | Family::Scoped128 => 16,
+            Family::Plain256 | Family::Scoped256 => 32,
+            Family::Wide => 8 * self.bits.div_ceil(64) as usize,
+        };
+        Shape { key, scope: self.scope as usize, payload: self.payload as usize }
+    }
+
+    /// The image of the meta page, of `bytes` bytes, with a note of the caller's.
+    ///
+    /// # Panics
+    /// When the note is longer than [`MOST_NOTE`], or than there is room.
+    pub fn to_page(self, bytes: usize, note: &[u8]) -> Vec<u8> {
+        assert!(note.len() <= MOST_NOTE, "a note of {} bytes", note.len());
         let mut page = vec![0; bytes];
         let size = bytes as u16;
-        let lower = (HEADER + 4 * FIELDS) as u16;
+        let lower = (NOTE + note.len()) as u16;
         for (at, value) in [(12, lower), (14, size), (16, size), (18, size | 4)] {
             page[at..at + 2].copy_from_slice(&value.to_ne_bytes());
         }
-        let Self { kind, bits, blocks, scope, payload, scope_kinds: [a, b, c] } = self;
-        let fields: [u32; FIELDS] =
-            [MAGIC, VERSION, kind, bits, blocks, 0, scope, payload, a, b, c, 0];
+        let Self { kind, bits, blocks, scope, payload, scope_kinds: [a, b, c], .. } = self;
+        let Self { bands, rows, similarity, .. } = self;
+        let (low, high) = (similarity as u32, (similarity >> 32) as u32);
+        let length = note.len() as u32;
+        let fields: [u32; FIELDS] = [
+            MAGIC, VERSION, kind, bits, blocks, 0, scope, payload, a, b, c, 0, bands, rows, low,
+            high, length, 0,
+        ];
+        page[NOTE..NOTE + note.len()].copy_from_slice(note);
         for (i, field) in fields.iter().enumerate() {
             page[HEADER + i * 4..][..4].copy_from_slice(&field.to_ne_bytes());
         }
@@ -109,6 +147,23 @@ impl Meta {
         }
         let page = store.read(META_PAGE);
         Self::parse(page.bytes()).unwrap_or_else(|damage| store.damaged(META_PAGE, &damage))
+    }
+
+    /// The note on the meta page.
+    pub fn read_note<S: Store>(store: &S) -> Vec<u8> {
+        let page = store.read(META_PAGE);
+        Self::parse_note(page.bytes()).unwrap_or_else(|damage| store.damaged(META_PAGE, &damage))
+    }
+
+    fn parse_note(page: &[u8]) -> Result<Vec<u8>, Damage> {
+        let field = HEADER + 4 * NOTE_LENGTH;
+        let mut length = [0; 4];
+        length.copy_from_slice(&page[field..field + 4]);
+        let length = u32::from_ne_bytes(length) as usize;
+        match page.get(NOTE..NOTE + length.min(MOST_NOTE + 1)) {
+            Some(note) if note.len() <= MOST_NOTE => Ok(note.to_vec()),
+            _ => Err(Damage::Other("its note is too long")),
+        }
     }
 
     fn parse(page: &[u8]) -> Result<Self, Damage> {
@@ -126,17 +181,26 @@ impl Meta {
         let mut meta = Self { kind: field(2), bits: field(3), blocks: field(4), ..Self::default() };
         match field(1) {
             1 => {}
-            VERSION => {
+            version @ 2..=VERSION => {
                 (meta.scope, meta.payload) = (field(6), field(7));
                 meta.scope_kinds = std::array::from_fn(|i| field(8 + i));
+                if version > 2 {
+                    (meta.bands, meta.rows) = (field(12), field(13));
+                    meta.similarity = u64::from(field(14)) | u64::from(field(15)) << 32;
+                }
             }
-            _ => return Err(Damage::Other("its format is of another version of pg_simhash")),
+            version => return Err(Damage::Version(version)),
         }
         if !(1..=MOST_BITS).contains(&meta.bits) || !(1..=16).contains(&meta.blocks) {
             return Err(Damage::Other("its number of bits or blocks is impossible"));
         }
         if meta.scope > MOST_SCOPE as u32 || meta.payload > MOST_PAYLOAD as u32 {
             return Err(Damage::Other("its scope or payload is impossible"));
+        }
+        let (has_tables, keys) =
+            (meta.blocks == u32::from(ROWS), meta.bits == 8 * POSTING_KEY as u32);
+        if meta.is_of_postings() && !(meta.bands <= MOST_BANDS && has_tables && keys) {
+            return Err(Damage::Other("its postings are impossible"));
         }
         Ok(meta)
     }
@@ -172,15 +236,87 @@ mod tests {
         let sizes = [(64, 0, 0), (40, 5, 0), (100, 0, 9), (256, 24, 40), (300, 0, 0), (64, 56, 0)];
         for (bits, scope, payload) in sizes {
             let scope_kinds = [7, 0, 9];
-            let meta = Meta { kind: 1, bits, blocks: 4, scope, payload, scope_kinds };
-            assert_eq!(Meta::parse(&meta.to_page(8192)), Ok(meta));
+            let meta =
+                Meta { kind: 1, bits, blocks: 4, scope, payload, scope_kinds, ..Meta::default() };
+            assert_eq!(Meta::parse(&meta.to_page(8192, &[])), Ok(meta));
         }
+    }
+
+    /// The meta data of an index of postings.
+    fn of_postings(scope: u32, payload: u32) -> Meta {
+        let similarity = 0.8f64.to_bits();
+        let meta = Meta { kind: 4, bits: 32, blocks: 2, scope, payload, ..Meta::default() };
+        Meta { bands: 20, rows: 5, similarity, ..meta }
+    }
+
+    #[test]
+    fn a_meta_page_of_postings_is_read_as_it_was_written() {
+        let families = [
+            ((0, 0), Family::Postings),
+            ((0, 1), Family::BriefPostings),
+            ((16, 40), Family::BriefPostings),
+            ((17, 0), Family::ScopedPostings),
+            ((56, 40), Family::ScopedPostings),
+        ];
+        for ((scope, payload), family) in families {
+            let meta = of_postings(scope, payload);
+            assert_eq!(Meta::parse(&meta.to_page(8192, b"note")), Ok(meta));
+            assert_eq!((meta.family(), meta.is_of_postings()), (family, true));
+            assert_eq!(
+                meta.shape(),
+                Shape { key: 4, scope: scope as usize, payload: payload as usize }
+            );
+            assert!(meta.shape().is_of_postings());
+        }
+        let refused = [
+            Meta { bands: MOST_BANDS + 1, ..of_postings(0, 0) },
+            Meta { bits: 64, ..of_postings(0, 0) },
+            Meta { blocks: 3, ..of_postings(0, 0) },
+            Meta { scope: 57, ..of_postings(0, 0) },
+        ];
+        for meta in refused {
+            assert!(Meta::parse(&meta.to_page(8192, &[])).is_err(), "{meta:?}");
+        }
+        // An older version of the format knew no postings.
+        let mut page = of_postings(0, 0).to_page(8192, &[]);
+        page[HEADER + 4..HEADER + 8].copy_from_slice(&2u32.to_ne_bytes());
+        assert!(Meta::parse(&page).is_ok_and(|meta| !meta.is_of_postings()));
+        page[HEADER + 4..HEADER + 8].copy_from_slice(&(VERSION + 1).to_ne_bytes());
+        assert!(Meta::parse(&page).is_err());
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let meta = of_postings(0, 0);
+        for length in [0, 1, 77, MOST_NOTE] {
+            let note: Vec<u8> = (0..length).map(|i| i as u8 ^ 0x5a).collect();
+            let page = meta.to_page(8192, &note);
+            assert_eq!(Meta::parse_note(&page), Ok(note));
+            let lower = usize::from(u16::from_ne_bytes([page[12], page[13]]));
+            assert_eq!(lower, NOTE + length);
+        }
+        assert_eq!(Meta::parse_note(&old_page(64, 4)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_note_of_an_impossible_length_is_refused() {
+        let mut page = of_postings(0, 0).to_page(8192, b"note");
+        let mut with_length = |length: u32, bytes: usize| {
+            let field = HEADER + 4 * NOTE_LENGTH;
+            page[field..field + 4].copy_from_slice(&length.to_ne_bytes());
+            Meta::parse_note(&page[..bytes])
+        };
+        for length in [MOST_NOTE as u32 + 1, 8192, i32::MAX as u32, u32::MAX] {
+            assert!(with_length(length, 8192).is_err(), "{length}");
+        }
+        assert!(with_length(MOST_NOTE as u32, 1024).is_err());
+        assert_eq!(with_length(1024 - NOTE as u32, 1024).map(|note| note.len()), Ok(1024 - NOTE));
     }
 
     #[test]
     fn an_impossible_meta_page_is_refused() {
         let possible =
-            Meta { kind: 1, bits: 64, blocks: 4, scope: 56, payload: 40, scope_kinds: [0; 3] };
+            Meta { kind: 1, bits: 64, blocks: 4, scope: 56, payload: 40, ..Meta::default() };
         let refused = [
             Meta { bits: 0, ..possible },
             Meta { bits: 1025, ..possible },
@@ -189,9 +325,9 @@ mod tests {
             Meta { scope: 57, ..possible },
             Meta { payload: 41, ..possible },
         ];
-        assert!(Meta::parse(&possible.to_page(8192)).is_ok());
+        assert!(Meta::parse(&possible.to_page(8192, &[])).is_ok());
         for meta in refused {
-            assert!(Meta::parse(&meta.to_page(8192)).is_err(), "{meta:?}");
+            assert!(Meta::parse(&meta.to_page(8192, &[])).is_err(), "{meta:?}");
         }
         assert_eq!(Meta::parse(&[0; 8192]), Err(Damage::Empty));
     }

@@ -125,6 +125,42 @@ mutants! {
     EmptyScopeEnds,
     /// When a column of a scope moves on, those after it stay where they were.
     ColumnsNotReset,
+    /// A leaf with short TIDs takes rows with any TID.
+    ShortTakesAll,
+    /// Postings that settle are removed and added in two records.
+    SettledInTwo,
+    /// A search for postings reads the settled ones before the recent ones.
+    SettledReadFirst,
+    /// Vacuum cleans the settled postings before the recent ones.
+    SettledCleanedFirst,
+    /// Whoever settles postings takes the leaf that it found before it locked them for theirs.
+    SettledUnseen,
+    /// Whoever settles postings keeps the recent leaf locked while it waits for the settled one.
+    SettledUnderLock,
+    /// A search for postings stops at the end of the first leaf that has some.
+    PostingsEndEarly,
+    /// A search for postings that goes on in a leaf takes what lies before its position.
+    PostingsReadAgain,
+    /// A search for postings takes those of other scopes.
+    PostingsOfAllScopes,
+    /// A posting that is found in both trees counts twice.
+    SettlingCountsTwice,
+    /// Equal keys of two bands count once.
+    EqualKeysCountOnce,
+    /// A search counts a row's postings before all of them have been read.
+    CountedTooEarly,
+    /// Equal keys of a row are two postings.
+    EqualKeysStoredTwice,
+    /// An insertion of postings waits for leaves while it holds others.
+    WaitsForSecondRecent,
+    /// An insertion of postings puts them beyond the end of their leaf.
+    AddedBeyondEnd,
+    /// An insertion settles an emptied leaf of which the form does not take its row.
+    EmptiedFormKept,
+    /// A settled leaf takes postings past one that it has no form for, which stays behind.
+    SettledWithGaps,
+    /// The next scope is looked for on one leaf only.
+    ScopeOfOneLeaf,
 }
 
 /// Whether a fault has vacuum take a leaf without waiting for pins.

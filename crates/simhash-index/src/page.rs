@@ -17,6 +17,9 @@
 //! A leaf may be *uniform*: all of its rows have the scope of its lower bound, which is stored once
 //! then. So the rows of a large scope take no more room than rows without a scope.
 //!
+//! A leaf of postings, which are many, may have *short* TIDs: 4 bytes, 21 bits of them the number
+//! of the heap page and 11 the offset. They suffice for heaps of 16 GB.
+//!
 //! Every page says which table, level and key range it is of. Invariants:
 //! - The range is [low, high). The last page of a level has no high and no right link.
 //! - The pages of a level partition the key space in the order of their right links, at every
@@ -70,9 +73,14 @@ const MAGIC: u32 = 0x5348_5431;
 const DELETED: u16 = 1;
 /// All rows of the leaf have the scope of its lower bound.
 const UNIFORM: u16 = 2;
+/// The leaf's TIDs are short.
+const SHORT: u16 = 4;
 
 /// Bytes of a stored TID.
 pub const TID_BYTES: usize = 6;
+/// Bytes of a short one, and how many bits of it are the offset.
+const SHORT_TID_BYTES: usize = 4;
+const SHORT_OFFSET_BITS: u32 = 11;
 const DOWNLINK_BYTES: usize = TID_BYTES + 4;
 /// The most bytes of a leaf's slot.
 const MOST_SLOT: usize = TID_BYTES + MOST_PAYLOAD + MOST_SCOPE;
@@ -129,11 +137,46 @@ impl<K: TreeKey> Bounds<K> {
 
 /// How the rows of a leaf are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Each with its scope.
-    Mixed,
-    /// Without: it is that of the lower bound.
-    Uniform,
+pub struct Form {
+    /// Without their scopes: each has that of the lower bound.
+    pub uniform: bool,
+    /// With short TIDs.
+    pub short: bool,
+}
+
+impl Form {
+    /// Each row with its scope.
+    pub const MIXED: Self = Self { uniform: false, short: false };
+    /// Rows without their scopes.
+    pub const UNIFORM: Self = Self { uniform: true, short: false };
+
+    const fn of_flags(flags: u16) -> Self {
+        Self { uniform: flags & UNIFORM != 0, short: flags & SHORT != 0 }
+    }
+
+    const fn flags(self) -> u16 {
+        (if self.uniform { UNIFORM } else { 0 }) | (if self.short { SHORT } else { 0 })
+    }
+
+    const fn tid_bytes(self) -> usize {
+        if self.short { SHORT_TID_BYTES } else { TID_BYTES }
+    }
+}
+
+/// Whether a TID can be stored in four bytes.
+#[inline]
+pub const fn is_short(tid: u64) -> bool {
+    tid >> 16 < 1 << (32 - SHORT_OFFSET_BITS) && tid & 0xffff < 1 << SHORT_OFFSET_BITS
+}
+
+#[inline]
+const fn shortened(tid: u64) -> u32 {
+    ((tid >> 16) << SHORT_OFFSET_BITS | tid & 0xffff) as u32
+}
+
+#[inline]
+const fn lengthened(short: u32) -> u64 {
+    (short as u64 >> SHORT_OFFSET_BITS) << 16 | (short as u64 & ((1 << SHORT_OFFSET_BITS) - 1))
 }
 
 impl Shape {
@@ -148,11 +191,19 @@ impl Shape {
     }
 
     const fn slot(&self, level: u8, form: Form) -> usize {
-        match (level, form) {
-            (0, Form::Uniform) => TID_BYTES + self.payload,
-            (0, Form::Mixed) => TID_BYTES + self.payload + self.scope,
-            _ => DOWNLINK_BYTES + self.scope,
+        if level > 0 {
+            DOWNLINK_BYTES + self.scope
+        } else if form.uniform {
+            form.tid_bytes() + self.payload
+        } else {
+            form.tid_bytes() + self.payload + self.scope
         }
+    }
+
+    /// Whether a leaf may store this TID in four bytes.
+    #[inline]
+    pub const fn shortens(&self, tid: u64) -> bool {
+        self.is_of_postings() && is_short(tid)
     }
 
     /// How many rows fit on a leaf of `page` bytes.
@@ -162,7 +213,7 @@ impl Shape {
 
     /// How many downlinks fit on an inner page of `page` bytes.
     pub const fn inner_capacity(&self, page: usize) -> usize {
-        (page - self.special() - HEADER) / (self.key + self.slot(1, Form::Mixed))
+        (page - self.special() - HEADER) / (self.key + self.slot(1, Form::MIXED))
     }
 }
 
@@ -188,23 +239,44 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
+/// Writes a TID in as many bytes as there are: all of its bytes, or those of a short one.
+#[inline]
+fn put_some_tid(bytes: &mut [u8], tid: u64) {
+    if bytes.len() == SHORT_TID_BYTES {
+        put(bytes, 0, &shortened(tid).to_ne_bytes());
+    } else {
+        put_tid(bytes, 0, tid);
+    }
+}
+
 #[inline]
 fn put_tid(bytes: &mut [u8], at: usize, tid: u64) {
     put(bytes, at, &tid.to_le_bytes()[..TID_BYTES]);
 }
 
-/// Reads a key of which all bytes or only the first ones are stored.
+/// Where the stored bytes of a key lie in all of them. A key of one word is stored in native order,
+/// so its most significant bytes are the last ones on most machines.
+#[inline(always)]
+fn stored_part<F: Key>(stored: usize) -> Range<usize> {
+    if F::BYTES == 8 && cfg!(target_endian = "little") {
+        F::BYTES - stored..F::BYTES
+    } else {
+        0..stored
+    }
+}
+
+/// Reads a key of which all bytes or only the most significant ones are stored.
 #[inline(always)]
 pub fn load_key<F: Key>(stored: &[u8]) -> F {
     if stored.len() == F::BYTES {
         return F::load(stored);
     }
     let mut whole = [0; MOST_KEY];
-    whole[..stored.len()].copy_from_slice(stored);
+    whole[stored_part::<F>(stored.len())].copy_from_slice(stored);
     F::load(&whole[..F::BYTES])
 }
 
-/// Writes all bytes of a key, or only the first ones.
+/// Writes all bytes of a key, or only the most significant ones.
 #[inline(always)]
 pub fn store_key<F: Key>(key: F, bytes: &mut [u8]) {
     if bytes.len() == F::BYTES {
@@ -212,7 +284,7 @@ pub fn store_key<F: Key>(key: F, bytes: &mut [u8]) {
     }
     let mut whole = [0; MOST_KEY];
     key.store(&mut whole[..F::BYTES]);
-    bytes.copy_from_slice(&whole[..bytes.len()]);
+    bytes.copy_from_slice(&whole[stored_part::<F>(bytes.len())]);
 }
 
 /// Where the bytes start that end every page.
@@ -278,8 +350,9 @@ impl<'a> Page<'a> {
         if level > MAX_LEVEL {
             return Err(Damage::Place { table: area[TABLE], level });
         }
+        let shape = shape.at(area[TABLE]);
         let flags = u16_at(area, FLAGS);
-        let form = if flags & UNIFORM == 0 { Form::Mixed } else { Form::Uniform };
+        let form = Form::of_flags(flags);
         let keys = usize::from(lower).wrapping_sub(HEADER);
         let count = keys / shape.key;
         let slot = shape.slot(level, form);
@@ -291,7 +364,8 @@ impl<'a> Page<'a> {
         if !consistent {
             return Err(Damage::Header { lower, upper, special });
         }
-        if flags & !(DELETED | UNIFORM) != 0 || form == Form::Uniform && level > 0 {
+        let forms = if shape.is_of_postings() { UNIFORM | SHORT } else { UNIFORM };
+        if flags & !(DELETED | forms) != 0 || form != Form::MIXED && level > 0 {
             return Err(Damage::Other("its flags are impossible"));
         }
         Ok(Self { bytes, count, shape, slot })
@@ -322,8 +396,9 @@ impl<'a> Page<'a> {
         u16_at(self.area(), FLAGS) & DELETED != 0
     }
 
+    #[inline]
     pub fn form(&self) -> Form {
-        if u16_at(self.area(), FLAGS) & UNIFORM == 0 { Form::Mixed } else { Form::Uniform }
+        Form::of_flags(u16_at(self.area(), FLAGS))
     }
 
     /// The next page of the level, if any.
@@ -373,12 +448,35 @@ impl<'a> Page<'a> {
         if self.shape.key == F::BYTES {
             return popcount::within(self.keys(), rotated, distance, positions);
         }
+        if self.shape.is_of_postings() {
+            debug_assert_eq!(distance, 0, "postings are looked for by equality");
+            return self.equal(rotated, positions);
+        }
         let mut query = [0; MOST_KEY / 8];
         let words = F::BYTES / 8;
         for (i, word) in query[..words].iter_mut().enumerate() {
             *word = rotated.word(words - 1 - i);
         }
         popcount::within_words(self.keys(), &query[..self.shape.key / 8], distance, positions);
+    }
+
+    /// Appends to `positions` the postings with this key.
+    #[inline]
+    pub fn equal<F: Key>(&self, key: F, positions: &mut Vec<u32>) {
+        let mut wanted = [0; 4];
+        store_key(key, &mut wanted);
+        let wanted = u32::from_ne_bytes(wanted);
+        let keys = self.keys().as_chunks::<4>().0;
+        for (number, some) in keys.chunks(64).enumerate() {
+            // Without a branch for each key, the compiler compares many at once.
+            let is_there =
+                some.iter().fold(false, |any, key| any | (u32::from_ne_bytes(*key) == wanted));
+            if is_there {
+                let equal =
+                    some.iter().enumerate().filter(|(_, key)| u32::from_ne_bytes(**key) == wanted);
+                positions.extend(equal.map(|(i, _)| (64 * number + i) as u32));
+            }
+        }
     }
 
     /// # Panics
@@ -388,8 +486,10 @@ impl<'a> Page<'a> {
         load_key(&self.keys()[index * self.shape.key..][..self.shape.key])
     }
 
+    #[inline]
     pub fn tid(&self, index: usize) -> u64 {
-        tid_at(self.bytes, self.slot_at(index))
+        let at = self.slot_at(index);
+        if self.form().short { lengthened(u32_at(self.bytes, at)) } else { tid_at(self.bytes, at) }
     }
 
     /// The scope of an entry.
@@ -398,7 +498,7 @@ impl<'a> Page<'a> {
         if const { Shape::only::<K>().is_some() } {
             return K::Scope::ZERO;
         }
-        if self.form() == Form::Uniform {
+        if self.form().uniform {
             return self.bound_scope::<K>(0);
         }
         let end = self.slot_at(index) + self.slot;
@@ -407,7 +507,7 @@ impl<'a> Page<'a> {
 
     /// What a leaf stores beside an entry.
     pub fn payload(&self, index: usize) -> &'a [u8] {
-        let start = self.slot_at(index) + TID_BYTES;
+        let start = self.slot_at(index) + self.form().tid_bytes();
         &self.bytes[start..start + self.shape.payload]
     }
 
@@ -435,18 +535,30 @@ impl<'a> Page<'a> {
         u32_at(self.bytes, self.slot_at(index) + TID_BYTES)
     }
 
-    /// Whether one more entry fits. A uniform leaf takes rows of its own scope only.
-    pub fn has_room_for<K: TreeKey>(&self, key: &K) -> bool {
-        self.has_room()
-            && (self.form() == Form::Mixed
-                || key.scope() == self.bound_scope::<K>(0)
-                || mutant::is(Mutant::UniformTakesAll))
+    /// Whether one more entry fits.
+    pub fn has_room_for<K: TreeKey>(&self, entry: &Entry<K>) -> bool {
+        self.has_room() && self.takes(entry)
+    }
+
+    /// Whether the leaf's form has room for an entry's scope and TID. A uniform leaf takes rows of
+    /// its own scope only.
+    pub fn takes<K: TreeKey>(&self, entry: &Entry<K>) -> bool {
+        let form = self.form();
+        let scope_is_stored = !form.uniform
+            || entry.key.scope() == self.bound_scope::<K>(0)
+            || mutant::is(Mutant::UniformTakesAll);
+        scope_is_stored && (!form.short || is_short(entry.tid) || mutant::is(Mutant::ShortTakesAll))
+    }
+
+    /// How many more entries there are free bytes for.
+    pub fn room(&self) -> usize {
+        self.free() / (self.shape.key + self.slot)
     }
 
     /// Whether there are free bytes for one more entry.
     pub fn has_room(&self) -> bool {
         let slot = if mutant::is(Mutant::RoomOfOtherForm) && self.is_leaf() {
-            self.shape.slot(0, Form::Uniform)
+            self.shape.slot(0, Form { uniform: true, ..self.form() })
         } else {
             self.slot
         };
@@ -505,13 +617,14 @@ pub struct Place<'a, K> {
 impl<'a> PageMut<'a> {
     /// A page whose contents are about to be changed. It must have passed [`Page::check`].
     pub fn existing(bytes: &'a mut [u8], shape: &Shape) -> Self {
-        Self { bytes, shape: *shape }
+        let shape = shape.at(bytes[fixed(bytes) + TABLE]);
+        Self { bytes, shape }
     }
 
     /// Formats an empty page. A leaf is mixed.
     pub fn format<K: TreeKey>(bytes: &'a mut [u8], shape: &Shape, place: &Place<'_, K>) -> Self {
         bytes.fill(0);
-        let mut page = Self { bytes, shape: *shape };
+        let mut page = Self { bytes, shape: shape.at(place.table) };
         let (special, size) = (page.special(), page.bytes.len() as u16);
         page.put_u16(SPECIAL_AT, special as u16);
         page.put_u16(SIZE_VERSION, size | LAYOUT_VERSION);
@@ -556,8 +669,8 @@ impl<'a> PageMut<'a> {
     pub fn append<K: TreeKey>(&mut self, row: &Row<K>) {
         let Shape { payload, scope, .. } = self.shape;
         let (key, slot) = self.make_room();
-        put_tid(self.bytes, slot.start, row.entry.tid);
-        let start = slot.start + TID_BYTES;
+        let start = slot.start + self.form().tid_bytes();
+        put_some_tid(&mut self.bytes[slot.start..start], row.entry.tid);
         row.payload.store(&mut self.bytes[start..start + payload]);
         if slot.end - start == payload + scope {
             row.entry.key.scope().store(&mut self.bytes[start + payload..slot.end]);
@@ -583,11 +696,10 @@ impl<'a> PageMut<'a> {
         }
     }
 
-    /// Replaces all rows of a leaf. In the uniform form they have the scope of the lower bound.
+    /// Replaces all rows of a leaf. In a uniform form they have the scope of the lower bound.
     pub fn set_rows<K: TreeKey>(&mut self, rows: &[Row<K>], form: Form) {
         self.clear();
-        let flags: u16 = if form == Form::Uniform { UNIFORM } else { 0 };
-        put(self.area(), FLAGS, &flags.to_ne_bytes());
+        put(self.area(), FLAGS, &form.flags().to_ne_bytes());
         for row in rows {
             self.append(row);
         }
@@ -599,7 +711,7 @@ impl<'a> PageMut<'a> {
         let special = self.special();
         let bytes = self.shape.key;
         let slot_bytes = if mutant::is(Mutant::SlotsOfOtherForm) {
-            self.shape.slot(0, Form::Mixed)
+            self.shape.slot(0, Form { uniform: false, ..self.form() })
         } else {
             self.slot_bytes()
         };
@@ -610,7 +722,11 @@ impl<'a> PageMut<'a> {
             assert!(index < count, "entry {index} of {count}");
             count -= 1;
             self.bytes.copy_within(key_at(count)..key_at(count + 1), key_at(index));
-            let moved = if mutant::is(Mutant::PayloadNotInGap) { TID_BYTES } else { slot_bytes };
+            let moved = if mutant::is(Mutant::PayloadNotInGap) {
+                self.form().tid_bytes()
+            } else {
+                slot_bytes
+            };
             self.bytes.copy_within(slot_at(count)..slot_at(count) + moved, slot_at(index));
         }
         let (lower, upper) = (key_at(count), special - count * slot_bytes);
@@ -628,11 +744,12 @@ impl<'a> PageMut<'a> {
         self.bytes.len() - self.shape.special()
     }
 
-    fn slot_bytes(&mut self) -> usize {
-        let area = self.area();
-        let form = if u16_at(area, FLAGS) & UNIFORM == 0 { Form::Mixed } else { Form::Uniform };
-        let level = area[LEVEL];
-        self.shape.slot(level, form)
+    fn form(&self) -> Form {
+        Form::of_flags(u16_at(self.bytes, fixed(self.bytes) + FLAGS))
+    }
+
+    fn slot_bytes(&self) -> usize {
+        self.shape.slot(self.bytes[fixed(self.bytes) + LEVEL], self.form())
     }
 
     fn area(&mut self) -> &mut [u8] {
@@ -661,15 +778,17 @@ impl<'a> PageMut<'a> {
 }
 
 /// What an append at offset `key` in a leaf of `page` bytes touches: the offsets of the key and of
-/// its slot, if the leaf is uniform. `key` is a hint and may be any number.
+/// its slot, if the leaf is uniform, and has short TIDs if leaves may. `shape` is that of the
+/// leaf's table. `key` is a hint and may be any number.
 pub fn append_at(page: usize, shape: &Shape, key: u16) -> [usize; 2] {
     let special = page - shape.special();
     let key = usize::from(key).clamp(HEADER, special - shape.key);
     let entries = (key - HEADER) / shape.key;
-    [key, special.saturating_sub((entries + 1) * shape.slot(0, Form::Uniform))]
+    let form = Form { short: shape.is_of_postings(), ..Form::UNIFORM };
+    [key, special.saturating_sub((entries + 1) * shape.slot(0, form))]
 }
 
-/// Where one more row of a leaf goes, as the runs of bytes that change: `(offset, bytes)`.
+/// Where more rows of a leaf go, as the runs of bytes that change: `(offset, bytes)`.
 pub struct Addition {
     extent: [u8; 4],
     key: Run<MOST_KEY>,
@@ -701,24 +820,42 @@ impl Addition {
 
     /// What appending `row` to `page`, a leaf with room for it, changes.
     pub fn new<K: TreeKey>(page: &Page<'_>, row: &Row<K>) -> Self {
-        assert!(page.is_leaf() && page.has_room_for(&row.entry.key));
+        Self::of_rows(page, std::slice::from_ref(row))
+    }
+
+    /// How many rows one addition to a leaf can have.
+    pub fn most_rows(page: &Page<'_>) -> usize {
+        page.room().min(MOST_KEY / page.shape.key).min(MOST_SLOT / page.slot)
+    }
+
+    /// What appending these rows to `page` changes: a leaf with room for them, and no more than
+    /// [`Addition::most_rows`].
+    pub fn of_rows<K: TreeKey>(page: &Page<'_>, rows: &[Row<K>]) -> Self {
+        assert!(page.is_leaf() && rows.iter().all(|row| page.has_room_for(&row.entry)));
         let Shape { key: key_bytes, payload, .. } = page.shape;
+        let (keys, slots) = (rows.len() * key_bytes, rows.len() * page.slot);
         let lower = usize::from(u16_at(page.bytes, LOWER));
-        let upper = usize::from(u16_at(page.bytes, UPPER)) - page.slot;
+        let upper = usize::from(u16_at(page.bytes, UPPER)) - slots;
         let mut extent = [0; 4];
-        extent[..2].copy_from_slice(&((lower + key_bytes) as u16).to_ne_bytes());
+        extent[..2].copy_from_slice(&((lower + keys) as u16).to_ne_bytes());
         extent[2..].copy_from_slice(&(upper as u16).to_ne_bytes());
-        let mut key = Run::new(lower, key_bytes);
-        store_key(row.entry.key.fingerprint(), &mut key.bytes[..key_bytes]);
-        let mut slot = Run::new(upper, page.slot);
-        put_tid(&mut slot.bytes, 0, row.entry.tid);
-        let scope = TID_BYTES + payload;
-        row.payload.store(&mut slot.bytes[TID_BYTES..scope]);
-        row.entry.key.scope().store(&mut slot.bytes[scope..page.slot]);
+        let (mut key, mut slot) = (Run::new(lower, keys), Run::new(upper, slots));
+        let tid_bytes = page.form().tid_bytes();
+        let places = key.bytes.chunks_exact_mut(key_bytes);
+        // Slots grow down: the first row's is the last.
+        let slots = slot.bytes[..slots].rchunks_exact_mut(page.slot);
+        for ((row, key), slot) in rows.iter().zip(places).zip(slots) {
+            store_key(row.entry.key.fingerprint(), key);
+            let (tid, rest) = slot.split_at_mut(tid_bytes);
+            let (stored, scope) = rest.split_at_mut(payload);
+            put_some_tid(tid, row.entry.tid);
+            row.payload.store(stored);
+            row.entry.key.scope().store(scope);
+        }
         Self { extent, key, slot }
     }
 
-    /// Where the key after this one will be.
+    /// Where the key after these will be.
     pub fn next_key(&self) -> u16 {
         self.key.offset + self.key.length
     }

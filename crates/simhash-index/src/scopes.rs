@@ -190,7 +190,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let mut between = 0.0;
         let mut above = None;
         loop {
-            let (Some(left), Some(right)) = (self.copy_of(low), self.copy_of(high)) else {
+            let (Some(left), Some(right)) = (self.copy_of(0, low), self.copy_of(0, high)) else {
                 return between + 1.0;
             };
             if above.is_some_and(|above| left.level >= above) || right.level != left.level {

@@ -11,9 +11,11 @@
 use crate::allocate::new_page;
 use crate::damage::Damage;
 use crate::index::{Index, root};
-use crate::key::{Bytes, TreeKey};
+use crate::key::{Bytes, Shape, TreeKey};
 use crate::mutant::{self, Mutant};
-use crate::page::{Bounds, Downlink, Entry, Form, Page, PageMut, Place, Row, may_be_waited_for};
+use crate::page::{
+    Bounds, Downlink, Entry, Form, Page, PageMut, Place, Row, is_short, may_be_waited_for,
+};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
 
@@ -68,7 +70,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let full = self.exclusive_after(number, &[&parent]);
             let page = self.checked(number, full.bytes());
             self.expect_child(&parent_page, position, &page);
-            if page.has_room_for(&target.key) {
+            if page.has_room_for(target) {
                 return Some(number);
             }
             if self.reshape(&page, &full, target) {
@@ -124,9 +126,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let upper = Bounds { low: separator, high: bounds.high };
         let fill = |new: &mut [u8], full: &mut [u8]| {
             let place = Place { table, level, bounds: &upper, right };
-            cut.fill_right(&mut self.format(new, &place), &upper.low);
+            cut.fill_right(&self.shape, &mut self.format(new, &place), &upper.low);
             let mut left = self.edit(full);
-            cut.fill_left(&mut left, &bounds.low);
+            cut.fill_left(&self.shape, &mut left, &bounds.low);
             let beside =
                 if mutant::is(Mutant::NewPageNotLinked) { right } else { Some(new_number) };
             left.set_high::<K>(beside.map(|_| separator), beside);
@@ -145,35 +147,44 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         self.forget(parent_number);
     }
 
-    /// Stores the rows of a leaf in the other form if that makes room for `target`.
-    fn reshape(&self, page: &Page<'_>, locked: &S::Exclusive, target: &Entry<K>) -> bool {
-        if !page.is_leaf() || self.shape.scope == 0 {
+    /// Stores the rows of a leaf in another form if that makes room for `target`.
+    pub(crate) fn reshape(
+        &self,
+        page: &Page<'_>,
+        locked: &S::Exclusive,
+        target: &Entry<K>,
+    ) -> bool {
+        if !page.is_leaf() {
             return false;
         }
-        let scope = if mutant::is(Mutant::MadeUniformByTarget) {
-            target.key.scope()
-        } else {
-            page.bounds::<K>().low.key.scope()
-        };
-        let form = match page.form() {
-            Form::Uniform => Form::Mixed,
-            Form::Mixed => Form::Uniform,
-        };
-        let is_of_scope = |entry: &Entry<K>| entry.key.scope() == scope;
-        let suits = match form {
-            Form::Mixed => !is_of_scope(target),
-            Form::Uniform => {
-                let looked_at = if mutant::is(Mutant::MadeUniformUnseen) { 1 } else { page.len() };
-                is_of_scope(target) && page.entries().take(looked_at).all(|row| is_of_scope(&row))
-            }
-        };
-        if !suits || page.len() >= self.shape.leaf_capacity(S::PAGE, form) {
+        let form = self.other_form(page, target);
+        let capacity = self.shape.at(page.table()).leaf_capacity(S::PAGE, form);
+        if form == page.form() || page.len() >= capacity {
             return false;
         }
         let rows: Vec<Row<K>> = page.rows().collect();
         let pages = [(locked, Extent::Parts)];
         self.store.change(pages, |[leaf]| self.edit(leaf).set_rows(&rows, form));
         true
+    }
+
+    /// The form that takes `target` and what is on the leaf, with the fewest bytes of a scope.
+    fn other_form(&self, page: &Page<'_>, target: &Entry<K>) -> Form {
+        let form = page.form();
+        let scope = if mutant::is(Mutant::MadeUniformByTarget) {
+            target.key.scope()
+        } else {
+            page.bounds::<K>().low.key.scope()
+        };
+        let is_of_scope = |entry: &Entry<K>| entry.key.scope() == scope;
+        let looked_at = if mutant::is(Mutant::MadeUniformUnseen) { 1 } else { page.len() };
+        let uniform = if self.shape.scope == 0 {
+            form.uniform
+        } else {
+            is_of_scope(target)
+                && (form.uniform || page.entries().take(looked_at).all(|row| is_of_scope(&row)))
+        };
+        Form { uniform, short: form.short && is_short(target.tid) }
     }
 
     /// Waits for a page below or to the right of those that are locked.
@@ -206,7 +217,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if page.bounds::<K>() != Bounds::ALL {
             self.store.damaged(number, &Damage::Other("its bounds are not those of a root"));
         }
-        if page.has_room_for(&target.key) {
+        if page.has_room_for(target) {
             return Root::HasRoom;
         }
         if self.reshape(&page, &locked, target) {
@@ -225,9 +236,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let beside = Some(children[1].child);
         let fill = |left: &mut [u8], right: &mut [u8]| {
             let place = Place { table, level, bounds: &lower, right: beside };
-            cut.fill_left(&mut self.format(left, &place), &lower.low);
+            cut.fill_left(&self.shape, &mut self.format(left, &place), &lower.low);
             let place = Place { table, level, bounds: &upper, right: None };
-            cut.fill_right(&mut self.format(right, &place), &upper.low);
+            cut.fill_right(&self.shape, &mut self.format(right, &place), &upper.low);
         };
         let raise = |root: &mut [u8]| {
             let place = Place { table, level: level + 1, bounds: &Bounds::ALL, right: None };
@@ -279,12 +290,15 @@ fn cut<K: TreeKey>(page: &Page<'_>, target: &Entry<K>) -> Cut<K> {
 }
 
 /// The form of a leaf with these rows and this lower bound that takes less room.
-pub fn form<K: TreeKey>(rows: &[Row<K>], low: &Entry<K>) -> Form {
+pub fn form<K: TreeKey>(shape: &Shape, rows: &[Row<K>], low: &Entry<K>) -> Form {
     let looked_at = if mutant::is(Mutant::FormOfFirstRow) { rows.len().min(1) } else { rows.len() };
-    let is_uniform = !rows.is_empty()
+    let uniform = !rows.is_empty()
         && K::Scope::BYTES > 0
         && rows[..looked_at].iter().all(|row| row.entry.key.scope() == low.key.scope());
-    if is_uniform { Form::Uniform } else { Form::Mixed }
+    // A leaf without rows was made for the row that is its lower bound.
+    let short = rows.iter().all(|row| shape.shortens(row.entry.tid))
+        && (!rows.is_empty() || shape.shortens(low.tid));
+    Form { uniform, short }
 }
 
 impl<K: TreeKey> Cut<K> {
@@ -295,16 +309,16 @@ impl<K: TreeKey> Cut<K> {
         }
     }
 
-    fn fill_left(&self, page: &mut PageMut<'_>, low: &Entry<K>) {
+    fn fill_left(&self, shape: &Shape, page: &mut PageMut<'_>, low: &Entry<K>) {
         match self {
-            Cut::Leaf(halves) => page.set_rows(&halves.left, form(&halves.left, low)),
+            Cut::Leaf(halves) => page.set_rows(&halves.left, form(shape, &halves.left, low)),
             Cut::Inner(halves) => page.set_downlinks(&halves.left),
         }
     }
 
-    fn fill_right(&self, page: &mut PageMut<'_>, low: &Entry<K>) {
+    fn fill_right(&self, shape: &Shape, page: &mut PageMut<'_>, low: &Entry<K>) {
         match self {
-            Cut::Leaf(halves) => page.set_rows(&halves.right, form(&halves.right, low)),
+            Cut::Leaf(halves) => page.set_rows(&halves.right, form(shape, &halves.right, low)),
             Cut::Inner(halves) => page.set_downlinks(&halves.right),
         }
     }

@@ -126,30 +126,56 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         Err(self.enter(table, next, Some(copy.level), target))
     }
 
-    /// The keys of some rows: separators of the first table, from at most 16 of its inner
-    /// pages. Pages are evenly spaced, and so are the separators of a page. There are none while
-    /// the table is a single leaf.
+    /// The keys of some rows: separators of the first table. There are none while the table is a
+    /// single leaf.
     pub fn sample(&self) -> Vec<K> {
+        self.separators(0).into_iter().map(|separator| separator.key).collect()
+    }
+
+    /// Separators of a table's leaves, from at most 16 of its inner pages. Pages are evenly spaced,
+    /// and so are the separators of a page. There are none while the table is a single leaf.
+    pub fn separators(&self, table: u8) -> Vec<Entry<K>> {
         const PAGES: usize = 16;
         const EACH: usize = 16;
-        let Some(top) = self.copy_of(root(0)) else {
+        let Some(top) = self.copy_of(table, root(table)) else {
             return Vec::new();
         };
         if top.level == 1 {
-            return top.some_keys(PAGES * EACH).collect();
+            return top.some_separators(PAGES * EACH).collect();
         }
         let pages = PAGES.min(top.children.len());
         let children = (0..pages).map(|i| top.children[i * top.children.len() / pages].number);
         children
-            .inspect(|&child| self.expect_page(child, root(0)))
-            .filter_map(|child| self.copy_of(child))
-            .flat_map(|copy| copy.some_keys(EACH).collect::<Vec<K>>())
+            .inspect(|&child| self.expect_page(child, root(table)))
+            .filter_map(|child| self.copy_of(table, child))
+            .flat_map(|copy| copy.some_separators(EACH).collect::<Vec<_>>())
             .collect()
     }
 
-    /// A copy of an inner page of the first table. `None` when it is none.
-    pub fn copy_of(&self, number: u32) -> Option<Rc<Inner<K, S::Hint>>> {
-        self.cached(number).or_else(|| self.read_inner(0, number))
+    /// About the number of leaves of a table.
+    pub fn table_leaves(&self, table: u8) -> u32 {
+        let (mut leaves, mut number) = (1u32, root(table));
+        let mut above = None;
+        while let Some(copy) = self.copy_of(table, number) {
+            if above.is_some_and(|above| copy.level >= above) {
+                // The page was reused, or the copy above it is old.
+                break;
+            }
+            above = Some(copy.level);
+            leaves = leaves.saturating_mul(copy.children.len() as u32);
+            if copy.level == 1 {
+                break;
+            }
+            let middle = copy.children[copy.children.len() / 2].number;
+            self.expect_page(middle, number);
+            number = middle;
+        }
+        leaves
+    }
+
+    /// A copy of an inner page of a table. `None` when it is none.
+    pub fn copy_of(&self, table: u8, number: u32) -> Option<Rc<Inner<K, S::Hint>>> {
+        self.cached(number).or_else(|| self.read_inner(table, number))
     }
 
     /// Copies an inner page. `None` when it is no inner page of `table`, perhaps no longer. Then

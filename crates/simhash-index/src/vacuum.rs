@@ -5,6 +5,9 @@
 //! (an index-only scan, or one by a snapshot that is not MVCC) has read TIDs there that must not be
 //! reused before the scan has moved on. The root of every table is taken so too, after the table's
 //! leaves: it may have been a leaf when a scan pinned it, and its rows may be elsewhere now.
+//!
+//! Tables are walked in order. Postings move from the table of recent ones to that of settled ones,
+//! which comes after it, so a dead posting is found in one of the two.
 
 use crate::FIRST_ROOT;
 use crate::damage::Damage;
@@ -44,7 +47,11 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
     fn run(mut self, is_dead: &impl Fn(u64) -> bool) -> Counts {
         self.see(0);
-        for table in self.index.tables() {
+        let mut tables: Vec<u8> = self.index.tables().collect();
+        if mutant::is(Mutant::SettledCleanedFirst) && self.index.is_of_postings() {
+            tables.swap(0, 1);
+        }
+        for table in tables {
             for level in (1..=self.index.height(table)).rev() {
                 self.walk(table, level, is_dead, |_, _| ());
             }
@@ -53,7 +60,7 @@ impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
             }
             let mut empty = Vec::new();
             let index = self.index;
-            let counts_rows = table == 0
+            let counts_rows = table == 0 && !self.index.is_of_postings()
                 || table == self.index.null_table()
                 || mutant::is(Mutant::RowsCountedTwice);
             let (mut remaining, mut removed) = (0, 0);

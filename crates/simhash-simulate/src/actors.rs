@@ -1,5 +1,7 @@
 //! What actors do, and what they must see.
 
+mod postings;
+
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,7 +20,7 @@ use crate::coding::{Coding, Selection};
 use crate::failure::{Cancelled, fail};
 use crate::opened::{Sim, insert};
 use crate::program::{Op, Part};
-use crate::rows::{Answer, Found, Rows, SCOPES, Time, distance};
+use crate::rows::{Answer, Found, Of, Rows, SCOPES, Time, distance};
 use crate::store::{Pinned, Shared};
 use crate::trace::Step;
 use crate::world::locked;
@@ -27,10 +29,33 @@ use crate::world::locked;
 #[derive(Clone, Debug)]
 pub struct Excluded {
     pub row: usize,
-    pub key: u64,
     pub scope: u8,
-    pub distance: u32,
+    pub near: Near,
     pub saw: BTreeSet<u64>,
+}
+
+/// What another row must not be.
+#[derive(Clone, Debug)]
+pub enum Near {
+    /// Within a distance of a key.
+    Within { key: u64, distance: u32 },
+    /// One with so many of these keys.
+    Sharing { keys: Vec<u64>, shared: usize },
+}
+
+impl Near {
+    /// Whether two rows are near each other in the eyes of both.
+    fn is_mutual(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Near::Within { key: a, distance: one }, Near::Within { key: b, distance: other }) => {
+                distance(*a, *b) <= *one.min(other)
+            }
+            (Near::Sharing { keys: a, shared: one }, Near::Sharing { keys: b, shared: other }) => {
+                a.iter().filter(|key| b.contains(key)).count() >= *one.max(other)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Has the actor copy the upper levels of the trees as they are, where its part leads.
@@ -43,6 +68,8 @@ pub fn warm_up<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, part: &Part)
         let (keys, scope): (&[u64], u8) = match op {
             Op::Insert { keys, scope } => (keys, *scope),
             Op::Exclude { key, scope, .. } => (std::slice::from_ref(key), *scope),
+            Op::ExcludeSharing { keys, scope, .. } => (keys, *scope),
+            Op::Search { keys, scopes, .. } => (keys, of(scopes)),
             Op::Range { query, scopes, .. } => (std::slice::from_ref(query), of(scopes)),
             Op::Nearest { queries, scopes, .. } => (queries, scopes.first().map_or(0, of)),
             _ => (&[], 0),
@@ -97,6 +124,17 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
                 self.nearest(queries, scopes, *rows, *pinned);
             }
             Op::Walk { table, scope, pinned } => self.walk(*table, *scope, *pinned),
+            Op::Search { keys, shared, scopes, rows } => {
+                drop(self.search(keys, *shared, scopes, *rows));
+            }
+            Op::ExcludeSharing { keys, shared, scope } => {
+                self.exclude_sharing(keys, *shared, *scope);
+            }
+            Op::Look { place, key } => self.look(*place, *key),
+            Op::Settle(place) => self.settle(*place),
+            Op::SettleAll => {
+                self.unless_cancelled(|| self.index.settle_all());
+            }
         }
     }
 
@@ -152,7 +190,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         let early = mutant::is(Mutant::SearchedFirst).then(search);
         let Some(row) = self.insert(vec![key], scope) else { return };
         let saw = early.unwrap_or_else(search).into_iter().map(|hit| hit.tid).collect();
-        self.excluded.push(Excluded { row, key, scope, distance, saw });
+        self.excluded.push(Excluded { row, scope, near: Near::Within { key, distance }, saw });
     }
 
     /// Deletes some of the rows that are live, if there is one.
@@ -210,7 +248,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             query,
             distance,
             reach: Some(distance),
-            of_nulls: false,
+            of: Of::Keys,
             scopes: coding.selected(scopes),
             began,
             ended: self.now(),
@@ -323,8 +361,8 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
                 hits.dedup_by_key(|hit| (hit.tid, hit.key, hit.scope));
             }
             let scopes = selected;
-            let of_nulls = false;
-            self.judge(Answer { query, distance: 64, reach, of_nulls, scopes, began, ended, hits });
+            let of = Of::Keys;
+            self.judge(Answer { query, distance: 64, reach, of, scopes, began, ended, hits });
         }
     }
 
@@ -353,7 +391,11 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
     fn walk(&self, table: u8, scope: Option<u8>, pinned: bool) {
         let began = self.now();
         let (index, coding) = (self.index, self.coding());
-        let of_nulls = table == index.null_table();
+        let of = match table == index.null_table() {
+            true if index.is_of_postings() => Of::Rows,
+            true => Of::Nulls,
+            false => Of::Keys,
+        };
         let least =
             |scope: u8| Entry::first_with(K::new(coding.scope(scope), K::MIN.fingerprint()));
         let mut walk = LeafWalk::new(table, scope.map_or(Entry::MIN, least));
@@ -375,7 +417,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             query: 0,
             distance: 64,
             reach: Some(64),
-            of_nulls,
+            of,
             scopes: coding.selected(&scopes),
             began,
             ended: self.now(),
@@ -388,7 +430,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
     fn walked(&self, table: u8, row: &Row<K>) -> Found {
         let (coding, Entry { key, tid }) = (self.coding(), row.entry);
         let number = if table == self.index.null_table() {
-            (key.fingerprint() == K::MIN.fingerprint()).then_some(0)
+            coding.presence(key.fingerprint())
         } else {
             coding.key(coding.layout.restore(key.fingerprint(), u32::from(table)))
         };
@@ -424,8 +466,8 @@ pub fn judge_excluded(excluded: &[Excluded], rows: &Rows) {
     for (i, a) in excluded.iter().enumerate() {
         for b in &excluded[..i] {
             let (row_a, row_b) = (&rows.all[a.row], &rows.all[b.row]);
-            let near = a.scope == b.scope && distance(a.key, b.key) <= a.distance.min(b.distance);
-            if near
+            if a.scope == b.scope
+                && a.near.is_mutual(&b.near)
                 && row_a.is_live()
                 && row_b.is_live()
                 && !a.saw.contains(&row_b.tid)

@@ -13,6 +13,7 @@ use simhash_core::search::{BlockLayout, Key};
 use simhash_index::insert::Beside;
 use simhash_index::key::Bytes;
 use simhash_index::page::Form;
+use simhash_index::postings::{Presence, RECENT, ROWS, SETTLED};
 use simhash_index::scopes::{Allowed, Filter};
 use simhash_index::{Entry, Family, Meta, Row, Scopes, TreeKey};
 
@@ -34,6 +35,8 @@ pub struct Coding<K: TreeKey> {
     pub layout: BlockLayout,
     /// The bits between those of the model.
     background: K::Fingerprint,
+    /// How many leaves of recent postings there may be.
+    pub most_recent: u32,
 }
 
 /// Whether indexes of this family have keys of type `K`.
@@ -48,6 +51,9 @@ fn is_of<K: TreeKey>(family: Family) -> bool {
         Family::Scoped128 => (bits, scope) == (128, 24),
         Family::Scoped256 => (bits, scope) == (256, 24),
         Family::Wide => bits > 256,
+        Family::Postings => K::STORED == 4,
+        Family::BriefPostings => (bits, scope) == (64, 16),
+        Family::ScopedPostings => (bits, scope) == (64, 56),
     }
 }
 
@@ -59,11 +65,7 @@ pub fn choose<K: TreeKey>(page: usize, blocks: u32, random: &mut Random) -> Codi
         for scope in [0, 1, 2, 5, 17, 30, 56] {
             for payload in [0, 4, 9] {
                 let meta = Meta { kind: 1, bits, blocks, scope, payload, ..Meta::default() };
-                let shape = meta.shape();
-                if is_of::<K>(meta.family())
-                    && shape.leaf_capacity(page, Form::Mixed) >= 3
-                    && shape.inner_capacity(page) >= 3
-                {
+                if is_suitable::<K>(&meta, page) {
                     suitable.push(meta);
                 }
             }
@@ -72,10 +74,37 @@ pub fn choose<K: TreeKey>(page: usize, blocks: u32, random: &mut Random) -> Codi
     Coding::new(random.pick(&suitable))
 }
 
+fn is_suitable<K: TreeKey>(meta: &Meta, page: usize) -> bool {
+    let shape = meta.shape();
+    is_of::<K>(meta.family())
+        && shape.leaf_capacity(page, Form::MIXED) >= 3
+        && shape.inner_capacity(page) >= 3
+}
+
+/// An index of postings, as above.
+pub fn choose_postings<K: TreeKey>(page: usize, random: &mut Random) -> Coding<K> {
+    let mut suitable = Vec::new();
+    for scope in [0, 1, 2, 5, 16, 17, 30, 56] {
+        for payload in [0, 4, 9] {
+            let blocks = u32::from(ROWS);
+            let postings = Meta { bands: 8, rows: 1, similarity: 7 << 40, ..Meta::default() };
+            let meta = Meta { kind: 1, bits: 32, blocks, scope, payload, ..postings };
+            if is_suitable::<K>(&meta, page) {
+                suitable.push(meta);
+            }
+        }
+    }
+    let most_recent = random.pick(&[1, 2, 2, 3, 5, 8, 1000]);
+    Coding { most_recent, ..Coding::new(random.pick(&suitable)) }
+}
+
+/// By [`rows::Row::presence`].
+const PRESENCE: [Presence; 3] = [Presence::Null, Presence::Empty, Presence::Keys];
+
 impl<K: TreeKey> Coding<K> {
     pub fn new(meta: Meta) -> Self {
         let layout = BlockLayout::of_bits(meta.bits, meta.blocks).expect("blocks are not empty");
-        let mut coding = Self { meta, layout, background: K::Fingerprint::ZERO };
+        let mut coding = Self { meta, layout, background: K::Fingerprint::ZERO, most_recent: 0 };
         let is_of_model = |bit: u32| (0..coding.bits()).any(|i| coding.place(i) == bit);
         coding.background = (0..meta.bits)
             .filter(|&bit| bit % 3 != 0 && !is_of_model(bit))
@@ -173,6 +202,14 @@ impl<K: TreeKey> Coding<K> {
     pub fn rows(&self, row: &rows::Row, table: u8) -> Vec<Row<K>> {
         let null_table = self.layout.blocks() as u8;
         let beside = self.beside(row);
+        if self.meta.is_of_postings() {
+            if table == ROWS {
+                return vec![beside.row(self.known_of(row).key())];
+            }
+            let posting =
+                |key: &u64| Row { payload: K::Payload::ZERO, ..beside.row(self.fingerprint(*key)) };
+            return row.keys.iter().map(posting).collect();
+        }
         match (row.keys.is_empty(), table == null_table) {
             (true, true) => vec![beside.row(K::Fingerprint::ZERO)],
             (false, false) => {
@@ -184,8 +221,30 @@ impl<K: TreeKey> Coding<K> {
         }
     }
 
+    /// The tables, in groups of which one table has each entry of a row.
+    pub fn groups(&self) -> Vec<Vec<u8>> {
+        if self.meta.is_of_postings() {
+            return vec![vec![RECENT, SETTLED], vec![ROWS]];
+        }
+        (0..=self.layout.blocks() as u8).map(|table| vec![table]).collect()
+    }
+
+    /// What the table of all rows says of a row.
+    pub fn known_of(&self, row: &rows::Row) -> Presence {
+        PRESENCE[row.presence() as usize]
+    }
+
+    /// What the table of NULLs, or of all rows, says of a row: [`rows::Row::presence`].
+    pub fn presence(&self, fingerprint: K::Fingerprint) -> Option<u64> {
+        let known = if self.meta.is_of_postings() { &PRESENCE[..] } else { &PRESENCE[..1] };
+        let found =
+            known.iter().position(|presence| presence.key::<K::Fingerprint>() == fingerprint);
+        found.map(|found| found as u64)
+    }
+
     /// The entry of a key in a table, without a TID.
     pub fn first_with(&self, key: u64, scope: u8, table: u8) -> Entry<K> {
+        let table = if self.meta.is_of_postings() { 0 } else { table };
         let rotated = self.layout.rotate(self.fingerprint(key), u32::from(table));
         Entry::first_with(K::new(self.scope(scope), rotated))
     }

@@ -1,7 +1,6 @@
 //! Schedules: the program of a seed is run under many orders of its actors' steps. Every step is
 //! judged, and so are the files after the schedule and after a crash, and what a standby reads.
 
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +9,7 @@ use shuttle::sync::Barrier;
 use shuttle::sync::atomic::AtomicUsize;
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 use simhash_core::bits::{B256, B1024};
-use simhash_index::{Scoped, TreeKey};
+use simhash_index::{Posting, Scoped, TreeKey};
 
 use crate::actors::{Actor, Excluded, judge_excluded, warm_up};
 use crate::coding::Coding;
@@ -55,6 +54,10 @@ const KINDS: &[(usize, Explorer)] = &[
     (1, of_kind::<B256, 304>),
     (2, of_kind::<Scoped<B256, 3>, 400>),
     (2, of_kind::<Scoped<B1024, 7>, 1024>),
+    (4, of_postings::<Posting, 136>),
+    (3, of_postings::<Posting, 192>),
+    (4, of_postings::<Scoped<u64, 2>, 256>),
+    (3, of_postings::<Scoped<u64, 7>, 400>),
 ];
 
 /// Runs the schedules of a seed.
@@ -70,17 +73,24 @@ pub fn explore(seed: u64) -> Result<Facts, Failure> {
 }
 
 fn of_kind<K: TreeKey, const PAGE: usize>(seed: u64) -> Result<Facts, Failure> {
-    Seed::<K, PAGE>(seed, PhantomData).explore()
+    Seed::<K, PAGE> { seed, program: Program::new::<PAGE> }.explore()
 }
 
-struct Seed<K, const PAGE: usize>(u64, PhantomData<K>);
+fn of_postings<K: TreeKey, const PAGE: usize>(seed: u64) -> Result<Facts, Failure> {
+    Seed::<K, PAGE> { seed, program: Program::of_postings::<PAGE> }.explore()
+}
+
+struct Seed<K: TreeKey, const PAGE: usize> {
+    seed: u64,
+    program: fn(&mut Random) -> Program<K>,
+}
 
 /// The world of the schedule that runs now.
 type Current = Arc<Mutex<Option<Shared>>>;
 
 impl<K: TreeKey, const PAGE: usize> Seed<K, PAGE> {
     fn explore(&self) -> Result<Facts, Failure> {
-        let mut random = Random::new(self.0);
+        let mut random = Random::new(self.seed);
         let current: Current = Arc::default();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run(&mut random, &current)));
         outcome.map_err(|payload| {
@@ -95,7 +105,7 @@ impl<K: TreeKey, const PAGE: usize> Seed<K, PAGE> {
             };
             let world = locked(&current).clone();
             Failure {
-                seed: self.0,
+                seed: self.seed,
                 what,
                 steps: world.map_or(Vec::new(), |world| last_steps(&locked(&world))),
             }
@@ -103,7 +113,7 @@ impl<K: TreeKey, const PAGE: usize> Seed<K, PAGE> {
     }
 
     fn run(&self, random: &mut Random, current: &Current) -> Facts {
-        let program = Arc::new(Program::<K>::new::<PAGE>(random));
+        let program = Arc::new((self.program)(random));
         let facts: Arc<Mutex<Facts>> = Arc::default();
         let last: Arc<Mutex<(Vec<Record>, Rows)>> = Arc::default();
         let crashes = Mutex::new(Random::new(random.next()));

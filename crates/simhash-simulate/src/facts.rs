@@ -10,6 +10,8 @@ pub struct Facts {
     pub removals: u64,
     /// Leaves that were stored in the other form.
     pub reshaped: u64,
+    /// Records by which postings settled.
+    pub settled: u64,
     /// Scans that were judged.
     pub scans: u64,
     pub crashes: u64,
@@ -19,12 +21,14 @@ pub struct Facts {
 
 impl Facts {
     pub fn add(&mut self, other: &Self) {
-        let Self { records, trees, splits, removals, reshaped, scans, crashes, cancelled } = other;
+        let Self { records, trees, splits, removals, reshaped, settled, .. } = other;
+        let Self { scans, crashes, cancelled, .. } = other;
         self.records += records;
         self.trees += trees;
         self.splits += splits;
         self.removals += removals;
         self.reshaped += reshaped;
+        self.settled += settled;
         self.scans += scans;
         self.crashes += crashes;
         self.cancelled += cancelled;

@@ -2,13 +2,15 @@
 //! of steps that random and PCT schedulers choose. Oracles know the right answers by brute force.
 //!
 //! - `simhash-simulate explore SCHEDULES [SEED]` explores schedules, from a seed on.
-//! - `simhash-simulate mutants [SEED]` looks for every fault that can be made on purpose.
+//! - `simhash-simulate mutants [SEED [MUTANT...]]` looks for every fault that can be made on
+//!   purpose, or for these.
 //! - `simhash-simulate test SCHEDULES [SEED]` does both, and ends with "N passed, N failed".
 //! - `simhash-simulate seed SEED [MUTANT]` repeats a failure.
 
 #![allow(clippy::disallowed_types, reason = "memory is not refused here")]
 
 mod actors;
+mod candidates;
 mod coding;
 mod explore;
 mod facts;
@@ -17,6 +19,8 @@ mod opened;
 mod program;
 mod random;
 mod rows;
+#[cfg(test)]
+mod sequential;
 mod settle;
 mod store;
 mod trace;
@@ -38,14 +42,14 @@ fn main() -> ExitCode {
     let number = |i: usize| arguments.get(i).and_then(|argument| argument.parse::<u64>().ok());
     let seed = number(2).unwrap_or(1);
     let Score { passed, failed } = match (arguments.first().map(String::as_str), number(1)) {
-        (Some("test"), Some(schedules)) => run(schedules, seed).and(mutants(1)),
+        (Some("test"), Some(schedules)) => run(schedules, seed).and(mutants(1, &[])),
         (Some("explore"), Some(schedules)) => run(schedules, seed),
-        (Some("mutants"), first) => mutants(first.unwrap_or(1)),
+        (Some("mutants"), first) => mutants(first.unwrap_or(1), arguments.get(2..).unwrap_or(&[])),
         (Some("seed"), Some(seed)) => repeat(seed, arguments.get(2).map(String::as_str)),
         _ => {
             eprintln!(
-                "usage: simhash-simulate test|explore SCHEDULES [SEED] | mutants [SEED] \
-                 | seed SEED [MUTANT]"
+                "usage: simhash-simulate test|explore SCHEDULES [SEED] \
+                 | mutants [SEED [MUTANT...]] | seed SEED [MUTANT]"
             );
             return ExitCode::from(2);
         }
@@ -128,20 +132,23 @@ fn run(schedules: u64, first: u64) -> Score {
     let begun = Instant::now();
     let (ran, facts, failures) = search(schedules, first, None, true);
     failures.iter().for_each(|failure| show(failure, None));
-    let Facts { records, trees, splits, removals, reshaped, scans, crashes, cancelled } = facts;
+    let Facts { records, trees, splits, removals, reshaped, settled, .. } = facts;
+    let Facts { scans, crashes, cancelled, .. } = facts;
     println!(
         "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, \
-         {removals} removals, {reshaped} leaves reshaped), {trees} trees walked, {scans} scans \
-         judged, {crashes} crashes, {cancelled} insertions cancelled",
+         {removals} removals, {reshaped} leaves reshaped, {settled} settlings), \
+         {trees} trees walked, {scans} scans judged, {crashes} crashes, \
+         {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );
     Score::of(failures.is_empty())
 }
 
-/// Looks for every fault made on purpose.
-fn mutants(first: u64) -> Score {
+/// Looks for every fault made on purpose, or for those of these names.
+fn mutants(first: u64, names: &[String]) -> Score {
     let mut score = Score::default();
-    for &mutant in Mutant::ALL {
+    let is_named = |mutant: &Mutant| names.is_empty() || names.contains(&format!("{mutant:?}"));
+    for &mutant in Mutant::ALL.iter().filter(|mutant| is_named(mutant)) {
         let begun = Instant::now();
         let (_, _, failures) = search(MUTANT_SCHEDULES, first, Some(mutant), false);
         let seconds = begun.elapsed().as_secs_f64();

@@ -24,10 +24,18 @@ pub fn open<K: TreeKey, const PAGE: usize>(
     Index::new(store, Rc::new(cache))
 }
 
-/// Inserts a row of the model.
+/// Inserts a row of the model. Of an index of postings, the row may be one that has no keys, or
+/// whose text is NULL.
 pub fn insert<K: TreeKey, const PAGE: usize>(index: &Sim<K, PAGE>, row: &Row) {
     let coding = &index.store.coding;
-    let fingerprints: Vec<K::Fingerprint> =
+    let mut fingerprints: Vec<K::Fingerprint> =
         row.keys.iter().map(|key| coding.fingerprint(*key)).collect();
-    index.insert(&fingerprints, &coding.beside(row));
+    let beside = coding.beside(row);
+    if index.is_of_postings() {
+        // Two bands may have the same key.
+        fingerprints.extend(fingerprints.first().copied().filter(|_| row.number.is_multiple_of(3)));
+        let presence = coding.known_of(row);
+        return index.insert_postings(&fingerprints, presence, &beside, coding.most_recent);
+    }
+    index.insert(&fingerprints, &beside);
 }

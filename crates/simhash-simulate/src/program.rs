@@ -1,17 +1,20 @@
 //! The program of a seed: an index with rows, and what each of some actors does with it.
 
+mod postings;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use simhash_index::TreeKey;
 use simhash_index::build::{Writer, initialize, merge};
 use simhash_index::page::Form;
+use simhash_index::postings::ROWS;
 use simhash_index::scopes::{Allowed, Column, Filter};
 
 use crate::coding::{Coding, Selection, choose, string};
 use crate::opened::{insert, open};
 use crate::random::Random;
-use crate::rows::{Rows, SCOPES, distance};
+use crate::rows::{Row, Rows, SCOPES, distance};
 use crate::store::SimStore;
 use crate::world::{ACTORS, Image, World, locked};
 
@@ -59,6 +62,28 @@ pub enum Op {
         scope: Option<u8>,
         pinned: bool,
     },
+    /// Looks for the rows that have at least so many of some keys, until so many rows have come.
+    Search {
+        keys: Vec<u64>,
+        shared: usize,
+        scopes: Selection,
+        rows: usize,
+    },
+    /// Inserts a row that must not share so many keys with another of its scope, and looks for such
+    /// a row.
+    ExcludeSharing {
+        keys: Vec<u64>,
+        shared: usize,
+        scope: u8,
+    },
+    /// Looks for each posting of a row, and for one with this key.
+    Look {
+        place: usize,
+        key: u64,
+    },
+    /// Settles the leaf of a row's first posting.
+    Settle(usize),
+    SettleAll,
 }
 
 /// An actor's part.
@@ -87,6 +112,52 @@ enum Site {
     /// One table beside the table of NULLs. Its root is a full leaf, of which half the rows are
     /// dead.
     FullRoot,
+    /// Many leaves. The dead rows have neighbouring TIDs, so that whole leaves of a key's postings
+    /// are dead.
+    Run,
+}
+
+impl Site {
+    /// How many rows the index has.
+    fn rows<K: TreeKey, const PAGE: usize>(
+        self,
+        coding: &Coding<K>,
+        keys: &Keys,
+        random: &mut Random,
+    ) -> usize {
+        match self {
+            Site::Any => random.pick(&[0, 3, 12, 30, 60, 120]),
+            Site::Small => random.pick(&[3, 5, 8, 12]),
+            Site::Run => random.pick(&[20, 30, 60]),
+            Site::FullRoot => {
+                // The root's lower bound is of the first scope.
+                let uniform = coding.meta.scope > 0 && keys.scopes == [0];
+                // A leaf that was built of near rows is short.
+                let short = coding.meta.is_of_postings() && random.one_in(2);
+                coding.meta.shape().leaf_capacity(PAGE, Form { uniform, short })
+            }
+        }
+    }
+
+    /// Rows that died before: some anywhere, or all in one place, or nearly all rows.
+    fn dead(self, rows: &Rows, keys: &Keys, random: &mut Random) -> Vec<usize> {
+        let (share, whole) = match self {
+            Site::Any => (random.pick(&[0, 10, 50, 97]), random.one_in(3)),
+            _ => (50, false),
+        };
+        let centre = random.pick(&keys.centres);
+        let count = rows.all.len();
+        let run = random.below(count.max(1))..random.below(count.max(1)) + 1;
+        let dies = |&row: &usize| {
+            let is_near = |&key: &u64| distance(key, centre) <= keys.spread as u32;
+            match (self, whole) {
+                (Site::Run, _) => run.contains(&row),
+                (_, true) => rows.all[row].keys.iter().any(is_near),
+                _ => random.below(100) < share,
+            }
+        };
+        (0..count).filter(dies).collect()
+    }
 }
 
 /// An index and its rows before a schedule.
@@ -116,6 +187,8 @@ struct Keys {
     scopes: Vec<u8>,
     /// The bytes of a scope.
     scope_bytes: usize,
+    /// The most keys of a row of postings. 0 for an index of block tables.
+    most: usize,
 }
 
 impl Keys {
@@ -152,7 +225,7 @@ impl Keys {
             ])
         };
         let (bits, scopes) = (coding.bits(), scopes.to_vec());
-        Self { centres: Vec::new(), spread: 0, keyless: 1000, bits, scopes, scope_bytes }
+        Self { centres: Vec::new(), spread: 0, keyless: 1000, bits, scopes, scope_bytes, most: 0 }
     }
 
     fn scope(&self, random: &mut Random) -> u8 {
@@ -235,10 +308,19 @@ impl Keys {
         self.near(centre, random)
     }
 
+    /// So many different keys, or fewer.
+    fn set(&self, count: usize, random: &mut Random) -> Vec<u64> {
+        let keys: BTreeSet<u64> = (0..count).map(|_| self.one(random)).collect();
+        keys.into_iter().collect()
+    }
+
     /// The keys of a row: usually one, sometimes none or several different ones.
     fn of_row(&self, random: &mut Random) -> Vec<u64> {
         if random.one_in(self.keyless) {
             return Vec::new();
+        }
+        if self.most > 0 {
+            return self.set(random.below(self.most) + 1, random);
         }
         match random.below(12) {
             0 => {
@@ -382,8 +464,23 @@ pub fn reader_of<K: TreeKey>(coding: &Coding<K>, rows: &Rows, random: &mut Rando
     if centres.is_empty() {
         centres.push(coding.key_of(random.next()));
     }
-    let keys = Keys { centres, spread: 3, keyless: 12, ..Keys::around(coding, random) };
+    let most = if coding.meta.is_of_postings() { 6 } else { 0 };
+    let keys = Keys { centres, spread: 3, keyless: 12, most, ..Keys::around(coding, random) };
+    if coding.meta.is_of_postings() {
+        return searcher(&keys, random);
+    }
     reader(&keys, coding.meta.blocks, random)
+}
+
+/// A reader who looks for rows that share keys.
+fn searcher(keys: &Keys, random: &mut Random) -> Part {
+    let ops = (0..random.below(3) + 1).map(|_| match random.below(6) {
+        0 => Op::Walk { table: ROWS, scope: keys.walked(random), pinned: random.one_in(2) },
+        1 => Op::Look { place: random.below(1000), key: keys.one(random) },
+        _ => keys.search(random),
+    });
+    let ops = ops.collect();
+    part("reader", ops, random)
 }
 
 /// Some generations of rows.
@@ -501,17 +598,12 @@ impl<K: TreeKey> Base<K> {
         let world = Arc::new(Mutex::new(World::default()));
         let store = SimStore::<K, PAGE>::alone(world.clone(), coding);
         locked(&world).enter_alone();
-        let count = match site {
-            Site::Any => random.pick(&[0, 3, 12, 30, 60, 120]),
-            Site::Small => random.pick(&[3, 5, 8, 12]),
-            Site::FullRoot => {
-                // The root's lower bound is of the first scope.
-                let is_uniform = coding.meta.scope > 0 && keys.scopes == [0];
-                let form = if is_uniform { Form::Uniform } else { Form::Mixed };
-                coding.meta.shape().leaf_capacity(PAGE, form)
-            }
-        };
-        initialize::<K, _>(&store, coding.meta);
+        if coding.meta.is_of_postings() {
+            let far = random.pick(&[0, 0b1111, 0b1000, 0b0110, 0b1_0101]);
+            locked(&world).rows = Rows::with_far(far);
+        }
+        let count = site.rows::<K, PAGE>(&coding, keys, random);
+        initialize::<K, _>(&store, coding.meta, &[]);
         let index = open(store.clone(), 1000);
         {
             let mut world = locked(&world);
@@ -521,23 +613,17 @@ impl<K: TreeKey> Base<K> {
             }
         }
         let rows = locked(&world).rows.clone();
+        let mut inserted = &rows.all[..];
         if random.one_in(2) {
-            build(&store, &rows, random.pick(&[50, 90, 100]), random);
-        } else {
-            rows.all.iter().for_each(|row| insert(&index, row));
+            // What is built of postings is settled. Some more become recent.
+            let more = if coding.meta.is_of_postings() { random.pick(&[0, count / 2]) } else { 0 };
+            let built;
+            (built, inserted) = inserted.split_at(count - more);
+            build(&store, built, random.pick(&[50, 90, 100]), random);
         }
-        // Rows that died before: some anywhere, or all in one place, or nearly all rows.
-        let (share, whole) = match site {
-            Site::Any => (random.pick(&[0, 10, 50, 97]), random.one_in(3)),
-            _ => (50, false),
-        };
-        let centre = random.pick(&keys.centres);
-        for row in 0..rows.all.len() {
-            let near =
-                rows.all[row].keys.iter().any(|&key| distance(key, centre) <= keys.spread as u32);
-            if if whole { near } else { random.below(100) < share } {
-                locked(&world).rows.kill(row, 0);
-            }
+        inserted.iter().for_each(|row| insert(&index, row));
+        for row in site.dead(&rows, keys, random) {
+            locked(&world).rows.kill(row, 0);
         }
         if site == Site::Any && random.one_in(3) {
             let dead = locked(&world).rows.dead();
@@ -559,14 +645,14 @@ impl<K: TreeKey> Base<K> {
 /// Builds every table from sorted runs.
 fn build<K: TreeKey, const PAGE: usize>(
     store: &SimStore<K, PAGE>,
-    rows: &Rows,
+    rows: &[Row],
     fill: usize,
     random: &mut Random,
 ) {
     let coding = &store.coding;
-    for table in 0..=coding.layout.blocks() as u8 {
+    for table in coding.groups().iter().filter_map(|group| group.last().copied()) {
         let mut runs = vec![Vec::new(); random.below(3) + 1];
-        for row in &rows.all {
+        for row in rows {
             let run = random.below(runs.len());
             runs[run].extend(coding.rows(row, table));
         }
@@ -611,7 +697,7 @@ mod tests {
         let world = Arc::new(Mutex::new(World::default()));
         locked(&world).enter_alone();
         let store = SimStore::<Small, 320>::alone(world.clone(), coding);
-        initialize::<Small, _>(&store, meta);
+        initialize::<Small, _>(&store, meta, &[]);
         for (key, &scope) in (0..).zip(scopes) {
             let row = locked(&world).rows.begin(vec![key], scope, 0);
             locked(&world).rows.commit(row, 0);
@@ -619,7 +705,7 @@ mod tests {
         let index = open(store.clone(), 1000);
         let rows = locked(&world).rows.clone();
         if is_built {
-            build(&store, &rows, 100, &mut Random::new(1));
+            build(&store, &rows.all, 100, &mut Random::new(1));
         } else {
             rows.all.iter().for_each(|row| insert(&index, row));
         }
@@ -627,25 +713,25 @@ mod tests {
     }
 
     // A row of 17 bytes of scope takes 31 bytes of 200, or 14 in a uniform leaf: 6 or 14 rows.
-    const SMALL: (Form, usize) = (Form::Mixed, 6);
-    const LARGE: (Form, usize) = (Form::Uniform, 14);
+    const SMALL: (Form, usize) = (Form::MIXED, 6);
+    const LARGE: (Form, usize) = (Form::UNIFORM, 14);
 
     #[test]
     fn a_build_stores_leaves_of_one_scope_without_it() {
         let of_one = |scope: u8| leaves(&index_of(&[scope; 28], true));
         assert_eq!(of_one(0), [LARGE, LARGE]);
         // The lower bound of the first leaf is of the first scope.
-        assert_eq!(of_one(2), [SMALL, LARGE, (Form::Uniform, 8)]);
+        assert_eq!(of_one(2), [SMALL, LARGE, (Form::UNIFORM, 8)]);
         let of_two = index_of(&[[0; 16], [3; 16]].concat(), true);
-        assert_eq!(leaves(&of_two), [LARGE, SMALL, (Form::Uniform, 12)]);
+        assert_eq!(leaves(&of_two), [LARGE, SMALL, (Form::UNIFORM, 12)]);
     }
 
     #[test]
     fn a_row_of_another_scope_changes_the_form_of_a_leaf() {
         let forms = |scopes: &[u8]| leaves(&index_of(scopes, false));
         assert_eq!(forms(&[0; 6]), [SMALL]);
-        assert_eq!(forms(&[0; 7]), [(Form::Uniform, 7)]);
-        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(Form::Uniform, 7), (Form::Uniform, 7)]);
+        assert_eq!(forms(&[0; 7]), [(Form::UNIFORM, 7)]);
+        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(Form::UNIFORM, 7), (Form::UNIFORM, 7)]);
         assert_eq!(forms(&[0, 0, 0, 0, 0, 5]), [SMALL]);
     }
 }

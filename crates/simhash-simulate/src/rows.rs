@@ -44,6 +44,22 @@ pub struct Row {
 }
 
 impl Row {
+    /// The row's key in a table of all rows: NULL, without keys, or with some.
+    pub fn presence(&self) -> u64 {
+        if self.keys.is_empty() { u64::from(self.number % 2) } else { 2 }
+    }
+
+    /// Whether the row was there at any time of a scan.
+    pub fn was_there(&self, began: Time, ended: Time) -> bool {
+        self.at.begun <= ended && self.at.gone.is_none_or(|gone| gone >= began)
+    }
+
+    /// Whether the row was there all the time of a scan.
+    pub fn stayed(&self, began: Time, ended: Time) -> bool {
+        self.at.committed.is_some_and(|time| time <= began)
+            && self.at.dead.is_none_or(|dead| dead >= ended)
+    }
+
     pub fn is_live(&self) -> bool {
         self.at.committed.is_some() && self.at.dead.is_none()
     }
@@ -54,6 +70,9 @@ pub struct Rows {
     pub all: Vec<Row>,
     /// The row that has a TID, by slot.
     slots: Vec<Option<usize>>,
+    /// Which heap pages have TIDs that four bytes do not suffice for: bit i stands for every fourth
+    /// from page i on. Bit 4: their offsets are too great, not their numbers.
+    far: u8,
     clock: Time,
     /// How many rows there ever were.
     numbers: u32,
@@ -62,16 +81,33 @@ pub struct Rows {
     pub shown: Vec<Vec<(u64, Option<usize>)>>,
 }
 
-/// The TID of a slot. A heap page has four rows, with offsets from 1.
-fn tid(slot: usize) -> u64 {
-    ((slot / 4) as u64) << 16 | (slot % 4 + 1) as u64
-}
-
-fn slot(tid: u64) -> usize {
-    (tid >> 16) as usize * 4 + (tid & 0xffff) as usize - 1
-}
+/// What a far page's number has beside that of a near one, and what its offsets have.
+const FAR_PAGE: u64 = 1 << 21;
+const FAR_OFFSET: u64 = 1 << 11;
 
 impl Rows {
+    /// No rows yet. `far` says which TIDs they will have.
+    pub fn with_far(far: u8) -> Self {
+        Self { far, ..Self::default() }
+    }
+
+    /// The TID of a slot. A heap page has four rows, with offsets from 1.
+    fn tid(&self, slot: usize) -> u64 {
+        let (page, offset) = ((slot / 4) as u64, (slot % 4 + 1) as u64);
+        match (self.far >> (page % 4) & 1, self.far >> 4) {
+            (0, _) => page << 16 | offset,
+            (_, 0) => (page | FAR_PAGE) << 16 | offset,
+            _ => page << 16 | offset | FAR_OFFSET,
+        }
+    }
+
+    /// The slot of a TID, if there is one.
+    fn slot(&self, tid: u64) -> Option<usize> {
+        let (page, offset) = ((tid >> 16) & (FAR_PAGE - 1), (tid & 0xffff) & (FAR_OFFSET - 1));
+        let slot = page as usize * 4 + (offset as usize).checked_sub(1)?;
+        (self.tid(slot) == tid).then_some(slot)
+    }
+
     pub fn now(&mut self) -> Time {
         self.clock += 1;
         self.clock
@@ -87,7 +123,8 @@ impl Rows {
         self.numbers += 1;
         let times = |begun| Times { begun, ..Times::default() };
         let (at, log) = (times(begun), times(log));
-        self.all.push(Row { tid: tid(free), keys, scope, number: self.numbers, at, log });
+        let tid = self.tid(free);
+        self.all.push(Row { tid, keys, scope, number: self.numbers, at, log });
         self.slots[free] = Some(self.all.len() - 1);
         self.all.len() - 1
     }
@@ -121,14 +158,15 @@ impl Rows {
             }
             self.all[row].at.gone = Some(self.now());
             self.all[row].log.gone = Some(log);
-            self.slots[slot(tid)] = None;
+            let slot = self.slot(tid).expect("a row has one");
+            self.slots[slot] = None;
         }
         Ok(())
     }
 
     /// The row that has a TID now.
     pub fn of_tid(&self, tid: u64) -> Option<usize> {
-        *self.slots.get(slot(tid))?
+        *self.slots.get(self.slot(tid)?)?
     }
 
     pub fn live(&self) -> impl Iterator<Item = &Row> {
@@ -145,8 +183,8 @@ impl Rows {
     /// The rows as a crash leaves them that keeps the first `records` records. What had not
     /// returned by then is undone, and so is what came later.
     pub fn after_crash(&self, records: usize) -> Self {
-        let Self { clock, numbers, .. } = *self;
-        let mut rows = Self { clock, numbers, ..Self::default() };
+        let Self { clock, numbers, far, .. } = *self;
+        let mut rows = Self { clock, numbers, far, ..Self::default() };
         let now = records.saturating_add(1);
         let past = |time: Option<Time>| time.filter(|&time| time <= now);
         for row in self.all.iter().filter(|row| past(row.log.gone).is_none()) {
@@ -167,7 +205,7 @@ impl Rows {
             }
             row.at.gone = None;
             row.log.gone = None;
-            let slot = slot(row.tid);
+            let slot = self.slot(row.tid).expect("a row has one");
             rows.slots.resize(rows.slots.len().max(slot + 1), None);
             rows.slots[slot] = Some(rows.all.len());
             rows.all.push(row);
@@ -196,13 +234,12 @@ impl Rows {
         // How often each may be found: once for each row that was there at any time.
         let mut allowed: BTreeMap<(u64, u64, u8), Vec<u32>> = BTreeMap::new();
         for row in self.all.iter().filter(|row| scan.scopes[usize::from(row.scope)]) {
-            let was_there =
-                row.at.begun <= scan.ended && row.at.gone.is_none_or(|gone| gone >= scan.began);
-            let stayed = row.at.committed.is_some_and(|time| time <= scan.began)
-                && row.at.dead.is_none_or(|dead| dead >= scan.ended);
-            let keys: &[u64] = match (scan.of_nulls, row.keys.is_empty()) {
-                (true, true) => &[0],
-                (false, false) => &row.keys,
+            let was_there = row.was_there(scan.began, scan.ended);
+            let stayed = row.stayed(scan.began, scan.ended);
+            let keys: &[u64] = match (scan.of, row.keys.is_empty()) {
+                (Of::Rows, _) => &[row.presence()],
+                (Of::Nulls, true) => &[0],
+                (Of::Keys, false) => &row.keys,
                 _ => &[],
             };
             for &key in keys {
@@ -248,6 +285,17 @@ pub struct Found {
     pub distance: u32,
 }
 
+/// What a scan reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Rows by their keys.
+    Keys,
+    /// The table of NULLs, whose rows have the key 0.
+    Nulls,
+    /// The table of all rows, whose keys are [`Row::presence`].
+    Rows,
+}
+
 /// What a scan returned.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -256,8 +304,7 @@ pub struct Answer {
     pub distance: u32,
     /// All rows within this distance must be there. `None`: none need be.
     pub reach: Option<u32>,
-    /// Whether the scan was of the table of NULLs, whose rows have the key 0.
-    pub of_nulls: bool,
+    pub of: Of,
     /// The scopes that it looked into.
     pub scopes: Selected,
     pub began: Time,

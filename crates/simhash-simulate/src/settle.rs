@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use simhash_index::check::check_tables;
 use simhash_index::page::is_free;
+use simhash_index::postings::RECENT;
 use simhash_index::{Entry, FIRST_ROOT, Row, TreeKey};
 
 use crate::actors::Actor;
@@ -43,11 +44,17 @@ pub fn settle<K: TreeKey, const PAGE: usize>(
     let quiet = Quiet::<K, PAGE>::open(coding, images, free, rows);
     check_tables(&quiet.index);
     quiet.expect_live_rows();
+    quiet.expect_no_strangers();
     quiet.scan(random);
     quiet.insert_more();
     quiet.vacuum();
     check_tables(&quiet.index);
     quiet.expect_nothing_else();
+    if quiet.index.is_of_postings() {
+        quiet.scan(random);
+        quiet.settle_all();
+        quiet.scan(random);
+    }
     locked(&quiet.world).facts
 }
 
@@ -87,21 +94,38 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
 
     fn expect_live_rows(&self) {
         let rows = self.rows();
-        for table in self.index.tables() {
-            let tree = self.tree(table);
-            for row in self.expected(&rows, table) {
-                let times = tree.rows.iter().filter(|found| **found == row).count();
-                if times != 1 || !self.finds(table, &row.entry) {
-                    fail(format!("a live {row:x?} is {times} times in table {table}"));
+        for group in self.coding().groups() {
+            let trees: Vec<Tree<K>> = group.iter().map(|&table| self.tree(table)).collect();
+            for row in self.expected(&rows, group[0]) {
+                let all = trees.iter().flat_map(|tree| &tree.rows);
+                let times = all.filter(|found| **found == row).count();
+                if times != 1 || !group.iter().any(|&table| self.finds(table, &row.entry)) {
+                    fail(format!("a live {row:x?} is {times} times in tables {group:?}"));
                 }
                 for scope in 0..SCOPES {
                     let key = K::new(self.coding().scope(scope), row.entry.key.fingerprint());
                     let entry = Entry { key, ..row.entry };
-                    let is_there = tree.rows.iter().any(|row| row.entry == entry);
-                    if self.finds(table, &entry) != is_there {
-                        fail(format!("{entry:x?} is in table {table}: {is_there}"));
+                    for (tree, &table) in trees.iter().zip(&group) {
+                        let is_there = tree.rows.iter().any(|row| row.entry == entry);
+                        if self.finds(table, &entry) != is_there {
+                            fail(format!("{entry:x?} is in table {table}: {is_there}"));
+                        }
                     }
                 }
+            }
+        }
+    }
+
+    /// No table has what no row has that is there. Rows that are dead may be there in part.
+    fn expect_no_strangers(&self) {
+        let rows = self.rows();
+        for table in self.index.tables() {
+            let is_of_row = |found: &Row<K>| {
+                rows.of_tid(found.entry.tid)
+                    .is_some_and(|row| self.coding().rows(&rows.all[row], table).contains(found))
+            };
+            if let Some(found) = self.tree(table).rows.iter().find(|found| !is_of_row(found)) {
+                fail(format!("table {table} has {found:x?}, which is of no row"));
             }
         }
     }
@@ -140,10 +164,26 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
         let is_dead = |tid: u64| rows.of_tid(tid).is_none_or(|row| !rows.all[row].is_live());
         let counts = self.index.vacuum(&is_dead);
         let entries_of = |table: u8| self.expected(&rows, table).len() as u64;
-        let expected = entries_of(0) + entries_of(self.index.null_table());
+        let of_first = if self.index.is_of_postings() { 0 } else { entries_of(0) };
+        let expected = of_first + entries_of(self.index.null_table());
         if counts.remaining != expected {
             fail(format!("vacuum counts {} rows of {expected}", counts.remaining));
         }
+        let mut world = locked(&self.world);
+        let dead = world.rows.dead();
+        let log = world.log_time();
+        world.rows.vacuumed(&dead, log).expect("nobody reads");
+    }
+
+    /// Moves all postings to the settled tree.
+    fn settle_all(&self) {
+        self.index.settle_all();
+        check_tables(&self.index);
+        if let Some(left) = self.tree(RECENT).rows.first() {
+            fail(format!("{left:x?} is recent after all have settled"));
+        }
+        self.expect_live_rows();
+        self.expect_no_strangers();
     }
 
     /// After a vacuum: no row but the live ones, and no page that is neither used nor free.
@@ -151,21 +191,22 @@ impl<K: TreeKey, const PAGE: usize> Quiet<K, PAGE> {
         let rows = self.rows();
         let mut used = vec![false; locked(&self.world).pages.len()];
         used[..FIRST_ROOT as usize].fill(true);
-        for table in self.index.tables() {
-            let mut tree = self.tree(table);
-            let mut expected = self.expected(&rows, table);
+        for group in self.coding().groups() {
+            let trees: Vec<Tree<K>> = group.iter().map(|&table| self.tree(table)).collect();
+            let mut there: Vec<Row<K>> = trees.iter().flat_map(|tree| tree.rows.clone()).collect();
+            let mut expected = self.expected(&rows, group[0]);
             expected.sort_unstable();
-            tree.rows.sort_unstable();
-            if tree.rows != expected {
-                let only_one_has = (tree.rows.iter().find(|row| !expected.contains(row)))
-                    .or_else(|| expected.iter().find(|row| !tree.rows.contains(row)));
+            there.sort_unstable();
+            if there != expected {
+                let only_one_has = (there.iter().find(|row| !expected.contains(row)))
+                    .or_else(|| expected.iter().find(|row| !there.contains(row)));
                 fail(format!(
-                    "after a vacuum table {table} has {} rows of {}: {only_one_has:x?}",
-                    tree.rows.len(),
+                    "after a vacuum tables {group:?} have {} rows of {}: {only_one_has:x?}",
+                    there.len(),
                     expected.len(),
                 ));
             }
-            for number in tree.pages {
+            for number in trees.into_iter().flat_map(|tree| tree.pages) {
                 if std::mem::replace(&mut used[number as usize], true) {
                     fail(format!("page {number} is used twice"));
                 }

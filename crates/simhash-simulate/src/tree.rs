@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use simhash_index::page::{Bounds, Form, Page, is_free};
+use simhash_index::page::{Bounds, Page, is_free};
+use simhash_index::postings::{RECENT, ROWS};
 use simhash_index::{Entry, FIRST_ROOT, Row, Shape, TreeKey};
 
 use crate::coding::Coding;
@@ -12,7 +13,7 @@ use crate::world::{Image, World};
 /// What a record is said to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// One row more on each page.
+    /// One row more on each page, or one posting or more.
     Append,
     /// Anything else: no new row, and none lost but dead ones.
     Structure,
@@ -62,7 +63,7 @@ pub fn walk<'a, K: TreeKey>(
             }
             if level == 0 {
                 let scope = bounds.low.key.scope();
-                let is_uniform = page.form() == Form::Uniform;
+                let is_uniform = page.form().uniform;
                 if is_uniform && page.entries::<K>().any(|entry| entry.key.scope() != scope) {
                     return Err(format!("page {number} is uniform and has rows of two scopes"));
                 }
@@ -116,7 +117,7 @@ pub fn check_record<K: TreeKey>(
 }
 
 /// Every page is a leaf with one row more, which is in its range and is what the row that has its
-/// TID must have there.
+/// TID must have there. A leaf of recent postings may have several more, and none that it had.
 fn check_append<K: TreeKey>(
     world: &World,
     coding: &Coding<K>,
@@ -128,7 +129,9 @@ fn check_append<K: TreeKey>(
         let page = page::<K>(after, shape, *number)?;
         let (was, is) = (leaf_rows::<K>(before, shape, *number)?, page.rows::<K>());
         let is: Vec<Row<K>> = is.collect();
-        if page.is_deleted() || !page.is_leaf() || is.len() != was.len() + 1 {
+        let of_postings = coding.meta.is_of_postings() && page.table() != ROWS;
+        let grown = is.len() == was.len() + 1 || of_postings && is.len() > was.len();
+        if page.is_deleted() || !page.is_leaf() || !grown || of_postings && page.table() != RECENT {
             let (is, was) = (is.len(), was.len());
             return Err(format!("an append leaves page {number} with {is} rows, after {was}"));
         }
@@ -139,13 +142,15 @@ fn check_append<K: TreeKey>(
         if !is.starts_with(&was) {
             return Err(format!("an append changes other rows of page {number}"));
         }
-        let added = is[was.len()];
-        let right = world
-            .rows
-            .of_tid(added.entry.tid)
-            .is_some_and(|row| coding.rows(&world.rows.all[row], page.table()).contains(&added));
-        if !right {
-            return Err(format!("an append puts {added:x?} on page {number}, which is no row"));
+        let owner = |row: &Row<K>| world.rows.of_tid(row.entry.tid);
+        let is_right = |added: &Row<K>| {
+            owner(added)
+                .is_some_and(|row| coding.rows(&world.rows.all[row], page.table()).contains(added))
+        };
+        for (i, added) in is.iter().enumerate().skip(was.len()) {
+            if !is_right(added) || of_postings && is[..i].contains(added) {
+                return Err(format!("an append puts {added:x?} on page {number}, which is no row"));
+            }
         }
     }
     Ok(())
@@ -186,6 +191,8 @@ fn check_structure<K: TreeKey>(
     if let Some(row) = kept.next() {
         return Err(format!("{row:x?} comes from nowhere"));
     }
+    let settles = coding.meta.is_of_postings() && tables.len() > 1;
+    world.facts.settled += u64::from(settles);
     let fresh = before.iter().filter(|before| is_free(before)).count() as u64;
     let freed = after.iter().filter(|(_, after)| is_free(after)).count() as u64;
     world.facts.splits += u64::from(fresh > 0);

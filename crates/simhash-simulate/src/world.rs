@@ -75,6 +75,8 @@ pub struct World {
     pub rows: Rows,
     pub actors: Vec<Actor>,
     pub facts: Facts,
+    /// How often actors that were alone have locked a page.
+    pub alone: usize,
     /// The records that a standby has replayed.
     pub replayed: usize,
 }

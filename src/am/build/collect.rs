@@ -3,18 +3,18 @@
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::search::BlockLayout;
-use simhash_index::TreeKey;
+use simhash_index::key::Bytes;
+use simhash_index::{Row, TreeKey};
 
 use super::sort::{Content, Share, Sorter};
-use crate::am::columns::Columns;
-use crate::am::keys::IndexRow;
-use crate::am::kind::Searched;
+use crate::am::keys::RowReader;
 use crate::storage::{Index, IndexRel};
 
 /// What the scan of the heap collects.
 pub struct Collector<K: TreeKey> {
-    searched: Searched,
-    columns: Columns,
+    reader: RowReader,
+    /// Whether keys are postings. Then every row is in the table of rows.
+    has_postings: bool,
     pub sorter: Sorter<K>,
     pub nulls: Sorter<K>,
     pub rows: u64,
@@ -22,15 +22,25 @@ pub struct Collector<K: TreeKey> {
 
 impl<K: TreeKey> Collector<K> {
     /// A collector that keeps about `memory` bytes. A worker's sorters each have a share.
-    pub fn new(index: &Index<K>, memory: usize, share: impl Fn(Content) -> Option<Share>) -> Self {
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn new(
+        index: &Index<K>,
+        memory: usize,
+        share: impl Fn(Content) -> Option<Share>,
+    ) -> Self {
         let one = BlockLayout::of_bits(index.layout.bits(), 1).expect("any width can be one block");
         let sorter = |layout, content: Content| {
-            Sorter::new(layout, index.shape, content.memory(memory), share(content))
+            let shape = index.shape.at(content.last_table(index));
+            Sorter::new(layout, shape, content.memory(memory), share(content))
         };
+        let has_postings = index.is_of_postings();
         Self {
-            searched: Searched::of(index),
-            columns: Columns::of(index.store, &index.meta()),
-            sorter: sorter(index.layout, Content::Rows),
+            // SAFETY: as this function's.
+            reader: unsafe { RowReader::new(index) },
+            has_postings,
+            sorter: sorter(if has_postings { one } else { index.layout }, Content::Rows),
             nulls: sorter(one, Content::Nulls),
             rows: 0,
         }
@@ -78,8 +88,14 @@ unsafe extern "C-unwind" fn collect<K: TreeKey>(
     unsafe {
         let collector = &mut *state.cast::<Collector<K>>();
         collector.rows += 1;
-        let Collector { searched, columns, .. } = collector;
-        let row = IndexRow::<K>::read(*searched, columns, values, is_null, tid);
+        let row = collector.reader.read::<K>(values, is_null, tid);
+        if collector.has_postings {
+            collector.nulls.push(row.beside.row(row.presence().key()));
+            for &key in row.keys() {
+                collector.sorter.push(Row { payload: K::Payload::ZERO, ..row.beside.row(key) });
+            }
+            return;
+        }
         if row.keys().is_empty() {
             collector.nulls.push(row.beside.row(K::Fingerprint::ZERO));
         }

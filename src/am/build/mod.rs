@@ -12,14 +12,16 @@ mod team;
 mod worker;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_index::TreeKey;
 use simhash_index::build::{Writer, initialize};
+use simhash_index::{Meta, TreeKey};
 
 use self::collect::Collector;
+use self::sort::Content;
 use self::team::Team;
 use super::columns::new_meta;
 use super::kind::{Searched, open};
 use super::options::Options;
+use super::texts::Recipe;
 use crate::error::raise;
 use crate::storage::{IndexRel, forget_file, with_key_type};
 
@@ -33,7 +35,7 @@ pub unsafe extern "C-unwind" fn ambuildphasename(phase: i64) -> *mut std::ffi::c
     let name = match phase {
         1 => c"initializing",
         PHASE_SCAN => c"scanning table",
-        PHASE_SORT => c"sorting and writing block tables",
+        PHASE_SORT => c"sorting and writing tables",
         _ => return std::ptr::null_mut(),
     };
     name.as_ptr().cast_mut()
@@ -51,7 +53,7 @@ pub unsafe extern "C-unwind" fn ambuild(
         let index = IndexRel::new(rel);
         // This backend may know the file as it was before TRUNCATE or ON COMMIT DELETE ROWS.
         forget_file(index);
-        let meta = new_meta(index, |searched| blocks(rel, searched));
+        let (meta, note) = described(index);
         if index.pages() != 0 {
             raise(
                 PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
@@ -60,7 +62,7 @@ pub unsafe extern "C-unwind" fn ambuild(
             );
         }
         let (heap_tuples, index_tuples) = with_key_type!(meta.family(), K => {
-            initialize::<K, _>(&index, meta);
+            initialize::<K, _>(&index, meta, note.as_bytes());
             build::<K>(heap, index, info)
         });
         let result: *mut pg_sys::IndexBuildResult =
@@ -76,8 +78,27 @@ pub unsafe extern "C-unwind" fn ambuildempty(rel: pg_sys::Relation) {
     // SAFETY: an open index; its init fork is WAL-logged although the index is not.
     unsafe {
         let index = IndexRel::new(rel).init_fork();
-        let meta = new_meta(index, |searched| blocks(rel, searched));
-        with_key_type!(meta.family(), K => initialize::<K, _>(&index, meta));
+        let (meta, note) = described(index);
+        with_key_type!(meta.family(), K => initialize::<K, _>(&index, meta, note.as_bytes()));
+    }
+}
+
+/// What a new index is to be, and the note on its meta page. Raises an ERROR where its columns and
+/// parameters do not go together.
+///
+/// # Safety
+/// The index is open.
+unsafe fn described(rel: IndexRel) -> (Meta, String) {
+    // SAFETY: as this function's.
+    unsafe {
+        let searched = Searched::of_new(rel);
+        let meta = new_meta(rel, searched, || blocks(rel.as_ptr(), searched));
+        if searched.kind.is_of_texts() {
+            let recipe = Recipe::of_new(rel, searched.kind);
+            return (recipe.describe(meta), recipe.note());
+        }
+        Options::expect_none_of_texts(rel);
+        (meta, String::new())
     }
 }
 
@@ -86,6 +107,9 @@ fn blocks(rel: pg_sys::Relation, searched: Searched) -> u32 {
     // SAFETY: an open index of this access method.
     let (blocks, index) =
         unsafe { (Options::blocks(rel, searched.default_blocks()), IndexRel::new(rel)) };
+    if searched.kind.is_of_texts() {
+        return searched.default_blocks();
+    }
     if blocks > searched.bits {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -117,8 +141,9 @@ unsafe fn build<K: TreeKey>(
     let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
     // SAFETY: the relations are open, the meta page is written.
     let team = unsafe { Team::launch(heap, rel, info, memory) };
-    let mut collector =
-        Collector::<K>::new(&index, team.as_ref().map_or(memory, Team::memory), |_| None);
+    let memory = team.as_ref().map_or(memory, Team::memory);
+    // SAFETY: the index is open.
+    let mut collector = unsafe { Collector::<K>::new(&index, memory, |_| None) };
     progress(PHASE_SCAN);
     // SAFETY: the relations are open.
     let heap_tuples = unsafe {
@@ -129,19 +154,18 @@ unsafe fn build<K: TreeKey>(
     if let Some(team) = &team {
         team.expect_all();
     }
-    let workers_runs =
-        |block_table| team.as_ref().map_or(Vec::new(), |team| team.runs(&index, block_table));
     // SAFETY: an open index.
-    let fill = unsafe { Options::fillfactor(rel.as_ptr()) };
-    for block_table in 0..=index.null_table() {
-        let mut writer = Writer::<K, _>::new(&rel, index.shape, block_table, fill);
-        let (sorter, number) = if block_table == index.null_table() {
-            (&mut collector.nulls, 0)
-        } else {
-            (&mut collector.sorter, u32::from(block_table))
-        };
-        sorter.drain(number, || workers_runs(block_table), |row| writer.push(row));
-        writer.finish();
+    let fill = unsafe { Options::fillfactor(rel.as_ptr(), index.is_of_postings()) };
+    for (content, sorter) in
+        [(Content::Rows, &mut collector.sorter), (Content::Nulls, &mut collector.nulls)]
+    {
+        for (table, number) in content.tables(&index).zip(0..) {
+            let mut writer = Writer::<K, _>::new(&rel, index.shape, table, fill);
+            let others =
+                || team.as_ref().map_or(Vec::new(), |team| team.runs(&index, content, table));
+            sorter.drain(number, others, |row| writer.push(row));
+            writer.finish();
+        }
     }
     // SAFETY: all block tables are written.
     let (workers_tuples, workers_rows) =

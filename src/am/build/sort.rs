@@ -7,15 +7,17 @@
 //! runs to files, which the leader merges with its own.
 
 use std::ffi::CString;
+use std::ops::Range;
 
 use pgrx::pg_sys;
 use simhash_core::join::sort_in_pieces;
 use simhash_core::search::BlockLayout;
+use simhash_index::postings::SETTLED;
 use simhash_index::{Row, Shape, TreeKey};
 
 use super::runs::{RunFile, merge};
 use crate::error::raise_no_memory;
-use crate::storage::check_for_interrupts;
+use crate::storage::{Index, check_for_interrupts};
 
 /// All rows of a build, or one worker's part of them.
 pub struct Sorter<K: TreeKey> {
@@ -42,6 +44,22 @@ pub enum Content {
 }
 
 impl Content {
+    /// What the tables that the sorter fills are numbered: from the first on, in this order.
+    pub fn tables<K: TreeKey>(self, index: &Index<K>) -> Range<u8> {
+        let last = index.null_table();
+        match self {
+            // The recent postings begin without any.
+            Content::Rows if index.is_of_postings() => SETTLED..last,
+            Content::Rows => 0..last,
+            Content::Nulls => last..last + 1,
+        }
+    }
+
+    /// The last of those tables.
+    pub fn last_table<K: TreeKey>(self, index: &Index<K>) -> u8 {
+        self.tables(index).end - 1
+    }
+
     /// The part of a process's memory that the sorter may use.
     pub fn memory(self, all: usize) -> usize {
         let nulls = all / 16;

@@ -128,15 +128,11 @@ impl Team {
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
     }
 
-    /// Waits for the workers' runs of a block table and returns them. `index` is the one that is
-    /// being built.
-    pub fn runs<K: TreeKey>(&self, index: &Index<K>, block_table: u8) -> Vec<RunFile> {
-        self.wait_for(block_table);
-        let (content, number) = if block_table == index.null_table() {
-            (Content::Nulls, 0)
-        } else {
-            (Content::Rows, u32::from(block_table))
-        };
+    /// Waits for the workers' runs of a table and returns them. `index` is the one that is being
+    /// built.
+    pub fn runs<K: TreeKey>(&self, index: &Index<K>, content: Content, table: u8) -> Vec<RunFile> {
+        self.wait_for(table);
+        let number = u32::from(table - content.tables(index).start);
         let memory = content.memory(self.memory());
         let runs = self.slots().iter().enumerate().filter_map(|(worker, slot)| {
             let entries = match content {
@@ -153,9 +149,8 @@ impl Team {
         runs.collect()
     }
 
-    fn wait_for(&self, block_table: u8) {
-        let complete =
-            |slot: &Slot| slot.published.load(Ordering::Acquire) > u32::from(block_table);
+    fn wait_for(&self, table: u8) {
+        let complete = |slot: &Slot| slot.published.load(Ordering::Acquire) > u32::from(table);
         let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
         // SAFETY: no page is locked. An error in a worker ends the wait: sleeping serves
         // interrupts, and so messages of workers that end.

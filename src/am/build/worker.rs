@@ -8,7 +8,7 @@ use simhash_index::TreeKey;
 
 use super::collect::Collector;
 use super::shared::{Chunks, Slot, Task};
-use super::sort::Share;
+use super::sort::{Content, Share};
 use crate::am::kind::open;
 use crate::call::parallel::show_query;
 use crate::storage::{IndexRel, family, with_key_type};
@@ -70,11 +70,12 @@ unsafe fn work<K: TreeKey>(
         slot.rows.store(collector.rows, Ordering::Relaxed);
         slot.entries.store(collector.sorter.len(), Ordering::Relaxed);
         slot.nulls.store(collector.nulls.len(), Ordering::Relaxed);
-        let publish = |block_table: u32| {
-            slot.published.store(block_table + 1, Ordering::Release);
+        let publish = |content: Content, number: u32| {
+            let table = u32::from(content.tables(&index).start) + number;
+            slot.published.store(table + 1, Ordering::Release);
             pg_sys::ConditionVariableBroadcast(&raw mut (*task).progress);
         };
-        collector.sorter.publish(publish);
-        collector.nulls.publish(|_| publish(u32::from(index.null_table())));
+        collector.sorter.publish(|number| publish(Content::Rows, number));
+        collector.nulls.publish(|number| publish(Content::Nulls, number));
     }
 }

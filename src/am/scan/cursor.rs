@@ -16,16 +16,18 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_index::page::Page;
+use simhash_index::postings::Candidates;
 use simhash_index::range::{Hit, RangeScan};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Scopes, TreeKey};
 
-use super::keys::{Driver, Request};
+use super::keys::{Driver, Request, Unwanted};
 use super::nearest::Nearest;
 use super::output::Output;
 use crate::am::columns::Columns;
 use crate::am::keys::Condition;
 use crate::am::kind::Searched;
+use crate::am::texts::{TextKeys, Wanted};
 use crate::compat;
 use crate::storage::{Index, IndexRel, Pinned, Shared, check_for_interrupts};
 use crate::types::tid;
@@ -55,12 +57,15 @@ pub trait Scan {
 pub struct Cursor<K: TreeKey> {
     index: Index<K>,
     searched: Searched,
+    /// What makes keys of the query's texts, if the index is of texts.
+    texts: Option<TextKeys>,
     source: Source<K>,
     /// Where it looks.
     scopes: Rc<[Scopes<K::Scope>]>,
     sieve: Sieve<K>,
     /// Whether rows without a fingerprint follow those of the source.
     nulls_follow: bool,
+    unwanted: Unwanted,
     batch: Batch<K>,
     pin: Pin,
     output: Output<K>,
@@ -71,6 +76,7 @@ pub struct Cursor<K: TreeKey> {
 enum Source<K: TreeKey> {
     Range(Ranges<K>),
     Nearest(Box<Nearest<K>>),
+    Texts(TextSearch<K>),
     /// The rows without a fingerprint.
     Nulls(Nulls<K>),
     Done,
@@ -85,6 +91,66 @@ struct Ranges<K: TreeKey> {
     left: Vec<Condition<K::Fingerprint>>,
     scopes: Rc<[Scopes<K::Scope>]>,
     made: usize,
+}
+
+/// Searches for texts, one after the other, each in one scope after the other.
+struct TextSearch<K: TreeKey> {
+    wanted: Vec<Wanted<K::Fingerprint>>,
+    scopes: Rc<[Scopes<K::Scope>]>,
+    /// Which search it is, in which of the scopes.
+    at: (usize, usize),
+    /// The scope that was searched last.
+    last: Option<K::Scope>,
+    candidates: Option<Candidates<K>>,
+}
+
+impl<K: TreeKey> TextSearch<K> {
+    fn new(wanted: Vec<Wanted<K::Fingerprint>>, scopes: Rc<[Scopes<K::Scope>]>) -> Self {
+        Self { wanted, scopes, at: (0, 0), last: None, candidates: None }
+    }
+
+    /// Appends more rows. False at the end.
+    fn next_batch(&mut self, index: &Index<K>, tids: &mut Vec<u64>) -> bool {
+        loop {
+            if let Some(candidates) = &mut self.candidates
+                && candidates.next_batch(index, tids)
+            {
+                return true;
+            }
+            let (search, place) = self.at;
+            let Some(wanted) = self.wanted.get(search) else { return false };
+            let next =
+                self.scopes.get(place).and_then(|scopes| next_scope(index, scopes, self.last));
+            match next {
+                Some(scope) => {
+                    let found = Candidates::new(index, scope, &wanted.keys, wanted.shared);
+                    (self.candidates, self.last) = (Some(found), Some(scope));
+                }
+                None => {
+                    (self.candidates, self.last) = (None, None);
+                    let ends = place + 1 >= self.scopes.len();
+                    self.at = if ends { (search + 1, 0) } else { (search, place + 1) };
+                }
+            }
+        }
+    }
+}
+
+/// The scope to search after `last`.
+fn next_scope<K: TreeKey>(
+    index: &Index<K>,
+    scopes: &Scopes<K::Scope>,
+    last: Option<K::Scope>,
+) -> Option<K::Scope> {
+    let length = index.shape.scope;
+    match (scopes, last) {
+        (Scopes::One(scope), None) => Some(*scope),
+        (Scopes::One(_), Some(_)) => None,
+        (_, None) if length == 0 => Some(K::MIN.scope()),
+        (_, Some(_)) if length == 0 => None,
+        (_, None) => index.next_scope(scopes, K::MIN.scope()),
+        (_, Some(last)) => index.next_scope(scopes, scopes.after(last, length)?),
+    }
 }
 
 /// The rows without a fingerprint in one scope after the other.
@@ -222,16 +288,24 @@ fn start_of<K: TreeKey>(scope: K::Scope) -> Entry<K> {
 
 impl<K: TreeKey> Cursor<K> {
     /// A scan that returns nothing until it is started. Index tuples are made in `context`.
-    pub fn new(index: Index<K>, context: pg_sys::MemoryContext) -> Self {
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn new(index: Index<K>, context: pg_sys::MemoryContext) -> Self {
         let searched = Searched::of(&index);
+        let is_of_texts = searched.kind.is_of_texts();
+        // SAFETY: as this function's.
+        let texts = is_of_texts.then(|| unsafe { TextKeys::of(index.store, searched.kind) });
         let columns = Columns::of(index.store, &index.meta());
         Self {
             index,
             searched,
+            texts,
             source: Source::Done,
             scopes: Rc::new([]),
             sieve: Sieve { filters: Vec::new(), seen: None },
             nulls_follow: false,
+            unwanted: Unwanted::None,
             batch: Batch { rows: Vec::new(), next: 0, payloads: Vec::new() },
             pin: Pin { is_kept: false, held: ManuallyDrop::new(None) },
             output: Output::new(searched, columns, context),
@@ -248,6 +322,7 @@ impl<K: TreeKey> Cursor<K> {
                     None => self.after_last(),
                 }
             }
+            Driver::Texts(wanted) => Source::Texts(TextSearch::new(wanted, self.scopes.clone())),
             Driver::Nearest { queries, then } => {
                 let search = Nearest::new(&self.index, queries.as_slice(), &self.scopes, then);
                 Source::Nearest(Box::new(search))
@@ -277,10 +352,25 @@ impl<K: TreeKey> Cursor<K> {
                         self.source = self.after_last();
                     }
                 }
+                Source::Texts(_) => self.read_texts(),
                 Source::Nulls(_) => self.read_nulls(),
             }
         }
         true
+    }
+
+    /// Reads some rows of a search for texts, or ends it.
+    fn read_texts(&mut self) {
+        let Source::Texts(search) = &mut self.source else { return };
+        let mut tids = Vec::new();
+        if !search.next_batch(&self.index, &mut tids) {
+            self.source = Source::Done;
+            return;
+        }
+        let (fingerprint, scope) = (K::Fingerprint::ZERO, K::MIN.scope());
+        let hit = |tid| Hit { fingerprint, scope, tid, distance: 0, position: 0 };
+        self.batch.rows.extend(tids.into_iter().map(hit));
+        self.sieve.sift(&mut self.batch.rows);
     }
 
     /// Reads a leaf of the range scan, or goes on to the next source.
@@ -315,7 +405,8 @@ impl<K: TreeKey> Cursor<K> {
         };
         for row in found {
             let scope = row.entry.key.scope();
-            if nulls.scopes.contains(scope, length) {
+            let is_wanted = !self.unwanted.contains(row.entry.key.fingerprint());
+            if is_wanted && nulls.scopes.contains(scope, length) {
                 let fingerprint = K::Fingerprint::ZERO;
                 let (tid, position) = (row.entry.tid, 0);
                 self.batch.rows.push(Hit { fingerprint, scope, tid, distance: 0, position });
@@ -369,15 +460,26 @@ impl<K: TreeKey> Scan for Cursor<K> {
             self.index.store.snapshot = (*desc).xs_snapshot;
             self.pin.is_kept = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
             self.output.looks_rows_up = (*desc).xs_want_itup && pg_sys::RecoveryInProgress();
-            self.output.recheck = self.searched.kind.is_lossy() || !is_mvcc((*desc).xs_snapshot);
             self.output.wants_payloads = (*desc).xs_want_itup && self.index.shape.payload > 0;
-            Request::read(desc, &self.index, self.searched, &self.output.columns)
+            let Self { index, searched, texts, output, .. } = self;
+            Request::read(desc, index, *searched, &output.columns, texts.as_mut())
         };
-        let is_found_again = matches!(&request.driver, Driver::Within(any) if any.len() > 1);
-        let seen = (self.searched.kind.has_many_keys() || is_found_again).then(HashSet::new);
+        // SAFETY: as above.
+        let is_mvcc = unsafe { is_mvcc((*desc).xs_snapshot) };
+        // An index of texts says with each request whether it is.
+        let is_lossy = self.texts.is_none() && self.searched.kind.is_lossy();
+        self.output.recheck = is_lossy || request.asks_text || !is_mvcc;
+        let is_found_again = match &request.driver {
+            Driver::Within(any) => any.len() > 1 || self.searched.kind.has_many_keys(),
+            Driver::Texts(any) => any.len() > 1,
+            Driver::Nearest { .. } => self.searched.kind.has_many_keys(),
+            Driver::Nothing => false,
+        };
+        let seen = is_found_again.then(HashSet::new);
         self.scopes = request.scopes.into();
         self.sieve = Sieve { filters: request.filters, seen };
         self.nulls_follow = request.nulls;
+        self.unwanted = request.unwanted;
         self.output.orders = request.orders;
         self.source = self.first_source(request.driver);
     }

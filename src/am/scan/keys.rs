@@ -2,12 +2,14 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::Key;
+use simhash_index::postings::Presence;
 use simhash_index::{Scopes, TreeKey};
 
 use super::scopes::ScopeConditions;
 use crate::am::columns::Columns;
 use crate::am::keys::{Condition, Keys};
 use crate::am::kind::Searched;
+use crate::am::texts::{Asked, TextKeys, Wanted};
 use crate::error::raise;
 use crate::storage::{Index, check_for_interrupts};
 use crate::types::array::elements;
@@ -21,10 +23,33 @@ pub struct Request<K: TreeKey> {
     /// Beside what the driver looks for, a row has to meet one condition of each of these. Where a
     /// row may have several keys there are none here: the executor checks the rest.
     pub filters: Vec<Vec<Condition<K::Fingerprint>>>,
-    /// Whether rows without a fingerprint follow the others.
+    /// Whether rows without a fingerprint follow the others. Of an index of texts: all rows.
     pub nulls: bool,
+    /// Of which rows in that table nothing is wanted.
+    pub unwanted: Unwanted,
+    /// Whether the executor has to look at conditions on texts.
+    pub asks_text: bool,
     /// The query of each order-by; none where it is NULL, as all distances to it are.
     pub orders: Vec<Option<K::Fingerprint>>,
+}
+
+/// Which rows of the table of rows an index of texts leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwanted {
+    None,
+    Nulls,
+    AllButNulls,
+}
+
+impl Unwanted {
+    /// Whether a row with this key there is left out.
+    pub fn contains<F: Key>(self, key: F) -> bool {
+        match self {
+            Unwanted::None => false,
+            Unwanted::Nulls => key == Presence::Null.key(),
+            Unwanted::AllButNulls => key != Presence::Null.key(),
+        }
+    }
 }
 
 /// What finds the rows that have a fingerprint.
@@ -36,6 +61,8 @@ pub enum Driver<F> {
     /// All rows, the nearest to any of `queries` first. Rows at the same distance come in the
     /// order of their distances to `then`.
     Nearest { queries: Keys<F>, then: Vec<F> },
+    /// Texts that have enough of any of these keys.
+    Texts(Vec<Wanted<F>>),
 }
 
 /// What the scan keys say together.
@@ -52,6 +79,8 @@ impl<K: TreeKey> Request<K> {
         scopes: Vec::new(),
         filters: Vec::new(),
         nulls: false,
+        unwanted: Unwanted::None,
+        asks_text: false,
         orders: Vec::new(),
     };
 
@@ -64,6 +93,7 @@ impl<K: TreeKey> Request<K> {
         index: &Index<K>,
         searched: Searched,
         columns: &Columns,
+        texts: Option<&mut TextKeys>,
     ) -> Self {
         // SAFETY: as this function's.
         let (keys, order_bys) = unsafe {
@@ -72,15 +102,20 @@ impl<K: TreeKey> Request<K> {
                 slice((*desc).orderByData, (*desc).numberOfOrderBys),
             )
         };
+        if let Some(texts) = texts {
+            // SAFETY: the keys are of this index's operators.
+            return unsafe { Self::read_texts(keys, columns, texts) }.unwrap_or(Self::NOTHING);
+        }
         // SAFETY: the keys are of this index's operators.
         let read = unsafe { Conditions::read(keys, searched, columns) };
         let Some((conditions, of_scopes)) = read else {
             return Self::NOTHING;
         };
+        let asks_text = of_scopes.is_lossy;
         let scopes = of_scopes.scopes::<K>();
         let nulls = conditions.allow_nulls(searched);
         if conditions.only_nulls {
-            return Self { nulls, scopes, ..Self::NOTHING };
+            return Self { nulls, scopes, asks_text, ..Self::NOTHING };
         }
         if order_bys.len() > 1 && searched.kind.is_lossy() {
             raise_several_orders(index);
@@ -94,7 +129,118 @@ impl<K: TreeKey> Request<K> {
         if searched.kind.has_many_keys() {
             filters.clear();
         }
-        Self { driver, scopes, filters, nulls, orders }
+        Self { driver, scopes, filters, nulls, orders, asks_text, ..Self::NOTHING }
+    }
+
+    /// `None` if no row can meet the keys.
+    ///
+    /// # Safety
+    /// The keys are of an index of texts with these columns.
+    unsafe fn read_texts(
+        keys: &[pg_sys::ScanKeyData],
+        columns: &Columns,
+        texts: &mut TextKeys,
+    ) -> Option<Self> {
+        let mut scopes = ScopeConditions::new(columns);
+        let mut all = TextConditions { unwanted: Unwanted::None, asks_text: false, any_of: None };
+        for key in keys {
+            let column = usize::try_from(key.sk_attno - 1).unwrap_or(0);
+            // SAFETY: as this function's.
+            let possible = unsafe {
+                if column < columns.scope_columns() {
+                    scopes.add(column, key)
+                } else {
+                    all.add(key, texts)
+                }
+            };
+            if !possible {
+                return None;
+            }
+        }
+        let TextConditions { unwanted, mut asks_text, any_of } = all;
+        asks_text |= scopes.is_lossy;
+        let nulls = any_of.is_none();
+        let driver = any_of.map_or(Driver::Nothing, Driver::Texts);
+        let scopes = scopes.scopes::<K>();
+        Some(Self { driver, scopes, nulls, unwanted, asks_text, ..Self::NOTHING })
+    }
+}
+
+/// What the scan keys on a text say together.
+struct TextConditions<F> {
+    unwanted: Unwanted,
+    asks_text: bool,
+    /// A row has to have enough of one of these.
+    any_of: Option<Vec<Wanted<F>>>,
+}
+
+impl<F: Key> TextConditions<F> {
+    /// Takes a key. False if no row can meet it.
+    ///
+    /// # Safety
+    /// The key is of an operator of the index's.
+    unsafe fn add(&mut self, key: &pg_sys::ScanKeyData, texts: &mut TextKeys) -> bool {
+        let flags = key.sk_flags as u32;
+        let unwanted = if flags & pg_sys::SK_SEARCHNULL != 0 {
+            Unwanted::AllButNulls
+        } else {
+            // No other condition is true of NULL.
+            Unwanted::Nulls
+        };
+        if self.unwanted != Unwanted::None && self.unwanted != unwanted {
+            return false;
+        }
+        self.unwanted = unwanted;
+        if flags & (pg_sys::SK_SEARCHNULL | pg_sys::SK_SEARCHNOTNULL) != 0 {
+            return true;
+        }
+        if flags & pg_sys::SK_ISNULL != 0 {
+            return false;
+        }
+        self.asks_text = true;
+        let mut any_of = Vec::new();
+        let mut add = |argument| {
+            // SAFETY: as this function's: of the operator's right-hand type, and not NULL.
+            let asked = unsafe {
+                match key.sk_strategy {
+                    strategy::EQUAL => texts.asked_equal(argument, key.sk_collation),
+                    strategy::NEAR if key.sk_subtype == pg_sys::TEXTOID => {
+                        texts.asked_by_text(argument)
+                    }
+                    _ => texts.asked(argument),
+                }
+            };
+            match asked {
+                Asked::Nothing => true,
+                Asked::Keys(wanted) => {
+                    any_of.push(wanted);
+                    true
+                }
+                Asked::Everything => false,
+            }
+        };
+        let is_told = if flags & pg_sys::SK_SEARCHARRAY == 0 {
+            add(key.sk_argument)
+        } else {
+            // SAFETY: the argument is an array of the operator's right-hand type.
+            let given = unsafe { elements(key.sk_argument) }.1.into_iter().flatten();
+            given.inspect(|_| check_for_interrupts()).all(add)
+        };
+        if !is_told {
+            return true;
+        }
+        let possible = !any_of.is_empty();
+        // One of several conditions is searched by: that which has to have the most in common.
+        let strictness = |any_of: &[Wanted<F>]| {
+            any_of.iter().map(|wanted| wanted.shared as f64 / wanted.keys.len() as f64).sum::<f64>()
+                / (any_of.len() * any_of.len()).max(1) as f64
+        };
+        let is_stricter =
+            self.any_of.as_ref().is_none_or(|other| strictness(&any_of) > strictness(other));
+        if is_stricter {
+            self.any_of = Some(any_of);
+        }
+        possible
     }
 }
 

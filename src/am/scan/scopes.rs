@@ -10,6 +10,7 @@ use simhash_index::{Scopes, TreeKey};
 use crate::am::columns::Columns;
 use crate::storage::check_for_interrupts;
 use crate::types::array::elements;
+use crate::types::strategy;
 
 /// At most this many scopes are searched one by one, each with a plan of its own.
 const ONE_BY_ONE: usize = 16;
@@ -18,11 +19,13 @@ const ONE_BY_ONE: usize = 16;
 pub struct ScopeConditions<'a> {
     columns: &'a Columns,
     allowed: Vec<Allowed>,
+    /// Whether a scan key says more than the scopes do.
+    pub is_lossy: bool,
 }
 
 impl<'a> ScopeConditions<'a> {
     pub fn new(columns: &'a Columns) -> Self {
-        Self { columns, allowed: vec![Allowed::Any; columns.scope_columns()] }
+        Self { columns, allowed: vec![Allowed::Any; columns.scope_columns()], is_lossy: false }
     }
 
     /// Takes a scan key on the column with this number, from 0. False if no row can meet it.
@@ -31,6 +34,12 @@ impl<'a> ScopeConditions<'a> {
     /// The scan key is of an operator of the column's class.
     pub unsafe fn add(&mut self, column: usize, key: &pg_sys::ScanKeyData) -> bool {
         let flags = key.sk_flags as u32;
+        let tests_null = flags & (pg_sys::SK_SEARCHNULL | pg_sys::SK_SEARCHNOTNULL) != 0;
+        if key.sk_strategy != strategy::EQUAL && !tests_null {
+            // Nearness of a text. The executor decides.
+            self.is_lossy = true;
+            return flags & pg_sys::SK_ISNULL == 0;
+        }
         let bytes = |value, type_oid| {
             // SAFETY: as this function's.
             unsafe { self.columns.scope_bytes(column, value, type_oid) }

@@ -31,7 +31,7 @@ SELECT p.oid::regprocedure AS function, lanname FROM member_function p
 -- A function that reads a text states its cost, which is higher than that of an operator on
 -- numbers.
 SELECT oid::regprocedure AS cheap FROM member_function
-  WHERE proname ~ '^(simhash|esimhash|imatch|minhash|ksentence|shingle)'
+  WHERE proname ~ '^(simhash|esimhash|imatch|minhash|ksentence|shingle|near|text_similarity)'
     AND proname !~ '_(in|out|recv|send|support)$' AND procost <= 1
     AND 'text'::regtype = ANY (proargtypes) ORDER BY oid::regprocedure::text COLLATE "C";
 
@@ -43,6 +43,7 @@ SELECT o.oid::regoperator AS no_class FROM pg_operator o
     AND NOT EXISTS (SELECT FROM pg_amop WHERE amopopr = o.oid) ORDER BY 1;
 
 -- Every type can be compared for equality and sorted: it has a B-tree operator class of its own.
+-- Those that do not are values in passing, and not for columns.
 SELECT t.oid::regtype AS without_order FROM pg_type t
   JOIN member ON classid = 'pg_type'::regclass AND objid = t.oid
   WHERE t.typelem = 0 AND t.typrelid = 0

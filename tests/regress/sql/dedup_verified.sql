@@ -12,7 +12,7 @@ SET search_path = :path;
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp fingerprint64);
 CREATE INDEX ON doc USING simhash (fp);
 CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON doc FOR EACH ROW EXECUTE FUNCTION
-  simhash_dedup('fp=fp', 'body=body', 'distance=3', 'similarity=0.6');
+  simhash_dedup('fp=fp', 'body=body', 'distance=3', 'similarity=0.6', 'shingle=1');
 INSERT INTO doc VALUES
   (1, 'a b c d', '0000000000000000'), (2, 'a b c e', '0000000000000007'),
   (3, 'a b f g', '0000000000000000'), (4, 'a b c e', '000000000000000f'),
@@ -24,18 +24,19 @@ UPDATE doc SET body = body, fp = fp, id = id;
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';
 ROLLBACK;
 SELECT id, body FROM doc ORDER BY id;
--- words in another order have the same fingerprint, and other pairs of words
+-- words in another order have the same fingerprint, and other pairs of words, which count
 CREATE TABLE ordered (id int PRIMARY KEY, body text, fp fingerprint64);
 CREATE INDEX ON ordered USING simhash (fp);
 CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON ordered FOR EACH ROW EXECUTE FUNCTION
-  simhash_dedup('fp=fp', 'body=body', 'similarity=0.6', 'shingle=2');
+  simhash_dedup('fp=fp', 'body=body', 'similarity=0.6');
 INSERT INTO ordered VALUES (1, 'one two three four five'), (2, 'five four three two one')
   RETURNING *;
 UPDATE ordered SET body = 'two three four five one' WHERE id = 2 RETURNING *;
 UPDATE ordered SET body = 'three two one five four' WHERE id = 2 RETURNING *;
 UPDATE ordered SET body = NULL WHERE id = 2 RETURNING *;
 
--- shingles of two words; the greater of both containments; the config decides what a word is
+-- shingles of two words, by default, or of one; the greater of both containments; the config
+-- decides what a word is
 CREATE FUNCTION kept(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE ids text;
 BEGIN
@@ -54,23 +55,26 @@ END $$;
 SELECT kept('similarity=0.7');
 SELECT kept('similarity=0.7', 'shingle=2');
 SELECT kept('similarity=0.7', 'config={"shingle": 2}');
-SELECT kept('similarity=1', 'measure=containment');
+SELECT kept('similarity=0.7', 'shingle=1');
+SELECT kept('similarity=0.7', 'config={"shingle": 1}');
+SELECT kept('similarity=1', 'measure=containment', 'shingle=1');
 SELECT kept('similarity=1', 'measure=containment', 'shingle=2');
-SELECT kept('similarity=0.6', 'measure=weighted', 'config={"weight": "tf"}');
-SELECT kept('similarity=0.6', 'config={"tokenizer": "char"}');
-SELECT kept('similarity=1', 'config={"stopwords": "en"}');
+SELECT kept('similarity=0.6', 'measure=weighted', 'config={"weight": "tf", "shingle": 1}');
+SELECT kept('similarity=0.6', 'config={"tokenizer": "char", "shingle": 1}');
+SELECT kept('similarity=1', 'config={"stopwords": "en", "shingle": 1}');
 
 -- error and link: the most similar row, then the nearest, then the least key
 CREATE TABLE strict (id int PRIMARY KEY, body text, fp fingerprint64);
 CREATE INDEX ON strict USING simhash (fp);
 CREATE TRIGGER no_near BEFORE INSERT ON strict FOR EACH ROW EXECUTE FUNCTION
-  simhash_dedup('fp=fp', 'body=body', 'distance=9', 'similarity=0.5', 'action=error');
+  simhash_dedup('fp=fp', 'body=body', 'distance=9', 'similarity=0.5', 'shingle=1',
+    'action=error');
 INSERT INTO strict VALUES (1, 'a b c', '0000000000000001'), (2, 'd e f g h i', '000000000000000f');
 INSERT INTO strict VALUES (3, 'd e f g h', '0000000000000000');
 CREATE TABLE linked (id int PRIMARY KEY, body text, fp fingerprint64, same_as int, near boolean);
 CREATE INDEX ON linked USING simhash (fp);
 CREATE TRIGGER mark BEFORE INSERT OR UPDATE ON linked FOR EACH ROW EXECUTE FUNCTION
-  simhash_dedup('fp=fp', 'body=body', 'distance=9', 'similarity=0.2', 'action=link',
+  simhash_dedup('fp=fp', 'body=body', 'distance=9', 'similarity=0.2', 'shingle=1', 'action=link',
     'link=same_as', 'flag=near');
 INSERT INTO linked VALUES (1, 'a b c d', '0000000000000000'),
   (2, 'a b e f g h', '0000000000000001'),
@@ -149,7 +153,7 @@ CREATE INDEX ON moved USING simhash (fp);
 INSERT INTO moved SELECT id, part, body, simhash(body) FROM (VALUES
   (1, 1, 'a b c'), (2, 1, 'a b c'), (3, 2, 'x y z')) v (id, part, body);
 CREATE TRIGGER t BEFORE INSERT OR UPDATE ON moved FOR EACH ROW EXECUTE FUNCTION
-  simhash_dedup('fp=fp', 'body=body', 'similarity=0.9');
+  simhash_dedup('fp=fp', 'body=body', 'similarity=0.9', 'shingle=1');
 UPDATE moved SET part = 2 WHERE id = 2 RETURNING id, part, body;
 UPDATE moved SET part = 2, body = 'x z y' WHERE id = 1 RETURNING id, part, body;
 UPDATE moved SET part = 2, body = 'x z v w' WHERE id = 1 RETURNING id, part, body;

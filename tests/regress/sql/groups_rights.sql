@@ -108,7 +108,8 @@ SET SESSION AUTHORIZATION regress_groups_owner;
 CREATE TABLE lived.v (id int PRIMARY KEY, body text, fp fingerprint64, story int);
 CREATE INDEX ON lived.v USING simhash (fp);
 CREATE INDEX ON lived.v (story);
-SELECT simhash_cluster_create('lived.v', 'fp=fp', 'cluster=story', 'body=body', 'similarity=0.6');
+SELECT simhash_cluster_create('lived.v', 'fp=fp', 'cluster=story', 'body=body', 'similarity=0.6',
+  'shingle=1');
 INSERT INTO lived.v VALUES (1, 'a b c d', '0000000000000000'), (2, 'x', '0000000000000000');
 GRANT INSERT ON lived.v TO regress_groups_writer;
 SET SESSION AUTHORIZATION regress_groups_writer;

@@ -15,7 +15,7 @@ CREATE INDEX ON doc (story);
 INSERT INTO doc VALUES (1, 'a b c d', '0000000000000000'), (2, 'a b c e', '0000000000000007'),
   (3, 'a b c e', '000000000000ffff');
 SELECT simhash_cluster_create('doc', 'fp=fp', 'cluster=story', 'body=body', 'distance=3',
-  'similarity=0.6') AS groups;
+  'similarity=0.6', 'shingle=1') AS groups;
 TABLE doc ORDER BY id;
 -- the same fingerprint and another text; a text that is near one of the group; texts without words
 INSERT INTO doc VALUES (4, 'x y z', '0000000000000000'), (5, 'a b e f', '0000000000000001'),
@@ -39,7 +39,7 @@ TABLE doc ORDER BY id;
 CREATE VIEW differing AS
   WITH truth AS (
     SELECT d.id, min(d.id) OVER (PARTITION BY c.representative) AS true_first
-    FROM simhash_clusters('doc_fp_idx', 3, 'body', similarity => 0.6) c
+    FROM simhash_clusters('doc_fp_idx', 3, 'body', similarity => 0.6, shingle => 1) c
     JOIN doc d ON d.ctid = c.member),
   stored AS (SELECT id, min(id) OVER (PARTITION BY story) AS first FROM doc
     WHERE story IS NOT NULL)
@@ -57,7 +57,7 @@ FROM (SELECT count(*) AS rows FROM doc WHERE story > 100 GROUP BY story) g GROUP
 DELETE FROM doc WHERE id > 100 AND id % 5 = 0;
 TABLE differing;
 
--- shingles of two words, containment, a config
+-- shingles of two words and of one, containment, a config
 CREATE FUNCTION grouped(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE groups text;
 BEGIN
@@ -78,9 +78,11 @@ END $$;
 SELECT grouped('similarity=0.7');
 SELECT grouped('similarity=0.7', 'shingle=2');
 SELECT grouped('similarity=0.7', 'config={"shingle": 2}');
-SELECT grouped('similarity=1', 'measure=containment');
-SELECT grouped('similarity=0.3', 'measure=weighted', 'config={"weight": "tf"}');
-SELECT grouped('similarity=1', 'config={"stopwords": "en"}');
+SELECT grouped('similarity=0.7', 'shingle=1');
+SELECT grouped('similarity=0.7', 'config={"shingle": 1}');
+SELECT grouped('similarity=1', 'measure=containment', 'shingle=1');
+SELECT grouped('similarity=0.3', 'measure=weighted', 'config={"weight": "tf", "shingle": 1}');
+SELECT grouped('similarity=1', 'config={"stopwords": "en", "shingle": 1}');
 
 -- texts in a generated column, and in partitions that have their columns in another order
 CREATE TABLE part (id int PRIMARY KEY, raw text, fp fingerprint64, story int,
@@ -93,7 +95,7 @@ ALTER TABLE part ATTACH PARTITION part_b FOR VALUES FROM (10) TO (20);
 CREATE INDEX ON part USING simhash (fp);
 CREATE INDEX ON part (story);
 SELECT simhash_cluster_create('part', 'fp=fp', 'cluster=story', 'body=body', 'similarity=0.6',
-  'settle=later');
+  'shingle=1', 'settle=later');
 INSERT INTO part (id, raw, fp) VALUES (1, 'A B C D', '0000000000000000'),
   (2, 'x', '0000000000000000'), (11, 'a b c e', '0000000000000001'),
   (12, 'X', '0000000000000000');

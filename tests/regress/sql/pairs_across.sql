@@ -68,7 +68,8 @@ BEGIN
     split_part(index, '_', 1), split_part(coalesce(nullif(other, ''), index), '_', 1), other, k,
     index NOT LIKE '%tenant', at_least, index,
     CASE WHEN other <> '' THEN quote_literal(other) || '::regclass,' END, k,
-    CASE WHEN at_least > 0 THEN format(', body => ''body'', similarity => %s', at_least) END)
+    CASE WHEN at_least > 0 THEN
+      format(', body => ''body'', similarity => %s, shingle => 1', at_least) END)
   INTO pairs, wrong;
 END $$;
 SELECT index, other, k, at_least, pairs > 300 AS many, wrong
@@ -108,7 +109,7 @@ BEGIN
       JOIN item m ON m.member = c.member_table AND m.place = c.member
       JOIN item r ON r.member = c.representative_table AND r.place = c.representative) f
     USING (member, representative, size) $f$, index, k,
-    CASE WHEN at_least > 0 THEN format(', ''body'', %s', at_least) END)
+    CASE WHEN at_least > 0 THEN format(', ''body'', %s, 1', at_least) END)
   INTO members, wrong;
   DROP TABLE edge, label, numbered;
 END $$;

@@ -104,15 +104,22 @@ CREATE TABLE small (body text, fp fingerprint64);
 INSERT INTO small VALUES ('The quick fox', '0000000000000000'),
   ('quick quick fox', '0000000000000001'), ('a quick, fox', '0000000000000003');
 CREATE INDEX small_fp ON small USING simhash (fp);
-SELECT a, b, distance, similarity FROM simhash_pairs('small_fp', 3, 'body', 0.5) ORDER BY a, b;
 SELECT a, b, distance, similarity
-FROM simhash_pairs('small_fp', 3, 'body', 0.9, config => '{"stopwords": "en"}')
+FROM simhash_pairs('small_fp', 3, 'body', 0.5, config => '{"shingle": 1}') ORDER BY a, b;
+SELECT a, b, distance, similarity
+FROM simhash_pairs('small_fp', 3, 'body', 0.9, config => '{"stopwords": "en", "shingle": 1}')
 ORDER BY a, b;
 -- weighed by how often a word is there: 2 of 4 each time
 SELECT a, b, similarity
-FROM simhash_pairs('small_fp', 3, 'body', 0.5, measure => 'weighted', config => '{"weight": "tf"}')
+FROM simhash_pairs('small_fp', 3, 'body', 0.5, measure => 'weighted',
+  config => '{"weight": "tf", "shingle": 1}')
 ORDER BY a, b;
-SELECT * FROM simhash_clusters('small_fp', 3, 'body', 0.6);
+SELECT * FROM simhash_clusters('small_fp', 3, 'body', 0.6, 1);
+-- pairs of words, unless it says otherwise
+SELECT * FROM simhash_pairs('small_fp', 3, 'body', 0.1);
+SELECT count(*) > 100 AS many, count(*) = (SELECT count(*)
+  FROM simhash_pairs('doc_fp', 10, 'body', 0.5, 2)) AS as_many
+FROM simhash_pairs('doc_fp', 10, 'body', 0.5);
 SELECT count(*) FROM (SELECT simhash_pairs('doc_fp', 10, 'body', 0.2) LIMIT 7) s;
 
 -- what is refused
@@ -134,7 +141,7 @@ SELECT * FROM simhash_pairs('verified_pairs.small_fp', 3, 'body', 0.8);
 RESET ROLE;
 GRANT SELECT (body) ON small TO verified_pairs_reader;
 SET ROLE verified_pairs_reader;
-SELECT count(*) FROM simhash_pairs('verified_pairs.small_fp', 3, 'body', 0.5);
+SELECT count(*) FROM simhash_pairs('verified_pairs.small_fp', 3, 'body', 0.5, 1);
 RESET ROLE;
 
 SET client_min_messages = warning;

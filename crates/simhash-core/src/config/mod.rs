@@ -2,7 +2,7 @@
 //!
 //! Every key has a default, so `{}` is a whole configuration. The text form is canonical: it has
 //! only the keys that differ from the default, in one order. So equal configurations have equal
-//! texts.
+//! texts. The default of "shingle" depends on the method, so it is written if it was given.
 
 mod shingles;
 
@@ -30,8 +30,9 @@ pub use shingles::{MAX_SHINGLE, MAX_SIZES, Shingles};
 pub struct Config {
     /// How normalised text is cut into tokens.
     pub tokenizer: Tokenizer,
-    /// Consecutive tokens in a feature.
-    pub shingle: Shingles,
+    /// Consecutive tokens in a feature. If none are given, methods have defaults of their own:
+    /// [`Config::shingles`], [`Config::set_shingles`].
+    pub shingle: Option<Shingles>,
     /// What a distinct feature weighs.
     pub weight: Weight,
     /// The normalisation steps that are applied, always in the order of [`NormalizeStep::ALL`].
@@ -285,7 +286,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             tokenizer: Tokenizer::default(),
-            shingle: Shingles::TOKENS,
+            shingle: None,
             weight: Weight::default(),
             normalize: NormalizeSteps::default(),
             dictionary: None,
@@ -368,7 +369,7 @@ impl Config {
         for (key, value) in object {
             match key.as_str() {
                 "tokenizer" => config.tokenizer = named(key, value, Tokenizer::ALL)?,
-                "shingle" => config.shingle = shingle(value)?,
+                "shingle" => config.shingle = Some(shingle(value)?),
                 "weight" => config.weight = named(key, value, Weight::ALL)?,
                 "normalize" => config.normalize = steps(value)?,
                 "dictionary" => {
@@ -395,6 +396,24 @@ impl Config {
         }
         config.check_combination()?;
         Ok(config)
+    }
+
+    /// How many tokens make a feature that is weighed and summed: one, unless the configuration
+    /// says it.
+    pub fn shingles(&self) -> Shingles {
+        self.shingle.unwrap_or(Shingles::TOKENS)
+    }
+
+    /// How many tokens make an element of a set: two, unless the configuration says it.
+    pub fn set_shingles(&self) -> Shingles {
+        self.shingle.unwrap_or(Shingles::PAIRS)
+    }
+
+    /// The configuration with these shingles, by which texts have the same features and elements.
+    /// It names them unless they are single tokens, so that there is one for each.
+    pub fn with_shingles(&self, shingles: Shingles) -> Config {
+        let shingle = Some(shingles).filter(|&shingles| shingles != Shingles::TOKENS);
+        Config { shingle, ..self.clone() }
     }
 
     /// Whether it names a model or a list of words, which may be deleted.
@@ -559,8 +578,8 @@ impl fmt::Display for Config {
         if self.tokenizer != default.tokenizer {
             object.entry("tokenizer", self.tokenizer.name().into())?;
         }
-        if self.shingle != default.shingle {
-            match self.shingle.into() {
+        if let Some(shingle) = self.shingle {
+            match shingle.into() {
                 Sizes::One(size) => object.entry("shingle", size.into())?,
                 Sizes::Several(sizes) => {
                     object.list("shingle", sizes.iter().map(usize::to_string))?;

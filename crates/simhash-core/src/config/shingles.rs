@@ -58,6 +58,9 @@ impl Shingles {
     /// Shingles of one token.
     pub const TOKENS: Shingles = Shingles { sizes: [1, 0, 0, 0, 0, 0, 0, 0] };
 
+    /// Shingles of two tokens.
+    pub const PAIRS: Shingles = Shingles { sizes: [2, 0, 0, 0, 0, 0, 0, 0] };
+
     /// Shingles of these sizes. `None` unless there are 1 to [`MAX_SIZES`] of them, each 1 to
     /// [`MAX_SHINGLE`].
     pub fn new(sizes: impl IntoIterator<Item = usize>) -> Option<Self> {

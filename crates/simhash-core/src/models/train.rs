@@ -97,7 +97,7 @@ impl Trainer {
         named: Named,
         interrupt: &mut dyn FnMut(),
     ) -> Result<Self, SimhasherError> {
-        let config = set_config(config, config.shingle);
+        let config = set_config(config, config.shingles());
         Ok(Trainer {
             simhasher: Simhasher::with(config.clone(), Named { model: None, ..named }, interrupt)?,
             config,

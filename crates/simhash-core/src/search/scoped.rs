@@ -110,6 +110,8 @@ pub trait TreeKey: Copy + Ord + Debug + 'static {
     type Fingerprint: Key;
     type Scope: Bytes;
     type Payload: Bytes;
+    /// Bytes of the fingerprint on a page, where every index with such keys stores as many.
+    const STORED: usize = Self::Fingerprint::BYTES;
     /// The least of all.
     const MIN: Self;
 
@@ -141,6 +143,34 @@ impl<F: Key> TreeKey for F {
     #[inline]
     fn top(self, _: usize) -> u64 {
         Fingerprint::top(self)
+    }
+}
+
+/// A key of 32 bits without scope or payload: a posting's. As a fingerprint it lies at the most
+/// significant end, as all narrow ones do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Posting(u32);
+
+impl TreeKey for Posting {
+    type Fingerprint = u64;
+    type Scope = ();
+    type Payload = ();
+    const STORED: usize = 4;
+    const MIN: Self = Self(0);
+
+    #[inline]
+    fn new((): (), fingerprint: u64) -> Self {
+        Self((fingerprint >> 32) as u32)
+    }
+    #[inline]
+    fn scope(self) {}
+    #[inline]
+    fn fingerprint(self) -> u64 {
+        u64::from(self.0) << 32
+    }
+    #[inline]
+    fn top(self, _: usize) -> u64 {
+        self.fingerprint()
     }
 }
 

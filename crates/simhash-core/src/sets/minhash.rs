@@ -193,6 +193,36 @@ pub fn jaccard(a: &[u32], b: &[u32]) -> f64 {
     equal as f64 / a.len() as f64
 }
 
+/// Within what distance 99 % of the pairs of texts of a Jaccard similarity lie: of their
+/// fingerprints of `bits` bits, each differs with probability (1 - J) / 2, so the distance is
+/// binomial. The least distance that is not exceeded with probability 0.99.
+///
+/// Sums and products of `f64` are the same on every machine.
+///
+/// ```
+/// use simhash_core::sets::minhash::reach;
+/// assert_eq!([0.9, 0.7, 0.5].map(|similarity| reach(similarity, 128)), [13, 29, 44]);
+/// ```
+///
+/// # Panics
+/// Unless the similarity is from 0 to 1, and there are at most 1024 bits.
+pub fn reach(similarity: f64, bits: u32) -> u32 {
+    assert!((0.0..=1.0).contains(&similarity) && bits <= 1024);
+    let differs = (1.0 - similarity) / 2.0;
+    let odds = differs / (1.0 - differs);
+    // The least probability is 2^-1024, as a subnormal number; what it lacks in precision is
+    // nothing beside the sum.
+    let mut at = (0..bits).fold(1.0, |product, _| product * (1.0 - differs));
+    let mut within = at;
+    let mut distance = 0;
+    while within < 0.99 && distance < bits {
+        at *= f64::from(bits - distance) / f64::from(distance + 1) * odds;
+        within += at;
+        distance += 1;
+    }
+    distance
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -267,6 +297,41 @@ mod tests {
             other.extend_from_slice(&elements);
             prop_assert_eq!(&minhasher.signature(other), &a);
             prop_assert_eq!(a.unwrap().len(), components);
+        }
+    }
+
+    #[test]
+    fn the_law_of_reach() {
+        for (bits, expected) in
+            [(64, [8, 12, 17, 21, 24]), (128, [13, 21, 29, 37, 44]), (256, [22, 37, 52, 66, 80])]
+        {
+            assert_eq!([0.9, 0.8, 0.7, 0.6, 0.5].map(|j| reach(j, bits)), expected);
+        }
+        assert_eq!([1.0, 0.0].map(|j| reach(j, 8)), [0, 7]);
+        assert!((8..=1024).all(|bits| reach(1.0, bits) == 0 && reach(0.0, bits) > bits / 2));
+        // The normal approximation, 2.326 deviations above the mean.
+        for (j, bits) in [(0.3, 1024), (0.0, 1024), (0.95, 1000)] {
+            let p = (1.0 - j) / 2.0;
+            let mean = p * f64::from(bits);
+            let normal = mean + 2.326 * (mean * (1.0 - p)).sqrt();
+            assert!((f64::from(reach(j, bits)) - normal).abs() < 1.5, "{j}, {bits}");
+        }
+    }
+
+    /// As many of the pairs of sets of a similarity lie within its reach, or more.
+    #[test]
+    fn pairs_lie_within_reach() {
+        for (size, common) in [(3, 2), (10, 9), (22, 18), (100, 80)] {
+            const ROUNDS: u64 = 2000;
+            let j = common as f64 / (2 * size - common) as f64;
+            let mut minhasher = MinHasher::new(128);
+            let mut fingerprint = |set: Vec<u64>| minhasher.fingerprint::<u128>(set).unwrap();
+            let within = (0..ROUNDS).filter(|&round| {
+                let (a, b) = sets(size, common, round);
+                (fingerprint(a) ^ fingerprint(b)).count_ones() <= reach(j, 128)
+            });
+            let share = within.count() as f64 / ROUNDS as f64;
+            assert!(share > 0.982, "{share} of the pairs of J = {j}");
         }
     }
 

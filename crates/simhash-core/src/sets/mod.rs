@@ -20,16 +20,20 @@ pub mod weighted;
 
 use crate::config::{Config, Position, Shingles, Weight};
 
+/// The configuration by which texts become sets in every method that compares sets.
+pub fn recipe(config: &Config) -> Config {
+    set_config(config, config.set_shingles())
+}
+
 /// The part of `config` that decides which shingles a text has, with shingles of the given sizes.
 ///
 /// If two configurations have equal parts, every text has the same set of shingles by both.
-pub fn set_config(config: &Config, shingle: Shingles) -> Config {
+pub fn set_config(config: &Config, shingles: Shingles) -> Config {
     Config {
-        shingle,
         weight: Weight::default(),
         model: None,
         position: Position::default(),
         cap: None,
-        ..config.clone()
+        ..config.with_shingles(shingles)
     }
 }

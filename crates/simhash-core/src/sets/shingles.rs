@@ -87,8 +87,8 @@ impl ShingleSet {
         (union > 0).then(|| common as f64 / union as f64)
     }
 
-    /// Jaccard similarity, if it is at least `least`. Both numbers of a quotient are exact as `f64`,
-    /// so 7 of 10 is the number that a user's 0.7 is.
+    /// Jaccard similarity, if it is at least `least`. Both numbers of a quotient are exact as
+    /// `f64`, so 7 of 10 is the number that a user's 0.7 is.
     pub fn jaccard_from(&self, other: &Self, least: f64) -> Option<f64> {
         // No more than the smaller set can be common.
         let (less, more) = (self.len().min(other.len()), self.len().max(other.len()));
@@ -126,7 +126,7 @@ mod tests {
     use crate::config::{Shingles, Tokenizer};
 
     fn simhasher(shingle: usize) -> Simhasher {
-        let shingle = Shingles::new([shingle]).unwrap();
+        let shingle = Shingles::new([shingle]);
         Simhasher::new(Config { shingle, tokenizer: Tokenizer::Word, ..Config::default() }).unwrap()
     }
 

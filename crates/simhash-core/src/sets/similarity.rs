@@ -72,12 +72,23 @@ impl Similarity {
         self.least
     }
 
+    /// The shingles that a configuration asks for. Unless it says so they are pairs of tokens, or
+    /// single tokens if a model weighs them, as models have by default.
+    pub fn shingles(self, config: &Config) -> Shingles {
+        match (self.measure, &config.model) {
+            (Measure::Weighted, Some(_)) => config.shingles(),
+            _ => config.set_shingles(),
+        }
+    }
+
     /// The part of a configuration that decides which shingles a text has, with shingles of the
     /// given sizes, and what they weigh if that counts.
-    pub fn config(self, config: &Config, shingle: Shingles) -> Config {
+    pub fn config(self, config: &Config, shingles: Shingles) -> Config {
         match self.measure {
-            Measure::Jaccard | Measure::Containment => set_config(config, shingle),
-            Measure::Weighted => Config { shingle, position: Position::None, ..config.clone() },
+            Measure::Jaccard | Measure::Containment => set_config(config, shingles),
+            Measure::Weighted => {
+                Config { position: Position::None, ..config.with_shingles(shingles) }
+            }
         }
     }
 

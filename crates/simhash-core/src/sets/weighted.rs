@@ -180,7 +180,7 @@ mod tests {
         let model = Arc::new(trainer.finish(None, &mut || ()));
         let weighed: Config =
             r#"{"tokenizer": "word", "weight": "idf", "model": "m"}"#.parse().unwrap();
-        assert_eq!(set_config(&weighed, weighed.shingle), plain);
+        assert_eq!(set_config(&weighed, weighed.shingles()), plain);
         let mut simhasher = Simhasher::with_model(weighed, model).unwrap();
         let mut set = |text| WeightedSet::new(&mut simhasher, text, &mut || ());
         let (one, other, only) = (set("the wa wb"), set("the wa wc"), set("the"));

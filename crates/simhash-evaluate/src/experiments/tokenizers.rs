@@ -116,7 +116,7 @@ fn sizes_shown(sizes: &[usize]) -> String {
 
 /// The pairs of texts that share few runs of three characters.
 fn unrelated(firsts: &[usize], texts: &[String]) -> Pairs {
-    let shingle = Shingles::new([3]).expect("a size");
+    let shingle = Shingles::new([3]);
     let config = Config { tokenizer: Tokenizer::Char, shingle, ..Config::default() };
     let new = || Simhasher::new(config.clone()).expect("no model is needed");
     let sets: Vec<ShingleSet> = firsts

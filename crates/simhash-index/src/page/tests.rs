@@ -3,12 +3,12 @@ use simhash_core::bits::{B256, B1024};
 use simhash_core::random::SplitMix64;
 
 use super::*;
-use crate::key::Scoped;
+use crate::key::{Posting, Scoped};
 
 type Scoped64 = Scoped<u64, 3>;
 type Scoped128 = Scoped<u128, 3>;
 
-const FORMS: [Form; 2] = [Form::Mixed, Form::Uniform];
+const FORMS: [Form; 2] = [Form::MIXED, Form::UNIFORM];
 
 fn shape(key: usize, scope: usize, payload: usize) -> Shape {
     Shape { key, scope, payload }
@@ -59,13 +59,13 @@ fn each_shape<K: TreeKey>(test: impl Fn(&Shape)) {
 #[test]
 fn a_page_of_8_kb_holds_as_many_rows_as_ever() {
     let plain = |key| shape(key, 0, 0);
-    assert_eq!(plain(8).leaf_capacity(8192, Form::Mixed), 579);
-    assert_eq!(plain(16).leaf_capacity(8192, Form::Mixed), 368);
+    assert_eq!(plain(8).leaf_capacity(8192, Form::MIXED), 579);
+    assert_eq!(plain(16).leaf_capacity(8192, Form::MIXED), 368);
     assert_eq!(plain(8).special(), 56);
     assert_eq!(plain(16).special(), 56);
     // (8192 - 24 - 80) / (8 + 6 + 12), and / (8 + 6).
-    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::Mixed), 311);
-    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::Uniform), 577);
+    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::MIXED), 311);
+    assert_eq!(shape(8, 12, 0).leaf_capacity(8192, Form::UNIFORM), 577);
 }
 
 fn leaves_hold_what_they_say<K: TreeKey>() {
@@ -150,7 +150,7 @@ fn an_addition_is_an_append<K: TreeKey>() {
             while checked::<K>(&bytes, shape).has_room() {
                 let row = row::<K>(shape, 7, &mut random);
                 let addition = Addition::new(&checked::<K>(&bytes, shape), &row);
-                if form == Form::Uniform {
+                if form.uniform {
                     let touched = addition.runs().map(|(offset, _)| usize::from(offset));
                     assert_eq!(append_at(1024, shape, next), [touched[1], touched[2]]);
                 }
@@ -210,10 +210,10 @@ fn a_uniform_leaf_has_room_for_its_own_scope_only() {
         leaf::<Scoped64>(&mut bytes, &shape, form);
         let page = checked::<Scoped64>(&bytes, &shape);
         let fits = |scope, random: &mut SplitMix64| {
-            page.has_room_for(&row::<Scoped64>(&shape, scope, random).entry.key)
+            page.has_room_for(&row::<Scoped64>(&shape, scope, random).entry)
         };
         assert!(fits(7, &mut random));
-        assert_eq!(fits(8, &mut random), form == Form::Mixed);
+        assert_eq!(fits(8, &mut random), form == Form::MIXED);
     }
 }
 
@@ -257,7 +257,7 @@ fn a_page_of_version_0_1_is_read_and_written_as_before() {
     };
     let page = checked::<u64>(&image, &shape);
     assert_eq!((page.table(), page.level(), page.right()), (2, 0, Some(77)));
-    assert_eq!((page.bounds(), page.form()), (bounds, Form::Mixed));
+    assert_eq!((page.bounds(), page.form()), (bounds, Form::MIXED));
     let entries = [
         Entry { key: 0x1122_3344_5566_7788u64, tid: 0x8_0009 },
         Entry { key: 0x99aa_bbcc_ddee_ff00, tid: 0x6_0007 },
@@ -267,7 +267,7 @@ fn a_page_of_version_0_1_is_read_and_written_as_before() {
     let mut written = vec![0; 8192];
     let place = Place { table: 2, level: 0, bounds: &bounds, right: Some(77) };
     let rows = entries.map(|entry| Row { entry, payload: () });
-    PageMut::format(&mut written, &shape, &place).set_rows(&rows, Form::Mixed);
+    PageMut::format(&mut written, &shape, &place).set_rows(&rows, Form::MIXED);
     assert_eq!(written, image);
 }
 
@@ -297,4 +297,193 @@ fn an_inner_page_of_version_0_1_is_read_and_written_as_before() {
     let place = Place { table: 2, level: 1, bounds: &bounds, right: Some(77) };
     PageMut::format(&mut written, &shape, &place).set_downlinks(&links);
     assert_eq!(written, image);
+}
+
+/// A row of postings, with a TID that four bytes suffice for or one that they do not.
+fn posting<K: TreeKey>(shape: &Shape, short: bool, random: &mut SplitMix64) -> Row<K> {
+    let mut row = row::<K>(shape, 7, random);
+    let (page, offset) = (random.next_u64() & 0x1f_ffff, random.next_u64() & 0x7ff);
+    row.entry.tid = page << 16 | offset;
+    match random.next_u64() % 3 {
+        _ if short => {}
+        0 => row.entry.tid |= 1 << 37,
+        1 => row.entry.tid |= 1 << 11,
+        _ => row.entry.tid |= 0xffff_ffff << 16,
+    }
+    assert_eq!(is_short(row.entry.tid), short);
+    row
+}
+
+/// Every shape, table and form of an index of postings.
+fn each_form_of_postings<K: TreeKey>(test: impl Fn(&Shape, u8, Form)) {
+    for (scope, payload) in [(0, 0), (1, 0), (0, 9), (5, 4), (16, 40), (17, 1), (56, 40)] {
+        let shape = shape(4, scope, payload);
+        for table in 0..3 {
+            for [uniform, short] in [[false, false], [false, true], [true, false], [true, true]] {
+                if shape.fits::<K>() {
+                    test(&shape, table, Form { uniform, short });
+                }
+            }
+        }
+    }
+}
+
+/// An empty leaf, as [`leaf`] makes one.
+fn leaf_of_postings<K: TreeKey>(bytes: &mut [u8], shape: &Shape, table: u8, form: Form) {
+    let scope = K::Scope::load(&vec![7; shape.scope]);
+    let low = Entry { key: K::new(scope, K::Fingerprint::ZERO), tid: 5 };
+    let bounds = Bounds { low, high: None };
+    let place = Place { table, level: 0, bounds: &bounds, right: None };
+    PageMut::format(bytes, shape, &place).set_rows::<K>(&[], form);
+}
+
+fn leaves_of_postings_hold_what_they_say<K: TreeKey>() {
+    each_form_of_postings::<K>(|shape, table, form| {
+        let mut random = SplitMix64::new(7);
+        let mut bytes = vec![0xaa; 1024];
+        leaf_of_postings::<K>(&mut bytes, shape, table, form);
+        let at = shape.at(table);
+        let mut rows = Vec::new();
+        while checked::<K>(&bytes, shape).has_room() {
+            rows.push(posting::<K>(&at, form.short, &mut random));
+            PageMut::existing(&mut bytes, shape).append(&rows[rows.len() - 1]);
+        }
+        let page = checked::<K>(&bytes, shape);
+        assert_eq!(rows.len(), at.leaf_capacity(1024, form), "{shape:?} {table} {form:?}");
+        assert_eq!((page.form(), page.table(), page.room()), (form, table, 0));
+        assert!(page.rows::<K>().eq(rows.iter().copied()), "{shape:?} {table} {form:?}");
+        let [near, far] = [true, false].map(|short| posting::<K>(&at, short, &mut random).entry);
+        assert_eq!((page.takes(&near), page.takes(&far)), (true, !form.short));
+    });
+}
+
+#[test]
+fn leaves_of_postings_of_every_family_hold_what_they_say() {
+    leaves_of_postings_hold_what_they_say::<Posting>();
+    leaves_of_postings_hold_what_they_say::<Scoped<u64, 2>>();
+    leaves_of_postings_hold_what_they_say::<Scoped<u64, 7>>();
+}
+
+#[test]
+fn payloads_are_stored_with_rows_only() {
+    let shape = shape(4, 0, 40);
+    let capacity = |table: u8| shape.at(table).leaf_capacity(8192, Form::UNIFORM);
+    // (8192 - 24 - 56) / (4 + 6), and / (4 + 6 + 40); 4 + 4 where TIDs are short.
+    assert_eq!([0, 1, 2].map(capacity), [811, 811, 162]);
+    let short = Form { short: true, ..Form::UNIFORM };
+    assert_eq!(shape.at(1).leaf_capacity(8192, short), 1014);
+    let of_blocks = Shape { key: 8, ..shape };
+    assert_eq!(of_blocks.at(0), of_blocks);
+    assert!(!of_blocks.shortens(1 << 16 | 1) && shape.shortens(1 << 16 | 1));
+}
+
+fn an_addition_of_rows_is_their_appends<K: TreeKey>() {
+    each_form_of_postings::<K>(|shape, table, form| {
+        let mut random = SplitMix64::new(8);
+        let mut bytes = vec![0; 1024];
+        leaf_of_postings::<K>(&mut bytes, shape, table, form);
+        loop {
+            let page = checked::<K>(&bytes, shape);
+            let most = Addition::most_rows(&page);
+            if most == 0 {
+                break;
+            }
+            assert!(most <= page.room());
+            let count = random.next_u64() as usize % most + 1;
+            let rows: Vec<Row<K>> =
+                (0..count).map(|_| posting(&shape.at(table), form.short, &mut random)).collect();
+            let addition = Addition::of_rows(&page, &rows);
+            let mut added = bytes.clone();
+            let mut changed = 0;
+            for (offset, run) in addition.runs() {
+                added[usize::from(offset)..][..run.len()].copy_from_slice(run);
+                changed += run.len();
+            }
+            for row in &rows {
+                PageMut::existing(&mut bytes, shape).append(row);
+            }
+            assert_eq!(added, bytes, "{shape:?} {table} {form:?}");
+            assert!(changed <= Addition::MOST_BYTES);
+            assert_eq!(addition.next_key(), u16_at(&bytes, LOWER));
+        }
+        assert!(!checked::<K>(&bytes, shape).has_room());
+    });
+}
+
+#[test]
+fn an_addition_of_rows_of_every_family_is_their_appends() {
+    an_addition_of_rows_is_their_appends::<Posting>();
+    an_addition_of_rows_is_their_appends::<Scoped<u64, 2>>();
+    an_addition_of_rows_is_their_appends::<Scoped<u64, 7>>();
+}
+
+#[test]
+fn a_short_tid_is_the_same_when_it_is_lengthened() {
+    let mut random = SplitMix64::new(9);
+    let some = (0..1000).map(|_| random.next_u64() & 0x1f_ffff_07ff);
+    for tid in some.chain([0, 1, 0x7ff, 1 << 16, 0x1f_ffff_0001, 0x1f_ffff_07ff]) {
+        assert!(is_short(tid));
+        assert_eq!(lengthened(shortened(tid)), tid);
+    }
+    for tid in [0x800, 1 << 37 | 1, 0xffff_ffff_ffff, 0x1f_ffff_0800] {
+        assert!(!is_short(tid));
+    }
+}
+
+#[test]
+fn a_key_of_four_bytes_is_the_most_significant_part() {
+    let key = 0x1122_3344_5566_7788u64;
+    let mut stored = [0; 4];
+    store_key(key, &mut stored);
+    assert_eq!(stored, 0x1122_3344u32.to_ne_bytes());
+    assert_eq!(load_key::<u64>(&stored), 0x1122_3344_0000_0000);
+    assert_eq!(crate::postings::posting_key::<u64>(key), 0x1122_3344_0000_0000);
+    for key in [0, 1 << 32, u64::MAX << 32, 1 << 63] {
+        store_key(key, &mut stored);
+        assert_eq!(load_key::<u64>(&stored), key);
+    }
+}
+
+#[test]
+fn equal_keys_are_found_wherever_they_are() {
+    let shape = Shape { key: 4, scope: 0, payload: 0 };
+    let mut random = SplitMix64::new(10);
+    for count in [0, 1, 3, 63, 64, 65, 127, 128, 129, 200, 300] {
+        for values in [1, 2, 20, 1000] {
+            let mut bytes = vec![0; 4096];
+            let form = Form { uniform: true, short: true };
+            leaf_of_postings::<Posting>(&mut bytes, &shape, 1, form);
+            let keys: Vec<u64> = (0..count).map(|_| (random.next_u64() % values) << 32).collect();
+            for (i, &key) in (0..).zip(&keys) {
+                let entry = Entry { key: Posting::new((), key), tid: i << 16 | 1 };
+                PageMut::existing(&mut bytes, &shape).append(&Row { entry, payload: () });
+            }
+            let page = checked::<Posting>(&bytes, &shape);
+            for wanted in (0..5).map(|key: u64| key << 32) {
+                let mut positions = Vec::new();
+                page.equal(wanted, &mut positions);
+                let naive = (0..count as u32).filter(|&i| keys[i as usize] == wanted);
+                assert!(naive.eq(positions.iter().copied()), "{count} {values}");
+                let mut within = Vec::new();
+                page.within(wanted, 0, &mut within);
+                assert_eq!(within, positions);
+            }
+        }
+    }
+}
+
+#[test]
+fn only_leaves_of_postings_have_short_tids() {
+    let postings = Shape { key: 4, scope: 0, payload: 0 };
+    let mut bytes = vec![0; 1024];
+    let form = Form { uniform: false, short: true };
+    leaf_of_postings::<Posting>(&mut bytes, &postings, 1, form);
+    assert!(Page::check::<Posting>(&bytes, &postings).is_ok());
+    let blocks = Shape::plain::<u64>();
+    leaf_of_postings::<u64>(&mut bytes, &blocks, 1, form);
+    assert!(Page::check::<u64>(&bytes, &blocks).is_err());
+    leaf_of_postings::<Posting>(&mut bytes, &postings, 1, form);
+    let level = bytes.len() - FIXED_BYTES + LEVEL;
+    bytes[level] = 1;
+    assert!(Page::check::<Posting>(&bytes, &postings).is_err());
 }

@@ -1,0 +1,656 @@
+//! Postings: entries (key, TID) of rows that have many keys each, such as the band keys of a text.
+//!
+//! # Shape
+//! An index of postings has three trees of the same kind as block tables: that of [`RECENT`]
+//! postings, that of [`SETTLED`] ones, and that of [`ROWS`], where every row stands once, with keys
+//! or without. A posting is in one of the first two.
+//!
+//! # Why two
+//! The keys of a row are scattered over the whole key space. If each were written where it belongs
+//! at once, then a row would change as many pages as it has keys, and after a checkpoint each of
+//! them is logged whole. The recent tree is small. A recent leaf that is full is not split once
+//! there are enough of them: its postings settle, all those of one settled leaf together. So one
+//! page that is logged takes dozens of postings. This is a buffer tree of one level (Arge,
+//! Algorithmica 37, 2003). A look-up costs two descents for each key, however many postings are
+//! recent. Nothing is owed to a merge: whoever fills a leaf empties it.
+//!
+//! # Invariants
+//! 1. A posting moves from the recent tree to the settled one, never back, and both change in one
+//!    record. So whoever reads the recent tree first and then the settled one misses none. A
+//!    posting that moves in between is seen twice.
+//! 2. Whoever holds a recent leaf takes a settled one at once or not at all. The descent to it is
+//!    made before.
+//! 3. Vacuum cleans the recent tree first.
+//! 4. A stale posting does no harm but work: what a search returns are candidates, and the caller
+//!    looks at the rows themselves.
+
+use crate::damage::Damage;
+use crate::index::{Index, root};
+use crate::insert::Beside;
+use crate::key::{Bytes, TreeKey};
+pub use crate::key::{MOST_BANDS, POSTING_KEY, RECENT, ROWS, SETTLED};
+use crate::mutant::{self, Mutant};
+use crate::page::{Addition, Entry, Page, Row, append_at};
+use crate::scopes::Scopes;
+use crate::split::form;
+use crate::store::{Extent, Lock, MAX_PAGES, Store};
+use crate::tree::{ATTEMPTS, Missed, Parent, Place};
+use simhash_core::Fingerprint;
+use simhash_core::search::Key;
+
+/// A leaf of the recent tree for so many pages of the index, by default.
+const PAGES_FOR_RECENT: u32 = 16;
+/// The least and the most leaves of the recent tree, by default: 0.5 and 64 MB.
+const LEAST_RECENT: u32 = 64;
+const MOST_RECENT: u32 = 8192;
+
+/// How many leaves the recent tree of an index of so many pages may have by default.
+pub fn recent_by_default(pages: u32) -> u32 {
+    (pages / PAGES_FOR_RECENT).clamp(LEAST_RECENT, MOST_RECENT)
+}
+
+/// What is known of a row's text: its key in the tree of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Null,
+    /// It has no token, and so no keys.
+    Empty,
+    Keys,
+}
+
+impl Presence {
+    pub fn key<F: Key>(self) -> F {
+        match self {
+            Presence::Null => F::ZERO,
+            Presence::Empty => F::bit(1),
+            Presence::Keys => F::bit(0),
+        }
+    }
+}
+
+/// The most significant bits of a key of 64 bits, as many as a posting stores.
+pub fn posting_key<F: Key>(key: u64) -> F {
+    F::from_be_bytes(&key.to_be_bytes()[..POSTING_KEY])
+}
+
+impl<K: TreeKey, S: Store> Index<K, S> {
+    /// Adds a row with these keys. The recent tree may have `most_recent` leaves.
+    ///
+    /// Every tree is written before the call returns, as in [`Index::insert`].
+    pub fn insert_postings(
+        &self,
+        keys: &[K::Fingerprint],
+        presence: Presence,
+        beside: &Beside<K>,
+        most_recent: u32,
+    ) {
+        let posting = |&key| Row { payload: K::Payload::ZERO, ..beside.row(key) };
+        let mut rows: Vec<Row<K>> = keys.iter().map(posting).collect();
+        rows.sort_unstable();
+        if !mutant::is(Mutant::EqualKeysStoredTwice) {
+            rows.dedup();
+        }
+        self.add_recent(&rows, most_recent);
+        let row = beside.row(presence.key());
+        self.insert_into(&[ROWS], |_| row);
+    }
+
+    /// Adds postings in ascending order to the recent tree, those of up to four leaves under one
+    /// record. Only the first leaf is waited for.
+    fn add_recent(&self, mut rows: &[Row<K>], most_recent: u32) {
+        let mut contradictions = 0;
+        while !rows.is_empty() {
+            self.store.check_for_interrupts();
+            let (leaves, done, full) = self.lock_recent(rows);
+            if !leaves.is_empty() {
+                self.store.append(&leaves);
+                rows = &rows[done..];
+                continue;
+            }
+            drop(leaves);
+            let roomy = self.make_recent_room(&rows[0].entry, most_recent);
+            if roomy.is_some_and(|roomy| roomy != full) {
+                // As in `insert_into`: the parent says that the posting belongs elsewhere.
+                self.forget_all();
+                contradictions += 1;
+                if contradictions == ATTEMPTS {
+                    let damage = Damage::Other("its bounds are not those that its parent gives it");
+                    self.store.damaged(full, &damage);
+                }
+            }
+        }
+    }
+
+    /// Locks the leaves of the first rows. Returns them with what is to be added to each, the
+    /// number of rows that they take, and the number of the first leaf, which had no room if there
+    /// are none.
+    fn lock_recent(&self, rows: &[Row<K>]) -> (Vec<(S::Exclusive, Addition)>, usize, u32) {
+        let places = self.places(rows);
+        let mut leaves = Vec::with_capacity(places.len());
+        let (mut done, mut first) = (0, root(RECENT));
+        for (place, start) in places {
+            if start != done {
+                break;
+            }
+            let entry = &rows[start].entry;
+            let parent = place.parent.as_ref().map(Parent::share);
+            let waits = leaves.is_empty() || mutant::is(Mutant::WaitsForSecondRecent);
+            let (guard, number) = if waits {
+                self.cover::<S::Exclusive>(RECENT, entry, Some(place))
+            } else {
+                match self.cover_at_once(RECENT, entry, &place) {
+                    Ok(found) => found,
+                    Err(_) => break,
+                }
+            };
+            let page = self.checked(number, guard.bytes());
+            let bounds = page.bounds();
+            let taken = rows[start..]
+                .iter()
+                .take(Addition::most_rows(&page))
+                .take_while(|row| {
+                    let is_of = bounds.contains(&row.entry) || mutant::is(Mutant::AddedBeyondEnd);
+                    is_of && page.takes(&row.entry)
+                })
+                .count();
+            if taken == 0 {
+                first = if leaves.is_empty() { number } else { first };
+                break;
+            }
+            let addition = Addition::of_rows(&page, &rows[start..start + taken]);
+            if let Some(parent) = parent {
+                parent.next_key().set(addition.next_key());
+            }
+            leaves.push((guard, addition));
+            done = start + taken;
+        }
+        (leaves, done, first)
+    }
+
+    /// Where the leaves of the first rows are by cached copies, each with the number of its first
+    /// row.
+    fn places(&self, rows: &[Row<K>]) -> Vec<(Place<K, S>, usize)> {
+        let shape = self.shape.at(RECENT);
+        let mut places = Vec::with_capacity(MAX_PAGES);
+        let mut start = 0;
+        while start < rows.len() && places.len() < MAX_PAGES {
+            let place = self.locate(RECENT, &rows[start].entry);
+            let end = place.parent.as_ref().and_then(|parent| {
+                let parts = append_at(S::PAGE, &shape, parent.next_key().get());
+                let special = shape.special();
+                self.store.prefetch_for_append(place.leaf, parent.recent(), parts, special);
+                parent.copy.end_of(parent.child)
+            });
+            places.push((place, start));
+            let left = &rows[start..];
+            start +=
+                end.map_or(left.len(), |end| left.partition_point(|row| row.entry < end).max(1));
+        }
+        places
+    }
+
+    /// Makes room for `target` in the recent tree: by a split while there are few leaves, else by
+    /// another form of its leaf, or by settling the leaf's postings. Returns the leaf's number if
+    /// it had room already.
+    fn make_recent_room(&self, target: &Entry<K>, most_recent: u32) -> Option<u32> {
+        if self.table_leaves(RECENT) < most_recent {
+            return self.make_room(RECENT, target);
+        }
+        let (leaf, number) = self.cover::<S::Exclusive>(RECENT, target, None);
+        let page = self.checked(number, leaf.bytes());
+        if page.has_room_for(target) {
+            return Some(number);
+        }
+        // An emptied leaf keeps its form, which may not be that of the target.
+        let reshaped = !mutant::is(Mutant::EmptiedFormKept) && self.reshape(&page, &leaf, target);
+        drop(leaf);
+        if !reshaped {
+            self.settle(target);
+        }
+        None
+    }
+
+    /// Moves the postings of the recent leaf that covers `target` to the settled tree. The caller
+    /// must have no page locked.
+    pub fn settle(&self, target: &Entry<K>) {
+        let (leaf, number) = self.cover::<S::Shared>(RECENT, target, None);
+        let bounds = self.checked(number, leaf.bytes()).bounds::<K>();
+        drop(leaf);
+        let mut from = bounds.low;
+        let mut is_sorted = false;
+        // As in `insert_into`. Whoever moves something has not gone round in a circle.
+        let mut contradictions = 0;
+        let mut contradicted = |page: u32, is_move: bool| {
+            contradictions = if is_move { 0 } else { contradictions + 1 };
+            if contradictions == ATTEMPTS {
+                let damage = Damage::Other("its bounds are not those that its parent gives it");
+                self.store.damaged(page, &damage);
+            }
+        };
+        while let Some(next) = self.next_recent(&from, &bounds.high) {
+            self.store.check_for_interrupts();
+            let place = self.locate(SETTLED, &next);
+            let (recent, number) = self.cover::<S::Exclusive>(RECENT, &next, None);
+            let (settled, settled_number) = match self.cover_at_once(SETTLED, &next, &place) {
+                Ok(found) => found,
+                Err(_) if mutant::is(Mutant::SettledUnderLock) => {
+                    self.cover::<S::Exclusive>(SETTLED, &next, Some(place))
+                }
+                Err(why) => {
+                    drop(recent);
+                    if matches!(why, Missed::Elsewhere) {
+                        contradicted(place.leaf, false);
+                    }
+                    drop(self.cover::<S::Exclusive>(SETTLED, &next, Some(place)));
+                    continue;
+                }
+            };
+            let recent_page = self.checked(number, recent.bytes());
+            let page = self.checked(settled_number, settled.bytes());
+            let moved = self.movable(&recent_page, &page, &next);
+            if let Some((last, _)) = moved.last() {
+                from = last.entry;
+                self.record_settling(&recent, &settled, &moved, !is_sorted);
+                is_sorted = true;
+                contradicted(number, true);
+                continue;
+            }
+            // Others may have settled it meanwhile. Then there is nothing to make room for.
+            let is_there = recent_page.entries::<K>().any(|entry| entry == next);
+            drop((recent, settled));
+            if is_there
+                && self.make_room(SETTLED, &next).is_some_and(|roomy| roomy != settled_number)
+            {
+                self.forget_all();
+                contradicted(settled_number, false);
+            }
+        }
+    }
+
+    /// The least posting of the recent tree from `from` on, below `high`.
+    fn next_recent(&self, from: &Entry<K>, high: &Option<Entry<K>>) -> Option<Entry<K>> {
+        let mut from = *from;
+        loop {
+            let (leaf, number) = self.cover::<S::Shared>(RECENT, &from, None);
+            let page = self.checked(number, leaf.bytes());
+            let bounds = page.bounds::<K>();
+            if let Some(i) = page.entries().position(|entry| !bounds.contains(&entry)) {
+                // Nobody would ever find it on the leaf where it belongs.
+                self.store.damaged(number, &Damage::Order(i));
+            }
+            let is_wanted =
+                |entry: &Entry<K>| *entry >= from && high.is_none_or(|high| *entry < high);
+            if let Some(least) = page.entries::<K>().filter(is_wanted).min() {
+                return Some(least);
+            }
+            from = bounds.high.filter(|end| high.is_none_or(|high| *end < high))?;
+        }
+    }
+
+    /// The postings of a recent leaf from `next` on that a settled leaf takes, in ascending order,
+    /// each with its place on the recent leaf. None is left out between them.
+    fn movable(
+        &self,
+        recent: &Page<'_>,
+        settled: &Page<'_>,
+        next: &Entry<K>,
+    ) -> Vec<(Row<K>, usize)> {
+        let bounds = settled.bounds::<K>();
+        let is_of = |row: &Row<K>| {
+            row.entry >= *next && (bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen))
+        };
+        let mut rows: Vec<(Row<K>, usize)> =
+            recent.rows::<K>().zip(0..).filter(|(row, _)| is_of(row)).collect();
+        rows.sort_unstable();
+        if mutant::is(Mutant::SettledWithGaps) {
+            rows.retain(|(row, _)| settled.takes(&row.entry));
+        }
+        let taken = rows.iter().take_while(|(row, _)| settled.takes(&row.entry)).count();
+        rows.truncate(taken.min(settled.room()));
+        rows
+    }
+
+    /// Takes postings off a recent leaf and adds them to a settled one, in one record.
+    ///
+    /// The first of several such records puts what is left on the recent leaf in descending order.
+    /// The others then cut its end off, and log none of its bytes but the header's.
+    fn record_settling(
+        &self,
+        recent: &S::Exclusive,
+        settled: &S::Exclusive,
+        moved: &[(Row<K>, usize)],
+        is_first: bool,
+    ) {
+        let mut places: Vec<usize> = moved.iter().map(|&(_, place)| place).collect();
+        places.sort_unstable();
+        let page = self.checked(self.store.number(recent), recent.bytes());
+        let is_left = |&(_, place): &(Row<K>, usize)| places.binary_search(&place).is_err();
+        let mut left: Vec<Row<K>> = Vec::new();
+        if is_first {
+            left = page.rows().zip(0..).filter(is_left).map(|(row, _)| row).collect();
+            left.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        let form = form(&self.shape, &left, &page.bounds().low);
+        let take = |recent: &mut [u8]| {
+            let mut page = self.edit(recent);
+            if left.is_empty() { page.remove(&places) } else { page.set_rows(&left, form) }
+        };
+        let add = |settled: &mut [u8]| {
+            let mut page = self.edit(settled);
+            moved.iter().for_each(|(row, _)| page.append(row));
+        };
+        let [recent, settled] = [(recent, Extent::Parts), (settled, Extent::Parts)];
+        if mutant::is(Mutant::SettledInTwo) {
+            self.store.change([recent], |[recent]| take(recent));
+            self.store.change([settled], |[settled]| add(settled));
+        } else {
+            self.store.change([recent, settled], |[recent, settled]| {
+                take(recent);
+                add(settled);
+            });
+        }
+    }
+
+    /// Moves all recent postings to the settled tree.
+    pub fn settle_all(&self) {
+        let mut from = Some(Entry::MIN);
+        while let Some(low) = from {
+            self.store.check_for_interrupts();
+            let (leaf, number) = self.cover::<S::Shared>(RECENT, &low, None);
+            from = self.checked(number, leaf.bytes()).bounds().high;
+            drop(leaf);
+            self.settle(&low);
+        }
+    }
+
+    /// Whether a posting is in the recent or the settled tree.
+    pub fn has_posting(&self, entry: &Entry<K>) -> bool {
+        // In this order: see the invariants.
+        let mut tables = [RECENT, SETTLED];
+        if mutant::is(Mutant::SettledReadFirst) {
+            tables.reverse();
+        }
+        tables.iter().any(|&table| self.find(table, entry).is_some())
+    }
+
+    /// The least scope of a row that is allowed and not below `from`.
+    pub fn next_scope(&self, scopes: &Scopes<K::Scope>, from: K::Scope) -> Option<K::Scope> {
+        let length = self.shape.scope;
+        let mut scope = scopes.at_or_after(from, length)?;
+        let mut low = Entry::first_with(K::new(scope, K::Fingerprint::ZERO));
+        loop {
+            self.store.check_for_interrupts();
+            let (leaf, number) = self.read_leaf(ROWS, &low, None);
+            let page = self.checked(number, leaf.bytes());
+            let least =
+                page.entries::<K>().filter(|entry| *entry >= low).map(|e| e.key.scope()).min();
+            match least.or(page.bounds::<K>().high.map(|high| high.key.scope())) {
+                None => return None,
+                Some(_) if least.is_none() && mutant::is(Mutant::ScopeOfOneLeaf) => return None,
+                Some(found) if least.is_some() && scopes.contains(found, length) => {
+                    return Some(found);
+                }
+                Some(found) => {
+                    let high = page.bounds::<K>().high;
+                    scope = scopes.at_or_after(found.max(scope), length)?;
+                    let start = Entry::first_with(K::new(scope, K::Fingerprint::ZERO));
+                    // Never to the left: a leaf without such rows is done with.
+                    low = if least.is_none() { start.max(high?) } else { start };
+                }
+            }
+        }
+    }
+}
+
+/// The rows of one scope that have at least so many of some keys.
+pub struct Candidates<K: TreeKey> {
+    shared: usize,
+    /// By TID: the recent postings with these keys that have not been dealt with.
+    recent: Vec<(u64, u8)>,
+    settled: Vec<Run<K>>,
+    is_done: bool,
+}
+
+/// The settled postings with one key, as far as they have been read.
+struct Run<K> {
+    key: K,
+    band: u8,
+    /// TIDs in ascending order.
+    tids: Vec<u64>,
+    /// Where the run goes on; everything before has been read.
+    next: Option<Entry<K>>,
+}
+
+/// Keys, each with the number of its band, in ascending order.
+type Wanted<K> = Vec<(K, u8)>;
+
+impl<K: TreeKey> Candidates<K> {
+    /// Looks for the rows of `scope` that have at least `shared` of `keys`. Equal keys of
+    /// different bands count as different ones.
+    pub fn new<S: Store>(
+        index: &Index<K, S>,
+        scope: K::Scope,
+        keys: &[K::Fingerprint],
+        shared: usize,
+    ) -> Self {
+        let mut wanted: Wanted<K> =
+            keys.iter().zip(0..).map(|(&key, band)| (K::new(scope, key), band)).collect();
+        wanted.sort_unstable();
+        if mutant::is(Mutant::EqualKeysCountOnce) {
+            wanted.dedup_by_key(|(key, _)| *key);
+        }
+        let run = |&(key, band): &(K, u8)| Run { key, band, tids: Vec::new(), next: None };
+        let mut settled: Vec<Run<K>> = wanted.iter().map(run).collect();
+        let mut recent = Vec::new();
+        if mutant::is(Mutant::SettledReadFirst) {
+            read_settled(index, &mut settled);
+        }
+        read_recent(index, &wanted, &mut recent);
+        if !mutant::is(Mutant::SettledReadFirst) {
+            read_settled(index, &mut settled);
+        }
+        // Sorts here are those that make use of sorted runs: copies come in the order of TIDs.
+        recent.sort();
+        Self { shared, recent, settled, is_done: false }
+    }
+
+    /// Appends more rows, in ascending order of their TIDs. False at the end.
+    pub fn next_batch<S: Store>(&mut self, index: &Index<K, S>, tids: &mut Vec<u64>) -> bool {
+        let before = tids.len();
+        while tids.len() == before {
+            if self.is_done {
+                return false;
+            }
+            self.step(index, |tid, _| tids.push(tid));
+        }
+        true
+    }
+
+    /// Reads on by a leaf of those runs that are behind. `each` gets the rows that are known by
+    /// then, as the number of keys that each shares. False at the end.
+    pub fn next_counts<S: Store>(
+        &mut self,
+        index: &Index<K, S>,
+        mut each: impl FnMut(usize),
+    ) -> bool {
+        if !self.is_done {
+            self.step(index, |_, shared| each(shared));
+        }
+        !self.is_done
+    }
+
+    fn step<S: Store>(&mut self, index: &Index<K, S>, each: impl FnMut(u64, usize)) {
+        index.store.check_for_interrupts();
+        // Every run has been read up to here.
+        let ends = self.settled.iter().filter_map(|run| run.next).map(|next| next.tid);
+        let known = ends.clone().min();
+        let counted = if mutant::is(Mutant::CountedTooEarly) { ends.max() } else { known };
+        self.count_below(counted, each);
+        match known {
+            None => self.is_done = true,
+            Some(known) => {
+                for run in &mut self.settled {
+                    if run.next.is_some_and(|next| next.tid == known) {
+                        run.read_on(index);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands out the rows that share enough keys among those with TIDs below a limit, in ascending
+    /// order, each with the number of keys.
+    fn count_below(&mut self, limit: Option<u64>, mut each: impl FnMut(u64, usize)) {
+        let is_below = |tid: u64| limit.is_none_or(|limit| tid < limit);
+        let recent = self.recent.partition_point(|&(tid, _)| is_below(tid));
+        let mut found: Vec<(u64, u8)> = self.recent.drain(..recent).collect();
+        for run in &mut self.settled {
+            let known = run.tids.partition_point(|&tid| is_below(tid));
+            let band = run.band;
+            found.extend(run.tids.drain(..known).map(|tid| (tid, band)));
+        }
+        found.sort();
+        // A posting that settled in between was found twice.
+        if !mutant::is(Mutant::SettlingCountsTwice) {
+            found.dedup();
+        }
+        let rows = found.chunk_by(|a, b| a.0 == b.0);
+        let shared = rows.filter(|same| same.len() >= self.shared);
+        shared.for_each(|same| each(same[0].0, same.len()));
+    }
+}
+
+impl<K: TreeKey> Run<K> {
+    /// Reads the next leaf of the run.
+    fn read_on<S: Store>(&mut self, index: &Index<K, S>) {
+        let Some(from) = self.next else { return };
+        let (leaf, number) = index.read_leaf(SETTLED, &from, None);
+        let page = index.checked(number, leaf.bytes());
+        collect(index, number, &page, self.key, &from, |tid| self.tids.push(tid));
+        self.tids.sort();
+        self.next = continues(&page, self.key);
+    }
+}
+
+/// Where the postings with a key go on after a leaf, if they do.
+fn continues<K: TreeKey>(page: &Page<'_>, key: K) -> Option<Entry<K>> {
+    page.high::<K>().filter(|high| high.key == key && !mutant::is(Mutant::PostingsEndEarly))
+}
+
+/// Hands the TIDs of a leaf's postings with this key, from `from` on, to `each`.
+fn collect<K: TreeKey, S: Store>(
+    index: &Index<K, S>,
+    number: u32,
+    page: &Page<'_>,
+    key: K,
+    from: &Entry<K>,
+    mut each: impl FnMut(u64),
+) {
+    let mut positions = Vec::new();
+    page.equal(key.fingerprint(), &mut positions);
+    for position in positions {
+        let entry = page.entry::<K>(position as usize);
+        let is_of = entry.key == key || mutant::is(Mutant::PostingsOfAllScopes);
+        let is_ahead = entry >= *from || mutant::is(Mutant::PostingsReadAgain);
+        if !is_of || !is_ahead {
+            continue;
+        }
+        if entry.tid & 0xffff == 0 {
+            index.store.damaged(number, &Damage::Other("it holds a TID without an offset"));
+        }
+        each(entry.tid);
+    }
+}
+
+/// Reads the leaves of `table` where the runs of these keys begin. `each` gets every posting with
+/// the number of its key among `wanted`; `ended` says where the run of a key goes on after a leaf,
+/// and answers whether it is to be followed now.
+fn read_leaves<K: TreeKey, S: Store>(
+    index: &Index<K, S>,
+    table: u8,
+    wanted: &[K],
+    mut each: impl FnMut(usize, u64),
+    mut ended: impl FnMut(usize, Option<Entry<K>>) -> bool,
+) {
+    let mut places: Vec<Option<Place<K, S>>> = Vec::with_capacity(wanted.len());
+    for &key in wanted {
+        let place = index.locate(table, &Entry::first_with(key));
+        if let Some(parent) = &place.parent {
+            index.store.prefetch(place.leaf, parent.recent(), index.shape.special());
+        }
+        places.push(Some(place));
+    }
+    let mut next = 0;
+    let mut from = None;
+    while next < wanted.len() {
+        index.store.check_for_interrupts();
+        let start = from.take().unwrap_or_else(|| Entry::first_with(wanted[next]));
+        let (leaf, number) = index.read_leaf(table, &start, places[next].take());
+        let page = index.checked(number, leaf.bytes());
+        let bounds = page.bounds::<K>();
+        let first = next;
+        while next < wanted.len()
+            && (next == first || bounds.contains(&Entry::first_with(wanted[next])))
+        {
+            let key = wanted[next];
+            collect(index, number, &page, key, &start, |tid| each(next, tid));
+            let more = continues(&page, key);
+            if ended(next, more) {
+                from = more;
+                break;
+            }
+            next += 1;
+        }
+    }
+}
+
+fn read_recent<K: TreeKey, S: Store>(
+    index: &Index<K, S>,
+    wanted: &Wanted<K>,
+    recent: &mut Vec<(u64, u8)>,
+) {
+    let keys: Vec<K> = wanted.iter().map(|&(key, _)| key).collect();
+    read_leaves(
+        index,
+        RECENT,
+        &keys,
+        |number, tid| recent.push((tid, wanted[number].1)),
+        |_, more| more.is_some(),
+    );
+}
+
+fn read_settled<K: TreeKey, S: Store>(index: &Index<K, S>, settled: &mut [Run<K>]) {
+    let keys: Vec<K> = settled.iter().map(|run| run.key).collect();
+    let mut ends: Vec<Option<Entry<K>>> = vec![None; keys.len()];
+    let each = |number: usize, tid| settled[number].tids.push(tid);
+    let ended = |number: usize, more| {
+        ends[number] = more;
+        false
+    };
+    read_leaves(index, SETTLED, &keys, each, ended);
+    for (run, end) in settled.iter_mut().zip(ends) {
+        run.tids.sort();
+        run.next = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recent_tree_grows_with_the_index() {
+        assert_eq!([0, 1000, 1024].map(recent_by_default), [64; 3]);
+        assert_eq!([1040, 16_000].map(recent_by_default), [65, 1000]);
+        assert_eq!([131_072, 1 << 20, u32::MAX].map(recent_by_default), [8192; 3]);
+    }
+
+    #[test]
+    fn what_is_known_of_a_text_has_keys_of_its_own() {
+        let [null, empty, keys] =
+            [Presence::Null, Presence::Empty, Presence::Keys].map(Presence::key::<u64>);
+        assert!(null < empty && empty < keys);
+        // Each is among the bits that a posting stores.
+        assert!([null, empty, keys].iter().all(|&key| posting_key::<u64>(key) == key));
+    }
+}

@@ -1,0 +1,121 @@
+//! What a search for rows that share keys had to return, by brute force.
+
+use std::collections::BTreeSet;
+
+use crate::rows::{Row, Rows, SCOPES, Selected, Time};
+
+/// What a search returned.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// Its keys. One that is there twice counts twice.
+    pub keys: Vec<u64>,
+    /// How many of them a row must have.
+    pub shared: usize,
+    pub scopes: Selected,
+    /// The scopes that it went into. `None` if it looked for none but went into all selected ones.
+    pub visited: Option<Vec<u8>>,
+    pub began: Time,
+    pub ended: Time,
+    /// Scope and TID, in the order in which they came.
+    pub hits: Vec<(u8, u64)>,
+    /// Whether it went on to its end.
+    pub complete: bool,
+}
+
+impl Search {
+    /// How many of its keys are among those of some rows.
+    fn count<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> usize {
+        let has = |key: &&u64| rows.clone().any(|row| row.keys.contains(key));
+        self.keys.iter().filter(has).count()
+    }
+
+    /// A row without any of the keys is never found.
+    fn least(&self) -> usize {
+        self.shared.max(1)
+    }
+}
+
+impl Rows {
+    /// Judges a search. Every row that was there all the time and has enough of the keys must be
+    /// found, once, and rows come in the order of scope and TID. A TID may be found only if rows
+    /// that had it at any time of the search, in that scope, have enough of the keys: a deleted row
+    /// leaves postings until vacuum has ended, and if its TID is reused meanwhile, the keys of both
+    /// rows count.
+    ///
+    /// # Errors
+    /// What is wrong with the answer.
+    pub fn judge_search(&self, search: &Search) -> Result<(), String> {
+        let Search { began, ended, .. } = *search;
+        if let Some(two) = search.hits.windows(2).find(|two| two[0] >= two[1]) {
+            return Err(format!("rows come in the order {two:x?}"));
+        }
+        let is_selected = |row: &&Row| search.scopes[usize::from(row.scope)];
+        let reach = search.hits.last().copied().filter(|_| !search.complete);
+        let found: BTreeSet<(u8, u64)> = search.hits.iter().copied().collect();
+        for row in self.all.iter().filter(is_selected).filter(|row| row.stayed(began, ended)) {
+            let place = (row.scope, row.tid);
+            let is_reached = reach.is_none_or(|reach| place <= reach);
+            if is_reached
+                && search.count(std::iter::once(row)) >= search.least()
+                && !found.contains(&place)
+            {
+                return Err(format!("row {:x} with the keys {:x?} is missing", row.tid, row.keys));
+            }
+        }
+        for &(scope, tid) in &found {
+            let owners = self
+                .all
+                .iter()
+                .filter(|row| row.tid == tid && row.scope == scope && row.was_there(began, ended));
+            if !search.scopes[usize::from(scope)] || search.count(owners.clone()) < search.least() {
+                let keys: Vec<_> = owners.map(|row| row.keys.clone()).collect();
+                return Err(format!("row {tid:x} of scope {scope}, with {keys:x?}, is found"));
+            }
+        }
+        search.visited.as_ref().map_or(Ok(()), |visited| self.judge_visited(search, visited))
+    }
+
+    /// A search goes into the scopes in which there are rows, in order, and into no others.
+    fn judge_visited(&self, search: &Search, visited: &[u8]) -> Result<(), String> {
+        let Search { began, ended, .. } = *search;
+        if let Some(two) = visited.windows(2).find(|two| two[0] >= two[1]) {
+            return Err(format!("scopes come in the order {two:?}"));
+        }
+        let last = visited.last().copied().filter(|_| !search.complete);
+        for scope in 0..SCOPES {
+            let mut rows = self.all.iter().filter(|row| row.scope == scope);
+            let is_selected = search.scopes[usize::from(scope)];
+            let may_come = is_selected && rows.clone().any(|row| row.was_there(began, ended));
+            let has_to_come = is_selected
+                && last.is_none_or(|last| scope <= last)
+                && rows.any(|row| row.stayed(began, ended));
+            let comes = visited.contains(&scope);
+            if comes && !may_come || !comes && has_to_come {
+                return Err(format!("of scope {scope} it is {comes} that there are rows"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges whether a posting was said to be there.
+    ///
+    /// # Errors
+    /// If it was not so.
+    pub fn judge_posting(
+        &self,
+        (tid, scope, key): (u64, u8, u64),
+        (began, ended): (Time, Time),
+        found: bool,
+    ) -> Result<(), String> {
+        let mut owners = self
+            .all
+            .iter()
+            .filter(|row| row.tid == tid && row.scope == scope && row.keys.contains(&key));
+        let may = owners.clone().any(|row| row.was_there(began, ended));
+        let must = owners.any(|row| row.stayed(began, ended));
+        if found && !may || !found && must {
+            return Err(format!("the posting {key:x} of row {tid:x} is there: {found}"));
+        }
+        Ok(())
+    }
+}

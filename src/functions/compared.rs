@@ -1,0 +1,147 @@
+//! Two texts compared, call after call. What is made of a text is kept for when the text comes
+//! again at the same place, as a constant does, or the outer row of a join.
+
+use std::cell::Cell;
+
+use pgrx::pg_sys;
+use simhash_core::config::Config;
+use simhash_core::sets::recipe;
+use simhash_core::sets::shingles::ShingleSet;
+use simhash_core::sets::sketch::{Sketch, Sketcher, near};
+use simhash_core::simhash::Simhasher;
+
+use crate::call::{interrupts, keep, keep_later};
+use crate::catalog::Schema;
+use crate::models::simhasher_for;
+use crate::types::ConfigText;
+
+/// What was made of the last text at each of two places.
+struct Places<T>([Option<(String, T)>; 2]);
+
+impl<T> Places<T> {
+    const NONE: Self = Places([None, None]);
+
+    /// What `make` makes of each text, or made of it in the call before.
+    fn of(&mut self, [a, b]: [&str; 2], mut make: impl FnMut(&str) -> T) -> [&T; 2] {
+        let [first, second] = &mut self.0;
+        [(first, a), (second, b)].map(|(place, text)| {
+            let kept = place.take().filter(|(kept, _)| kept == text);
+            &place.insert(kept.unwrap_or_else(|| (text.to_owned(), make(text)))).1
+        })
+    }
+}
+
+fn shingler(config: &Config, schema: Schema) -> Simhasher {
+    simhasher_for(recipe(config), schema)
+}
+
+/// Compares texts by their sets of shingles.
+pub struct Sets {
+    shingler: Simhasher,
+    sets: Places<ShingleSet>,
+}
+
+impl Sets {
+    /// The call site's, for `config`.
+    pub fn of_site<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Self {
+        keep(
+            fcinfo,
+            |made_for: &String| made_for == config.as_str(),
+            || {
+                let shingler = shingler(&config.config(), Schema::of_call(fcinfo));
+                (config.as_str().to_owned(), Sets { shingler, sets: Places::NONE })
+            },
+        )
+    }
+
+    /// Jaccard's coefficient; 0 if one of the texts has no token.
+    pub fn similarity(&mut self, texts: [&str; 2]) -> f64 {
+        let make = |text: &str| ShingleSet::new(&mut self.shingler, text, &mut interrupts());
+        let [a, b] = self.sets.of(texts, make);
+        a.jaccard(b).unwrap_or(0.0)
+    }
+}
+
+/// Compares texts by their sketches.
+pub struct Sketches {
+    sketcher: Sketcher,
+    sketches: Places<Option<Sketch>>,
+}
+
+impl Sketches {
+    fn new(config: &Config, schema: Schema) -> Self {
+        let sketcher = Sketcher::new(shingler(config, schema));
+        Sketches { sketcher, sketches: Places::NONE }
+    }
+
+    /// The call site's, for `config`.
+    pub fn of_site<'a>(fcinfo: pg_sys::FunctionCallInfo, config: &ConfigText<'_>) -> &'a mut Self {
+        keep(
+            fcinfo,
+            |made_for: &String| made_for == config.as_str(),
+            || {
+                let made = Sketches::new(&config.config(), Schema::of_call(fcinfo));
+                (config.as_str().to_owned(), made)
+            },
+        )
+    }
+
+    /// Whether two texts are near. One without a token is near to none.
+    pub fn near(&mut self, texts: [&str; 2], similarity: f64) -> bool {
+        let make = |text: &str| self.sketcher.sketch(text, &mut interrupts());
+        match self.sketches.of(texts, make) {
+            [Some(a), Some(b)] => near(a, b, similarity),
+            _ => false,
+        }
+    }
+
+    /// Forgets what is too large to be kept until the session ends.
+    fn forget_large(&mut self) {
+        const KEPT: usize = 8 << 20;
+        for place in &mut self.sketches.0 {
+            let small = |(text, sketch): &(String, Option<Sketch>)| {
+                text.len() + sketch.as_ref().map_or(0, Sketch::memory) <= KEPT
+            };
+            *place = place.take().filter(small);
+        }
+    }
+}
+
+thread_local! {
+    /// What compared texts last without a call site, with its schema and config, which names no
+    /// list of words.
+    static LAST: Cell<Option<(Schema, String, Sketches)>> = const { Cell::new(None) };
+}
+
+/// [`Sketches::near`] by a config in its canonical form. Also where nothing lasts from call to
+/// call, as in an exclusion constraint, which compares a new row with each candidate: there the
+/// session keeps what it used last.
+pub fn near_at_site(
+    fcinfo: pg_sys::FunctionCallInfo,
+    config: &str,
+    parse: impl Fn() -> Config,
+    texts: [&str; 2],
+    similarity: f64,
+) -> bool {
+    let schema = || Schema::of_call(fcinfo);
+    let serves = |made_for: &String| made_for == config;
+    let make = || (config.to_owned(), Sketches::new(&parse(), schema()));
+    if let Some(sketches) = keep_later(fcinfo, serves, make) {
+        return sketches.near(texts, similarity);
+    }
+    let schema = schema();
+    let last = LAST.take().filter(|(of, for_config, _)| *of == schema && for_config == config);
+    let (keeps, mut sketches) = match last {
+        Some((.., sketches)) => (true, sketches),
+        None => {
+            let config = parse();
+            (!config.names_something(), Sketches::new(&config, schema))
+        }
+    };
+    let near = sketches.near(texts, similarity);
+    if keeps {
+        sketches.forget_large();
+        LAST.set(Some((schema, config.to_owned(), sketches)));
+    }
+    near
+}

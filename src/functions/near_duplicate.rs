@@ -1,0 +1,48 @@
+//! `near_duplicate`, `text_similarity`, and `simhash_reach`, which says how far fingerprints of
+//! near texts may lie from each other.
+
+use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::sets::minhash::reach;
+
+use super::compared::{Sets, Sketches};
+use crate::error::raise;
+use crate::types::near_text::check_similarity;
+use crate::types::{ConfigText, Text};
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_duplicate(
+    a: Text<'_>,
+    b: Text<'_>,
+    similarity: f64,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> bool {
+    check_similarity(similarity);
+    Sketches::of_site(fcinfo, &config).near([a.as_str(), b.as_str()], similarity)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn text_similarity(
+    a: Text<'_>,
+    b: Text<'_>,
+    config: ConfigText<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> f64 {
+    Sets::of_site(fcinfo, &config).similarity([a.as_str(), b.as_str()])
+}
+
+/// The widths for which there is a law of reach.
+const BITS: std::ops::RangeInclusive<u32> = 8..=1024;
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_reach(similarity: f64, bits: i32) -> i32 {
+    check_similarity(similarity);
+    match u32::try_from(bits) {
+        Ok(bits) if BITS.contains(&bits) => reach(similarity, bits) as i32,
+        _ => raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{bits} is not a number of bits of a fingerprint"),
+            &format!("Allowed: {} to {}.", BITS.start(), BITS.end()),
+        ),
+    }
+}

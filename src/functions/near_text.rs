@@ -1,0 +1,83 @@
+//! What SQL calls on `near_text`: how it is made and shown, and its operator `~=`.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::fcinfo::direct_function_call;
+use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
+
+use super::compared::near_at_site;
+use crate::error::raise;
+use crate::types::datum::Encode;
+use crate::types::near_text::check_similarity;
+use crate::types::text::utf8_to_server;
+use crate::types::{ConfigText, NearText, Text};
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_text_in(_text: &CStr) -> NearText<'static> {
+    raise_no_input()
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_text_recv(_buffer: Internal) -> NearText<'static> {
+    raise_no_input()
+}
+
+fn raise_no_input() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        "cannot accept a value of type near_text".into(),
+        "Call near_text(body, similarity). A lone literal, and one beside an operator, needs a \
+         cast: '...'::text.",
+    )
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_text_out(text: NearText<'_>) -> CString {
+    CString::new(utf8_to_server(&text.to_text()).into_owned()).unwrap_or_default()
+}
+
+/// The text form, as PostgreSQL sends texts: in the client's encoding.
+#[pg_extern(sql = false, stable, strict, parallel_safe)]
+fn near_text_send(text: NearText<'_>) -> Option<Vec<u8>> {
+    let text = Text::from(text.to_text()).encode();
+    // SAFETY: textsend makes a bytea of a text.
+    unsafe { direct_function_call(pg_sys::textsend, &[Some(text)]) }
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_text<'a>(body: Text<'a>, similarity: f64, config: ConfigText<'a>) -> NearText<'a> {
+    check_similarity(similarity);
+    NearText { similarity, config: config.into_str(), text: body.into_str() }
+}
+
+/// The greater similarity of the two decides. Raises 22023 if their configs make other sets.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
+    if !ConfigText::same_sets(&a.config, &b.config) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("cannot compare texts by two configs: {} and {}", a.config, b.config),
+            "Make both with the same config: near_text(body, similarity, config).",
+        )
+    }
+    near(fcinfo, &a, [&a.text, &b.text], a.similarity.max(b.similarity))
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn near_text_near_text(a: NearText<'_>, b: Text<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
+    near(fcinfo, &a, [&a.text, b.as_str()], a.similarity)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn text_near_near_text(a: Text<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
+    near(fcinfo, &b, [a.as_str(), &b.text], b.similarity)
+}
+
+fn near(
+    fcinfo: pg_sys::FunctionCallInfo,
+    by: &NearText<'_>,
+    texts: [&str; 2],
+    similarity: f64,
+) -> bool {
+    near_at_site(fcinfo, &by.config, || by.config(), texts, similarity)
+}

@@ -1,0 +1,211 @@
+//! `near_duplicate(body, $1, 0.9)` by an index on `near_text(body, 0.8)`, as an exclusion
+//! constraint has one.
+//!
+//! The index finds what `near_text(body, 0.8) ~= near_text($1, 0.9)` asks for. The greater
+//! similarity decides, so that is the call, if the call's similarity is known and not smaller than
+//! the index's. Configurations must be constant and equal.
+
+use pgrx::{PgList, PgRelation, pg_sys};
+
+use super::objects::NearObjects;
+use super::recipe::{Asked, Call, Recipe, asked};
+use super::rows::made;
+use crate::catalog::inheritance::all_inheritors;
+use crate::planner::index::{simhash_indexes, without_domain};
+use crate::planner::indexed_columns::SearchedColumn;
+use crate::planner::measures::{Objects, may_execute_all};
+use crate::planner::nodes::{call, operator_clause};
+use crate::types::ConfigText;
+
+/// What goes in the place of a call, if an index on a near_text serves that, and none on the text
+/// serves the call.
+///
+/// # Safety
+/// `root` is the planner's, its arrays of relations are set up, and the clause is of its query.
+/// `translate` says what an expression of the query is in terms of a relation with indexes.
+pub unsafe fn rewritten(
+    root: *mut pg_sys::PlannerInfo,
+    clause: *mut pg_sys::Node,
+    translate: impl Fn(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>,
+) -> Option<*mut pg_sys::Node> {
+    // SAFETY: as this function's.
+    unsafe {
+        let near = Objects::get().near()?;
+        let call_of = Call::of(&near, clause)?;
+        let asked_of = call_of.asked()?;
+        let similarity = asked_of.similarity?;
+        let found = call_of.texts.map(|text| {
+            translate(text).map_or(Found::Nothing, |text| look(root, text, &near, &asked_of))
+        });
+        let served = match found {
+            [Found::Value(a), Found::Value(b)] => [Some(a), Some(b)],
+            [Found::Value(a), Found::Nothing] => [Some(a), None],
+            [Found::Nothing, Found::Value(b)] => [None, Some(b)],
+            // An index on a text serves the call as it is.
+            _ => return None,
+        };
+        let operator = pg_sys::get_opcode(near.on_values);
+        if is_sent_away(root, clause)
+            || pg_sys::contain_volatile_functions(clause)
+            || !may_execute_all(root, &[near.near_duplicate, near.make, operator])
+        {
+            return None;
+        }
+        // One of the two must say the similarity that is asked for. The other one may be what an
+        // index has.
+        let as_indexed = |i: usize, value: Value| with_text(value.expression, call_of.texts[i]);
+        let as_asked = |i: usize| {
+            call(near.make, near.value, &[call_of.texts[i], call_of.similarity, call_of.config])
+        };
+        let (a, b) = match served {
+            [Some(own), Some(other)]
+                if own.similarity == similarity || other.similarity == similarity =>
+            {
+                (as_indexed(0, own), as_indexed(1, other))
+            }
+            [Some(own), _] => (as_indexed(0, own), as_asked(1)),
+            [None, Some(own)] => (as_indexed(1, own), as_asked(0)),
+            [None, None] => return None,
+        };
+        Some(operator_clause(near.on_values, a, b, pg_sys::InvalidOid))
+    }
+}
+
+/// What indexes there are for a text of a call.
+#[derive(Clone, Copy)]
+enum Found {
+    Nothing,
+    /// One on the text itself.
+    Text,
+    /// One on its near_text.
+    Value(Value),
+}
+
+/// A near_text that has an index.
+#[derive(Clone, Copy)]
+struct Value {
+    similarity: f64,
+    /// The call of near_text, in terms of the query's table. It is a copy.
+    expression: *mut pg_sys::Node,
+}
+
+/// A call of near_text, with another text. That may be the same one in other words: as a column of
+/// a UNION ALL.
+unsafe fn with_text(value: *mut pg_sys::Node, text: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: the value is a call of three arguments, and a copy.
+    unsafe {
+        let call = value.cast::<pg_sys::FuncExpr>();
+        let mut arguments = PgList::<pg_sys::Node>::from_pg((*call).args);
+        arguments.replace_ptr(0, text);
+        (*call).args = arguments.into_pg();
+        value
+    }
+}
+
+unsafe fn look(
+    root: *mut pg_sys::PlannerInfo,
+    text: *mut pg_sys::Node,
+    near: &NearObjects,
+    asked_of: &Asked<'_>,
+) -> Found {
+    // SAFETY: the planner's arrays are as long as it says; a table of the query is locked.
+    unsafe {
+        let mut relid = 0;
+        if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, text), &mut relid)
+            || relid >= (*root).simple_rel_array_size
+        {
+            return Found::Nothing;
+        }
+        let entry = *(*root).simple_rte_array.add(relid as usize);
+        if entry.is_null() || (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
+            return Found::Nothing;
+        }
+        let mut found = Found::Nothing;
+        let table = PgRelation::open((*entry).relid);
+        for index in simhash_indexes(&table) {
+            match serves(index, relid, text, near, asked_of) {
+                Found::Text => return Found::Text,
+                value @ Found::Value(_) => found = value,
+                Found::Nothing => {}
+            }
+        }
+        found
+    }
+}
+
+/// How an index of a table serves a text of a call.
+unsafe fn serves(
+    index: pg_sys::Oid,
+    relid: i32,
+    text: *mut pg_sys::Node,
+    near: &NearObjects,
+    asked_of: &Asked<'_>,
+) -> Found {
+    // SAFETY: the table is locked, and the index while it is looked at.
+    unsafe {
+        let Some(searched) = SearchedColumn::of(index) else { return Found::Nothing };
+        let of_texts = near.is_of_texts(searched.family());
+        if !of_texts && !near.is_of_values(searched.family()) {
+            return Found::Nothing;
+        }
+        let rel = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+        let has_file = (*(*rel.as_ptr()).rd_rel).relkind == pg_sys::RELKIND_INDEX as i8;
+        let serves =
+            || !has_file || Recipe::of(index).is_some_and(|recipe| recipe.serves(asked_of));
+        let text = without_domain(text);
+        if of_texts && searched.attribute != 0 {
+            let is_column = pgrx::is_a(text, pg_sys::NodeTag::T_Var)
+                && (*text.cast::<pg_sys::Var>()).varattno == searched.attribute;
+            return if is_column && serves() { Found::Text } else { Found::Nothing };
+        }
+        // RelationGetIndexExpressions gives a copy, whose Vars are of relation 1.
+        let expressions = pg_sys::RelationGetIndexExpressions(rel.as_ptr());
+        let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
+        let Some(indexed) = expressions.get_ptr(searched.expressions) else {
+            return Found::Nothing;
+        };
+        pg_sys::ChangeVarNodes(indexed, 1, relid, 0);
+        let is_text = |node| pg_sys::equal(without_domain(node).cast(), text.cast());
+        if of_texts {
+            return if is_text(indexed) && serves() { Found::Text } else { Found::Nothing };
+        }
+        let Some([of, own, config]) = made(near, indexed) else { return Found::Nothing };
+        let Some(Asked { similarity: Some(similarity), config }) = asked(own, config) else {
+            return Found::Nothing;
+        };
+        let serves = is_text(of)
+            && ConfigText::same_sets(config.as_str(), asked_of.config.as_str())
+            && asked_of.similarity.is_some_and(|asked| asked >= similarity);
+        if serves {
+            Found::Value(Value { similarity, expression: indexed })
+        } else {
+            Found::Nothing
+        }
+    }
+}
+
+/// Whether a clause may be executed by another server: a table of it, or a partition of one, is
+/// there.
+unsafe fn is_sent_away(root: *mut pg_sys::PlannerInfo, clause: *mut pg_sys::Node) -> bool {
+    // SAFETY: the planner's arrays are as long as it says, and have an entry for each number of an
+    // expression.
+    unsafe {
+        let numbers = pg_sys::pull_varnos(root, clause);
+        (1..(*root).simple_rel_array_size).any(|number| {
+            let entry = *(*root).simple_rte_array.add(number as usize);
+            if !pg_sys::bms_is_member(number, numbers)
+                || (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION
+            {
+                return false;
+            }
+            let is_foreign =
+                |table| pg_sys::get_rel_relkind(table) as u8 == pg_sys::RELKIND_FOREIGN_TABLE;
+            let below = if (*entry).inh {
+                all_inheritors((*entry).relid, pg_sys::NoLock)
+            } else {
+                vec![(*entry).relid]
+            };
+            below.into_iter().any(is_foreign)
+        })
+    }
+}

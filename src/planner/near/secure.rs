@@ -1,0 +1,65 @@
+//! Calls where row-level security or a security barrier hides rows.
+//!
+//! `near_duplicate` is not LEAKPROOF: it raises an ERROR for some similarities and configurations,
+//! which might be columns of hidden rows. `text ~= near_text` raises none, and `near_text(...)`
+//! gets no column there. So a call of which only one text is of the query's tables, and all else is
+//! known, becomes that. It reaches the index past the conditions that hide rows.
+
+use pgrx::{PgList, pg_sys};
+
+use super::recipe::Call;
+use crate::encoding;
+use crate::guc;
+use crate::planner::measures::{Objects, may_execute_all};
+use crate::planner::nodes::{call, operator_clause};
+
+/// The call in its leakproof form, if that matters.
+///
+/// # Safety
+/// `request` is the planner's.
+pub unsafe fn simplified(
+    request: *mut pg_sys::SupportRequestSimplify,
+) -> Option<*mut pg_sys::Node> {
+    // SAFETY: as this function's; the call is checked before its arguments are read.
+    unsafe {
+        let root = (*request).root;
+        if root.is_null() || !guc::rewrite_enabled() || !encoding::converts_nothing() {
+            return None;
+        }
+        let near = Objects::get().near()?;
+        let asked_of = Call::of(&near, (*request).fcall.cast())?;
+        let asked = asked_of.asked()?;
+        asked.similarity?;
+        let [a, b] = asked_of.texts;
+        let (column, other) = match (pg_sys::contain_var_clause(a), pg_sys::contain_var_clause(b)) {
+            (true, false) => (a, b),
+            (false, true) => (b, a),
+            _ => return None,
+        };
+        let operator = pg_sys::get_opcode(near.on_text);
+        if !is_of_hidden_rows(root, column)
+            || pg_sys::contain_volatile_functions(other)
+            || !pg_sys::get_func_leakproof(operator)
+            || pg_sys::get_func_leakproof(near.near_duplicate)
+            || !may_execute_all(root, &[near.near_duplicate, near.make, operator])
+        {
+            return None;
+        }
+        let made = call(near.make, near.value, &[other, asked_of.similarity, asked_of.config]);
+        let made = pg_sys::eval_const_expressions(root, made);
+        Some(operator_clause(near.on_text, column, made, asked_of.collation))
+    }
+}
+
+/// Whether a column of an expression is of a table or a view that hides rows.
+unsafe fn is_of_hidden_rows(root: *mut pg_sys::PlannerInfo, node: *mut pg_sys::Node) -> bool {
+    // SAFETY: the range table has an entry for each number of an expression of the query.
+    unsafe {
+        let range_table = PgList::<pg_sys::RangeTblEntry>::from_pg((*(*root).parse).rtable);
+        let numbers = pg_sys::pull_varnos(root, node);
+        range_table.iter_ptr().zip(1..).any(|(entry, number)| {
+            pg_sys::bms_is_member(number, numbers)
+                && (!(*entry).securityQuals.is_null() || (*entry).security_barrier)
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! What the planner asks about `near_duplicate`, and about the function of `~=`.
+
+use pgrx::{PgList, pg_sys};
+
+use super::recipe::{Call, Recipe};
+use super::rows::{Near, work};
+use super::secure;
+use crate::planner::measures::{Objects, may_execute_all};
+use crate::planner::nodes::{call, operator_clause};
+use crate::planner::selectivity::Clause;
+
+/// Answers a request about `near_duplicate(a, b, similarity, config)`: how many rows it keeps, what
+/// it costs, what an index could answer instead, and what it is where rows are hidden.
+///
+/// # Safety
+/// `request` is the planner's.
+pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+    // SAFETY: the request is cast only to the type its tag says.
+    unsafe {
+        match (*request).type_ {
+            pg_sys::NodeTag::T_SupportRequestIndexCondition => {
+                index_condition(request.cast()).map(<*mut pg_sys::List>::cast)
+            }
+            pg_sys::NodeTag::T_SupportRequestSimplify => secure::simplified(request.cast()),
+            pg_sys::NodeTag::T_SupportRequestSelectivity => {
+                let asked = request.cast::<pg_sys::SupportRequestSelectivity>();
+                let clause = Clause {
+                    root: (*asked).root,
+                    arguments: (*asked).args,
+                    relation: (*asked).varRelid,
+                    join: (*asked).is_join.then_some((*asked).sjinfo),
+                };
+                (*asked).selectivity = Near::of_call(&clause)?.selectivity(&clause);
+                Some(request)
+            }
+            pg_sys::NodeTag::T_SupportRequestCost => {
+                let asked = request.cast::<pg_sys::SupportRequestCost>();
+                (*asked).startup = 0.0;
+                (*asked).per_tuple = work((*asked).root, (*asked).node)?;
+                Some(request)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `indexed ~= near_text(other, similarity, config)`, which is true, false or NULL as the call is.
+unsafe fn index_condition(
+    request: *mut pg_sys::SupportRequestIndexCondition,
+) -> Option<*mut pg_sys::List> {
+    // SAFETY: the request's node is the call, its index is being planned for.
+    unsafe {
+        let near = Objects::get().near()?;
+        let asked_of = Call::of(&near, (*request).node)?;
+        let index = (*request).index;
+        // In an earlier position text is a scope.
+        if (*request).indexcol != (*index).nkeycolumns - 1
+            || !near.is_of_texts((*request).opfamily)
+            || (*index).hypothetical
+        {
+            return None;
+        }
+        let [indexed, other] = match (*request).indexarg {
+            0 => asked_of.texts,
+            1 => [asked_of.texts[1], asked_of.texts[0]],
+            _ => return None,
+        };
+        let asked = asked_of.asked()?;
+        let own = (*(*index).rel).relid as i32;
+        let usable = [other, asked_of.similarity].into_iter().all(|node| {
+            !pg_sys::bms_is_member(own, pg_sys::pull_varnos((*request).root, node))
+                && !pg_sys::contain_volatile_functions(node)
+        });
+        if !usable || !Recipe::of((*index).indexoid)?.serves(&asked) {
+            return None;
+        }
+        let operator = pg_sys::get_opcode(near.on_text);
+        if !may_execute_all((*request).root, &[near.near_duplicate, near.make, operator]) {
+            return None;
+        }
+        let made = call(near.make, near.value, &[other, asked_of.similarity, asked_of.config]);
+        let made = pg_sys::eval_const_expressions((*request).root, made);
+        let clause = operator_clause(near.on_text, indexed, made, asked_of.collation);
+        (*request).lossy = false;
+        let mut conditions = PgList::<pg_sys::Node>::new();
+        conditions.push(clause);
+        Some(conditions.into_pg())
+    }
+}

@@ -1,0 +1,110 @@
+//! `near_text`: a text, with the similarity from which on another is near to it, and how it is cut.
+//!
+//! On disk: the similarity (eight bytes), the length of the config (four bytes), both
+//! little-endian, the config's canonical form, and the text, both in UTF-8. In text, the beginning
+//! of the text and the similarity: `<The quick brown fox...,0.8>`. There is no way back.
+
+use std::borrow::Cow;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::config::Config;
+use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
+
+use super::config::parse;
+use super::datum::{Decode, Encode, argument, result, sql_type};
+use super::varlena::{packed_bytes, palloc_varlena, with_packed_bytes};
+use crate::error::{raise, shown_number};
+
+/// A text that is compared with others.
+pub struct NearText<'a> {
+    /// From 0.3 to 1.
+    pub similarity: f64,
+    /// The config's canonical form.
+    pub config: Cow<'a, str>,
+    pub text: Cow<'a, str>,
+}
+
+sql_type!(NearText<'_>, "near_text");
+argument!(NearText<'_>);
+result!(NearText<'_>);
+
+/// Raises 22023 for a similarity that texts cannot be compared by.
+pub fn check_similarity(similarity: f64) {
+    if Law::of(similarity).is_none() {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("similarity {} is out of range", shown_number(similarity)),
+            &format!("A similarity is a number from {LEAST_SIMILARITY} to 1."),
+        )
+    }
+}
+
+/// So many of a text's characters its text form shows.
+const SHOWN: usize = 60;
+
+impl<'a> NearText<'a> {
+    /// Reads the form on disk. `None` for bytes that are no near_text.
+    fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
+        let (similarity, rest) = bytes.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let (config, text) = rest.split_at_checked(length)?;
+        let similarity = f64::from_le_bytes(*similarity);
+        Law::of(similarity)?;
+        let utf8 = |bytes| std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
+        Some(NearText { similarity, config: utf8(config)?, text: utf8(text)? })
+    }
+
+    fn sound(bytes: &'a [u8]) -> Self {
+        NearText::from_bytes(bytes).unwrap_or_else(|| {
+            raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed near_text".into(), "")
+        })
+    }
+
+    /// The config, which was checked when the value was made.
+    pub fn config(&self) -> Config {
+        parse(&self.config)
+    }
+
+    /// What `read` makes of a value. A detoasted copy is freed after it.
+    ///
+    /// # Safety
+    /// `datum` is a near_text, not NULL. It lives until this returns.
+    pub unsafe fn with<T>(datum: pg_sys::Datum, read: impl FnOnce(NearText<'_>) -> T) -> T {
+        // SAFETY: as this function's; the type is of variable length.
+        unsafe { with_packed_bytes(datum, |bytes| read(NearText::sound(bytes))) }
+    }
+
+    /// The text form, on one line: white space and control characters are single spaces. The config
+    /// is left out if it is the usual one.
+    pub fn to_text(&self) -> String {
+        let start = self.text.chars().take(SHOWN);
+        let start: String = start.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let words: Vec<&str> = start.split_whitespace().collect();
+        let rest = if self.text.chars().nth(SHOWN).is_some() { "..." } else { "" };
+        let config = match &*self.config {
+            "{}" => String::new(),
+            config => format!(",{}", config.chars().take(SHOWN).collect::<String>()),
+        };
+        format!("<{}{rest},{}{config}>", words.join(" "), self.similarity)
+    }
+}
+
+impl Decode for NearText<'_> {
+    unsafe fn decode(datum: pg_sys::Datum) -> Self {
+        // SAFETY: as the trait's; the type is of variable length.
+        NearText::sound(unsafe { packed_bytes(datum) })
+    }
+}
+
+impl Encode for NearText<'_> {
+    fn encode(self) -> pg_sys::Datum {
+        let length = self.config.len() as u32;
+        palloc_varlena(&[
+            &self.similarity.to_le_bytes(),
+            &length.to_le_bytes(),
+            self.config.as_bytes(),
+            self.text.as_bytes(),
+        ])
+    }
+}
