@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use simhash_core::hash::feature_hash;
 use simhash_core::sets::minhash::MinHasher;
 use simhash_core::sets::sketch::{Law, Layout, Sketcher};
+use simhash_core::simd::popcount;
 use simhash_core::{Fingerprint, Simhasher};
 
 use super::clock::Clock;
@@ -154,8 +155,8 @@ impl Keys {
     }
 }
 
-/// Fingerprints of word pairs by `minhash64` or `minhash128`, and the distance for so many rows
-/// that the README gives.
+/// Fingerprints of word pairs by `minhash64` or `minhash128`, and the distance that was recommended
+/// for so many rows before near_duplicate.
 #[derive(Debug)]
 pub enum Within {
     Narrow(u32, Vec<Option<u64>>),
@@ -165,18 +166,12 @@ pub enum Within {
 impl Within {
     /// And the seconds to make them, on one core.
     pub fn new(pairs: &Sets) -> (Self, f64) {
-        fn all<F: Fingerprint>(pairs: &Sets) -> Vec<Option<F>> {
-            let mut minhasher = MinHasher::new(F::BITS as usize);
-            (0..pairs.len())
-                .map(|text| minhasher.fingerprint(pairs.get(text).iter().copied()))
-                .collect()
-        }
         let clock = Clock::start();
         let within = match pairs.len() {
-            0..=1000 => Within::Narrow(12, all(pairs)),
-            1001..=10_000 => Within::Narrow(10, all(pairs)),
-            10_001..=100_000 => Within::Wide(14, all(pairs)),
-            _ => Within::Wide(11, all(pairs)),
+            0..=1000 => Within::Narrow(12, fingerprints(pairs)),
+            1001..=10_000 => Within::Narrow(10, fingerprints(pairs)),
+            10_001..=100_000 => Within::Wide(14, fingerprints(pairs)),
+            _ => Within::Wide(11, fingerprints(pairs)),
         };
         (within, clock.seconds())
     }
@@ -206,6 +201,31 @@ impl fmt::Display for Within {
             Within::Wide(distance, _) => write!(f, "minhash128 within {distance}"),
         }
     }
+}
+
+/// One-bit MinHash of every set, of as many bits as `F` has.
+pub fn fingerprints<F: Fingerprint>(sets: &Sets) -> Vec<Option<F>> {
+    let mut minhasher = MinHasher::new(F::BITS as usize);
+    (0..sets.len()).map(|text| minhasher.fingerprint(sets.get(text).iter().copied())).collect()
+}
+
+/// All pairs within the distance, every pair compared: at great distances few pairs have no block
+/// of bits in common. As many as `tile` stay in a cache while all others are looked for among them.
+pub fn all_within(distance: u32, fingerprints: &[Option<u128>], tile: usize) -> Found {
+    let some: Vec<(u32, u128)> =
+        (0u32..).zip(fingerprints).filter_map(|(text, &own)| Some((text, own?))).collect();
+    let (mut found, mut hits) = (Found::new(), Vec::new());
+    for (tile, first) in some.chunks(tile).zip((0..).step_by(tile)) {
+        let packed: Vec<u8> = tile.iter().flat_map(|(_, own)| own.to_ne_bytes()).collect();
+        for (at, &(a, own)) in some[..first + tile.len()].iter().enumerate() {
+            // Within the tile, only what comes later.
+            let from = (at + 1).saturating_sub(first);
+            hits.clear();
+            popcount::within(&packed[from * size_of::<u128>()..], own, distance, &mut hits);
+            found.extend(hits.iter().map(|&hit| (a, tile[from + hit as usize].0)));
+        }
+    }
+    found
 }
 
 /// Of distance + 1 blocks of the bits one is equal. A pair counts at the first of them.
@@ -246,13 +266,13 @@ fn within<F: Fingerprint>(distance: u32, fingerprints: &[Option<F>]) -> (Found, 
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use simhash_core::sets::sketch::near;
 
     use super::*;
     use crate::random::Random;
 
-    fn texts() -> Texts {
+    pub fn texts() -> Texts {
         let mut random = Random::new(3, "meet");
         let mut lines: Vec<Box<str>> = vec!["".into(), "...".into(), "".into()];
         for _ in 0..300 {
@@ -312,6 +332,14 @@ mod tests {
                 }
             }
             assert_eq!(within(distance, &fingerprints).0, expected, "{distance}");
+            let wide: Vec<Option<u128>> =
+                fingerprints.iter().map(|own| own.map(|own| u128::from(own) << 30)).collect();
+            // All in one tile, and in tiles that part what is near.
+            for tile in [1000, 7] {
+                let mut found = all_within(distance, &wide, tile);
+                found.sort_unstable();
+                assert_eq!(found, expected, "{distance}, {tile}");
+            }
         }
     }
 }

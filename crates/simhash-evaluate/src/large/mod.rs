@@ -7,6 +7,7 @@
 //! follows from a row.
 
 mod clock;
+mod draws;
 mod join;
 mod meet;
 mod rivals;
@@ -17,16 +18,19 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use rayon::prelude::*;
 use serde::Serialize;
+use simhash_core::sets::minhash::reach;
 use simhash_core::sets::sketch::Law;
 
 use crate::method::Features;
 use crate::results::{lines, rounded};
 use clock::Clock;
-use meet::{Keys, Within, cut};
+use join::Near;
+use meet::{Keys, Within, all_within, cut, fingerprints};
 use rivals::Rival;
 use sets::{Sets, Texts};
-use tally::{Found, Tallies, Tally};
+use tally::{Curve, Found, Tallies, Tally};
 
 /// The similarities that are asked for.
 const SIMILARITIES: [f64; 4] = [0.5, 0.6, 0.7, 0.8];
@@ -34,11 +38,18 @@ const SIMILARITIES: [f64; 4] = [0.5, 0.6, 0.7, 0.8];
 /// The least similarity of the pairs that are all known.
 const LEAST: f64 = 0.5;
 
-/// Sets with more texts than this are given to libraries at one similarity.
-const MANY: usize = 200_000;
+/// The similarity of what is measured at one only.
+const ONE: f64 = 0.7;
+
+/// With so many texts, what takes longest is measured at one similarity: datasketch.
+const MANY: usize = 100_000;
+
+/// With so many, so is rensa, and recipes other than word pairs are measured from there on only.
+/// datasketch is left out, and fingerprints are not all compared.
+const VERY_MANY: usize = 500_000;
 
 /// What makes more texts share keys than this, each band by itself, is left out.
-const MOST_MEETINGS: u64 = 1_000_000_000;
+const MOST_MEETINGS: u64 = 4_000_000_000;
 
 /// One set.
 #[derive(Debug, Serialize)]
@@ -55,6 +66,8 @@ struct Sample {
     /// All pairs that are right by similarity or label. What has another label and is less similar
     /// than [`LEAST`] is not counted.
     truth: Tally,
+    /// The exact pairs.
+    curve: Curve,
     /// Seconds to cut the texts into word pairs.
     cut: f64,
     laws: Vec<Kept>,
@@ -68,6 +81,8 @@ struct Kept {
     at: [u64; 2],
     /// Pairs that are at least as similar.
     from: [u64; 2],
+    /// The share of the former that are candidates where other hash functions are drawn.
+    draws: Vec<f64>,
 }
 
 /// What one way finds.
@@ -116,11 +131,14 @@ fn measure(path: &Path, name: &str) -> Result<(Sample, Vec<Row>), Box<dyn Error>
     let near = join::join(&pairs, LEAST);
     println!("  {} pairs of {LEAST} and more", near.len());
     let tallies = Tallies { labels: &labels, pairs: &pairs };
-    let (truth, laws) =
-        (tallies.truth(&near), SIMILARITIES.map(|similarity| kept(&near, &keys, similarity)));
+    let (truth, curve) = (tallies.truth(&near), tallies.curve(&near, LEAST));
+    let laws = kept(&near, &pairs, &keys);
     drop(near);
     let mut rows = Rows { tallies, rows: Vec::new() };
     rows.by_distance();
+    if pairs.len() < VERY_MANY {
+        rows.by_reach();
+    }
     rows.by_sketches("pairs", &pairs, &keys);
     drop(keys);
     for (recipe, features, parted) in [
@@ -142,8 +160,9 @@ fn measure(path: &Path, name: &str) -> Result<(Sample, Vec<Row>), Box<dyn Error>
         shingles: rounded(pairs.features() as f64 / pairs.len() as f64, 1),
         short: rounded(pairs.share_of_at_most(10), 3),
         truth,
+        curve,
         cut: rounded(pairs.cut, 1),
-        laws: laws.into(),
+        laws,
     };
     Ok((sample, rows.rows))
 }
@@ -163,12 +182,12 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn add(&mut self, method: String, similarity: Option<f64>, taken: Taken) {
-        let Taken { candidates, found, sketch, pairs, memory } = taken;
+    fn add(&mut self, method: String, similarity: Option<f64>, taken: &Taken) {
+        let &Taken { candidates, ref found, sketch, pairs, memory } = taken;
         let asked = similarity.map(|similarity| format!(", {similarity}")).unwrap_or_default();
         println!("  {method}{asked}: {} of {candidates}, {pairs:.1} s", found.len());
         let (sketch, pairs) = (rounded(sketch, 1), rounded(pairs, 1));
-        let found = self.tallies.of(&found);
+        let found = self.tallies.of(found);
         self.rows.push(Row { method, similarity, candidates, found, sketch, pairs, memory });
     }
 
@@ -180,49 +199,101 @@ impl Rows<'_> {
         let (found, candidates) = within.pairs();
         let taken =
             Taken { candidates, found, sketch, pairs: clock.seconds(), memory: within.memory() };
-        self.add(within.to_string(), None, taken);
+        self.add(within.to_string(), None, &taken);
+    }
+
+    /// By fingerprints of word pairs within the distance of a similarity, alone and verified.
+    fn by_reach(&mut self) {
+        let sets = self.tallies.pairs;
+        let clock = Clock::start();
+        let fingerprints: Vec<Option<u128>> = fingerprints(sets);
+        let sketch = clock.seconds() + sets.cut;
+        let memory = (fingerprints.len() * size_of::<u128>() / 1_000_000) as u64;
+        let clock = Clock::start();
+        let found = all_within(reach(ONE, 128), &fingerprints, 8192);
+        let (all, near) = (sets.len() as u64, found.len() as u64);
+        let compared = all * all.saturating_sub(1) / 2;
+        let mut alone =
+            Taken { candidates: compared, found, sketch, pairs: clock.seconds(), memory };
+        self.add("within reach".into(), Some(ONE), &alone);
+        let clock = Clock::start();
+        alone.found.retain(|&(a, b)| sets.jaccard(a, b) >= ONE);
+        let verified = Taken {
+            candidates: near,
+            pairs: alone.pairs + clock.seconds(),
+            memory: memory + (sets.memory() / 1_000_000) as u64,
+            ..alone
+        };
+        self.add("within reach, verified".into(), Some(ONE), &verified);
     }
 
     /// By `near_duplicate`, for one recipe.
     fn by_sketches(&mut self, recipe: &str, sets: &Sets, keys: &Keys) {
-        for similarity in SIMILARITIES {
+        let very_many = recipe != "pairs" && sets.len() >= VERY_MANY;
+        let mut before: Option<(Law, Taken)> = None;
+        for similarity in SIMILARITIES.into_iter().filter(|&asked| asked >= ONE || !very_many) {
             let meetings = keys.meetings(similarity);
             if meetings > MOST_MEETINGS {
                 println!("  {recipe}, {similarity}: left out, {meetings} meetings");
                 continue;
             }
-            let clock = Clock::start();
-            let (found, candidates) = keys.pairs(sets, similarity);
-            let (sketch, pairs, memory) = (keys.sketch, clock.seconds(), keys.memory(sets));
-            let taken = Taken { candidates, found, sketch, pairs, memory };
-            self.add(format!("near_duplicate, {recipe}"), Some(similarity), taken);
+            let law = Law::of(similarity).expect("a similarity with a law");
+            let taken = match before.take() {
+                // The same candidates, in the same time.
+                Some((same, mut taken)) if same == law => {
+                    taken.found.retain(|&(a, b)| sets.jaccard(a, b) >= similarity);
+                    taken
+                }
+                _ => {
+                    let clock = Clock::start();
+                    let (found, candidates) = keys.pairs(sets, similarity);
+                    let (pairs, memory) = (clock.seconds(), keys.memory(sets));
+                    Taken { candidates, found, sketch: keys.sketch, pairs, memory }
+                }
+            };
+            self.add(format!("near_duplicate, {recipe}"), Some(similarity), &taken);
+            before = Some((law, taken));
         }
     }
 
     fn by_libraries(&mut self) -> Result<(), Box<dyn Error>> {
         let pairs = self.tallies.pairs;
-        let asked = if pairs.len() > MANY { &[0.7][..] } else { &SIMILARITIES };
+        let asked = |name: &'static str| match (name, pairs.len()) {
+            ("datasketch", VERY_MANY..) => &[][..],
+            ("datasketch", MANY..) | (_, VERY_MANY..) => &[ONE],
+            _ => &SIMILARITIES,
+        };
         for rival in rivals::run(pairs, asked)? {
             let Rival { name, similarity, candidates, found, sketch, pairs: took, memory } = rival;
             let sketch = sketch + pairs.cut;
             let taken = Taken { candidates, found, sketch, pairs: took, memory };
-            self.add(name, Some(similarity), taken);
+            self.add(name, Some(similarity), &taken);
         }
         Ok(())
     }
 }
 
-fn kept(near: &[join::Near], keys: &Keys, similarity: f64) -> Kept {
-    let law = Law::of(similarity).expect("a similarity with a law");
-    let mut kept = Kept { similarity, at: [0; 2], from: [0; 2] };
-    for pair in near.iter().filter(|pair| pair.similarity() >= similarity) {
-        let found = u64::from(keys.shared(pair.a, pair.b, law.bands) >= law.shared);
-        kept.from[0] += 1;
-        kept.from[1] += found;
-        if pair.similarity() < similarity + 0.01 {
-            kept.at[0] += 1;
-            kept.at[1] += found;
+/// What the law of each similarity keeps of the exact pairs.
+fn kept(near: &[Near], sets: &Sets, keys: &Keys) -> Vec<Kept> {
+    let law = |similarity| Law::of(similarity).expect("a similarity with a law");
+    let at = |similarity| {
+        let at = near.iter().map(|pair| (pair, pair.similarity()));
+        let at = at.filter(|&(_, own)| (similarity..similarity + 0.01).contains(&own));
+        (law(similarity), at.map(|(pair, _)| (pair.a, pair.b)).collect::<Found>())
+    };
+    let at = SIMILARITIES.map(at);
+    let draws = draws::shares(sets, &at);
+    let laws = SIMILARITIES.iter().zip(&at).zip(draws).map(|((&similarity, (law, at)), draws)| {
+        let holds = |a, b| keys.shared(a, b, law.bands) >= law.shared;
+        let from = || near.par_iter().filter(|pair| pair.similarity() >= similarity);
+        let found = at.par_iter().filter(|&&(a, b)| holds(a, b)).count();
+        Kept {
+            similarity,
+            at: [at.len() as u64, found as u64],
+            from: [from().count(), from().filter(|pair| holds(pair.a, pair.b)).count()]
+                .map(|count| count as u64),
+            draws: draws.into_iter().map(|share| rounded(share, 5)).collect(),
         }
-    }
-    kept
+    });
+    laws.collect()
 }

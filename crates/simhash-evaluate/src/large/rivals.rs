@@ -25,19 +25,23 @@ pub struct Rival {
 
 const NAMES: [&str; 2] = ["rensa", "datasketch"];
 
-/// Each library that the Python named by RIVALS has, at each similarity; none without it.
-pub fn run(sets: &Sets, similarities: &[f64]) -> Result<Vec<Rival>, Box<dyn Error>> {
+/// Each library that the Python named by RIVALS has, at the similarities for its name; none without
+/// it.
+pub fn run<'a>(
+    sets: &Sets,
+    similarities: impl Fn(&'static str) -> &'a [f64],
+) -> Result<Vec<Rival>, Box<dyn Error>> {
     let Ok(python) = std::env::var("RIVALS") else { return Ok(Vec::new()) };
     let directory = std::env::temp_dir().join(format!("simhash-evaluate-{}", std::process::id()));
     fs::create_dir_all(&directory)?;
     let (given, found) = (directory.join("sets"), directory.join("found"));
     write(sets, File::create(&given)?)?;
     let mut rivals = Vec::new();
-    for name in NAMES {
+    for name in NAMES.into_iter().filter(|&name| !similarities(name).is_empty()) {
         let output = Command::new(&python)
             .args(["evaluate/rivals.py", name])
             .args([&given, &found])
-            .args(similarities.iter().map(f64::to_string))
+            .args(similarities(name).iter().map(f64::to_string))
             .output()?;
         if !output.status.success() {
             println!("  {name}: {}", String::from_utf8_lossy(&output.stderr).trim_end());

@@ -37,6 +37,14 @@ impl AddAssign for Tally {
     }
 }
 
+/// How many pairs there are of each hundredth of similarity, from the least that is known on: of one
+/// label, and of two.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Curve {
+    same: Vec<u64>,
+    other: Vec<u64>,
+}
+
 /// Counts pairs of one set of texts.
 pub struct Tallies<'a> {
     pub labels: &'a [u32],
@@ -53,6 +61,20 @@ impl Tallies<'_> {
 
     fn same(&self, a: u32, b: u32) -> bool {
         self.labels[a as usize] == self.labels[b as usize]
+    }
+
+    /// Of all pairs from a similarity on.
+    pub fn curve(&self, near: &[Near], least: f64) -> Curve {
+        // A quotient such as 57 / 100 may be less than it is by the last bit.
+        let hundredth = |similarity: f64| (similarity * 100.0 + 1e-9) as usize;
+        let none = vec![0; 101 - hundredth(least)];
+        let mut curve = Curve { same: none.clone(), other: none };
+        for pair in near {
+            let same = self.same(pair.a, pair.b);
+            let counts = if same { &mut curve.same } else { &mut curve.other };
+            counts[hundredth(pair.similarity()) - hundredth(least)] += 1;
+        }
+        curve
     }
 
     pub fn of(&self, found: &Found) -> Tally {
@@ -95,6 +117,10 @@ mod tests {
         let truth = tallies.truth(&join(&pairs, 0.5));
         assert_eq!(truth.same, [3, 0, 0, 0, 1, 0, 0]);
         assert_eq!(truth.other, [0, 0, 0, 0, 1, 0, 1]);
+        let curve = tallies.curve(&join(&pairs, 0.5), 0.5);
+        assert_eq!((curve.same[25], curve.same.iter().sum::<u64>()), (1, 1));
+        assert_eq!((curve.other[25], curve.other[50], curve.other.len()), (1, 1, 51));
+        assert_eq!(curve.other.iter().sum::<u64>(), 2);
         let found = tallies.of(&vec![(0, 1), (1, 3), (0, 2)]);
         assert_eq!((found.same, found.other), ([0, 0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0, 1]));
     }
