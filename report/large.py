@@ -4,7 +4,7 @@ import json
 from statistics import fmean
 
 from .markdown import count, share, table
-from .measures import BINS, tallied
+from .measures import BINS, at_recall, tallied
 
 # What fingerprints are compared by.
 DEFAULT_SIMILARITY = 0.7
@@ -43,6 +43,8 @@ class Large:
     def large_ways(self):
         """What is compared: a name, a method and a similarity."""
         yield "fingerprints, distance by rows", "minhash", None
+        yield "fingerprints within 29 of 128", "within reach", DEFAULT_SIMILARITY
+        yield "the same, verified at 0.7", "within reach, verified", DEFAULT_SIMILARITY
         for recipe, name in RECIPES.items():
             for similarity in BINS[2:6]:
                 yield f"{name}, {similarity}", f"near_duplicate, {recipe}", similarity
@@ -73,6 +75,48 @@ class Large:
         return table(["set", *(f"{s}: {which}" for s in similarities for which in ("at", "from"))],
                      [[TITLES[one["set"]], *(cell(*law[which]) for law in one["laws"]
                                              for which in ("at", "from"))] for one in self.large])
+
+    def large_draws(self):
+        """The same share at a similarity by other hash functions: mean, least and greatest."""
+        def cell(law):
+            draws = law.get("draws")
+            return f"{fmean(draws):.4f} ({min(draws):.4f} to {max(draws):.4f})" if draws else "–"
+
+        laws = [(TITLES[one["set"]], one["laws"]) for one in self.large]
+        return table(["set", *(f"{law['similarity']}" for law in laws[0][1])],
+                     [[title, *map(cell, of_set)] for title, of_set in laws])
+
+    def large_best(self):
+        """By label: the greatest F1 of the similarities that were asked for, and which one."""
+        lines = []
+        for name, method in (*((recipe, f"near_duplicate, {key}") for key, recipe in
+                               RECIPES.items()), ("rensa", "rensa")):
+            line = [name]
+            for one in self.large:
+                all_found = {asked: self.large_decisions(one, method, asked) for asked in BINS[2:6]}
+                if None in all_found.values():
+                    line.append("–")
+                else:
+                    f1, asked = max((found[1][2], asked) for asked, found in all_found.items())
+                    line.append(f"{share(f1)} at {asked}")
+            lines.append(line)
+        return table(["", *self.large_titles()], lines)
+
+    def large_same_recall(self):
+        """By label: a library's precision, and that of exact similarity where it takes as many."""
+        lines = []
+        for library in LIBRARIES:
+            for asked in BINS[2:6]:
+                line = [f"{library}, {asked}"]
+                for one in self.large:
+                    row = self.large_row(one, library, asked)
+                    right = row and sum(row["found"]["same"][1:])
+                    exact = row and "curve" in one and at_recall(one["curve"], right)
+                    line.append("–" if not exact else (
+                        f"{share(right / (right + sum(row['found']['other'])))};"
+                        f" {share(right / (right + exact[0]))} at {exact[1]:.2f}"))
+                lines.append(line)
+        return table(["", *self.large_titles()], lines)
 
     def large_table(self, ways, cell):
         """A line for each way, a column for each set, then their mean without the mix."""

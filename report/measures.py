@@ -139,6 +139,24 @@ def tallied(truth, found, similarity):
             decided(right, right + others, sum(truth["same"][shared:])))
 
 
+def at_recall(curve, right, least=0.5):
+    """How many pairs of two labels have been taken when so many of one label are, by falling
+    similarity, and at which similarity that is. Within a hundredth in proportion. None if there
+    are not so many.
+
+    >>> at_recall({"same": [5, 10, 0], "other": [7, 20, 3]}, 5)
+    (13.0, 0.515)
+    >>> at_recall({"same": [5, 10, 0], "other": [7, 20, 3]}, 16)
+    """
+    taken = others = 0
+    for place, (same, other) in reversed(list(enumerate(zip(curve["same"], curve["other"])))):
+        if same and taken + same >= right:
+            part = (right - taken) / same
+            return others + part * other, least + (place + 1 - part) / 100
+        taken, others = taken + same, others + other
+    return None
+
+
 def decided(right, taken, wanted):
     """Precision, recall and F1."""
     return (right / taken if taken else 1.0, right / wanted if wanted else 0.0,
