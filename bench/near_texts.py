@@ -1,8 +1,8 @@
 """Indexes of texts: look-ups, builds, inserts, the constraint, a join. A part of bench.py.
 
 On the texts that evaluate/draw drew for `make evaluate`, those of at most 900 bytes, in random
-order. Where a table has more rows, the others are copies with one of every three words replaced by
-one drawn from the texts. Beside each index: a primary key's look-up, and pg_trgm's gin_trgm_ops on
+order. The smallest table has real ones. Larger ones have the same and copies, with one of every
+three words replaced by one drawn from the texts. All get the same texts inserted. Beside each index: a primary key's look-up, and pg_trgm's gin_trgm_ops on
 a table of its own with the same rows.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
@@ -23,8 +23,8 @@ SETS = pathlib.Path(__file__).resolve().parent.parent / "target/evaluate/sets"
 LONGEST = 900
 OURS, TRIGRAMS, BARE = "simhash", "pg_trgm, GIN", "no index"
 INDEXES = {OURS: "simhash (body)", TRIGRAMS: "gin (body gin_trgm_ops)"}
-# Of look-ups, each with texts of its own; of inserts, builds and joins. How many texts tell how many
-# rows one finds.
+# Runs of look-ups, with so many texts each; rounds of inserts, builds and joins. Texts that tell how
+# many rows one finds.
 RUNS, ASKED, ROUNDS, FOUND = 5, 100, 3, 30
 # How rows come: clients, rows a statement, rows in a round; of a small table a fifth of its rows.
 WAYS = {"1,000 a statement": (1, 1000, 60_000), "1 client": (1, 1, 20_000),
@@ -57,11 +57,13 @@ class Texts:
             parts[at] = self.words[int(len(self.words) * drawn())]
         return glue.join(parts)
 
-    def first(self, count):
-        for number in range(min(count, len(self.real))):
-            yield number, self.real[number]
-        for number in range(len(self.real), count):
-            yield number, self.changed(number)
+    def numbered(self, smallest, largest, fresh):
+        """The rows of tables, real ones up to the size of the smallest table, then copies; then
+        texts that come fresh to every table, real ones as long as there are any."""
+        for number in range(largest + fresh):
+            place = number if number < largest else number - largest + smallest
+            is_real = place < len(self.real) and not smallest <= number < largest
+            yield number, self.real[place] if is_real else self.changed(number)
 
 
 class Table:
@@ -77,9 +79,9 @@ class Table:
                 VACUUM ANALYZE {name}; CHECKPOINT""")
 
     def build(self):
-        """Seconds, of three builds unless one takes long."""
+        """Seconds, of three builds unless these take long."""
         took = []
-        while len(took) < ROUNDS and sum(took) < 60:
+        while len(took) < ROUNDS and sum(took) < 20:
             self.bench.ask(f"DROP INDEX IF EXISTS {self.index}; CHECKPOINT")
             took.append(self.bench.seconds(
                 f"CREATE INDEX {self.index} ON {self.name} USING {INDEXES[self.contender]}"))
@@ -286,9 +288,9 @@ def in_round(way, rows):
     return min(WAYS[way][2], rows // 5)
 
 
-def indexed(bench, rows, asked, gin_seconds):
-    """Look-ups, builds and inserts of a table of so many rows. `gin_seconds` is what GIN's build is
-    expected to take."""
+def indexed(bench, rows, new, asked, gin_seconds):
+    """Look-ups, builds and inserts of a table of so many rows. `new` is the number of the first
+    fresh text, `gin_seconds` what GIN's build is expected to take."""
     ours = Table(bench, "doc", OURS, f"n >= 0 AND n < {rows}")
     yield from built(ours, "mix", rows)
     yield ("near build", "mix", rows, "text", "bytes a row",
@@ -298,7 +300,7 @@ def indexed(bench, rows, asked, gin_seconds):
     yield from look_ups(bench, "mix", rows, "fresh index", queries, asked)
     yield ("near look-up", "mix", rows, OURS, "fresh index found a query",
            found(bench, OURS, near(ours), asked))
-    ours.insert(rows, "1,000 a statement", LATER)
+    ours.insert(new, "1,000 a statement", LATER)
     yield from look_ups(bench, "mix", rows, "10,000 rows later", queries, asked)
     bench.ask("ALTER TABLE doc DROP CONSTRAINT doc_pkey")
 
@@ -306,19 +308,18 @@ def indexed(bench, rows, asked, gin_seconds):
     if bench.has_trigrams and gin_seconds <= TOO_LONG:
         tables.append(Table(bench, "doc_gin", TRIGRAMS, f"n >= 0 AND n < {rows}"))
         yield from built(tables[-1], "mix", rows)
-        tables[-1].insert(rows, "1,000 a statement", LATER)
+        tables[-1].insert(new, "1,000 a statement", LATER)
     elif bench.has_trigrams:
         print(f"pg_trgm on {rows:,} rows: skipped, its index would take {gin_seconds:.0f} s",
               flush=True)
-    yield from inserted(bench, rows, tables)
+    yield from inserted(bench, rows, new + LATER, tables)
     bench.ask("ALTER TABLE doc ADD PRIMARY KEY (id); ANALYZE doc")
     yield from look_ups(bench, "mix", rows, "after all inserts", queries, asked)
     bench.ask("DROP TABLE doc, bare; DROP TABLE IF EXISTS doc_gin")
 
 
-def inserted(bench, rows, tables):
+def inserted(bench, rows, at, tables):
     """Rounds in which the tables take turns, each after a checkpoint."""
-    at = rows + LATER
     for table in tables:
         table.insert(at, "1,000 a statement", filling(rows))
     at += filling(rows)
@@ -341,7 +342,7 @@ def in_offers(rows):
     return rows // 10
 
 
-def constrained(bench, rows):
+def constrained(bench, rows, at):
     """Texts offered to the constraint, and to an index of the same similarity alone."""
     bench.ask("""CREATE TABLE excluded (id bigint, body text,
         EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=)) WITH (autovacuum_enabled = off)""")
@@ -352,7 +353,7 @@ def constrained(bench, rows):
     bench.ask("""CREATE INDEX ON plain USING simhash (body) WITH (similarity = 0.8);
         REINDEX TABLE excluded; VACUUM ANALYZE excluded""")
     tables, offered = (plain, Table(bench, "excluded", "constraint")), in_offers(rows)
-    at, changed = rows, -len(WAYS) * ROUNDS * offered
+    changed = -len(WAYS) * ROUNDS * offered
     for table in tables:
         table.insert(at, "1,000 a statement", filling(rows), "ON CONFLICT DO NOTHING")
     bench.ask("CHECKPOINT")
@@ -376,9 +377,9 @@ def constrained(bench, rows):
     bench.ask("DROP TABLE excluded, plain")
 
 
-def joined(bench, rows):
+def joined(bench, rows, new):
     """A join of two tables: with an index on one, on the other, and on both."""
-    for name, first in (("a", 0), ("b", rows)):
+    for name, first in (("a", 0), ("b", new)):
         Table(bench, name, BARE, f"n >= {first} AND n < {first + rows}")
     query = "SELECT count(*) FROM a JOIN b ON near_duplicate(a.body, b.body, 0.7)"
     counts = set()
@@ -406,19 +407,18 @@ def joined(bench, rows):
 
 
 def measure(server, sizes):
-    """All figures."""
+    """All figures, of tables of these sizes from the smallest to the largest."""
     if not (SETS / "mix.jsonl").exists():
         print("near: skipped, the texts are not here; `make evaluate` draws them", flush=True)
         return
     bench = Bench(server)
     yield from show(descriptions(bench, sizes[0]))
     texts = Texts()
-    constrained_rows = min(CONSTRAINED, sizes[0])
-    offered = len(WAYS) * ROUNDS * in_offers(constrained_rows)
-    most = max(*(rows + fresh(rows) for rows in sizes), 2 * JOINED)
-    copies = ((-number, texts.changed(len(texts.real) - number))
-              for number in range(1, offered + 1))
-    bench.load("text", itertools.chain(texts.first(most), copies))
+    constrained_rows, joined_rows = min(CONSTRAINED, sizes[0]), min(JOINED, sizes[0])
+    offered, new = len(WAYS) * ROUNDS * in_offers(constrained_rows), max(sizes)
+    more = max(*map(fresh, sizes), filling(constrained_rows) + offered, joined_rows)
+    copies = ((-number, texts.changed(-number)) for number in range(1, offered + 1))
+    bench.load("text", itertools.chain(texts.numbered(sizes[0], new, more), copies))
     # The same questions whatever the size: texts of the smallest table.
     numbers = random.Random(3).sample(range(min(sizes[0], len(texts.real))), RUNS * ASKED)
     asked = [(number, texts.real[number]) for number in numbers]
@@ -426,10 +426,10 @@ def measure(server, sizes):
     gin_seconds = before = 0
     for rows in sizes:
         expected = gin_seconds * rows / before if before else 0
-        for measured in show(indexed(bench, rows, asked, expected)):
+        for measured in show(indexed(bench, rows, new, asked, expected)):
             yield measured
             if measured[3:5] == (TRIGRAMS, "seconds"):
                 gin_seconds, before = measured[5], rows
-    yield from show(constrained(bench, constrained_rows))
-    yield from show(joined(bench, min(JOINED, sizes[0])))
+    yield from show(constrained(bench, constrained_rows, new))
+    yield from show(joined(bench, joined_rows, new))
     bench.ask("DROP SCHEMA bench CASCADE")
