@@ -300,7 +300,7 @@ def text_fingerprints(server, _directory, scales):
 
 
 def near(server, _directory, _scales):
-    measured = near_texts.measure(server, sizes("SIZES", [500_000, 5_000_000]))
+    measured = near_texts.measure(server, sorted(sizes("SIZES", [500_000, 5_000_000])))
     return [figure(*parts) for parts in measured]
 
 

@@ -2,8 +2,8 @@
 
 On the texts that evaluate/draw drew for `make evaluate`, those of at most 900 bytes, in random
 order. The smallest table has real ones. Larger ones have the same and copies, with one of every
-three words replaced by one drawn from the texts. All get the same texts inserted. Beside each index: a primary key's look-up, and pg_trgm's gin_trgm_ops on
-a table of its own with the same rows.
+three words replaced by one drawn from the texts. All get the same texts inserted. Beside each
+index: a primary key's look-up, and pg_trgm's gin_trgm_ops on a table of its own with the same rows.
 
 A figure here is a tuple: section, data, rows, contender, metric, value.
 """
@@ -23,13 +23,13 @@ SETS = pathlib.Path(__file__).resolve().parent.parent / "target/evaluate/sets"
 LONGEST = 900
 OURS, TRIGRAMS, BARE = "simhash", "pg_trgm, GIN", "no index"
 INDEXES = {OURS: "simhash (body)", TRIGRAMS: "gin (body gin_trgm_ops)"}
-# Runs of look-ups, with so many texts each; rounds of inserts, builds and joins. Texts that tell how
-# many rows one finds.
+# Runs of look-ups, with so many texts each. Rounds of inserts, builds and joins. Texts that tell
+# how many rows one finds.
 RUNS, ASKED, ROUNDS, FOUND = 5, 100, 3, 30
 # How rows come: clients, rows a statement, rows in a round; of a small table a fifth of its rows.
 WAYS = {"1,000 a statement": (1, 1000, 60_000), "1 client": (1, 1, 20_000),
         "4 clients": (4, 1, 20_000)}
-# As many rows as the recent part of any index takes, and more than half of that in a new one.
+# A sixteenth of an index's rows fill its part for recent postings. So many fill the largest.
 MOST_FILLING = 240_000
 LATER = 10_000
 # An index whose build would take longer is left out.
@@ -83,8 +83,8 @@ class Table:
         took = []
         while len(took) < ROUNDS and sum(took) < 20:
             self.bench.ask(f"DROP INDEX IF EXISTS {self.index}; CHECKPOINT")
-            took.append(self.bench.seconds(
-                f"CREATE INDEX {self.index} ON {self.name} USING {INDEXES[self.contender]}"))
+            took.append(self.bench.timed(
+                f"CREATE INDEX {self.index} ON {self.name} USING {INDEXES[self.contender]}")[1])
         return took
 
     def size(self):
@@ -93,13 +93,13 @@ class Table:
     def insert(self, first, way, rows, more=""):
         """Rows a second, and bytes of WAL a row, from the text of number `first` on."""
         clients, each, _ = WAYS[way]
+        which = "n = :n" if each == 1 else f"n >= :n AND n < :n + {each}"
         rows = rows // (clients * each) * (clients * each)
         before = self.bench.ask("SELECT pg_current_wal_insert_lsn()")
         rate = self.bench.pgbench(
             f"""\\set i :i + 1
                 \\set n {first} + {each} * (:i * {clients} + :client_id)
-                INSERT INTO {self.name} SELECT n, body FROM text
-                WHERE n >= :n AND n < :n + {each} {more};""",
+                INSERT INTO {self.name} SELECT n, body FROM text WHERE {which} {more};""",
             "-c", clients, "-j", min(clients, 2), "-t", rows // clients // each, "-D", "i=-1")
         written = self.bench.ask(
             f"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '{before}')")
@@ -146,10 +146,11 @@ class Bench:
                                "ON_ERROR_STOP=1", "-f", "-")
         return self.run(command, input=statements).strip()
 
-    def seconds(self, query):
+    def timed(self, statement):
+        """What it answers, and how many seconds it takes."""
         started = time.perf_counter()
-        self.ask(query)
-        return time.perf_counter() - started
+        answer = self.ask(statement)
+        return answer, time.perf_counter() - started
 
     def load(self, table, texts):
         self.ask(f"DROP TABLE IF EXISTS {table}; CREATE UNLOGGED TABLE {table} (n int, body text)")
@@ -201,10 +202,10 @@ def read(name, longest=None):
 
 
 def show(figures):
-    for found in figures:
-        section, data, rows, contender, metric, value = found
+    for measured in figures:
+        section, data, rows, contender, metric, value = measured
         print(f"  {section}, {data}, {rows:,}: {contender}: {metric} {value:.4g}", flush=True)
-        yield found
+        yield measured
 
 
 def look_ups(bench, data, rows, state, queries, asked):
@@ -393,9 +394,9 @@ def joined(bench, rows, new):
         else:
             took = []
             for _ in range(ROUNDS):
-                started = time.perf_counter()
-                counts.add(int(bench.ask(query)))
-                took.append(time.perf_counter() - started)
+                pairs, seconds = bench.timed(query)
+                counts.add(int(pairs))
+                took.append(seconds)
             at = "near join", data, rows, f"takes that of {used[0]}"
             yield *at, "seconds", statistics.median(took)
             yield *at, "pairs", max(counts)
