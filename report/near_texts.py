@@ -1,5 +1,7 @@
 """Indexes of texts: tables of docs/benchmarks.md, with what was aimed at."""
 
+from textwrap import fill
+
 from .markdown import headed, shown, size, table
 
 OURS, KEY, TRIGRAMS, ALONE = "simhash", "primary key", "pg_trgm, GIN", "index alone"
@@ -73,7 +75,7 @@ class NearTexts:
         """What was aimed at and missed, as a sentence."""
         sizes = self.near_sizes()
         if not sizes:
-            return NOTHING
+            return f"{NOTHING}."
         ratios = [(name, rows, value, which, aim, unit)
                   for name, which, aim, unit, by_size in self.near_ratios()
                   for rows, value in zip(sizes, by_size)]
@@ -83,7 +85,7 @@ class NearTexts:
         for name, rows, value, which, aim, unit in ratios:
             if misses(value, which, aim):
                 missed.setdefault(name, []).append(f"{shown(value)}{unit} with {size(rows)}")
-        return "; ".join(f"{name} ({', '.join(by)})" for name, by in missed.items()) or "nothing"
+        return wrapped((f"{name} ({', '.join(by)})" for name, by in missed.items()), "  ")
 
     def near_plot(self):
         return "![Rows inserted a second](benchmarks/near.svg)" if self.near_sizes() else ""
@@ -95,11 +97,11 @@ class NearTexts:
             for data, title in DATA.items() for rows in self.distinct("rows", **at, data=data)), 4)
 
     def near_found(self):
-        return "; ".join(
+        return wrapped(
             f"{shown(figure['found a query'])} of {size(figure['rows'])} {DATA[figure['data']]} by"
             f" {figure['contender']}"
             for figure in self.select(section="near look-up", what=STATES[0])
-            if "found a query" in figure) or NOTHING
+            if "found a query" in figure)
 
     def near_builds(self):
         return headed(((f"{size(rows)} {title}", self.pivot(
@@ -138,6 +140,12 @@ class NearTexts:
     def near_join(self):
         return self.pivot(["rows", "data", "contender"], ["what"], ["rows", "", "the planner"],
                           section="near join")
+
+
+def wrapped(parts, indent=""):
+    """What is listed, with a full stop, in lines that follow an indented one."""
+    return fill("; ".join(parts) or "nothing", 98 - len(indent), subsequent_indent=indent,
+                break_long_words=False, break_on_hyphens=False) + "."
 
 
 def divided(value, by):
