@@ -167,8 +167,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         (leaves, done, first)
     }
 
-    /// Where up to `most` leaves of the first rows are by cached copies, each with the number of its
-    /// first row.
+    /// Where up to `most` leaves of the first rows are by cached copies, each with the number of
+    /// its first row.
     fn places(&self, table: u8, rows: &[Row<K>], most: usize) -> Vec<(Place<K, S>, usize)> {
         let shape = self.shape.at(table);
         let mut places = Vec::with_capacity(most);
