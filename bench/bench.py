@@ -5,6 +5,7 @@ usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 From the environment: ONLY, the names of the functions in PARTS that are to run. SCALES ("1000000
 10000000"), the sizes of tables. BIG=1 adds a table of 50 million rows (BIG_ROWS says otherwise),
 without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES unless given.
+SIZES ("500000 5000000") are those of the tables of texts whose index is on the text.
 PGVECTOR: the directory of the programs and of the socket of a server with pgvector. Figures of
 parts that do not run this time stay as they were.
 """
@@ -18,6 +19,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+import near_texts
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "docs/benchmarks/results.json"
@@ -296,7 +299,12 @@ def text_fingerprints(server, _directory, scales):
     return []
 
 
-PARTS = (core, texts, dedup, uniform, skewed, tenants, wide, text_fingerprints)
+def near(server, _directory, _scales):
+    measured = near_texts.measure(server, sorted(sizes("SIZES", [500_000, 5_000_000])))
+    return [figure(*parts) for parts in measured]
+
+
+PARTS = (core, texts, dedup, uniform, skewed, tenants, wide, text_fingerprints, near)
 
 
 def main():
@@ -305,6 +313,7 @@ def main():
     scales = sizes("SCALES", [1_000_000, 10_000_000])
     only = os.environ.get("ONLY", "").split()
     figures = []
+    server.run("include/results.sql")
     with tempfile.TemporaryDirectory() as directory:
         for part in PARTS:
             if not only or part.__name__ in only:

@@ -4,6 +4,7 @@ import json
 import re
 
 from .markdown import headed, shown, size, table, times
+from .near_texts import NearTexts
 
 OURS = "simhash"
 # Who stands in the README, and who has to find the same rows as we do.
@@ -59,7 +60,7 @@ def cell(figure, ours=None):
     return f"**{times(figure['value'], ours['value'])}** {text}"
 
 
-class Benchmarks:
+class Benchmarks(NearTexts):
     """`self[name]` is what the name stands for in the template."""
 
     def __init__(self, directory):

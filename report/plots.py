@@ -9,6 +9,7 @@ from .benchmarks import OURS, written
 from .evaluation import CORPORA, DEFAULT, PUBLISHED, WIDTHS
 from .markdown import size
 from .measures import edited_decisions, means
+from .near_texts import TRIGRAMS, WAYS
 from .verified import DISTANCES, PROPOSER, STEP, THRESHOLDS, VERIFIERS, WORDS
 
 pyplot.switch_backend("svg")
@@ -42,6 +43,9 @@ def save(path):
 
 def draw(benchmarks, evaluation, docs):
     speed(benchmarks, docs / "benchmarks")
+    if benchmarks.near_sizes():
+        inserts(benchmarks)
+        save(docs / "benchmarks" / "near.svg")
     directory = docs / "evaluation"
     for width in WIDTHS:
         by_distance(evaluation, width)
@@ -70,6 +74,19 @@ def speed(benchmarks, directory):
         label(axes, f"A query over {size(benchmarks.largest)} rows" if name == "distance"
               else "Within 3 of 64 bits", x, "median, ms")
         save(directory / f"{name}.svg")
+
+
+def inserts(benchmarks):
+    """Texts inserted a second, by the index on them, one size beside the other."""
+    sizes, wide = benchmarks.near_sizes(), 0.35
+    for axes, rows in zip(panels(len(sizes)), sizes):
+        for place, contender in enumerate((OURS, TRIGRAMS)):
+            rates = [benchmarks.near_value("insert", rows, contender, f"{way}: rows a second")
+                     for way in WAYS]
+            axes.bar([group + wide * place for group in range(len(WAYS))],
+                     [rate or 0 for rate in rates], wide, label=written(contender).strip("*"))
+        axes.set_xticks([group + wide / 2 for group in range(len(WAYS))], WAYS)
+        label(axes, f"Inserts into {size(rows)} texts", "", "rows a second")
 
 
 def by_distance(evaluation, width):

@@ -26,6 +26,12 @@ need_rivals() {
     say "simhash-pybind: skipped, pip could not install it"
 }
 
+# draw_texts: real texts as `make evaluate` draws them, unless they are there.
+draw_texts() {
+  [ -f target/evaluate/sets/mix.jsonl ] || python3 evaluate/draw ||
+    say "Texts of Debian's packages: skipped, they could not be drawn"
+}
+
 # start_pgvector: starts the server that a Python package brings pgvector in.
 start_pgvector() {
   local package=$top/target/venv-bench/pgvector root=$work/pgvector
@@ -56,6 +62,7 @@ if [ $# -eq 0 ]; then
   need_rivals
   case ${ONLY:-core} in *core*) cargo bench --locked -p simhash-core ;; esac
   case ${ONLY:-wide} in *wide*) start_pgvector ;; esac
+  case ${ONLY:-near} in *near*) draw_texts ;; esac
 fi
 stage_server bench
 start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" \

@@ -28,15 +28,15 @@ psql=psql
 command -v psql >/dev/null 2>&1 || psql=$bindir/psql
 cat <<TEXT
 
-== 7. Try more. The server goes on running until make demo-stop:
+== 8. Try more. The server goes on running until make demo-stop:
 
   $psql -h $socket -U postgres demo
 
 -- Is this text there already? A verse quoted from memory:
-SELECT hamming(fp, simhash128('And they said every one to his fellow, Come, let us cast lots, that
-  we may know for whose cause this evil is upon us. So they cast lots, and the lot fell upon Jonah'
-  )) AS distance, title
-FROM doc ORDER BY 1 LIMIT 5;
+SELECT title, body FROM doc
+WHERE near_duplicate(body, 'And they said every one to his fellow, Come, let us cast lots, that we
+  may know for whose cause this evil is upon us. So they cast lots, and the lot fell upon Jonah',
+  0.5);
 
 -- What a fingerprint is made of: the heaviest features of a text.
 SELECT f.* FROM doc, simhash_features(body) f

@@ -65,12 +65,12 @@ pub unsafe extern "C-unwind" fn amcostestimate(
         let ordered = !(*path).indexorderbys.is_null();
         let searched = key_columns(rel) - 1;
         if meta(index).is_of_postings() {
-            let scan = TextScan::of(path, searched, index);
+            let scan = TextScan::of(root, path, searched, index);
             pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
-            (*startup, *total) = scan.costs(&generic, (*info).tuples);
+            (*startup, *total) = scan.costs(&generic);
             *selectivity = generic.indexSelectivity;
             *correlation = 0.0;
-            *pages = scan.pages((*info).tuples);
+            *pages = scan.pages();
             return;
         }
         let (leaves, many_keys) = with_key_type!(family(index), K => {
@@ -113,8 +113,12 @@ pub unsafe extern "C-unwind" fn amcostestimate(
 
 /// A scan of an index of texts.
 struct TextScan {
-    /// How many leaves it looks for keys in. 0: it walks the table of rows.
+    /// How often it looks for a key. 0: it walks the table of rows.
     probes: f64,
+    /// The index's pages, which are no more however often it looks.
+    index_pages: f64,
+    /// Rows of the scopes that it looks into.
+    rows: f64,
     /// Whether every row's text is looked at.
     looks_at_all: bool,
 }
@@ -122,7 +126,12 @@ struct TextScan {
 impl TextScan {
     /// # Safety
     /// The path is the planner's; the text is in this column of the index.
-    unsafe fn of(path: *mut pg_sys::IndexPath, column: usize, rel: IndexRel) -> Self {
+    unsafe fn of(
+        root: *mut pg_sys::PlannerInfo,
+        path: *mut pg_sys::IndexPath,
+        column: usize,
+        rel: IndexRel,
+    ) -> Self {
         let recipe = Recipe::of(rel);
         let bands = meta(rel).bands;
         // SAFETY: as this function's; a node is cast only to the type its tag says.
@@ -139,16 +148,26 @@ impl TextScan {
             let quals: Vec<*mut pg_sys::Node> = quals.filter(|qual| !tests(qual)).collect();
             (!quals.is_empty(), quals.into_iter().any(told))
         };
-        let probes = if is_told { 2.0 * f64::from(bands) } else { 0.0 };
-        Self { probes, looks_at_all: asks_text && !is_told }
+        // SAFETY: as this function's.
+        let (part, pages) = unsafe {
+            let pages = f64::from((*(*path).indexinfo).pages);
+            (Part::of_scopes(root, path, column, pages), pages)
+        };
+        let probes = if is_told { 2.0 * f64::from(bands) * part.scopes } else { 0.0 };
+        let looks_at_all = asks_text && !is_told;
+        Self { probes, index_pages: pages.max(1.0), rows: part.rows, looks_at_all }
     }
 
-    fn pages(&self, tuples: f64) -> f64 {
-        if self.probes > 0.0 { self.probes } else { (tuples / ROWS_PER_LEAF).max(1.0) }
+    fn pages(&self) -> f64 {
+        if self.probes > 0.0 {
+            self.probes.min(self.index_pages)
+        } else {
+            (self.rows / ROWS_PER_LEAF).max(1.0)
+        }
     }
 
     /// The costs before the first row and in all.
-    unsafe fn costs(&self, generic: &pg_sys::GenericCosts, tuples: f64) -> (f64, f64) {
+    unsafe fn costs(&self, generic: &pg_sys::GenericCosts) -> (f64, f64) {
         // SAFETY: the planner's settings.
         let (operator, tuple) =
             unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) };
@@ -156,12 +175,13 @@ impl TextScan {
         let rows = generic.numIndexTuples;
         if self.probes == 0.0 {
             let leaf = OPERATORS_PER_LEAF * operator + page;
-            let looked_at = if self.looks_at_all { tuples } else { 0.0 };
+            let looked_at = if self.looks_at_all { self.rows } else { 0.0 };
             let looking = looked_at * (tuple + OPERATORS_PER_RECHECK * operator);
-            return (leaf, self.pages(tuples) * leaf + rows * tuple + looking);
+            return (leaf, self.pages() * leaf + rows * tuple + looking);
         }
-        let probing =
-            OPERATORS_PER_SKETCH * operator + self.probes * (OPERATORS_PER_PROBE * operator + page);
+        let probing = OPERATORS_PER_SKETCH * operator
+            + self.probes * OPERATORS_PER_PROBE * operator
+            + self.pages() * page;
         (probing, probing + rows * (tuple + OPERATORS_PER_RECHECK * operator))
     }
 }

@@ -129,7 +129,8 @@ impl Recipe {
                 PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args);
             let Some(argument) = arguments.get_ptr(1) else { return true };
             if let Some((similarity, config)) = constants_of(argument) {
-                return similarity >= self.similarity && ConfigText::same_sets(&config, &self.config);
+                return similarity >= self.similarity
+                    && ConfigText::same_sets(&config, &self.config);
             }
             let constant = argument.cast::<pg_sys::Const>();
             let is_known =

@@ -125,7 +125,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// number of rows that they take, and the number of the first leaf, which had no room if there
     /// are none.
     fn lock_recent(&self, rows: &[Row<K>]) -> (Vec<(S::Exclusive, Addition)>, usize, u32) {
-        let places = self.places(rows);
+        let places = self.places(RECENT, rows, MAX_PAGES);
         let mut leaves = Vec::with_capacity(places.len());
         let (mut done, mut first) = (0, root(RECENT));
         for (place, start) in places {
@@ -167,14 +167,14 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         (leaves, done, first)
     }
 
-    /// Where the leaves of the first rows are by cached copies, each with the number of its first
-    /// row.
-    fn places(&self, rows: &[Row<K>]) -> Vec<(Place<K, S>, usize)> {
-        let shape = self.shape.at(RECENT);
-        let mut places = Vec::with_capacity(MAX_PAGES);
+    /// Where up to `most` leaves of the first rows are by cached copies, each with the number of
+    /// its first row.
+    fn places(&self, table: u8, rows: &[Row<K>], most: usize) -> Vec<(Place<K, S>, usize)> {
+        let shape = self.shape.at(table);
+        let mut places = Vec::with_capacity(most);
         let mut start = 0;
-        while start < rows.len() && places.len() < MAX_PAGES {
-            let place = self.locate(RECENT, &rows[start].entry);
+        while start < rows.len() && places.len() < most {
+            let place = self.locate(table, &rows[start].entry);
             let end = place.parent.as_ref().and_then(|parent| {
                 let parts = append_at(S::PAGE, &shape, parent.next_key().get());
                 let special = shape.special();
@@ -210,121 +210,169 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         None
     }
 
-    /// Moves the postings of the recent leaf that covers `target` to the settled tree. The caller
-    /// must have no page locked.
+    /// Moves the postings of the recent leaf that covers `target` to the settled tree, those of up
+    /// to three settled leaves in one record. The caller must have no page locked.
     pub fn settle(&self, target: &Entry<K>) {
         let (leaf, number) = self.cover::<S::Shared>(RECENT, target, None);
         let bounds = self.checked(number, leaf.bytes()).bounds::<K>();
         drop(leaf);
-        let mut from = bounds.low;
+        let mut rows = self.recent_rows(&bounds.low, &bounds.high);
         let mut is_sorted = false;
         // As in `insert_into`. Whoever moves something has not gone round in a circle.
         let mut contradictions = 0;
-        let mut contradicted = |page: u32, is_move: bool| {
-            contradictions = if is_move { 0 } else { contradictions + 1 };
-            if contradictions == ATTEMPTS {
-                let damage = Damage::Other("its bounds are not those that its parent gives it");
-                self.store.damaged(page, &damage);
-            }
-        };
-        while let Some(next) = self.next_recent(&from, &bounds.high) {
+        while let Some(first) = rows.first().map(|row| row.entry) {
             self.store.check_for_interrupts();
-            let place = self.locate(SETTLED, &next);
-            let (recent, number) = self.cover::<S::Exclusive>(RECENT, &next, None);
-            let (settled, settled_number) = match self.cover_at_once(SETTLED, &next, &place) {
-                Ok(found) => found,
-                Err(_) if mutant::is(Mutant::SettledUnderLock) => {
-                    self.cover::<S::Exclusive>(SETTLED, &next, Some(place))
-                }
-                Err(why) => {
-                    drop(recent);
-                    if matches!(why, Missed::Elsewhere) {
-                        contradicted(place.leaf, false);
-                    }
-                    drop(self.cover::<S::Exclusive>(SETTLED, &next, Some(place)));
-                    continue;
-                }
-            };
-            let recent_page = self.checked(number, recent.bytes());
-            let page = self.checked(settled_number, settled.bytes());
-            let moved = self.movable(&recent_page, &page, &next);
-            if let Some((last, _)) = moved.last() {
-                from = last.entry;
-                self.record_settling(&recent, &settled, &moved, !is_sorted);
-                is_sorted = true;
-                contradicted(number, true);
+            let places = self.places(SETTLED, &rows, MAX_PAGES - 1);
+            let (recent, number) = self.cover::<S::Exclusive>(RECENT, &first, None);
+            let page = self.checked(number, recent.bytes());
+            let here = self.rows_of(number, &page, &first, &bounds.high);
+            if here.first().is_none_or(|(row, _)| row.entry != first) {
+                // Others have settled it meanwhile.
+                drop(recent);
+                rows = self.recent_rows(&first, &bounds.high);
                 continue;
             }
-            // Others may have settled it meanwhile. Then there is nothing to make room for.
-            let is_there = recent_page.entries::<K>().any(|entry| entry == next);
-            drop((recent, settled));
-            if is_there
-                && self.make_room(SETTLED, &next).is_some_and(|roomy| roomy != settled_number)
-            {
-                self.forget_all();
-                contradicted(settled_number, false);
+            let Settling { leaves, done, stop } = self.lock_settled(&here, places);
+            if !leaves.is_empty() {
+                self.record_settling(&recent, &leaves, !is_sorted);
+                is_sorted = true;
+                contradictions = 0;
+                let next = page.high().filter(|next| bounds.high.is_none_or(|end| *next < end));
+                drop((recent, leaves));
+                rows = here[done..].iter().map(|(row, _)| *row).collect();
+                if rows.is_empty()
+                    && let Some(next) = next
+                {
+                    rows = self.recent_rows(&next, &bounds.high);
+                }
+                continue;
+            }
+            drop((recent, leaves));
+            let contradicted = match stop {
+                Some(Stop::Missed(place, why)) => {
+                    let leaf = place.leaf;
+                    drop(self.cover::<S::Exclusive>(SETTLED, &first, Some(place)));
+                    matches!(why, Missed::Elsewhere).then_some(leaf)
+                }
+                Some(Stop::Full(leaf)) => {
+                    let roomy = self.make_room(SETTLED, &first);
+                    roomy.filter(|roomy| *roomy != leaf).map(|_| {
+                        self.forget_all();
+                        leaf
+                    })
+                }
+                None => None,
+            };
+            if let Some(page) = contradicted {
+                contradictions += 1;
+                if contradictions == ATTEMPTS {
+                    let damage = Damage::Other("its bounds are not those that its parent gives it");
+                    self.store.damaged(page, &damage);
+                }
             }
         }
     }
 
-    /// The least posting of the recent tree from `from` on, below `high`.
-    fn next_recent(&self, from: &Entry<K>, high: &Option<Entry<K>>) -> Option<Entry<K>> {
+    /// The postings from `from` on and below `high`, in ascending order, of the first recent leaf
+    /// that has any.
+    fn recent_rows(&self, from: &Entry<K>, high: &Option<Entry<K>>) -> Vec<Row<K>> {
         let mut from = *from;
         loop {
             let (leaf, number) = self.cover::<S::Shared>(RECENT, &from, None);
             let page = self.checked(number, leaf.bytes());
-            let bounds = page.bounds::<K>();
-            if let Some(i) = page.entries().position(|entry| !bounds.contains(&entry)) {
-                // Nobody would ever find it on the leaf where it belongs.
-                self.store.damaged(number, &Damage::Order(i));
+            let rows = self.rows_of(number, &page, &from, high);
+            match page.high().filter(|next| high.is_none_or(|high| *next < high)) {
+                Some(next) if rows.is_empty() => from = next,
+                _ => return rows.into_iter().map(|(row, _)| row).collect(),
             }
-            let is_wanted =
-                |entry: &Entry<K>| *entry >= from && high.is_none_or(|high| *entry < high);
-            if let Some(least) = page.entries::<K>().filter(is_wanted).min() {
-                return Some(least);
-            }
-            from = bounds.high.filter(|end| high.is_none_or(|high| *end < high))?;
         }
     }
 
-    /// The postings of a recent leaf from `next` on that a settled leaf takes, in ascending order,
-    /// each with its place on the recent leaf. None is left out between them.
-    fn movable(
+    /// The postings of a recent leaf from `from` on and below `high`, in ascending order, each with
+    /// its place on the leaf.
+    fn rows_of(
         &self,
-        recent: &Page<'_>,
-        settled: &Page<'_>,
-        next: &Entry<K>,
-    ) -> Vec<(Row<K>, usize)> {
-        let bounds = settled.bounds::<K>();
-        let is_of = |row: &Row<K>| {
-            row.entry >= *next && (bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen))
-        };
-        let mut rows: Vec<(Row<K>, usize)> =
-            recent.rows::<K>().zip(0..).filter(|(row, _)| is_of(row)).collect();
-        rows.sort_unstable();
-        if mutant::is(Mutant::SettledWithGaps) {
-            rows.retain(|(row, _)| settled.takes(&row.entry));
+        number: u32,
+        page: &Page<'_>,
+        from: &Entry<K>,
+        high: &Option<Entry<K>>,
+    ) -> Vec<Placed<K>> {
+        let bounds = page.bounds::<K>();
+        let mut rows: Vec<Placed<K>> = page.rows().zip(0..).collect();
+        if let Some(&(_, i)) = rows.iter().find(|(row, _)| !bounds.contains(&row.entry)) {
+            // Nobody would ever find it on the leaf where it belongs.
+            self.store.damaged(number, &Damage::Order(i));
         }
-        let taken = rows.iter().take_while(|(row, _)| settled.takes(&row.entry)).count();
-        rows.truncate(taken.min(settled.room()));
+        rows.retain(|(row, _)| row.entry >= *from && high.is_none_or(|high| row.entry < high));
+        rows.sort_unstable();
         rows
     }
 
-    /// Takes postings off a recent leaf and adds them to a settled one, in one record.
+    /// Locks the settled leaves of the first of some rows, which are ascending, as far as that can
+    /// be done at once.
+    fn lock_settled(
+        &self,
+        rows: &[Placed<K>],
+        places: Vec<(Place<K, S>, usize)>,
+    ) -> Settling<K, S> {
+        let mut settling = Settling { leaves: Vec::new(), done: 0, stop: None };
+        for (place, _) in places {
+            let left = &rows[settling.done..];
+            let Some((first, _)) = left.first() else { break };
+            let (guard, number) = match self.cover_at_once(SETTLED, &first.entry, &place) {
+                Ok(found) => found,
+                Err(_) if mutant::is(Mutant::SettledUnderLock) => {
+                    self.cover::<S::Exclusive>(SETTLED, &first.entry, Some(place))
+                }
+                Err(why) => {
+                    settling.stop = Some(Stop::Missed(place, why));
+                    break;
+                }
+            };
+            let page = self.checked(number, guard.bytes());
+            let bounds = page.bounds::<K>();
+            let is_of = |(row, _): &&Placed<K>| {
+                bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen)
+            };
+            let mut own: Vec<Placed<K>> = left.iter().take_while(is_of).copied().collect();
+            let all = own.len();
+            if mutant::is(Mutant::SettledWithGaps) {
+                own.retain(|(row, _)| page.takes(&row.entry));
+            }
+            let taken = own.iter().take_while(|(row, _)| page.takes(&row.entry)).count();
+            own.truncate(taken.min(page.room()));
+            if own.is_empty() {
+                settling.stop = Some(Stop::Full(number));
+                break;
+            }
+            settling.done =
+                settling.done.max(own.last().map_or(0, |(last, _)| {
+                    rows.partition_point(|(row, _)| row.entry <= last.entry)
+                }));
+            let is_whole = own.len() == all;
+            settling.leaves.push((guard, own));
+            if !is_whole {
+                break;
+            }
+        }
+        settling
+    }
+
+    /// Takes postings off a recent leaf and adds them to settled ones, in one record.
     ///
     /// The first of several such records puts what is left on the recent leaf in descending order.
     /// The others then cut its end off, and log none of its bytes but the header's.
     fn record_settling(
         &self,
         recent: &S::Exclusive,
-        settled: &S::Exclusive,
-        moved: &[(Row<K>, usize)],
+        settled: &[(S::Exclusive, Vec<Placed<K>>)],
         is_first: bool,
     ) {
-        let mut places: Vec<usize> = moved.iter().map(|&(_, place)| place).collect();
+        let moved = settled.iter().flat_map(|(_, rows)| rows);
+        let mut places: Vec<usize> = moved.map(|&(_, place)| place).collect();
         places.sort_unstable();
         let page = self.checked(self.store.number(recent), recent.bytes());
-        let is_left = |&(_, place): &(Row<K>, usize)| places.binary_search(&place).is_err();
+        let is_left = |&(_, place): &Placed<K>| places.binary_search(&place).is_err();
         let mut left: Vec<Row<K>> = Vec::new();
         if is_first {
             left = page.rows().zip(0..).filter(is_left).map(|(row, _)| row).collect();
@@ -335,20 +383,25 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let mut page = self.edit(recent);
             if left.is_empty() { page.remove(&places) } else { page.set_rows(&left, form) }
         };
-        let add = |settled: &mut [u8]| {
-            let mut page = self.edit(settled);
-            moved.iter().for_each(|(row, _)| page.append(row));
+        let add = |pages: &mut [&mut [u8]]| {
+            for (bytes, (_, rows)) in pages.iter_mut().zip(settled) {
+                let mut page = self.edit(bytes);
+                rows.iter().for_each(|(row, _)| page.append(row));
+            }
         };
-        let [recent, settled] = [(recent, Extent::Parts), (settled, Extent::Parts)];
+        let recent = (recent, Extent::Parts);
+        let settled = settled.iter().map(|(leaf, _)| (leaf, Extent::Parts));
         if mutant::is(Mutant::SettledInTwo) {
             self.store.change([recent], |[recent]| take(recent));
-            self.store.change([settled], |[settled]| add(settled));
-        } else {
-            self.store.change([recent, settled], |[recent, settled]| {
-                take(recent);
-                add(settled);
-            });
+            self.store.change_all(&settled.collect::<Vec<_>>(), add);
+            return;
         }
+        let pages: Vec<_> = std::iter::once(recent).chain(settled).collect();
+        self.store.change_all(&pages, |pages| {
+            let [recent, settled @ ..] = pages else { return };
+            take(recent);
+            add(settled);
+        });
     }
 
     /// Moves all recent postings to the settled tree.
@@ -400,6 +453,27 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             }
         }
     }
+}
+
+/// A row of a leaf, and its place there.
+type Placed<K> = (Row<K>, usize);
+
+/// Settled leaves that are locked for the first of some rows.
+struct Settling<K: TreeKey, S: Store> {
+    /// Each with the rows that it takes.
+    leaves: Vec<(S::Exclusive, Vec<Placed<K>>)>,
+    /// How many rows are dealt with.
+    done: usize,
+    /// Why the next leaf is not among them.
+    stop: Option<Stop<K, S>>,
+}
+
+/// Why a leaf takes no rows.
+enum Stop<K, S: Store> {
+    /// It was to be at this place, but could not be locked at once.
+    Missed(Place<K, S>, Missed),
+    /// It has no room for the first of them, or no form.
+    Full(u32),
 }
 
 /// The rows of one scope that have at least so many of some keys.

@@ -126,6 +126,24 @@ pub trait Store: Clone {
     /// Raises an ERROR: a page cannot be what its place in the index says.
     fn damaged(&self, number: u32, damage: &Damage) -> !;
 
+    /// As [`Store::change`], where the number of pages is known only at run time.
+    ///
+    /// # Panics
+    /// With none, or with more than [`MAX_PAGES`].
+    fn change_all(
+        &self,
+        pages: &[(&Self::Exclusive, Extent)],
+        edit: impl FnOnce(&mut [&mut [u8]]),
+    ) {
+        match *pages {
+            [a] => self.change([a], |mut pages| edit(&mut pages)),
+            [a, b] => self.change([a, b], |mut pages| edit(&mut pages)),
+            [a, b, c] => self.change([a, b, c], |mut pages| edit(&mut pages)),
+            [a, b, c, d] => self.change([a, b, c, d], |mut pages| edit(&mut pages)),
+            _ => panic!("{} pages in one record", pages.len()),
+        }
+    }
+
     /// Pins a page and waits for a shared lock.
     fn read(&self, number: u32) -> Self::Shared {
         self.share(self.pin(number, None))

@@ -7,7 +7,8 @@ SET client_min_messages = warning;
 CREATE TABLE near_t (id integer PRIMARY KEY, tenant integer, title text, body text, v varchar,
   c character(400), kind text, asked double precision);
 INSERT INTO near_t
-SELECT i, i % 16, 'title ' || i, body, body, body, CASE WHEN i % 50 = 0 THEN 'rare' ELSE 'usual' END,
+SELECT i, i % 16, 'title ' || i, body, body, body,
+  CASE WHEN i % 50 = 0 THEN 'rare' ELSE 'usual' END,
   CASE WHEN i % 3 > 0 THEN 0.6 + i % 3 * 0.1 END
 FROM generate_series(1, 2400) i, LATERAL (
   SELECT string_agg(CASE WHEN w IN (7, 23) THEN 'own' || i || 'x' || w
@@ -129,7 +130,8 @@ INSERT INTO near_form (form, query) VALUES
   $q$SELECT IDS FROM near_t, unnest(ARRAY[$1, 'nothing like it']) one
      WHERE near_duplicate(body, one)$q$),
 ('= ANY of near_texts',
-  $q$SELECT IDS FROM near_t WHERE body ~= ANY (ARRAY[near_text($1::text), near_text('nothing like it'::text)])$q$),
+  $q$SELECT IDS FROM near_t
+    WHERE body ~= ANY (ARRAY[near_text($1::text), near_text('nothing like it'::text)])$q$),
 ('= ANY of a sub-select''s array',
   $q$SELECT IDS FROM near_t WHERE body ~= ANY (ARRAY(
        SELECT near_text(body, 0.8) FROM near_t WHERE id IN (9, 99)))$q$),
@@ -292,7 +294,8 @@ INSERT INTO near_form (form, query) VALUES
 ('a view with GROUP BY', $q$SELECT IDS FROM near_grouped WHERE near_duplicate(body, $1)$q$),
 ('a view with a security barrier',
   $q$SELECT IDS FROM near_barrier WHERE near_duplicate(body, $1)$q$),
-('... the text on the right', $q$SELECT IDS FROM near_barrier WHERE near_duplicate($1, body, 0.8)$q$),
+('... the text on the right',
+  $q$SELECT IDS FROM near_barrier WHERE near_duplicate($1, body, 0.8)$q$),
 ('... a sub-select',
   $q$SELECT IDS FROM near_barrier
      WHERE near_duplicate(body, (SELECT body FROM near_t WHERE id = 2001))$q$),
@@ -316,7 +319,8 @@ SELECT * FROM near_forms();
 SET enable_indexscan = off;
 SET enable_bitmapscan = off;
 INSERT INTO near_form (form, query) VALUES
-('parallel workers without an index', $q$SELECT count(*) FROM near_t WHERE near_duplicate(body, $1)$q$);
+('parallel workers without an index',
+  $q$SELECT count(*) FROM near_t WHERE near_duplicate(body, $1)$q$);
 SELECT * FROM near_forms();
 RESET ALL;
 SET client_min_messages = warning;
@@ -328,9 +332,11 @@ ANALYZE near_t;
 SET enable_indexscan = off;
 SET enable_seqscan = off;
 INSERT INTO near_form (form, query) VALUES
-('AND by two indexes', $q$SELECT IDS FROM near_t WHERE near_duplicate(body, $1) AND kind = 'rare'$q$),
+('AND by two indexes',
+  $q$SELECT IDS FROM near_t WHERE near_duplicate(body, $1) AND kind = 'rare'$q$),
 ('AND, OR by three',
-  $q$SELECT IDS FROM near_t WHERE (near_duplicate(body, $1) OR near_duplicate(body, 'nothing like it'))
+  $q$SELECT IDS FROM near_t
+    WHERE (near_duplicate(body, $1) OR near_duplicate(body, 'nothing like it'))
      AND kind = 'rare'$q$);
 SELECT * FROM near_forms();
 RESET enable_indexscan;
@@ -349,7 +355,8 @@ COMMIT;
 -- an exclusion constraint's index
 CREATE TABLE near_x (id integer, tenant integer, body text,
   EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=));
-INSERT INTO near_x SELECT id, tenant, body FROM near_t WHERE id % 4 = 0 AND (id BETWEEN 1 AND 500 OR id BETWEEN 1900 AND 2400);
+INSERT INTO near_x SELECT id, tenant, body FROM near_t
+  WHERE id % 4 = 0 AND (id BETWEEN 1 AND 500 OR id BETWEEN 1900 AND 2400);
 VACUUM ANALYZE near_x;
 INSERT INTO near_form (form, query) VALUES
 ('a constraint', $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8)$q$),

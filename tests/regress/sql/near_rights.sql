@@ -10,8 +10,10 @@ GRANT USAGE ON SCHEMA :home TO near_owner, near_reader;
 CREATE TABLE near_r (id integer PRIMARY KEY, tenant integer, body text, asked double precision);
 ALTER TABLE near_r OWNER TO near_owner;
 -- asked of every other tenant's rows is no similarity
-INSERT INTO near_r SELECT i, i % 3, 'w' || i / 9 || ' x' || i / 9 || ' y' || i / 9 || ' some words of '
-    || string_agg(substr(md5(i / 9 || 'x' || w), 1, 4), ' '), CASE WHEN i % 3 = 1 THEN 0.7 ELSE i END
+INSERT INTO near_r
+  SELECT i, i % 3, 'w' || i / 9 || ' x' || i / 9 || ' y' || i / 9 || ' some words of '
+    || string_agg(substr(md5(i / 9 || 'x' || w), 1, 4), ' '),
+    CASE WHEN i % 3 = 1 THEN 0.7 ELSE i END
   FROM generate_series(1, 3000) i, generate_series(1, 20) w GROUP BY i;
 CREATE INDEX near_r_body ON near_r USING simhash (body);
 CREATE TABLE near_probe AS SELECT id, body FROM near_r WHERE id IN (910, 1000);
@@ -35,7 +37,8 @@ END $$;
 ALTER TABLE near_r ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON near_r USING (tenant = 1);
 SET ROLE near_reader;
-SELECT near_plan($$SELECT id FROM near_r WHERE near_duplicate(body, $$ || quote_literal(:'asked') || ')');
+SELECT near_plan(
+  $$SELECT id FROM near_r WHERE near_duplicate(body, $$ || quote_literal(:'asked') || ')');
 SELECT id FROM near_r WHERE near_duplicate(body, :'asked') ORDER BY id;
 SELECT near_plan('SELECT id FROM near_r
   WHERE near_duplicate((SELECT body FROM near_probe WHERE id = 910), body, 0.8)');
@@ -59,7 +62,8 @@ SELECT count(*) FROM near_r WHERE near_duplicate('a b', 'a b', asked);
 SELECT count(*) FROM near_r WHERE near_duplicate(body, :'asked', asked);
 SELECT count(*) FROM near_r WHERE near_duplicate(body, :'asked', 7);
 SET simhash.enable_rewrite = off;
-SELECT near_plan($$SELECT id FROM near_r WHERE near_duplicate(body, $$ || quote_literal(:'asked') || ')');
+SELECT near_plan(
+  $$SELECT id FROM near_r WHERE near_duplicate(body, $$ || quote_literal(:'asked') || ')');
 SELECT id FROM near_r WHERE near_duplicate(body, :'asked') ORDER BY id;
 RESET simhash.enable_rewrite;
 RESET ROLE;
@@ -116,7 +120,8 @@ CREATE USER MAPPING FOR CURRENT_USER SERVER near_server;
 CREATE FOREIGN TABLE near_f (id integer, tenant integer, body text) SERVER near_server
   OPTIONS (table_name 'near_r');
 CREATE TABLE near_part (id integer, body text) PARTITION BY RANGE (id);
-CREATE TABLE near_local PARTITION OF near_part (EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=))
+CREATE TABLE near_local PARTITION OF near_part (
+  EXCLUDE USING simhash (near_text(body, 0.8) WITH ~=))
   FOR VALUES FROM (0) TO (10000);
 CREATE FOREIGN TABLE near_far PARTITION OF near_part FOR VALUES FROM (10000) TO (20000)
   SERVER near_server OPTIONS (table_name 'near_x');
@@ -131,7 +136,8 @@ BEGIN
       substring(line FROM 'FROM [a-z_.]*'), substring(line FROM 'near_duplicate|~='));
   END LOOP;
 END $$;
-SELECT near_remote($$SELECT id FROM near_f WHERE near_duplicate(body, $$ || quote_literal(:'asked') || ')');
+SELECT near_remote(
+  $$SELECT id FROM near_f WHERE near_duplicate(body, $$ || quote_literal(:'asked') || ')');
 SELECT count(*) FROM near_f WHERE near_duplicate(body, :'asked');
 SELECT near_remote($$SELECT id FROM near_part WHERE near_duplicate(body, $$
   || quote_literal(:'asked') || ', 0.8)');
