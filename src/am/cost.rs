@@ -8,7 +8,7 @@ use simhash_index::index::leaves_per_table;
 use super::kind::{Kind, Searched, key_columns, open};
 use super::texts::Recipe;
 use crate::compat;
-use crate::planner::{made_radius, number_of_values};
+use crate::planner::{counted, made_radius, number_of_values};
 use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
@@ -58,7 +58,7 @@ pub unsafe extern "C-unwind" fn amcostestimate(
     // results.
     unsafe {
         let mut generic = pg_sys::GenericCosts::default();
-        pg_sys::genericcostestimate(root, path, loop_count, &mut generic);
+        counted(|| pg_sys::genericcostestimate(root, path, loop_count, &mut generic));
         let info = (*path).indexinfo;
         let rel = pg_sys::index_open((*info).indexoid, pg_sys::NoLock as pg_sys::LOCKMODE);
         let index = IndexRel::new(rel);

@@ -271,11 +271,12 @@ fn refuse(index: IndexRel, code: u32) -> ! {
     let (message, hint) = if ScopeType::from_code(code).is_some() {
         (
             format!(
-                "index \"{}\" does not end in a column that is searched by distance",
+                "index \"{}\" does not end in a column in which near rows are looked for",
                 index.name()
             ),
-            "Put the column that is searched last: a text, a fingerprint, a ball, an array of \
-             fingerprints, a bit(n), or a bigint with the operator class hamming_int8_ops.",
+            "The last column is a text, a fingerprint, a ball, an array of fingerprints, a bit(n), \
+             or a bigint with the operator class hamming_int8_ops. Of other types index an \
+             expression that is one of these.",
         )
     } else {
         (

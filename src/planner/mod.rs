@@ -29,5 +29,6 @@ mod statistics;
 pub mod support;
 
 pub use measures::access_method;
+pub use near::rows::counted;
 pub use selectivity::made_radius;
 pub use statistics::number_of_values;

@@ -5,6 +5,14 @@ use pgrx::{PgList, pg_sys};
 use super::measures::Measure;
 use crate::catalog::cache;
 
+/// What an index can answer of a clause.
+pub enum Rewritten {
+    /// All of it: this goes in its place.
+    Instead(*mut pg_sys::Node),
+    /// A part of it, or all of it by another index: the clause must be kept beside this.
+    Beside(*mut pg_sys::Node),
+}
+
 /// A bigint.
 pub fn int8_const(value: i64) -> *mut pg_sys::Node {
     // SAFETY: an int8 is passed by value in eight bytes.

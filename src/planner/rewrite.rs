@@ -11,7 +11,7 @@ use pgrx::{PgList, pg_guard, pg_sys};
 use super::index::{appended, is_indexed, member_is_indexed, of_member};
 use super::measures::Measure;
 use super::near::constraint;
-use super::nodes::{both, within_ball, within_call};
+use super::nodes::{Rewritten, both, within_ball, within_call};
 use super::pattern::{Comparison, Pattern};
 use crate::guc;
 use crate::memory;
@@ -84,14 +84,6 @@ struct Rewriter {
     member: Option<*mut pg_sys::AppendRelInfo>,
 }
 
-/// What an index can answer of a clause.
-enum Rewritten {
-    /// All of it: this goes in its place.
-    Instead(*mut pg_sys::Node),
-    /// A part of it: the clause must be kept beside this.
-    Beside(*mut pg_sys::Node),
-}
-
 impl Rewriter {
     /// The quals of every FROM and JOIN: lists of clauses, implicitly ANDed.
     unsafe fn jointree(&self, node: *mut pg_sys::Node) {
@@ -159,7 +151,7 @@ impl Rewriter {
                 return None;
             }
             if let Some(rewritten) = self.near(clause) {
-                return Some(Rewritten::Instead(rewritten));
+                return Some(rewritten);
             }
             let pattern = Pattern::of(clause)?;
             let rewritten = self.within(&pattern)?;
@@ -219,7 +211,7 @@ impl Rewriter {
     }
 
     /// What an index on near_text answers of a call of near_duplicate.
-    unsafe fn near(&self, clause: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+    unsafe fn near(&self, clause: *mut pg_sys::Node) -> Option<Rewritten> {
         // SAFETY: a clause of this query level.
         unsafe {
             constraint::rewritten(self.root, clause, |text| match self.member {

@@ -188,7 +188,7 @@ sub options
 	error_like($node, 'CREATE UNIQUE INDEX i ON t USING simhash (fp64)',
 		qr/ERROR:  0A000.*unique/, 'refused: unique');
 	error_like($node, q{CREATE INDEX i ON t USING simhash ((length(body)))},
-		qr/ERROR:  42P17.*"i" does not end in a column that is searched by distance/,
+		qr/ERROR:  42P17.*"i" does not end in a column in which near rows are looked for/,
 		'refused: a scope alone');
 	error_like($node, 'CREATE INDEX i ON t USING simhash ((body::jsonb))',
 		qr/ERROR:  42704.*no default operator class/, 'refused: jsonb');

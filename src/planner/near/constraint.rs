@@ -9,16 +9,16 @@ use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::objects::NearObjects;
 use super::recipe::{Asked, Call, Recipe, asked};
-use super::rows::made;
+use super::rows::{beside, made};
 use crate::catalog::inheritance::all_inheritors;
 use crate::planner::index::{simhash_indexes, without_domain};
 use crate::planner::indexed_columns::SearchedColumn;
 use crate::planner::measures::{Objects, may_execute_all};
-use crate::planner::nodes::{call, operator_clause};
+use crate::planner::nodes::{Rewritten, call, operator_clause};
 use crate::types::ConfigText;
 
-/// What goes in the place of a call, if an index on a near_text serves that, and none on the text
-/// serves the call.
+/// What an index on a near_text serves, in the place of a call. If an index on the other text serves
+/// the call itself, it goes beside the call.
 ///
 /// # Safety
 /// `root` is the planner's, its arrays of relations are set up, and the clause is of its query.
@@ -27,7 +27,7 @@ pub unsafe fn rewritten(
     root: *mut pg_sys::PlannerInfo,
     clause: *mut pg_sys::Node,
     translate: impl Fn(*mut pg_sys::Node) -> Option<*mut pg_sys::Node>,
-) -> Option<*mut pg_sys::Node> {
+) -> Option<Rewritten> {
     // SAFETY: as this function's.
     unsafe {
         let near = Objects::get().near()?;
@@ -41,9 +41,12 @@ pub unsafe fn rewritten(
             [Found::Value(a), Found::Value(b)] => [Some(a), Some(b)],
             [Found::Value(a), Found::Nothing] => [Some(a), None],
             [Found::Nothing, Found::Value(b)] => [None, Some(b)],
+            [Found::Value(a), Found::Text] if are_apart(root, &call_of) => [Some(a), None],
+            [Found::Text, Found::Value(b)] if are_apart(root, &call_of) => [None, Some(b)],
             // An index on a text serves the call as it is.
             _ => return None,
         };
+        let is_beside = found.iter().any(|found| matches!(found, Found::Text));
         let operator = pg_sys::get_opcode(near.on_values);
         if is_sent_away(root, clause)
             || pg_sys::contain_volatile_functions(clause)
@@ -55,7 +58,9 @@ pub unsafe fn rewritten(
         // index has.
         let as_indexed = |i: usize, value: Value| with_text(value.expression, call_of.texts[i]);
         let as_asked = |i: usize| {
-            call(near.make, near.value, &[call_of.texts[i], call_of.similarity, call_of.config])
+            let arguments = [call_of.texts[i], call_of.similarity, call_of.config];
+            let made = call(near.make, near.value, &arguments);
+            if is_beside { beside(&near, made) } else { made }
         };
         let (a, b) = match served {
             [Some(own), Some(other)]
@@ -67,7 +72,17 @@ pub unsafe fn rewritten(
             [None, Some(own)] => (as_indexed(1, own), as_asked(0)),
             [None, None] => return None,
         };
-        Some(operator_clause(near.on_values, a, b, pg_sys::InvalidOid))
+        let clause = operator_clause(near.on_values, a, b, pg_sys::InvalidOid);
+        Some(if is_beside { Rewritten::Beside(clause) } else { Rewritten::Instead(clause) })
+    }
+}
+
+/// Whether the texts of a call are of different relations.
+unsafe fn are_apart(root: *mut pg_sys::PlannerInfo, call: &Call) -> bool {
+    // SAFETY: expressions of the planner's query.
+    unsafe {
+        let [a, b] = call.texts.map(|text| pg_sys::pull_varnos(root, text));
+        !pg_sys::bms_overlap(a, b)
     }
 }
 

@@ -5,6 +5,8 @@
 //! rows share one with a row (`expected_run`). What share of these rows is as near as the clause
 //! asks was measured on real texts ([`SHARES`]).
 
+use std::cell::Cell;
+
 use pgrx::{PgList, pg_sys};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
@@ -77,13 +79,13 @@ impl Near {
     ///
     /// # Safety
     /// The clause is the planner's.
-    pub unsafe fn of_operands(clause: &Clause) -> Option<Near> {
+    unsafe fn of_operands(clause: &Clause) -> Option<Near> {
         // SAFETY: as this function's.
         unsafe {
             let near = Objects::get().near()?;
             let arguments = PgList::<pg_sys::Node>::from_pg(clause.arguments);
             let operands = [arguments.get_ptr(0)?, arguments.get_ptr(1)?]
-                .map(|operand| Operand::of(&near, clause.root, operand));
+                .map(|operand| Operand::of(&near, clause.root, unmarked(&near, operand)));
             let known = operands.iter().filter_map(|operand| operand.similarity);
             let similarity = known.reduce(f64::max);
             Some(Near { near, texts: operands.map(|operand| operand.text), similarity })
@@ -307,7 +309,67 @@ impl Near {
 /// The clause is the planner's.
 pub unsafe fn selectivity(clause: &Clause) -> f64 {
     // SAFETY: as this function's.
-    unsafe { Near::of_operands(clause).map_or(UNKNOWN, |near| near.selectivity(clause)) }
+    unsafe {
+        if !COUNTED.get() && is_beside(clause) {
+            return 1.0;
+        }
+        Near::of_operands(clause).map_or(UNKNOWN, |near| near.selectivity(clause))
+    }
+}
+
+thread_local! {
+    /// Whether clauses beside a call have their own selectivity.
+    static COUNTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks an operand, by a cast to the type that it has: its clause says what a call of
+/// near_duplicate beside it says. Together they keep as many rows as the call does, so the clause
+/// counts for nothing, unless [`counted`].
+///
+/// # Safety
+/// `value` is an expression of the type near_text.
+pub unsafe fn beside(near: &NearObjects, value: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: a change of nothing.
+    unsafe {
+        let form = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+        let none = pg_sys::InvalidOid;
+        pg_sys::makeRelabelType(value.cast(), near.value, -1, none, form).cast()
+    }
+}
+
+/// Runs `estimate` for an index that answers clauses beside calls: there they do count.
+pub fn counted<R>(estimate: impl FnOnce() -> R) -> R {
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            COUNTED.set(self.0);
+        }
+    }
+    let _reset = Reset(COUNTED.replace(true));
+    estimate()
+}
+
+unsafe fn is_beside(clause: &Clause) -> bool {
+    // SAFETY: the planner's clause.
+    unsafe {
+        let Some(near) = Objects::get().near() else { return false };
+        let arguments = PgList::<pg_sys::Node>::from_pg(clause.arguments);
+        arguments.iter_ptr().any(|argument| unmarked(&near, argument) != argument)
+    }
+}
+
+/// An operand without the mark of [`beside`].
+unsafe fn unmarked(near: &NearObjects, node: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: an expression; it is cast only to the type its tag says.
+    unsafe {
+        if !pgrx::is_a(node, pg_sys::NodeTag::T_RelabelType) {
+            return node;
+        }
+        let relabel = node.cast::<pg_sys::RelabelType>();
+        let is_marked = (*relabel).resulttype == near.value
+            && pg_sys::exprType((*relabel).arg.cast()) == near.value;
+        if is_marked { (*relabel).arg.cast() } else { node }
+    }
 }
 
 /// One side of the condition: a relation's texts.
@@ -452,6 +514,7 @@ pub unsafe fn work(root: *mut pg_sys::PlannerInfo, node: *mut pg_sys::Node) -> O
         let near = Objects::get().near()?;
         let arguments = PgList::<pg_sys::Node>::from_pg(arguments);
         let widths = arguments.iter_ptr().take(2).filter_map(|argument| {
+            let argument = unmarked(&near, argument);
             let text = made(&near, argument).map_or(argument, |[text, ..]| text);
             column_width(root, stripped(text))
         });

@@ -10,6 +10,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use pgrx::pg_sys;
+use simhash_core::config::Tokenizer;
+use simhash_core::dictionary::is_loaded as dictionary_is_loaded;
+use simhash_core::han::is_han;
 use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_index::TreeKey;
@@ -23,10 +26,11 @@ use crate::storage::{self, Index, IndexRel, with_key_type};
 use crate::types::ConfigText;
 use crate::types::text::with_text;
 
-/// The most texts that are looked up, and the most leaves that are read for them beside the first
-/// ones of each key.
-const TEXTS: usize = 48;
-const LEAVES: usize = 2048;
+/// The most texts that are looked up, and how often in all their keys' runs are read on.
+const TEXTS: usize = 20;
+const STEPS: usize = 100;
+/// A text that more rows have is not looked up: its copies outnumber whatever else is near it.
+const COPIES: f64 = 500.0;
 /// The most indexes that a backend remembers the answers of.
 const REMEMBERED: usize = 256;
 /// Fewer texts say nothing.
@@ -89,7 +93,11 @@ pub unsafe fn found(
         return found;
     }
     // SAFETY: as this function's.
-    let found = unsafe { look(rel, statistics, schema) }.map(Rc::new);
+    let (found, is_final) = unsafe { look(rel, statistics, schema) };
+    let found = found.map(Rc::new);
+    if !is_final {
+        return found;
+    }
     KNOWN.with_borrow_mut(|known| {
         known.retain(|(oid, _), _| *oid != file.0);
         if known.len() >= REMEMBERED {
@@ -100,22 +108,40 @@ pub unsafe fn found(
     found
 }
 
-unsafe fn look(rel: IndexRel, statistics: pg_sys::HeapTuple, schema: Schema) -> Option<Found> {
+/// What is found, and whether it will be the same next time.
+unsafe fn look(
+    rel: IndexRel,
+    statistics: pg_sys::HeapTuple,
+    schema: Schema,
+) -> (Option<Found>, bool) {
     let (meta, note) = (storage::meta(rel), storage::note(rel));
-    let config = ConfigText::config_of(note.lines().next()?);
-    // Lists of words are read by a query, and may be gone.
-    if meta.scope > 0 || config.names_something() {
-        return None;
+    let config = ConfigText::config_of(note.lines().next().unwrap_or("{}"));
+    // Lists of words are read by a query, and may be gone. A dictionary is not loaded for this: a
+    // query about other texts may do without.
+    let is_unloaded = !dictionary_is_loaded();
+    let cuts_all = config.tokenizer == Tokenizer::Jieba;
+    if meta.scope > 0 || config.names_something() || cuts_all && is_unloaded {
+        return (None, !(cuts_all && is_unloaded));
     }
+    // SAFETY: an open relation.
+    let rows = f64::from(unsafe { (*(*rel.as_ptr()).rd_rel).reltuples }).max(0.0);
     let layout = Layout { bands: meta.bands as usize, rows: meta.rows as usize };
     let mut sketcher = Sketcher::new(simhasher_for(recipe(&config), schema));
     let mut sample = Sample::new(layout.bands);
+    let mut left_out = false;
     // SAFETY: as `found`; the texts are read while the statistics hold them.
     unsafe {
         with_key_type!(meta.family(), K => {
             let index = storage::open::<K>(rel);
             let mut keys = Vec::new();
-            each_text(statistics, |text, weight| {
+            each_text(statistics, |text, weight, is_common| {
+                if is_unloaded && text.chars().any(is_han) {
+                    left_out = true;
+                    return true;
+                }
+                if is_common && weight * rows > COPIES {
+                    return sample.add_copies(weight, weight * rows);
+                }
                 if sketcher.keys(text, layout, &mut interrupts(), &mut keys) {
                     sample.add(&index, &keys, weight)
                 } else {
@@ -124,7 +150,9 @@ unsafe fn look(rel: IndexRel, statistics: pg_sys::HeapTuple, schema: Schema) -> 
             });
         });
     }
-    sample.finish(meta.rows)
+    let found = sample.finish(meta.rows);
+    let is_final = found.is_some() || !left_out;
+    (found, is_final)
 }
 
 /// What was counted so far.
@@ -132,12 +160,12 @@ struct Sample {
     others: Vec<Others>,
     texts: usize,
     weights: f64,
-    leaves: usize,
+    steps: usize,
 }
 
 impl Sample {
     fn new(bands: usize) -> Self {
-        Sample { others: vec![Others::default(); bands], texts: 0, weights: 0.0, leaves: 0 }
+        Sample { others: vec![Others::default(); bands], texts: 0, weights: 0.0, steps: 0 }
     }
 
     /// A text without a token, which is near to none.
@@ -147,14 +175,23 @@ impl Sample {
         true
     }
 
+    /// A text that so many rows have.
+    fn add_copies(&mut self, weight: f64, rows: f64) -> bool {
+        for others in &mut self.others {
+            others.mean += weight * (rows - 1.0);
+            others.any += weight;
+        }
+        self.add_none(weight)
+    }
+
     /// Looks a text up. False if that is enough.
     fn add<K: TreeKey>(&mut self, index: &Index<K>, keys: &[u64], weight: f64) -> bool {
         let keys: Vec<K::Fingerprint> = keys.iter().map(|&key| posting_key(key)).collect();
         let mut counts = vec![0u32; keys.len() + 1];
         let mut candidates = Candidates::new(index, K::Scope::ZERO, &keys, 1);
         while candidates.next_counts(index, |shared| counts[shared] += 1) {
-            self.leaves += 1;
-            if self.leaves > LEAVES {
+            self.steps += 1;
+            if self.steps > STEPS {
                 return false;
             }
         }
@@ -182,9 +219,10 @@ impl Sample {
     }
 }
 
-/// Hands out some texts of a column's statistics, each with its weight, until `each` is content:
-/// those that are most common, then histogram bounds, evenly spaced.
-unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f64) -> bool) {
+/// Hands out some texts of a column's statistics, each with its weight and whether that is the
+/// share of rows that have it, until `each` is content: those that are most common, then histogram
+/// bounds, evenly spaced.
+unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f64, bool) -> bool) {
     // SAFETY: the statistics are held; a slot's arrays are valid until it is freed.
     unsafe {
         if statistics.is_null() {
@@ -210,7 +248,9 @@ unsafe fn each_text(statistics: pg_sys::HeapTuple, mut each: impl FnMut(&str, f6
                 let common = (i < slot.nnumbers as usize).then(|| f64::from(*slot.numbers.add(i)));
                 let place = if common.is_some() { i } else { i * count / taken };
                 let weight = common.unwrap_or(rest / taken as f64);
-                more = more && with_text(*slot.values.add(place), |text| each(text, weight));
+                let is_common = common.is_some();
+                more = more
+                    && with_text(*slot.values.add(place), |text| each(text, weight, is_common));
                 rest -= common.unwrap_or(0.0);
             }
             rest = rest.max(0.0);

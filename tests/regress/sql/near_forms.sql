@@ -373,6 +373,22 @@ INSERT INTO near_form (form, query) VALUES
 ('... a join',
   $q$SELECT string_agg(t.id || '-' || x.id, ' ' ORDER BY t.id, x.id) FROM near_t t
      JOIN near_x x ON near_duplicate(x.body, lower(t.body), 0.85) WHERE t.id BETWEEN 40 AND 47$q$),
+('... a join with a table that has an index of texts',
+  $q$SELECT string_agg(t.id || '-' || x.id, ' ' ORDER BY t.id, x.id) FROM near_t t
+     JOIN near_x x ON near_duplicate(x.body, t.body, 0.8) WHERE t.id BETWEEN 40 AND 47$q$),
+('... and the other way round',
+  $q$SELECT string_agg(t.id || '-' || x.id, ' ' ORDER BY t.id, x.id) FROM near_t t
+     JOIN near_x x ON near_duplicate(t.body, x.body, 0.85) WHERE x.id BETWEEN 40 AND 47$q$),
+('... NOT EXISTS',
+  $q$SELECT count(*) FROM near_t t
+     WHERE NOT EXISTS (SELECT FROM near_x x WHERE near_duplicate(x.body, t.body, 0.8))$q$),
+('... LEFT JOIN',
+  $q$SELECT count(x.id) || ' of ' || count(*) FROM near_t t
+     LEFT JOIN near_x x ON near_duplicate(t.body, x.body, 0.8)$q$),
+('... UPDATE FROM',
+  $q$WITH u AS (UPDATE near_t SET title = '' FROM near_x x
+       WHERE near_duplicate(x.body, near_t.body, 0.8) AND near_t.id < 60 RETURNING near_t.id)
+     SELECT IDS FROM u$q$),
 ('... a join with itself',
   $q$SELECT count(*) FROM near_x a JOIN near_x b ON near_duplicate(a.body, b.body, 0.8)$q$),
 ('... a join with itself above',
