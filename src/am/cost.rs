@@ -8,7 +8,7 @@ use simhash_index::index::leaves_per_table;
 use super::kind::{Kind, Searched, key_columns, open};
 use super::texts::Recipe;
 use crate::compat;
-use crate::planner::{counted, made_radius, number_of_values};
+use crate::planner::{kept_beside, made_radius, number_of_values};
 use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
@@ -22,6 +22,8 @@ const OPERATORS_PER_LEAF: f64 = 30.0;
 const OPERATORS_PER_SKETCH: f64 = 400.0;
 const OPERATORS_PER_PROBE: f64 = 15.0;
 const OPERATORS_PER_RECHECK: f64 = 300.0;
+/// What it costs to go on to a scope beside that, likewise.
+const OPERATORS_PER_SCOPE: f64 = 1000.0;
 /// About the number of rows on a leaf of the table of rows.
 const ROWS_PER_LEAF: f64 = 700.0;
 /// The share of the pages which a scan has to read from disk although other scans of the same index
@@ -58,7 +60,10 @@ pub unsafe extern "C-unwind" fn amcostestimate(
     // results.
     unsafe {
         let mut generic = pg_sys::GenericCosts::default();
-        counted(|| pg_sys::genericcostestimate(root, path, loop_count, &mut generic));
+        pg_sys::genericcostestimate(root, path, loop_count, &mut generic);
+        let kept = kept_beside(root, path);
+        generic.indexSelectivity *= kept;
+        generic.numIndexTuples = (generic.numIndexTuples * kept).max(1.0);
         let info = (*path).indexinfo;
         let rel = pg_sys::index_open((*info).indexoid, pg_sys::NoLock as pg_sys::LOCKMODE);
         let index = IndexRel::new(rel);
@@ -115,6 +120,8 @@ pub unsafe extern "C-unwind" fn amcostestimate(
 struct TextScan {
     /// How often it looks for a key. 0: it walks the table of rows.
     probes: f64,
+    /// In how many scopes it looks.
+    scopes: f64,
     /// The index's pages, which are no more however often it looks.
     index_pages: f64,
     /// Rows of the scopes that it looks into.
@@ -155,7 +162,8 @@ impl TextScan {
         };
         let probes = if is_told { 2.0 * f64::from(bands) * part.scopes } else { 0.0 };
         let looks_at_all = asks_text && !is_told;
-        Self { probes, index_pages: pages.max(1.0), rows: part.rows, looks_at_all }
+        let Part { scopes, rows, .. } = part;
+        Self { probes, scopes, index_pages: pages.max(1.0), rows, looks_at_all }
     }
 
     fn pages(&self) -> f64 {
@@ -181,6 +189,7 @@ impl TextScan {
         }
         let probing = OPERATORS_PER_SKETCH * operator
             + self.probes * OPERATORS_PER_PROBE * operator
+            + (self.scopes - 1.0) * OPERATORS_PER_SCOPE * operator
             + self.pages() * page;
         (probing, probing + rows * (tuple + OPERATORS_PER_RECHECK * operator))
     }

@@ -162,7 +162,7 @@ impl Recipe {
     ///
     /// # Safety
     /// The index is open.
-    unsafe fn warn_of_others(&self, rel: IndexRel) {
+    unsafe fn warn_of_others(&self, rel: IndexRel, kind: Kind) {
         // SAFETY: as this function's.
         let (similarity, config) = unsafe { Options::of_texts(rel) };
         let is_other = similarity.is_some_and(|given| given != self.similarity)
@@ -175,7 +175,12 @@ impl Recipe {
                     self.similarity,
                     self.config
                 ),
-                "Its storage parameters were changed since: REINDEX it to have them used.",
+                if kind == Kind::NearTexts {
+                    "near_text says its own similarity and config: ALTER INDEX ... RESET \
+                     (similarity, config)."
+                } else {
+                    "Its storage parameters were changed since: REINDEX it to have them used."
+                },
             );
         }
     }
@@ -261,7 +266,7 @@ impl TextKeys {
     pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
         let recipe = Recipe::of(rel);
         // SAFETY: as this function's.
-        unsafe { recipe.warn_of_others(rel) };
+        unsafe { recipe.warn_of_others(rel, kind) };
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
         recipe.expect_same_words(rel, schema);

@@ -29,6 +29,6 @@ mod statistics;
 pub mod support;
 
 pub use measures::access_method;
-pub use near::rows::counted;
+pub use near::rows::kept_beside;
 pub use selectivity::made_radius;
 pub use statistics::number_of_values;

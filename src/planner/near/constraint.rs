@@ -17,8 +17,8 @@ use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{Rewritten, call, operator_clause};
 use crate::types::ConfigText;
 
-/// What an index on a near_text serves, in the place of a call. If an index on the other text serves
-/// the call itself, it goes beside the call.
+/// What an index on a near_text serves, in the place of a call. If an index on a text may serve the
+/// call itself, it goes beside the call, and the planner chooses.
 ///
 /// # Safety
 /// `root` is the planner's, its arrays of relations are set up, and the clause is of its query.
@@ -35,18 +35,13 @@ pub unsafe fn rewritten(
         let asked_of = call_of.asked()?;
         let similarity = asked_of.similarity?;
         let found = call_of.texts.map(|text| {
-            translate(text).map_or(Found::Nothing, |text| look(root, text, &near, &asked_of))
+            translate(text).map_or(Found::default(), |text| look(root, text, &near, &asked_of))
         });
-        let served = match found {
-            [Found::Value(a), Found::Value(b)] => [Some(a), Some(b)],
-            [Found::Value(a), Found::Nothing] => [Some(a), None],
-            [Found::Nothing, Found::Value(b)] => [None, Some(b)],
-            [Found::Value(a), Found::Text] if are_apart(root, &call_of) => [Some(a), None],
-            [Found::Text, Found::Value(b)] if are_apart(root, &call_of) => [None, Some(b)],
-            // An index on a text serves the call as it is.
-            _ => return None,
-        };
-        let is_beside = found.iter().any(|found| matches!(found, Found::Text));
+        let served = found.map(|found| found.value);
+        let is_beside = found.iter().any(|found| found.has_text);
+        if served.iter().all(Option::is_none) || is_beside && !are_apart(root, &call_of) {
+            return None;
+        }
         let operator = pg_sys::get_opcode(near.on_values);
         if is_sent_away(root, clause)
             || pg_sys::contain_volatile_functions(clause)
@@ -87,12 +82,19 @@ unsafe fn are_apart(root: *mut pg_sys::PlannerInfo, call: &Call) -> bool {
 }
 
 /// What indexes there are for a text of a call.
-#[derive(Clone, Copy)]
-enum Found {
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Some on the text itself.
+    has_text: bool,
+    /// One on its near_text, unless one on the text itself serves as well: one of all rows, without
+    /// columns before the text.
+    value: Option<Value>,
+}
+
+/// What an index is for a text of a call.
+enum Serves {
     Nothing,
-    /// One on the text itself.
     Text,
-    /// One on its near_text.
     Value(Value),
 }
 
@@ -129,22 +131,41 @@ unsafe fn look(
         if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, text), &mut relid)
             || relid >= (*root).simple_rel_array_size
         {
-            return Found::Nothing;
+            return Found::default();
         }
         let entry = *(*root).simple_rte_array.add(relid as usize);
         if entry.is_null() || (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
-            return Found::Nothing;
+            return Found::default();
         }
-        let mut found = Found::Nothing;
+        let mut found = Found::default();
+        let mut has_whole = false;
         let table = PgRelation::open((*entry).relid);
         for index in simhash_indexes(&table) {
             match serves(index, relid, text, near, asked_of) {
-                Found::Text => return Found::Text,
-                value @ Found::Value(_) => found = value,
-                Found::Nothing => {}
+                Serves::Text => {
+                    found.has_text = true;
+                    has_whole |= is_whole(index);
+                }
+                Serves::Value(value) if found.value.is_none() || is_whole(index) => {
+                    found.value = Some(value);
+                }
+                _ => {}
             }
         }
+        if has_whole {
+            found.value = None;
+        }
         found
+    }
+}
+
+/// Whether an index is of all rows, and of one column.
+unsafe fn is_whole(index: pg_sys::Oid) -> bool {
+    // SAFETY: the table is locked, and the index while it is looked at.
+    unsafe {
+        let rel = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+        (*(*rel.as_ptr()).rd_index).indnkeyatts == 1
+            && pg_sys::RelationGetIndexPredicate(rel.as_ptr()).is_null()
     }
 }
 
@@ -155,13 +176,13 @@ unsafe fn serves(
     text: *mut pg_sys::Node,
     near: &NearObjects,
     asked_of: &Asked<'_>,
-) -> Found {
+) -> Serves {
     // SAFETY: the table is locked, and the index while it is looked at.
     unsafe {
-        let Some(searched) = SearchedColumn::of(index) else { return Found::Nothing };
+        let Some(searched) = SearchedColumn::of(index) else { return Serves::Nothing };
         let of_texts = near.is_of_texts(searched.family());
         if !of_texts && !near.is_of_values(searched.family()) {
-            return Found::Nothing;
+            return Serves::Nothing;
         }
         let rel = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         let has_file = (*(*rel.as_ptr()).rd_rel).relkind == pg_sys::RELKIND_INDEX as i8;
@@ -171,30 +192,30 @@ unsafe fn serves(
         if of_texts && searched.attribute != 0 {
             let is_column = pgrx::is_a(text, pg_sys::NodeTag::T_Var)
                 && (*text.cast::<pg_sys::Var>()).varattno == searched.attribute;
-            return if is_column && serves() { Found::Text } else { Found::Nothing };
+            return if is_column && serves() { Serves::Text } else { Serves::Nothing };
         }
         // RelationGetIndexExpressions gives a copy, whose Vars are of relation 1.
         let expressions = pg_sys::RelationGetIndexExpressions(rel.as_ptr());
         let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
         let Some(indexed) = expressions.get_ptr(searched.expressions) else {
-            return Found::Nothing;
+            return Serves::Nothing;
         };
         pg_sys::ChangeVarNodes(indexed, 1, relid, 0);
         let is_text = |node| pg_sys::equal(without_domain(node).cast(), text.cast());
         if of_texts {
-            return if is_text(indexed) && serves() { Found::Text } else { Found::Nothing };
+            return if is_text(indexed) && serves() { Serves::Text } else { Serves::Nothing };
         }
-        let Some([of, own, config]) = made(near, indexed) else { return Found::Nothing };
+        let Some([of, own, config]) = made(near, indexed) else { return Serves::Nothing };
         let Some(Asked { similarity: Some(similarity), config }) = asked(own, config) else {
-            return Found::Nothing;
+            return Serves::Nothing;
         };
         let serves = is_text(of)
             && ConfigText::same_sets(config.as_str(), asked_of.config.as_str())
             && asked_of.similarity.is_some_and(|asked| asked >= similarity);
         if serves {
-            Found::Value(Value { similarity, expression: indexed })
+            Serves::Value(Value { similarity, expression: indexed })
         } else {
-            Found::Nothing
+            Serves::Nothing
         }
     }
 }

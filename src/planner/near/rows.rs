@@ -5,8 +5,6 @@
 //! rows share one with a row (`expected_run`). What share of these rows is as near as the clause
 //! asks was measured on real texts ([`SHARES`]).
 
-use std::cell::Cell;
-
 use pgrx::{PgList, pg_sys};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
@@ -310,21 +308,16 @@ impl Near {
 pub unsafe fn selectivity(clause: &Clause) -> f64 {
     // SAFETY: as this function's.
     unsafe {
-        if !COUNTED.get() && is_beside(clause) {
+        if is_beside(clause) {
             return 1.0;
         }
         Near::of_operands(clause).map_or(UNKNOWN, |near| near.selectivity(clause))
     }
 }
 
-thread_local! {
-    /// Whether clauses beside a call have their own selectivity.
-    static COUNTED: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Marks an operand, by a cast to the type that it has: its clause says what a call of
 /// near_duplicate beside it says. Together they keep as many rows as the call does, so the clause
-/// counts for nothing, unless [`counted`].
+/// counts for nothing: see [`kept_beside`].
 ///
 /// # Safety
 /// `value` is an expression of the type near_text.
@@ -337,16 +330,32 @@ pub unsafe fn beside(near: &NearObjects, value: *mut pg_sys::Node) -> *mut pg_sy
     }
 }
 
-/// Runs `estimate` for an index that answers clauses beside calls: there they do count.
-pub fn counted<R>(estimate: impl FnOnce() -> R) -> R {
-    struct Reset(bool);
-    impl Drop for Reset {
-        fn drop(&mut self) {
-            COUNTED.set(self.0);
+/// The share of rows that the clauses of an index path keep which stand beside calls. PostgreSQL
+/// takes it for 1.
+///
+/// # Safety
+/// The path is the planner's.
+pub unsafe fn kept_beside(root: *mut pg_sys::PlannerInfo, path: *mut pg_sys::IndexPath) -> f64 {
+    // SAFETY: as this function's; a node is cast only to the type its tag says.
+    unsafe {
+        let relation = (*(*(*path).indexinfo).rel).relid as i32;
+        let mut share = 1.0;
+        for clause in PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses).iter_ptr() {
+            for qual in PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals).iter_ptr() {
+                let node = (*qual).clause.cast::<pg_sys::Node>();
+                if !pgrx::is_a(node, pg_sys::NodeTag::T_OpExpr) {
+                    continue;
+                }
+                let arguments = (*node.cast::<pg_sys::OpExpr>()).args;
+                let clause = Clause { root, arguments, relation, join: None };
+                if is_beside(&clause) {
+                    let near = Near::of_operands(&clause);
+                    share *= near.map_or(UNKNOWN, |near| near.selectivity(&clause));
+                }
+            }
         }
+        share
     }
-    let _reset = Reset(COUNTED.replace(true));
-    estimate()
 }
 
 unsafe fn is_beside(clause: &Clause) -> bool {

@@ -32,7 +32,7 @@ const STEPS: usize = 100;
 /// A text that more rows have is not looked up: its copies outnumber whatever else is near it.
 const COPIES: f64 = 500.0;
 /// The most indexes that a backend remembers the answers of.
-const REMEMBERED: usize = 256;
+const REMEMBERED: usize = 8192;
 /// Fewer texts say nothing.
 const LEAST_TEXTS: usize = 8;
 /// For how many texts counts what is expected without any.
@@ -151,7 +151,8 @@ unsafe fn look(
         });
     }
     let found = sample.finish(meta.rows);
-    let is_final = found.is_some() || !left_out;
+    // A table that is analysed later has statistics then.
+    let is_final = found.is_some() || !left_out && !statistics.is_null();
     (found, is_final)
 }
 

@@ -410,6 +410,16 @@ INSERT INTO near_form (form, query) VALUES
 ('a constraint beside an index of texts',
   $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8)$q$);
 SELECT * FROM near_forms();
+-- one of a part of the rows, or with a column before the text, does not hide the constraint's
+DROP INDEX near_x_body;
+CREATE INDEX near_x_part ON near_x USING simhash (body) WHERE tenant = 3;
+CREATE INDEX near_x_scope ON near_x USING simhash (id, body);
+VACUUM ANALYZE near_x;
+INSERT INTO near_form (form, query) VALUES
+('a constraint beside indexes of less',
+  $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8)$q$),
+('... in the scope', $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8) AND id = 2000$q$);
+SELECT * FROM near_forms();
 DROP VIEW near_view, near_grouped, near_barrier;
 DROP TABLE near_t, near_d, near_p, near_x, near_form;
 DROP DOMAIN near_domain;
