@@ -357,6 +357,7 @@ CREATE TABLE attached (LIKE parted INCLUDING INDEXES);
 INSERT INTO attached SELECT i, 2, 'attached ' || i FROM generate_series(1, 9) i;
 ALTER TABLE parted ATTACH PARTITION attached FOR VALUES IN (2);
 INSERT INTO parted SELECT 1, tenant, body FROM made WHERE tenant IS DISTINCT FROM 2;
+ANALYZE parted;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM parted WHERE body ~= near_text('word', 0.8);
 SELECT count(*) FROM parted WHERE body ~= near_text('word', 0.8);
 SELECT count(*) FROM parted WHERE body ~= near_text('word', 0.8) AND tenant = 1;
