@@ -418,7 +418,8 @@ VACUUM ANALYZE near_x;
 INSERT INTO near_form (form, query) VALUES
 ('a constraint beside indexes of less',
   $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8)$q$),
-('... in the scope', $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8) AND id = 2000$q$);
+('... in the scope',
+  $q$SELECT IDS FROM near_x WHERE near_duplicate(body, $1, 0.8) AND id = 2000$q$);
 SELECT * FROM near_forms();
 DROP VIEW near_view, near_grouped, near_barrier;
 DROP TABLE near_t, near_d, near_p, near_x, near_form;

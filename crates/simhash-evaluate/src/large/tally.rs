@@ -37,8 +37,8 @@ impl AddAssign for Tally {
     }
 }
 
-/// How many pairs there are of each hundredth of similarity, from the least that is known on: of one
-/// label, and of two.
+/// How many pairs there are of each hundredth of similarity, from the least that is known on: of
+/// one label, and of two.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Curve {
     same: Vec<u64>,
