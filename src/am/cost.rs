@@ -8,7 +8,7 @@ use simhash_index::index::leaves_per_table;
 use super::kind::{Kind, Searched, key_columns, open};
 use super::texts::Recipe;
 use crate::compat;
-use crate::planner::{kept_beside, made_radius, number_of_values};
+use crate::planner::{index_quals, kept_beside, made_radius, number_of_values};
 use crate::storage::{Index, IndexRel, family, meta, with_fingerprint_type, with_key_type};
 use crate::types::bit_ball::BitBall;
 use crate::types::datum::Decode;
@@ -145,12 +145,8 @@ impl TextScan {
         let told = |clause: *mut pg_sys::Node| unsafe { recipe.tells(clause) };
         // SAFETY: as this function's; a node is cast only to the type its tag says.
         let (asks_text, is_told) = unsafe {
-            let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
-            let of_text = clauses.iter_ptr().filter(|&one| (*one).indexcol as usize == column);
-            let quals = of_text.flat_map(|clause| {
-                let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
-                quals.iter_ptr().map(|qual| (*qual).clause.cast()).collect::<Vec<_>>()
-            });
+            let of_text = index_quals(path).into_iter().filter(|(of, _)| *of == column);
+            let quals = of_text.map(|(_, qual)| (*qual).clause.cast());
             let tests = |&qual: &*mut pg_sys::Node| pgrx::is_a(qual, pg_sys::NodeTag::T_NullTest);
             let quals: Vec<*mut pg_sys::Node> = quals.filter(|qual| !tests(qual)).collect();
             (!quals.is_empty(), quals.into_iter().any(told))
@@ -227,26 +223,22 @@ impl Part {
             let mut quals = PgList::<pg_sys::RestrictInfo>::new();
             let mut free: Vec<usize> = (0..searched).collect();
             let mut listed = 1.0;
-            for clause in PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses).iter_ptr() {
-                let column = (*clause).indexcol as usize;
+            for (column, qual) in index_quals(path) {
                 if column >= searched {
                     continue;
                 }
-                for qual in PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals).iter_ptr()
-                {
-                    quals.push(qual);
-                    let node = (*qual).clause.cast::<pg_sys::Node>();
-                    if pgrx::is_a(node, pg_sys::NodeTag::T_ScalarArrayOpExpr) {
-                        let array = (*node.cast::<pg_sys::ScalarArrayOpExpr>()).args;
-                        let array = PgList::<pg_sys::Node>::from_pg(array).get_ptr(1);
-                        listed *= array.map_or(1.0, |array| compat::array_length(root, array));
-                    }
-                    let test = node.cast::<pg_sys::NullTest>();
-                    let is_point = !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest)
-                        || (*test).nulltesttype == pg_sys::NullTestType::IS_NULL;
-                    if is_point {
-                        free.retain(|&other| other != column);
-                    }
+                quals.push(qual);
+                let node = (*qual).clause.cast::<pg_sys::Node>();
+                if pgrx::is_a(node, pg_sys::NodeTag::T_ScalarArrayOpExpr) {
+                    let array = (*node.cast::<pg_sys::ScalarArrayOpExpr>()).args;
+                    let array = PgList::<pg_sys::Node>::from_pg(array).get_ptr(1);
+                    listed *= array.map_or(1.0, |array| compat::array_length(root, array));
+                }
+                let test = node.cast::<pg_sys::NullTest>();
+                let is_point = !pgrx::is_a(node, pg_sys::NodeTag::T_NullTest)
+                    || (*test).nulltesttype == pg_sys::NullTestType::IS_NULL;
+                if is_point {
+                    free.retain(|&other| other != column);
                 }
             }
             let share = if quals.is_empty() {
@@ -339,21 +331,14 @@ unsafe fn least_reach(
     let ordered = Reach { distance: None, probes: usual };
     // SAFETY: the path's clauses are the planner's.
     unsafe {
-        let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
-        if clauses.is_empty() && (*path).indexorderbys.is_null() {
+        let quals = index_quals(path);
+        if quals.is_empty() && (*path).indexorderbys.is_null() {
             return Reach { distance: None, probes: 1.0 };
         }
-        clauses
-            .iter_ptr()
-            .filter(|&clause| (*clause).indexcol as usize == searched)
-            .flat_map(|clause| {
-                let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
-                quals
-                    .iter_ptr()
-                    .map(|qual| (*qual).clause.cast::<pg_sys::Node>())
-                    .collect::<Vec<_>>()
-            })
-            .filter_map(|clause| clause_reach(root, path, held, searched, clause))
+        quals
+            .into_iter()
+            .filter(|(column, _)| *column == searched)
+            .filter_map(|(_, qual)| clause_reach(root, path, held, searched, (*qual).clause.cast()))
             .map(|(distance, probes)| Reach {
                 distance: Some(distance),
                 probes: probes.unwrap_or(usual),

@@ -244,3 +244,20 @@ unsafe fn a_child_is_indexed(
             )
     }
 }
+
+/// The quals of an index path, each with the number of its column.
+///
+/// # Safety
+/// The path is the planner's.
+pub unsafe fn index_quals(path: *mut pg_sys::IndexPath) -> Vec<(usize, *mut pg_sys::RestrictInfo)> {
+    // SAFETY: as this function's: lists of clauses, each with a list of quals.
+    unsafe {
+        let clauses = PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses);
+        let each = clauses.iter_ptr().flat_map(|clause| {
+            let quals = PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals);
+            let column = (*clause).indexcol as usize;
+            quals.iter_ptr().map(|qual| (column, qual)).collect::<Vec<_>>()
+        });
+        each.collect()
+    }
+}

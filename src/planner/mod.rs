@@ -28,6 +28,7 @@ pub mod selectivity;
 mod statistics;
 pub mod support;
 
+pub use index::index_quals;
 pub use measures::access_method;
 pub use near::rows::kept_beside;
 pub use selectivity::made_radius;

@@ -341,14 +341,11 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             }
             let taken = own.iter().take_while(|(row, _)| page.takes(&row.entry)).count();
             own.truncate(taken.min(page.room()));
-            if own.is_empty() {
+            let Some((last, _)) = own.last() else {
                 settling.stop = Some(Stop::Full(number));
                 break;
-            }
-            settling.done =
-                settling.done.max(own.last().map_or(0, |(last, _)| {
-                    rows.partition_point(|(row, _)| row.entry <= last.entry)
-                }));
+            };
+            settling.done = rows.partition_point(|(row, _)| row.entry <= last.entry);
             let is_whole = own.len() == all;
             settling.leaves.push((guard, own));
             if !is_whole {

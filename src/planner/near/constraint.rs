@@ -17,8 +17,8 @@ use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{Rewritten, call, operator_clause};
 use crate::types::ConfigText;
 
-/// What an index on a near_text serves, in the place of a call. If an index on a text may serve the
-/// call itself, it goes beside the call, and the planner chooses.
+/// What an index on a near_text serves, in the place of a call. If an index on the other text
+/// serves the call itself, it goes beside the call, and the planner chooses.
 ///
 /// # Safety
 /// `root` is the planner's, its arrays of relations are set up, and the clause is of its query.
@@ -35,11 +35,14 @@ pub unsafe fn rewritten(
         let asked_of = call_of.asked()?;
         let similarity = asked_of.similarity?;
         let found = call_of.texts.map(|text| {
-            translate(text).map_or(Found::default(), |text| look(root, text, &near, &asked_of))
+            translate(text).map_or(Found::Nothing, |text| look(root, text, &near, &asked_of))
         });
-        let served = found.map(|found| found.value);
-        let is_beside = found.iter().any(|found| found.has_text);
-        if served.iter().all(Option::is_none) || is_beside && !are_apart(root, &call_of) {
+        let is_beside = found.iter().any(|found| matches!(found, Found::Text));
+        let served = found.map(|found| match found {
+            Found::Value(value) => Some(value),
+            Found::Nothing | Found::Text => None,
+        });
+        if is_beside && !are_apart(root, &call_of) {
             return None;
         }
         let operator = pg_sys::get_opcode(near.on_values);
@@ -81,20 +84,13 @@ unsafe fn are_apart(root: *mut pg_sys::PlannerInfo, call: &Call) -> bool {
     }
 }
 
-/// What indexes there are for a text of a call.
-#[derive(Clone, Copy, Default)]
-struct Found {
-    /// Some on the text itself.
-    has_text: bool,
-    /// One on its near_text, unless one on the text itself serves as well: one of all rows, without
-    /// columns before the text.
-    value: Option<Value>,
-}
-
-/// What an index is for a text of a call.
-enum Serves {
+/// What index there is for a text of a call.
+#[derive(Clone, Copy)]
+enum Found {
     Nothing,
+    /// One on the text itself.
     Text,
+    /// One on its near_text.
     Value(Value),
 }
 
@@ -131,31 +127,24 @@ unsafe fn look(
         if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, text), &mut relid)
             || relid >= (*root).simple_rel_array_size
         {
-            return Found::default();
+            return Found::Nothing;
         }
         let entry = *(*root).simple_rte_array.add(relid as usize);
         if entry.is_null() || (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
-            return Found::default();
+            return Found::Nothing;
         }
-        let mut found = Found::default();
-        let mut has_whole = false;
         let table = PgRelation::open((*entry).relid);
-        for index in simhash_indexes(&table) {
-            match serves(index, relid, text, near, asked_of) {
-                Serves::Text => {
-                    found.has_text = true;
-                    has_whole |= is_whole(index);
-                }
-                Serves::Value(value) if found.value.is_none() || is_whole(index) => {
-                    found.value = Some(value);
-                }
-                _ => {}
-            }
-        }
-        if has_whole {
-            found.value = None;
-        }
-        found
+        let all = simhash_indexes(&table).into_iter().map(|index| {
+            let found = serves(index, relid, text, near, asked_of);
+            let rank = match found {
+                Found::Nothing => 0,
+                Found::Value(_) => 1,
+                Found::Text => 2,
+            };
+            // One of all rows is better than one that the query may not get to use.
+            (rank + if rank > 0 && is_whole(index) { 2 } else { 0 }, found)
+        });
+        all.max_by_key(|(rank, _)| *rank).map_or(Found::Nothing, |(_, found)| found)
     }
 }
 
@@ -176,13 +165,13 @@ unsafe fn serves(
     text: *mut pg_sys::Node,
     near: &NearObjects,
     asked_of: &Asked<'_>,
-) -> Serves {
+) -> Found {
     // SAFETY: the table is locked, and the index while it is looked at.
     unsafe {
-        let Some(searched) = SearchedColumn::of(index) else { return Serves::Nothing };
+        let Some(searched) = SearchedColumn::of(index) else { return Found::Nothing };
         let of_texts = near.is_of_texts(searched.family());
         if !of_texts && !near.is_of_values(searched.family()) {
-            return Serves::Nothing;
+            return Found::Nothing;
         }
         let rel = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
         let has_file = (*(*rel.as_ptr()).rd_rel).relkind == pg_sys::RELKIND_INDEX as i8;
@@ -192,30 +181,30 @@ unsafe fn serves(
         if of_texts && searched.attribute != 0 {
             let is_column = pgrx::is_a(text, pg_sys::NodeTag::T_Var)
                 && (*text.cast::<pg_sys::Var>()).varattno == searched.attribute;
-            return if is_column && serves() { Serves::Text } else { Serves::Nothing };
+            return if is_column && serves() { Found::Text } else { Found::Nothing };
         }
         // RelationGetIndexExpressions gives a copy, whose Vars are of relation 1.
         let expressions = pg_sys::RelationGetIndexExpressions(rel.as_ptr());
         let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
         let Some(indexed) = expressions.get_ptr(searched.expressions) else {
-            return Serves::Nothing;
+            return Found::Nothing;
         };
         pg_sys::ChangeVarNodes(indexed, 1, relid, 0);
         let is_text = |node| pg_sys::equal(without_domain(node).cast(), text.cast());
         if of_texts {
-            return if is_text(indexed) && serves() { Serves::Text } else { Serves::Nothing };
+            return if is_text(indexed) && serves() { Found::Text } else { Found::Nothing };
         }
-        let Some([of, own, config]) = made(near, indexed) else { return Serves::Nothing };
+        let Some([of, own, config]) = made(near, indexed) else { return Found::Nothing };
         let Some(Asked { similarity: Some(similarity), config }) = asked(own, config) else {
-            return Serves::Nothing;
+            return Found::Nothing;
         };
         let serves = is_text(of)
             && ConfigText::same_sets(config.as_str(), asked_of.config.as_str())
             && asked_of.similarity.is_some_and(|asked| asked >= similarity);
         if serves {
-            Serves::Value(Value { similarity, expression: indexed })
+            Found::Value(Value { similarity, expression: indexed })
         } else {
-            Serves::Nothing
+            Found::Nothing
         }
     }
 }

@@ -12,6 +12,7 @@ use super::objects::NearObjects;
 use super::recipe::constant;
 use super::sample::{self, Others};
 use crate::catalog::Schema;
+use crate::planner::index::index_quals;
 use crate::planner::measures::{Objects, access_method};
 use crate::planner::selectivity::Clause;
 use crate::planner::statistics::release;
@@ -222,7 +223,8 @@ impl Near {
         }
     }
 
-    /// An index of the relation's on the text, or on a near_text of it.
+    /// An index of the relation's on the text, or on a near_text of it: one of all rows without
+    /// columns before it, if there is one.
     unsafe fn index(
         &self,
         rel: *mut pg_sys::RelOptInfo,
@@ -235,7 +237,7 @@ impl Near {
                 return None;
             }
             let indexes = PgList::<pg_sys::IndexOptInfo>::from_pg((*rel).indexlist);
-            let found = indexes.iter_ptr().find(|&index| {
+            let found = indexes.iter_ptr().filter(|&index| {
                 let last = (*index).nkeycolumns - 1;
                 if (*index).relam != access_method || (*index).hypothetical || last < 0 {
                     return false;
@@ -245,8 +247,11 @@ impl Near {
                     return pg_sys::match_index_to_operand(text, last, index);
                 }
                 self.near.is_of_values(family) && self.is_value_of(index, last as usize, text)
-            })?;
-            Some((*found).indexoid)
+            });
+            let rank = |index: *mut pg_sys::IndexOptInfo| {
+                (!(*index).indpred.is_null(), (*index).nkeycolumns)
+            };
+            found.min_by_key(|&index| rank(index)).map(|index| (*index).indexoid)
         }
     }
 
@@ -340,18 +345,16 @@ pub unsafe fn kept_beside(root: *mut pg_sys::PlannerInfo, path: *mut pg_sys::Ind
     unsafe {
         let relation = (*(*(*path).indexinfo).rel).relid as i32;
         let mut share = 1.0;
-        for clause in PgList::<pg_sys::IndexClause>::from_pg((*path).indexclauses).iter_ptr() {
-            for qual in PgList::<pg_sys::RestrictInfo>::from_pg((*clause).indexquals).iter_ptr() {
-                let node = (*qual).clause.cast::<pg_sys::Node>();
-                if !pgrx::is_a(node, pg_sys::NodeTag::T_OpExpr) {
-                    continue;
-                }
-                let arguments = (*node.cast::<pg_sys::OpExpr>()).args;
-                let clause = Clause { root, arguments, relation, join: None };
-                if is_beside(&clause) {
-                    let near = Near::of_operands(&clause);
-                    share *= near.map_or(UNKNOWN, |near| near.selectivity(&clause));
-                }
+        for (_, qual) in index_quals(path) {
+            let node = (*qual).clause.cast::<pg_sys::Node>();
+            if !pgrx::is_a(node, pg_sys::NodeTag::T_OpExpr) {
+                continue;
+            }
+            let arguments = (*node.cast::<pg_sys::OpExpr>()).args;
+            let clause = Clause { root, arguments, relation, join: None };
+            if is_beside(&clause) {
+                let near = Near::of_operands(&clause);
+                share *= near.map_or(UNKNOWN, |near| near.selectivity(&clause));
             }
         }
         share

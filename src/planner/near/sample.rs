@@ -190,11 +190,10 @@ impl Sample {
         let keys: Vec<K::Fingerprint> = keys.iter().map(|&key| posting_key(key)).collect();
         let mut counts = vec![0u32; keys.len() + 1];
         let mut candidates = Candidates::new(index, K::Scope::ZERO, &keys, 1);
-        while candidates.next_counts(index, |shared| counts[shared] += 1) {
+        // What was found until it is enough counts: without it the sample would have none of the
+        // texts that have most.
+        while self.steps < STEPS && candidates.next_counts(index, |shared| counts[shared] += 1) {
             self.steps += 1;
-            if self.steps > STEPS {
-                return false;
-            }
         }
         // One that shares all is the row of the text itself.
         let last = keys.len();
@@ -205,7 +204,7 @@ impl Sample {
             others.mean += weight * f64::from(rows);
             others.any += if rows > 0 { weight } else { 0.0 };
         }
-        self.add_none(weight)
+        self.add_none(weight) && self.steps < STEPS
     }
 
     fn finish(mut self, rows_of_band: u32) -> Option<Found> {
