@@ -25,6 +25,7 @@ pub mod random;
 pub mod scope;
 pub mod search;
 pub mod sets;
+pub mod sharing;
 pub mod simd;
 pub mod simhash;
 pub mod suggest;

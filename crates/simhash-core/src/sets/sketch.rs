@@ -83,7 +83,20 @@ impl Law {
 
     /// Whether two texts are candidates.
     pub fn holds(self, a: &Sketch, b: &Sketch) -> bool {
-        let agree = |&row: &u8| a.components[usize::from(row)] == b.components[usize::from(row)];
+        self.holds_of(&a.components, &b.components)
+    }
+
+    /// Whether two texts with these sets of shingles are candidates.
+    pub fn holds_for(self, a: &ShingleSet, b: &ShingleSet) -> bool {
+        let components = |set: &ShingleSet| of_hashes(set.hashes(), &Interrupt::new(&mut || ()));
+        match (components(a), components(b)) {
+            (Some(a), Some(b)) => self.holds_of(&a, &b),
+            _ => false,
+        }
+    }
+
+    fn holds_of(self, a: &[u32; LANES], b: &[u32; LANES]) -> bool {
+        let agree = |&row: &u8| a[usize::from(row)] == b[usize::from(row)];
         let bands = components(self.rows)[..self.bands].iter();
         bands.filter(|rows| rows.iter().all(agree)).nth(self.shared - 1).is_some()
     }
@@ -103,6 +116,13 @@ impl Layout {
     pub fn of(similarity: f64) -> Option<Layout> {
         // The laws of greater similarities have no more bands, and no fewer rows.
         Law::of(similarity).map(|Law { bands, rows, .. }| Layout { bands, rows })
+    }
+
+    /// The band of a key of [`Sketch::keys`]. As many as there are bands for [`NO_KEY`].
+    #[inline]
+    pub fn band(self, key: u64) -> usize {
+        let width = (1 << KEY_BITS) / self.bands as u64;
+        ((key >> (64 - KEY_BITS)) / width) as usize
     }
 
     /// The keys of the bands, which divide the numbers of [`KEY_BITS`] bits among themselves, in

@@ -1,0 +1,152 @@
+//! Copies: rows of equal sets stand for each other.
+//!
+//! Rows of equal sets share every key, so rows that share every key are asked for their texts.
+//! Those of equal texts, by a hash of 128 bits, have equal sets. One of each text is cut, and those
+//! of equal sets, by a hash of 128 bits, are one class.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Rows;
+use super::compare::Comparer;
+use super::shared::Shared;
+
+/// Rows by the sets that they have. The first row of a class stands for it.
+pub struct Classes {
+    /// The first row of each row's class.
+    first: Vec<u32>,
+    /// The rows of the classes of two or more, each class in ascending order.
+    members: Vec<u32>,
+    ranges: HashMap<u32, Range<usize>>,
+}
+
+/// A row, the class of equal keys that it is in, and the hash of its text.
+struct Copy {
+    keys: usize,
+    digest: u128,
+    row: u32,
+}
+
+impl Classes {
+    /// Folds rows of one side from `from` on. Rows that are not there are so for `comparer` too.
+    pub fn new(
+        shared: &Shared,
+        bands: usize,
+        from: u32,
+        rows: &mut impl Rows,
+        comparer: &mut Comparer,
+    ) -> Self {
+        let mut classes = Self {
+            first: (0..shared.len()).collect(),
+            members: Vec::new(),
+            ranges: HashMap::new(),
+        };
+        let mut alike = rows_of_equal_keys(shared, bands, from, rows);
+        alike.sort_unstable_by_key(|&(_, row)| rows.address(shared.place(row)));
+        let mut copies = Vec::with_capacity(alike.len());
+        for (keys, row) in alike {
+            rows.check();
+            match rows.digest(shared.place(row)) {
+                Some(digest) => copies.push(Copy { keys, digest, row }),
+                None => comparer.is_gone_now(row),
+            }
+        }
+        copies.sort_unstable_by_key(|copy| (copy.keys, copy.digest, copy.row));
+        let mut class = Vec::new();
+        for keys in copies.chunk_by_mut(|a, b| a.keys == b.keys) {
+            rows.check();
+            join_equal_sets(keys, shared, rows, comparer);
+            for equal in keys.chunk_by(|a, b| a.digest == b.digest) {
+                class.clear();
+                class.extend(equal.iter().map(|copy| copy.row));
+                class.sort_unstable();
+                classes.push(&class);
+            }
+        }
+        classes
+    }
+
+    fn push(&mut self, class: &[u32]) {
+        let [first, _, ..] = class else { return };
+        class.iter().for_each(|&row| self.first[row as usize] = *first);
+        let start = self.members.len();
+        self.members.extend_from_slice(class);
+        self.ranges.insert(*first, start..self.members.len());
+    }
+
+    /// The row that stands for a row.
+    pub fn first(&self, row: u32) -> u32 {
+        self.first[row as usize]
+    }
+
+    pub fn is_first(&self, row: u32) -> bool {
+        self.first(row) == row
+    }
+
+    /// The rows that a row stands for, in ascending order. Itself if it stands for no other.
+    pub fn members(&self, first: u32) -> &[u32] {
+        match self.ranges.get(&first) {
+            Some(range) => &self.members[range.clone()],
+            None => std::slice::from_ref(&self.first[first as usize]),
+        }
+    }
+}
+
+/// The rows that share all keys of the law with others of their side, each with a number of these.
+fn rows_of_equal_keys(
+    shared: &Shared,
+    bands: usize,
+    from: u32,
+    rows: &mut impl Rows,
+) -> Vec<(usize, u32)> {
+    let is_first_side = |row: u32| shared.split().is_some_and(|split| row < split);
+    let mut hashed = Vec::new();
+    for row in from..shared.len() {
+        let keys = shared.keys(row);
+        if keys.len() == bands {
+            let bytes = keys.iter().flat_map(|key| key.to_le_bytes());
+            let mut buffer = [0; 4 * 64];
+            let length = bytes.zip(&mut buffer).map(|(byte, place)| *place = byte).count();
+            hashed.push((xxh3_64(&buffer[..length]), is_first_side(row), row));
+        }
+        if row.is_multiple_of(1 << 14) {
+            rows.check();
+        }
+    }
+    hashed.sort_unstable();
+    let mut alike = Vec::new();
+    let equal = hashed.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|equal| equal.len() > 1);
+    for (number, equal) in equal.enumerate() {
+        let keys = shared.keys(equal[0].2);
+        // Others with the same hash, which are none, would not be folded.
+        let same = equal.iter().filter(|&&(.., row)| shared.keys(row) == keys);
+        alike.extend(same.map(|&(.., row)| (number, row)));
+        rows.check();
+    }
+    alike
+}
+
+/// Gives rows of equal keys, sorted by the hashes of their texts, the hashes of their sets, if their
+/// texts differ. They are sorted again.
+fn join_equal_sets(
+    copies: &mut [Copy],
+    shared: &Shared,
+    rows: &mut impl Rows,
+    comparer: &mut Comparer,
+) {
+    if copies.first().map(|copy| copy.digest) == copies.last().map(|copy| copy.digest) {
+        return;
+    }
+    for equal in copies.chunk_by_mut(|a, b| a.digest == b.digest) {
+        rows.check();
+        let row = equal[0].row;
+        // Whatever has no set is near to nothing, and a class of its own text.
+        if let Some(set) = comparer.set(rows, row, shared.place(row)) {
+            let digest = set.digest();
+            equal.iter_mut().for_each(|copy| copy.digest = digest);
+        }
+    }
+    copies.sort_unstable_by_key(|copy| (copy.digest, copy.row));
+}

@@ -1,0 +1,220 @@
+//! Clusters: rows that chains of pairs connect, or a kept row and those that it stands for.
+
+use std::collections::HashMap;
+
+use super::Rows;
+use super::blocks::{Blocks, shared};
+use super::compare::Law;
+use super::cover::{Cover, Looking};
+use super::shared::{Candidate, Full};
+use crate::sets::shingles::ShingleSet;
+
+/// A row of a cluster, by its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    pub place: u32,
+    /// To the cluster's first row.
+    pub similarity: f64,
+}
+
+/// The rows of a cluster, of which there are two or more. The first one represents it.
+pub type Cluster = Vec<Member>;
+
+/// Clusters of two rows or more, in the order of their first rows.
+pub struct Clusters {
+    /// The places of the first row and of a member, ascending, and the similarity if it is known.
+    members: Vec<(u32, u32)>,
+    cover: Option<Cover>,
+    next: usize,
+}
+
+/// The clusters of a cover: each kept row with those that it stands for.
+pub fn star(cover: Cover, places: u32) -> Clusters {
+    let kept = |place: u32| cover.kept(place).map(|(kept, _)| (kept, place));
+    let mut members: Vec<(u32, u32)> = (0..places).filter_map(kept).collect();
+    let mut firsts: Vec<(u32, u32)> = members.iter().map(|&(kept, _)| (kept, kept)).collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    members.extend(firsts);
+    members.sort_unstable();
+    Clusters { members, cover: Some(cover), next: 0 }
+}
+
+/// The clusters that chains of pairs connect.
+///
+/// # Errors
+/// When not even the keys of two rows fit into so many bytes.
+pub fn chain(
+    rows: &mut impl Rows,
+    places: u32,
+    law: Law,
+    memory: usize,
+) -> Result<Clusters, Full> {
+    let mut cover = Cover::new(places);
+    let mut unions = Unions::new(places);
+    let mut blocks = Blocks::new(places, None);
+    while let Some(meeting) = blocks.next() {
+        let found = shared(rows, places, &meeting, |_| true, law.sketch.shared, memory);
+        let Ok(shared) = found else {
+            blocks.divide(law.sketch.bands, memory)?;
+            continue;
+        };
+        // Most rows are near the one that stands for them, so most pairs are of one cluster then.
+        let mut looking = Looking::of_all(shared, law, memory, rows);
+        looking.look_up(&mut cover, &blocks, rows);
+        for row in 0..looking.shared.len() {
+            let place = looking.shared.place(row);
+            unions.unite(place, looking.shared.place(looking.classes.first(row)));
+            if let Some((kept, _)) = cover.kept(place) {
+                unions.unite(place, kept);
+            }
+        }
+        looking.shared.restart();
+        unite_others(&mut looking, &mut unions, rows);
+        blocks.met(&meeting);
+        rows.progress(blocks.share());
+    }
+    Ok(unions.into_clusters(rows))
+}
+
+/// So many pairs are compared together.
+const TOGETHER: usize = 1 << 12;
+
+/// Unites clusters that pairs connect, of which no row stands for the other.
+fn unite_others(looking: &mut Looking, unions: &mut Unions, rows: &mut impl Rows) {
+    let mut waiting = Vec::with_capacity(TOGETHER);
+    let mut ends: Vec<(u32, u32)> = Vec::new();
+    for key in 0..looking.shared.all_keys() {
+        ends.clear();
+        for &row in looking.shared.rows_of(key) {
+            if looking.classes.is_first(row) && !looking.comparer.is_gone(row) {
+                ends.push((unions.find(looking.shared.place(row)), row));
+            }
+        }
+        if ends.first().map(|end| end.0) == ends.last().map(|end| end.0)
+            && ends.iter().all(|end| end.0 == ends[0].0)
+        {
+            continue;
+        }
+        rows.check();
+        ends.sort_unstable();
+        for (i, &(of_a, a)) in ends.iter().enumerate() {
+            rows.check();
+            let later = ends[i..].partition_point(|&(of_b, _)| of_b == of_a);
+            for &(_, b) in &ends[i + later..] {
+                let across = looking.shared.split().is_none_or(|split| (a < split) != (b < split));
+                let found = if across { looking.shared.shared_from(a, b, key) } else { None };
+                let Some(keys) = found else { continue };
+                waiting.push((a, b, keys));
+                if waiting.len() == TOGETHER {
+                    unite_near(&mut waiting, looking, unions, rows);
+                }
+            }
+        }
+    }
+    unite_near(&mut waiting, looking, unions, rows);
+}
+
+fn unite_near(
+    waiting: &mut Vec<(u32, u32, u32)>,
+    looking: &mut Looking,
+    unions: &mut Unions,
+    rows: &mut impl Rows,
+) {
+    let place = |looking: &Looking, row| looking.shared.place(row);
+    waiting.retain(|&(a, b, _)| {
+        unions.find(place(looking, a)) != unions.find(place(looking, b))
+    });
+    let mut wanted: Vec<u32> = waiting.iter().flat_map(|&(a, b, _)| [a, b]).collect();
+    looking.read(&mut wanted, rows);
+    for (a, b, keys) in waiting.drain(..) {
+        rows.check();
+        let (of_a, of_b) = (place(looking, a), place(looking, b));
+        if unions.find(of_a) != unions.find(of_b)
+            && looking.near(a, &Candidate { row: b, keys }, rows).is_some()
+        {
+            unions.unite(of_a, of_b);
+        }
+    }
+}
+
+/// Disjoint sets of places. The least place of each stands for it.
+struct Unions(Vec<u32>);
+
+impl Unions {
+    fn new(places: u32) -> Self {
+        Self((0..places).collect())
+    }
+
+    fn find(&mut self, place: u32) -> u32 {
+        let mut at = place;
+        while self.0[at as usize] != at {
+            // Halves the way for the next one.
+            let parent = self.0[at as usize];
+            self.0[at as usize] = self.0[parent as usize];
+            at = parent;
+        }
+        at
+    }
+
+    fn unite(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+
+    fn into_clusters(mut self, rows: &mut impl Rows) -> Clusters {
+        let mut members = Vec::new();
+        for place in 0..self.0.len() as u32 {
+            let first = self.find(place);
+            if first != place {
+                members.push((first, place));
+            }
+            if place.is_multiple_of(1 << 16) {
+                rows.check();
+            }
+        }
+        let mut firsts: Vec<(u32, u32)> = members.iter().map(|&(first, _)| (first, first)).collect();
+        firsts.dedup();
+        firsts.sort_unstable();
+        firsts.dedup();
+        members.extend(firsts);
+        members.sort_unstable();
+        Clusters { members, cover: None, next: 0 }
+    }
+}
+
+impl Clusters {
+    /// The next cluster.
+    pub fn next(&mut self, rows: &mut impl Rows) -> Option<Cluster> {
+        let rest = &self.members[self.next..];
+        let &(first, _) = rest.first()?;
+        let count = rest.partition_point(|&(of, _)| of == first);
+        let members = &rest[..count];
+        self.next += count;
+        let Some(cover) = &self.cover else { return Some(compared(members, rows)) };
+        let similarity = |place: u32| cover.kept(place).map_or(1.0, |(_, similarity)| similarity);
+        let member = |&(_, place): &(u32, u32)| Member { place, similarity: similarity(place) };
+        Some(members.iter().map(member).collect())
+    }
+}
+
+/// The members of a cluster, each compared with the first. Equal texts are compared once.
+fn compared(members: &[(u32, u32)], rows: &mut impl Rows) -> Cluster {
+    let mut cluster: Cluster =
+        members.iter().map(|&(_, place)| Member { place, similarity: 1.0 }).collect();
+    let Some(&Member { place: first, .. }) = cluster.first() else { return cluster };
+    let set = rows.set(first).unwrap_or_default();
+    let mut known: HashMap<u128, f64> = rows.digest(first).map(|digest| (digest, 1.0)).into_iter().collect();
+    let mut order: Vec<usize> = (1..cluster.len()).collect();
+    order.sort_unstable_by_key(|&i| rows.address(cluster[i].place));
+    for i in order {
+        rows.check();
+        let member = &mut cluster[i];
+        let Some(digest) = rows.digest(member.place) else { continue };
+        member.similarity = *known.entry(digest).or_insert_with(|| {
+            let other: ShingleSet = rows.set(member.place).unwrap_or_default();
+            set.jaccard(&other).unwrap_or(0.0)
+        });
+    }
+    cluster
+}

@@ -1,0 +1,332 @@
+//! Which rows share which keys, and who is a candidate for whom.
+
+use std::ops::Range;
+
+/// Memory is full: fewer rows have to be taken at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// No local number.
+const NONE: u32 = u32::MAX;
+
+/// Of each key that several rows have, these rows. Grows key by key.
+pub struct Builder {
+    /// The places of all keys, one key after the other, and where each key's begin.
+    rows: Vec<u32>,
+    starts: Vec<u32>,
+    /// How many such keys a place has.
+    degrees: Vec<u8>,
+    memory: usize,
+}
+
+impl Builder {
+    /// For places below `places`.
+    pub fn new(places: usize, memory: usize) -> Self {
+        Self { rows: Vec::new(), starts: vec![0], degrees: vec![0; places], memory }
+    }
+
+    /// Adds the rows of a key. They are two or more.
+    pub fn push(&mut self, rows: &mut [u32]) -> Result<(), Full> {
+        rows.sort_unstable();
+        self.rows.extend_from_slice(rows);
+        // A row's keys are stored as the keys' rows are.
+        let bytes = 2 * size_of::<u32>() * (self.rows.len() + self.starts.len());
+        if bytes > self.memory || self.rows.len() >= NONE as usize {
+            return Err(Full);
+        }
+        self.starts.push(self.rows.len() as u32);
+        for &mut place in rows {
+            let degree = &mut self.degrees[place as usize];
+            *degree = degree.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Leaves out rows with fewer than `least` keys in common with others, and then keys that are
+    /// those of one row. With `split`, a key has rows of both sides.
+    pub fn finish(mut self, least: usize, split: Option<u32>, check: &mut dyn FnMut()) -> Shared {
+        while self.thin_out(least, split, check) {}
+        let mut local = vec![NONE; self.degrees.len()];
+        let mut places = Vec::new();
+        for (place, local) in local.iter_mut().enumerate() {
+            if self.degrees[place] > 0 {
+                *local = places.len() as u32;
+                places.push(place as u32);
+            }
+        }
+        let mut starts = Vec::with_capacity(places.len() + 1);
+        starts.push(0);
+        let mut total = 0u32;
+        for &place in &places {
+            total += u32::from(self.degrees[place as usize]);
+            starts.push(total);
+        }
+        drop(std::mem::take(&mut self.degrees));
+        let mut keys = vec![0; total as usize];
+        let mut next = starts.clone();
+        for key in 0..self.starts.len() - 1 {
+            let rows = self.starts[key] as usize..self.starts[key + 1] as usize;
+            for row in &mut self.rows[rows] {
+                *row = local[*row as usize];
+                keys[next[*row as usize] as usize] = key as u32;
+                next[*row as usize] += 1;
+            }
+            if key.is_multiple_of(1 << 14) {
+                check();
+            }
+        }
+        self.rows.shrink_to_fit();
+        let split = split.map(|split| places.partition_point(|&place| place < split) as u32);
+        Shared {
+            counts: vec![0; places.len()],
+            touched: Vec::new(),
+            answering: vec![0; self.starts.len() - 1],
+            places,
+            starts,
+            keys,
+            rows: self.rows,
+            row_starts: self.starts,
+            split,
+            least: least as u32,
+        }
+    }
+
+    /// False if all rows have keys enough.
+    fn thin_out(&mut self, least: usize, split: Option<u32>, check: &mut dyn FnMut()) -> bool {
+        let few = |degree: u8| degree > 0 && usize::from(degree) < least;
+        if !self.degrees.iter().any(|&degree| few(degree)) {
+            return false;
+        }
+        let (mut to, mut keys, mut from) = (0, 0, 0);
+        for key in 1..self.starts.len() {
+            let (end, start) = (self.starts[key] as usize, to);
+            for i in from..end {
+                let place = self.rows[i];
+                if usize::from(self.degrees[place as usize]) >= least {
+                    self.rows[to] = place;
+                    to += 1;
+                }
+            }
+            from = end;
+            let kept = &self.rows[start..to];
+            if is_shared(kept, split) {
+                keys += 1;
+                self.starts[keys] = to as u32;
+            } else {
+                to = start;
+            }
+            if key.is_multiple_of(1 << 14) {
+                check();
+            }
+        }
+        self.rows.truncate(to);
+        self.starts.truncate(keys + 1);
+        self.degrees.fill(0);
+        for &place in &self.rows {
+            let degree = &mut self.degrees[place as usize];
+            *degree = degree.saturating_add(1);
+        }
+        true
+    }
+}
+
+/// Whether rows, in ascending order, can make pairs.
+pub fn is_shared(rows: &[u32], split: Option<u32>) -> bool {
+    match (rows, split) {
+        ([first, .., last], Some(split)) => *first < split && *last >= split,
+        (rows, _) => rows.len() > 1,
+    }
+}
+
+/// Rows that have keys in common with others, by numbers of their own that ascend with their
+/// places.
+///
+/// Invariants: a row's keys ascend, and so do a key's rows.
+pub struct Shared {
+    /// The place of each row.
+    places: Vec<u32>,
+    /// Each row's keys.
+    starts: Vec<u32>,
+    keys: Vec<u32>,
+    /// Each key's rows. The first `answering` of them are found by [`Shared::candidates`].
+    row_starts: Vec<u32>,
+    rows: Vec<u32>,
+    answering: Vec<u32>,
+    /// Rows below this number are of the first side.
+    split: Option<u32>,
+    /// How many keys a candidate shares at least.
+    least: u32,
+    /// For each row how many keys it was met in, and the rows for which that is not 0.
+    counts: Vec<u8>,
+    touched: Vec<u32>,
+}
+
+/// A row that shares enough keys with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Candidate {
+    pub row: u32,
+    /// How many keys they share.
+    pub keys: u32,
+}
+
+impl Shared {
+    /// How many rows there are.
+    pub fn len(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    pub fn place(&self, row: u32) -> u32 {
+        self.places[row as usize]
+    }
+
+    /// The first row that is not before a place.
+    pub fn first_from(&self, place: u32) -> u32 {
+        self.places.partition_point(|&other| other < place) as u32
+    }
+
+    /// Rows below this number are of the first side, where there are two.
+    pub fn split(&self) -> Option<u32> {
+        self.split
+    }
+
+    /// A row's keys that it shares with others.
+    pub fn keys(&self, row: u32) -> &[u32] {
+        let row = row as usize;
+        &self.keys[self.starts[row] as usize..self.starts[row + 1] as usize]
+    }
+
+    /// How many keys there are.
+    pub fn all_keys(&self) -> u32 {
+        self.answering.len() as u32
+    }
+
+    fn range(&self, key: u32) -> Range<usize> {
+        self.row_starts[key as usize] as usize..self.row_starts[key as usize + 1] as usize
+    }
+
+    /// Each key has all of its rows again, and none is found.
+    pub fn restart(&mut self) {
+        self.answering.fill(0);
+        for row in 0..self.len() {
+            self.answer(row);
+        }
+        self.answering.fill(0);
+    }
+
+    /// The rows of a key, as long as none answers.
+    pub fn rows_of(&self, key: u32) -> &[u32] {
+        &self.rows[self.range(key)]
+    }
+
+    /// From now on a row is found. Rows are to be added in ascending order, each when all before it
+    /// have been dealt with: it takes the place of a row of the list that nobody asks for again.
+    pub fn answer(&mut self, row: u32) {
+        for i in self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize {
+            let key = self.keys[i] as usize;
+            let length = &mut self.answering[key];
+            self.rows[self.row_starts[key] as usize + *length as usize] = row;
+            *length += 1;
+        }
+    }
+
+    /// Puts the rows that are found and share enough keys with a row into `found`, in ascending
+    /// order. Those before `from` are left out, and the row itself.
+    pub fn candidates(&mut self, row: u32, from: u32, found: &mut Vec<Candidate>) {
+        found.clear();
+        let keys = self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize;
+        let total: usize =
+            self.keys[keys.clone()].iter().map(|&key| self.answering[key as usize] as usize).sum();
+        if total < self.least as usize {
+            return;
+        }
+        let skipped = if total > LONG && self.least > 1 { self.longest(keys.clone()) } else { 0 };
+        for i in keys.clone() {
+            let key = self.keys[i];
+            if self.answering[key as usize] > skipped.wrapping_sub(1) {
+                continue;
+            }
+            let start = self.row_starts[key as usize] as usize;
+            let list = &self.rows[start..start + self.answering[key as usize] as usize];
+            let list = if from == 0 { list } else { &list[list.partition_point(|&x| x < from)..] };
+            for &other in list {
+                let count = &mut self.counts[other as usize];
+                if *count == 0 {
+                    self.touched.push(other);
+                }
+                *count = count.saturating_add(1);
+            }
+        }
+        let touched = std::mem::take(&mut self.touched);
+        for &other in &touched {
+            let mut count = u32::from(std::mem::take(&mut self.counts[other as usize]));
+            if skipped > 0 {
+                count = common(&self.keys[keys.clone()], self.keys(other));
+            }
+            if count >= self.least && other != row {
+                found.push(Candidate { row: other, keys: count });
+            }
+        }
+        self.touched = touched;
+        self.touched.clear();
+        found.sort_unstable();
+    }
+
+    /// A length of lists, so that fewer than `least` of these keys have lists of that length or
+    /// longer: whoever shares `least` keys stands in one of the others. 0 if that would leave out
+    /// none.
+    fn longest(&self, keys: Range<usize>) -> u32 {
+        let mut lengths = [0u32; 64];
+        let count = keys.len().min(lengths.len());
+        if count < keys.len() || count < self.least as usize {
+            return 0;
+        }
+        for (length, &key) in lengths.iter_mut().zip(&self.keys[keys]) {
+            *length = self.answering[key as usize];
+        }
+        let lengths = &mut lengths[..count];
+        // The list in this place of the descending order is not left out, nor any as long.
+        let (_, &mut kept, _) = lengths.select_nth_unstable(count - self.least as usize);
+        kept + 1
+    }
+
+    /// How many keys two rows share, if `key` is the first of them.
+    pub fn shared_from(&self, a: u32, b: u32, key: u32) -> Option<u32> {
+        let (a, b) = (self.keys(a), self.keys(b));
+        let (a, b) = (upto(a, key), upto(b, key));
+        if common(a.0, b.0) > 0 {
+            return None;
+        }
+        let count = common(a.1, b.1);
+        (count >= self.least).then_some(count)
+    }
+
+    /// The bytes of memory.
+    pub fn memory(&self) -> usize {
+        size_of::<u32>()
+            * (self.places.len()
+                + self.starts.len()
+                + self.keys.len()
+                + self.row_starts.len()
+                + self.rows.len()
+                + self.answering.len())
+            + self.counts.len()
+    }
+}
+
+/// Lists of so many rows together are read whole.
+const LONG: usize = 256;
+
+/// Keys before `key`, and those from it on.
+fn upto(keys: &[u32], key: u32) -> (&[u32], &[u32]) {
+    keys.split_at(keys.partition_point(|&other| other < key))
+}
+
+/// How many numbers two ascending lists have in common.
+fn common(mut a: &[u32], mut b: &[u32]) -> u32 {
+    let mut common = 0;
+    while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {
+        common += u32::from(x == y);
+        (a, b) = (if x <= y { a_rest } else { a }, if y <= x { b_rest } else { b });
+    }
+    common
+}
