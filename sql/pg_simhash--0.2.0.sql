@@ -1968,6 +1968,46 @@ COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, 
   'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
   'of its cluster, and how many they are';
 
+CREATE FUNCTION simhash_pairs(index regclass, similarity double precision DEFAULT 0.7,
+    OUT a tid, OUT b tid, OUT similarity double precision, OUT a_table regclass,
+    OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, double precision) IS
+  'every pair of rows, by ctid and table, whose texts in a simhash index are near-duplicates; each '
+  'once, a < b, with its similarity';
+CREATE FUNCTION simhash_pairs(index regclass, other regclass,
+    similarity double precision DEFAULT 0.7, OUT a tid, OUT b tid,
+    OUT similarity double precision, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_of_two_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
+  'every row of one simhash index on texts with every row of another, by ctid and table, that are '
+  'near-duplicates';
+CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision DEFAULT NULL,
+    distance integer DEFAULT NULL, keep text DEFAULT NULL, other regclass DEFAULT NULL,
+    OUT duplicate tid, OUT kept tid, OUT similarity double precision, OUT distance integer,
+    OUT duplicate_table regclass, OUT kept_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
+COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, regclass) IS
+  'the rows to drop, by ctid and table, each with a row that is kept and near to it: rows are taken '
+  'in the order of keep, and one that is near no row kept before it is kept; with other, the rows '
+  'of the first table that are near any row of the second';
+CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEFAULT 0.7,
+    linkage text DEFAULT 'chain', keep text DEFAULT NULL, OUT member tid, OUT representative tid,
+    OUT size integer, OUT similarity double precision, OUT least_similarity double precision,
+    OUT member_table regclass, OUT representative_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_similar_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
+  'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '
+  'kept row stands for; the representative of its cluster, how many they are, and how similar';
+
 CREATE FUNCTION simhash_get_progress(OUT pid integer, OUT datid oid, OUT relid oid,
     OUT index_relid oid, OUT command text, OUT phase text, OUT tables_total bigint,
     OUT tables_done bigint, OUT rows_total bigint, OUT rows_read bigint,

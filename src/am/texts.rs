@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
-use simhash_core::Named;
+use simhash_core::{Named, Simhasher};
 use simhash_core::config::{Config, StopWords};
 use simhash_core::search::Key;
 use simhash_core::sets::recipe;
@@ -185,6 +185,23 @@ impl Recipe {
         }
     }
 
+    /// Whether texts of both have the same sets of shingles.
+    pub fn makes_same_sets(&self, other: &Self) -> bool {
+        ConfigText::same_sets(&self.config, &other.config) && self.words == other.words
+    }
+
+    /// What makes an index's sets of shingles. Raises 55000 as [`Recipe::expect_same_words`] does.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn simhasher(rel: IndexRel) -> Simhasher {
+        let own = Self::of(rel);
+        // SAFETY: as this function's.
+        let schema = unsafe { schema_of(rel) };
+        own.expect_same_words(rel, schema);
+        simhasher_for(recipe(&ConfigText::config_of(&own.config)), schema)
+    }
+
     /// Raises 55000 if a list of words is not the one that the index was built with: its keys would
     /// not be those of the queries.
     fn expect_same_words(&self, rel: IndexRel, schema: Schema) {
@@ -197,7 +214,7 @@ impl Recipe {
         }
     }
 
-    fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout {
         Layout::of(self.similarity).unwrap_or_else(|| raise_similarity(self.similarity))
     }
 }

@@ -40,7 +40,18 @@ pub fn raise_is_of_texts(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("index \"{index}\" is on texts"),
-        "Texts are compared by similarity: near_duplicate(body, text, 0.7), for a whole table in a \
-         join with itself. Distances are those of an index on fingerprints.",
+        "Texts are compared by similarity: simhash_pairs(index, similarity => 0.7). Distances are \
+         those of an index on fingerprints.",
+    )
+}
+
+/// Raises 0A000 for an index of fingerprints, where texts are compared.
+pub fn raise_is_of_fingerprints(index: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("index \"{index}\" is on fingerprints"),
+        "Fingerprints are compared by distance: simhash_pairs(index, 3), and then by the texts if \
+         body names their column. To name a similarity only, index the text: \
+         CREATE INDEX ON doc USING simhash (body).",
     )
 }

@@ -63,6 +63,11 @@ impl Heap {
         }
     }
 
+    /// Where the row is that [`Heap::visible`] found last.
+    pub fn slot(&self) -> *mut pg_sys::TupleTableSlot {
+        self.slot
+    }
+
     /// A column of a version that the query sees, by the version's own TID. It lives until another
     /// row is asked for.
     fn value(&mut self, tid: u64, column: pg_sys::AttrNumber) -> Option<pg_sys::Datum> {

@@ -33,16 +33,18 @@ pub enum Command {
     Pairs,
     Clusters,
     Suggest,
+    Duplicates,
 }
 
 impl Command {
-    const ALL: [Self; 3] = [Self::Pairs, Self::Clusters, Self::Suggest];
+    const ALL: [Self; 4] = [Self::Pairs, Self::Clusters, Self::Suggest, Self::Duplicates];
 
     fn name(self) -> &'static str {
         match self {
             Self::Pairs => "simhash_pairs",
             Self::Clusters => "simhash_clusters",
             Self::Suggest => "simhash_suggest",
+            Self::Duplicates => "simhash_duplicates",
         }
     }
 
@@ -111,6 +113,13 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// How many rows there are.
+    pub fn expect_rows(&self, rows: usize) {
+        set(number::ROWS_TOTAL, rows as i64);
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -158,6 +167,11 @@ pub fn finishing() {
 pub fn searching() {
     set(number::BLOCK_TABLES_DONE, 1);
     set_phase(Phase::Searching);
+}
+
+/// How far texts have been compared: their share of 0 to 1.
+pub fn compared(share: f64) {
+    set(number::COMPARED, (share * 10_000.0) as i64);
 }
 
 /// How far the searches have come: their share of 0 to 1, and the neighbours found.

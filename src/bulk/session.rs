@@ -405,7 +405,7 @@ impl<K: TreeKey> Session<K> {
 }
 
 /// The indexes as the query's snapshot sees them.
-fn open_all<K: TreeKey>(opened: &[Opened]) -> Vec<Index<K>> {
+pub(super) fn open_all<K: TreeKey>(opened: &[Opened]) -> Vec<Index<K>> {
     let index = |opened: &Opened| {
         let mut index = open::<K>(opened.rel());
         // SAFETY: a function called by a query has an active snapshot.

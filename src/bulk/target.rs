@@ -7,13 +7,14 @@ use std::rc::Rc;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::Meta;
 
-use super::errors::raise_is_of_texts;
+use super::errors::{raise_is_of_fingerprints, raise_is_of_texts};
 use super::row::MOST_TABLES;
 use crate::am::columns::Columns;
 use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::Kind;
 use crate::am::opened::{Opened, is_partitioned};
 use crate::am::rights::check_may_read;
+use crate::am::texts::Recipe;
 use crate::catalog::inheritance::all_inheritors;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights::check_rows_are_all;
@@ -45,24 +46,36 @@ pub struct Named {
     pub index: pg_sys::Oid,
 }
 
+/// What indexes are compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Fingerprints,
+    Texts,
+}
+
 impl Target {
     /// The rows of one index, with each other.
-    pub fn new(index: pg_sys::Oid) -> Self {
-        let (table, sources) = sources(index);
-        Self::checked(sources, None, vec![Named { table, index }])
+    pub fn new(index: pg_sys::Oid, content: Content) -> Self {
+        let (table, sources) = sources(index, content);
+        Self::checked(sources, None, vec![Named { table, index }], content)
     }
 
     /// The rows of one index with those of another.
-    pub fn of_two(index: pg_sys::Oid, other: pg_sys::Oid) -> Self {
-        let (table, mut sources_of_both) = sources(index);
+    pub fn of_two(index: pg_sys::Oid, other: pg_sys::Oid, content: Content) -> Self {
+        let (table, mut sources_of_both) = sources(index, content);
         let split = sources_of_both.len();
-        let (other_table, others) = sources(other);
+        let (other_table, others) = sources(other, content);
         sources_of_both.extend(others);
         let other = Named { table: other_table, index: other };
-        Self::checked(sources_of_both, Some(split), vec![Named { table, index }, other])
+        Self::checked(sources_of_both, Some(split), vec![Named { table, index }, other], content)
     }
 
-    fn checked(sources: Vec<Source>, split: Option<usize>, named: Vec<Named>) -> Self {
+    fn checked(
+        sources: Vec<Source>,
+        split: Option<usize>,
+        named: Vec<Named>,
+        content: Content,
+    ) -> Self {
         if sources.len() > MOST_TABLES {
             raise(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
@@ -72,8 +85,10 @@ impl Target {
         }
         let target = Self { sources: sources.into(), split, named };
         if let Some(&first) = target.sources.first() {
-            let expected = first.stored();
-            target.sources.iter().for_each(|source| check_alike(first, &expected, *source));
+            let expected = first.stored(content);
+            for source in target.sources.iter() {
+                check_alike(first, &expected, *source, source.stored(content));
+            }
         }
         target
     }
@@ -90,11 +105,12 @@ impl Source {
         Opened::new(self.index, pg_sys::AccessShareLock)
     }
 
-    fn stored(&self) -> Stored {
+    fn stored(&self, content: Content) -> Stored {
         let opened = self.open();
         let meta = storage::meta(opened.rel());
         let enums = Columns::of(opened.rel(), &meta).enums(opened.rel());
-        Stored { meta, enums }
+        let recipe = (content == Content::Texts).then(|| Recipe::of(opened.rel()));
+        Stored { meta, enums, recipe }
     }
 }
 
@@ -103,6 +119,8 @@ struct Stored {
     meta: Meta,
     /// The types of the columns that are compared by equality, where these are enums.
     enums: Vec<pg_sys::Oid>,
+    /// Of texts.
+    recipe: Option<Recipe>,
 }
 
 /// Open indexes. They are closed in the reverse order, because each holds what the caller had
@@ -126,7 +144,7 @@ impl Drop for OpenedAll {
 /// The table of an index, and the index itself or those of its partitions. Raises an ERROR unless
 /// the caller may read the table's rows through the index. As in a query, the rights to a parent
 /// are rights to its partitions.
-fn sources(index: pg_sys::Oid) -> (pg_sys::Oid, Vec<Source>) {
+fn sources(index: pg_sys::Oid, content: Content) -> (pg_sys::Oid, Vec<Source>) {
     let table = check_may_read(index);
     let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
     // SAFETY: heap first, as everywhere; the locks end with the transaction.
@@ -137,7 +155,8 @@ fn sources(index: pg_sys::Oid) -> (pg_sys::Oid, Vec<Source>) {
     check_rows_are_all(
         table,
         "Call it as a role that row-level security does not apply to, \
-         or join the table with itself ON hamming(a.fp, b.fp) <= distance.",
+         or join the table with itself ON hamming(a.fp, b.fp) <= distance, \
+         or ON near_duplicate(a.body, b.body).",
     );
     let sources = if is_partitioned(index) {
         partitions(table, index)
@@ -146,7 +165,7 @@ fn sources(index: pg_sys::Oid) -> (pg_sys::Oid, Vec<Source>) {
     };
     for source in &sources {
         let opened = source.open();
-        check_usable(*source, &opened);
+        check_usable(*source, &opened, content);
         check_rows_are_here(&opened);
         predicate_lock(&opened);
     }
@@ -200,8 +219,8 @@ fn lacks_index(partition: pg_sys::Oid, index: pg_sys::Oid) -> ! {
     )
 }
 
-/// Checks what the planner checks before it uses an index, and that a row has one fingerprint.
-fn check_usable(source: Source, opened: &Opened) {
+/// Checks what the planner checks before it uses an index, and that it has the content.
+fn check_usable(source: Source, opened: &Opened, content: Content) {
     // SAFETY: the relations are open, and a relation has its catalogue rows.
     unsafe {
         let index = &*opened.index;
@@ -218,10 +237,17 @@ fn check_usable(source: Source, opened: &Opened) {
             );
         }
         opened.check_valid();
-        if Kind::of_index(opened.index).is_of_texts() {
-            raise_is_of_texts(&relation_name(source.index));
+        let is_of_texts = Kind::of_index(opened.index).is_of_texts();
+        match content {
+            Content::Fingerprints if is_of_texts => {
+                raise_is_of_texts(&relation_name(source.index))
+            }
+            Content::Texts if !is_of_texts => {
+                raise_is_of_fingerprints(&relation_name(source.index))
+            }
+            _ => {}
         }
-        if Kind::of_index(opened.index).has_many_keys() {
+        if !is_of_texts && Kind::of_index(opened.index).has_many_keys() {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!("index \"{}\" is on an array of fingerprints", relation_name(source.index)),
@@ -245,13 +271,21 @@ fn check_usable(source: Source, opened: &Opened) {
 
 /// Raises 42809 unless the index stores what the first one stores in the same way, so that their
 /// rows can be compared in one order.
-fn check_alike(first: Source, expected: &Stored, source: Source) {
-    let Stored { meta, enums } = source.stored();
-    let Stored { meta: expected, enums: expected_enums } = expected;
+fn check_alike(first: Source, expected: &Stored, source: Source, stored: Stored) {
+    let Stored { meta, enums, recipe } = stored;
+    let Stored { meta: expected, enums: expected_enums, recipe: expected_recipe } = expected;
+    let makes_other_sets = match (recipe, expected_recipe) {
+        (Some(recipe), Some(expected)) => !recipe.makes_same_sets(expected),
+        _ => false,
+    };
     let differing = if meta.bits != expected.bits {
         "fingerprints of another width"
     } else if (meta.scope, meta.scope_kinds) != (expected.scope, expected.scope_kinds) {
         "other columns that are compared by equality"
+    } else if makes_other_sets {
+        "another config"
+    } else if (meta.bands, meta.rows) != (expected.bands, expected.rows) {
+        "keys of another similarity"
     } else if enums != *expected_enums {
         "enums of other types"
     } else if meta.blocks != expected.blocks {

@@ -6,6 +6,7 @@ use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 
 use simhash_core::sets::similarity::{Measure, Similarity};
+use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
 use super::shingles::shingles_of;
 use crate::bulk::clusters::clusters;
@@ -13,7 +14,8 @@ use crate::bulk::held::Held;
 use crate::bulk::pairs::{pairs, verified_pairs};
 use crate::bulk::progress::reports;
 use crate::bulk::row;
-use crate::bulk::target::{Source, Target};
+use crate::bulk::target::{Content, Source, Target};
+use crate::bulk::texts::{self, Linkage};
 use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::error::raise;
@@ -70,7 +72,7 @@ fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) ->
 /// Every pair of rows within a distance, as pairs are found.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_pairs(index: pg_sys::Oid, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
-    pair_rows(Target::new(index), distance, fcinfo)
+    pair_rows(Target::new(index, Content::Fingerprints), distance, fcinfo)
 }
 
 /// Every row of one index with every row of another within a distance.
@@ -81,7 +83,7 @@ fn simhash_pairs_of_two(
     distance: i32,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> PairRows {
-    pair_rows(Target::of_two(index, other), distance, fcinfo)
+    pair_rows(Target::of_two(index, other, Content::Fingerprints), distance, fcinfo)
 }
 
 type VerifiedRows = TableIterator<
@@ -127,7 +129,7 @@ fn simhash_verified_pairs(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> VerifiedRows {
     let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    verified_rows(Target::new(index), distance, how, fcinfo)
+    verified_rows(Target::new(index, Content::Fingerprints), distance, how, fcinfo)
 }
 
 /// Every row of one index with every row of another within a distance, if their texts are similar.
@@ -145,7 +147,140 @@ fn simhash_verified_pairs_of_two(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> VerifiedRows {
     let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    verified_rows(Target::of_two(index, other), distance, how, fcinfo)
+    verified_rows(Target::of_two(index, other, Content::Fingerprints), distance, how, fcinfo)
+}
+
+type SimilarRows = TableIterator<
+    'static,
+    (
+        name!(a, pg_sys::ItemPointerData),
+        name!(b, pg_sys::ItemPointerData),
+        name!(similarity, f64),
+        name!(a_table, pg_sys::Oid),
+        name!(b_table, pg_sys::Oid),
+    ),
+>;
+
+fn similar_rows(
+    target: Target,
+    similarity: f64,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> SimilarRows {
+    let places = Places::of(&target);
+    // SAFETY: this function returns a set, and this is its first call.
+    let held = unsafe { Held::hold(&target, fcinfo) };
+    let pairs = texts::pairs(target, similarity).into_iter().flatten();
+    TableIterator::new(all_of(pairs, held).map(move |(a, b, similarity)| {
+        let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
+        (a, b, similarity, a_table, b_table)
+    }))
+}
+
+/// Every pair of rows whose texts are near-duplicates, as pairs are found.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_similar_pairs(
+    index: pg_sys::Oid,
+    similarity: f64,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> SimilarRows {
+    similar_rows(Target::new(index, Content::Texts), similarity, fcinfo)
+}
+
+/// Every row of one index with every row of another if their texts are near-duplicates.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_similar_pairs_of_two(
+    index: pg_sys::Oid,
+    other: pg_sys::Oid,
+    similarity: f64,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> SimilarRows {
+    similar_rows(Target::of_two(index, other, Content::Texts), similarity, fcinfo)
+}
+
+type DuplicateRows = TableIterator<
+    'static,
+    (
+        name!(duplicate, pg_sys::ItemPointerData),
+        name!(kept, pg_sys::ItemPointerData),
+        name!(similarity, Option<f64>),
+        name!(distance, Option<i32>),
+        name!(duplicate_table, pg_sys::Oid),
+        name!(kept_table, pg_sys::Oid),
+    ),
+>;
+
+/// The rows that a cover drops, each with the row that stands for it.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
+fn simhash_duplicates(
+    index: Option<pg_sys::Oid>,
+    similarity: Option<f64>,
+    distance: Option<i32>,
+    keep: Option<Text<'_>>,
+    other: Option<pg_sys::Oid>,
+) -> DuplicateRows {
+    let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
+    let _ = distance;
+    let target = match other {
+        None => Target::new(index, Content::Texts),
+        Some(other) => Target::of_two(index, other, Content::Texts),
+    };
+    let places = Places::of(&target);
+    let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
+    let keep = keep.as_ref().map(Text::as_str);
+    let rows = texts::duplicates(target, similarity, keep).map(move |(row, kept, similarity)| {
+        let ((row, table), (kept, kept_table)) = (places.of_row(row), places.of_row(kept));
+        (row, kept, Some(similarity), None, table, kept_table)
+    });
+    TableIterator::new(rows)
+}
+
+type SimilarClusterRows = TableIterator<
+    'static,
+    (
+        name!(member, pg_sys::ItemPointerData),
+        name!(representative, pg_sys::ItemPointerData),
+        name!(size, i32),
+        name!(similarity, f64),
+        name!(least_similarity, f64),
+        name!(member_table, pg_sys::Oid),
+        name!(representative_table, pg_sys::Oid),
+    ),
+>;
+
+/// Every row that has a near-duplicate, with its cluster.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_similar_clusters(
+    index: Option<pg_sys::Oid>,
+    similarity: Option<f64>,
+    linkage: Option<Text<'_>>,
+    keep: Option<Text<'_>>,
+) -> SimilarClusterRows {
+    let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
+    let target = Target::new(index, Content::Texts);
+    let places = Places::of(&target);
+    let linkage = linkage.as_ref().map_or(Linkage::Chain, |name| linkage_of(name.as_str()));
+    let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
+    let keep = keep.as_ref().map(Text::as_str);
+    let rows = texts::clusters(target, similarity, linkage, keep).map(move |member| {
+        let (row, table) = places.of_row(member.row);
+        let (representative, representative_table) = places.of_row(member.representative);
+        let size = i32::try_from(member.size).unwrap_or(i32::MAX);
+        (row, representative, size, member.similarity, member.least, table, representative_table)
+    });
+    TableIterator::new(rows)
+}
+
+fn linkage_of(name: &str) -> Linkage {
+    match name {
+        "chain" => Linkage::Chain,
+        "star" => Linkage::Star,
+        _ => raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("linkage \"{name}\" is not known"),
+            "Allowed: chain, star.",
+        ),
+    }
 }
 
 type ClusterRows = TableIterator<
@@ -173,7 +308,7 @@ fn cluster_rows(target: Target, distance: i32, how: Option<Verification>) -> Clu
 /// Every row that has a near-duplicate, with its cluster.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 fn simhash_clusters(index: pg_sys::Oid, distance: i32) -> ClusterRows {
-    cluster_rows(Target::new(index), distance, None)
+    cluster_rows(Target::new(index, Content::Fingerprints), distance, None)
 }
 
 /// Every row that has a near-duplicate with a similar text, with its cluster.
@@ -190,7 +325,7 @@ fn simhash_verified_clusters(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> ClusterRows {
     let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    cluster_rows(Target::new(index), distance, Some(how))
+    cluster_rows(Target::new(index, Content::Fingerprints), distance, Some(how))
 }
 
 fn verification(

@@ -17,7 +17,7 @@ use super::sql::as_role;
 use super::table;
 use super::transition::RowValues;
 use crate::bulk::clusters::clusters;
-use crate::bulk::target::Target;
+use crate::bulk::target::{Content, Target};
 use crate::bulk::verify::Verification;
 use crate::trigger::family::Member;
 use crate::trigger::lock;
@@ -89,7 +89,7 @@ fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh
         pg_sys::PushActiveSnapshot(snapshot);
         // The row, and the representative of its group.
         let mut members: Vec<(u64, u64)> = as_role(setup.owner, || {
-            clusters(Target::new(index), distance, verification(setup))
+            clusters(Target::new(index, Content::Fingerprints), distance, verification(setup))
                 .map(|(row, representative, _)| (row, representative))
                 .collect()
         });

@@ -118,7 +118,7 @@ impl Layout {
         Law::of(similarity).map(|Law { bands, rows, .. }| Layout { bands, rows })
     }
 
-    /// The band of a key of [`Sketch::keys`]. As many as there are bands for [`NO_KEY`].
+    /// The band of a key of [`Sketch::keys`], or of its first bits: then it may be the band before.
     #[inline]
     pub fn band(self, key: u64) -> usize {
         let width = (1 << KEY_BITS) / self.bands as u64;

@@ -129,9 +129,9 @@ impl Comparer {
     /// near-duplicates.
     pub fn near(&self, a: &ShingleSet, b: &ShingleSet, keys: u32, least: f64) -> Option<f64> {
         let similarity = a.jaccard_from(b, least.max(self.law.similarity))?;
-        // Keys are hashes of bands. One of the keys that are shared may be so by chance, 2^-35; two
-        // of them are not.
-        let is_sure = self.law.is_of_bands && keys as usize > self.law.sketch.shared;
+        // Keys are hashes of bands, of about 27 bits. That two bands of a pair which do not agree
+        // have equal keys happens. That three have, for a pair that is near, does not.
+        let is_sure = self.law.is_of_bands && keys as usize > self.law.sketch.shared + 1;
         (is_sure || self.law.sketch.holds_for(a, b)).then_some(similarity)
     }
 }

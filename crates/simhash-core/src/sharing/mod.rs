@@ -24,7 +24,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use clusters::{Cluster, Clusters, chain, star};
+pub use clusters::{Cluster, Clusters, Member, chain, star};
 pub use compare::Law;
 pub use cover::{Cover, cover};
 pub use pairs::{Pairs, Same};

@@ -1,0 +1,342 @@
+//! Whole tables of texts by similarity: pairs, the rows that a cover drops, clusters.
+//!
+//! The work is that of [`simhash_core::sharing`]. Here are the rows: [`places`] (in which order they
+//! are taken), [`postings`] (which of them have a key), [`rows`] (their texts).
+//!
+//! Memory, of simhash.work_mem: what is known of each row; of the rest half for rows that share
+//! keys, and half for sets of shingles.
+
+mod places;
+mod postings;
+mod rows;
+
+use std::collections::HashMap;
+
+use pgrx::PgSqlErrorCode;
+use simhash_core::sharing::{self, Clusters, Full, Law, Same, chain, star};
+
+use self::places::{BYTES, MOST, Places};
+use self::rows::{TextRows, Texts, rows_with_keys};
+use super::order::in_order;
+use super::progress::{Command, Progress};
+use super::target::{Named, OpenedAll, Target};
+use crate::am::texts::Recipe;
+use crate::error::raise;
+use crate::guc::work_mem;
+
+/// Two rows by the numbers of their visible versions, and their similarity.
+pub type Pair = (u64, u64, f64);
+
+/// A target, the texts of its rows, and how they are compared.
+struct Whole {
+    target: Target,
+    texts: Texts,
+    law: Law,
+    /// For rows that share keys, and as much for sets.
+    memory: usize,
+    _progress: Progress,
+}
+
+impl Whole {
+    /// The rows are taken in the order of `keep`, or as they lie in their tables. With `others_first`
+    /// those of the second of two indexes come before.
+    fn new(
+        target: Target,
+        similarity: f64,
+        keep: Option<&str>,
+        others_first: bool,
+        command: Command,
+    ) -> Option<Self> {
+        let opened = target.open();
+        let first = opened.first()?;
+        let recipe = Recipe::of(first.rel());
+        let law = law_of(&opened, similarity);
+        // SAFETY: the index is open.
+        let simhasher = unsafe { Recipe::simhasher(first.rel()) };
+        let Named { table, index } = target.named[0];
+        let progress = Progress::start(command, table, index, 1, 0);
+        let split = target.split.unwrap_or(opened.len());
+        let mut own = match keep {
+            None => rows_with_keys(&opened, 0, split),
+            Some(_) => Vec::new(),
+        };
+        let others = rows_with_keys(&opened, split, opened.len());
+        drop(opened);
+        if let Some(keep) = keep {
+            // Not with the rights of the tables' owners.
+            own = in_order(&target, keep);
+        }
+        let (first, second) = if others_first { (others, own) } else { (own, others) };
+        let split = target.split.map(|_| first.len() as u32);
+        let mut numbers = first;
+        numbers.extend(second);
+        check_count(numbers.len());
+        progress.expect_rows(numbers.len());
+        let known = numbers.len() * (BYTES + of_result(command));
+        let memory = match work_mem().checked_sub(known) {
+            Some(memory) if memory >= work_mem() / 4 => memory / 2,
+            _ => raise_no_room(numbers.len(), known),
+        };
+        let places = Places::new(numbers, target.sources.len(), split);
+        let layout = recipe.layout();
+        let bands = law.sketch.bands;
+        let texts = Texts { places, layout, bands, simhasher, moved: HashMap::new() };
+        Some(Self { target, texts, law, memory, _progress: progress })
+    }
+
+    fn places(&self) -> u32 {
+        self.texts.places.len()
+    }
+
+    fn split(&self) -> Option<u32> {
+        self.texts.places.split
+    }
+}
+
+/// The bytes of what a command notes of each row.
+fn of_result(command: Command) -> usize {
+    match command {
+        Command::Duplicates => size_of::<u32>() + size_of::<f64>(),
+        Command::Clusters => 4 * size_of::<u32>() + size_of::<f64>(),
+        _ => 0,
+    }
+}
+
+/// Raises 22023 for a similarity that has no law, or that an index does not serve.
+fn law_of(opened: &OpenedAll, similarity: f64) -> Law {
+    crate::types::near_text::check_similarity(similarity);
+    for one in opened.iter() {
+        let recipe = Recipe::of(one.rel());
+        if similarity < recipe.similarity {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!(
+                    "similarity {similarity} is less than that of index \"{}\", which is {}",
+                    one.rel().name(),
+                    recipe.similarity
+                ),
+                "An index finds texts of its own similarity and more: ask for more, or create one \
+                 WITH (similarity = ...).",
+            )
+        }
+    }
+    let layout = opened.first().map(|first| Recipe::of(first.rel()).layout());
+    let law = layout.and_then(|layout| Law::new(similarity, layout));
+    law.unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("no law for similarity {similarity}"),
+            "",
+        )
+    })
+}
+
+fn check_count(rows: usize) {
+    if rows > MOST {
+        raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!("{rows} rows are too many to be compared by similarity"),
+            &format!("At most {MOST} are allowed: compare partitions with each other."),
+        )
+    }
+}
+
+fn raise_no_room(rows: usize, bytes: usize) -> ! {
+    let megabytes = (bytes * 4 / 3 + (16 << 20)) >> 20;
+    raise(
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        format!(
+            "{rows} rows need more than the {} MB that simhash.work_mem allows",
+            work_mem() >> 20
+        ),
+        &format!("Set simhash.work_mem to {megabytes} MB or more."),
+    )
+}
+
+fn expect_room<T>(found: Result<T, Full>) -> T {
+    found.unwrap_or_else(|Full| {
+        raise(
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            format!("simhash.work_mem, of {} MB, is too small", work_mem() >> 20),
+            "Raise simhash.work_mem.",
+        )
+    })
+}
+
+/// All pairs of near-duplicates, as they are found.
+pub struct Pairs {
+    whole: Whole,
+    pairs: sharing::Pairs,
+    batch: Vec<Same>,
+    next: usize,
+    /// The rows of the pair of classes that is in turn, and the next two.
+    left: Vec<u32>,
+    right: Vec<u32>,
+    /// Both are the same class.
+    is_one: bool,
+    at: (usize, usize),
+}
+
+/// All pairs of rows whose texts are near-duplicates.
+pub fn pairs(target: Target, similarity: f64) -> Option<Pairs> {
+    let whole = Whole::new(target, similarity, None, false, Command::Pairs)?;
+    let pairs = sharing::Pairs::new(whole.places(), whole.split(), whole.law, whole.memory);
+    let (batch, left, right) = Default::default();
+    Some(Pairs { whole, pairs, batch, next: 0, left, right, is_one: false, at: (0, 0) })
+}
+
+impl Pairs {
+    /// Goes on to the next pair of classes. False at the end.
+    fn advance(&mut self) -> bool {
+        if self.next == self.batch.len() {
+            let opened = self.whole.target.open();
+            let mut rows = TextRows::new(&mut self.whole.texts, &opened);
+            if !expect_room(self.pairs.next_batch(&mut rows, &mut self.batch)) {
+                return false;
+            }
+            self.next = 0;
+        }
+        let Same { first, second, .. } = self.batch[self.next];
+        self.left.clear();
+        self.left.extend(self.pairs.places(first));
+        self.is_one = first == second;
+        self.right.clear();
+        if !self.is_one {
+            self.right.extend(self.pairs.places(second));
+        }
+        self.at = (0, usize::from(self.is_one));
+        self.next += 1;
+        true
+    }
+}
+
+impl Iterator for Pairs {
+    type Item = Pair;
+
+    fn next(&mut self) -> Option<Pair> {
+        loop {
+            let right = if self.is_one { &self.left } else { &self.right };
+            while let Some(&a) = self.left.get(self.at.0) {
+                if let Some(&b) = right.get(self.at.1) {
+                    self.at.1 += 1;
+                    let similarity = self.batch[self.next - 1].similarity;
+                    let texts = &self.whole.texts;
+                    let (a, b) = (texts.visible(a.min(b)), texts.visible(a.max(b)));
+                    return Some((a, b, similarity));
+                }
+                let row = self.at.0 + 1;
+                self.at = (row, if self.is_one { row + 1 } else { 0 });
+            }
+            self.left.clear();
+            if !self.advance() {
+                return None;
+            }
+        }
+    }
+}
+
+/// The rows that the cover in the order of `keep` drops, each with the row that stands for it; of
+/// two tables, the rows of the first that are near one of the second.
+pub fn duplicates(
+    target: Target,
+    similarity: f64,
+    keep: Option<&str>,
+) -> Box<dyn Iterator<Item = Pair>> {
+    let whole = Whole::new(target, similarity, keep, true, Command::Duplicates);
+    let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
+    let (places, split) = (whole.places(), whole.split());
+    let opened = whole.target.open();
+    let mut rows = TextRows::new(&mut whole.texts, &opened);
+    let cover = expect_room(sharing::cover(&mut rows, places, split, whole.law, whole.memory));
+    drop(rows);
+    drop(opened);
+    Box::new((0..places).filter_map(move |place| {
+        let (kept, similarity) = cover.kept(place)?;
+        Some((whole.texts.visible(place), whole.texts.visible(kept), similarity))
+    }))
+}
+
+/// What a cluster's rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linkage {
+    /// Chains of pairs connect them.
+    Chain,
+    /// One stands for all others, as in a cover.
+    Star,
+}
+
+/// A row of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    pub row: u64,
+    pub representative: u64,
+    pub size: usize,
+    /// Of the row to the representative, and the least of the cluster.
+    pub similarity: f64,
+    pub least: f64,
+}
+
+/// All rows of clusters of two or more.
+pub fn clusters(
+    target: Target,
+    similarity: f64,
+    linkage: Linkage,
+    keep: Option<&str>,
+) -> Box<dyn Iterator<Item = Member>> {
+    let whole = Whole::new(target, similarity, keep, false, Command::Clusters);
+    let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
+    let (places, law, memory) = (whole.places(), whole.law, whole.memory);
+    let opened = whole.target.open();
+    let mut rows = TextRows::new(&mut whole.texts, &opened);
+    let clusters = expect_room(match linkage {
+        Linkage::Chain => chain(&mut rows, places, law, memory),
+        Linkage::Star => sharing::cover(&mut rows, places, None, law, memory)
+            .map(|cover| star(cover, places)),
+    });
+    drop(rows);
+    drop(opened);
+    Box::new(Members { whole, clusters, batch: Vec::new().into_iter() })
+}
+
+struct Members {
+    whole: Whole,
+    clusters: Clusters,
+    batch: std::vec::IntoIter<Member>,
+}
+
+/// About so many members are compared while the tables are open.
+const TOGETHER: usize = 1 << 12;
+
+impl Members {
+    fn next_batch(&mut self) -> Vec<Member> {
+        let opened = self.whole.target.open();
+        let mut batch = Vec::new();
+        while batch.len() < TOGETHER {
+            let mut rows = TextRows::new(&mut self.whole.texts, &opened);
+            let Some(cluster) = self.clusters.next(&mut rows) else { break };
+            drop(rows);
+            let Some(&sharing::Member { place: first, .. }) = cluster.first() else { continue };
+            let least = cluster.iter().fold(1.0, |least: f64, member| least.min(member.similarity));
+            let representative = self.whole.texts.visible(first);
+            batch.extend(cluster.iter().map(|member| Member {
+                row: self.whole.texts.visible(member.place),
+                representative,
+                size: cluster.len(),
+                similarity: member.similarity,
+                least,
+            }));
+        }
+        batch
+    }
+}
+
+impl Iterator for Members {
+    type Item = Member;
+
+    fn next(&mut self) -> Option<Member> {
+        if self.batch.len() == 0 {
+            self.batch = self.next_batch().into_iter();
+        }
+        self.batch.next()
+    }
+}

@@ -1,0 +1,91 @@
+//! The places of rows: numbers from 0 in the order in which rows are taken, and back.
+
+use super::super::row;
+use crate::types::tid;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// Rows in order, each by its number, which is that of the root of its chain of versions.
+pub struct Places {
+    /// By place.
+    numbers: Vec<u64>,
+    /// By table.
+    slots: Vec<Slots>,
+    /// Where two tables are joined, rows below this place are of one of them.
+    pub split: Option<u32>,
+}
+
+/// The places of one table's rows, by page and offset.
+#[derive(Default)]
+struct Slots {
+    /// Where a page's slots begin, and where the last one's end.
+    starts: Vec<u64>,
+    places: Vec<u32>,
+}
+
+/// The bytes that a row takes, about.
+pub const BYTES: usize = size_of::<u64>() + 2 * size_of::<u32>();
+
+/// The most rows.
+pub const MOST: usize = (NONE - 2) as usize;
+
+impl Places {
+    /// Of rows of so many tables, which are no more than [`MOST`].
+    pub fn new(numbers: Vec<u64>, tables: usize, split: Option<u32>) -> Self {
+        let mut slots: Vec<Slots> = (0..tables).map(|_| Slots::default()).collect();
+        for &number in &numbers {
+            let (page, offset) = tid::parts(row::tid(number));
+            let Some(Slots { starts, .. }) = slots.get_mut(row::table(number)) else { continue };
+            let page = page as usize;
+            if starts.len() <= page + 1 {
+                starts.resize(page + 2, 0);
+            }
+            // First how many slots a page has.
+            starts[page + 1] = starts[page + 1].max(u64::from(offset) + 1);
+        }
+        for Slots { starts, places } in &mut slots {
+            let mut total = 0;
+            for start in starts.iter_mut() {
+                total += *start;
+                *start = total;
+            }
+            places.resize(total as usize, NONE);
+        }
+        for (place, &number) in (0..).zip(&numbers) {
+            if let Some(slots) = slots.get_mut(row::table(number))
+                && let Some(slot) = slots.slot(row::tid(number))
+            {
+                slots.places[slot] = place;
+            }
+        }
+        Self { numbers, slots, split }
+    }
+
+    pub fn len(&self) -> u32 {
+        self.numbers.len() as u32
+    }
+
+    /// The place of a table's row, if it has one.
+    #[inline]
+    pub fn get(&self, table: usize, tid: u64) -> Option<u32> {
+        let slots = self.slots.get(table)?;
+        slots.slot(tid).map(|slot| slots.places[slot]).filter(|&place| place != NONE)
+    }
+
+    /// The number of the row in a place.
+    #[inline]
+    pub fn number(&self, place: u32) -> u64 {
+        self.numbers[place as usize]
+    }
+}
+
+impl Slots {
+    #[inline]
+    fn slot(&self, tid: u64) -> Option<usize> {
+        let (page, offset) = tid::parts(tid);
+        let [start, end] = *self.starts.get(page as usize..page as usize + 2)? else { return None };
+        let slot = start + u64::from(offset);
+        (slot < end).then_some(slot as usize)
+    }
+}

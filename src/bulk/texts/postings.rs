@@ -1,0 +1,142 @@
+//! Postings of open indexes in the order of their keys: which rows have a key.
+//!
+//! A posting moves from the recent tree to the settled one, and never back. So of each range of
+//! keys the recent tree is read before the settled one, and none is missed. One that moves in
+//! between is seen twice, and counts once.
+
+use simhash_core::Fingerprint;
+use simhash_core::sets::sketch::Layout;
+use simhash_index::postings::{RECENT, SETTLED};
+use simhash_index::walk::LeafWalk;
+use simhash_index::{Damage, Entry, Row, Store, TreeKey};
+
+use super::places::Places;
+use crate::am::columns::Columns;
+use crate::storage::{Index, check_for_interrupts};
+
+/// One of the indexes, on its way through its postings.
+struct Walker<'a, K: TreeKey> {
+    index: &'a Index<K>,
+    columns: Columns,
+    recent: LeafWalk<K>,
+    settled: LeafWalk<K>,
+    /// Recent postings that were read, and that the settled tree has not come to.
+    ahead: Vec<Row<K>>,
+    /// Keys and places that were read and not handed on, ascending.
+    waiting: Vec<(K, u32)>,
+    leaf: Vec<Row<K>>,
+}
+
+impl<'a, K: TreeKey> Walker<'a, K> {
+    fn new(index: &'a Index<K>) -> Self {
+        Self {
+            index,
+            columns: Columns::of(index.store, &index.meta()),
+            recent: LeafWalk::new(RECENT, Entry::MIN),
+            settled: LeafWalk::new(SETTLED, Entry::MIN),
+            ahead: Vec::new(),
+            waiting: Vec::new(),
+            leaf: Vec::new(),
+        }
+    }
+
+    /// The bound below which everything has been read. `None` at the end.
+    fn bound(&self) -> Option<Entry<K>> {
+        self.settled.position()
+    }
+
+    /// Reads the next leaf of a walk, all rows of which are in its bounds.
+    fn read(index: &Index<K>, walk: &mut LeafWalk<K>, rows: &mut Vec<Row<K>>) {
+        let (low, before) = (walk.position(), rows.len());
+        drop(walk.next_leaf(index, rows));
+        let high = walk.position();
+        let is_in = |row: &Row<K>| {
+            low.is_none_or(|low| row.entry >= low) && high.is_none_or(|high| row.entry < high)
+        };
+        if !rows[before..].iter().all(is_in) {
+            index.store.damaged(walk.leaf(), &Damage::Other("a key is outside its bounds"));
+        }
+    }
+
+    /// Reads on by a settled leaf, or less. `place` is that of the index.
+    fn advance(&mut self, table: usize, places: &Places, layout: Layout, bands: usize) {
+        let Some(low) = self.settled.position() else { return };
+        while self.recent.position().is_some_and(|recent| recent <= low) {
+            check_for_interrupts();
+            Self::read(self.index, &mut self.recent, &mut self.ahead);
+        }
+        self.leaf.clear();
+        Self::read(self.index, &mut self.settled, &mut self.leaf);
+        // Recent postings are known up to here.
+        let upto = match (self.recent.position(), self.settled.position()) {
+            (Some(recent), Some(settled)) => Some(recent.min(settled)),
+            (recent, settled) => recent.or(settled),
+        };
+        if let Some(upto) = upto
+            && self.settled.position() != Some(upto)
+        {
+            self.settled = LeafWalk::new(SETTLED, upto);
+        }
+        let is_below = |row: &Row<K>| upto.is_none_or(|upto| row.entry < upto);
+        self.leaf.retain(is_below);
+        if !self.ahead.is_empty() {
+            self.leaf.extend(self.ahead.extract_if(.., |row| is_below(row)));
+        }
+        self.leaf.sort_unstable_by_key(|row| row.entry);
+        self.leaf.dedup_by_key(|row| row.entry);
+        for Row { entry, .. } in self.leaf.drain(..) {
+            let key = entry.key;
+            if layout.band(Fingerprint::top(key.fingerprint())) < bands
+                && !self.columns.has_null::<K>(key.scope())
+                && let Some(place) = places.get(table, entry.tid)
+            {
+                self.waiting.push((key, place));
+            }
+        }
+    }
+}
+
+/// Calls `each` with the places of each key of the first bands, until it says false.
+pub fn each_key<K: TreeKey>(
+    indexes: &[Index<K>],
+    places: &Places,
+    layout: Layout,
+    bands: usize,
+    each: &mut dyn FnMut(&mut Vec<u32>) -> bool,
+) {
+    let mut walkers: Vec<Walker<'_, K>> = indexes.iter().map(Walker::new).collect();
+    let mut rows: Vec<(K, u32)> = Vec::new();
+    let mut of_key = Vec::new();
+    loop {
+        check_for_interrupts();
+        let bounds = walkers.iter().enumerate();
+        let bounds = bounds.filter_map(|(table, walker)| Some((walker.bound()?, table)));
+        let Some((low, table)) = bounds.min() else { break };
+        walkers[table].advance(table, places, layout, bands);
+        // Of keys below, everything has been read.
+        let low = walkers.iter().filter_map(Walker::bound).min().map(|bound| bound.key).max(Some(low.key));
+        let is_last = walkers.iter().all(|walker| walker.bound().is_none());
+        for walker in &mut walkers {
+            let below = |(key, _): &(K, u32)| is_last || low.is_some_and(|low| *key < low);
+            let upto = walker.waiting.partition_point(below);
+            rows.extend(walker.waiting.drain(..upto));
+        }
+        if walkers.len() > 1 {
+            rows.sort_unstable();
+        }
+        for equal in rows.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+            of_key.clear();
+            of_key.extend(equal.iter().map(|&(_, place)| place));
+            if !each(&mut of_key) {
+                return;
+            }
+        }
+        rows.clear();
+        // Nothing more of these bands follows, where keys have no scope.
+        if size_of::<K::Scope>() == 0
+            && low.is_some_and(|low| layout.band(Fingerprint::top(low.fingerprint())) > bands)
+        {
+            break;
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The rows of a target of texts: the keys of its indexes, the texts of its tables.
+
+use std::collections::HashMap;
+
+use pgrx::pg_sys;
+use simhash_core::Simhasher;
+use simhash_core::hash::feature_hash;
+use simhash_core::sets::shingles::ShingleSet;
+use simhash_core::sets::sketch::Layout;
+use simhash_core::sharing::Rows;
+use simhash_index::postings::{Presence, ROWS};
+use simhash_index::walk::LeafWalk;
+use simhash_index::{Entry, Row, TreeKey};
+
+use super::super::heap::Heap;
+use super::super::progress;
+use super::super::row;
+use super::super::session::open_all;
+use super::super::target::OpenedAll;
+use super::places::Places;
+use super::postings::each_key;
+use crate::am::columns::Columns;
+use crate::am::kind::{Kind, key_columns};
+use crate::am::opened::Opened;
+use crate::call::interrupts;
+use crate::storage::{Index, check_for_interrupts, family, with_key_type};
+use crate::types::near_text::NearText;
+use crate::types::text::with_text;
+
+/// What lasts from batch to batch.
+pub struct Texts {
+    pub places: Places,
+    pub layout: Layout,
+    /// How many bands count.
+    pub bands: usize,
+    pub simhasher: Simhasher,
+    /// The visible versions of rows that are not the roots of their chains.
+    pub moved: HashMap<u64, u64>,
+}
+
+impl Texts {
+    /// The visible version of a row whose text was read.
+    pub fn visible(&self, place: u32) -> u64 {
+        let number = self.places.number(place);
+        self.moved.get(&number).copied().unwrap_or(number)
+    }
+}
+
+/// The texts, while the tables are open.
+pub struct TextRows<'a> {
+    texts: &'a mut Texts,
+    opened: &'a OpenedAll,
+    /// Of the table that was read last.
+    reader: Option<(usize, Reader)>,
+}
+
+impl<'a> TextRows<'a> {
+    pub fn new(texts: &'a mut Texts, opened: &'a OpenedAll) -> Self {
+        Self { texts, opened, reader: None }
+    }
+
+    /// What `read` makes of a row's text. `None` if the query does not see it, or it has none.
+    fn with<T>(
+        &mut self,
+        place: u32,
+        read: impl FnOnce(&mut Simhasher, &str) -> T,
+    ) -> Option<T> {
+        let number = self.texts.places.number(place);
+        let (table, opened) = (row::table(number), self.opened);
+        let kept = self.reader.take().filter(|&(kept, _)| kept == table);
+        // SAFETY: the relations are open as long as this.
+        let reader = || (table, unsafe { Reader::new(&opened[table]) });
+        let (_, reader) = self.reader.insert(kept.unwrap_or_else(reader));
+        let visible = row::number(table, reader.heap.visible(row::tid(number))?);
+        if visible != number {
+            self.texts.moved.insert(number, visible);
+        }
+        let simhasher = &mut self.texts.simhasher;
+        // SAFETY: the row is in its slot.
+        unsafe { reader.with_text(|text| read(simhasher, text)) }
+    }
+}
+
+impl Rows for TextRows<'_> {
+    fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool) {
+        let Some(first) = self.opened.first() else { return };
+        let Texts { places, layout, bands, .. } = &*self.texts;
+        progress::reading();
+        with_key_type!(family(first.rel()), K => {
+            each_key::<K>(&open_all(self.opened), places, *layout, *bands, each);
+        });
+        progress::comparing();
+    }
+
+    fn digest(&mut self, place: u32) -> Option<u128> {
+        self.with(place, |_, text| feature_hash::<u128>(text.as_bytes()))
+    }
+
+    fn set(&mut self, place: u32) -> Option<ShingleSet> {
+        self.with(place, |simhasher, text| ShingleSet::new(simhasher, text, &mut interrupts()))
+    }
+
+    fn address(&self, place: u32) -> u64 {
+        self.texts.places.number(place)
+    }
+
+    fn check(&mut self) {
+        check_for_interrupts();
+    }
+
+    fn progress(&mut self, share: f64) {
+        progress::compared(share);
+    }
+}
+
+/// Reads the texts of one table's rows as its index has them.
+struct Reader {
+    heap: Heap,
+    kind: Kind,
+    /// The column of the table, or the expression that makes the text.
+    column: Option<pg_sys::AttrNumber>,
+    expression: *mut pg_sys::ExprState,
+    estate: *mut pg_sys::EState,
+}
+
+impl Reader {
+    /// # Safety
+    /// The relations stay open while the result is used.
+    unsafe fn new(opened: &Opened) -> Self {
+        // SAFETY: an open index has a number for each column, and an expression for each 0.
+        unsafe {
+            let heap = Heap::new(opened);
+            let kind = Kind::of_index(opened.index);
+            let last = key_columns(opened.index) - 1;
+            let columns = (*(*opened.index).rd_index).indkey.values.as_slice(last + 1);
+            let estate = pg_sys::CreateExecutorState();
+            if columns[last] > 0 {
+                let (column, expression) = (Some(columns[last]), std::ptr::null_mut());
+                return Self { heap, kind, column, expression, estate };
+            }
+            let number = columns[..last].iter().filter(|&&column| column == 0).count();
+            let expressions = pg_sys::RelationGetIndexExpressions(opened.index);
+            let expression = pg_sys::list_nth(expressions, number as i32);
+            let expression = pg_sys::ExecPrepareExpr(expression.cast(), estate);
+            Self { heap, kind, column: None, expression, estate }
+        }
+    }
+
+    /// What `read` makes of the text of the row that the heap has in its slot. `None` for NULL.
+    ///
+    /// # Safety
+    /// The heap has a row there.
+    unsafe fn with_text<T>(&mut self, read: impl FnOnce(&str) -> T) -> Option<T> {
+        // SAFETY: as this function's. A value is used before its memory is reset.
+        unsafe {
+            let slot = self.heap.slot();
+            let mut is_null = true;
+            if let Some(column) = self.column {
+                let value = pg_sys::slot_getattr(slot, i32::from(column), &mut is_null);
+                return (!is_null).then(|| self.read(value, read));
+            }
+            let context = match (*self.estate).es_per_tuple_exprcontext {
+                context if context.is_null() => pg_sys::MakePerTupleExprContext(self.estate),
+                context => context,
+            };
+            (*context).ecxt_scantuple = slot;
+            let memory = (*context).ecxt_per_tuple_memory;
+            let before = pg_sys::MemoryContextSwitchTo(memory);
+            let evaluate = (*self.expression).evalfunc;
+            let value = evaluate.map(|evaluate| evaluate(self.expression, context, &mut is_null));
+            let value = value.filter(|_| !is_null);
+            let result = value.map(|value| self.read(value, read));
+            pg_sys::MemoryContextSwitchTo(before);
+            pg_sys::MemoryContextReset(memory);
+            result
+        }
+    }
+
+    unsafe fn read<T>(&self, value: pg_sys::Datum, read: impl FnOnce(&str) -> T) -> T {
+        // SAFETY: the value is of the index's column, whose kind this is.
+        unsafe {
+            match self.kind {
+                Kind::NearTexts => NearText::with(value, |near| read(&near.text)),
+                _ => with_text(value, read),
+            }
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: made by `new`.
+            unsafe { pg_sys::FreeExecutorState(self.estate) };
+        }
+    }
+}
+
+/// The numbers of all rows with keys that are in no NULL scope, in ascending order, of the indexes
+/// from `from` on and below `to`.
+pub fn rows_with_keys(opened: &OpenedAll, from: usize, to: usize) -> Vec<u64> {
+    let Some(first) = opened.first() else { return Vec::new() };
+    let mut numbers = Vec::new();
+    with_key_type!(family(first.rel()), K => {
+        for (table, index) in open_all::<K>(opened).iter().enumerate().take(to).skip(from) {
+            each_row(index, |tid| numbers.push(row::number(table, tid)));
+        }
+    });
+    numbers.sort_unstable();
+    numbers
+}
+
+fn each_row<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(u64)) {
+    let columns = Columns::of(index.store, &index.meta());
+    let mut walk = LeafWalk::<K>::new(ROWS, Entry::MIN);
+    let mut rows: Vec<Row<K>> = Vec::new();
+    loop {
+        check_for_interrupts();
+        if walk.next_leaf(index, &mut rows).is_none() {
+            return;
+        }
+        for Row { entry, .. } in rows.drain(..) {
+            let has_keys = entry.key.fingerprint() == Presence::Keys.key::<K::Fingerprint>();
+            if has_keys && !columns.has_null::<K>(entry.key.scope()) {
+                each(entry.tid);
+            }
+        }
+    }
+}
