@@ -94,7 +94,28 @@ impl ShingleSet {
         let (less, more) = (self.len().min(other.len()), self.len().max(other.len()));
         let most = (more > 0).then(|| less as f64 / more as f64);
         most.filter(|&most| most >= least)?;
-        self.jaccard(other).filter(|&jaccard| jaccard >= least)
+        // Of n shingles, counted in both sets, about 2 n J / (1 + J) are common ones. One more may
+        // differ than that allows, as the quotient is rounded.
+        let all = (less + more) as f64;
+        let differing = (all - 2.0 * all * least / (1.0 + least)).max(0.0) as usize + 2;
+        let common = self.common_of_few(other, differing)?;
+        let union = less + more - common;
+        let jaccard = common as f64 / union as f64;
+        (jaccard >= least).then_some(jaccard)
+    }
+
+    /// How many shingles both have. `None` if more than `most` are in one of them only.
+    fn common_of_few(&self, other: &Self, most: usize) -> Option<usize> {
+        let (a, b) = (self.0.as_slice(), other.0.as_slice());
+        let (mut i, mut j, mut common) = (0, 0, 0);
+        while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+            common += usize::from(x == y);
+            (i, j) = (i + usize::from(x <= y), j + usize::from(y <= x));
+            if i + j - 2 * common > most {
+                return None;
+            }
+        }
+        (a.len() + b.len() - 2 * common <= most).then_some(common)
     }
 
     /// How much of this set the other contains, |A n B| / |A|, 0 to 1. `None` when this set is
@@ -150,6 +171,11 @@ mod tests {
             prop_assert_eq!(a.len(), sa.len());
             prop_assert_eq!(a.jaccard(&b), (union > 0).then(|| common as f64 / union as f64));
             prop_assert_eq!(a.jaccard(&b), b.jaccard(&a));
+            let jaccard = a.jaccard(&b);
+            for least in (0..=40).map(|i| f64::from(i) / 40.0).chain(jaccard) {
+                let expected = jaccard.filter(|&jaccard| jaccard >= least);
+                prop_assert_eq!(a.jaccard_from(&b, least), expected);
+            }
             let containment = (!sa.is_empty()).then(|| common as f64 / sa.len() as f64);
             prop_assert_eq!(a.containment(&b), containment);
         }

@@ -46,6 +46,10 @@ impl Cover {
         (self.kept[place as usize], self.similarity[place as usize]) = best;
     }
 
+    fn is_gone(&self, place: u32) -> bool {
+        self.kept[place as usize] == GONE
+    }
+
     fn best(&self, place: u32) -> Best {
         (self.kept[place as usize], self.similarity[place as usize])
     }
@@ -93,10 +97,14 @@ pub(super) struct Looking {
     /// at, and the best of them.
     known: HashMap<u32, (u32, Best)>,
     candidates: Vec<Candidate>,
+    /// Rows that are looked up together, and the candidates of each among those before them.
+    batch: Range<u32>,
+    early: Vec<Candidate>,
+    early_starts: Vec<usize>,
 }
 
-/// How many rows' texts are read together.
-const READ_AHEAD: u32 = 1 << 12;
+/// How many rows are looked up together.
+const BATCH: u32 = if cfg!(test) { 16 } else { 1 << 12 };
 
 impl Looking {
     /// With `split`, two tables are joined.
@@ -111,8 +119,18 @@ impl Looking {
         // Rows kept before differ from each other.
         let from = if split.is_some() { 0 } else { shared.split().unwrap_or(0) };
         let classes = Classes::new(&shared, law.sketch.bands, from, rows, &mut comparer);
-        let (known, candidates) = Default::default();
-        Self { shared, comparer, classes, law, known, candidates }
+        let (known, candidates, early, early_starts) = Default::default();
+        Self {
+            shared,
+            comparer,
+            classes,
+            law,
+            known,
+            candidates,
+            batch: 0..0,
+            early,
+            early_starts,
+        }
     }
 
     /// As [`Looking::new`], where the rows of an earlier block are all there.
@@ -156,15 +174,50 @@ impl Looking {
                 self.answer(row);
             }
         }
-        for row in first..self.shared.len() {
-            if (row - first).is_multiple_of(READ_AHEAD) {
-                rows.progress(blocks.share());
-                let upto = self.shared.len().min(row.saturating_add(READ_AHEAD));
-                self.read_ahead(row..upto, rows);
+        let mut row = first;
+        while row < self.shared.len() {
+            let upto = self.shared.len().min(row.saturating_add(BATCH));
+            self.prepare(row..upto, cover, rows);
+            for row in row..upto {
+                rows.check();
+                self.take(row, cover, rows);
             }
-            rows.check();
-            self.take(row, cover, rows);
+            row = upto;
+            rows.progress(blocks.share());
         }
+    }
+
+    /// Looks the next rows up among those that are kept by now, and reads the texts of both. Texts
+    /// without candidates are not read.
+    fn prepare(&mut self, batch: Range<u32>, cover: &Cover, rows: &mut impl Rows) {
+        self.batch = batch.clone();
+        self.early.clear();
+        self.early_starts.clear();
+        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut wanted = Vec::new();
+        for row in batch {
+            rows.check();
+            self.early_starts.push(self.early.len());
+            let class = self.classes.first(row);
+            let from = match self.known.get(&class) {
+                Some(&(since, _)) => since,
+                // A copy of a kept row, or of one of this batch.
+                None if class != row => continue,
+                None => 0,
+            };
+            if cover.is_gone(self.shared.place(row)) {
+                continue;
+            }
+            self.shared.candidates(row, from, &mut candidates);
+            if !candidates.is_empty() {
+                wanted.push(row);
+                wanted.extend(candidates.iter().map(|candidate| candidate.row));
+                self.early.append(&mut candidates);
+            }
+        }
+        self.early_starts.push(self.early.len());
+        self.candidates = candidates;
+        self.read(&mut wanted, rows);
     }
 
     /// Looks a row up, and keeps it if none is near.
@@ -186,14 +239,10 @@ impl Looking {
                 None => (0, cover.best(place)),
             }
         };
+        best = self.best_early(row, from, best, rows);
         let mut candidates = std::mem::take(&mut self.candidates);
-        self.shared.candidates(row, from, &mut candidates);
-        if !candidates.is_empty() {
-            best = match self.best_of(row, &candidates, best, rows) {
-                Some(best) => best,
-                None => (GONE, 0.0),
-            };
-        }
+        self.shared.candidates(row, from.max(self.batch.start), &mut candidates);
+        best = self.best_of(row, &candidates, best, rows);
         self.candidates = candidates;
         cover.set(place, best);
         if best.0 == KEPT && in_one {
@@ -206,15 +255,31 @@ impl Looking {
         }
     }
 
-    /// The most similar one of the rows and `best`. `None` if the row is not there.
+    /// As [`Looking::best_of`], of those that were kept before the batch.
+    fn best_early(&mut self, row: u32, from: u32, best: Best, rows: &mut impl Rows) -> Best {
+        let i = (row - self.batch.start) as usize;
+        let early = std::mem::take(&mut self.early);
+        let mine = &early[self.early_starts[i]..self.early_starts[i + 1]];
+        let mine = &mine[mine.partition_point(|candidate| candidate.row < from)..];
+        let best = self.best_of(row, mine, best, rows);
+        self.early = early;
+        best
+    }
+
+    /// The most similar one of the candidates and `best`, or that the row is gone.
     fn best_of(
         &mut self,
         row: u32,
         candidates: &[Candidate],
         mut best: Best,
         rows: &mut impl Rows,
-    ) -> Option<Best> {
-        let set = self.comparer.set(rows, row, self.shared.place(row))?;
+    ) -> Best {
+        if candidates.is_empty() {
+            return best;
+        }
+        let Some(set) = self.comparer.set(rows, row, self.shared.place(row)) else {
+            return (GONE, 0.0);
+        };
         for &Candidate { row: other, keys } in candidates {
             rows.check();
             let place = self.shared.place(other);
@@ -226,6 +291,6 @@ impl Looking {
                 best = (place, similarity);
             }
         }
-        Some(best)
+        best
     }
 }
