@@ -10,12 +10,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
-use simhash_core::{Named, Simhasher};
 use simhash_core::config::{Config, StopWords};
 use simhash_core::search::Key;
 use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
 use simhash_core::words::WordList;
+use simhash_core::{Named, Simhasher};
 use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 

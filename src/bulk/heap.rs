@@ -68,22 +68,26 @@ impl Heap {
         self.slot
     }
 
+    /// Puts a version that the query sees into the slot, by the version's own TID. False if there
+    /// is none.
+    pub fn fetch(&mut self, tid: u64) -> bool {
+        check_for_interrupts();
+        let mut item = tid::unpack(tid);
+        // SAFETY: the heap is open, slot and snapshot are valid.
+        unsafe {
+            pg_sys::table_tuple_fetch_row_version(self.heap, &mut item, self.snapshot, self.slot)
+        }
+    }
+
     /// A column of a version that the query sees, by the version's own TID. It lives until another
     /// row is asked for.
     fn value(&mut self, tid: u64, column: pg_sys::AttrNumber) -> Option<pg_sys::Datum> {
-        check_for_interrupts();
-        let mut item = tid::unpack(tid);
+        if !self.fetch(tid) {
+            return None;
+        }
         let mut is_null = true;
-        // SAFETY: the heap is open, slot and snapshot are valid, the column is the heap's.
+        // SAFETY: the slot has a row, the column is the heap's.
         unsafe {
-            if !pg_sys::table_tuple_fetch_row_version(
-                self.heap,
-                &mut item,
-                self.snapshot,
-                self.slot,
-            ) {
-                return None;
-            }
             let value = pg_sys::slot_getattr(self.slot, i32::from(column), &mut is_null);
             (!is_null).then_some(value)
         }

@@ -13,6 +13,7 @@ mod errors;
 mod file;
 mod heap;
 pub mod held;
+mod indexed;
 mod leaves;
 mod message;
 mod order;

@@ -1,7 +1,188 @@
-//! The order in which rows are taken.
+//! The order in which rows are taken: an ORDER BY list that a caller gave as text.
+//!
+//! PostgreSQL sorts, in a query that runs as the caller and sees what the caller's statement sees.
 
+use std::collections::HashMap;
+use std::ffi::{CString, c_long};
+
+use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+
+use super::row;
 use super::target::Target;
+use crate::catalog::names::qualified_name;
+use crate::error::{raise, reserve};
+use crate::storage::check_for_interrupts;
+use crate::types::text::utf8_to_server;
+use crate::types::tid;
 
-pub fn in_order(_target: &Target, _keep: &str) -> Vec<u64> {
-    Vec::new()
+/// How many rows are fetched together.
+const BATCH: c_long = 10_000;
+
+/// The visible rows of a target, of the first of two tables, in the order of `keep`; what is equal
+/// there in the order of tables and TIDs. A row's number is that of the root of its chain of
+/// versions, which is what an index names. Raises an ERROR unless `keep` is an ORDER BY list.
+pub fn in_order(target: &Target, keep: &str) -> Vec<u64> {
+    let own = target.split.unwrap_or(target.sources.len());
+    let sources = target.sources.iter().take(own).enumerate();
+    let places: HashMap<pg_sys::Oid, usize> =
+        sources.map(|(place, source)| (source.heap, place)).collect();
+    let table = target.named[0].table;
+    let Some(name) = qualified_name(table) else { return Vec::new() };
+    // SAFETY: a catalogue look-up.
+    let is_partitioned =
+        unsafe { pg_sys::get_rel_relkind(table) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE };
+    // Children by inheritance are not compared.
+    let only = if is_partitioned { "" } else { "ONLY " };
+    // What follows stands in a line of its own, for `keep` may end in a comment.
+    let statement =
+        format!("SELECT ctid, tableoid FROM {only}{name} ORDER BY {keep}\n, tableoid, ctid");
+    let mut numbers = Vec::new();
+    for_each_row(&statement, keep, |table, tid| {
+        if let Some(&place) = places.get(&table) {
+            reserve(&mut numbers, 1);
+            numbers.push(row::number(place, tid));
+        }
+    });
+    find_roots(target, &mut numbers);
+    numbers
+}
+
+/// Runs the statement and hands its rows on.
+fn for_each_row(statement: &str, keep: &str, mut each: impl FnMut(pg_sys::Oid, u64)) {
+    let source = CString::new(&*utf8_to_server(statement)).unwrap_or_default();
+    // SAFETY: the sequence that PostgreSQL documents for cursors through SPI. An ERROR on the way
+    // unwinds, and the abort of the (sub)transaction then closes the portal and SPI.
+    unsafe {
+        if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
+            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
+        }
+        let plan = pg_sys::SPI_prepare(source.as_ptr(), 0, std::ptr::null_mut());
+        check_list(plan, keep);
+        // Read-only: it sees what the statement that called it sees.
+        let (no_values, no_nulls) = (std::ptr::null_mut(), std::ptr::null());
+        let portal = pg_sys::SPI_cursor_open(std::ptr::null(), plan, no_values, no_nulls, true);
+        loop {
+            check_for_interrupts();
+            pg_sys::SPI_cursor_fetch(portal, true, BATCH);
+            let table = pg_sys::SPI_tuptable;
+            let count = pg_sys::SPI_processed as usize;
+            if count == 0 || table.is_null() {
+                break;
+            }
+            let descriptor = (*table).tupdesc;
+            for &tuple in std::slice::from_raw_parts((*table).vals, count) {
+                let mut is_null = false;
+                let tid = pg_sys::SPI_getbinval(tuple, descriptor, 1, &mut is_null);
+                let oid = pg_sys::SPI_getbinval(tuple, descriptor, 2, &mut is_null);
+                let tid = &*tid.cast_mut_ptr::<pg_sys::ItemPointerData>();
+                each(pg_sys::Oid::from(oid.value() as u32), tid::pack(tid));
+            }
+            pg_sys::SPI_freetuptable(table);
+        }
+        pg_sys::SPI_cursor_close(portal);
+        pg_sys::SPI_finish();
+    }
+}
+
+/// Raises 22023 unless `keep` is a list of expressions of one row that say the same each time.
+///
+/// # Safety
+/// The plan is that of the statement, or null.
+unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
+    let refuse = |why: &str| -> ! {
+        let shown: String = keep.chars().take(100).collect();
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("keep \"{shown}\" {why}"),
+            "keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.",
+        )
+    };
+    if plan.is_null() {
+        refuse("is no ORDER BY list")
+    }
+    // SAFETY: a plan's sources live as long as the plan; a node is cast only to the type its tag
+    // says.
+    unsafe {
+        let sources =
+            PgList::<pg_sys::CachedPlanSource>::from_pg(pg_sys::SPI_plan_get_plan_sources(plan));
+        let Some(source) = sources.get_ptr(0).filter(|_| sources.len() == 1) else {
+            refuse("is more than an ORDER BY list")
+        };
+        let raw = (*(*source).raw_parse_tree).stmt.cast::<pg_sys::SelectStmt>();
+        let queries = PgList::<pg_sys::Query>::from_pg((*source).query_list);
+        let query = queries.get_ptr(0).filter(|_| queries.len() == 1);
+        let (Some(query), true) = (query, pgrx::is_a(raw.cast(), pg_sys::NodeTag::T_SelectStmt))
+        else {
+            refuse("is more than an ORDER BY list")
+        };
+        let sort = PgList::<pg_sys::SortBy>::from_pg((*raw).sortClause);
+        let own = sort.len().saturating_sub(2);
+        if own == 0 {
+            refuse("is empty")
+        }
+        // An integer would be the number of an output column.
+        let is_constant =
+            |by: *mut pg_sys::SortBy| pgrx::is_a((*by).node, pg_sys::NodeTag::T_A_Const);
+        if sort.iter_ptr().take(own).any(is_constant) {
+            refuse("has a constant, which orders nothing")
+        }
+        let pg_sys::Query { hasAggs, hasWindowFuncs, hasTargetSRFs, hasSubLinks, .. } = &*query;
+        if *hasAggs || *hasWindowFuncs || *hasTargetSRFs || *hasSubLinks {
+            refuse("has an aggregate, a set or a query, and not only a row's columns")
+        }
+        if pg_sys::contain_volatile_functions(query.cast()) {
+            refuse("has a volatile function, so it says something else each time")
+        }
+    }
+}
+
+/// Replaces the versions of rows that are not the roots of their chains by these.
+fn find_roots(target: &Target, numbers: &mut [u64]) {
+    let mut sorted = Vec::new();
+    reserve(&mut sorted, numbers.len());
+    sorted.extend_from_slice(numbers);
+    sorted.sort_unstable();
+    let mut roots = HashMap::new();
+    let opened = target.open();
+    for of_page in sorted.chunk_by(|a, b| a >> 16 == b >> 16) {
+        check_for_interrupts();
+        let number = of_page[0];
+        let (table, (page, _)) = (row::table(number), tid::parts(row::tid(number)));
+        // SAFETY: the heap is open, and the query saw a row on this page.
+        unsafe {
+            roots_of_page(opened[table].heap, page, |offset, root| {
+                if offset != root {
+                    let of = |offset| number >> 16 << 16 | u64::from(offset);
+                    roots.insert(of(offset), of(root));
+                }
+            })
+        };
+    }
+    if !roots.is_empty() {
+        for number in numbers {
+            *number = roots.get(number).copied().unwrap_or(*number);
+        }
+    }
+}
+
+/// Calls `each` with the versions on a heap's page that belong to chains, and their roots.
+///
+/// # Safety
+/// The heap is open and has this page.
+unsafe fn roots_of_page(heap: pg_sys::Relation, page: u32, mut each: impl FnMut(u16, u16)) {
+    // A row takes a line pointer of 4 bytes and a header of 24.
+    let mut roots = [0; pg_sys::BLCKSZ as usize / 28];
+    // SAFETY: as this function's. The page is only read, under a lock.
+    unsafe {
+        if (*(*heap).rd_rel).relam != pg_sys::HEAP_TABLE_AM_OID {
+            return;
+        }
+        let buffer = pg_sys::ReadBuffer(heap, page);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        pg_sys::heap_get_root_tuples(pg_sys::BufferGetPage(buffer), roots.as_mut_ptr());
+        pg_sys::UnlockReleaseBuffer(buffer);
+    }
+    for (offset, root) in (1..).zip(roots).filter(|&(_, root)| root != 0) {
+        each(offset, root);
+    }
 }

@@ -239,9 +239,7 @@ fn check_usable(source: Source, opened: &Opened, content: Content) {
         opened.check_valid();
         let is_of_texts = Kind::of_index(opened.index).is_of_texts();
         match content {
-            Content::Fingerprints if is_of_texts => {
-                raise_is_of_texts(&relation_name(source.index))
-            }
+            Content::Fingerprints if is_of_texts => raise_is_of_texts(&relation_name(source.index)),
             Content::Texts if !is_of_texts => {
                 raise_is_of_fingerprints(&relation_name(source.index))
             }

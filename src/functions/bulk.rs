@@ -161,11 +161,7 @@ type SimilarRows = TableIterator<
     ),
 >;
 
-fn similar_rows(
-    target: Target,
-    similarity: f64,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> SimilarRows {
+fn similar_rows(target: Target, similarity: f64, fcinfo: pg_sys::FunctionCallInfo) -> SimilarRows {
     let places = Places::of(&target);
     // SAFETY: this function returns a set, and this is its first call.
     let held = unsafe { Held::hold(&target, fcinfo) };

@@ -290,8 +290,9 @@ pub fn clusters(
     let mut rows = TextRows::new(&mut whole.texts, &opened);
     let clusters = expect_room(match linkage {
         Linkage::Chain => chain(&mut rows, places, law, memory),
-        Linkage::Star => sharing::cover(&mut rows, places, None, law, memory)
-            .map(|cover| star(cover, places)),
+        Linkage::Star => {
+            sharing::cover(&mut rows, places, None, law, memory).map(|cover| star(cover, places))
+        }
     });
     drop(rows);
     drop(opened);

@@ -114,7 +114,12 @@ pub fn each_key<K: TreeKey>(
         let Some((low, table)) = bounds.min() else { break };
         walkers[table].advance(table, places, layout, bands);
         // Of keys below, everything has been read.
-        let low = walkers.iter().filter_map(Walker::bound).min().map(|bound| bound.key).max(Some(low.key));
+        let low = walkers
+            .iter()
+            .filter_map(Walker::bound)
+            .min()
+            .map(|bound| bound.key)
+            .max(Some(low.key));
         let is_last = walkers.iter().all(|walker| walker.bound().is_none());
         for walker in &mut walkers {
             let below = |(key, _): &(K, u32)| is_last || low.is_some_and(|low| *key < low);

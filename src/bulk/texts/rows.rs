@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use pgrx::pg_sys;
 use simhash_core::Simhasher;
 use simhash_core::hash::feature_hash;
 use simhash_core::sets::shingles::ShingleSet;
@@ -13,6 +12,7 @@ use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Row, TreeKey};
 
 use super::super::heap::Heap;
+use super::super::indexed::Indexed;
 use super::super::progress;
 use super::super::row;
 use super::super::session::open_all;
@@ -20,7 +20,7 @@ use super::super::target::OpenedAll;
 use super::places::Places;
 use super::postings::each_key;
 use crate::am::columns::Columns;
-use crate::am::kind::{Kind, key_columns};
+use crate::am::kind::Kind;
 use crate::am::opened::Opened;
 use crate::call::interrupts;
 use crate::storage::{Index, check_for_interrupts, family, with_key_type};
@@ -60,11 +60,7 @@ impl<'a> TextRows<'a> {
     }
 
     /// What `read` makes of a row's text. `None` if the query does not see it, or it has none.
-    fn with<T>(
-        &mut self,
-        place: u32,
-        read: impl FnOnce(&mut Simhasher, &str) -> T,
-    ) -> Option<T> {
+    fn with<T>(&mut self, place: u32, read: impl FnOnce(&mut Simhasher, &str) -> T) -> Option<T> {
         let number = self.texts.places.number(place);
         let (table, opened) = (row::table(number), self.opened);
         let kept = self.reader.take().filter(|&(kept, _)| kept == table);
@@ -117,32 +113,17 @@ impl Rows for TextRows<'_> {
 struct Reader {
     heap: Heap,
     kind: Kind,
-    /// The column of the table, or the expression that makes the text.
-    column: Option<pg_sys::AttrNumber>,
-    expression: *mut pg_sys::ExprState,
-    estate: *mut pg_sys::EState,
+    indexed: Indexed,
 }
 
 impl Reader {
     /// # Safety
     /// The relations stay open while the result is used.
     unsafe fn new(opened: &Opened) -> Self {
-        // SAFETY: an open index has a number for each column, and an expression for each 0.
+        // SAFETY: as this function's.
         unsafe {
-            let heap = Heap::new(opened);
-            let kind = Kind::of_index(opened.index);
-            let last = key_columns(opened.index) - 1;
-            let columns = (*(*opened.index).rd_index).indkey.values.as_slice(last + 1);
-            let estate = pg_sys::CreateExecutorState();
-            if columns[last] > 0 {
-                let (column, expression) = (Some(columns[last]), std::ptr::null_mut());
-                return Self { heap, kind, column, expression, estate };
-            }
-            let number = columns[..last].iter().filter(|&&column| column == 0).count();
-            let expressions = pg_sys::RelationGetIndexExpressions(opened.index);
-            let expression = pg_sys::list_nth(expressions, number as i32);
-            let expression = pg_sys::ExecPrepareExpr(expression.cast(), estate);
-            Self { heap, kind, column: None, expression, estate }
+            let (heap, kind) = (Heap::new(opened), Kind::of_index(opened.index));
+            Self { heap, kind, indexed: Indexed::new(opened) }
         }
     }
 
@@ -151,47 +132,13 @@ impl Reader {
     /// # Safety
     /// The heap has a row there.
     unsafe fn with_text<T>(&mut self, read: impl FnOnce(&str) -> T) -> Option<T> {
-        // SAFETY: as this function's. A value is used before its memory is reset.
+        let kind = self.kind;
+        // SAFETY: as this function's. The value is of the index's column, whose kind this is.
         unsafe {
-            let slot = self.heap.slot();
-            let mut is_null = true;
-            if let Some(column) = self.column {
-                let value = pg_sys::slot_getattr(slot, i32::from(column), &mut is_null);
-                return (!is_null).then(|| self.read(value, read));
-            }
-            let context = match (*self.estate).es_per_tuple_exprcontext {
-                context if context.is_null() => pg_sys::MakePerTupleExprContext(self.estate),
-                context => context,
-            };
-            (*context).ecxt_scantuple = slot;
-            let memory = (*context).ecxt_per_tuple_memory;
-            let before = pg_sys::MemoryContextSwitchTo(memory);
-            let evaluate = (*self.expression).evalfunc;
-            let value = evaluate.map(|evaluate| evaluate(self.expression, context, &mut is_null));
-            let value = value.filter(|_| !is_null);
-            let result = value.map(|value| self.read(value, read));
-            pg_sys::MemoryContextSwitchTo(before);
-            pg_sys::MemoryContextReset(memory);
-            result
-        }
-    }
-
-    unsafe fn read<T>(&self, value: pg_sys::Datum, read: impl FnOnce(&str) -> T) -> T {
-        // SAFETY: the value is of the index's column, whose kind this is.
-        unsafe {
-            match self.kind {
+            self.indexed.with(self.heap.slot(), |value| match kind {
                 Kind::NearTexts => NearText::with(value, |near| read(&near.text)),
                 _ => with_text(value, read),
-            }
-        }
-    }
-}
-
-impl Drop for Reader {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: made by `new`.
-            unsafe { pg_sys::FreeExecutorState(self.estate) };
+            })
         }
     }
 }

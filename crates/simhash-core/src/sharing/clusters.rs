@@ -44,12 +44,7 @@ pub fn star(cover: Cover, places: u32) -> Clusters {
 ///
 /// # Errors
 /// When not even the keys of two rows fit into so many bytes.
-pub fn chain(
-    rows: &mut impl Rows,
-    places: u32,
-    law: Law,
-    memory: usize,
-) -> Result<Clusters, Full> {
+pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Result<Clusters, Full> {
     let mut cover = Cover::new(places);
     let mut unions = Unions::new(places);
     let mut blocks = Blocks::new(places, None);
@@ -122,9 +117,7 @@ fn unite_near(
     rows: &mut impl Rows,
 ) {
     let place = |looking: &Looking, row| looking.shared.place(row);
-    waiting.retain(|&(a, b, _)| {
-        unions.find(place(looking, a)) != unions.find(place(looking, b))
-    });
+    waiting.retain(|&(a, b, _)| unions.find(place(looking, a)) != unions.find(place(looking, b)));
     let mut wanted: Vec<u32> = waiting.iter().flat_map(|&(a, b, _)| [a, b]).collect();
     looking.read(&mut wanted, rows);
     for (a, b, keys) in waiting.drain(..) {
@@ -173,7 +166,8 @@ impl Unions {
                 rows.check();
             }
         }
-        let mut firsts: Vec<(u32, u32)> = members.iter().map(|&(first, _)| (first, first)).collect();
+        let mut firsts: Vec<(u32, u32)> =
+            members.iter().map(|&(first, _)| (first, first)).collect();
         firsts.dedup();
         firsts.sort_unstable();
         firsts.dedup();
@@ -204,7 +198,8 @@ fn compared(members: &[(u32, u32)], rows: &mut impl Rows) -> Cluster {
         members.iter().map(|&(_, place)| Member { place, similarity: 1.0 }).collect();
     let Some(&Member { place: first, .. }) = cluster.first() else { return cluster };
     let set = rows.set(first).unwrap_or_default();
-    let mut known: HashMap<u128, f64> = rows.digest(first).map(|digest| (digest, 1.0)).into_iter().collect();
+    let mut known: HashMap<u128, f64> =
+        rows.digest(first).map(|digest| (digest, 1.0)).into_iter().collect();
     let mut order: Vec<usize> = (1..cluster.len()).collect();
     order.sort_unstable_by_key(|&i| rows.address(cluster[i].place));
     for i in order {

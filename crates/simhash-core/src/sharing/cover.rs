@@ -120,17 +120,7 @@ impl Looking {
         let from = if split.is_some() { 0 } else { shared.split().unwrap_or(0) };
         let classes = Classes::new(&shared, law.sketch.bands, from, rows, &mut comparer);
         let (known, candidates, early, early_starts) = Default::default();
-        Self {
-            shared,
-            comparer,
-            classes,
-            law,
-            known,
-            candidates,
-            batch: 0..0,
-            early,
-            early_starts,
-        }
+        Self { shared, comparer, classes, law, known, candidates, batch: 0..0, early, early_starts }
     }
 
     /// As [`Looking::new`], where the rows of an earlier block are all there.
