@@ -921,17 +921,21 @@ COMMENT ON FUNCTION simhash_cluster_settle(relation regclass, "full" boolean) IS
 UPDATE pg_catalog.pg_proc SET
   proallargtypes = proallargtypes OPERATOR(pg_catalog.||) '{regclass,regclass}'::regtype[]::oid[],
   proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o}'::"char"[],
-  proargnames = proargnames OPERATOR(pg_catalog.||) CASE proname
-    WHEN 'simhash_pairs' THEN '{a_table,b_table}'::text[]
-    ELSE '{member_table,representative_table}'::text[] END
-WHERE oid IN ('simhash_pairs(regclass, integer)'::regprocedure::oid,
-  'simhash_clusters(regclass, integer)'::regprocedure::oid);
+  proargnames = proargnames OPERATOR(pg_catalog.||) '{a_table,b_table}'::text[]
+WHERE oid OPERATOR(pg_catalog.=) 'simhash_pairs(regclass, integer)'::regprocedure::oid;
+UPDATE pg_catalog.pg_proc SET
+  proallargtypes = proallargtypes OPERATOR(pg_catalog.||)
+    '{regclass,regclass,integer,integer}'::regtype[]::oid[],
+  proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o,o,o}'::"char"[],
+  proargnames = proargnames OPERATOR(pg_catalog.||)
+    '{member_table,representative_table,distance,greatest_distance}'::text[]
+WHERE oid OPERATOR(pg_catalog.=) 'simhash_clusters(regclass, integer)'::regprocedure::oid;
 COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
   'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
   'bits at most; each once, a < b';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
   'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
-  'of its cluster, and how many they are';
+  'of its cluster, how many they are, and how far they are from it';
 CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, OUT a tid,
     OUT b tid, OUT distance integer, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
@@ -962,17 +966,71 @@ COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double prec
     text, simhash_config) IS
   'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
   'are near and whose texts, in the column that body names, share so many shingles';
+CREATE FUNCTION simhash_clusters(index regclass, distance integer, linkage text,
+    keep text DEFAULT NULL, OUT member tid, OUT representative tid, OUT size integer,
+    OUT member_table regclass, OUT representative_table regclass, OUT distance integer,
+    OUT greatest_distance integer)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_linked_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, text) IS
+  'as simhash_clusters(index, distance), where with linkage => ''star'' a cluster is a row that is '
+  'kept, in the order of keep, and those that it stands for';
 CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
     similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
-    config simhash_config DEFAULT '{}', OUT member tid, OUT representative tid, OUT size integer,
-    OUT member_table regclass, OUT representative_table regclass)
+    config simhash_config DEFAULT '{}', linkage text DEFAULT 'chain', keep text DEFAULT NULL,
+    OUT member tid, OUT representative tid, OUT size integer, OUT member_table regclass,
+    OUT representative_table regclass, OUT similarity double precision,
+    OUT least_similarity double precision)
   RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
   AS 'MODULE_PATHNAME', 'simhash_verified_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, integer, text,
-    simhash_config) IS
-  'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
-  'of its cluster, and how many they are';
+    simhash_config, text, text) IS
+  'every row, by ctid and table, that a chain of such pairs connects with another, or that a kept '
+  'row stands for; the representative of its cluster, how many they are, and how similar to it';
+CREATE FUNCTION simhash_pairs(index regclass, similarity double precision DEFAULT 0.7,
+    OUT a tid, OUT b tid, OUT similarity double precision, OUT a_table regclass,
+    OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, double precision) IS
+  'every pair of rows, by ctid and table, whose texts in a simhash index are near-duplicates; each '
+  'once, a < b, with its similarity';
+CREATE FUNCTION simhash_pairs(index regclass, other regclass,
+    similarity double precision DEFAULT 0.7, OUT a tid, OUT b tid,
+    OUT similarity double precision, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_of_two_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
+  'every row of one simhash index on texts with every row of another, by ctid and table, that are '
+  'near-duplicates';
+CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision DEFAULT NULL,
+    distance integer DEFAULT NULL, keep text DEFAULT NULL, other regclass DEFAULT NULL,
+    body text DEFAULT NULL, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', OUT duplicate tid, OUT kept tid,
+    OUT similarity double precision, OUT distance integer, OUT duplicate_table regclass,
+    OUT kept_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
+COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, regclass, text,
+    integer, text, simhash_config) IS
+  'the rows to drop, by ctid and table, each with a row that is kept and near to it: rows are taken '
+  'in the order of keep, and one that is near no row kept before it is kept; with other, the rows '
+  'of the first table that are near any row of the second';
+CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEFAULT 0.7,
+    linkage text DEFAULT 'chain', keep text DEFAULT NULL, OUT member tid, OUT representative tid,
+    OUT size integer, OUT member_table regclass, OUT representative_table regclass,
+    OUT similarity double precision, OUT least_similarity double precision)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_similar_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
+  'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '
+  'kept row stands for; the representative of its cluster, how many they are, and how similar';
 
 CREATE FUNCTION simhash_blocks(fp fingerprint256, blocks integer DEFAULT 16,
     OUT block smallint, OUT key bigint)

@@ -11,13 +11,16 @@
 pub mod clusters;
 mod errors;
 mod file;
+pub mod fingerprints;
 mod heap;
 pub mod held;
 mod indexed;
 mod leaves;
+pub mod measured;
 mod message;
 mod order;
 pub mod pairs;
+mod places;
 pub mod progress;
 pub mod row;
 mod session;

@@ -20,14 +20,16 @@ const BATCH: c_long = 10_000;
 
 /// The visible rows of a target, of the first of two tables, in the order of `keep`; what is equal
 /// there in the order of tables and TIDs. A row's number is that of the root of its chain of
-/// versions, which is what an index names. Raises an ERROR unless `keep` is an ORDER BY list.
-pub fn in_order(target: &Target, keep: &str) -> Vec<u64> {
+/// versions, which is what an index names; of those that are not visible themselves, the second
+/// result has the visible versions. Raises an ERROR unless `keep` is an ORDER BY list.
+pub fn in_order(target: &Target, keep: &str) -> (Vec<u64>, HashMap<u64, u64>) {
+    check_text(keep);
     let own = target.split.unwrap_or(target.sources.len());
     let sources = target.sources.iter().take(own).enumerate();
     let places: HashMap<pg_sys::Oid, usize> =
         sources.map(|(place, source)| (source.heap, place)).collect();
     let table = target.named[0].table;
-    let Some(name) = qualified_name(table) else { return Vec::new() };
+    let Some(name) = qualified_name(table) else { return Default::default() };
     // SAFETY: a catalogue look-up.
     let is_partitioned =
         unsafe { pg_sys::get_rel_relkind(table) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE };
@@ -43,8 +45,44 @@ pub fn in_order(target: &Target, keep: &str) -> Vec<u64> {
             numbers.push(row::number(place, tid));
         }
     });
-    find_roots(target, &mut numbers);
-    numbers
+    let visible = find_roots(target, &mut numbers);
+    (numbers, visible)
+}
+
+fn refuse(keep: &str, why: &str) -> ! {
+    let shown: String = keep.chars().take(100).collect();
+    raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("keep \"{shown}\" {why}"),
+        "keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.",
+    )
+}
+
+/// Raises 22023 for a text that is nothing, or more than an ORDER BY list, and PostgreSQL's own
+/// ERROR for one that cannot be parsed.
+fn check_text(keep: &str) {
+    if keep.trim().is_empty() {
+        refuse(keep, "is empty")
+    }
+    let source = format!("SELECT FROM t ORDER BY {keep}\n");
+    let source = CString::new(&*utf8_to_server(&source)).unwrap_or_default();
+    // SAFETY: a node is cast only to the type its tag says.
+    unsafe {
+        let mode = pg_sys::RawParseMode::RAW_PARSE_DEFAULT;
+        let parsed = PgList::<pg_sys::RawStmt>::from_pg(pg_sys::raw_parser(source.as_ptr(), mode));
+        let select = parsed.get_ptr(0).filter(|_| parsed.len() == 1).map(|raw| (*raw).stmt);
+        let select = select.filter(|&node| pgrx::is_a(node, pg_sys::NodeTag::T_SelectStmt));
+        let is_list = select.is_some_and(|node| {
+            let select = &*node.cast::<pg_sys::SelectStmt>();
+            select.limitCount.is_null()
+                && select.limitOffset.is_null()
+                && select.lockingClause.is_null()
+                && select.op == pg_sys::SetOperation::SETOP_NONE
+        });
+        if !is_list {
+            refuse(keep, "is more than an ORDER BY list")
+        }
+    }
 }
 
 /// Runs the statement and hands its rows on.
@@ -89,14 +127,7 @@ fn for_each_row(statement: &str, keep: &str, mut each: impl FnMut(pg_sys::Oid, u
 /// # Safety
 /// The plan is that of the statement, or null.
 unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
-    let refuse = |why: &str| -> ! {
-        let shown: String = keep.chars().take(100).collect();
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("keep \"{shown}\" {why}"),
-            "keep is an ORDER BY list of the table's columns, such as 'length(body) DESC, id'.",
-        )
-    };
+    let refuse = |why: &str| -> ! { refuse(keep, why) };
     if plan.is_null() {
         refuse("is no ORDER BY list")
     }
@@ -136,8 +167,9 @@ unsafe fn check_list(plan: pg_sys::SPIPlanPtr, keep: &str) {
     }
 }
 
-/// Replaces the versions of rows that are not the roots of their chains by these.
-fn find_roots(target: &Target, numbers: &mut [u64]) {
+/// Replaces the versions of rows that are not the roots of their chains by these. Returns the
+/// versions by the roots.
+fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
     let mut sorted = Vec::new();
     reserve(&mut sorted, numbers.len());
     sorted.extend_from_slice(numbers);
@@ -158,11 +190,16 @@ fn find_roots(target: &Target, numbers: &mut [u64]) {
             })
         };
     }
+    let mut visible = HashMap::new();
     if !roots.is_empty() {
         for number in numbers {
-            *number = roots.get(number).copied().unwrap_or(*number);
+            if let Some(&root) = roots.get(number) {
+                visible.insert(root, *number);
+                *number = root;
+            }
         }
     }
+    visible
 }
 
 /// Calls `each` with the versions on a heap's page that belong to chains, and their roots.

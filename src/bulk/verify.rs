@@ -21,6 +21,7 @@ use crate::models::simhasher_for;
 use crate::types::text::utf8_to_server;
 
 /// Which texts are compared, and how.
+#[derive(Clone)]
 pub struct Verification {
     /// The name of the column with the texts.
     pub body: String,
@@ -28,6 +29,13 @@ pub struct Verification {
     /// How texts are cut into shingles, and what these weigh.
     pub shingles: Config,
     pub schema: Schema,
+}
+
+impl Verification {
+    /// As this, for texts that may not be similar.
+    pub fn of_any_similarity(self) -> Self {
+        Self { similarity: self.similarity.of_any(), ..self }
+    }
 }
 
 /// Compares texts.

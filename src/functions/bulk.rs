@@ -10,15 +10,18 @@ use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
 use super::shingles::shingles_of;
 use crate::bulk::clusters::clusters;
+use crate::bulk::fingerprints::{self, Duplicate};
 use crate::bulk::held::Held;
+use crate::bulk::measured::{Measured, Measuring};
 use crate::bulk::pairs::{pairs, verified_pairs};
-use crate::bulk::progress::reports;
+use crate::bulk::progress::{Command, reports};
 use crate::bulk::row;
 use crate::bulk::target::{Content, Source, Target};
 use crate::bulk::texts::{self, Linkage};
 use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::error::raise;
+use crate::storage::check_for_interrupts;
 use crate::types::{ConfigText, Text};
 
 /// A row: its TID, and its table.
@@ -214,21 +217,61 @@ fn simhash_duplicates(
     distance: Option<i32>,
     keep: Option<Text<'_>>,
     other: Option<pg_sys::Oid>,
+    body: Option<Text<'_>>,
+    shingle: Option<i32>,
+    measure: Option<Text<'_>>,
+    config: Option<ConfigText<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
 ) -> DuplicateRows {
     let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
-    let _ = distance;
-    let target = match other {
-        None => Target::new(index, Content::Texts),
-        Some(other) => Target::of_two(index, other, Content::Texts),
-    };
-    let places = Places::of(&target);
-    let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
     let keep = keep.as_ref().map(Text::as_str);
-    let rows = texts::duplicates(target, similarity, keep).map(move |(row, kept, similarity)| {
-        let ((row, table), (kept, kept_table)) = (places.of_row(row), places.of_row(kept));
-        (row, kept, Some(similarity), None, table, kept_table)
+    let target = |content| match other {
+        None => Target::new(index, content),
+        Some(other) => Target::of_two(index, other, content),
+    };
+    let Some(distance) = distance else {
+        if body.is_some() {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "body without a distance".to_owned(),
+                "Fingerprints within a distance propose rows, and the texts in body decide: give \
+                 both. An index on the texts needs neither.",
+            )
+        }
+        let target = target(Content::Texts);
+        let places = Places::of(&target);
+        let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
+        let rows = texts::duplicates(target, similarity, keep);
+        return TableIterator::new(rows.map(move |(row, kept, similarity)| {
+            let ((row, table), (kept, kept_table)) = (places.of_row(row), places.of_row(kept));
+            (row, kept, Some(similarity), None, table, kept_table)
+        }));
+    };
+    let (Some(shingle), Some(measure), Some(config)) = (shingle, measure, config) else {
+        return TableIterator::new(std::iter::empty());
+    };
+    let how = body.map(|body| {
+        let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
+        verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo))
     });
-    TableIterator::new(rows)
+    if how.is_none() && similarity.is_some() {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "a distance and a similarity, but no texts".to_owned(),
+            "With body => 'the column of the texts' both count. Else give one: a similarity for an \
+             index on texts, a distance for one on fingerprints.",
+        )
+    }
+    let target = target(Content::Fingerprints);
+    let places = Places::of(&target);
+    let is_verified = how.is_some();
+    let rows = fingerprints::duplicates(target, distance, how, keep, Command::Duplicates);
+    TableIterator::new(rows.into_iter().map(move |found| {
+        let (row, table) = places.of_row(found.row);
+        let (kept, kept_table) = places.of_row(found.kept);
+        let similarity = is_verified.then_some(found.similarity);
+        (row, kept, similarity, Some(found.distance as i32), table, kept_table)
+    }))
 }
 
 type SimilarClusterRows = TableIterator<
@@ -237,10 +280,10 @@ type SimilarClusterRows = TableIterator<
         name!(member, pg_sys::ItemPointerData),
         name!(representative, pg_sys::ItemPointerData),
         name!(size, i32),
-        name!(similarity, f64),
-        name!(least_similarity, f64),
         name!(member_table, pg_sys::Oid),
         name!(representative_table, pg_sys::Oid),
+        name!(similarity, f64),
+        name!(least_similarity, f64),
     ),
 >;
 
@@ -262,7 +305,7 @@ fn simhash_similar_clusters(
         let (row, table) = places.of_row(member.row);
         let (representative, representative_table) = places.of_row(member.representative);
         let size = i32::try_from(member.size).unwrap_or(i32::MAX);
-        (row, representative, size, member.similarity, member.least, table, representative_table)
+        (row, representative, size, table, representative_table, member.similarity, member.least)
     });
     TableIterator::new(rows)
 }
@@ -279,7 +322,7 @@ fn linkage_of(name: &str) -> Linkage {
     }
 }
 
-type ClusterRows = TableIterator<
+type ClusterRows<M> = TableIterator<
     'static,
     (
         name!(member, pg_sys::ItemPointerData),
@@ -287,41 +330,128 @@ type ClusterRows = TableIterator<
         name!(size, i32),
         name!(member_table, pg_sys::Oid),
         name!(representative_table, pg_sys::Oid),
+        name!(own, M),
+        name!(worst, M),
     ),
 >;
 
-fn cluster_rows(target: Target, distance: i32, how: Option<Verification>) -> ClusterRows {
+/// The rows of clusters, measured by `of`.
+fn cluster_rows<M: pgrx::IntoDatum + 'static>(
+    target: Target,
+    distance: i32,
+    how: Option<Verification>,
+    linkage: Option<Text<'_>>,
+    keep: Option<Text<'_>>,
+    of: impl Fn(f64) -> M + 'static,
+) -> ClusterRows<M> {
     let places = Places::of(&target);
-    let rows = clusters(target, distance, how).map(move |(member, representative, size)| {
-        let (member, member_table) = places.of_row(member);
-        let (representative, representative_table) = places.of_row(representative);
+    let keep = keep.as_ref().map(Text::as_str);
+    let members: Box<dyn Iterator<Item = Measured>> =
+        match linkage.as_ref().map_or(Linkage::Chain, |name| linkage_of(name.as_str())) {
+            Linkage::Chain if keep.is_some() => raise(
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                "keep has no meaning for chains of fingerprints".to_owned(),
+                "Their representative is the first row of the table. linkage => 'star' takes rows \
+                 in the order of keep.",
+            ),
+            Linkage::Chain => {
+                let members = clusters(target.clone(), distance, how.clone());
+                Box::new(Measuring::new(target, members, how))
+            }
+            Linkage::Star => Box::new(stars(target, distance, how, keep).into_iter()),
+        };
+    TableIterator::new(members.map(move |Measured { member: (row, first, size), own, worst }| {
+        let (member, member_table) = places.of_row(row);
+        let (representative, representative_table) = places.of_row(first);
         let size = i32::try_from(size).unwrap_or(i32::MAX);
-        (member, representative, size, member_table, representative_table)
-    });
-    TableIterator::new(rows)
+        (member, representative, size, member_table, representative_table, of(own), of(worst))
+    }))
+}
+
+/// Each row that is kept, with those that it stands for.
+fn stars(
+    target: Target,
+    distance: i32,
+    how: Option<Verification>,
+    keep: Option<&str>,
+) -> Vec<Measured> {
+    let is_verified = how.is_some();
+    let mut found = fingerprints::duplicates(target, distance, how, keep, Command::Clusters);
+    found.sort_unstable_by_key(|found| (found.kept, found.row));
+    let mut members = Vec::new();
+    for cluster in found.chunk_by(|a, b| a.kept == b.kept) {
+        check_for_interrupts();
+        let Some(&Duplicate { kept, .. }) = cluster.first() else { continue };
+        let size = cluster.len() as u32 + 1;
+        let of = |one: &Duplicate| {
+            if is_verified { one.similarity } else { f64::from(one.distance) }
+        };
+        let (own, worse): (f64, fn(f64, f64) -> f64) =
+            if is_verified { (1.0, f64::min) } else { (0.0, f64::max) };
+        let worst = cluster.iter().map(of).fold(own, worse);
+        members.push(Measured { member: (kept, kept, size), own, worst });
+        members.extend(cluster.iter().map(|one| Measured {
+            member: (one.row, kept, size),
+            own: of(one),
+            worst,
+        }));
+    }
+    members
 }
 
 /// Every row that has a near-duplicate, with its cluster.
 #[pg_extern(sql = false, stable, parallel_restricted)]
-fn simhash_clusters(index: pg_sys::Oid, distance: i32) -> ClusterRows {
-    cluster_rows(Target::new(index, Content::Fingerprints), distance, None)
+fn simhash_clusters(index: pg_sys::Oid, distance: i32) -> ClusterRows<i32> {
+    let target = Target::new(index, Content::Fingerprints);
+    cluster_rows(target, distance, None, None, None, |distance| distance as i32)
+}
+
+/// Every row that has a near-duplicate, with its cluster of that linkage.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_linked_clusters(
+    index: Option<pg_sys::Oid>,
+    distance: Option<i32>,
+    linkage: Option<Text<'_>>,
+    keep: Option<Text<'_>>,
+) -> ClusterRows<i32> {
+    let (Some(index), Some(distance)) = (index, distance) else {
+        return TableIterator::new(std::iter::empty());
+    };
+    let target = Target::new(index, Content::Fingerprints);
+    cluster_rows(target, distance, None, linkage, keep, |distance| distance as i32)
 }
 
 /// Every row that has a near-duplicate with a similar text, with its cluster.
 #[pg_extern(sql = false, stable, parallel_restricted)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn simhash_verified_clusters(
-    index: pg_sys::Oid,
-    distance: i32,
-    body: Text<'_>,
-    similarity: f64,
-    shingle: i32,
-    measure: Text<'_>,
-    config: ConfigText<'_>,
+    index: Option<pg_sys::Oid>,
+    distance: Option<i32>,
+    body: Option<Text<'_>>,
+    similarity: Option<f64>,
+    shingle: Option<i32>,
+    measure: Option<Text<'_>>,
+    config: Option<ConfigText<'_>>,
+    linkage: Option<Text<'_>>,
+    keep: Option<Text<'_>>,
     fcinfo: pg_sys::FunctionCallInfo,
-) -> ClusterRows {
+) -> ClusterRows<f64> {
+    let arguments = (index, distance, body, similarity, shingle, measure, config);
+    let (
+        Some(index),
+        Some(distance),
+        Some(body),
+        Some(similarity),
+        Some(shingle),
+        Some(measure),
+        Some(config),
+    ) = arguments
+    else {
+        return TableIterator::new(std::iter::empty());
+    };
     let how = verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo));
-    cluster_rows(Target::new(index, Content::Fingerprints), distance, Some(how))
+    let target = Target::new(index, Content::Fingerprints);
+    cluster_rows(target, distance, Some(how), linkage, keep, |similarity| similarity)
 }
 
 fn verification(

@@ -1,12 +1,11 @@
 //! Whole tables of texts by similarity: pairs, the rows that a cover drops, clusters.
 //!
-//! The work is that of [`simhash_core::sharing`]. Here are the rows: [`places`] (in which order they
+//! The work is that of [`simhash_core::sharing`]. Here are the rows: [`super::places`] (in which order they
 //! are taken), [`postings`] (which of them have a key), [`rows`] (their texts).
 //!
 //! Memory, of simhash.work_mem: what is known of each row; of the rest half for rows that share
 //! keys, and half for sets of shingles.
 
-mod places;
 mod postings;
 mod rows;
 
@@ -15,9 +14,9 @@ use std::collections::HashMap;
 use pgrx::PgSqlErrorCode;
 use simhash_core::sharing::{self, Clusters, Full, Law, Same, chain, star};
 
-use self::places::{BYTES, MOST, Places};
 use self::rows::{TextRows, Texts, rows_with_keys};
 use super::order::in_order;
+use super::places::{BYTES, MOST, Places};
 use super::progress::{Command, Progress};
 use super::target::{Named, OpenedAll, Target};
 use crate::am::texts::Recipe;
@@ -62,9 +61,10 @@ impl Whole {
         };
         let others = rows_with_keys(&opened, split, opened.len());
         drop(opened);
+        let mut moved = HashMap::new();
         if let Some(keep) = keep {
             // Not with the rights of the tables' owners.
-            own = in_order(&target, keep);
+            (own, moved) = in_order(&target, keep);
         }
         let (first, second) = if others_first { (others, own) } else { (own, others) };
         let split = target.split.map(|_| first.len() as u32);
@@ -80,7 +80,7 @@ impl Whole {
         let places = Places::new(numbers, target.sources.len(), split);
         let layout = recipe.layout();
         let bands = law.sketch.bands;
-        let texts = Texts { places, layout, bands, simhasher, moved: HashMap::new() };
+        let texts = Texts { places, layout, bands, simhasher, moved };
         Some(Self { target, texts, law, memory, _progress: progress })
     }
 

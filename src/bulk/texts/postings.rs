@@ -10,7 +10,7 @@ use simhash_index::postings::{RECENT, SETTLED};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Damage, Entry, Row, Store, TreeKey};
 
-use super::places::Places;
+use super::super::places::Places;
 use crate::am::columns::Columns;
 use crate::storage::{Index, check_for_interrupts};
 

@@ -13,11 +13,11 @@ use simhash_index::{Entry, Row, TreeKey};
 
 use super::super::heap::Heap;
 use super::super::indexed::Indexed;
+use super::super::places::Places;
 use super::super::progress;
 use super::super::row;
 use super::super::session::open_all;
 use super::super::target::OpenedAll;
-use super::places::Places;
 use super::postings::each_key;
 use crate::am::columns::Columns;
 use crate::am::kind::Kind;

@@ -16,10 +16,12 @@
 //! itself and with every later one that it can have a pair with ([`Join`]). Equal fingerprints are
 //! one key with many rows: they are compared once. [`Members`] remembers rows by number and unites
 //! them into clusters. Where memory does not hold all of these rows, [`components`] makes the
-//! clusters of edges in files.
+//! clusters of edges in files. [`cover()`] says which rows stay if each that is near an earlier one
+//! that stays is dropped.
 
 mod chunk;
 mod components;
+mod cover;
 mod meet;
 mod members;
 mod memory;
@@ -30,6 +32,7 @@ mod walk;
 
 pub use chunk::{Chunk, Mark, Node, Tries, bytes_per_row, bytes_per_row_of_tries};
 pub use components::{Components, Edge, Log, components};
+pub use cover::{Asked, Nearest, bytes_per_row_of_cover, cover, nearest_of};
 pub use members::Members;
 pub use memory::NoMemory;
 pub use plan::{Part, plan_join};

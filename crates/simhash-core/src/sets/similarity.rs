@@ -68,6 +68,11 @@ impl Similarity {
         (least > 0.0 && least <= 1.0).then_some(Similarity { measure, least })
     }
 
+    /// The same measure, from any similarity on.
+    pub fn of_any(self) -> Self {
+        Similarity { least: f64::MIN_POSITIVE, ..self }
+    }
+
     pub fn least(self) -> f64 {
         self.least
     }

@@ -1,6 +1,6 @@
 //! The places of rows: numbers from 0 in the order in which rows are taken, and back.
 
-use super::super::row;
+use super::row;
 use crate::types::tid;
 
 /// No place.

@@ -1,0 +1,445 @@
+//! The cover in order of fingerprints: which rows stay, and which row stands for each other one.
+//!
+//! Rows are taken in their order. One that is near no row kept before it is kept; any other has the
+//! nearest of those for it. Halves of the order are dealt with one after the other: the rows kept
+//! in the first are joined with all rows of the second, of which some are kept no more. Rows that
+//! are kept are far from each other. So a join finds few pairs even where thousands of rows are
+//! near each other, and a pair of two such rows is never asked for.
+
+use std::ops::Range;
+
+use super::chunk::Chunk;
+use super::memory::NoMemory;
+use super::plan::{Part, plan_join};
+use super::steps::{Join, Rows, Source, Start, Step};
+use super::walk::GroupPair;
+use crate::Fingerprint;
+use crate::search::{BlockLayout, TreeKey};
+use crate::simd::popcount;
+
+/// The row that stands for another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearest {
+    /// Its number.
+    pub row: u32,
+    pub distance: u32,
+    /// 0 where texts are not compared.
+    pub similarity: f64,
+}
+
+impl Nearest {
+    /// Of two rows the more similar one, then the nearer, then the first.
+    fn is_better_than(&self, other: &Self) -> bool {
+        (other.similarity, self.distance, self.row)
+            .partial_cmp(&(self.similarity, other.distance, other.row))
+            .is_some_and(|order| order.is_lt())
+    }
+}
+
+/// What the work needs from outside.
+pub trait Asked {
+    /// The similarity of the texts of two rows, if they are near. Some(0) where fingerprints alone
+    /// decide.
+    fn similarity(&mut self, row: u32, other: u32) -> Option<f64>;
+
+    /// These pairs are asked for next.
+    fn expect(&mut self, _pairs: &[(u32, u32, u32)]) {}
+
+    /// Whether the texts decide.
+    fn is_verified(&self) -> bool;
+
+    /// Called between pieces of work, with how much is done, of 1. It may unwind.
+    fn check(&mut self, share: f64);
+
+    /// Called when memory is refused. It must unwind.
+    fn refused(&mut self, refused: NoMemory) -> !;
+}
+
+/// The bytes of memory that a row takes.
+pub fn bytes_per_row_of_cover<K: TreeKey>() -> usize {
+    let in_join = super::bytes_per_row::<K>() + size_of::<(K, u64)>();
+    size_of::<K>() + size_of::<Option<Nearest>>() + in_join
+}
+
+/// So many rows are compared one by one.
+const FEW: usize = if cfg!(test) { 8 } else { 1024 };
+/// So many pairs are asked for together.
+const TOGETHER: usize = 1 << 12;
+
+/// The cover of rows with these keys, which are not rotated, in their order: for each row the
+/// nearest of the rows kept before it. `None` for a row that is kept.
+pub fn cover<K: TreeKey>(
+    keys: &[K],
+    layout: BlockLayout,
+    distance: u32,
+    asked: &mut impl Asked,
+) -> Vec<Option<Nearest>> {
+    let nearest = vec![None; keys.len()];
+    let mut covering = Covering { keys, layout, distance, asked, nearest, done: 0.0 };
+    covering.cover(0..keys.len());
+    covering.nearest
+}
+
+/// Of two tables: for each row from `split` on, the nearest of those below.
+pub fn nearest_of<K: TreeKey>(
+    keys: &[K],
+    split: usize,
+    layout: BlockLayout,
+    distance: u32,
+    asked: &mut impl Asked,
+) -> Vec<Option<Nearest>> {
+    let nearest = vec![None; keys.len()];
+    let mut covering = Covering { keys, layout, distance, asked, nearest, done: 0.0 };
+    covering.join((0..split as u32).collect(), split..keys.len());
+    covering.nearest
+}
+
+struct Covering<'a, K: TreeKey, A: Asked> {
+    keys: &'a [K],
+    layout: BlockLayout,
+    distance: u32,
+    asked: &'a mut A,
+    nearest: Vec<Option<Nearest>>,
+    /// How much is done, of 1.
+    done: f64,
+}
+
+impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
+    fn cover(&mut self, range: Range<usize>) {
+        if range.len() <= FEW {
+            let share = range.len() as f64 / self.keys.len().max(1) as f64;
+            self.compare(range);
+            self.done += share;
+            return self.asked.check(self.done);
+        }
+        let middle = range.start + range.len() / 2;
+        self.cover(range.start..middle);
+        let kept = (range.start..middle).filter(|&row| self.nearest[row].is_none());
+        self.join(kept.map(|row| row as u32).collect(), middle..range.end);
+        self.cover(middle..range.end);
+    }
+
+    /// Compares rows one by one with those of the range that are kept.
+    fn compare(&mut self, range: Range<usize>) {
+        let words = K::Fingerprint::BITS as usize / 64;
+        let (mut kept, mut packed) = (Vec::new(), Vec::new());
+        let mut hits = Vec::new();
+        for row in range {
+            let key = self.keys[row];
+            hits.clear();
+            popcount::within(&packed, key.fingerprint(), self.distance, &mut hits);
+            for &hit in &hits {
+                let other: usize = kept[hit as usize];
+                let of_other = self.keys[other];
+                if of_other.scope() == key.scope() {
+                    let distance = key.fingerprint().hamming(of_other.fingerprint());
+                    self.offer(row as u32, other as u32, distance);
+                }
+            }
+            if self.nearest[row].is_none() {
+                kept.push(row);
+                for word in 0..words {
+                    packed.extend_from_slice(&key.fingerprint().word(word).to_ne_bytes());
+                }
+            }
+        }
+    }
+
+    /// A row that is near another. True if none can be better for the texts.
+    fn offer(&mut self, row: u32, other: u32, distance: u32) -> bool {
+        let Some(similarity) = self.asked.similarity(row, other) else { return false };
+        let offered = Nearest { row: other, distance, similarity };
+        let nearest = &mut self.nearest[row as usize];
+        if nearest.is_none_or(|nearest| offered.is_better_than(&nearest)) {
+            *nearest = Some(offered);
+        }
+        similarity == 1.0 && distance == 0
+    }
+
+    /// Offers some rows to those of a range, which come after them.
+    fn join(&mut self, some: Vec<u32>, range: Range<usize>) {
+        if some.is_empty() || range.is_empty() {
+            return;
+        }
+        let rows = some.len() + range.len();
+        let parts = parts(self.keys, &some, range.clone());
+        let plan = plan_join::<K::Fingerprint>(self.layout, self.distance, &parts);
+        let split = range.start as u64;
+        let numbers = some.iter().copied().chain(range.start as u32..range.end as u32);
+        let mut numbers: Vec<u32> = numbers.collect();
+        let mut join = Join::<K>::new(plan, rows + 1);
+        let (mut found, mut waiting) = (Vec::new(), Vec::new());
+        loop {
+            let mut source = Sorted {
+                keys: self.keys,
+                layout: self.layout,
+                numbers: &mut numbers,
+                split,
+                asked: &mut *self.asked,
+                share: self.done,
+            };
+            let step = join.step(&mut source, &mut found);
+            for pair in found.drain(..) {
+                self.take(&mut join, pair, split, &mut waiting);
+            }
+            if step == Step::Done {
+                break;
+            }
+        }
+        self.take_waiting(&mut waiting);
+    }
+
+    /// Takes the rows of two groups. They are in ascending order, those of the first side first.
+    fn take(
+        &mut self,
+        join: &mut Join<K>,
+        GroupPair { left, right, distance }: GroupPair,
+        split: u64,
+        waiting: &mut Vec<(u32, u32, u32)>,
+    ) {
+        let left_rows = join.left().group(left).to_vec();
+        let right_rows = join.right().group(right).to_vec();
+        let is_one = left == right && distance == 0 && !join.is_across();
+        let sides = |rows: &[u64]| rows.partition_point(|&row| row < split);
+        let (of_left, of_right) = (sides(&left_rows), sides(&right_rows));
+        let (first, second) = (&left_rows[..of_left], &right_rows[of_right..]);
+        self.take_sides(first, second, distance, waiting);
+        if !is_one {
+            self.take_sides(&right_rows[..of_right], &left_rows[of_left..], distance, waiting);
+        }
+    }
+
+    fn take_sides(
+        &mut self,
+        first: &[u64],
+        second: &[u64],
+        distance: u32,
+        waiting: &mut Vec<(u32, u32, u32)>,
+    ) {
+        // Without texts the first of equal fingerprints is the best for each.
+        let first = if self.asked.is_verified() { first } else { &first[..first.len().min(1)] };
+        for &row in second {
+            for &other in first {
+                waiting.push((row as u32, other as u32, distance));
+                if waiting.len() == TOGETHER {
+                    self.take_waiting(waiting);
+                }
+            }
+        }
+    }
+
+    fn take_waiting(&mut self, waiting: &mut Vec<(u32, u32, u32)>) {
+        self.asked.expect(waiting);
+        for (row, other, distance) in waiting.drain(..) {
+            // Nothing is better than an equal text.
+            let is_best = self.nearest[row as usize].is_some_and(|nearest| {
+                nearest.similarity == 1.0 && nearest.distance == 0 && nearest.row < other
+            });
+            if !is_best {
+                self.offer(row, other, distance);
+            }
+        }
+        self.asked.check(self.done);
+    }
+}
+
+/// About how many rows are in scopes of which size.
+fn parts<K: TreeKey>(keys: &[K], some: &[u32], range: Range<usize>) -> Vec<Part> {
+    let rows = (some.len() + range.len()) as f64;
+    if size_of::<K::Scope>() == 0 {
+        return vec![Part::one(rows)];
+    }
+    const SAMPLE: usize = 1024;
+    let step = range.len().div_ceil(SAMPLE).max(1);
+    let mut scopes: Vec<K::Scope> =
+        range.clone().step_by(step).map(|row| keys[row].scope()).collect();
+    scopes.sort_unstable();
+    let (count, scale) = (scopes.len() as f64, rows / scopes.len() as f64);
+    let same = scopes.chunk_by(|a, b| a == b).map(|same| same.len() as f64);
+    same.map(|same| Part {
+        rows: rows * same / count,
+        each: if same > 1.0 { same * scale } else { 1.0 },
+    })
+    .collect()
+}
+
+/// Rows in memory, sorted for one block table after the other.
+struct Sorted<'a, K, A> {
+    keys: &'a [K],
+    layout: BlockLayout,
+    numbers: &'a mut Vec<u32>,
+    split: u64,
+    asked: &'a mut A,
+    share: f64,
+}
+
+impl<K: TreeKey, A: Asked> Source<K> for Sorted<'_, K, A> {
+    fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>> {
+        let rotated = |number: u32| {
+            let key = self.keys[number as usize];
+            let fingerprint = self.layout.rotate(key.fingerprint(), rows.table);
+            (K::new(key.scope(), fingerprint), u64::from(number))
+        };
+        let wanted = |row: &(K, u64)| *row >= rows.from && rows.to.is_none_or(|to| *row < to);
+        let mut sorted: Vec<(K, u64)> =
+            self.numbers.iter().map(|&number| rotated(number)).filter(wanted).collect();
+        sorted.sort_unstable();
+        self.check();
+        // All rows fit into the chunk: that was its limit. So they are in order and in bounds.
+        let pushed = chunk.push(&mut sorted, ..);
+        debug_assert!(pushed.is_ok());
+        rows.to
+    }
+
+    fn expected_rows(&self) -> usize {
+        self.numbers.len()
+    }
+
+    fn split(&self) -> Option<u64> {
+        Some(self.split)
+    }
+
+    fn check(&mut self) {
+        self.asked.check(self.share);
+    }
+
+    fn refused(&mut self, refused: NoMemory) -> ! {
+        self.asked.refused(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SplitMix64;
+    use crate::search::{Key, Scoped};
+
+    /// Texts that are near if the sum of their numbers is of no multiple of `of`.
+    struct Rule {
+        of: Option<u32>,
+        asked: usize,
+    }
+
+    impl Rule {
+        fn similarity_of(&self, row: u32, other: u32) -> Option<f64> {
+            match self.of {
+                None => Some(0.0),
+                Some(of) => {
+                    ((row + other) % of != 0).then(|| 1.0 / f64::from(1 + (row ^ other) % 4))
+                }
+            }
+        }
+    }
+
+    impl Asked for Rule {
+        fn similarity(&mut self, row: u32, other: u32) -> Option<f64> {
+            self.asked += 1;
+            self.similarity_of(row, other)
+        }
+        fn is_verified(&self) -> bool {
+            self.of.is_some()
+        }
+        fn check(&mut self, share: f64) {
+            assert!((0.0..=1.0001).contains(&share));
+        }
+        fn refused(&mut self, refused: NoMemory) -> ! {
+            panic!("{refused:?}")
+        }
+    }
+
+    fn expected<K: TreeKey>(
+        keys: &[K],
+        split: Option<usize>,
+        distance: u32,
+        rule: &Rule,
+    ) -> Vec<Option<Nearest>> {
+        let mut kept: Vec<usize> = (0..split.unwrap_or(0)).collect();
+        let mut result = vec![None; kept.len()];
+        for row in kept.len()..keys.len() {
+            let mut best: Option<Nearest> = None;
+            for &other in &kept {
+                let apart = keys[row].fingerprint().hamming(keys[other].fingerprint());
+                if keys[row].scope() != keys[other].scope() || apart > distance {
+                    continue;
+                }
+                let Some(similarity) = rule.similarity_of(row as u32, other as u32) else {
+                    continue;
+                };
+                let better = best.is_none_or(|best| {
+                    similarity > best.similarity
+                        || similarity == best.similarity && apart < best.distance
+                });
+                if better {
+                    best = Some(Nearest { row: other as u32, distance: apart, similarity });
+                }
+            }
+            if best.is_none() && split.is_none() {
+                kept.push(row);
+            }
+            result.push(best);
+        }
+        result
+    }
+
+    fn keys<F: Key>(random: &mut SplitMix64, count: usize, flips: u64) -> Vec<F> {
+        let mut keys: Vec<F> = Vec::new();
+        while keys.len() < count {
+            let key = match random.below(6) {
+                0 if !keys.is_empty() => keys[random.below(keys.len() as u64) as usize],
+                1..=3 if !keys.is_empty() => {
+                    let of = if random.below(2) == 0 { 0 } else { random.below(keys.len() as u64) };
+                    (0..random.below(flips + 2)).fold(keys[of as usize], |key, _| {
+                        key ^ F::bit(random.below(u64::from(F::BITS)) as u32)
+                    })
+                }
+                _ => F::from_words(|_| random.next_u64()),
+            };
+            keys.push(key);
+        }
+        keys
+    }
+
+    fn check<K: TreeKey>(keys: &[K], layout: BlockLayout, distance: u32) -> usize {
+        let mut dropped = 0;
+        for of in [None, Some(3), Some(1)] {
+            let mut rule = Rule { of, asked: 0 };
+            let found = cover(keys, layout, distance, &mut rule);
+            assert_eq!(found, expected(keys, None, distance, &rule), "{distance} {of:?}");
+            dropped += found.iter().flatten().count();
+            for split in [0, keys.len() / 3, keys.len()] {
+                let found = nearest_of(keys, split, layout, distance, &mut rule);
+                assert_eq!(found, expected(keys, Some(split), distance, &rule), "{split}");
+            }
+        }
+        dropped
+    }
+
+    #[test]
+    fn a_cover_of_fingerprints_is_what_its_definition_says() {
+        let mut dropped = 0;
+        for seed in 0..60 {
+            let mut random = SplitMix64::new(seed);
+            let distance = [0, 1, 3, 6, 10, 20, 40, 64][seed as usize % 8];
+            let count = [0, 1, 2, 9, 30, 100, 200][seed as usize % 7];
+            let narrow: Vec<u64> = keys(&mut random, count, u64::from(distance));
+            dropped += check(&narrow, BlockLayout::new::<u64>(4).unwrap(), distance);
+            let wide: Vec<u128> = keys(&mut random, count, u64::from(distance));
+            dropped += check(&wide, BlockLayout::new::<u128>(8).unwrap(), distance);
+            let scoped: Vec<Scoped<u64, 2>> =
+                narrow.iter().map(|&key| Scoped::new([random.below(3) << 56, 0], key)).collect();
+            dropped += check(&scoped, BlockLayout::new::<u64>(4).unwrap(), distance);
+        }
+        assert!(dropped > 1000, "{dropped}");
+    }
+
+    #[test]
+    fn a_hub_is_not_all_of_its_pairs() {
+        let mut random = SplitMix64::new(1);
+        let near: Vec<u64> =
+            (0..5000).map(|_| (0..2).fold(0, |key, _| key ^ 1u64 << random.below(64))).collect();
+        let mut rule = Rule { of: None, asked: 0 };
+        let found = cover(&near, BlockLayout::new::<u64>(4).unwrap(), 6, &mut rule);
+        assert_eq!(found.iter().filter(|nearest| nearest.is_none()).count(), 1);
+        assert!(rule.asked < 10_000, "{}", rule.asked);
+    }
+}

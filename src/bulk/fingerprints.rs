@@ -1,0 +1,232 @@
+//! The cover of fingerprints by distance: the rows that are dropped, each with the one that stands
+//! for it.
+
+use std::collections::HashMap;
+
+use pgrx::PgSqlErrorCode;
+use simhash_core::join::{Asked, Nearest, NoMemory, bytes_per_row_of_cover, cover, nearest_of};
+use simhash_core::search::TreeKey;
+use simhash_index::walk::LeafWalk;
+use simhash_index::{Entry, Row};
+
+use super::errors::{checked_distance, no_memory, raise_is_of_texts};
+use super::heap::{Heap, Heaps};
+use super::order::in_order;
+use super::places::Places;
+use super::progress::{self, Command, Progress};
+use super::row;
+use super::session::open_all;
+use super::target::{Named, OpenedAll, Target, bits};
+use super::verify::{Verification, Verifier};
+use crate::am::columns::Columns;
+use crate::error::{raise, reserve};
+use crate::guc::work_mem;
+use crate::storage::{Index, check_for_interrupts, family, with_block_key_type};
+
+/// A row that is dropped.
+pub struct Duplicate {
+    pub row: u64,
+    pub kept: u64,
+    pub distance: u32,
+    pub similarity: f64,
+}
+
+/// The rows that the cover in the order of `keep` drops, or, of two tables, the rows of the first
+/// that are near one of the second. By the numbers of their visible versions, in that order.
+pub fn duplicates(
+    target: Target,
+    distance: i32,
+    verification: Option<Verification>,
+    keep: Option<&str>,
+    command: Command,
+) -> Vec<Duplicate> {
+    let mut verifier = verification.map(|how| Verifier::new(&target, how, work_mem() / 4));
+    // Not with the rights of the tables' owners.
+    let ordered = keep.map(|keep| in_order(&target, keep));
+    let opened = target.open();
+    let Some(first) = opened.first() else { return Vec::new() };
+    let distance = checked_distance(distance, bits(first));
+    let Named { table, index } = target.named[0];
+    let progress = Progress::start(command, table, index, 1, 0);
+    with_block_key_type!(family(first.rel()), K => {
+        let indexes = open_all::<K>(&opened);
+        let rows = Rows::<K>::read(&opened, &indexes, target.split, ordered);
+        progress.expect_rows(rows.keys.len());
+        progress::comparing();
+        let mut asking = Asking {
+            verifier: verifier.as_mut().map(|verifier| (verifier, Heaps::new(&opened))),
+            opened: &opened,
+            visible: &rows.visible,
+        };
+        let (keys, layout) = (&rows.keys[..], indexes[0].layout);
+        let found = match rows.split {
+            None => cover(keys, layout, distance, &mut asking),
+            Some(split) => nearest_of(keys, split, layout, distance, &mut asking),
+        };
+        let duplicate = |(row, nearest): (usize, Option<Nearest>)| {
+            let Nearest { row: kept, distance, similarity } = nearest?;
+            let kept = rows.visible[kept as usize];
+            Some(Duplicate { row: rows.visible[row], kept, distance, similarity })
+        };
+        found.into_iter().enumerate().filter_map(duplicate).collect()
+    }, raise_is_of_texts(&first.rel().name()))
+}
+
+/// Visible rows with fingerprints, in order.
+struct Rows<K> {
+    keys: Vec<K>,
+    /// The numbers of their visible versions.
+    visible: Vec<u64>,
+    /// Of two tables, how many are those of the second, which come first.
+    split: Option<usize>,
+}
+
+impl<K: TreeKey> Rows<K> {
+    fn read(
+        opened: &OpenedAll,
+        indexes: &[Index<K>],
+        split: Option<usize>,
+        ordered: Option<(Vec<u64>, HashMap<u64, u64>)>,
+    ) -> Self {
+        progress::reading();
+        let (keys, visible) = (Vec::new(), Vec::new());
+        let mut rows = Self { keys, visible, split: None };
+        let own = split.unwrap_or(indexes.len());
+        if split.is_some() {
+            rows.take_visible(opened, indexes, own..indexes.len());
+            rows.split = Some(rows.keys.len());
+        }
+        match ordered {
+            None => rows.take_visible(opened, indexes, 0..own),
+            Some((numbers, visible)) => rows.take_in_order(&indexes[..own], numbers, &visible),
+        }
+        rows
+    }
+
+    fn push(&mut self, key: K, visible: u64) {
+        let bytes = (self.keys.len() + 1) * (bytes_per_row_of_cover::<K>() + size_of::<u64>());
+        if bytes > work_mem() {
+            raise_no_room(self.keys.len());
+        }
+        reserve(&mut self.keys, 1);
+        reserve(&mut self.visible, 1);
+        self.keys.push(key);
+        self.visible.push(visible);
+    }
+
+    /// Takes the visible rows of some indexes in the order of tables and TIDs.
+    fn take_visible(
+        &mut self,
+        opened: &OpenedAll,
+        indexes: &[Index<K>],
+        tables: std::ops::Range<usize>,
+    ) {
+        for table in tables {
+            let mut of_table = Vec::new();
+            each_key(&indexes[table], |key, tid| {
+                reserve(&mut of_table, 1);
+                of_table.push((tid, key));
+            });
+            of_table.sort_unstable();
+            // SAFETY: the heap stays open until this returns.
+            let mut heap = unsafe { Heap::new(&opened[table]) };
+            for (tid, key) in of_table {
+                if let Some(visible) = heap.visible(tid) {
+                    self.push(key, row::number(table, visible));
+                }
+            }
+        }
+    }
+
+    /// Takes rows in the order of their numbers in a list.
+    fn take_in_order(
+        &mut self,
+        indexes: &[Index<K>],
+        numbers: Vec<u64>,
+        visible: &HashMap<u64, u64>,
+    ) {
+        let places = Places::new(numbers, indexes.len(), None);
+        let mut keys: Vec<Option<K>> = Vec::new();
+        reserve(&mut keys, places.len() as usize);
+        keys.resize(places.len() as usize, None);
+        for (table, index) in indexes.iter().enumerate() {
+            each_key(index, |key, tid| {
+                if let Some(place) = places.get(table, tid) {
+                    keys[place as usize] = Some(key);
+                }
+            });
+        }
+        for (place, key) in (0..).zip(keys) {
+            if let Some(key) = key {
+                let number = places.number(place);
+                self.push(key, visible.get(&number).copied().unwrap_or(number));
+            }
+        }
+    }
+}
+
+/// Calls `each` with the key and the TID of each row of an index that is in no NULL scope.
+fn each_key<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(K, u64)) {
+    // In the first block table fingerprints are not rotated.
+    let mut walk = LeafWalk::<K>::new(0, Entry::MIN);
+    let columns = Columns::of(index.store, &index.meta());
+    let mut rows: Vec<Row<K>> = Vec::new();
+    loop {
+        check_for_interrupts();
+        if walk.next_leaf(index, &mut rows).is_none() {
+            return;
+        }
+        for Row { entry, .. } in rows.drain(..) {
+            if !columns.has_null::<K>(entry.key.scope()) {
+                each(entry.key, entry.tid);
+            }
+        }
+    }
+}
+
+fn raise_no_room(rows: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        format!(
+            "{rows} rows and more need more than the {} MB that simhash.work_mem allows",
+            work_mem() >> 20
+        ),
+        "Raise simhash.work_mem: 100 MB for each million rows of 64 bits are enough, and 200 of \
+         256 bits.",
+    )
+}
+
+/// Asks the texts, if they decide.
+struct Asking<'a> {
+    verifier: Option<(&'a mut Verifier, Heaps<'a>)>,
+    opened: &'a OpenedAll,
+    visible: &'a [u64],
+}
+
+impl Asked for Asking<'_> {
+    fn similarity(&mut self, row: u32, other: u32) -> Option<f64> {
+        let Some((verifier, heaps)) = &mut self.verifier else { return Some(0.0) };
+        check_for_interrupts();
+        verifier.verified(heaps, self.visible[row as usize], self.visible[other as usize])
+    }
+
+    fn expect(&mut self, pairs: &[(u32, u32, u32)]) {
+        if let Some((verifier, _)) = &mut self.verifier {
+            let rows = pairs.iter().flat_map(|&(row, other, _)| [row, other]);
+            verifier.read_ahead(self.opened, rows.map(|row| self.visible[row as usize]));
+        }
+    }
+
+    fn is_verified(&self) -> bool {
+        self.verifier.is_some()
+    }
+
+    fn check(&mut self, share: f64) {
+        check_for_interrupts();
+        progress::compared(share);
+    }
+
+    fn refused(&mut self, refused: NoMemory) -> ! {
+        no_memory(refused)
+    }
+}

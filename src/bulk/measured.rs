@@ -1,0 +1,163 @@
+//! How good clusters are: each member's distance or similarity to its representative.
+
+use pgrx::pg_sys;
+use simhash_core::Fingerprint;
+use simhash_core::search::{Key, TreeKey};
+
+use super::clusters::Member;
+use super::errors::raise_is_of_texts;
+use super::heap::{Heap, Heaps};
+use super::indexed::Indexed;
+use super::row;
+use super::target::{OpenedAll, Target};
+use super::verify::{Verification, Verifier};
+use crate::am::kind::{Searched, open};
+use crate::am::opened::Opened;
+use crate::guc::work_mem;
+use crate::storage::{check_for_interrupts, family, with_block_key_type};
+
+/// A member, its distance to the representative and the greatest of its cluster, or its similarity
+/// and the least.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    pub member: Member,
+    pub own: f64,
+    pub worst: f64,
+}
+
+/// About so many members are measured while the tables are open.
+const TOGETHER: usize = 1 << 14;
+
+/// Members that are measured, of clusters that come one after the other.
+pub struct Measuring<M: Iterator<Item = Member>> {
+    target: Target,
+    members: std::iter::Peekable<M>,
+    verifier: Option<Verifier>,
+    ready: std::vec::IntoIter<Measured>,
+}
+
+impl<M: Iterator<Item = Member>> Measuring<M> {
+    /// Distances are measured unless texts are to be compared.
+    pub fn new(target: Target, members: M, verification: Option<Verification>) -> Self {
+        let verifier =
+            verification.map(|how| Verifier::new(&target, how.of_any_similarity(), work_mem() / 4));
+        let (members, ready) = (members.peekable(), Vec::new().into_iter());
+        Self { target, members, verifier, ready }
+    }
+
+    /// The members of the next clusters, each cluster whole.
+    fn next_batch(&mut self) -> Vec<Measured> {
+        let mut batch: Vec<Measured> = Vec::new();
+        while let Some(&(_, representative, _)) = self.members.peek() {
+            check_for_interrupts();
+            if batch.len() >= TOGETHER
+                && batch.last().map(|last| last.member.1) != Some(representative)
+            {
+                break;
+            }
+            let Some(member) = self.members.next() else { break };
+            batch.push(Measured { member, own: 0.0, worst: 0.0 });
+        }
+        if batch.is_empty() {
+            return batch;
+        }
+        let opened = self.target.open();
+        match &mut self.verifier {
+            Some(verifier) => compare(&opened, verifier, &mut batch),
+            None => measure(&opened, &mut batch),
+        }
+        let worse = if self.verifier.is_some() { f64::min } else { f64::max };
+        for cluster in batch.chunk_by_mut(|a, b| a.member.1 == b.member.1) {
+            let worst = cluster.iter().map(|measured| measured.own).reduce(worse);
+            cluster.iter_mut().for_each(|measured| measured.worst = worst.unwrap_or(0.0));
+        }
+        batch
+    }
+}
+
+impl<M: Iterator<Item = Member>> Iterator for Measuring<M> {
+    type Item = Measured;
+
+    fn next(&mut self) -> Option<Measured> {
+        if self.ready.len() == 0 {
+            self.ready = self.next_batch().into_iter();
+        }
+        self.ready.next()
+    }
+}
+
+fn compare(opened: &OpenedAll, verifier: &mut Verifier, batch: &mut [Measured]) {
+    verifier.read_ahead(
+        opened,
+        batch.iter().flat_map(|measured| [measured.member.0, measured.member.1]),
+    );
+    let mut heaps = Heaps::new(opened);
+    for measured in batch {
+        check_for_interrupts();
+        let (member, representative, _) = measured.member;
+        measured.own = verifier.verified(&mut heaps, member, representative).unwrap_or(0.0);
+    }
+}
+
+fn measure(opened: &OpenedAll, batch: &mut [Measured]) {
+    let Some(first) = opened.first() else { return };
+    with_block_key_type!(family(first.rel()), K => measure_keys::<K>(opened, batch),
+        raise_is_of_texts(&first.rel().name()))
+}
+
+fn measure_keys<K: TreeKey>(opened: &OpenedAll, batch: &mut [Measured]) {
+    // Representatives too are members.
+    let mut order: Vec<(u64, usize)> =
+        batch.iter().enumerate().map(|(i, measured)| (measured.member.0, i)).collect();
+    order.sort_unstable();
+    let mut keys = vec![K::Fingerprint::ZERO; batch.len()];
+    let mut reader: Option<(usize, KeyReader)> = None;
+    for (number, i) in order {
+        let table = row::table(number);
+        let kept = reader.take().filter(|&(kept, _)| kept == table);
+        // SAFETY: the relations are open until this returns.
+        let make = || (table, unsafe { KeyReader::new::<K>(&opened[table]) });
+        let (_, reader) = reader.insert(kept.unwrap_or_else(make));
+        keys[i] = reader.key(row::tid(number)).unwrap_or(keys[i]);
+    }
+    let mut start = 0;
+    for cluster in batch.chunk_by_mut(|a, b| a.member.1 == b.member.1) {
+        let keys = &keys[start..start + cluster.len()];
+        start += cluster.len();
+        let own = cluster.iter().position(|measured| measured.member.0 == measured.member.1);
+        let Some(own) = own.map(|own| keys[own]) else { continue };
+        for (measured, key) in cluster.iter_mut().zip(keys) {
+            measured.own = f64::from(own.hamming(*key));
+        }
+    }
+}
+
+/// Reads the fingerprints of one table's rows as its index has them.
+struct KeyReader {
+    heap: Heap,
+    indexed: Indexed,
+    searched: Searched,
+}
+
+impl KeyReader {
+    /// # Safety
+    /// The relations stay open while the result is used.
+    unsafe fn new<K: TreeKey>(opened: &Opened) -> Self {
+        let searched = Searched::of(&open::<K>(opened.rel()));
+        // SAFETY: as this function's.
+        unsafe { Self { heap: Heap::new(opened), indexed: Indexed::new(opened), searched } }
+    }
+
+    /// The key of a visible version.
+    fn key<F: Key>(&mut self, tid: u64) -> Option<F> {
+        if !self.heap.fetch(tid) {
+            return None;
+        }
+        let searched = self.searched;
+        // SAFETY: the row is in its slot; the value is of the index's column.
+        let read = |value: pg_sys::Datum| unsafe { searched.keys::<F>(value) };
+        // SAFETY: as above.
+        let keys = unsafe { self.indexed.with(self.heap.slot(), read) };
+        keys.and_then(|keys| keys.as_slice().first().copied())
+    }
+}
