@@ -22,6 +22,8 @@ END $$;
 CREATE FUNCTION trap.fp(public.fingerprint64)
   RETURNS public.fingerprint64 IMMUTABLE LANGUAGE plpgsql
   AS $$ BEGIN PERFORM trap.spring(); RETURN $1; END $$;
+CREATE FUNCTION trap.body(text) RETURNS text IMMUTABLE LANGUAGE plpgsql
+  AS $$ BEGIN PERFORM trap.spring(); RETURN $1; END $$;
 CREATE FUNCTION trap.number(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql
   AS $$ BEGIN PERFORM trap.spring(); RETURN $1; END $$;
 CREATE FUNCTION trap.yes(bigint) RETURNS boolean IMMUTABLE LANGUAGE plpgsql
@@ -47,6 +49,8 @@ CREATE INDEX t_bigint ON trap.t
 CREATE INDEX t_partial ON trap.t USING simhash (fp) WHERE trap.yes(id);
 CREATE INDEX t_folded ON trap.t USING simhash (fp) WHERE trap.yes(1);
 CREATE INDEX t_both ON trap.t USING simhash (trap.fp(fp)) WHERE trap.yes(1) AND trap.yes(id);
+CREATE INDEX t_body ON trap.t USING simhash (trap.body(body)) WHERE trap.yes(10);
+CREATE INDEX t_near ON trap.t USING simhash (public.near_text(trap.body(body), 0.5));
 CREATE INDEX t_btree ON trap.t (trap.number(id), trap.number(9)) WHERE trap.yes(2);
 CREATE VIEW trap.v AS SELECT trap.fp(fp) AS fp, trap.number(4) FROM trap.t WHERE trap.yes(5);
 CREATE MATERIALIZED VIEW trap.m AS SELECT trap.fp(fp) AS fp, body FROM trap.t;
@@ -81,7 +85,8 @@ DECLARE
   arguments text;
 BEGIN
   -- Every function of the extension that takes a relation. Other arguments: true and false, numbers
-  -- that are a distance or the size of a shingle, and how texts are compared.
+  -- that are a distance or the size of a shingle, and how texts are compared. Not keep: that is a
+  -- query of the caller's on the table, and PostgreSQL runs it as one.
   FOR function IN
     SELECT p.oid FROM pg_proc p
       JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
@@ -103,8 +108,9 @@ BEGIN
               WHEN 'boolean'::regtype THEN ARRAY['true', 'false']
               WHEN 'integer'::regtype THEN ARRAY['3']
               WHEN 'double precision'::regtype THEN ARRAY['0.5']
-              WHEN 'text'::regtype
-                THEN ARRAY[CASE p.pronargs - n WHEN 5 THEN '''body''' ELSE '''jaccard''' END]
+              WHEN 'text'::regtype THEN ARRAY[CASE p.proargnames[n + 1]
+                WHEN 'body' THEN '''body''' WHEN 'measure' THEN '''jaccard'''
+                WHEN 'linkage' THEN '''star''' ELSE 'NULL' END]
               WHEN 'text[]'::regtype THEN ARRAY['VARIADIC ''{fp=fp,cluster=story}''']
               WHEN 'public.simhash_config'::regtype THEN ARRAY['''{}'''] END) value
           WHERE p.oid = function AND n < p.pronargs)
