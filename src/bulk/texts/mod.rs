@@ -221,8 +221,13 @@ impl Iterator for Pairs {
                     self.at.1 += 1;
                     let similarity = self.batch[self.next - 1].similarity;
                     let texts = &self.whole.texts;
-                    let (a, b) = (texts.visible(a.min(b)), texts.visible(a.max(b)));
-                    return Some((a, b, similarity));
+                    let is_of_two = texts.places.split.is_some();
+                    let (first, second) = (texts.visible(a.min(b)), texts.visible(a.max(b)));
+                    // The order of versions need not be that of the roots of their chains.
+                    return Some(match is_of_two {
+                        true => (first, second, similarity),
+                        false => (first.min(second), first.max(second), similarity),
+                    });
                 }
                 let row = self.at.0 + 1;
                 self.at = (row, if self.is_one { row + 1 } else { 0 });
