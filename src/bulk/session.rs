@@ -86,7 +86,7 @@ impl<K: TreeKey> Session<K> {
     ) -> Self {
         let indexes = open_all::<K>(opened);
         let memory = work_mem() / 2;
-        let rows = indexes.iter().map(most_rows).sum();
+        let rows = opened.iter().zip(&indexes).map(|(opened, index)| rows_of(opened, index)).sum();
         let plan = plan_join::<K::Fingerprint>(indexes[0].layout, distance, &scope_sizes(&indexes));
         let block_tables = plan.radii().flatten().count();
         let Named { table, index } = target.named[0];
@@ -402,6 +402,13 @@ impl<K: TreeKey> Session<K> {
         let (block_table, share) = self.join.progress();
         progress::advance(self.join.plan(), block_table, share, self.pairs + self.found.len());
     }
+}
+
+/// How many rows an index has, as PostgreSQL knows, or about.
+fn rows_of<K: TreeKey>(opened: &Opened, index: &Index<K>) -> usize {
+    // SAFETY: an open relation has its catalogue row.
+    let known = unsafe { (*(*opened.index).rd_rel).reltuples };
+    if known > 0.0 { known as usize } else { most_rows(index) }
 }
 
 /// The indexes as the query's snapshot sees them.

@@ -11,6 +11,7 @@ use simhash_index::walk::LeafWalk;
 use simhash_index::{Damage, Entry, Row, Store, TreeKey};
 
 use super::super::places::Places;
+use super::super::progress;
 use crate::am::columns::Columns;
 use crate::storage::{Index, check_for_interrupts};
 
@@ -137,11 +138,16 @@ pub fn each_key<K: TreeKey>(
             }
         }
         rows.clear();
-        // Nothing more of these bands follows, where keys have no scope.
+        // Where keys have no scope, they tell how far the walk is, and nothing more of these bands
+        // follows those behind them.
         if size_of::<K::Scope>() == 0
-            && low.is_some_and(|low| layout.band(Fingerprint::top(low.fingerprint())) > bands)
+            && let Some(low) = low
         {
-            break;
+            let band = layout.band(Fingerprint::top(low.fingerprint()));
+            progress::have_read(places.len() as usize * band.min(bands) / bands);
+            if band > bands {
+                break;
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ impl Rows for TextRows<'_> {
         with_key_type!(family(first.rel()), K => {
             each_key::<K>(&open_all(self.opened), places, *layout, *bands, each);
         });
-        progress::comparing();
+        progress::read(places.len() as usize);
     }
 
     fn digest(&mut self, place: u32) -> Option<u128> {

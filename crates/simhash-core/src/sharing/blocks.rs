@@ -5,6 +5,9 @@ use std::ops::Range;
 use super::Rows;
 use super::shared::{Builder, Full, Shared, is_shared};
 
+/// What reading the keys of a meeting is of its work, about.
+pub const READING: f64 = 0.25;
+
 /// The keys that rows of two blocks share with each other, or those of one. Only `wanted` places
 /// count.
 pub fn shared(
@@ -104,15 +107,25 @@ impl Blocks {
         Ok(())
     }
 
-    /// How much is done, of 1.
-    pub fn share(&self) -> f64 {
+    /// How much is done, of 1, if `within` is what is done of the next meeting.
+    pub fn share(&self, within: f64) -> f64 {
         let (places, done) = (f64::from(self.places), f64::from(self.done));
+        let first = self.split.map_or(0.0, f64::from);
+        let all = match self.split {
+            Some(_) => 2.0 * first * (places - first),
+            None => places * places,
+        };
+        let before = match self.split {
+            Some(_) => 2.0 * first * (done - first),
+            None => done * done,
+        };
         let block = f64::from(self.size).min(places - done);
-        if let Some(split) = self.split {
-            let split = f64::from(split);
-            let joined = f64::from(self.joined) * block / split.max(1.0);
-            return (done - split + joined) / (places - split).max(1.0);
-        }
-        (done * done + 2.0 * f64::from(self.joined) * block) / (places * places).max(1.0)
+        let next = match self.next() {
+            None => 0.0,
+            Some(meeting) if meeting.is_of_one() => block * block,
+            Some(Meeting { first, .. }) => 2.0 * f64::from(first.end - first.start) * block,
+        };
+        let joined = 2.0 * f64::from(self.joined) * block;
+        ((before + joined + within * next) / all.max(1.0)).min(1.0)
     }
 }

@@ -67,7 +67,6 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
         looking.shared.restart();
         unite_others(&mut looking, &mut unions, rows);
         blocks.met(&meeting);
-        rows.progress(blocks.share());
     }
     Ok(unions.into_clusters(rows))
 }

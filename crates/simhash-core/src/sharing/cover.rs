@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Rows;
-use super::blocks::{Blocks, shared};
+use super::blocks::{Blocks, READING, shared};
 use super::classes::Classes;
 use super::compare::{Comparer, Law};
 use super::shared::{Candidate, Full, Shared};
@@ -82,7 +82,6 @@ pub fn cover(
         };
         Looking::new(shared, law, memory, split, rows).look_up(&mut cover, &blocks, rows);
         blocks.met(&meeting);
-        rows.progress(blocks.share());
     }
     Ok(cover)
 }
@@ -173,7 +172,8 @@ impl Looking {
                 self.take(row, cover, rows);
             }
             row = upto;
-            rows.progress(blocks.share());
+            let within = f64::from(row - first) / f64::from(self.shared.len() - first);
+            rows.progress(blocks.share(READING + (1.0 - READING) * within));
         }
     }
 

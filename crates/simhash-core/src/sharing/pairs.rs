@@ -1,7 +1,7 @@
 //! All pairs of near-duplicates, a few at a time.
 
 use super::Rows;
-use super::blocks::{Blocks, Meeting, shared};
+use super::blocks::{Blocks, Meeting, READING, shared};
 use super::compare::Law;
 use super::cover::Looking;
 use super::shared::{Candidate, Full};
@@ -126,6 +126,7 @@ impl Pairs {
             }
         }
         self.next = upto;
-        rows.progress(self.blocks.share());
+        let within = f64::from(upto) / f64::from(looking.shared.len());
+        rows.progress(self.blocks.share(READING + (1.0 - READING) * within));
     }
 }

@@ -304,3 +304,30 @@ fn too_little_memory_is_said() {
     let law = rows.law(0.5);
     assert!(cover(&mut rows, 150, None, law, 100).is_err());
 }
+
+#[test]
+fn blocks_meet_once_and_say_how_much_is_done() {
+    for (places, split) in [(0, None), (1, None), (1000, None), (1000, Some(300)), (1000, Some(0))]
+    {
+        let mut blocks = blocks::Blocks::new(places, split);
+        let _ = blocks.divide(35, 35 * 12 * 2 * 70);
+        let (mut met, mut share) = (vec![0u8; (places * places) as usize], 0.0);
+        while let Some(meeting) = blocks.next() {
+            assert!(blocks.share(0.0) >= share - 1e-9 && blocks.share(1.0) >= blocks.share(0.5));
+            share = blocks.share(1.0);
+            for a in meeting.first.clone() {
+                for b in meeting.second.clone().filter(|&b| b > a) {
+                    met[(a * places + b) as usize] += 1;
+                }
+            }
+            blocks.met(&meeting);
+            assert!((blocks.share(0.0) - share).abs() < 1e-9);
+        }
+        for b in 0..places {
+            for a in 0..b {
+                let meet = split.is_none_or(|split| a < split && b >= split);
+                assert_eq!(met[(a * places + b) as usize], u8::from(meet), "{a} {b} {split:?}");
+            }
+        }
+    }
+}
