@@ -1018,9 +1018,9 @@ CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision D
   AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
 COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, regclass, text,
     integer, text, simhash_config) IS
-  'the rows to drop, by ctid and table, each with a row that is kept and near to it: rows are taken '
-  'in the order of keep, and one that is near no row kept before it is kept; with other, the rows '
-  'of the first table that are near any row of the second';
+  'the rows to drop, by ctid and table, each with a row that is kept and near to it: rows are '
+  'taken in the order of keep, and one that is near no row kept before it is kept; with other, the '
+  'rows of the first table that are near any row of the second';
 CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEFAULT 0.7,
     linkage text DEFAULT 'chain', keep text DEFAULT NULL, OUT member tid, OUT representative tid,
     OUT size integer, OUT member_table regclass, OUT representative_table regclass,

@@ -102,7 +102,7 @@ fn compare(opened: &OpenedAll, verifier: &mut Verifier, batch: &mut [Measured]) 
 fn measure(opened: &OpenedAll, batch: &mut [Measured]) {
     let Some(first) = opened.first() else { return };
     with_block_key_type!(family(first.rel()), K => measure_keys::<K>(opened, batch),
-        raise_is_of_texts(&first.rel().name()))
+        raise_is_of_texts(&first.rel().name()));
 }
 
 fn measure_keys<K: TreeKey>(opened: &OpenedAll, batch: &mut [Measured]) {

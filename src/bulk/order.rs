@@ -187,8 +187,8 @@ fn find_roots(target: &Target, numbers: &mut [u64]) -> HashMap<u64, u64> {
                     let of = |offset| number >> 16 << 16 | u64::from(offset);
                     roots.insert(of(offset), of(root));
                 }
-            })
-        };
+            });
+        }
     }
     let mut visible = HashMap::new();
     if !roots.is_empty() {

@@ -402,7 +402,8 @@ my %recipes = (
 		before => <<'SQL',
 INSERT INTO incoming
   SELECT id, test.changed(body, 5 + id % 3) FROM test.real WHERE id % 3 = 1;
-INSERT INTO incoming SELECT id, md5(id::text) || ' is new ' || id FROM generate_series(5000, 5050) id;
+INSERT INTO incoming
+  SELECT id, md5(id::text) || ' is new ' || id FROM generate_series(5000, 5050) id;
 INSERT INTO incoming VALUES (0, '');
 SQL
 		expect => \&nearest_of_incoming,
@@ -416,7 +417,8 @@ SQL
 		first => join('', map { <<"SQL" } @corpora),
 CREATE TABLE corpus$_ (id bigint PRIMARY KEY, body text);
 INSERT INTO corpus$_
-  SELECT id, test.changed(body, 2 + $_) FROM test.real WHERE id BETWEEN $_ * 20 + 1 AND $_ * 20 + 40;
+  SELECT id, test.changed(body, 2 + $_) FROM test.real
+  WHERE id BETWEEN $_ * 20 + 1 AND $_ * 20 + 40;
 SQL
 		expect => \&cover_of_corpora,
 		after => \&earlier_tables_stay,
@@ -442,7 +444,8 @@ my $page = slurp_file("$FindBin::Bin/../../docs/recipes.md");
 my ($introduction, %sections) = split /^## (.*)\n/m, $page;
 prepare((blocks($introduction))[0]);
 %length = map { $_->[0] => $_->[1] } rows('prepared', 'SELECT id, length(body) FROM doc');
-$near{ $_->[0] }{ $_->[1] } = $_->[2] for rows('prepared', 'SELECT a, b, similarity FROM test.near');
+$near{ $_->[0] }{ $_->[1] } = $_->[2]
+  for rows('prepared', 'SELECT a, b, similarity FROM test.near');
 @groups = components();
 cmp_ok(scalar(grep { @$_ > 1 } @groups), '>', 100, 'there are groups');
 is(join('; ', sort keys %sections), join('; ', sort keys %recipes), 'every recipe has a check');

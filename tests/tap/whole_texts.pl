@@ -57,8 +57,10 @@ CREATE TABLE doc (id bigserial, body text);
 INSERT INTO doc (body)
   SELECT line::json ->> 'text' FROM (SELECT line FROM line LIMIT $rows) l;
 -- Changed copies, as real texts have; and copies.
-INSERT INTO doc (body) SELECT regexp_replace(body, '(\\w+) (\\w+)', '\\2 $salt') FROM doc WHERE id % 3 = 0;
-INSERT INTO doc (body) SELECT substr(body, 1, length(body) * 4 / 5) FROM doc WHERE id % 4 = 0;
+INSERT INTO doc (body)
+  SELECT regexp_replace(body, '(\\w+) (\\w+)', '\\2 $salt') FROM doc WHERE id % 3 = 0;
+INSERT INTO doc (body)
+  SELECT substr(body, 1, length(body) * 4 / 5) FROM doc WHERE id % 4 = 0;
 INSERT INTO doc (body) SELECT body FROM doc WHERE id % 7 = 0;
 CREATE INDEX doc_body ON doc USING simhash (body);
 SQL
@@ -89,7 +91,8 @@ SQL
 # committed; with workable and with little memory.
 my %kinds = (
 	'one table' => [ 'CREATE TABLE t (id bigint, place bigint, scope int, body text)', 'body', '' ],
-	'scopes' => [ 'CREATE TABLE t (id bigint, place bigint, scope int, body text)', 'scope, body', '' ],
+	'scopes' =>
+	  [ 'CREATE TABLE t (id bigint, place bigint, scope int, body text)', 'scope, body', '' ],
 	'partitions' => [ <<'SQL', 'body', '' ],
 CREATE TABLE t (id bigint, place bigint, scope int, body text) PARTITION BY HASH (id);
 CREATE TABLE t_1 PARTITION OF t FOR VALUES WITH (MODULUS 3, REMAINDER 0);
@@ -101,7 +104,8 @@ SQL
 		"lower(body || '')", '' ],
 	'constraint' => [ 'CREATE TABLE t (id bigint, place bigint, scope int, body text)',
 		'near_text(body, 0.5)', '' ],
-	'recent postings' => [ 'CREATE TABLE t (id bigint, place bigint, scope int, body text)', 'body', 'first' ],
+	'recent postings' =>
+	  [ 'CREATE TABLE t (id bigint, place bigint, scope int, body text)', 'body', 'first' ],
 );
 $kinds{partitions}[0] =~ s/PARTITION BY HASH \(place\);\nCREATE TABLE t_4 .*/;/;
 for my $kind (sort keys %kinds)
@@ -111,16 +115,23 @@ for my $kind (sort keys %kinds)
 	my $same = $kind eq 'scopes' ? 'a.scope = b.scope' : 'true';
 	my $index = "CREATE INDEX t_i ON t USING simhash ($columns)";
 	my $insert = <<"SQL";
-INSERT INTO t SELECT i, hashtext('$salt' || i), i % 3, test.few_words('$salt $kind', i) FROM generate_series(1, 700) i;
-INSERT INTO t SELECT 1000 + i, i * 7919 % 500, NULLIF(i % 4, 3), 'a hub of nine words that all have but one ' || i % 30
+INSERT INTO t
+  SELECT i, hashtext('$salt' || i), i % 3, test.few_words('$salt $kind', i)
+  FROM generate_series(1, 700) i;
+INSERT INTO t
+  SELECT 1000 + i, i * 7919 % 500, NULLIF(i % 4, 3),
+    'a hub of nine words that all have but one ' || i % 30
   FROM generate_series(1, 200) i;
-INSERT INTO t SELECT 2000 + i, i, i % 2, 'copies of one text, which are many here' FROM generate_series(1, 200) i;
+INSERT INTO t SELECT 2000 + i, i, i % 2, 'copies of one text, which are many here'
+  FROM generate_series(1, 200) i;
 INSERT INTO t VALUES (3001, 1, 1, NULL), (3002, 2, 1, ''), (3003, 3, 1, '...'), (3004, 4, 1, '...');
 SQL
 	query(<<"SQL");
-CREATE OR REPLACE FUNCTION test.few_words(salt text, i bigint) RETURNS text LANGUAGE sql IMMUTABLE AS \$\$
-  SELECT string_agg('w' || (i / 4 * 5 + CASE WHEN abs(hashtext(salt || i || n)) % 12 = 0 THEN n * 31 ELSE n END),
-    ' ' ORDER BY n) FROM generate_series(1, 4 + abs(hashtext(salt || i / 4)) % 12) n \$\$;
+CREATE OR REPLACE FUNCTION test.few_words(salt text, i bigint) RETURNS text
+LANGUAGE sql IMMUTABLE AS \$\$
+  SELECT string_agg('w' || (i / 4 * 5 +
+    CASE WHEN abs(hashtext(salt || i || n)) % 12 = 0 THEN n * 31 ELSE n END), ' ' ORDER BY n)
+  FROM generate_series(1, 4 + abs(hashtext(salt || i / 4)) % 12) n \$\$;
 $table;
 @{[ $first ? "$index; $insert" : "$insert $index" ]};
 UPDATE t SET place = place + 1 WHERE id % 5 = 0;
@@ -134,14 +145,16 @@ SQL
 			INSERT INTO t SELECT id + 10000, place, scope, body FROM t WHERE id % 3 = 0;');
 	}
 	query(<<"SQL");
-CREATE TABLE rows AS SELECT id, row_number() OVER (ORDER BY place, tableoid, ctid) AS place, $scope AS scope, body FROM t;
-CREATE TABLE others AS SELECT id + 5000 AS id, place, scope, body FROM rows WHERE id % 2 = 0;
+CREATE TABLE rows AS
+  SELECT id, row_number() OVER (ORDER BY place, tableoid, ctid) AS place, $scope AS scope, body
+  FROM t;
+CREATE TABLE others AS
+  SELECT id + 5000 AS id, place, scope, body FROM rows WHERE id % 2 = 0;
 CREATE TABLE u (id bigint, scope int, body text);
 INSERT INTO u SELECT id, scope, body FROM others ORDER BY place;
 CREATE INDEX u_i ON u USING simhash ($columns);
 SQL
-	# With the lesser one rows are taken in blocks.
-	for ([ 0.5, '300kB' ], [ 0.7, '64MB' ], $kind eq 'one table' ? [ 0.9, '300kB' ] : ())
+	for ([ 0.5, '16MB' ], [ 0.7, '1GB' ], $kind eq 'one table' ? [ 0.9, '16MB' ] : ())
 	{
 		my ($similarity, $memory) = @$_;
 		{
@@ -172,7 +185,8 @@ CREATE TEMP TABLE found AS SELECT a.id AS a, b.id AS b, s.similarity
   FROM simhash_pairs('t_i', similarity => $similarity) s
   JOIN t a ON a.ctid = s.a AND a.tableoid = s.a_table
   JOIN t b ON b.ctid = s.b AND b.tableoid = s.b_table;
-CREATE TEMP TABLE expected AS SELECT a.id AS a, b.id AS b, text_similarity(a.body, b.body) AS similarity
+CREATE TEMP TABLE expected AS
+  SELECT a.id AS a, b.id AS b, text_similarity(a.body, b.body) AS similarity
   FROM (SELECT *, tableoid, ctid FROM t) a JOIN (SELECT *, tableoid, ctid FROM t) b
   ON (a.tableoid, a.ctid) < (b.tableoid, b.ctid) AND $same
     AND test.near(a.body, b.body, $similarity);
@@ -184,7 +198,8 @@ $setting
 CREATE TEMP TABLE found AS SELECT a.id AS a, b.id AS b, s.similarity
   FROM simhash_pairs('t_i', other => 'u_i', similarity => $similarity) s
   JOIN t a ON a.ctid = s.a AND a.tableoid = s.a_table JOIN u b ON b.ctid = s.b;
-CREATE TEMP TABLE expected AS SELECT a.id AS a, b.id AS b, text_similarity(a.body, b.body) AS similarity
+CREATE TEMP TABLE expected AS
+  SELECT a.id AS a, b.id AS b, text_similarity(a.body, b.body) AS similarity
   FROM t a JOIN u b ON $same AND test.near(a.body, b.body, $similarity);
 SELECT (SELECT count(*) FROM found FULL JOIN expected USING (a, b, similarity)
     WHERE found IS NULL OR expected IS NULL), (SELECT count(*) > 200 FROM found);
@@ -192,18 +207,21 @@ SQL
 			# Rows are connected as the pairs connect them, and the star is the cover.
 			is(query(<<"SQL"), '0|0|0|t', "$what: clusters");
 $setting
-CREATE TEMP TABLE pair AS SELECT a.id AS a, b.id AS b FROM simhash_pairs('t_i', similarity => $similarity) s
+CREATE TEMP TABLE pair AS SELECT a.id AS a, b.id AS b
+  FROM simhash_pairs('t_i', similarity => $similarity) s
   JOIN t a ON a.ctid = s.a AND a.tableoid = s.a_table
   JOIN t b ON b.ctid = s.b AND b.tableoid = s.b_table;
 CREATE TEMP TABLE found AS SELECT m.id, r.id AS first, s.size, s.similarity, s.least_similarity
   FROM simhash_clusters('t_i', similarity => $similarity) s
   JOIN t m ON m.ctid = s.member AND m.tableoid = s.member_table
   JOIN t r ON r.ctid = s.representative AND r.tableoid = s.representative_table;
-CREATE TEMP TABLE label AS SELECT id, id AS least FROM (SELECT a FROM pair UNION SELECT b FROM pair) x (id);
+CREATE TEMP TABLE label AS
+  SELECT id, id AS least FROM (SELECT a FROM pair UNION SELECT b FROM pair) x (id);
+CREATE TEMP TABLE edge AS SELECT a, b FROM pair UNION ALL SELECT b, a FROM pair;
 DO \$\$ BEGIN
   LOOP
     UPDATE label SET least = n.least FROM (
-      SELECT x.id, min(y.least) AS least FROM (SELECT a, b FROM pair UNION ALL SELECT b, a FROM pair) e (a, b)
+      SELECT x.id, min(y.least) AS least FROM edge e
       JOIN label x ON x.id = e.a JOIN label y ON y.id = e.b GROUP BY x.id) n
     WHERE n.id = label.id AND n.least < label.least;
     EXIT WHEN NOT FOUND;
@@ -233,6 +251,41 @@ SQL
 	$others->quit if $others;
 	query('DROP TABLE t, u, rows, others');
 }
+
+# With little memory rows are taken in blocks, and the answers are the same.
+query(<<"SQL");
+CREATE TABLE large (id bigint, body text);
+INSERT INTO large SELECT i, (SELECT string_agg(CASE WHEN n = 3 + i % 5 THEN 'own' || i % 6
+    ELSE 'w' || abs(hashtext('$salt' || i / 6 || ' ' || n)) END, ' ' ORDER BY n)
+    FROM generate_series(1, 16) n)
+  FROM generate_series(1, 40000) i ORDER BY hashtext(i::text);
+CREATE INDEX large_body ON large USING simhash (body);
+SQL
+my %answers = (
+	'duplicates' => 'SELECT duplicate, kept, similarity FROM simhash_duplicates(\'large_body\', 0.7)',
+	'pairs' => 'SELECT a, b, similarity FROM simhash_pairs(\'large_body\')',
+	'clusters' => 'SELECT member, representative, similarity FROM simhash_clusters(\'large_body\')');
+for my $name (sort keys %answers)
+{
+	my @sums = map { query(<<"SQL") } '16MB', '1GB';
+LOAD 'pg_simhash';
+SET simhash.work_mem = '$_';
+SELECT count(*), sum(hashtext(answer::text)) FROM ($answers{$name}) answer
+SQL
+	is($sums[0], $sums[1], "$name in blocks");
+	cmp_ok((split /\|/, $sums[0])[0], '>', 10000, 'of many rows');
+}
+
+# What is refused, and how it ends.
+my $limits = q{CREATE TABLE many AS SELECT i AS id, 'text ' || i % 1000 || ' of so many' AS body
+  FROM generate_series(1, 20000) i; CREATE INDEX many_body ON many USING simhash (body);};
+query($limits);
+my $ten = "SELECT simhash_pairs('many_body', similarity => 1) LIMIT 10";
+is(query("SELECT count(*) FROM ($ten) p"), '10', 'a LIMIT on pairs');
+my ($rc, $out, $error) = $node->psql('postgres',
+	q{SET statement_timeout = 300;
+		SELECT count(*) FROM simhash_pairs('many_body', similarity => 0.5)});
+like($error, qr/canceling statement due to statement timeout/, 'pairs are cancelled');
 
 $node->stop;
 done_testing();

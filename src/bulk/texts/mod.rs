@@ -1,7 +1,7 @@
 //! Whole tables of texts by similarity: pairs, the rows that a cover drops, clusters.
 //!
-//! The work is that of [`simhash_core::sharing`]. Here are the rows: [`super::places`] (in which order they
-//! are taken), [`postings`] (which of them have a key), [`rows`] (their texts).
+//! The work is that of [`simhash_core::sharing`]. Here are the rows: [`super::places`] (in which
+//! order they are taken), [`postings`] (which of them have a key), [`rows`] (their texts).
 //!
 //! Memory, of simhash.work_mem: what is known of each row; of the rest half for rows that share
 //! keys, and half for sets of shingles.
@@ -37,8 +37,8 @@ struct Whole {
 }
 
 impl Whole {
-    /// The rows are taken in the order of `keep`, or as they lie in their tables. With `others_first`
-    /// those of the second of two indexes come before.
+    /// The rows are taken in the order of `keep`, or as they lie in their tables. With
+    /// `others_first` those of the second of two indexes come before.
     fn new(
         target: Target,
         similarity: f64,

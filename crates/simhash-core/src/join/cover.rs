@@ -324,9 +324,8 @@ mod tests {
         fn similarity_of(&self, row: u32, other: u32) -> Option<f64> {
             match self.of {
                 None => Some(0.0),
-                Some(of) => {
-                    ((row + other) % of != 0).then(|| 1.0 / f64::from(1 + (row ^ other) % 4))
-                }
+                Some(of) => (!(row + other).is_multiple_of(of))
+                    .then(|| 1.0 / f64::from(1 + (row ^ other) % 4)),
             }
         }
     }

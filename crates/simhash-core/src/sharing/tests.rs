@@ -1,6 +1,6 @@
 //! Against the definitions, by comparing each text with each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 
 use super::*;
 use crate::Config;
@@ -58,7 +58,7 @@ impl Texts {
 
 impl Rows for Texts {
     fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool) {
-        let mut keys: BTreeMap<(u8, u64), Vec<u32>> = BTreeMap::new();
+        let mut keys: HashMap<(u8, u64), Vec<u32>> = HashMap::new();
         for (place, sketch) in self.sketches.iter().enumerate() {
             let Some(sketch) = sketch else { continue };
             for key in sketch.keys(self.layout) {
@@ -134,7 +134,8 @@ fn case(seed: u64, count: usize, layout: f64, law: f64) -> Texts {
     let mut random = SplitMix64::new(seed);
     let texts = texts(&mut random, count);
     let gone: Vec<usize> = (0..count).filter(|_| random.below(20) == 0).collect();
-    let scopes = (0..count).map(|_| u8::from(seed % 3 == 0 && random.below(2) == 1)).collect();
+    let scopes =
+        (0..count).map(|_| u8::from(seed.is_multiple_of(3) && random.below(2) == 1)).collect();
     Texts::new(texts, &gone, scopes, layout, law)
 }
 
@@ -197,7 +198,7 @@ fn pairs_are_all_pairs_and_each_once() {
     let mut count = 0;
     cases(|rows, similarity, memory| {
         for split in [None, Some(70)] {
-            let mut expected = BTreeMap::new();
+            let mut expected = HashMap::new();
             for b in 0..rows.len() {
                 for a in 0..b {
                     let across = split.is_none_or(|split| a < split && b >= split);
@@ -207,7 +208,7 @@ fn pairs_are_all_pairs_and_each_once() {
                 }
             }
             let mut pairs = Pairs::new(rows.len(), split, rows.law(similarity), memory);
-            let (mut batch, mut found) = (Vec::new(), BTreeMap::new());
+            let (mut batch, mut found) = (Vec::new(), HashMap::new());
             while pairs.next_batch(rows, &mut batch).unwrap() {
                 for same in &batch {
                     for a in pairs.places(same.first) {
@@ -242,14 +243,14 @@ fn chains_are_connected_components() {
                 }
             }
         }
-        let mut expected: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut expected: HashMap<u32, HashSet<u32>> = HashMap::new();
         for (place, &first) in (0..).zip(&component) {
             expected.entry(first).or_default().insert(place);
         }
         expected.retain(|_, members| members.len() > 1);
         let (places, law) = (rows.len(), rows.law(similarity));
         let mut clusters = chain(rows, places, law, memory).unwrap();
-        let mut found = BTreeMap::new();
+        let mut found = HashMap::new();
         while let Some(cluster) = clusters.next(rows) {
             let first = cluster[0].place;
             for member in &cluster {
