@@ -916,6 +916,11 @@ COMMENT ON FUNCTION simhash_cluster_settle(relation regclass, "full" boolean) IS
 -- In bulk: several tables, pairs whose texts are similar, keys to repartition by
 --
 
+CREATE FUNCTION simhash_whole_support(internal) RETURNS internal
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+  AS 'MODULE_PATHNAME', 'simhash_whole_support_wrapper';
+COMMENT ON FUNCTION simhash_whole_support(internal) IS
+  'planner support: how many rows functions of whole tables return';
 -- The results of two functions get columns, which CREATE OR REPLACE refuses to add. DROP would take
 -- along the views of users, and the rights that they granted or revoked.
 UPDATE pg_catalog.pg_proc SET
@@ -930,6 +935,8 @@ UPDATE pg_catalog.pg_proc SET
   proargnames = proargnames OPERATOR(pg_catalog.||)
     '{member_table,representative_table,distance,greatest_distance}'::text[]
 WHERE oid OPERATOR(pg_catalog.=) 'simhash_clusters(regclass, integer)'::regprocedure::oid;
+ALTER FUNCTION simhash_pairs(regclass, integer) SUPPORT simhash_whole_support;
+ALTER FUNCTION simhash_clusters(regclass, integer) SUPPORT simhash_whole_support;
 COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
   'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
   'bits at most; each once, a < b';
@@ -940,6 +947,7 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
     OUT b tid, OUT distance integer, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_pairs_of_two_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer) IS
   'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
@@ -950,6 +958,7 @@ CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
     OUT similarity real, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, integer, text, double precision, integer, text,
     simhash_config) IS
@@ -961,6 +970,7 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
     OUT similarity real, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_of_two_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer,
     text, simhash_config) IS
@@ -972,6 +982,7 @@ CREATE FUNCTION simhash_clusters(index regclass, distance integer, linkage text,
     OUT greatest_distance integer)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_linked_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, text) IS
   'as simhash_clusters(index, distance), where with linkage => ''star'' a cluster is a row that is '
@@ -984,6 +995,7 @@ CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
     OUT least_similarity double precision)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_verified_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, integer, text,
     simhash_config, text, text) IS
@@ -994,6 +1006,7 @@ CREATE FUNCTION simhash_pairs(index regclass, similarity double precision DEFAUL
     OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_similar_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, double precision) IS
   'every pair of rows, by ctid and table, whose texts in a simhash index are near-duplicates; each '
@@ -1003,6 +1016,7 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass,
     OUT similarity double precision, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_similar_pairs_of_two_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
   'every row of one simhash index on texts with every row of another, by ctid and table, that are '
@@ -1015,6 +1029,7 @@ CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision D
     OUT kept_table regclass)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
 COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, regclass, text,
     integer, text, simhash_config) IS
@@ -1027,6 +1042,7 @@ CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEF
     OUT similarity double precision, OUT least_similarity double precision)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_similar_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
   'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '

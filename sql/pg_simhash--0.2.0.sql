@@ -1909,10 +1909,16 @@ COMMENT ON FUNCTION simhash_dedup() IS
 -- In bulk: deduplicating a whole table, straight from its index
 --
 
+CREATE FUNCTION simhash_whole_support(internal) RETURNS internal
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+  AS 'MODULE_PATHNAME', 'simhash_whole_support_wrapper';
+COMMENT ON FUNCTION simhash_whole_support(internal) IS
+  'planner support: how many rows functions of whole tables return';
 CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a tid, OUT b tid,
     OUT distance integer, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
   'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
@@ -1921,6 +1927,7 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
     OUT b tid, OUT distance integer, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_pairs_of_two_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer) IS
   'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
@@ -1930,6 +1937,7 @@ CREATE FUNCTION simhash_clusters(index regclass, distance integer, OUT member ti
     OUT representative_table regclass, OUT distance integer, OUT greatest_distance integer)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
   'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
@@ -1940,6 +1948,7 @@ CREATE FUNCTION simhash_clusters(index regclass, distance integer, linkage text,
     OUT greatest_distance integer)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_linked_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, text) IS
   'as simhash_clusters(index, distance), where with linkage => ''star'' a cluster is a row that is '
@@ -1950,6 +1959,7 @@ CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
     OUT similarity real, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, integer, text, double precision, integer, text,
     simhash_config) IS
@@ -1961,6 +1971,7 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
     OUT similarity real, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_of_two_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer,
     text, simhash_config) IS
@@ -1974,6 +1985,7 @@ CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
     OUT least_similarity double precision)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_verified_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, integer, text,
     simhash_config, text, text) IS
@@ -1984,6 +1996,7 @@ CREATE FUNCTION simhash_pairs(index regclass, similarity double precision DEFAUL
     OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_similar_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, double precision) IS
   'every pair of rows, by ctid and table, whose texts in a simhash index are near-duplicates; each '
@@ -1993,6 +2006,7 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass,
     OUT similarity double precision, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_similar_pairs_of_two_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
   'every row of one simhash index on texts with every row of another, by ctid and table, that are '
@@ -2005,6 +2019,7 @@ CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision D
     OUT kept_table regclass)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
 COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, regclass, text,
     integer, text, simhash_config) IS
@@ -2017,6 +2032,7 @@ CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEF
     OUT similarity double precision, OUT least_similarity double precision)
   RETURNS SETOF record
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_similar_clusters_wrapper';
 COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
   'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '

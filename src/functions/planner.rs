@@ -5,7 +5,7 @@ use pgrx::{Internal, pg_extern, pg_sys};
 
 use crate::call::pointer;
 use crate::planner::selectivity::Clause;
-use crate::planner::{near, support};
+use crate::planner::{near, support, whole};
 
 /// `hamming` has nothing to say, but the question loads this library. So the rewriting hook is
 /// installed before the query's relations are looked at.
@@ -33,6 +33,17 @@ fn near_duplicate_support(request: Internal) -> Internal {
     }
     // SAFETY: PostgreSQL passes a request.
     answered(unsafe { near::support::answer(request) })
+}
+
+/// Of the functions of whole tables: how many rows they return.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_whole_support(request: Internal) -> Internal {
+    let request = pointer::<pg_sys::Node>(request);
+    if request.is_null() {
+        return answered(None);
+    }
+    // SAFETY: PostgreSQL passes a request.
+    answered(unsafe { whole::answer(request) })
 }
 
 /// No answer is a null *pointer*, not SQL NULL.

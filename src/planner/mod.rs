@@ -27,6 +27,7 @@ pub mod rewrite;
 pub mod selectivity;
 mod statistics;
 pub mod support;
+pub mod whole;
 
 pub use index::index_quals;
 pub use measures::access_method;

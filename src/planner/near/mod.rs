@@ -17,3 +17,5 @@ pub mod rows;
 mod sample;
 mod secure;
 pub mod support;
+
+pub use sample::Others;

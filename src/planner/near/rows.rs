@@ -206,18 +206,9 @@ impl Near {
             let (rel, text) = ((*variable).rel, (*variable).var);
             let index = self.index(rel, text).or_else(|| self.index_of_child(root, rel, text))?;
             let rel = pg_sys::index_open(index, pg_sys::NoLock as pg_sys::LOCKMODE);
-            let opened = IndexRel::new(rel);
-            let meta = storage::meta(opened);
             let similarity = self.similarity.unwrap_or(DEFAULT_SIMILARITY);
-            let others = meta.is_of_postings().then(|| {
-                let run =
-                    with_key_type!(meta.family(), K => storage::open::<K>(opened).expected_run());
-                let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
-                let expected = Others { mean, any: mean.min(MOST) };
-                let schema = Schema::of_function(self.near.near_duplicate);
-                let found = sample::found(opened, (*variable).statsTuple, schema);
-                found.map_or(expected, |found| found.others(similarity, expected))
-            });
+            let opened = IndexRel::new(rel);
+            let others = others_in(&self.near, opened, (*variable).statsTuple, similarity);
             pg_sys::index_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
             others
         }
@@ -304,6 +295,28 @@ impl Near {
             found.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, index)| index)
         }
     }
+}
+
+/// How many other rows of an index are near a row. `None` if it is no index of texts.
+///
+/// # Safety
+/// The index is open. `statistics` is its column's row of pg_statistic, or null.
+pub unsafe fn others_in(
+    near: &NearObjects,
+    index: IndexRel,
+    statistics: pg_sys::HeapTuple,
+    similarity: f64,
+) -> Option<Others> {
+    let meta = storage::meta(index);
+    meta.is_of_postings().then(|| {
+        let run = with_key_type!(meta.family(), K => storage::open::<K>(index).expected_run());
+        let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
+        let expected = Others { mean, any: mean.min(MOST) };
+        let schema = Schema::of_function(near.near_duplicate);
+        // SAFETY: as this function's.
+        let found = unsafe { sample::found(index, statistics, schema) };
+        found.map_or(expected, |found| found.others(similarity, expected))
+    })
 }
 
 /// The selectivity of `a ~= b`, of a text and a near_text or of two.

@@ -128,8 +128,8 @@ fn rows_of_equal_keys(
     alike
 }
 
-/// Gives rows of equal keys, sorted by the hashes of their texts, the hashes of their sets, if their
-/// texts differ. They are sorted again.
+/// Gives rows of equal keys, sorted by the hashes of their texts, the hashes of their sets, if
+/// their texts differ. They are sorted again.
 fn join_equal_sets(
     copies: &mut [Copy],
     shared: &Shared,

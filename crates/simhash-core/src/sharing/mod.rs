@@ -8,7 +8,8 @@
 //!
 //! Rows are known by their places, the numbers from 0 in the order in which they are taken. Copies
 //! are folded first ([`classes`]): rows with the same keys are asked for their texts, and those of
-//! equal sets stand for each other. Candidates are compared by their sets of shingles ([`compare`]).
+//! equal sets stand for each other. Candidates are compared by their sets of shingles
+//! ([`compare`]).
 //!
 //! Where memory does not hold all rows with keys in common, places are taken in blocks: each with
 //! itself and with every block before it ([`blocks`]). Each of these is a walk over the index.

@@ -1,0 +1,202 @@
+//! How many rows the functions of whole tables return: `simhash_pairs`, `simhash_duplicates` and
+//! `simhash_clusters`.
+
+use std::ffi::CStr;
+
+use pgrx::{PgList, pg_sys};
+use simhash_core::sets::sketch::{DEFAULT_SIMILARITY, Law};
+
+use super::measures::{Objects, access_method};
+use super::near::Others;
+use super::near::rows::others_in;
+use crate::catalog::cache;
+use crate::catalog::inheritance::all_inheritors;
+use crate::catalog::rights::may_read;
+use crate::storage::IndexRel;
+
+/// The other rows that are near a row, where nothing is known of it.
+const USUAL: Others = Others { mean: 0.5, any: 0.3 };
+/// Of the rows that have near ones, the share that a cover drops.
+const DROPPED: f64 = 0.6;
+
+type Class = cache::Row<pg_sys::FormData_pg_class>;
+
+/// What it costs to take in a row of the table, in units of cpu_operator_cost: as much as a hundred
+/// operators.
+const OPERATORS: f64 = 100.0;
+
+/// Answers a request about such a function: how many rows a call returns, and what it costs. The
+/// cost is that of the first row: a call in the SELECT list is not one for each row.
+///
+/// # Safety
+/// `request` is the planner's.
+pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+    // SAFETY: the request is cast only to the type its tag says.
+    unsafe {
+        match (*request).type_ {
+            pg_sys::NodeTag::T_SupportRequestRows => {
+                let asked = request.cast::<pg_sys::SupportRequestRows>();
+                let name = pg_sys::get_func_name((*asked).funcid);
+                if name.is_null() {
+                    return None;
+                }
+                let arguments = Arguments::of((*asked).node)?;
+                (*asked).rows = rows(CStr::from_ptr(name), &arguments)?.max(1.0);
+            }
+            pg_sys::NodeTag::T_SupportRequestCost => {
+                let asked = request.cast::<pg_sys::SupportRequestCost>();
+                let Arguments { index, other, .. } = Arguments::of((*asked).node)?;
+                let taken = [Some(index?), other].into_iter().flatten().map(rows_of);
+                let taken = taken.map(Option::unwrap_or_default).sum::<f64>();
+                (*asked).startup = taken * OPERATORS * pg_sys::cpu_operator_cost;
+                (*asked).per_tuple = 0.0;
+            }
+            _ => return None,
+        }
+        Some(request)
+    }
+}
+
+/// What a call says, as far as it is constant.
+#[derive(Default)]
+struct Arguments {
+    index: Option<pg_sys::Oid>,
+    other: Option<pg_sys::Oid>,
+    similarity: Option<f64>,
+}
+
+impl Arguments {
+    /// By the types of the arguments: an index, another one, a similarity.
+    unsafe fn of(call: *mut pg_sys::Node) -> Option<Self> {
+        let mut found = Arguments::default();
+        // SAFETY: a node is cast only to the type its tag says, a constant read by its type.
+        unsafe {
+            if call.is_null() || !pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr) {
+                return None;
+            }
+            let call = call.cast::<pg_sys::FuncExpr>();
+            for node in PgList::<pg_sys::Node>::from_pg((*call).args).iter_ptr() {
+                if !pgrx::is_a(node, pg_sys::NodeTag::T_Const) {
+                    continue;
+                }
+                let constant = &*node.cast::<pg_sys::Const>();
+                if constant.constisnull {
+                    continue;
+                }
+                match constant.consttype {
+                    pg_sys::REGCLASSOID => {
+                        let oid = Some(pg_sys::Oid::from(constant.constvalue.value() as u32));
+                        let place =
+                            if found.index.is_none() { &mut found.index } else { &mut found.other };
+                        *place = oid;
+                    }
+                    pg_sys::FLOAT8OID => {
+                        found.similarity = Some(f64::from_bits(constant.constvalue.value() as u64));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Some(found)
+    }
+}
+
+fn rows(name: &CStr, arguments: &Arguments) -> Option<f64> {
+    let similarity = arguments.similarity.unwrap_or(DEFAULT_SIMILARITY);
+    Law::of(similarity)?;
+    let (rows, others) = known(arguments.index?, similarity)?;
+    let Some(other) = arguments.other else {
+        return match name.to_bytes() {
+            b"simhash_pairs" => Some(rows * others.mean / 2.0),
+            b"simhash_clusters" => Some(rows * others.any),
+            b"simhash_duplicates" => Some(rows * others.any * DROPPED),
+            _ => None,
+        };
+    };
+    // A row of one table is expected to have its like in the other.
+    let (of_other, near) = known(other, similarity)?;
+    match name.to_bytes() {
+        b"simhash_pairs" => Some(rows.min(of_other) * (1.0 + near.mean)),
+        b"simhash_duplicates" => Some(rows.min(of_other)),
+        _ => None,
+    }
+}
+
+/// How many rows an index has, and how many others are near one. `None` as for [`parts`].
+fn known(index: pg_sys::Oid, similarity: f64) -> Option<(f64, Others)> {
+    let parts = parts(index)?;
+    let rows = parts.iter().map(|part| part.0).sum();
+    let largest = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    let others = largest.and_then(|(_, part)| others(part, similarity));
+    Some((rows, others.unwrap_or(USUAL)))
+}
+
+fn rows_of(index: pg_sys::Oid) -> Option<f64> {
+    Some(parts(index)?.iter().map(|part| part.0).sum())
+}
+
+/// An index or those of its partitions, each with its rows. `None` for what is no index of ours, or
+/// not to be known by the caller.
+fn parts(index: pg_sys::Oid) -> Option<Vec<(f64, pg_sys::Oid)>> {
+    // SAFETY: catalogue look-ups.
+    let (table, user) = unsafe { (pg_sys::IndexGetRelation(index, true), pg_sys::GetUserId()) };
+    if table == pg_sys::InvalidOid || !may_read(table, None, user) {
+        return None;
+    }
+    let of_class = |oid| {
+        let read = |row: &Class| (row.relam, row.relkind as u8, f64::from(row.reltuples));
+        // SAFETY: a look-up by OID.
+        unsafe { cache::row(pg_sys::SysCacheIdentifier::RELOID, oid, read) }
+    };
+    let (method, kind, rows) = of_class(index)?;
+    if Some(method) != access_method() {
+        return None;
+    }
+    if kind != pg_sys::RELKIND_PARTITIONED_INDEX {
+        return Some(vec![(rows.max(0.0), index)]);
+    }
+    let parts = all_inheritors(index, pg_sys::NoLock).into_iter();
+    Some(parts.filter_map(|part| Some((of_class(part)?.2.max(0.0), part))).collect())
+}
+
+fn others(index: pg_sys::Oid, similarity: f64) -> Option<Others> {
+    let near = Objects::get().near()?;
+    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: the table is locked before its index, and both may be gone. Statistics are released
+    // after they were read.
+    unsafe {
+        let table = pg_sys::IndexGetRelation(index, true);
+        let kind = pg_sys::get_rel_relkind(index) as u8;
+        if table == pg_sys::InvalidOid || kind != pg_sys::RELKIND_INDEX {
+            return None;
+        }
+        pg_sys::LockRelationOid(table, lock);
+        let rel = pg_sys::try_relation_open(index, lock);
+        if rel.is_null() {
+            pg_sys::UnlockRelationOid(table, lock);
+            return None;
+        }
+        let form = &*(*rel).rd_index;
+        let last = form.indnkeyatts as usize - 1;
+        let column = form.indkey.values.as_slice(last + 1)[last];
+        // Of an expression the index has statistics of its own.
+        let (of, column) =
+            if column > 0 { (table, column) } else { (index, last as pg_sys::AttrNumber + 1) };
+        let statistics = pg_sys::SearchSysCache3(
+            pg_sys::SysCacheIdentifier::STATRELATTINH as i32,
+            pg_sys::Datum::from(of),
+            pg_sys::Datum::from(column),
+            pg_sys::Datum::from(false),
+        );
+        let is_valid = form.indisvalid;
+        let found = is_valid
+            .then(|| others_in(&near, IndexRel::new(rel), statistics, similarity))
+            .flatten();
+        if !statistics.is_null() {
+            pg_sys::ReleaseSysCache(statistics);
+        }
+        pg_sys::relation_close(rel, lock);
+        pg_sys::UnlockRelationOid(table, lock);
+        found
+    }
+}
