@@ -5,7 +5,8 @@ usage: bench.py BINDIR SOCKET    (scripts/bench.sh starts the server)
 From the environment: ONLY, the names of the functions in PARTS that are to run. SCALES ("1000000
 10000000"), the sizes of tables. BIG=1 adds a table of 50 million rows (BIG_ROWS says otherwise),
 without rivals. TEXT_SCALES are the sizes of the tables of texts' fingerprints, SCALES unless given.
-SIZES ("500000 5000000") are those of the tables of texts whose index is on the text.
+SIZES ("500000 5000000") are those of the tables of texts whose index is on the text; of whole
+tables, unless given, all real texts and ten times as many.
 PGVECTOR: the directory of the programs and of the socket of a server with pgvector. Figures of
 parts that do not run this time stay as they were.
 """
@@ -21,6 +22,7 @@ import sys
 import tempfile
 
 import near_texts
+import whole_texts
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = TOP / "docs/benchmarks/results.json"
@@ -304,7 +306,12 @@ def near(server, _directory, _scales):
     return [figure(*parts) for parts in measured]
 
 
-PARTS = (core, texts, dedup, uniform, skewed, tenants, wide, text_fingerprints, near)
+def whole(server, _directory, _scales):
+    measured = whole_texts.measure(server, sorted(sizes("SIZES", [])), rivals)
+    return [figure(*parts) for parts in measured]
+
+
+PARTS = (core, texts, dedup, uniform, skewed, tenants, wide, text_fingerprints, near, whole)
 
 
 def main():

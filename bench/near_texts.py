@@ -40,8 +40,8 @@ JOINED, CONSTRAINED = 80_000, 100_000
 class Texts:
     """Real texts in random order, and changed copies of them."""
 
-    def __init__(self):
-        self.real = list(read("mix", LONGEST))
+    def __init__(self, longest=LONGEST):
+        self.real = list(read("mix", longest))
         random.Random(1).shuffle(self.real)
         self.words = " ".join(self.real[:50_000]).split()
 

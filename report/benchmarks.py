@@ -5,6 +5,7 @@ import re
 
 from .markdown import headed, shown, size, table, times
 from .near_texts import NearTexts
+from .whole_texts import WholeTexts
 
 OURS = "simhash"
 # Who stands in the README, and who has to find the same rows as we do.
@@ -60,7 +61,7 @@ def cell(figure, ours=None):
     return f"**{times(figure['value'], ours['value'])}** {text}"
 
 
-class Benchmarks(NearTexts):
+class Benchmarks(NearTexts, WholeTexts):
     """`self[name]` is what the name stands for in the template."""
 
     def __init__(self, directory):

@@ -62,7 +62,7 @@ if [ $# -eq 0 ]; then
   need_rivals
   case ${ONLY:-core} in *core*) cargo bench --locked -p simhash-core ;; esac
   case ${ONLY:-wide} in *wide*) start_pgvector ;; esac
-  case ${ONLY:-near} in *near*) draw_texts ;; esac
+  case ${ONLY:-near} in *near* | *whole*) draw_texts ;; esac
 fi
 stage_server bench
 start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" \
