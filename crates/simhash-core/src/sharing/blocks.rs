@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Rows;
+use super::rows::Rows;
 use super::shared::{Builder, Full, Shared, is_shared};
 
 /// What reading the keys of a meeting is of its work, about.

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Rows;
 use super::compare::Comparer;
+use super::rows::Rows;
 use super::shared::Shared;
 
 /// Rows by the sets that they have. The first row of a class stands for it.

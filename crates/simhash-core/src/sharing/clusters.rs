@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::Rows;
 use super::blocks::{Blocks, shared};
 use super::compare::Law;
 use super::cover::{Cover, Looking};
+use super::rows::Rows;
 use super::shared::{Candidate, Full};
 use crate::sets::shingles::ShingleSet;
 

@@ -1,9 +1,9 @@
 //! How similar two rows are: sets of shingles, which are kept while memory lasts.
 
+use super::rows::Rows;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::Rows;
 use crate::sets::shingles::ShingleSet;
 use crate::sets::sketch;
 

@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Rows;
 use super::blocks::{Blocks, READING, shared};
 use super::classes::Classes;
 use super::compare::{Comparer, Law};
+use super::rows::Rows;
 use super::shared::{Candidate, Full, Shared};
 
 /// What became of rows, by their places.
@@ -114,7 +114,9 @@ impl Looking {
         split: Option<u32>,
         rows: &mut impl Rows,
     ) -> Self {
-        let mut comparer = Comparer::new(law, shared.len(), memory);
+        // What keys leave of their half is for sets too.
+        let for_sets = (2 * memory).saturating_sub(shared.memory());
+        let mut comparer = Comparer::new(law, shared.len(), for_sets);
         // Rows kept before differ from each other.
         let from = if split.is_some() { 0 } else { shared.split().unwrap_or(0) };
         let classes = Classes::new(&shared, law.sketch.bands, from, rows, &mut comparer);

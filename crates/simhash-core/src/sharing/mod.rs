@@ -20,6 +20,7 @@ mod clusters;
 mod compare;
 mod cover;
 mod pairs;
+mod rows;
 mod shared;
 
 #[cfg(test)]
@@ -29,28 +30,5 @@ pub use clusters::{Cluster, Clusters, Member, chain, star};
 pub use compare::Law;
 pub use cover::{Cover, cover};
 pub use pairs::{Pairs, Same};
+pub use rows::Rows;
 pub use shared::Full;
-
-use crate::sets::shingles::ShingleSet;
-
-/// Where rows come from: the keys of an index, and the texts of its table.
-pub trait Rows {
-    /// Calls `each` with the places of the rows that have a key, for each key of the bands that the
-    /// law looks at. Of one place at most once, in no order. It ends when `each` says false.
-    fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool);
-
-    /// A hash of a row's text. `None` if the row is not there, or has no text.
-    fn digest(&mut self, place: u32) -> Option<u128>;
-
-    /// The set of a row's shingles. `None` as in [`Rows::digest`].
-    fn set(&mut self, place: u32) -> Option<ShingleSet>;
-
-    /// Rows are read fastest in the order of these numbers.
-    fn address(&self, place: u32) -> u64;
-
-    /// Called between pieces of work. It may unwind.
-    fn check(&mut self);
-
-    /// How much is done, of 1.
-    fn progress(&mut self, _share: f64) {}
-}

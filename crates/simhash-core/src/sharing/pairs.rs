@@ -1,9 +1,9 @@
 //! All pairs of near-duplicates, a few at a time.
 
-use super::Rows;
 use super::blocks::{Blocks, Meeting, READING, shared};
 use super::compare::Law;
 use super::cover::Looking;
+use super::rows::Rows;
 use super::shared::{Candidate, Full};
 
 /// Two classes of rows of equal sets: each row of one is near each of the other. Or one class, of

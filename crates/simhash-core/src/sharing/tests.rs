@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::*;
 use crate::Config;
 use crate::random::SplitMix64;
+use crate::sets::shingles::ShingleSet;
 use crate::sets::sketch::{Layout, Sketch, Sketcher, near};
 use crate::simhash::Simhasher;
 
