@@ -44,6 +44,8 @@ enum Known {
 pub struct Comparer {
     law: Law,
     known: Vec<Known>,
+    /// How many shingles a row has, as far as its set was ever read; else 0.
+    sizes: Vec<u32>,
     /// The rows whose sets are kept, in the order in which they were read.
     order: VecDeque<u32>,
     memory: usize,
@@ -53,7 +55,8 @@ pub struct Comparer {
 impl Comparer {
     pub fn new(law: Law, rows: u32, most_memory: usize) -> Self {
         let known = vec![Known::default(); rows as usize];
-        Self { law, known, order: VecDeque::new(), memory: 0, most_memory }
+        let sizes = vec![0; rows as usize];
+        Self { law, known, sizes, order: VecDeque::new(), memory: 0, most_memory }
     }
 
     /// Reads the sets of rows in the order of their addresses, as far as there is memory. `place`
@@ -90,6 +93,7 @@ impl Comparer {
             self.known[row as usize] = Known::Gone;
             return None;
         };
+        self.sizes[row as usize] = u32::try_from(set.len()).unwrap_or(0);
         let set = Rc::new(set);
         self.memory += set.memory() + ENTRY;
         self.known[row as usize] = Known::Set(set.clone());
@@ -123,6 +127,12 @@ impl Comparer {
     pub fn is_gone_now(&mut self, row: u32) {
         self.forget(row);
         self.known[row as usize] = Known::Gone;
+    }
+
+    /// Whether a row may be so similar to a set, by the sizes of the sets. It reads nothing.
+    pub fn may_be(&self, set: &ShingleSet, row: u32, least: f64) -> bool {
+        let (size, other) = (set.len() as f64, f64::from(self.sizes[row as usize]));
+        other == 0.0 || size.min(other) / size.max(other) >= least.max(self.law.similarity)
     }
 
     /// The similarity of two sets that share so many keys, if it is at least `least` and they are

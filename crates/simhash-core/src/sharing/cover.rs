@@ -151,6 +151,9 @@ impl Looking {
     /// The similarity of a row and a candidate, if they are near-duplicates.
     pub fn near(&mut self, row: u32, other: &Candidate, rows: &mut impl Rows) -> Option<f64> {
         let set = self.comparer.set(rows, row, self.shared.place(row))?;
+        if !self.comparer.may_be(&set, other.row, self.law.similarity) {
+            return None;
+        }
         let place = self.shared.place(other.row);
         let other_set = self.comparer.set(rows, other.row, place)?;
         self.comparer.near(&set, &other_set, other.keys, self.law.similarity)
@@ -276,6 +279,9 @@ impl Looking {
             rows.check();
             let place = self.shared.place(other);
             let least = if best.0 < GONE { best.1 } else { self.law.similarity };
+            if !self.comparer.may_be(&set, other, least) {
+                continue;
+            }
             let Some(other) = self.comparer.set(rows, other, place) else { continue };
             if let Some(similarity) = self.comparer.near(&set, &other, keys, least)
                 && (best.0 >= GONE || similarity > best.1)
