@@ -371,20 +371,49 @@ pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::N
     }
 }
 
-/// Sends a message to the process at the other end of a queue, and waits for room. False if that
-/// process has left.
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    All,
+    /// The queue is full: the same message is to be sent again.
+    NotNow,
+    /// The receiver has left.
+    Detached,
+}
+
+/// Sends a message to a queue in shared memory, and waits until it fits if it is to.
 ///
 /// # Safety
 /// The queue is attached, and this process is its sender.
-pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8]) -> bool {
+pub unsafe fn send(queue: *mut pg_sys::shm_mq_handle, message: &[u8], waits: bool) -> Sent {
     // SAFETY: as this function's.
-    unsafe {
+    let result = unsafe {
         let (bytes, data) = (message.len(), message.as_ptr().cast());
         #[cfg(feature = "pg14")]
-        let result = pg_sys::shm_mq_send(queue, bytes, data, false);
+        let result = pg_sys::shm_mq_send(queue, bytes, data, !waits);
         // From 15 on the receiver is not woken by each message unless it is to be.
         #[cfg(not(feature = "pg14"))]
-        let result = pg_sys::shm_mq_send(queue, bytes, data, false, true);
-        result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS
+        let result = pg_sys::shm_mq_send(queue, bytes, data, !waits, true);
+        result
+    };
+    match result {
+        pg_sys::shm_mq_result::SHM_MQ_SUCCESS => Sent::All,
+        pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => Sent::NotNow,
+        _ => Sent::Detached,
+    }
+}
+
+/// Waits for the next message of a queue. `None` if the sender has left. It lives until the next
+/// one is asked for.
+///
+/// # Safety
+/// The queue is attached, and this process is its receiver.
+pub unsafe fn receive<'a>(queue: *mut pg_sys::shm_mq_handle) -> Option<&'a [u8]> {
+    let (mut bytes, mut data) = (0, std::ptr::null_mut());
+    // SAFETY: as this function's.
+    unsafe {
+        let result = pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, false);
+        (result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS)
+            .then(|| std::slice::from_raw_parts(data.cast(), bytes))
     }
 }

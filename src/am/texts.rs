@@ -214,6 +214,11 @@ impl Recipe {
         }
     }
 
+    /// Whether the config names lists of words.
+    pub fn names_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
     pub fn layout(&self) -> Layout {
         Layout::of(self.similarity).unwrap_or_else(|| raise_similarity(self.similarity))
     }

@@ -50,8 +50,9 @@ pub fn raise_is_of_fingerprints(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("index \"{index}\" is on fingerprints"),
-        "Fingerprints are compared by distance: simhash_pairs(index, 3), and then by the texts if \
-         body names their column. To name a similarity only, index the text: \
+        "Fingerprints are compared by distance: simhash_pairs(index, 3), \
+         simhash_duplicates(index, distance => 3), and then by the texts if body names their \
+         column. To name a similarity only, index the text: \
          CREATE INDEX ON doc USING simhash (body).",
     )
 }

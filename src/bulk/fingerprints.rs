@@ -151,7 +151,7 @@ impl<K: TreeKey> Rows<K> {
         keys.resize(places.len() as usize, None);
         for (table, index) in indexes.iter().enumerate() {
             each_key(index, |key, tid| {
-                if let Some(place) = places.get(table, tid) {
+                if let Some(place) = places.get(row::number(table, tid)) {
                     keys[place as usize] = Some(key);
                 }
             });

@@ -64,6 +64,12 @@ fn check_text(keep: &str) {
     if keep.trim().is_empty() {
         refuse(keep, "is empty")
     }
+    let mut words = keep.split_whitespace().map(str::to_lowercase);
+    if words.next().is_some_and(|word| word == "order")
+        && words.next().is_some_and(|word| word == "by")
+    {
+        refuse(keep, "begins with ORDER BY, which it is without")
+    }
     let source = format!("SELECT FROM t ORDER BY {keep}\n");
     let source = CString::new(&*utf8_to_server(&source)).unwrap_or_default();
     // SAFETY: a node is cast only to the type its tag says.

@@ -66,11 +66,11 @@ impl Places {
         self.numbers.len() as u32
     }
 
-    /// The place of a table's row, if it has one.
+    /// The place of a row, if it has one.
     #[inline]
-    pub fn get(&self, table: usize, tid: u64) -> Option<u32> {
-        let slots = self.slots.get(table)?;
-        slots.slot(tid).map(|slot| slots.places[slot]).filter(|&place| place != NONE)
+    pub fn get(&self, number: u64) -> Option<u32> {
+        let slots = self.slots.get(row::table(number))?;
+        slots.slot(row::tid(number)).map(|slot| slots.places[slot]).filter(|&place| place != NONE)
     }
 
     /// The number of the row in a place.

@@ -70,6 +70,21 @@ impl Target {
         Self::checked(sources_of_both, Some(split), vec![Named { table, index }, other], content)
     }
 
+    /// Raises 22023 if one table is on both sides: each of its rows is near itself.
+    pub fn of_other_tables(self) -> Self {
+        let (own, others) = self.sources.split_at(self.split.unwrap_or(self.sources.len()));
+        let twice = own.iter().find(|own| others.iter().any(|other| other.heap == own.heap));
+        if let Some(twice) = twice {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("other is an index of the same table, \"{}\"", relation_name(twice.heap)),
+                "Each row is near itself, so all would be duplicates. Without other, the rows of \
+                 a table are compared with each other.",
+            )
+        }
+        self
+    }
+
     fn checked(
         sources: Vec<Source>,
         split: Option<usize>,

@@ -6,15 +6,14 @@
 
 use std::sync::atomic::Ordering;
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use simhash_core::join::{GroupPair, Walking};
 use simhash_core::search::{Key, TreeKey};
 
 use super::message;
 use super::shared::{Content, QUEUE, Shared};
 use crate::am::opened::Opened;
-use crate::call::parallel::{current_query, has_room};
-use crate::error::raise;
+use crate::call::parallel::{current_query, disband, has_room, lost, received};
 use crate::storage::check_for_interrupts;
 
 /// About how many pieces a walk is divided into.
@@ -270,39 +269,5 @@ impl Team {
             pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, event);
             pg_sys::ResetLatch(pg_sys::MyLatch);
         }
-    }
-}
-
-/// The next message of a worker, if it has come. It lives until the next one is asked for. Raises
-/// the worker's error if it has ended.
-unsafe fn received<'a>(
-    context: *mut pg_sys::ParallelContext,
-    queue: *mut pg_sys::shm_mq_handle,
-) -> Option<&'a [u8]> {
-    let (mut bytes, mut data) = (0, std::ptr::null_mut());
-    // SAFETY: the caller's promise that the context exists, and the queue.
-    unsafe {
-        match pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, true) {
-            pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
-                Some(std::slice::from_raw_parts(data.cast(), bytes))
-            }
-            pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => None,
-            _ => {
-                pg_sys::WaitForParallelWorkersToFinish(context);
-                lost("has ended early")
-            }
-        }
-    }
-}
-
-fn lost(what: &str) -> ! {
-    raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, format!("a parallel worker {what}"), "")
-}
-
-unsafe fn disband(context: *mut pg_sys::ParallelContext) {
-    // SAFETY: the caller's promise that no worker runs.
-    unsafe {
-        pg_sys::DestroyParallelContext(context);
-        pg_sys::ExitParallelMode();
     }
 }

@@ -10,7 +10,7 @@ use simhash_core::search::Key;
 use super::message;
 use super::shared::Shared;
 use crate::call::parallel::show_query;
-use crate::compat;
+use crate::compat::{self, Sent};
 use crate::memory;
 use crate::storage::{check_for_interrupts, with_fingerprint_type};
 
@@ -47,7 +47,7 @@ impl Queue {
     /// False if the leader has left.
     fn send(&self, message: &[u8]) -> bool {
         // SAFETY: attached as the sender.
-        unsafe { compat::send(self.0, message) }
+        unsafe { compat::send(self.0, message, true) == Sent::All }
     }
 }
 

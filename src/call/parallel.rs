@@ -3,7 +3,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::error::raise;
 
 /// Tells a new context how much memory chunks of these keys and sizes will need.
 ///
@@ -93,4 +95,46 @@ fn free_shared_memory() -> usize {
 #[cfg(not(target_os = "linux"))]
 fn free_shared_memory() -> usize {
     usize::MAX
+}
+
+/// The next message of a worker, if it has come. It lives until the next one is asked for. Raises
+/// the worker's error if it has ended.
+///
+/// # Safety
+/// The context exists, and the queue.
+pub unsafe fn received<'a>(
+    context: *mut pg_sys::ParallelContext,
+    queue: *mut pg_sys::shm_mq_handle,
+) -> Option<&'a [u8]> {
+    let (mut bytes, mut data) = (0, std::ptr::null_mut());
+    // SAFETY: as this function's.
+    unsafe {
+        match pg_sys::shm_mq_receive(queue, &mut bytes, &mut data, true) {
+            pg_sys::shm_mq_result::SHM_MQ_SUCCESS => {
+                Some(std::slice::from_raw_parts(data.cast(), bytes))
+            }
+            pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => None,
+            _ => {
+                pg_sys::WaitForParallelWorkersToFinish(context);
+                lost("has ended early")
+            }
+        }
+    }
+}
+
+/// Raises an error of a worker.
+pub fn lost(what: &str) -> ! {
+    raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, format!("a parallel worker {what}"), "")
+}
+
+/// Ends parallel mode.
+///
+/// # Safety
+/// No worker runs.
+pub unsafe fn disband(context: *mut pg_sys::ParallelContext) {
+    // SAFETY: as this function's.
+    unsafe {
+        pg_sys::DestroyParallelContext(context);
+        pg_sys::ExitParallelMode();
+    }
 }

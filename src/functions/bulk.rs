@@ -5,6 +5,7 @@ use std::rc::Rc;
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 
+use simhash_core::Config;
 use simhash_core::sets::similarity::{Measure, Similarity};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
@@ -223,38 +224,44 @@ fn simhash_duplicates(
     config: Option<ConfigText<'_>>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> DuplicateRows {
-    let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
+    // An unset parameter must not delete what the default does.
+    let (Some(index), Some(similarity), Some(shingle), Some(measure), Some(config)) =
+        (index, similarity, shingle, measure, config)
+    else {
+        return TableIterator::new(std::iter::empty());
+    };
     let keep = keep.as_ref().map(Text::as_str);
     let target = |content| match other {
         None => Target::new(index, content),
-        Some(other) => Target::of_two(index, other, content),
+        Some(other) => Target::of_two(index, other, content).of_other_tables(),
     };
     let Some(distance) = distance else {
-        if body.is_some() {
+        let is_set = [
+            ("body", body.is_some()),
+            ("shingle", shingle != 0),
+            ("measure", Measure::from_name(measure.as_str()) != Some(Measure::default())),
+            ("config", config.config() != Config::default()),
+        ];
+        if let Some((name, _)) = is_set.into_iter().find(|&(_, is_set)| is_set) {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                "body without a distance".to_owned(),
-                "Fingerprints within a distance propose rows, and the texts in body decide: give \
-                 both. An index on the texts needs neither.",
+                format!("{name} without a distance"),
+                "Fingerprints within a distance propose rows, and the texts in body decide. An \
+                 index on the texts needs neither, and has its own config.",
             )
         }
         let target = target(Content::Texts);
         let places = Places::of(&target);
-        let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
         let rows = texts::duplicates(target, similarity, keep);
         return TableIterator::new(rows.map(move |(row, kept, similarity)| {
             let ((row, table), (kept, kept_table)) = (places.of_row(row), places.of_row(kept));
             (row, kept, Some(similarity), None, table, kept_table)
         }));
     };
-    let (Some(shingle), Some(measure), Some(config)) = (shingle, measure, config) else {
-        return TableIterator::new(std::iter::empty());
-    };
     let how = body.map(|body| {
-        let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
         verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo))
     });
-    if how.is_none() && similarity.is_some() {
+    if how.is_none() && similarity != DEFAULT_SIMILARITY {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "a distance and a similarity, but no texts".to_owned(),
@@ -295,11 +302,12 @@ fn simhash_similar_clusters(
     linkage: Option<Text<'_>>,
     keep: Option<Text<'_>>,
 ) -> SimilarClusterRows {
-    let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
+    let (Some(index), Some(similarity)) = (index, similarity) else {
+        return TableIterator::new(std::iter::empty());
+    };
     let target = Target::new(index, Content::Texts);
     let places = Places::of(&target);
     let linkage = linkage.as_ref().map_or(Linkage::Chain, |name| linkage_of(name.as_str()));
-    let similarity = similarity.unwrap_or(DEFAULT_SIMILARITY);
     let keep = keep.as_ref().map(Text::as_str);
     let rows = texts::clusters(target, similarity, linkage, keep).map(move |member| {
         let (row, table) = places.of_row(member.row);

@@ -6,6 +6,8 @@
 //! Memory, of simhash.work_mem: what is known of each row; of the rest half for rows that share
 //! keys, and half for sets of shingles.
 
+mod cutters;
+mod parcel;
 mod postings;
 mod rows;
 
@@ -80,7 +82,8 @@ impl Whole {
         let places = Places::new(numbers, target.sources.len(), split);
         let layout = recipe.layout();
         let bands = law.sketch.bands;
-        let texts = Texts { places, layout, bands, simhasher, moved };
+        let config = (!recipe.names_words()).then(|| recipe.config.clone());
+        let texts = Texts { places, layout, bands, simhasher, config, moved };
         Some(Self { target, texts, law, memory, _progress: progress })
     }
 
@@ -251,7 +254,7 @@ pub fn duplicates(
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
     let (places, split) = (whole.places(), whole.split());
     let opened = whole.target.open();
-    let mut rows = TextRows::new(&mut whole.texts, &opened);
+    let mut rows = TextRows::with_workers(&mut whole.texts, &opened);
     let cover = expect_room(sharing::cover(&mut rows, places, split, whole.law, whole.memory));
     drop(rows);
     drop(opened);
@@ -292,7 +295,7 @@ pub fn clusters(
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
     let (places, law, memory) = (whole.places(), whole.law, whole.memory);
     let opened = whole.target.open();
-    let mut rows = TextRows::new(&mut whole.texts, &opened);
+    let mut rows = TextRows::with_workers(&mut whole.texts, &opened);
     let clusters = expect_room(match linkage {
         Linkage::Chain => chain(&mut rows, places, law, memory),
         Linkage::Star => {

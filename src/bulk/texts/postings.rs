@@ -12,6 +12,7 @@ use simhash_index::{Damage, Entry, Row, Store, TreeKey};
 
 use super::super::places::Places;
 use super::super::progress;
+use super::super::row;
 use crate::am::columns::Columns;
 use crate::storage::{Index, check_for_interrupts};
 
@@ -23,8 +24,8 @@ struct Walker<'a, K: TreeKey> {
     settled: LeafWalk<K>,
     /// Recent postings that were read, and that the settled tree has not come to.
     ahead: Vec<Row<K>>,
-    /// Keys and places that were read and not handed on, ascending.
-    waiting: Vec<(K, u32)>,
+    /// Keys that were read and not handed on, each with the number of a row, ascending.
+    waiting: Vec<(K, u64)>,
     leaf: Vec<Row<K>>,
 }
 
@@ -59,8 +60,8 @@ impl<'a, K: TreeKey> Walker<'a, K> {
         }
     }
 
-    /// Reads on by a settled leaf, or less. `place` is that of the index.
-    fn advance(&mut self, table: usize, places: &Places, layout: Layout, bands: usize) {
+    /// Reads on by a settled leaf, or less. `table` is that of the index.
+    fn advance(&mut self, table: usize, layout: Layout, bands: usize) {
         let Some(low) = self.settled.position() else { return };
         while self.recent.position().is_some_and(|recent| recent <= low) {
             check_for_interrupts();
@@ -89,9 +90,8 @@ impl<'a, K: TreeKey> Walker<'a, K> {
             let key = entry.key;
             if layout.band(Fingerprint::top(key.fingerprint())) < bands
                 && !self.columns.has_null::<K>(key.scope())
-                && let Some(place) = places.get(table, entry.tid)
             {
-                self.waiting.push((key, place));
+                self.waiting.push((key, row::number(table, entry.tid)));
             }
         }
     }
@@ -106,14 +106,14 @@ pub fn each_key<K: TreeKey>(
     each: &mut dyn FnMut(&mut Vec<u32>) -> bool,
 ) {
     let mut walkers: Vec<Walker<'_, K>> = indexes.iter().map(Walker::new).collect();
-    let mut rows: Vec<(K, u32)> = Vec::new();
+    let mut rows: Vec<(K, u64)> = Vec::new();
     let mut of_key = Vec::new();
     loop {
         check_for_interrupts();
         let bounds = walkers.iter().enumerate();
         let bounds = bounds.filter_map(|(table, walker)| Some((walker.bound()?, table)));
         let Some((low, table)) = bounds.min() else { break };
-        walkers[table].advance(table, places, layout, bands);
+        walkers[table].advance(table, layout, bands);
         // Of keys below, everything has been read.
         let low = walkers
             .iter()
@@ -123,7 +123,7 @@ pub fn each_key<K: TreeKey>(
             .max(Some(low.key));
         let is_last = walkers.iter().all(|walker| walker.bound().is_none());
         for walker in &mut walkers {
-            let below = |(key, _): &(K, u32)| is_last || low.is_some_and(|low| *key < low);
+            let below = |(key, _): &(K, u64)| is_last || low.is_some_and(|low| *key < low);
             let upto = walker.waiting.partition_point(below);
             rows.extend(walker.waiting.drain(..upto));
         }
@@ -132,7 +132,8 @@ pub fn each_key<K: TreeKey>(
         }
         for equal in rows.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
             of_key.clear();
-            of_key.extend(equal.iter().map(|&(_, place)| place));
+            // Most keys are of one row, whose place nobody needs.
+            of_key.extend(equal.iter().filter_map(|&(_, row)| places.get(row)));
             if !each(&mut of_key) {
                 return;
             }

@@ -1,7 +1,9 @@
 //! The rows of a target of texts: the keys of its indexes, the texts of its tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 
+use pgrx::pg_sys;
 use simhash_core::Simhasher;
 use simhash_core::hash::feature_hash;
 use simhash_core::sets::shingles::ShingleSet;
@@ -18,6 +20,9 @@ use super::super::progress;
 use super::super::row;
 use super::super::session::open_all;
 use super::super::target::OpenedAll;
+use super::super::team::most_workers;
+use super::cutters::{Cutters, Source};
+use super::parcel;
 use super::postings::each_key;
 use crate::am::columns::Columns;
 use crate::am::kind::Kind;
@@ -34,6 +39,8 @@ pub struct Texts {
     /// How many bands count.
     pub bands: usize,
     pub simhasher: Simhasher,
+    /// The config of the simhasher, unless it names words that workers would have to read.
+    pub config: Option<Rc<str>>,
     /// The visible versions of rows that are not the roots of their chains.
     pub moved: HashMap<u64, u64>,
 }
@@ -52,11 +59,50 @@ pub struct TextRows<'a> {
     opened: &'a OpenedAll,
     /// Of the table that was read last.
     reader: Option<(usize, Reader)>,
+    wanted: Wanted,
+    cutters: Option<Cutters>,
+    /// How many workers may be launched, if there is work enough.
+    workers: usize,
+    checks: u32,
 }
+
+/// Rows whose sets are wanted.
+#[derive(Default)]
+struct Wanted {
+    /// Those that nobody makes yet, each with its place.
+    waiting: VecDeque<(u32, u32)>,
+    made: Vec<(u32, Option<ShingleSet>)>,
+    /// Which time it is that sets are wanted.
+    round: u32,
+    /// How many were wanted in all.
+    count: usize,
+}
+
+/// Workers are worth launching when so many sets were wanted: each takes about a fiftieth of a
+/// millisecond.
+const MANY: usize = 1024;
 
 impl<'a> TextRows<'a> {
     pub fn new(texts: &'a mut Texts, opened: &'a OpenedAll) -> Self {
-        Self { texts, opened, reader: None }
+        let wanted = Wanted::default();
+        Self { texts, opened, reader: None, wanted, cutters: None, workers: 0, checks: 0 }
+    }
+
+    /// With parallel workers, if PostgreSQL's settings allow some. They live as long as this, and
+    /// nothing may be written meanwhile.
+    pub fn with_workers(texts: &'a mut Texts, opened: &'a OpenedAll) -> Self {
+        // SAFETY: the relations are open.
+        let pages = opened.iter().map(|opened| f64::from(unsafe { pages(opened.index) })).sum();
+        let workers = if texts.config.is_some() { most_workers(opened, pages) } else { 0 };
+        Self { workers, ..Self::new(texts, opened) }
+    }
+
+    /// Sends workers what fits into their queues.
+    fn send(&mut self) {
+        if let Some(mut cutters) = self.cutters.take() {
+            cutters.send(self);
+            self.cutters = Some(cutters);
+        }
     }
 
     /// What `read` makes of a row's text. `None` if the query does not see it, or it has none.
@@ -96,17 +142,82 @@ impl Rows for TextRows<'_> {
         self.with(place, |simhasher, text| ShingleSet::new(simhasher, text, &mut interrupts()))
     }
 
+    fn want(&mut self, wanted: Vec<(u32, u32)>) {
+        let Wanted { round, count, .. } = self.wanted;
+        let (round, count) = (round.wrapping_add(1), count + wanted.len());
+        self.wanted = Wanted { waiting: wanted.into(), made: Vec::new(), round, count };
+        if count >= MANY
+            && let Some(config) = &self.texts.config
+            && let workers @ 1.. = std::mem::take(&mut self.workers)
+        {
+            self.cutters = Cutters::launch(config, workers);
+        }
+        self.send();
+    }
+
+    fn next_wanted(&mut self) -> Option<(u32, Option<ShingleSet>)> {
+        loop {
+            if let Some(made) = self.wanted.made.pop() {
+                return Some(made);
+            }
+            self.send();
+            let Wanted { made, round, .. } = &mut self.wanted;
+            let any = self.cutters.as_mut().is_some_and(|cutters| {
+                cutters.receive(|of, row, set| {
+                    if of == *round {
+                        made.push((row, Some(set)));
+                    }
+                })
+            });
+            if any {
+                continue;
+            }
+            if let Some((row, place)) = self.wanted.waiting.pop_front() {
+                return Some((row, self.set(place)));
+            }
+            match &mut self.cutters {
+                Some(cutters) if cutters.are_busy() => cutters.wait(),
+                _ => return self.wanted.made.pop(),
+            }
+        }
+    }
+
     fn address(&self, place: u32) -> u64 {
         self.texts.places.number(place)
     }
 
     fn check(&mut self) {
         check_for_interrupts();
+        self.checks = self.checks.wrapping_add(1);
+        // Workers that have made room for more do not wait until sets are asked for.
+        if self.checks.is_multiple_of(256) && !self.wanted.waiting.is_empty() {
+            self.send();
+        }
     }
 
     fn progress(&mut self, share: f64) {
         progress::compared(share);
     }
+}
+
+impl Source for TextRows<'_> {
+    fn fill(&mut self, bytes: usize, message: &mut Vec<u8>) {
+        parcel::begin(self.wanted.round, message);
+        while message.len() < bytes
+            && let Some((row, place)) = self.wanted.waiting.pop_front()
+        {
+            if self.with(place, |_, text| parcel::add_text(row, text, message)).is_none() {
+                self.wanted.made.push((row, None));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The relation is open.
+unsafe fn pages(relation: pg_sys::Relation) -> u32 {
+    // SAFETY: as this function's.
+    unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, pg_sys::ForkNumber::MAIN_FORKNUM) }
 }
 
 /// Reads the texts of one table's rows as its index has them.

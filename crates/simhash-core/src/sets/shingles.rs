@@ -36,25 +36,38 @@ pub fn distinct(
     (bytes <= limit).then_some(shingles)
 }
 
-/// A set of shingles, by their 128-bit hashes. No corpus is so large that two of its shingles are
-/// likely to have the same hash.
+/// What stands for a shingle in sets and in sketches: the low half of its hash.
+#[inline]
+pub(super) fn set_hash(shingle: &str) -> u64 {
+    feature_hash::<u128>(shingle.as_bytes()) as u64
+}
+
+/// A set of shingles, by 64 bits of their hashes. Two sets of n shingles together have two shingles
+/// of the same hash with a probability of n^2 / 2^65, 2^-25 for a million, and their similarity is
+/// wrong by one shingle then.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ShingleSet(Vec<u128>);
+pub struct ShingleSet(Box<[u64]>);
 
 impl ShingleSet {
     /// The set of the text's shingles.
     pub fn new(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Self {
         let mut hashes = Vec::new();
         simhasher.for_each_feature(text, interrupt, |shingle| {
-            hashes.push(feature_hash::<u128>(shingle.as_bytes()));
+            hashes.push(set_hash(shingle));
         });
         sort_checked(&mut hashes, interrupt);
         hashes.dedup();
-        ShingleSet(hashes)
+        ShingleSet(hashes.into())
+    }
+
+    /// The set whose [`ShingleSet::hashes`] these are. `None` if they do not ascend.
+    pub fn from_hashes(hashes: impl IntoIterator<Item = u64>) -> Option<Self> {
+        let hashes: Box<[u64]> = hashes.into_iter().collect();
+        hashes.is_sorted_by(|a, b| a < b).then_some(ShingleSet(hashes))
     }
 
     /// The shingles' hashes, ascending.
-    pub(super) fn hashes(&self) -> &[u128] {
+    pub fn hashes(&self) -> &[u64] {
         &self.0
     }
 
@@ -70,7 +83,7 @@ impl ShingleSet {
 
     /// The bytes of memory.
     pub fn memory(&self) -> usize {
-        self.0.capacity() * size_of::<u128>()
+        size_of_val(&*self.0)
     }
 
     /// A hash of the set, by which equal sets are found.
@@ -106,7 +119,7 @@ impl ShingleSet {
 
     /// How many shingles both have. `None` if more than `most` are in one of them only.
     fn common_of_few(&self, other: &Self, most: usize) -> Option<usize> {
-        let (a, b) = (self.0.as_slice(), other.0.as_slice());
+        let (a, b) = (&*self.0, &*other.0);
         let (mut i, mut j, mut common) = (0, 0, 0);
         while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
             common += usize::from(x == y);
@@ -126,7 +139,7 @@ impl ShingleSet {
 
     /// How many shingles both have. Both are sorted, so one walk over both finds them.
     pub(super) fn common(&self, other: &Self) -> usize {
-        let (mut a, mut b) = (self.0.as_slice(), other.0.as_slice());
+        let (mut a, mut b) = (&*self.0, &*other.0);
         let mut common = 0;
         while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {
             common += usize::from(x == y);

@@ -16,9 +16,8 @@
 //! one by the keys that it has: of those below 0.5, which have bands of two rows, the first
 //! components are those of the bands of three rows.
 
-use super::shingles::ShingleSet;
+use super::shingles::{ShingleSet, set_hash};
 use crate::Simhasher;
-use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
 use crate::random::mix;
 use crate::simd::scattered::{self, LANES};
@@ -229,7 +228,7 @@ impl Sketcher {
         let mut least = Least::new();
         let interrupt = Interrupt::new(interrupt);
         self.0.each_feature(text, &interrupt, |shingle| {
-            least.add(feature_hash(shingle.text.as_bytes()), &interrupt);
+            least.add(set_hash(shingle.text), &interrupt);
         });
         let components = least.finish();
         keys.extend(components.iter().flat_map(|components| layout.keys(components)));
@@ -238,7 +237,7 @@ impl Sketcher {
 }
 
 /// The components of a set of shingles. `None` if it is empty.
-fn of_hashes(hashes: &[u128], interrupt: &Interrupt) -> Option<[u32; LANES]> {
+fn of_hashes(hashes: &[u64], interrupt: &Interrupt) -> Option<[u32; LANES]> {
     let mut least = Least::new();
     hashes.iter().for_each(|&hash| least.add(hash, interrupt));
     least.finish()
@@ -247,7 +246,7 @@ fn of_hashes(hashes: &[u128], interrupt: &Interrupt) -> Option<[u32; LANES]> {
 /// The components of the shingles that were added, each any number of times.
 struct Least {
     components: [u32; LANES],
-    /// Shingles that are not in the components yet, by the low halves of their hashes.
+    /// Shingles that are not in the components yet.
     waiting: [u64; BATCH],
     length: usize,
     some: bool,
@@ -262,8 +261,8 @@ impl Least {
     }
 
     #[inline]
-    fn add(&mut self, hash: u128, interrupt: &Interrupt) {
-        self.waiting[self.length] = hash as u64;
+    fn add(&mut self, hash: u64, interrupt: &Interrupt) {
+        self.waiting[self.length] = hash;
         self.length += 1;
         if self.length == BATCH {
             self.take_waiting();
@@ -287,9 +286,8 @@ impl Least {
 /// similar by Jaccard's coefficient of their sets of shingles. Whoever asks first has no bearing on
 /// it. False if the similarity has no law.
 ///
-/// Shingles are compared by hashes of 128 bits. Two texts of a hundred million shingles together
-/// would have some pair of equal hashes with a probability of 2^-75; their similarity would be
-/// wrong by one shingle.
+/// Shingles are compared by hashes of 64 bits. Two texts of a million shingles together have some
+/// pair of equal hashes with a probability of 2^-25; their similarity is wrong by one shingle then.
 pub fn near(a: &Sketch, b: &Sketch, similarity: f64) -> bool {
     Law::of(similarity).is_some_and(|law| law.holds(a, b))
         && a.set.jaccard_from(&b.set, similarity).is_some()
@@ -374,7 +372,7 @@ mod tests {
         let mut random = SplitMix64::new(7);
         let interrupt = &mut || ();
         let interrupt = Interrupt::new(interrupt);
-        let sketch = |hashes: &[u128]| {
+        let sketch = |hashes: &[u64]| {
             let components = Box::new(of_hashes(hashes, &interrupt).unwrap());
             Sketch { components, set: ShingleSet::default() }
         };
@@ -398,8 +396,8 @@ mod tests {
             let j = common as f64 / (a + b - common) as f64;
             let mut counts = [0; LAWS.len()];
             for _ in 0..PAIRS {
-                let mut hash = || u128::from(random.next_u64());
-                let all: Vec<u128> = (0..a + b - common).map(|_| hash()).collect();
+                let mut hash = || random.next_u64();
+                let all: Vec<u64> = (0..a + b - common).map(|_| hash()).collect();
                 let (x, y) = (sketch(&all[..a]), sketch(&all[a - common..]));
                 for ((_, law), count) in LAWS.iter().zip(&mut counts) {
                     *count += usize::from(law.holds(&x, &y));

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::compare::Comparer;
 use super::rows::Rows;
 use super::shared::Shared;
+use crate::sets::shingles::ShingleSet;
 
 /// Rows by the sets that they have. The first row of a class stands for it.
 pub struct Classes {
@@ -143,8 +144,9 @@ fn join_equal_sets(
         rows.check();
         let row = equal[0].row;
         // Whatever has no set is near to nothing, and a class of its own text.
-        if let Some(set) = comparer.set(rows, row, shared.place(row)) {
-            let digest = set.digest();
+        if comparer.load(rows, row, shared.place(row))
+            && let Some(digest) = comparer.set(row).map(ShingleSet::digest)
+        {
             equal.iter_mut().for_each(|copy| copy.digest = digest);
         }
     }

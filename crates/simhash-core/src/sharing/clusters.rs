@@ -56,6 +56,7 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
         };
         // Most rows are near the one that stands for them, so most pairs are of one cluster then.
         let mut looking = Looking::of_all(shared, law, memory, rows);
+        looking.share = LOOKED_UP;
         looking.look_up(&mut cover, &blocks, rows);
         for row in 0..looking.shared.len() {
             let place = looking.shared.place(row);
@@ -65,20 +66,28 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
             }
         }
         looking.shared.restart();
-        unite_others(&mut looking, &mut unions, rows);
+        unite_others(&mut looking, &mut unions, &blocks, rows);
         blocks.met(&meeting);
     }
     Ok(unions.into_clusters(rows))
 }
 
+/// What share of the work is done when all rows are looked up among the kept ones, about.
+const LOOKED_UP: f64 = 0.6;
+
 /// So many pairs are compared together.
 const TOGETHER: usize = 1 << 12;
 
 /// Unites clusters that pairs connect, of which no row stands for the other.
-fn unite_others(looking: &mut Looking, unions: &mut Unions, rows: &mut impl Rows) {
+fn unite_others(looking: &mut Looking, unions: &mut Unions, blocks: &Blocks, rows: &mut impl Rows) {
     let mut waiting = Vec::with_capacity(TOGETHER);
     let mut ends: Vec<(u32, u32)> = Vec::new();
-    for key in 0..looking.shared.all_keys() {
+    let keys = looking.shared.all_keys();
+    for key in 0..keys {
+        if key.is_multiple_of(1 << 12) {
+            let done = f64::from(key) / f64::from(keys);
+            rows.progress(blocks.share(LOOKED_UP + (1.0 - LOOKED_UP) * done));
+        }
         ends.clear();
         for &row in looking.shared.rows_of(key) {
             if looking.classes.is_first(row) && !looking.comparer.is_gone(row) {

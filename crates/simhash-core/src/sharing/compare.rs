@@ -1,11 +1,11 @@
 //! How similar two rows are: sets of shingles, which are kept while memory lasts.
 
-use super::rows::Rows;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
+use super::rows::Rows;
 use crate::sets::shingles::ShingleSet;
 use crate::sets::sketch;
+use crate::simd::prefetch::prefetch;
 
 /// When texts are near-duplicates, by the keys of an index.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,114 +30,149 @@ impl Law {
     }
 }
 
-/// What is known of a row's text.
-#[derive(Clone, Default)]
-enum Known {
-    #[default]
-    Nothing,
-    /// The row is not there.
-    Gone,
-    Set(Rc<ShingleSet>),
-}
-
 /// Compares rows, by numbers from 0.
 pub struct Comparer {
     law: Law,
-    known: Vec<Known>,
+    /// The sets that are kept. That of a row that is not there is empty.
+    sets: Vec<Option<ShingleSet>>,
     /// How many shingles a row has, as far as its set was ever read; else 0.
     sizes: Vec<u32>,
     /// The rows whose sets are kept, in the order in which they were read.
     order: VecDeque<u32>,
+    /// The row whose set stays, whatever is read.
+    pinned: u32,
     memory: usize,
     most_memory: usize,
 }
 
 impl Comparer {
     pub fn new(law: Law, rows: u32, most_memory: usize) -> Self {
-        let known = vec![Known::default(); rows as usize];
-        let sizes = vec![0; rows as usize];
-        Self { law, known, sizes, order: VecDeque::new(), memory: 0, most_memory }
+        let (sets, sizes) = (vec![None; rows as usize], vec![0; rows as usize]);
+        let order = VecDeque::new();
+        Self { law, sets, sizes, order, pinned: u32::MAX, memory: 0, most_memory }
     }
 
-    /// Reads the sets of rows in the order of their addresses, as far as there is memory. `place`
-    /// tells a row's place.
-    pub fn read_ahead(
-        &mut self,
-        rows: &mut impl Rows,
-        place: impl Fn(u32) -> u32,
-        wanted: &mut Vec<u32>,
-    ) {
-        wanted.retain(|&row| matches!(self.known[row as usize], Known::Nothing));
+    /// Has the sets of rows made, in the order of their addresses, as far as there is memory.
+    /// `place` tells a row's place. They are to be taken by [`Comparer::take_wanted`].
+    pub fn want(&self, rows: &mut impl Rows, place: impl Fn(u32) -> u32, wanted: &mut Vec<u32>) {
+        wanted.retain(|&row| self.sets[row as usize].is_none());
         wanted.sort_unstable_by_key(|&row| rows.address(place(row)));
         wanted.dedup();
+        rows.want(wanted.iter().map(|&row| (row, place(row))).collect());
+    }
+
+    /// Keeps the sets that are wanted, as far as they fit into memory together.
+    pub fn take_wanted(&mut self, rows: &mut impl Rows) {
         let mut budget = self.most_memory / 2;
-        for &row in &*wanted {
+        while let Some((row, set)) = rows.next_wanted() {
             rows.check();
-            let set = self.set(rows, row, place(row));
-            let memory = set.map_or(0, |set| set.memory());
-            match budget.checked_sub(memory) {
-                Some(left) => budget = left,
-                None => break,
+            let memory = set.as_ref().map_or(0, ShingleSet::memory) + ENTRY;
+            if memory > budget {
+                rows.want(Vec::new());
+                return;
+            }
+            budget -= memory;
+            if self.sets[row as usize].is_none() {
+                self.keep(row, set);
             }
         }
     }
 
-    /// A row's set. `None` if the row is not there.
-    pub fn set(&mut self, rows: &mut impl Rows, row: u32, place: u32) -> Option<Rc<ShingleSet>> {
-        match &self.known[row as usize] {
-            Known::Set(set) => return Some(set.clone()),
-            Known::Gone => return None,
-            Known::Nothing => {}
+    /// Reads a row's set, unless it is known. False if the row is not there.
+    pub fn load(&mut self, rows: &mut impl Rows, row: u32, place: u32) -> bool {
+        match &self.sets[row as usize] {
+            Some(set) => !set.is_empty(),
+            None => {
+                let set = rows.set(place);
+                self.keep(row, set)
+            }
         }
-        let Some(set) = rows.set(place).filter(|set| !set.is_empty()) else {
-            self.known[row as usize] = Known::Gone;
-            return None;
-        };
+    }
+
+    /// As [`Comparer::load`]. The set stays until another row's is pinned.
+    pub fn pin(&mut self, rows: &mut impl Rows, row: u32, place: u32) -> bool {
+        self.pinned = row;
+        self.load(rows, row, place)
+    }
+
+    fn keep(&mut self, row: u32, set: Option<ShingleSet>) -> bool {
+        let set = set.unwrap_or_default();
+        if set.is_empty() {
+            self.sets[row as usize] = Some(set);
+            return false;
+        }
         self.sizes[row as usize] = u32::try_from(set.len()).unwrap_or(0);
-        let set = Rc::new(set);
         self.memory += set.memory() + ENTRY;
-        self.known[row as usize] = Known::Set(set.clone());
+        self.sets[row as usize] = Some(set);
         self.order.push_back(row);
-        while self.memory > self.most_memory
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.forget(oldest);
+        // Never the one that was read right now.
+        for _ in 1..self.order.len() {
+            if self.memory <= self.most_memory {
+                break;
+            }
+            match self.order.pop_front() {
+                Some(oldest) if oldest == self.pinned || oldest == row => {
+                    self.order.push_back(oldest);
+                }
+                Some(oldest) => self.forget(oldest),
+                None => break,
+            }
         }
-        Some(set)
+        true
     }
 
     /// A row's set is not asked for again soon.
     pub fn forget(&mut self, row: u32) {
-        let known = &mut self.known[row as usize];
-        if let Known::Set(set) = known {
+        if let Some(set) = self.sets[row as usize].take_if(|set| !set.is_empty()) {
             self.memory -= set.memory() + ENTRY;
-            *known = Known::Nothing;
         }
         // Those forgotten before their turn would fill the queue.
-        if self.order.len() > 2 * self.known.len() + 1024 {
-            let known = &self.known;
-            self.order.retain(|&row| matches!(known[row as usize], Known::Set(_)));
+        if self.order.len() > 2 * self.sets.len() + 1024 {
+            let is_kept =
+                |&row: &u32| self.sets[row as usize].as_ref().is_some_and(|set| !set.is_empty());
+            self.order.retain(is_kept);
         }
     }
 
     pub fn is_gone(&self, row: u32) -> bool {
-        matches!(self.known[row as usize], Known::Gone)
+        self.sets[row as usize].as_ref().is_some_and(ShingleSet::is_empty)
     }
 
     pub fn is_gone_now(&mut self, row: u32) {
         self.forget(row);
-        self.known[row as usize] = Known::Gone;
+        self.sets[row as usize] = Some(ShingleSet::default());
     }
 
-    /// Whether a row may be so similar to a set, by the sizes of the sets. It reads nothing.
-    pub fn may_be(&self, set: &ShingleSet, row: u32, least: f64) -> bool {
-        let (size, other) = (set.len() as f64, f64::from(self.sizes[row as usize]));
-        other == 0.0 || size.min(other) / size.max(other) >= least.max(self.law.similarity)
+    /// A row's set, if it is kept.
+    pub fn set(&self, row: u32) -> Option<&ShingleSet> {
+        self.sets[row as usize].as_ref()
     }
 
-    /// The similarity of two sets that share so many keys, if it is at least `least` and they are
-    /// near-duplicates.
-    pub fn near(&self, a: &ShingleSet, b: &ShingleSet, keys: u32, least: f64) -> Option<f64> {
+    /// Whether two rows may be so similar, by the sizes of their sets. It reads nothing.
+    pub fn may_be(&self, a: u32, b: u32, least: f64) -> bool {
+        let (a, b) = (self.sizes[a as usize], self.sizes[b as usize]);
+        let (less, more) = (f64::from(a.min(b)), f64::from(a.max(b)));
+        less == 0.0 || less / more >= least.max(self.law.similarity)
+    }
+
+    /// A row's set will soon be looked for, and then be read.
+    pub fn prefetch_place(&self, row: u32) {
+        prefetch(&raw const self.sets[row as usize]);
+    }
+
+    /// A row's set will soon be read.
+    pub fn prefetch_set(&self, row: u32) {
+        if let Some(set) = &self.sets[row as usize] {
+            let hashes = set.hashes().as_ptr();
+            prefetch(hashes);
+            prefetch(hashes.wrapping_add(8));
+        }
+    }
+
+    /// The similarity of two rows that share so many keys, if it is at least `least` and they are
+    /// near-duplicates. Both sets are kept.
+    pub fn near(&self, a: u32, b: u32, keys: u32, least: f64) -> Option<f64> {
+        let (a, b) = (self.set(a)?, self.set(b)?);
         let similarity = a.jaccard_from(b, least.max(self.law.similarity))?;
         // Keys are hashes of bands, of about 27 bits. That two bands of a pair which do not agree
         // have equal keys happens. That three have, for a pair that is near, does not.
@@ -147,4 +182,4 @@ impl Comparer {
 }
 
 /// What a set takes beside its shingles, about.
-const ENTRY: usize = 64;
+const ENTRY: usize = 32;

@@ -96,14 +96,31 @@ pub(super) struct Looking {
     /// at, and the best of them.
     known: HashMap<u32, (u32, Best)>,
     candidates: Vec<Candidate>,
-    /// Rows that are looked up together, and the candidates of each among those before them.
-    batch: Range<u32>,
+    /// What share of the meeting's work is done when all rows are looked up.
+    pub share: f64,
+}
+
+/// Rows that are looked up together.
+#[derive(Default)]
+struct Batch {
+    rows: Range<u32>,
+    /// The candidates of each among the rows before `since`, one row's after the other's.
     early: Vec<Candidate>,
-    early_starts: Vec<usize>,
+    starts: Vec<usize>,
+    since: u32,
+}
+
+impl Batch {
+    /// The early candidates of a row from `from` on.
+    fn early(&self, row: u32, from: u32) -> &[Candidate] {
+        let i = (row - self.rows.start) as usize;
+        let early = &self.early[self.starts[i]..self.starts[i + 1]];
+        &early[early.partition_point(|candidate| candidate.row < from)..]
+    }
 }
 
 /// How many rows are looked up together.
-const BATCH: u32 = if cfg!(test) { 16 } else { 1 << 12 };
+const BATCH: u32 = if cfg!(test) { 16 } else { 1 << 11 };
 
 impl Looking {
     /// With `split`, two tables are joined.
@@ -120,8 +137,8 @@ impl Looking {
         // Rows kept before differ from each other.
         let from = if split.is_some() { 0 } else { shared.split().unwrap_or(0) };
         let classes = Classes::new(&shared, law.sketch.bands, from, rows, &mut comparer);
-        let (known, candidates, early, early_starts) = Default::default();
-        Self { shared, comparer, classes, law, known, candidates, batch: 0..0, early, early_starts }
+        let (known, candidates) = Default::default();
+        Self { shared, comparer, classes, law, known, candidates, share: 1.0 }
     }
 
     /// As [`Looking::new`], where the rows of an earlier block are all there.
@@ -136,10 +153,16 @@ impl Looking {
         }
     }
 
+    /// Has the sets of rows made.
+    fn want(&mut self, wanted: &mut Vec<u32>, rows: &mut impl Rows) {
+        let shared = &self.shared;
+        self.comparer.want(rows, |row| shared.place(row), wanted);
+    }
+
     /// Reads the sets of rows, as far as there is memory.
     pub fn read(&mut self, wanted: &mut Vec<u32>, rows: &mut impl Rows) {
-        let shared = &self.shared;
-        self.comparer.read_ahead(rows, |row| shared.place(row), wanted);
+        self.want(wanted, rows);
+        self.comparer.take_wanted(rows);
     }
 
     /// Reads the sets of the classes whose first rows are among these.
@@ -148,18 +171,54 @@ impl Looking {
         self.read(&mut wanted, rows);
     }
 
+    /// Calls `near` with each candidate of a row that is a near-duplicate, and how similar it is:
+    /// at least what `near` said last. False if the row turns out not to be there.
+    pub fn each_near(
+        &mut self,
+        row: u32,
+        candidates: &[Candidate],
+        mut least: f64,
+        rows: &mut impl Rows,
+        mut near: impl FnMut(&Candidate, f64) -> f64,
+    ) -> bool {
+        if candidates.is_empty() {
+            return true;
+        }
+        let (shared, comparer) = (&self.shared, &mut self.comparer);
+        if !comparer.pin(rows, row, shared.place(row)) {
+            return false;
+        }
+        let ahead = |i: usize| candidates.get(i).map(|candidate| candidate.row);
+        for (i, candidate) in candidates.iter().enumerate() {
+            rows.check();
+            ahead(i + 4).inspect(|&row| comparer.prefetch_place(row));
+            ahead(i + 2).inspect(|&row| comparer.prefetch_set(row));
+            let other = candidate.row;
+            if comparer.may_be(row, other, least)
+                && comparer.load(rows, other, shared.place(other))
+                // That of the other may be known for the first time.
+                && comparer.may_be(row, other, least)
+                && let Some(similarity) = comparer.near(row, other, candidate.keys, least)
+            {
+                least = near(candidate, similarity);
+            }
+        }
+        true
+    }
+
     /// The similarity of a row and a candidate, if they are near-duplicates.
     pub fn near(&mut self, row: u32, other: &Candidate, rows: &mut impl Rows) -> Option<f64> {
-        let set = self.comparer.set(rows, row, self.shared.place(row))?;
-        if !self.comparer.may_be(&set, other.row, self.law.similarity) {
-            return None;
-        }
-        let place = self.shared.place(other.row);
-        let other_set = self.comparer.set(rows, other.row, place)?;
-        self.comparer.near(&set, &other_set, other.keys, self.law.similarity)
+        let (mut found, other) = (None, std::slice::from_ref(other));
+        self.each_near(row, other, self.law.similarity, rows, |_, similarity| {
+            found = Some(similarity);
+            similarity
+        });
+        found
     }
 
     /// Looks all rows up, in order. Rows of an earlier block answer if they are kept.
+    ///
+    /// The texts of a batch are read while the batch before is looked up.
     pub fn look_up(&mut self, cover: &mut Cover, blocks: &Blocks, rows: &mut impl Rows) {
         let first = self.shared.split().unwrap_or(0);
         for row in 0..first {
@@ -168,35 +227,39 @@ impl Looking {
                 self.answer(row);
             }
         }
-        let mut row = first;
-        while row < self.shared.len() {
-            let upto = self.shared.len().min(row.saturating_add(BATCH));
-            self.prepare(row..upto, cover, rows);
-            for row in row..upto {
+        let mut batch = self.prepare(first, first, cover, rows);
+        while !batch.rows.is_empty() {
+            self.comparer.take_wanted(rows);
+            let next = self.prepare(batch.rows.end, batch.rows.start, cover, rows);
+            self.shared.begin_batch();
+            for row in batch.rows.clone() {
                 rows.check();
-                self.take(row, cover, rows);
+                self.take(row, &batch, cover, rows);
             }
-            row = upto;
-            let within = f64::from(row - first) / f64::from(self.shared.len() - first);
-            rows.progress(blocks.share(READING + (1.0 - READING) * within));
+            let within = f64::from(batch.rows.end - first) / f64::from(self.shared.len() - first);
+            rows.progress(blocks.share(READING + (self.share - READING) * within));
+            batch = next;
         }
     }
 
-    /// Looks the next rows up among those that are kept by now, and reads the texts of both. Texts
-    /// without candidates are not read.
-    fn prepare(&mut self, batch: Range<u32>, cover: &Cover, rows: &mut impl Rows) {
-        self.batch = batch.clone();
-        self.early.clear();
-        self.early_starts.clear();
+    /// Looks the next rows up, from `first` on, among those that are kept by now, which are before
+    /// `since`, and has the texts of both read. Texts without candidates are not read.
+    fn prepare(&mut self, first: u32, since: u32, cover: &Cover, rows: &mut impl Rows) -> Batch {
+        let end = self.shared.len().min(first.saturating_add(BATCH));
+        let mut batch = Batch { rows: first..end, since, ..Batch::default() };
         let mut candidates = std::mem::take(&mut self.candidates);
         let mut wanted = Vec::new();
-        for row in batch {
+        for row in first..end {
             rows.check();
-            self.early_starts.push(self.early.len());
+            if row + 2 < end {
+                self.shared.prefetch_keys(row + 2);
+                self.shared.prefetch_lists(row + 1);
+            }
+            batch.starts.push(batch.early.len());
             let class = self.classes.first(row);
             let from = match self.known.get(&class) {
                 Some(&(since, _)) => since,
-                // A copy of a kept row, or of one of this batch.
+                // A copy of a kept row, or of one from `since` on.
                 None if class != row => continue,
                 None => 0,
             };
@@ -207,16 +270,17 @@ impl Looking {
             if !candidates.is_empty() {
                 wanted.push(row);
                 wanted.extend(candidates.iter().map(|candidate| candidate.row));
-                self.early.append(&mut candidates);
+                batch.early.append(&mut candidates);
             }
         }
-        self.early_starts.push(self.early.len());
+        batch.starts.push(batch.early.len());
         self.candidates = candidates;
-        self.read(&mut wanted, rows);
+        self.want(&mut wanted, rows);
+        batch
     }
 
     /// Looks a row up, and keeps it if none is near.
-    fn take(&mut self, row: u32, cover: &mut Cover, rows: &mut impl Rows) {
+    fn take(&mut self, row: u32, batch: &Batch, cover: &mut Cover, rows: &mut impl Rows) {
         let (place, class) = (self.shared.place(row), self.classes.first(row));
         if self.comparer.is_gone(row) {
             return cover.set(place, (GONE, 0.0));
@@ -234,9 +298,9 @@ impl Looking {
                 None => (0, cover.best(place)),
             }
         };
-        best = self.best_early(row, from, best, rows);
+        best = self.best_of(row, batch.early(row, from), best, rows);
         let mut candidates = std::mem::take(&mut self.candidates);
-        self.shared.candidates(row, from.max(self.batch.start), &mut candidates);
+        self.shared.late(row, from.max(batch.since), &mut candidates);
         best = self.best_of(row, &candidates, best, rows);
         self.candidates = candidates;
         cover.set(place, best);
@@ -250,17 +314,6 @@ impl Looking {
         }
     }
 
-    /// As [`Looking::best_of`], of those that were kept before the batch.
-    fn best_early(&mut self, row: u32, from: u32, best: Best, rows: &mut impl Rows) -> Best {
-        let i = (row - self.batch.start) as usize;
-        let early = std::mem::take(&mut self.early);
-        let mine = &early[self.early_starts[i]..self.early_starts[i + 1]];
-        let mine = &mine[mine.partition_point(|candidate| candidate.row < from)..];
-        let best = self.best_of(row, mine, best, rows);
-        self.early = early;
-        best
-    }
-
     /// The most similar one of the candidates and `best`, or that the row is gone.
     fn best_of(
         &mut self,
@@ -269,25 +322,21 @@ impl Looking {
         mut best: Best,
         rows: &mut impl Rows,
     ) -> Best {
-        if candidates.is_empty() {
-            return best;
-        }
-        let Some(set) = self.comparer.set(rows, row, self.shared.place(row)) else {
+        let least = if best.0 < GONE { best.1 } else { self.law.similarity };
+        let mut nearest = None;
+        let is_there = self.each_near(row, candidates, least, rows, |candidate, similarity| {
+            if nearest.is_none_or(|(_, most)| similarity > most) {
+                nearest = Some((candidate.row, similarity));
+            }
+            similarity
+        });
+        if !is_there {
             return (GONE, 0.0);
-        };
-        for &Candidate { row: other, keys } in candidates {
-            rows.check();
-            let place = self.shared.place(other);
-            let least = if best.0 < GONE { best.1 } else { self.law.similarity };
-            if !self.comparer.may_be(&set, other, least) {
-                continue;
-            }
-            let Some(other) = self.comparer.set(rows, other, place) else { continue };
-            if let Some(similarity) = self.comparer.near(&set, &other, keys, least)
-                && (best.0 >= GONE || similarity > best.1)
-            {
-                best = (place, similarity);
-            }
+        }
+        if let Some((other, similarity)) = nearest
+            && (best.0 >= GONE || similarity > best.1)
+        {
+            best = (self.shared.place(other), similarity);
         }
         best
     }

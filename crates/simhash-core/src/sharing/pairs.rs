@@ -116,11 +116,11 @@ impl Pairs {
                 found.push(Same { first: row, second: row, similarity: 1.0 });
             }
             looking.shared.candidates(row, 0, &mut self.candidates);
-            for candidate in &self.candidates {
-                if let Some(similarity) = looking.near(row, candidate, rows) {
-                    found.push(Same { first: candidate.row, second: row, similarity });
-                }
-            }
+            let least = self.law.similarity;
+            looking.each_near(row, &self.candidates, least, rows, |candidate, similarity| {
+                found.push(Same { first: candidate.row, second: row, similarity });
+                least
+            });
             if is_of_one {
                 looking.answer(row);
             }

@@ -14,6 +14,13 @@ pub trait Rows {
     /// The set of a row's shingles. `None` as in [`Rows::digest`].
     fn set(&mut self, place: u32) -> Option<ShingleSet>;
 
+    /// The sets of these rows, each with its place, will be asked for by [`Rows::next_wanted`], and
+    /// none of those that were wanted before. They may be made meanwhile.
+    fn want(&mut self, wanted: Vec<(u32, u32)>);
+
+    /// The set of a row that is wanted, in any order. `None` if there are no more.
+    fn next_wanted(&mut self) -> Option<(u32, Option<ShingleSet>)>;
+
     /// Rows are read fastest in the order of these numbers.
     fn address(&self, place: u32) -> u64;
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::simd::prefetch::prefetch;
+
 /// Memory is full: fewer rows have to be taken at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
@@ -80,12 +82,12 @@ impl Builder {
         Shared {
             counts: vec![0; places.len()],
             touched: Vec::new(),
-            answering: vec![0; self.starts.len() - 1],
+            lists: List::all(&self.starts),
             places,
             starts,
             keys,
             rows: self.rows,
-            row_starts: self.starts,
+            late: [Late::new(), Late::new()],
             split,
             least: least as u32,
         }
@@ -148,10 +150,11 @@ pub struct Shared {
     /// Each row's keys.
     starts: Vec<u32>,
     keys: Vec<u32>,
-    /// Each key's rows. The first `answering` of them are found by [`Shared::candidates`].
-    row_starts: Vec<u32>,
+    /// The keys' rows, and each key's list of them, and where the last one ends.
     rows: Vec<u32>,
-    answering: Vec<u32>,
+    lists: Vec<List>,
+    /// Which keys have rows that are found since the last batch of rows began, and the one before.
+    late: [Late; 2],
     /// Rows below this number are of the first side.
     split: Option<u32>,
     /// How many keys a candidate shares at least.
@@ -159,6 +162,48 @@ pub struct Shared {
     /// For each row how many keys it was met in, and the rows for which that is not 0.
     counts: Vec<u8>,
     touched: Vec<u32>,
+}
+
+/// A key's rows.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    start: u32,
+    /// So many of them, the first ones, are found by [`Shared::candidates`].
+    answering: u32,
+}
+
+impl List {
+    fn all(starts: &[u32]) -> Vec<List> {
+        starts.iter().map(|&start| List { start, answering: 0 }).collect()
+    }
+
+    fn answering(self) -> Range<usize> {
+        self.start as usize..(self.start + self.answering) as usize
+    }
+}
+
+/// A set of keys that may have more than were put into it.
+struct Late(Vec<u64>);
+
+impl Late {
+    /// Of 128 kB, which stays in the processor's caches. A batch fills a fourteenth of it.
+    const BITS: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+
+    fn new() -> Self {
+        Late(vec![0; Self::BITS / 64])
+    }
+
+    #[inline]
+    fn insert(&mut self, key: u32) {
+        let bit = key as usize % Self::BITS;
+        self.0[bit / 64] |= 1 << (bit % 64);
+    }
+
+    #[inline]
+    fn may_have(&self, key: u32) -> bool {
+        let bit = key as usize % Self::BITS;
+        self.0[bit / 64] >> (bit % 64) & 1 == 1
+    }
 }
 
 /// A row that shares enough keys with another.
@@ -197,20 +242,21 @@ impl Shared {
 
     /// How many keys there are.
     pub fn all_keys(&self) -> u32 {
-        self.answering.len() as u32
+        self.lists.len() as u32 - 1
     }
 
     fn range(&self, key: u32) -> Range<usize> {
-        self.row_starts[key as usize] as usize..self.row_starts[key as usize + 1] as usize
+        self.lists[key as usize].start as usize..self.lists[key as usize + 1].start as usize
     }
 
     /// Each key has all of its rows again, and none is found.
     pub fn restart(&mut self) {
-        self.answering.fill(0);
+        let none = |lists: &mut [List]| lists.iter_mut().for_each(|list| list.answering = 0);
+        none(&mut self.lists);
         for row in 0..self.len() {
             self.answer(row);
         }
-        self.answering.fill(0);
+        none(&mut self.lists);
     }
 
     /// The rows of a key, as long as none answers.
@@ -222,10 +268,45 @@ impl Shared {
     /// have been dealt with: it takes the place of a row of the list that nobody asks for again.
     pub fn answer(&mut self, row: u32) {
         for i in self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize {
-            let key = self.keys[i] as usize;
-            let length = &mut self.answering[key];
-            self.rows[self.row_starts[key] as usize + *length as usize] = row;
-            *length += 1;
+            let key = self.keys[i];
+            let list = &mut self.lists[key as usize];
+            self.rows[list.start as usize + list.answering as usize] = row;
+            list.answering += 1;
+            self.late[0].insert(key);
+        }
+    }
+
+    /// A batch of rows begins.
+    pub fn begin_batch(&mut self) {
+        self.late.swap(0, 1);
+        self.late[0].0.fill(0);
+    }
+
+    /// As [`Shared::candidates`], if all rows from `from` on that are found are so since this batch
+    /// began, or the one before.
+    pub fn late(&mut self, row: u32, from: u32, found: &mut Vec<Candidate>) {
+        let late = |&&key: &&u32| self.late.iter().any(|late| late.may_have(key));
+        if self.keys(row).iter().filter(late).count() < self.least as usize {
+            found.clear();
+        } else {
+            self.candidates(row, from, found);
+        }
+    }
+
+    /// The lists of a row's keys will soon be looked for.
+    pub fn prefetch_keys(&self, row: u32) {
+        for &key in self.keys(row) {
+            prefetch(&raw const self.lists[key as usize]);
+        }
+    }
+
+    /// The lists of a row's keys will soon be read.
+    pub fn prefetch_lists(&self, row: u32) {
+        for &key in self.keys(row) {
+            let list = self.lists[key as usize];
+            if list.answering > 0 {
+                prefetch(&raw const self.rows[list.start as usize]);
+            }
         }
     }
 
@@ -234,19 +315,20 @@ impl Shared {
     pub fn candidates(&mut self, row: u32, from: u32, found: &mut Vec<Candidate>) {
         found.clear();
         let keys = self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize;
-        let total: usize =
-            self.keys[keys.clone()].iter().map(|&key| self.answering[key as usize] as usize).sum();
+        let total: usize = self.keys[keys.clone()]
+            .iter()
+            .map(|&key| self.lists[key as usize].answering as usize)
+            .sum();
         if total < self.least as usize {
             return;
         }
         let skipped = if total > LONG && self.least > 1 { self.longest(keys.clone()) } else { 0 };
         for i in keys.clone() {
-            let key = self.keys[i];
-            if self.answering[key as usize] > skipped.wrapping_sub(1) {
+            let list = self.lists[self.keys[i] as usize];
+            if list.answering > skipped.wrapping_sub(1) {
                 continue;
             }
-            let start = self.row_starts[key as usize] as usize;
-            let list = &self.rows[start..start + self.answering[key as usize] as usize];
+            let list = &self.rows[list.answering()];
             let list = if from == 0 { list } else { &list[list.partition_point(|&x| x < from)..] };
             for &other in list {
                 let count = &mut self.counts[other as usize];
@@ -281,7 +363,7 @@ impl Shared {
             return 0;
         }
         for (length, &key) in lengths.iter_mut().zip(&self.keys[keys]) {
-            *length = self.answering[key as usize];
+            *length = self.lists[key as usize].answering;
         }
         let lengths = &mut lengths[..count];
         // The list in this place of the descending order is not left out, nor any as long.
@@ -310,10 +392,10 @@ impl Shared {
             * (self.places.len()
                 + self.starts.len()
                 + self.keys.len()
-                + self.row_starts.len()
-                + self.rows.len()
-                + self.answering.len())
+                + 2 * self.lists.len()
+                + self.rows.len())
             + self.counts.len()
+            + 2 * size_of_val(&*self.late[0].0)
     }
 }
 

@@ -21,6 +21,7 @@ struct Texts {
     /// How many sets were made, and how many texts were hashed.
     cut: usize,
     hashed: usize,
+    wanted: Vec<(u32, u32)>,
 }
 
 fn simhasher() -> Simhasher {
@@ -35,7 +36,7 @@ impl Texts {
         let mut texts: Vec<Option<String>> = texts.into_iter().map(Some).collect();
         gone.iter().for_each(|&place| texts[place] = None);
         let bands = crate::sets::sketch::Law::of(law).unwrap().bands;
-        Self { texts, scopes, sketches, sketcher, layout, bands, cut: 0, hashed: 0 }
+        Self { texts, scopes, sketches, sketcher, layout, bands, cut: 0, hashed: 0, wanted: vec![] }
     }
 
     fn len(&self) -> u32 {
@@ -86,6 +87,17 @@ impl Rows for Texts {
         self.cut += 1;
         let text = self.texts[place as usize].as_ref()?;
         self.sketcher.sketch(text, &mut || ()).map(|sketch| sketch.set().clone())
+    }
+
+    fn want(&mut self, wanted: Vec<(u32, u32)>) {
+        self.wanted = wanted;
+    }
+
+    fn next_wanted(&mut self) -> Option<(u32, Option<ShingleSet>)> {
+        // In another order than they are wanted in, as if others had made them.
+        let at = self.wanted.len() / 2;
+        let (row, place) = (at < self.wanted.len()).then(|| self.wanted.swap_remove(at))?;
+        Some((row, self.set(place)))
     }
 
     fn address(&self, place: u32) -> u64 {

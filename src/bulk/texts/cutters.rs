@@ -1,0 +1,263 @@
+//! Parallel workers that cut texts into sets of shingles, which is half of the work, while the
+//! leader reads texts and compares sets.
+//!
+//! A worker is sent texts, and sends their sets back. It reads no table and no catalogue, so it
+//! needs no snapshot, no lock and no rights, and temporary tables can have workers too.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+use simhash_core::Simhasher;
+use simhash_core::sets::recipe;
+use simhash_core::sets::shingles::ShingleSet;
+
+use super::parcel;
+use crate::call::interrupts;
+use crate::call::parallel::{
+    allocate, current_query, disband, estimate, has_room, lost, received, show_query,
+};
+use crate::compat::{self, Sent};
+use crate::memory;
+use crate::types::ConfigText;
+
+/// The keys of the chunks in the table of contents.
+mod chunk {
+    pub const CONFIG: u64 = 0x5349_4d48_0000_0201;
+    pub const QUEUES: u64 = CONFIG + 1;
+    pub const QUERY: u64 = CONFIG + 2;
+}
+
+/// Bytes of a queue: what a worker has to do while the leader does other work, and has done. Each
+/// worker has two.
+const QUEUE: usize = 2 << 20;
+/// About so many bytes of texts are sent at a time.
+const PARCEL: usize = 16 << 10;
+
+/// The leader's workers. An error ends them with the transaction.
+pub struct Cutters {
+    context: *mut pg_sys::ParallelContext,
+    workers: Vec<Worker>,
+    /// Whether all workers are known to have started.
+    expected: bool,
+}
+
+struct Worker {
+    texts: *mut pg_sys::shm_mq_handle,
+    sets: *mut pg_sys::shm_mq_handle,
+    /// A message that did not fit into the queue, or nothing.
+    message: Vec<u8>,
+    /// How many messages it has not answered.
+    busy: usize,
+}
+
+/// What is sent next: rows and texts are appended to a message of a round, up to about so many
+/// bytes.
+pub trait Source {
+    fn fill(&mut self, bytes: usize, message: &mut Vec<u8>);
+}
+
+impl Cutters {
+    /// Launches workers that cut texts by a config, if some are available.
+    pub fn launch(config: &str, workers: usize) -> Option<Self> {
+        let query = current_query().to_bytes_with_nul();
+        let chunks = [
+            (chunk::CONFIG, config.len() + 1),
+            (chunk::QUEUES, 2 * workers * QUEUE),
+            (chunk::QUERY, query.len()),
+        ];
+        if !has_room(chunks.iter().map(|&(_, bytes)| bytes).sum()) {
+            pgrx::debug1!("simhash: no parallel workers, for lack of memory to share");
+            return None;
+        }
+        // SAFETY: a function called by a query is in a transaction with an active snapshot; the
+        // calls are in the order that access/parallel.h asks for. The chunks are of these sizes.
+        unsafe {
+            pg_sys::EnterParallelMode();
+            let context = pg_sys::CreateParallelContext(
+                c"$libdir/pg_simhash".as_ptr(),
+                c"pg_simhash_cut_worker".as_ptr(),
+                workers as i32,
+            );
+            estimate(context, &chunks);
+            pg_sys::InitializeParallelDSM(context);
+            if (*context).seg.is_null() {
+                disband(context);
+                return None;
+            }
+            allocate(context, &chunks);
+            let toc = (*context).toc;
+            let to = find::<u8>(toc, chunk::CONFIG);
+            to.copy_from_nonoverlapping(config.as_ptr(), config.len());
+            to.add(config.len()).write(0);
+            find::<u8>(toc, chunk::QUERY).copy_from_nonoverlapping(query.as_ptr(), query.len());
+            let ours = pg_sys::MyProc;
+            for worker in 0..workers {
+                let [texts, sets] = queues(toc, worker);
+                pg_sys::shm_mq_set_sender(pg_sys::shm_mq_create(texts.cast(), QUEUE), ours);
+                pg_sys::shm_mq_set_receiver(pg_sys::shm_mq_create(sets.cast(), QUEUE), ours);
+            }
+            pg_sys::LaunchParallelWorkers(context);
+            let launched = (*context).nworkers_launched as usize;
+            pgrx::debug1!("simhash: {launched} of {workers} parallel workers launched");
+            if launched == 0 {
+                disband(context);
+                return None;
+            }
+            let worker = |worker| {
+                let handle = (*(*context).worker.add(worker)).bgwhandle;
+                let [texts, sets] = queues(toc, worker)
+                    .map(|queue| pg_sys::shm_mq_attach(queue, (*context).seg, handle));
+                Worker { texts, sets, message: Vec::new(), busy: 0 }
+            };
+            let workers = (0..launched).map(worker).collect();
+            Some(Self { context, workers, expected: false })
+        }
+    }
+
+    /// Sends as much as fits into the queues.
+    pub fn send(&mut self, source: &mut impl Source) {
+        for worker in &mut self.workers {
+            loop {
+                if worker.message.is_empty() {
+                    source.fill(PARCEL, &mut worker.message);
+                    if parcel::is_empty(&worker.message) {
+                        worker.message.clear();
+                        break;
+                    }
+                    worker.busy += 1;
+                }
+                // SAFETY: the context exists until the end, and so do the queues. A message that
+                // did not fit is sent again as it is.
+                match unsafe { compat::send(worker.texts, &worker.message, false) } {
+                    Sent::All => worker.message.clear(),
+                    Sent::NotNow => break,
+                    // Its error comes when its sets are asked for.
+                    Sent::Detached => break,
+                }
+            }
+        }
+    }
+
+    /// Takes a message of a worker, if one has come. `take` is given the number of its round, and
+    /// its rows and sets.
+    pub fn receive(&mut self, mut take: impl FnMut(u32, u32, ShingleSet)) -> bool {
+        let mut any = false;
+        for worker in self.workers.iter_mut().filter(|worker| worker.busy > 0) {
+            // SAFETY: as in `send`.
+            let Some(message) = (unsafe { received(self.context, worker.sets) }) else { continue };
+            let Some((round, mut rest)) = parcel::round(message) else { lost(NOT_SETS) };
+            while !rest.is_empty() {
+                let Some((row, set, others)) = parcel::set(rest) else { lost(NOT_SETS) };
+                take(round, row, set);
+                rest = others;
+            }
+            worker.busy -= 1;
+            any = true;
+        }
+        any
+    }
+
+    /// Whether there are messages that have not been answered.
+    pub fn are_busy(&self) -> bool {
+        self.workers.iter().any(|worker| worker.busy > 0)
+    }
+
+    /// Waits for a message, or for any other reason to go on.
+    pub fn wait(&mut self) {
+        // SAFETY: the context exists until the end. A worker that does not start is an ERROR, so
+        // nobody waits for it. The latch is this process's own.
+        unsafe {
+            if !std::mem::replace(&mut self.expected, true) {
+                pg_sys::WaitForParallelWorkersToAttach(self.context);
+                return;
+            }
+            let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
+            let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
+            pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, event);
+            pg_sys::ResetLatch(pg_sys::MyLatch);
+        }
+        pgrx::check_for_interrupts!();
+    }
+}
+
+const NOT_SETS: &str = "sent a message that is none";
+
+impl Drop for Cutters {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: the context exists, and the queues are not used any more. A worker ends when
+            // it finds that the leader has left.
+            unsafe {
+                for worker in &self.workers {
+                    pg_sys::shm_mq_detach(worker.texts);
+                    pg_sys::shm_mq_detach(worker.sets);
+                }
+                pg_sys::WaitForParallelWorkersToFinish(self.context);
+                disband(self.context);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The chunk is there and of this type.
+unsafe fn find<T>(toc: *mut pg_sys::shm_toc, key: u64) -> *mut T {
+    // SAFETY: as this function's.
+    unsafe { pg_sys::shm_toc_lookup(toc, key, false).cast() }
+}
+
+/// Where a worker's queues are: that of texts, and that of sets.
+///
+/// # Safety
+/// There are more workers than that.
+unsafe fn queues(toc: *mut pg_sys::shm_toc, worker: usize) -> [*mut pg_sys::shm_mq; 2] {
+    // SAFETY: as this function's.
+    unsafe {
+        let all: *mut u8 = find(toc, chunk::QUEUES);
+        [2 * worker, 2 * worker + 1].map(|queue| all.add(queue * QUEUE).cast())
+    }
+}
+
+/// A worker's whole life. PostgreSQL calls it by its name.
+#[pgrx::pg_guard]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pg_simhash_cut_worker(
+    segment: *mut pg_sys::dsm_segment,
+    toc: *mut pg_sys::shm_toc,
+) {
+    memory::prepare();
+    // SAFETY: the leader filled the memory before it launched workers, and each has its queues. A
+    // worker stays attached until its end.
+    unsafe {
+        show_query(find(toc, chunk::QUERY));
+        let config = CStr::from_ptr(find(toc, chunk::CONFIG)).to_string_lossy();
+        let queues = queues(toc, pg_sys::ParallelWorkerNumber as usize);
+        pg_sys::shm_mq_set_receiver(queues[0], pg_sys::MyProc);
+        pg_sys::shm_mq_set_sender(queues[1], pg_sys::MyProc);
+        let [texts, sets] =
+            queues.map(|queue| pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut()));
+        let config = recipe(&ConfigText::config_of(&config));
+        let Ok(mut simhasher) = Simhasher::new(config) else { lost("has no words to cut by") };
+        let mut answer = Vec::new();
+        while let Some(message) = compat::receive(texts) {
+            if cut(&mut simhasher, message, &mut answer).is_none() {
+                lost("was sent a message that is none");
+            }
+            if !matches!(compat::send(sets, &answer, true), Sent::All) {
+                break;
+            }
+        }
+    }
+}
+
+/// Makes the answer to a message of texts. `None` if it is none.
+fn cut(simhasher: &mut Simhasher, message: &[u8], answer: &mut Vec<u8>) -> Option<()> {
+    let (round, mut rest) = parcel::round(message)?;
+    parcel::begin(round, answer);
+    while !rest.is_empty() {
+        let (row, text, others) = parcel::text(rest)?;
+        parcel::add_set(row, &ShingleSet::new(simhasher, text, &mut interrupts()), answer);
+        rest = others;
+    }
+    Some(())
+}

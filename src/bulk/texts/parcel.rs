@@ -1,0 +1,59 @@
+//! What the leader and its workers send each other: texts, and the sets that are made of them.
+//!
+//! A message is a number of the round, then for each row its number, how many bytes or hashes
+//! follow, and these. Numbers are `u32`, hashes `u64`, in the machine's order.
+
+use simhash_core::sets::shingles::ShingleSet;
+
+/// Begins a message.
+pub fn begin(round: u32, message: &mut Vec<u8>) {
+    message.clear();
+    message.extend(round.to_ne_bytes());
+}
+
+/// Whether a message has no rows.
+pub fn is_empty(message: &[u8]) -> bool {
+    message.len() <= size_of::<u32>()
+}
+
+/// Adds a row's text. PostgreSQL's values are shorter than 1 GB.
+pub fn add_text(row: u32, text: &str, message: &mut Vec<u8>) {
+    message.extend(row.to_ne_bytes());
+    message.extend((text.len() as u32).to_ne_bytes());
+    message.extend(text.as_bytes());
+}
+
+/// Adds a row's set.
+pub fn add_set(row: u32, set: &ShingleSet, message: &mut Vec<u8>) {
+    message.extend(row.to_ne_bytes());
+    message.extend((set.len() as u32).to_ne_bytes());
+    message.extend(set.hashes().iter().flat_map(|hash| hash.to_ne_bytes()));
+}
+
+/// The number of the round, and what follows it. `None` for a message that is none.
+pub fn round(message: &[u8]) -> Option<(u32, &[u8])> {
+    number(message)
+}
+
+/// The next row and its text, and what follows them. `None` if they are none.
+pub fn text(message: &[u8]) -> Option<(u32, &str, &[u8])> {
+    let (row, rest) = number(message)?;
+    let (length, rest) = number(rest)?;
+    let (text, rest) = rest.split_at_checked(length as usize)?;
+    Some((row, std::str::from_utf8(text).ok()?, rest))
+}
+
+/// The next row and its set, and what follows them. `None` if they are none.
+pub fn set(message: &[u8]) -> Option<(u32, ShingleSet, &[u8])> {
+    let (row, rest) = number(message)?;
+    let (count, rest) = number(rest)?;
+    let (hashes, rest) = rest.split_at_checked(count as usize * size_of::<u64>())?;
+    let (hashes, []) = hashes.as_chunks() else { return None };
+    let set = ShingleSet::from_hashes(hashes.iter().copied().map(u64::from_ne_bytes))?;
+    Some((row, set, rest))
+}
+
+fn number(message: &[u8]) -> Option<(u32, &[u8])> {
+    let (number, rest) = message.split_first_chunk()?;
+    Some((u32::from_ne_bytes(*number), rest))
+}
