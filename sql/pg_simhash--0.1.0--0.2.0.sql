@@ -1021,7 +1021,7 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass,
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
   'every row of one simhash index on texts with every row of another, by ctid and table, that are '
   'near-duplicates';
-CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision DEFAULT NULL,
+CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision DEFAULT 0.7,
     distance integer DEFAULT NULL, keep text DEFAULT NULL, other regclass DEFAULT NULL,
     body text DEFAULT NULL, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
     config simhash_config DEFAULT '{}', OUT duplicate tid, OUT kept tid,

@@ -13,6 +13,8 @@ my $node = new_node('main', '');
 seed();
 my $salt = roll(1_000_000);
 my @corpora = 0 .. 9;
+my $page = slurp_file("$FindBin::Bin/../../docs/recipes.md");
+my ($introduction, %sections) = split /^## (.*)\n/m, $page;
 
 # A query's rows, as arrays.
 sub rows
@@ -176,6 +178,11 @@ sub rows_are_marked
 	my $dropped = by_id();
 	rows_are($database, 'SELECT id, duplicate_of FROM doc',
 		[ map { "$_|" . ($dropped->{$_} // '') } keys %length ], 'each row is marked');
+	# Marks that are not right any more.
+	$node->safe_psql($database, 'UPDATE doc SET duplicate_of = id WHERE id % 3 = 0');
+	$node->safe_psql($database, (blocks($sections{Mark}))[1]{sql});
+	rows_are($database, 'SELECT id, duplicate_of FROM doc',
+		[ map { "$_|" . ($dropped->{$_} // '') } keys %length ], 'and so it is after the next time');
 }
 
 # Tables that refer to the rows: one with a unique key, one with partitions, one by two columns.
@@ -190,7 +197,43 @@ CREATE TABLE visit (doc bigint REFERENCES doc, day date, again bigint REFERENCES
 CREATE TABLE visit_1 PARTITION OF visit DEFAULT;
 INSERT INTO visit SELECT id, '2026-01-01', id FROM doc;
 CREATE INDEX ON comment (doc);
+CREATE INDEX ON visit (doc);
+CREATE INDEX ON visit (again);
+-- of a row and its neighbour, never of a row with itself
+CREATE TABLE link (a bigint REFERENCES doc, b bigint REFERENCES doc, CHECK (a <> b));
+INSERT INTO link SELECT duplicate, kept FROM plan WHERE duplicate % 2 = 0;
+INSERT INTO link SELECT duplicate, other.id FROM plan
+  CROSS JOIN LATERAL (SELECT id FROM doc WHERE id NOT IN (SELECT duplicate FROM plan)
+    AND id <> kept ORDER BY id LIMIT 1) other;
+CREATE INDEX ON link (a);
+CREATE INDEX ON link (b);
+-- a row and what it answers, which may be its duplicate
+ALTER TABLE doc ADD COLUMN answers bigint REFERENCES doc;
+CREATE INDEX ON doc (answers);
+UPDATE doc SET answers = duplicate FROM plan WHERE id = kept;
 SQL
+# What the procedure refuses to repoint, each alone, and what it says.
+my @refused = (
+	[ 'CREATE TABLE x (doc bigint REFERENCES doc)', qr/create an index on x \(doc\) first/ ],
+	[ 'ALTER TABLE doc ADD UNIQUE (answers); CREATE TABLE x (n bigint PRIMARY KEY REFERENCES doc (answers))',
+		qr/foreign key x_n_fkey of x does not refer to doc \(id\) alone/ ],
+	[ 'ALTER TABLE doc ADD UNIQUE (id, answers);
+	   CREATE TABLE x (n bigint, m bigint, FOREIGN KEY (n, m) REFERENCES doc (id, answers))',
+		qr/foreign key x_n_m_fkey of x does not refer to doc \(id\) alone/ ]);
+
+sub strangers_are_refused
+{
+	my ($database) = @_;
+	for (@refused)
+	{
+		my ($table, $error) = @$_;
+		# One statement makes the table, calls and fails: nothing is left of it.
+		my $call = "DO \$\$ BEGIN $table; CALL repoint_and_delete(); END \$\$";
+		my ($rc, undef, $err) = $node->psql($database, $call);
+		isnt($rc, 0, 'a foreign key that cannot be repointed stops it');
+		like($err, $error, 'and is named');
+	}
+}
 
 sub references_follow
 {
@@ -215,6 +258,10 @@ SQL
 		'nor a tag that the kept row had not');
 	is($node->safe_psql($database, "SELECT count(*) FROM tag WHERE tag = 'all'"),
 		$all - keys %$dropped, 'a tag that it had is there once');
+	is($node->safe_psql($database, 'SELECT count(*) FROM link'), scalar keys %$dropped,
+		'a link of a row with itself is gone, and no other');
+	is($node->safe_psql($database, 'SELECT count(*) FROM doc WHERE answers IS NOT NULL'), '0',
+		'no row answers itself');
 }
 
 sub incoming_is_new
@@ -384,7 +431,7 @@ sub pictures_stay
 		'pictures with the most pixels stay, and all blank ones');
 }
 
-# For each recipe: what is done first, what comes between its tables and the rest (before), what is
+# For each recipe: whether it has the plan of the first one; what is done first, what comes between its tables and the rest (before), what is
 # to be expected, found by force before it runs, what is done again, and what must hold after it.
 my %recipes = (
 	'Look first' => { after => \&plan_is_the_cover },
@@ -393,7 +440,9 @@ my %recipes = (
 	'Move to a side table' => { after => \&others_are_aside },
 	'Mark' => { after => \&rows_are_marked },
 	'Delete where other tables refer to the rows' => {
-		first => $references,
+		plan => 1,
+		tables => $references,
+		between => \&strangers_are_refused,
 		# A crash in the middle: a third of the plan is done.
 		interrupt => 'repoint_and_delete(70)',
 		after => \&references_follow,
@@ -440,8 +489,6 @@ SQL
 
 # The page's first block makes the tables, then come the recipes. In one of two blocks that needs
 # something between them the first makes its tables.
-my $page = slurp_file("$FindBin::Bin/../../docs/recipes.md");
-my ($introduction, %sections) = split /^## (.*)\n/m, $page;
 prepare((blocks($introduction))[0]);
 %length = map { $_->[0] => $_->[1] } rows('prepared', 'SELECT id, length(body) FROM doc');
 $near{ $_->[0] }{ $_->[1] } = $_->[2]
@@ -457,10 +504,12 @@ for my $title (sort keys %sections)
 	my @blocks = blocks($sections{$title});
 	$node->safe_psql($database, $recipe->{first}) if $recipe->{first};
 	$node->safe_psql($database, (blocks($sections{'Look first'}))[0]{sql}) if $recipe->{plan};
+	$node->safe_psql($database, $recipe->{tables}) if $recipe->{tables};
 	if ($recipe->{before} || $recipe->{interrupt})
 	{
 		runs($node, $database, shift @blocks, "$title, tables");
 	}
+	$recipe->{between}->($database) if $recipe->{between};
 	if ($recipe->{interrupt})
 	{
 		# The procedure is cancelled between two batches, and its work until then is there.
