@@ -14,7 +14,7 @@ use super::plan::{Part, plan_join};
 use super::steps::{Join, Rows, Source, Start, Step};
 use super::walk::GroupPair;
 use crate::Fingerprint;
-use crate::search::{BlockLayout, TreeKey};
+use crate::search::{BlockLayout, Key, TreeKey};
 use crate::simd::popcount;
 
 /// The row that stands for another.
@@ -121,7 +121,6 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
 
     /// Compares rows one by one with those of the range that are kept.
     fn compare(&mut self, range: Range<usize>) {
-        let words = K::Fingerprint::BITS as usize / 64;
         let (mut kept, mut packed) = (Vec::new(), Vec::new());
         let mut hits = Vec::new();
         for row in range {
@@ -138,9 +137,9 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
             }
             if self.nearest[row].is_none() {
                 kept.push(row);
-                for word in 0..words {
-                    packed.extend_from_slice(&key.fingerprint().word(word).to_ne_bytes());
-                }
+                let from = packed.len();
+                packed.resize(from + K::Fingerprint::BYTES, 0);
+                key.fingerprint().store(&mut packed[from..]);
             }
         }
     }
@@ -311,8 +310,9 @@ impl<K: TreeKey, A: Asked> Source<K> for Sorted<'_, K, A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::{B256, B1024};
     use crate::random::SplitMix64;
-    use crate::search::{Key, Scoped};
+    use crate::search::Scoped;
 
     /// Texts that are near if the sum of their numbers is of no multiple of `of`.
     struct Rule {
@@ -424,6 +424,10 @@ mod tests {
             dropped += check(&narrow, BlockLayout::new::<u64>(4).unwrap(), distance);
             let wide: Vec<u128> = keys(&mut random, count, u64::from(distance));
             dropped += check(&wide, BlockLayout::new::<u128>(8).unwrap(), distance);
+            let quad: Vec<B256> = keys(&mut random, count, u64::from(distance));
+            dropped += check(&quad, BlockLayout::new::<B256>(8).unwrap(), distance);
+            let widest: Vec<B1024> = keys(&mut random, count, u64::from(distance));
+            dropped += check(&widest, BlockLayout::new::<B1024>(8).unwrap(), distance);
             let scoped: Vec<Scoped<u64, 2>> =
                 narrow.iter().map(|&key| Scoped::new([random.below(3) << 56, 0], key)).collect();
             dropped += check(&scoped, BlockLayout::new::<u64>(4).unwrap(), distance);
