@@ -46,8 +46,18 @@ struct Worker {
     sets: *mut pg_sys::shm_mq_handle,
     /// A message that did not fit into the queue, or nothing.
     message: Vec<u8>,
+    /// Whether it did not fit the last time.
+    is_full: bool,
     /// How many messages it has not answered.
     busy: usize,
+}
+
+impl Worker {
+    fn empty(&mut self) {
+        self.message.clear();
+        // That of a long text is not held.
+        self.message.shrink_to(2 * PARCEL);
+    }
 }
 
 /// What is sent next: rows and texts are appended to a message of a round, up to about so many
@@ -107,33 +117,32 @@ impl Cutters {
                 let handle = (*(*context).worker.add(worker)).bgwhandle;
                 let [texts, sets] = queues(toc, worker)
                     .map(|queue| pg_sys::shm_mq_attach(queue, (*context).seg, handle));
-                Worker { texts, sets, message: Vec::new(), busy: 0 }
+                Worker { texts, sets, message: Vec::new(), is_full: false, busy: 0 }
             };
             let workers = (0..launched).map(worker).collect();
             Some(Self { context, workers, expected: false })
         }
     }
 
-    /// Sends as much as fits into the queues.
+    /// Sends as much as fits into the queues, to whoever has the least to do.
     pub fn send(&mut self, source: &mut impl Source) {
-        for worker in &mut self.workers {
-            loop {
-                if worker.message.is_empty() {
-                    source.fill(PARCEL, &mut worker.message);
-                    if parcel::is_empty(&worker.message) {
-                        worker.message.clear();
-                        break;
-                    }
-                    worker.busy += 1;
+        self.workers.iter_mut().for_each(|worker| worker.is_full = false);
+        loop {
+            let others = self.workers.iter_mut().filter(|worker| !worker.is_full);
+            let Some(worker) = others.min_by_key(|worker| worker.busy) else { return };
+            if worker.message.is_empty() {
+                source.fill(PARCEL, &mut worker.message);
+                if parcel::is_empty(&worker.message) {
+                    return worker.message.clear();
                 }
-                // SAFETY: the context exists until the end, and so do the queues. A message that
-                // did not fit is sent again as it is.
-                match unsafe { compat::send(worker.texts, &worker.message, false) } {
-                    Sent::All => worker.message.clear(),
-                    Sent::NotNow => break,
-                    // Its error comes when its sets are asked for.
-                    Sent::Detached => break,
-                }
+                worker.busy += 1;
+            }
+            // SAFETY: the context exists until the end, and so do the queues. A message that did
+            // not fit is sent again as it is.
+            match unsafe { compat::send(worker.texts, &worker.message, false) } {
+                Sent::All => worker.empty(),
+                // The error of one that has ended comes when its sets are asked for.
+                Sent::NotNow | Sent::Detached => worker.is_full = true,
             }
         }
     }

@@ -69,13 +69,47 @@ pub struct TextRows<'a> {
 /// Rows whose sets are wanted.
 #[derive(Default)]
 struct Wanted {
-    /// Those that nobody makes yet, each with its place.
-    waiting: VecDeque<(u32, u32)>,
-    made: Vec<(u32, Option<ShingleSet>)>,
-    /// Which time it is that sets are wanted.
-    round: u32,
+    /// Those that nobody makes yet.
+    waiting: VecDeque<Waiting>,
+    rounds: VecDeque<Round>,
+    /// The number of the last round.
+    last: u32,
     /// How many were wanted in all.
     count: usize,
+}
+
+struct Waiting {
+    round: u32,
+    row: u32,
+    place: u32,
+}
+
+/// Rows whose sets are wanted at a time.
+struct Round {
+    number: u32,
+    /// How many sets are still to be made.
+    left: usize,
+    made: Vec<(u32, Option<ShingleSet>)>,
+}
+
+impl Wanted {
+    /// Takes a set that was made, if its round is still asked for.
+    fn take(&mut self, number: u32, row: u32, set: Option<ShingleSet>) {
+        if let Some(round) = self.round(number) {
+            round.left -= 1;
+            round.made.push((row, set));
+        }
+    }
+
+    fn round(&mut self, number: u32) -> Option<&mut Round> {
+        self.rounds.iter_mut().find(|round| round.number == number)
+    }
+
+    /// The next row that waits, if it is of a round.
+    fn next_of(&mut self, number: u32) -> Option<Waiting> {
+        let is_next = self.waiting.front().is_some_and(|waiting| waiting.round == number);
+        if is_next { self.waiting.pop_front() } else { None }
+    }
 }
 
 /// Workers are worth launching when so many sets were wanted: each takes about a fiftieth of a
@@ -142,44 +176,57 @@ impl Rows for TextRows<'_> {
         self.with(place, |simhasher, text| ShingleSet::new(simhasher, text, &mut interrupts()))
     }
 
-    fn want(&mut self, wanted: Vec<(u32, u32)>) {
-        let Wanted { round, count, .. } = self.wanted;
-        let (round, count) = (round.wrapping_add(1), count + wanted.len());
-        self.wanted = Wanted { waiting: wanted.into(), made: Vec::new(), round, count };
-        if count >= MANY
+    fn want(&mut self, wanted: Vec<(u32, u32)>) -> u32 {
+        let all = &mut self.wanted;
+        let number = all.last.wrapping_add(1);
+        all.last = number;
+        all.count += wanted.len();
+        all.rounds.push_back(Round { number, left: wanted.len(), made: Vec::new() });
+        let waiting = |(row, place)| Waiting { round: number, row, place };
+        all.waiting.extend(wanted.into_iter().map(waiting));
+        if all.count >= MANY
             && let Some(config) = &self.texts.config
             && let workers @ 1.. = std::mem::take(&mut self.workers)
         {
             self.cutters = Cutters::launch(config, workers);
         }
         self.send();
+        number
     }
 
-    fn next_wanted(&mut self) -> Option<(u32, Option<ShingleSet>)> {
+    fn next_wanted(&mut self, number: u32) -> Option<(u32, Option<ShingleSet>)> {
         loop {
-            if let Some(made) = self.wanted.made.pop() {
+            let round = self.wanted.round(number)?;
+            if let Some(made) = round.made.pop() {
                 return Some(made);
             }
+            if round.left == 0 {
+                self.want_no_more(number);
+                return None;
+            }
             self.send();
-            let Wanted { made, round, .. } = &mut self.wanted;
+            let wanted = &mut self.wanted;
             let any = self.cutters.as_mut().is_some_and(|cutters| {
-                cutters.receive(|of, row, set| {
-                    if of == *round {
-                        made.push((row, Some(set)));
-                    }
-                })
+                cutters.receive(|round, row, set| wanted.take(round, row, Some(set)))
             });
             if any {
                 continue;
             }
-            if let Some((row, place)) = self.wanted.waiting.pop_front() {
-                return Some((row, self.set(place)));
+            if let Some(Waiting { row, place, .. }) = self.wanted.next_of(number) {
+                let set = self.set(place);
+                self.wanted.take(number, row, set);
+                continue;
             }
             match &mut self.cutters {
                 Some(cutters) if cutters.are_busy() => cutters.wait(),
-                _ => return self.wanted.made.pop(),
+                _ => return None,
             }
         }
+    }
+
+    fn want_no_more(&mut self, number: u32) {
+        self.wanted.rounds.retain(|round| round.number != number);
+        self.wanted.waiting.retain(|waiting| waiting.round != number);
     }
 
     fn address(&self, place: u32) -> u64 {
@@ -202,12 +249,13 @@ impl Rows for TextRows<'_> {
 
 impl Source for TextRows<'_> {
     fn fill(&mut self, bytes: usize, message: &mut Vec<u8>) {
-        parcel::begin(self.wanted.round, message);
+        let Some(&Waiting { round, .. }) = self.wanted.waiting.front() else { return };
+        parcel::begin(round, message);
         while message.len() < bytes
-            && let Some((row, place)) = self.wanted.waiting.pop_front()
+            && let Some(Waiting { row, place, .. }) = self.wanted.next_of(round)
         {
             if self.with(place, |_, text| parcel::add_text(row, text, message)).is_none() {
-                self.wanted.made.push((row, None));
+                self.wanted.take(round, row, None);
             }
         }
     }

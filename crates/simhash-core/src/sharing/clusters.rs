@@ -6,7 +6,7 @@ use super::blocks::{Blocks, shared};
 use super::compare::Law;
 use super::cover::{Cover, Looking};
 use super::rows::Rows;
-use super::shared::{Candidate, Full};
+use super::shared::{Candidate, Full, NONE};
 use crate::sets::shingles::ShingleSet;
 
 /// A row of a cluster, by its place.
@@ -65,8 +65,7 @@ pub fn chain(rows: &mut impl Rows, places: u32, law: Law, memory: usize) -> Resu
                 unions.unite(place, kept);
             }
         }
-        looking.shared.restart();
-        unite_others(&mut looking, &mut unions, &blocks, rows);
+        unite_others(&mut looking, &mut unions, &cover, &blocks, rows);
         blocks.met(&meeting);
     }
     Ok(unions.into_clusters(rows))
@@ -78,37 +77,46 @@ const LOOKED_UP: f64 = 0.6;
 /// So many pairs are compared together.
 const TOGETHER: usize = 1 << 12;
 
-/// Unites clusters that pairs connect, of which no row stands for the other.
-fn unite_others(looking: &mut Looking, unions: &mut Unions, blocks: &Blocks, rows: &mut impl Rows) {
-    let mut waiting = Vec::with_capacity(TOGETHER);
-    let mut ends: Vec<(u32, u32)> = Vec::new();
-    let keys = looking.shared.all_keys();
-    for key in 0..keys {
-        if key.is_multiple_of(1 << 12) {
-            let done = f64::from(key) / f64::from(keys);
+/// Unites clusters that pairs connect, of which no row stands for the other. Of two rows that are
+/// kept neither is near the other.
+fn unite_others(
+    looking: &mut Looking,
+    unions: &mut Unions,
+    cover: &Cover,
+    blocks: &Blocks,
+    rows: &mut impl Rows,
+) {
+    let count = looking.shared.len();
+    let clusters: Vec<u32> = (0..count)
+        .map(|row| match looking.classes.is_first(row) && !looking.comparer.is_gone(row) {
+            true => unions.find(looking.shared.place(row)),
+            false => NONE,
+        })
+        .collect();
+    let is_kept: Vec<bool> =
+        (0..count).map(|row| cover.is_kept(looking.shared.place(row))).collect();
+    looking.shared.arrange(&clusters, |row| is_kept[row as usize], &mut || rows.check());
+    let (mut waiting, mut found) = (Vec::with_capacity(TOGETHER), Vec::new());
+    for row in 0..count {
+        if row.is_multiple_of(1 << 12) {
+            let done = f64::from(row) / f64::from(count);
             rows.progress(blocks.share(LOOKED_UP + (1.0 - LOOKED_UP) * done));
         }
-        ends.clear();
-        for &row in looking.shared.rows_of(key) {
-            if looking.classes.is_first(row) && !looking.comparer.is_gone(row) {
-                ends.push((unions.find(looking.shared.place(row)), row));
-            }
-        }
-        if ends.first().map(|end| end.0) == ends.last().map(|end| end.0)
-            && ends.iter().all(|end| end.0 == ends[0].0)
-        {
+        rows.check();
+        if is_kept[row as usize] || clusters[row as usize] == NONE {
             continue;
         }
-        rows.check();
-        ends.sort_unstable();
-        for (i, &(of_a, a)) in ends.iter().enumerate() {
-            rows.check();
-            let later = ends[i..].partition_point(|&(of_b, _)| of_b == of_a);
-            for &(_, b) in &ends[i + later..] {
-                let across = looking.shared.split().is_none_or(|split| (a < split) != (b < split));
-                let found = if across { looking.shared.shared_from(a, b, key) } else { None };
-                let Some(keys) = found else { continue };
-                waiting.push((a, b, keys));
+        looking.shared.of_others(row, &clusters, &mut found);
+        for &Candidate { row: other, keys } in &found {
+            let across =
+                looking.shared.split().is_none_or(|split| (row < split) != (other < split));
+            // Of two rows that are not kept the first one finds the other.
+            let is_turn = is_kept[other as usize] || row < other;
+            if across
+                && is_turn
+                && unions.find(clusters[row as usize]) != unions.find(clusters[other as usize])
+            {
+                waiting.push((row, other, keys));
                 if waiting.len() == TOGETHER {
                     unite_near(&mut waiting, looking, unions, rows);
                 }

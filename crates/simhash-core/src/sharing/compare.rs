@@ -35,6 +35,8 @@ pub struct Comparer {
     law: Law,
     /// The sets that are kept. That of a row that is not there is empty.
     sets: Vec<Option<ShingleSet>>,
+    /// A bit for each row, 1 if there is something in `sets`.
+    known: Vec<u64>,
     /// How many shingles a row has, as far as its set was ever read; else 0.
     sizes: Vec<u32>,
     /// The rows whose sets are kept, in the order in which they were read.
@@ -48,34 +50,53 @@ pub struct Comparer {
 impl Comparer {
     pub fn new(law: Law, rows: u32, most_memory: usize) -> Self {
         let (sets, sizes) = (vec![None; rows as usize], vec![0; rows as usize]);
+        let known = vec![0; rows as usize / 64 + 1];
         let order = VecDeque::new();
-        Self { law, sets, sizes, order, pinned: u32::MAX, memory: 0, most_memory }
+        Self { law, sets, known, sizes, order, pinned: u32::MAX, memory: 0, most_memory }
     }
 
-    /// Has the sets of rows made, in the order of their addresses, as far as there is memory.
-    /// `place` tells a row's place. They are to be taken by [`Comparer::take_wanted`].
-    pub fn want(&self, rows: &mut impl Rows, place: impl Fn(u32) -> u32, wanted: &mut Vec<u32>) {
-        wanted.retain(|&row| self.sets[row as usize].is_none());
+    /// Has the sets of rows made, in the order of their addresses. `place` tells a row's place.
+    /// They are to be taken by [`Comparer::take_wanted`] of the round that is returned.
+    pub fn want(
+        &self,
+        rows: &mut impl Rows,
+        place: impl Fn(u32) -> u32,
+        wanted: &mut Vec<u32>,
+    ) -> u32 {
+        wanted.retain(|&row| !self.is_known(row));
         wanted.sort_unstable_by_key(|&row| rows.address(place(row)));
         wanted.dedup();
-        rows.want(wanted.iter().map(|&row| (row, place(row))).collect());
+        // What is made while nobody takes it is in memory too.
+        let mean = self.memory / self.order.len().max(1);
+        wanted.truncate(self.most_memory / (4 * mean.max(USUAL)));
+        rows.want(wanted.iter().map(|&row| (row, place(row))).collect())
     }
 
-    /// Keeps the sets that are wanted, as far as they fit into memory together.
-    pub fn take_wanted(&mut self, rows: &mut impl Rows) {
+    /// Keeps the sets that are wanted in a round, as far as they fit into memory together.
+    pub fn take_wanted(&mut self, round: u32, rows: &mut impl Rows) {
         let mut budget = self.most_memory / 2;
-        while let Some((row, set)) = rows.next_wanted() {
+        while let Some((row, set)) = rows.next_wanted(round) {
             rows.check();
             let memory = set.as_ref().map_or(0, ShingleSet::memory) + ENTRY;
             if memory > budget {
-                rows.want(Vec::new());
-                return;
+                return rows.want_no_more(round);
             }
             budget -= memory;
-            if self.sets[row as usize].is_none() {
+            if !self.is_known(row) {
                 self.keep(row, set);
             }
         }
+    }
+
+    /// Whether a row's set is kept, or it is known not to be there.
+    #[inline]
+    pub fn is_known(&self, row: u32) -> bool {
+        self.known[row as usize / 64] >> (row % 64) & 1 == 1
+    }
+
+    fn set_known(&mut self, row: u32, is_known: bool) {
+        let (word, bit) = (&mut self.known[row as usize / 64], 1 << (row % 64));
+        *word = if is_known { *word | bit } else { *word & !bit };
     }
 
     /// Reads a row's set, unless it is known. False if the row is not there.
@@ -97,6 +118,7 @@ impl Comparer {
 
     fn keep(&mut self, row: u32, set: Option<ShingleSet>) -> bool {
         let set = set.unwrap_or_default();
+        self.set_known(row, true);
         if set.is_empty() {
             self.sets[row as usize] = Some(set);
             return false;
@@ -125,6 +147,7 @@ impl Comparer {
     pub fn forget(&mut self, row: u32) {
         if let Some(set) = self.sets[row as usize].take_if(|set| !set.is_empty()) {
             self.memory -= set.memory() + ENTRY;
+            self.set_known(row, false);
         }
         // Those forgotten before their turn would fill the queue.
         if self.order.len() > 2 * self.sets.len() + 1024 {
@@ -140,6 +163,7 @@ impl Comparer {
 
     pub fn is_gone_now(&mut self, row: u32) {
         self.forget(row);
+        self.set_known(row, true);
         self.sets[row as usize] = Some(ShingleSet::default());
     }
 
@@ -183,3 +207,5 @@ impl Comparer {
 
 /// What a set takes beside its shingles, about.
 const ENTRY: usize = 32;
+/// The bytes of a set, if nothing is known, and the least that is expected.
+const USUAL: usize = 512;

@@ -38,7 +38,7 @@ impl Cover {
         (kept < GONE).then(|| (kept, self.similarity[place as usize]))
     }
 
-    fn is_kept(&self, place: u32) -> bool {
+    pub(super) fn is_kept(&self, place: u32) -> bool {
         self.kept[place as usize] == KEPT
     }
 
@@ -108,6 +108,8 @@ struct Batch {
     early: Vec<Candidate>,
     starts: Vec<usize>,
     since: u32,
+    /// In which the sets of both are wanted.
+    round: u32,
 }
 
 impl Batch {
@@ -121,6 +123,8 @@ impl Batch {
 
 /// How many rows are looked up together.
 const BATCH: u32 = if cfg!(test) { 16 } else { 1 << 11 };
+/// Fewer are where they have so many candidates.
+const MOST: usize = if cfg!(test) { 40 } else { 1 << 16 };
 
 impl Looking {
     /// With `split`, two tables are joined.
@@ -153,16 +157,16 @@ impl Looking {
         }
     }
 
-    /// Has the sets of rows made.
-    fn want(&mut self, wanted: &mut Vec<u32>, rows: &mut impl Rows) {
+    /// Has the sets of rows made. Returns the number of the round.
+    fn want(&mut self, wanted: &mut Vec<u32>, rows: &mut impl Rows) -> u32 {
         let shared = &self.shared;
-        self.comparer.want(rows, |row| shared.place(row), wanted);
+        self.comparer.want(rows, |row| shared.place(row), wanted)
     }
 
     /// Reads the sets of rows, as far as there is memory.
     pub fn read(&mut self, wanted: &mut Vec<u32>, rows: &mut impl Rows) {
-        self.want(wanted, rows);
-        self.comparer.take_wanted(rows);
+        let round = self.want(wanted, rows);
+        self.comparer.take_wanted(round, rows);
     }
 
     /// Reads the sets of the classes whose first rows are among these.
@@ -229,8 +233,8 @@ impl Looking {
         }
         let mut batch = self.prepare(first, first, cover, rows);
         while !batch.rows.is_empty() {
-            self.comparer.take_wanted(rows);
             let next = self.prepare(batch.rows.end, batch.rows.start, cover, rows);
+            self.comparer.take_wanted(batch.round, rows);
             self.shared.begin_batch();
             for row in batch.rows.clone() {
                 rows.check();
@@ -240,16 +244,22 @@ impl Looking {
             rows.progress(blocks.share(READING + (self.share - READING) * within));
             batch = next;
         }
+        rows.want_no_more(batch.round);
     }
 
     /// Looks the next rows up, from `first` on, among those that are kept by now, which are before
-    /// `since`, and has the texts of both read. Texts without candidates are not read.
+    /// `since`, and has the texts of both read, and of those that may find each other. Texts
+    /// without candidates are not read.
     fn prepare(&mut self, first: u32, since: u32, cover: &Cover, rows: &mut impl Rows) -> Batch {
         let end = self.shared.len().min(first.saturating_add(BATCH));
-        let mut batch = Batch { rows: first..end, since, ..Batch::default() };
+        let mut batch = Batch { rows: first..first, since, ..Batch::default() };
         let mut candidates = std::mem::take(&mut self.candidates);
-        let mut wanted = Vec::new();
+        let (mut wanted, mut within) = (Vec::new(), Vec::new());
         for row in first..end {
+            if batch.early.len() >= MOST {
+                break;
+            }
+            batch.rows.end = row + 1;
             rows.check();
             if row + 2 < end {
                 self.shared.prefetch_keys(row + 2);
@@ -268,14 +278,16 @@ impl Looking {
             }
             self.shared.candidates(row, from, &mut candidates);
             if !candidates.is_empty() {
-                wanted.push(row);
-                wanted.extend(candidates.iter().map(|candidate| candidate.row));
+                let both = std::iter::once(row).chain(candidates.iter().map(|other| other.row));
+                wanted.extend(both.filter(|&row| !self.comparer.is_known(row)));
                 batch.early.append(&mut candidates);
             }
         }
         batch.starts.push(batch.early.len());
         self.candidates = candidates;
-        self.want(&mut wanted, rows);
+        self.shared.candidates_within(batch.rows.clone(), &mut within);
+        wanted.extend(within.into_iter().filter(|&row| self.classes.is_first(row)));
+        batch.round = self.want(&mut wanted, rows);
         batch
     }
 

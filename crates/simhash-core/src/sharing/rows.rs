@@ -14,12 +14,15 @@ pub trait Rows {
     /// The set of a row's shingles. `None` as in [`Rows::digest`].
     fn set(&mut self, place: u32) -> Option<ShingleSet>;
 
-    /// The sets of these rows, each with its place, will be asked for by [`Rows::next_wanted`], and
-    /// none of those that were wanted before. They may be made meanwhile.
-    fn want(&mut self, wanted: Vec<(u32, u32)>);
+    /// The sets of these rows, each with its place, will be asked for by [`Rows::next_wanted`] with
+    /// the number of this round, which is returned. They may be made meanwhile.
+    fn want(&mut self, wanted: Vec<(u32, u32)>) -> u32;
 
-    /// The set of a row that is wanted, in any order. `None` if there are no more.
-    fn next_wanted(&mut self) -> Option<(u32, Option<ShingleSet>)>;
+    /// The set of a row that is wanted in a round, in any order. `None` if there are no more.
+    fn next_wanted(&mut self, round: u32) -> Option<(u32, Option<ShingleSet>)>;
+
+    /// What is left of a round is not asked for.
+    fn want_no_more(&mut self, round: u32);
 
     /// Rows are read fastest in the order of these numbers.
     fn address(&self, place: u32) -> u64;

@@ -8,8 +8,8 @@ use crate::simd::prefetch::prefetch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// No local number.
-const NONE: u32 = u32::MAX;
+/// No number.
+pub const NONE: u32 = u32::MAX;
 
 /// Of each key that several rows have, these rows. Grows key by key.
 pub struct Builder {
@@ -87,7 +87,8 @@ impl Builder {
             starts,
             keys,
             rows: self.rows,
-            late: [Late::new(), Late::new()],
+            late: [Filter::new(), Filter::new()],
+            met: [Filter::new(), Filter::new()],
             split,
             least: least as u32,
         }
@@ -154,7 +155,9 @@ pub struct Shared {
     rows: Vec<u32>,
     lists: Vec<List>,
     /// Which keys have rows that are found since the last batch of rows began, and the one before.
-    late: [Late; 2],
+    late: [Filter; 2],
+    /// Which keys rows of a batch have, and which several of them have.
+    met: [Filter; 2],
     /// Rows below this number are of the first side.
     split: Option<u32>,
     /// How many keys a candidate shares at least.
@@ -183,20 +186,24 @@ impl List {
 }
 
 /// A set of keys that may have more than were put into it.
-struct Late(Vec<u64>);
+struct Filter(Vec<u64>);
 
-impl Late {
+impl Filter {
     /// Of 128 kB, which stays in the processor's caches. A batch fills a fourteenth of it.
     const BITS: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
     fn new() -> Self {
-        Late(vec![0; Self::BITS / 64])
+        Filter(vec![0; Self::BITS / 64])
     }
 
     #[inline]
     fn insert(&mut self, key: u32) {
         let bit = key as usize % Self::BITS;
         self.0[bit / 64] |= 1 << (bit % 64);
+    }
+
+    fn clear(&mut self) {
+        self.0.fill(0);
     }
 
     #[inline]
@@ -240,28 +247,58 @@ impl Shared {
         &self.keys[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 
-    /// How many keys there are.
-    pub fn all_keys(&self) -> u32 {
-        self.lists.len() as u32 - 1
-    }
-
-    fn range(&self, key: u32) -> Range<usize> {
-        self.lists[key as usize].start as usize..self.lists[key as usize + 1].start as usize
-    }
-
-    /// Each key has all of its rows again, and none is found.
-    pub fn restart(&mut self) {
-        let none = |lists: &mut [List]| lists.iter_mut().for_each(|list| list.answering = 0);
-        none(&mut self.lists);
-        for row in 0..self.len() {
+    /// Prepares for [`Shared::of_others`]: each key has its rows again, in the order of their
+    /// clusters. Left out are rows without a cluster, which is [`NONE`], and keys of one cluster
+    /// only, or of kept rows only.
+    pub fn arrange(
+        &mut self,
+        clusters: &[u32],
+        is_kept: impl Fn(u32) -> bool,
+        check: &mut dyn FnMut(),
+    ) {
+        self.lists.iter_mut().for_each(|list| list.answering = 0);
+        for row in (0..self.len()).filter(|&row| clusters[row as usize] != NONE) {
             self.answer(row);
         }
-        none(&mut self.lists);
+        for (key, list) in self.lists.iter_mut().enumerate() {
+            if key.is_multiple_of(1 << 12) {
+                check();
+            }
+            let rows = &mut self.rows[list.answering()];
+            let cluster = |row: u32| clusters[row as usize];
+            let is_of_one = rows.iter().all(|&row| cluster(row) == cluster(rows[0]));
+            if is_of_one || rows.iter().all(|&row| is_kept(row)) {
+                list.answering = 0;
+            } else {
+                rows.sort_unstable_by_key(|&row| (cluster(row), row));
+            }
+        }
     }
 
-    /// The rows of a key, as long as none answers.
-    pub fn rows_of(&self, key: u32) -> &[u32] {
-        &self.rows[self.range(key)]
+    /// The rows of other clusters that share enough keys with a row, in ascending order.
+    pub fn of_others(&mut self, row: u32, clusters: &[u32], found: &mut Vec<Candidate>) {
+        let own = clusters[row as usize];
+        let cluster = |row: u32| clusters[row as usize];
+        for i in self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize {
+            let rows = &self.rows[self.lists[self.keys[i] as usize].answering()];
+            let before = rows.partition_point(|&other| cluster(other) < own);
+            let upto = before + rows[before..].partition_point(|&other| cluster(other) == own);
+            for &other in rows[..before].iter().chain(&rows[upto..]) {
+                let count = &mut self.counts[other as usize];
+                if *count == 0 {
+                    self.touched.push(other);
+                }
+                *count = count.saturating_add(1);
+            }
+        }
+        found.clear();
+        for other in self.touched.drain(..) {
+            let keys = u32::from(std::mem::take(&mut self.counts[other as usize]));
+            if keys >= self.least {
+                found.push(Candidate { row: other, keys });
+            }
+        }
+        found.sort_unstable();
     }
 
     /// From now on a row is found. Rows are to be added in ascending order, each when all before it
@@ -279,7 +316,7 @@ impl Shared {
     /// A batch of rows begins.
     pub fn begin_batch(&mut self) {
         self.late.swap(0, 1);
-        self.late[0].0.fill(0);
+        self.late[0].clear();
     }
 
     /// As [`Shared::candidates`], if all rows from `from` on that are found are so since this batch
@@ -291,6 +328,25 @@ impl Shared {
         } else {
             self.candidates(row, from, found);
         }
+    }
+
+    /// Appends those of some rows that share enough keys with others of them, and perhaps more.
+    pub fn candidates_within(&mut self, rows: Range<u32>, found: &mut Vec<u32>) {
+        let [once, again] = &mut self.met;
+        once.clear();
+        again.clear();
+        let keys = |row: u32| {
+            let row = row as usize;
+            &self.keys[self.starts[row] as usize..self.starts[row + 1] as usize]
+        };
+        for &key in rows.clone().flat_map(keys) {
+            if once.may_have(key) {
+                again.insert(key);
+            }
+            once.insert(key);
+        }
+        let shared = |&row: &u32| keys(row).iter().filter(|&&key| again.may_have(key)).count();
+        found.extend(rows.filter(|row| shared(row) >= self.least as usize));
     }
 
     /// The lists of a row's keys will soon be looked for.
@@ -375,17 +431,6 @@ impl Shared {
         if pays { kept + 1 } else { 0 }
     }
 
-    /// How many keys two rows share, if `key` is the first of them.
-    pub fn shared_from(&self, a: u32, b: u32, key: u32) -> Option<u32> {
-        let (a, b) = (self.keys(a), self.keys(b));
-        let (a, b) = (upto(a, key), upto(b, key));
-        if common(a.0, b.0) > 0 {
-            return None;
-        }
-        let count = common(a.1, b.1);
-        (count >= self.least).then_some(count)
-    }
-
     /// The bytes of memory.
     pub fn memory(&self) -> usize {
         size_of::<u32>()
@@ -395,7 +440,7 @@ impl Shared {
                 + 2 * self.lists.len()
                 + self.rows.len())
             + self.counts.len()
-            + 2 * size_of_val(&*self.late[0].0)
+            + 4 * size_of_val(&*self.late[0].0)
     }
 }
 
@@ -403,11 +448,6 @@ impl Shared {
 const LONG: usize = if cfg!(test) { 16 } else { 256 };
 /// To count the keys that two rows share takes as long as to read so many rows of lists.
 const DEARER: usize = if cfg!(test) { 1 } else { 16 };
-
-/// Keys before `key`, and those from it on.
-fn upto(keys: &[u32], key: u32) -> (&[u32], &[u32]) {
-    keys.split_at(keys.partition_point(|&other| other < key))
-}
 
 /// How many numbers two ascending lists have in common.
 fn common(mut a: &[u32], mut b: &[u32]) -> u32 {

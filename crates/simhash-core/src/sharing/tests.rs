@@ -21,7 +21,8 @@ struct Texts {
     /// How many sets were made, and how many texts were hashed.
     cut: usize,
     hashed: usize,
-    wanted: Vec<(u32, u32)>,
+    wanted: HashMap<u32, Vec<(u32, u32)>>,
+    round: u32,
 }
 
 fn simhasher() -> Simhasher {
@@ -36,7 +37,18 @@ impl Texts {
         let mut texts: Vec<Option<String>> = texts.into_iter().map(Some).collect();
         gone.iter().for_each(|&place| texts[place] = None);
         let bands = crate::sets::sketch::Law::of(law).unwrap().bands;
-        Self { texts, scopes, sketches, sketcher, layout, bands, cut: 0, hashed: 0, wanted: vec![] }
+        Self {
+            texts,
+            scopes,
+            sketches,
+            sketcher,
+            layout,
+            bands,
+            cut: 0,
+            hashed: 0,
+            wanted: HashMap::new(),
+            round: 0,
+        }
     }
 
     fn len(&self) -> u32 {
@@ -89,15 +101,27 @@ impl Rows for Texts {
         self.sketcher.sketch(text, &mut || ()).map(|sketch| sketch.set().clone())
     }
 
-    fn want(&mut self, wanted: Vec<(u32, u32)>) {
-        self.wanted = wanted;
+    fn want(&mut self, wanted: Vec<(u32, u32)>) -> u32 {
+        self.round += 1;
+        self.wanted.insert(self.round, wanted);
+        assert!(self.wanted.len() <= 2, "rounds are taken to their ends");
+        self.round
     }
 
-    fn next_wanted(&mut self) -> Option<(u32, Option<ShingleSet>)> {
+    fn next_wanted(&mut self, round: u32) -> Option<(u32, Option<ShingleSet>)> {
         // In another order than they are wanted in, as if others had made them.
-        let at = self.wanted.len() / 2;
-        let (row, place) = (at < self.wanted.len()).then(|| self.wanted.swap_remove(at))?;
+        let wanted = self.wanted.get_mut(&round)?;
+        let at = wanted.len() / 2;
+        if wanted.is_empty() {
+            self.wanted.remove(&round);
+            return None;
+        }
+        let (row, place) = wanted.swap_remove(at);
         Some((row, self.set(place)))
+    }
+
+    fn want_no_more(&mut self, round: u32) {
+        self.wanted.remove(&round);
     }
 
     fn address(&self, place: u32) -> u64 {
