@@ -252,6 +252,16 @@ fn check_usable(source: Source, opened: &Opened, content: Content) {
             );
         }
         opened.check_valid();
+        if !(*(*opened.heap).rd_rel).relispopulated {
+            raise(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "materialized view \"{}\" has not been populated",
+                    relation_name(source.heap)
+                ),
+                "Use the REFRESH MATERIALIZED VIEW command.",
+            )
+        }
         let is_of_texts = Kind::of_index(opened.index).is_of_texts();
         match content {
             Content::Fingerprints if is_of_texts => raise_is_of_texts(&relation_name(source.index)),

@@ -235,21 +235,23 @@ fn simhash_duplicates(
         None => Target::new(index, content),
         Some(other) => Target::of_two(index, other, content).of_other_tables(),
     };
+    let is_verified = distance.is_some() && body.is_some();
+    let of_verification = [
+        ("body", body.is_some() && distance.is_none()),
+        ("shingle", shingle != 0),
+        ("measure", Measure::from_name(measure.as_str()) != Some(Measure::default())),
+        ("config", config.config() != Config::default()),
+    ];
+    if let Some((name, _)) = of_verification.into_iter().find(|&(_, is_set)| is_set && !is_verified)
+    {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{name} is for fingerprints that are verified by their texts"),
+            "Give a distance, and body, the column of the texts. An index on the texts needs none \
+             of these, and has its own config.",
+        )
+    }
     let Some(distance) = distance else {
-        let is_set = [
-            ("body", body.is_some()),
-            ("shingle", shingle != 0),
-            ("measure", Measure::from_name(measure.as_str()) != Some(Measure::default())),
-            ("config", config.config() != Config::default()),
-        ];
-        if let Some((name, _)) = is_set.into_iter().find(|&(_, is_set)| is_set) {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("{name} without a distance"),
-                "Fingerprints within a distance propose rows, and the texts in body decide. An \
-                 index on the texts needs neither, and has its own config.",
-            )
-        }
         let target = target(Content::Texts);
         let places = Places::of(&target);
         let rows = texts::duplicates(target, similarity, keep);
@@ -271,7 +273,6 @@ fn simhash_duplicates(
     }
     let target = target(Content::Fingerprints);
     let places = Places::of(&target);
-    let is_verified = how.is_some();
     let rows = fingerprints::duplicates(target, distance, how, keep, Command::Duplicates);
     TableIterator::new(rows.into_iter().map(move |found| {
         let (row, table) = places.of_row(found.row);

@@ -104,7 +104,9 @@ BEGIN
           UNION ALL
           SELECT n + 1, list || CASE WHEN n > 0 THEN ', ' ELSE '' END || value
           FROM call, pg_proc p, LATERAL unnest(CASE p.proargtypes[n]
-              WHEN 'regclass'::regtype THEN ARRAY[quote_literal(relation) || '::regclass']
+              WHEN 'regclass'::regtype THEN ARRAY[
+                CASE WHEN p.proname = 'simhash_duplicates' AND n > 0 THEN 'NULL'
+                  ELSE quote_literal(relation) END || '::regclass']
               WHEN 'boolean'::regtype THEN ARRAY['true', 'false']
               WHEN 'integer'::regtype THEN ARRAY['3']
               WHEN 'double precision'::regtype THEN ARRAY['0.5']
