@@ -215,7 +215,8 @@ SQL
 # What the procedure refuses to repoint, each alone, and what it says.
 my @refused = (
 	[ 'CREATE TABLE x (doc bigint REFERENCES doc)', qr/create an index on x \(doc\) first/ ],
-	[ 'ALTER TABLE doc ADD UNIQUE (answers); CREATE TABLE x (n bigint PRIMARY KEY REFERENCES doc (answers))',
+	[ 'ALTER TABLE doc ADD UNIQUE (answers);
+	   CREATE TABLE x (n bigint PRIMARY KEY REFERENCES doc (answers))',
 		qr/foreign key x_n_fkey of x does not refer to doc \(id\) alone/ ],
 	[ 'ALTER TABLE doc ADD UNIQUE (id, answers);
 	   CREATE TABLE x (n bigint, m bigint, FOREIGN KEY (n, m) REFERENCES doc (id, answers))',
@@ -431,8 +432,9 @@ sub pictures_stay
 		'pictures with the most pixels stay, and all blank ones');
 }
 
-# For each recipe: whether it has the plan of the first one; what is done first, what comes between its tables and the rest (before), what is
-# to be expected, found by force before it runs, what is done again, and what must hold after it.
+# For each recipe: whether it has the plan of the first one; what is done first, what comes between
+# its tables and the rest (before), what is to be expected, found by force before it runs, what is
+# done again, and what must hold after it.
 my %recipes = (
 	'Look first' => { after => \&plan_is_the_cover },
 	'Delete' => { plan => 1, after => sub { left_is($_[0], by_length()) } },

@@ -51,7 +51,7 @@ sub agrees
 	my ($name, $call, $least, $expected) = @_;
 	my ($serial, $none) = run_with($alone, $call);
 	cmp_ok((split /\|/, $serial)[0], '>', $least, "$name: there are many");
-	is(scalar launches($none), undef, "$name: no workers are launched");
+	is_deeply([ launches($none) ], [], "$name: no workers are launched");
 	for my $memory ('16MB', '1GB')
 	{
 		my ($output, $messages) = run_with("$forced SET simhash.work_mem = '$memory';", $call);
@@ -64,13 +64,14 @@ sub agrees
 # that are gone, and later versions of rows.
 value(<<"SQL");
 CREATE TABLE doc (id integer, tenant integer, body text);
+CREATE FUNCTION test.han(seed text) RETURNS text LANGUAGE sql AS \$\$
+  SELECT string_agg(chr(19968 + abs(hashtext(seed || n)) % 3000), '')
+  FROM generate_series(1, 9) n \$\$;
 CREATE FUNCTION test.body(i integer) RETURNS text LANGUAGE sql AS \$\$
   SELECT string_agg(CASE WHEN n = 3 + i % 5 THEN 'own' || i % 6
       ELSE test.word('$salt' || i / 6 || ' ' || n) END, ' ' ORDER BY n)
     || CASE WHEN i / 6 % 4 = 0 THEN ' ' || test.han('$salt' || i / 6) ELSE '' END
   FROM generate_series(1, CASE WHEN i / 6 % 400 = 0 THEN 6000 ELSE 16 END) n \$\$;
-CREATE FUNCTION test.han(seed text) RETURNS text LANGUAGE sql AS \$\$
-  SELECT string_agg(chr(19968 + abs(hashtext(seed || n)) % 3000), '') FROM generate_series(1, 9) n \$\$;
 INSERT INTO doc
   SELECT i, i % 3, CASE WHEN i % 97 = 0 THEN NULL WHEN i % 89 = 0 THEN '...' ELSE test.body(i) END
   FROM generate_series(1, 12000) i ORDER BY hashtext(i::text);
@@ -94,7 +95,8 @@ my $members = 'member, representative, size, similarity, least_similarity';
 for my $index ('doc_body', 'doc_upper', 'doc_tenant')
 {
 	agrees("$index, duplicates",
-		sum_of($rows, "simhash_duplicates('$index', 0.6, keep => 'length(body), id')"), 2000);
+		sum_of($rows, "simhash_duplicates('$index', 0.6, keep => 'length(body), id')"),
+		$index eq 'doc_tenant' ? 500 : 2000);
 }
 agrees('partitions', sum_of($rows, "simhash_duplicates('parts_body', 0.6)"), 1000);
 agrees('two tables', sum_of($rows, "simhash_duplicates('doc_body', 0.6, other => 'parts_body')"),
@@ -115,8 +117,10 @@ sub launched_are
 }
 launched_are('none available', "$forced SET max_parallel_workers = 0;", '0 of 2');
 launched_are('one available', "$forced SET max_parallel_workers = 1;", '1 of 2');
+value('CREATE TABLE few AS SELECT * FROM doc WHERE id <= 500');
+value('CREATE INDEX few_body ON few USING simhash (body)');
 launched_are('little work', $forced, 'none',
-	"SELECT count(*) = 0 FROM simhash_duplicates('doc_body', 1.0) WHERE similarity < 1");
+	"SELECT count(*) > 0 FROM simhash_duplicates('few_body', 0.6)");
 value('ALTER TABLE doc SET (parallel_workers = 1)');
 launched_are('the option of the table', '', '1 of 1');
 value('ALTER TABLE doc RESET (parallel_workers)');
@@ -125,12 +129,13 @@ launched_are('under SERIALIZABLE',
 launched_are('a temporary table', "$forced CREATE TEMPORARY TABLE own AS SELECT body FROM doc;
 	CREATE INDEX own_body ON own USING simhash (body);", '2 of 2',
 	"SELECT count(*) > 0 FROM simhash_duplicates('own_body', 0.6)");
-launched_are('words of a list', "$forced SELECT simhash_dictionary_create('own', ARRAY['own1 and']);
-	CREATE TABLE worded AS SELECT * FROM doc;
-	CREATE INDEX worded_body ON worded USING simhash (body)
-	  WITH (config = '{\"dictionary\": \"own\"}');", 'none',
-	"SELECT count(*) > 0 FROM simhash_duplicates('worded_body', 0.6)")
-	if value("SELECT count(*) FROM pg_proc WHERE proname = 'simhash_dictionary_create'");
+value(<<'SQL');
+SELECT simhash_dictionary('own', ARRAY['own1 and']);
+CREATE TABLE worded AS SELECT * FROM doc;
+CREATE INDEX worded_body ON worded USING simhash (body) WITH (config = '{"dictionary": "own"}');
+SQL
+launched_are('words of a list', $forced, 'none',
+	"SELECT count(*) > 0 FROM simhash_duplicates('worded_body', 0.6)");
 
 # Nothing of parallel mode is left: the statement and its transaction may write.
 my ($written, $messages) = run_with($forced, <<'SQL');
@@ -166,7 +171,7 @@ sub while_it_runs
 	my ($out, $err) = ('', '');
 	my $session = IPC::Run::start(
 		[ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $forced,
-			map { ('-c', "SELECT count(*) FROM simhash_duplicates('long_body', 0.6)") } 1 .. 50 ],
+			map { ('-c', "SELECT count(*) FROM simhash_duplicates('long_body', 0.6)") } 1 .. 12 ],
 		'<', '/dev/null', '>', \$out, '2>', \$err);
 	ok($node->poll_query_until('postgres', <<'SQL'), 'workers show the statement');
 SELECT count(*) > 0 FROM pg_stat_activity

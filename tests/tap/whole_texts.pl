@@ -287,5 +287,89 @@ my ($rc, $out, $error) = $node->psql('postgres',
 		SELECT count(*) FROM simhash_pairs('many_body', similarity => 0.5)});
 like($error, qr/canceling statement due to statement timeout/, 'pairs are cancelled');
 
+# What is refused, or gives nothing.
+query(<<'SQL');
+CREATE TABLE own (id integer, body text, fp fingerprint64);
+INSERT INTO own
+  SELECT i, 'text ' || i / 2 || ' of a few words', test.number('f' || i / 2)::fingerprint64
+  FROM generate_series(1, 20) i;
+CREATE INDEX own_body ON own USING simhash (body);
+CREATE INDEX own_upper ON own USING simhash (upper(body));
+CREATE INDEX own_fp ON own USING simhash (fp);
+CREATE MATERIALIZED VIEW seen AS SELECT * FROM own WITH NO DATA;
+CREATE INDEX seen_body ON seen USING simhash (body);
+SQL
+for ([ "'own_body', measure => 'bogus'", qr/measure is for fingerprints/ ],
+	[ "'own_body', shingle => 3", qr/shingle is for fingerprints/ ],
+	[ q('own_body', config => '{"shingle": 1}'), qr/config is for fingerprints/ ],
+	[ "'own_body', body => 'body'", qr/body is for fingerprints/ ],
+	[ "'own_fp', distance => 3, shingle => 3", qr/shingle is for fingerprints/ ],
+	[ "'own_fp', distance => 3, similarity => 0.8", qr/a distance and a similarity, but no texts/ ],
+	[ "'own_fp'", qr/is on fingerprints.*simhash_duplicates\(index, distance => 3\)/s ],
+	[ "'own_body', other => 'own_body'", qr/other is an index of the same table, "own"/ ],
+	[ "'own_body', other => 'own_upper'", qr/other is an index of the same table, "own"/ ],
+	[ "'own_body', keep => 'Order  By id'", qr/begins with ORDER BY/ ],
+	[ "'seen_body'", qr/materialized view "seen" has not been populated.*REFRESH/s ])
+{
+	my ($arguments, $expected) = @$_;
+	my (undef, undef, $said) = $node->psql('postgres',
+		"SELECT count(*) FROM simhash_duplicates($arguments)");
+	like($said, $expected, "duplicates of $arguments");
+}
+is(query("SELECT count(*) FROM simhash_duplicates('own_body', similarity => NULL)"), '0',
+	'no similarity, no duplicates');
+is(query("SELECT count(*) FROM simhash_clusters('own_body', similarity => NULL)"), '0',
+	'nor clusters');
+cmp_ok(query("SELECT count(*) FROM simhash_duplicates('own_body')"), '>', 5,
+	'though there are some');
+
+# Covers of fingerprints of every width, by each row in turn.
+query(<<'SQL');
+CREATE FUNCTION test.cover_of_bits(distance integer)
+  RETURNS TABLE (id integer, kept integer, apart integer) LANGUAGE plpgsql AS $$
+DECLARE one record; nearest record; stay integer[] := '{}';
+BEGIN
+  FOR one IN SELECT b.id, b.fp FROM bits b ORDER BY b.id DESC LOOP
+    SELECT b.id, hamming(b.fp, one.fp) AS apart INTO nearest FROM bits b
+      WHERE b.id = ANY (stay) AND hamming(b.fp, one.fp) <= distance
+      ORDER BY 2, b.id DESC LIMIT 1;
+    IF FOUND THEN
+      id := one.id; kept := nearest.id; apart := nearest.apart; RETURN NEXT;
+    ELSE
+      stay := stay || one.id;
+    END IF;
+  END LOOP;
+END $$;
+SQL
+for my $width (8, 64, 65, 128, 129, 200, 256, 257, 512, 1024)
+{
+	my $type = { 64 => 'fingerprint64', 128 => 'fingerprint128', 256 => 'fingerprint256' }->{$width};
+	my $cast = $type ? "::text::$type" : '';
+	my $value = "string_agg(abs(hashtext('$salt' || i / 3 || ' ' || n) % 2)::text, '' ORDER BY n)
+		::bit($width)";
+	$value = "encode(decode(string_agg(lpad(to_hex(abs(hashtext('$salt' || i / 3 || ' ' || n)) % 256),
+		2, '0'), '' ORDER BY n), 'hex'), 'hex')::$type" if $type;
+	my $digits = $type ? $width / 8 : $width;
+	query(<<"SQL");
+DROP TABLE IF EXISTS bits;
+CREATE TABLE bits AS
+  SELECT i AS id, (SELECT $value FROM generate_series(1, $digits) n) AS fp
+  FROM generate_series(1, 150) i;
+CREATE INDEX bits_fp ON bits USING simhash (fp);
+SQL
+	for my $distance (0, 3)
+	{
+		is(query(<<"SQL"), '0|t', "$width bits, distance $distance: duplicates");
+WITH found AS (SELECT d.id, k.id AS kept, s.distance AS apart
+  FROM simhash_duplicates('bits_fp', distance => $distance, keep => 'id DESC') s
+  JOIN bits d ON d.ctid = s.duplicate JOIN bits k ON k.ctid = s.kept),
+expected AS (SELECT * FROM test.cover_of_bits($distance))
+SELECT (SELECT count(*) FROM found FULL JOIN expected USING (id, kept, apart)
+    WHERE found IS NULL OR expected IS NULL),
+  (SELECT count(*) > 90 FROM found)
+SQL
+	}
+}
+
 $node->stop;
 done_testing();
