@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use pgrx::PgSqlErrorCode;
 use simhash_core::join::{Asked, Nearest, NoMemory, bytes_per_row_of_cover, cover, nearest_of};
 use simhash_core::search::TreeKey;
-use simhash_index::walk::LeafWalk;
-use simhash_index::{Entry, Row};
+use simhash_index::Entry;
 
 use super::errors::{checked_distance, no_memory, raise_is_of_texts};
 use super::heap::{Heap, Heaps};
+use super::leaves::each_entry;
 use super::order::in_order;
 use super::places::Places;
 use super::progress::{self, Command, Progress};
@@ -18,7 +18,6 @@ use super::row;
 use super::session::open_all;
 use super::target::{Named, OpenedAll, Target, bits};
 use super::verify::{Verification, Verifier};
-use crate::am::columns::Columns;
 use crate::error::{raise, reserve};
 use crate::guc::work_mem;
 use crate::storage::{Index, check_for_interrupts, family, with_block_key_type};
@@ -123,7 +122,7 @@ impl<K: TreeKey> Rows<K> {
     ) {
         for table in tables {
             let mut of_table = Vec::new();
-            each_key(&indexes[table], |key, tid| {
+            each_row(&indexes[table], |key, tid| {
                 reserve(&mut of_table, 1);
                 of_table.push((tid, key));
             });
@@ -150,7 +149,7 @@ impl<K: TreeKey> Rows<K> {
         reserve(&mut keys, places.len() as usize);
         keys.resize(places.len() as usize, None);
         for (table, index) in indexes.iter().enumerate() {
-            each_key(index, |key, tid| {
+            each_row(index, |key, tid| {
                 if let Some(place) = places.get(row::number(table, tid)) {
                     keys[place as usize] = Some(key);
                 }
@@ -166,22 +165,9 @@ impl<K: TreeKey> Rows<K> {
 }
 
 /// Calls `each` with the key and the TID of each row of an index that is in no NULL scope.
-fn each_key<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(K, u64)) {
+fn each_row<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(K, u64)) {
     // In the first block table fingerprints are not rotated.
-    let mut walk = LeafWalk::<K>::new(0, Entry::MIN);
-    let columns = Columns::of(index.store, &index.meta());
-    let mut rows: Vec<Row<K>> = Vec::new();
-    loop {
-        check_for_interrupts();
-        if walk.next_leaf(index, &mut rows).is_none() {
-            return;
-        }
-        for Row { entry, .. } in rows.drain(..) {
-            if !columns.has_null::<K>(entry.key.scope()) {
-                each(entry.key, entry.tid);
-            }
-        }
-    }
+    each_entry(index, 0, |Entry { key, tid, .. }| each(key, tid));
 }
 
 fn raise_no_room(rows: usize) -> ! {

@@ -43,6 +43,25 @@ impl<'a, K: TreeKey> Leaves<'a, K> {
     }
 }
 
+/// Calls `each` with each entry of a table of an index that is in no NULL scope, in the order of
+/// keys.
+pub fn each_entry<K: TreeKey>(index: &Index<K>, table: u8, mut each: impl FnMut(Entry<K>)) {
+    let mut walk = LeafWalk::<K>::new(table, Entry::MIN);
+    let columns = Columns::of(index.store, &index.meta());
+    let mut rows: Vec<Row<K>> = Vec::new();
+    loop {
+        check_for_interrupts();
+        if walk.next_leaf(index, &mut rows).is_none() {
+            return;
+        }
+        for Row { entry, .. } in rows.drain(..) {
+            if !columns.has_null::<K>(entry.key.scope()) {
+                each(entry);
+            }
+        }
+    }
+}
+
 /// The most rows that a block table of the index can have.
 pub fn most_rows<K: TreeKey>(index: &Index<K>) -> usize {
     // One leaf more: leaves_per_table does not count the root, which may be the only leaf.

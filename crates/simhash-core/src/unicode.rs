@@ -272,10 +272,35 @@ pub(crate) mod ascii {
         in_range(low, b'0', b'9')
     }
 
-    /// The number of ASCII letters and digits that `bytes` starts with.
+    /// The number of bytes that `bytes` starts with which are ASCII letters, digits, and spaces that
+    /// follow one of these.
     #[inline]
-    pub(crate) fn alphanumeric_length(bytes: &[u8]) -> usize {
-        run_length(bytes, |low| letters(low) | digits(low), |byte| byte.is_ascii_alphanumeric())
+    pub(crate) fn single_spaced_length(bytes: &[u8]) -> usize {
+        let mut length = 0;
+        // The high bit of the first byte, if a space there would be none of these.
+        let mut carry = 0x80;
+        while let Some(chunk) = bytes.get(length..length + 8) {
+            let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+            let low = chunk & !HIGH;
+            let spaces = in_range(low, b' ', b' ');
+            let allowed = (letters(low) | digits(low) | spaces) & !chunk;
+            let other = (allowed & HIGH) ^ HIGH | spaces & (spaces << 8 | carry);
+            if other != 0 {
+                return length + other.trailing_zeros() as usize / 8;
+            }
+            carry = spaces >> 56;
+            length += 8;
+        }
+        let mut after_space = carry != 0;
+        for &byte in &bytes[length..] {
+            let is_space = byte == b' ';
+            if is_space && after_space || !is_space && !byte.is_ascii_alphanumeric() {
+                break;
+            }
+            after_space = is_space;
+            length += 1;
+        }
+        length
     }
 
     /// The number of ASCII letters, or of digits, that `bytes` starts with, and whether the other
@@ -295,15 +320,36 @@ pub(crate) mod ascii {
     mod tests {
         use super::*;
 
+        /// Every text of a letter, a digit, a space and another byte, in every place of two chunks.
+        #[test]
+        fn finds_the_first_space_that_is_not_single() {
+            for number in 0..4u32.pow(7) {
+                let kinds = (0..7).map(|place| number / 4u32.pow(place) % 4);
+                let end: Vec<u8> = kinds.map(|kind| b"a7 -"[kind as usize]).collect();
+                for length in 0..12 {
+                    let bytes = [&b"abcxyzABCX15"[..length], &end].concat();
+                    let is_other = |i: usize| match bytes[i] {
+                        b' ' => i == 0 || bytes[i - 1] == b' ',
+                        byte => !byte.is_ascii_alphanumeric(),
+                    };
+                    let expected = (0..bytes.len()).find(|&i| is_other(i)).unwrap_or(bytes.len());
+                    assert_eq!(single_spaced_length(&bytes), expected, "{bytes:?}");
+                }
+            }
+            for byte in 0..=255 {
+                let bytes = [b'a', b' ', b'b', byte, b'c', b' ', b'd', b'e', b'f', b'-'];
+                let is_other = byte != b' ' && !byte.is_ascii_alphanumeric();
+                assert_eq!(single_spaced_length(&bytes), if is_other { 3 } else { 9 }, "{byte}");
+            }
+        }
+
         #[test]
         fn finds_the_first_other_byte() {
             for byte in 0..=255u8 {
                 for length in 0..20 {
                     let mut bytes = b"abcxyzABCXYZ01234589"[..length].to_vec();
-                    let expected = if byte.is_ascii_alphanumeric() { length + 10 } else { length };
                     bytes.push(byte);
                     bytes.extend(b"abcdefghi");
-                    assert_eq!(alphanumeric_length(&bytes), expected, "{byte} after {length}");
                     let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_alphabetic());
                     let first = kind(bytes[0]);
                     let same = if first == (false, false) {

@@ -10,11 +10,11 @@ use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::sketch::Layout;
 use simhash_core::sharing::Rows;
 use simhash_index::postings::{Presence, ROWS};
-use simhash_index::walk::LeafWalk;
-use simhash_index::{Entry, Row, TreeKey};
+use simhash_index::{Entry, TreeKey};
 
 use super::super::heap::Heap;
 use super::super::indexed::Indexed;
+use super::super::leaves::each_entry;
 use super::super::places::Places;
 use super::super::progress;
 use super::super::row;
@@ -24,7 +24,6 @@ use super::super::team::most_workers;
 use super::cutters::{Cutters, Source};
 use super::parcel;
 use super::postings::each_key;
-use crate::am::columns::Columns;
 use crate::am::kind::Kind;
 use crate::am::opened::Opened;
 use crate::call::interrupts;
@@ -317,19 +316,9 @@ pub fn rows_with_keys(opened: &OpenedAll, from: usize, to: usize) -> Vec<u64> {
 }
 
 fn each_row<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(u64)) {
-    let columns = Columns::of(index.store, &index.meta());
-    let mut walk = LeafWalk::<K>::new(ROWS, Entry::MIN);
-    let mut rows: Vec<Row<K>> = Vec::new();
-    loop {
-        check_for_interrupts();
-        if walk.next_leaf(index, &mut rows).is_none() {
-            return;
+    each_entry(index, ROWS, |Entry { key, tid, .. }| {
+        if key.fingerprint() == Presence::Keys.key::<K::Fingerprint>() {
+            each(tid);
         }
-        for Row { entry, .. } in rows.drain(..) {
-            let has_keys = entry.key.fingerprint() == Presence::Keys.key::<K::Fingerprint>();
-            if has_keys && !columns.has_null::<K>(entry.key.scope()) {
-                each(entry.tid);
-            }
-        }
-    }
+    });
 }

@@ -307,31 +307,22 @@ impl Gap {
 
 /// Stretches of ASCII text that need no judgement.
 mod ascii {
-    use crate::unicode::ascii::alphanumeric_length;
+    use crate::unicode::ascii::single_spaced_length;
 
     /// About the most bytes that are looked at before the caller may check for interruption.
     pub(super) const STRETCH: usize = 16 << 10;
 
-    /// The length of the letters and digits that `bytes` starts with, without a last one that is
-    /// followed by a byte beyond ASCII.
-    #[inline]
-    fn word_length(bytes: &[u8]) -> usize {
-        let length = alphanumeric_length(&bytes[..bytes.len().min(STRETCH)]);
-        let may_be_base = length > 0 && bytes.get(length).is_some_and(|&next| next >= 0x80);
-        length - usize::from(may_be_base)
-    }
-
-    /// The length of the words with single spaces between them that `bytes` starts with.
+    /// The length of the words of letters and digits, with single spaces between them, that `bytes`
+    /// starts with. It ends before a last letter or digit that is followed by a byte beyond ASCII.
     #[inline]
     pub(super) fn words_length(bytes: &[u8]) -> usize {
-        let mut length = word_length(bytes);
-        while 0 < length && length < STRETCH && bytes.get(length) == Some(&b' ') {
-            match word_length(&bytes[length + 1..]) {
-                0 => break,
-                next => length += 1 + next,
-            }
+        let mut length = single_spaced_length(&bytes[..bytes.len().min(STRETCH)]);
+        let ends_in_space = |length: usize| length > 0 && bytes[length - 1] == b' ';
+        let may_be_base = bytes.get(length).is_some_and(|&next| next >= 0x80);
+        if length > 0 && may_be_base && !ends_in_space(length) {
+            length -= 1;
         }
-        length
+        length - usize::from(ends_in_space(length))
     }
 
     /// The length of a run of white space, with one sentence mark before it, that ends before
