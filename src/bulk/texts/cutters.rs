@@ -53,10 +53,18 @@ struct Worker {
 }
 
 impl Worker {
-    fn empty(&mut self) {
-        self.message.clear();
-        // That of a long text is not held.
-        self.message.shrink_to(2 * PARCEL);
+    /// Sends its message, or goes on with that. False if it does not fit yet.
+    fn send(&mut self) -> bool {
+        // SAFETY: the leader's context exists until the end, and so do its queues. A message that
+        // did not fit is sent again as it is.
+        let sent = unsafe { compat::send(self.texts, &self.message, false) };
+        if sent == Sent::All {
+            self.message.clear();
+            // That of a long text is not held.
+            self.message.shrink_to(2 * PARCEL);
+        }
+        // The error of one that has ended comes when its sets are asked for.
+        sent == Sent::All
     }
 }
 
@@ -124,26 +132,21 @@ impl Cutters {
         }
     }
 
-    /// Sends as much as fits into the queues, to whoever has the least to do.
+    /// Sends as much as fits into the queues, to whoever has the least to do. What did not fit before
+    /// goes first: nobody else is waited for with it.
     pub fn send(&mut self, source: &mut impl Source) {
-        self.workers.iter_mut().for_each(|worker| worker.is_full = false);
+        for worker in &mut self.workers {
+            worker.is_full = !worker.message.is_empty() && !worker.send();
+        }
         loop {
             let others = self.workers.iter_mut().filter(|worker| !worker.is_full);
             let Some(worker) = others.min_by_key(|worker| worker.busy) else { return };
-            if worker.message.is_empty() {
-                source.fill(PARCEL, &mut worker.message);
-                if parcel::is_empty(&worker.message) {
-                    return worker.message.clear();
-                }
-                worker.busy += 1;
+            source.fill(PARCEL, &mut worker.message);
+            if parcel::is_empty(&worker.message) {
+                return worker.message.clear();
             }
-            // SAFETY: the context exists until the end, and so do the queues. A message that did
-            // not fit is sent again as it is.
-            match unsafe { compat::send(worker.texts, &worker.message, false) } {
-                Sent::All => worker.empty(),
-                // The error of one that has ended comes when its sets are asked for.
-                Sent::NotNow | Sent::Detached => worker.is_full = true,
-            }
+            worker.busy += 1;
+            worker.is_full = !worker.send();
         }
     }
 
@@ -180,14 +183,18 @@ impl Cutters {
                 pg_sys::WaitForParallelWorkersToAttach(self.context);
                 return;
             }
-            let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
+            let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
             let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
-            pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, event);
+            pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, PATIENCE, event);
             pg_sys::ResetLatch(pg_sys::MyLatch);
         }
         pgrx::check_for_interrupts!();
     }
 }
+
+/// After so many milliseconds the leader looks again. Reading a text may wait for a page, and that
+/// wait may take the news that a queue has room.
+const PATIENCE: std::ffi::c_long = 10;
 
 const NOT_SETS: &str = "sent a message that is none";
 
