@@ -132,8 +132,8 @@ impl Cutters {
         }
     }
 
-    /// Sends as much as fits into the queues, to whoever has the least to do. What did not fit before
-    /// goes first: nobody else is waited for with it.
+    /// Sends as much as fits into the queues, to whoever has the least to do. What did not fit
+    /// before goes first: its worker may be waiting for the rest of it.
     pub fn send(&mut self, source: &mut impl Source) {
         for worker in &mut self.workers {
             worker.is_full = !worker.message.is_empty() && !worker.send();
