@@ -34,6 +34,24 @@ impl Indexed {
         }
     }
 
+    /// Whether the index's expressions may be evaluated while parallel workers run. In a function
+    /// that is not PARALLEL SAFE there may be a handler of errors, which PostgreSQL forbids then.
+    ///
+    /// # Safety
+    /// As for [`Indexed::new`].
+    pub unsafe fn is_parallel_safe(opened: &Opened) -> bool {
+        // SAFETY: zeros are a planner that knows nothing, but that functions may be unsafe. This is
+        // how PostgreSQL asks for an index that is being built.
+        unsafe {
+            let mut global: pg_sys::PlannerGlobal = std::mem::zeroed();
+            global.maxParallelHazard = pg_sys::PROPARALLEL_UNSAFE as std::ffi::c_char;
+            let mut root: pg_sys::PlannerInfo = std::mem::zeroed();
+            root.glob = &raw mut global;
+            let expressions = pg_sys::RelationGetIndexExpressions(opened.index);
+            pg_sys::is_parallel_safe(&raw mut root, expressions.cast())
+        }
+    }
+
     /// What `read` makes of the value for the row in a slot of the table. `None` for NULL.
     ///
     /// # Safety

@@ -137,6 +137,21 @@ SQL
 launched_are('words of a list', $forced, 'none',
 	"SELECT count(*) > 0 FROM simhash_duplicates('worded_body', 0.6)");
 
+value(<<'SQL');
+CREATE FUNCTION cleaned(body text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN replace(body, ';', ' ');
+EXCEPTION WHEN program_limit_exceeded THEN RETURN '';
+END $$;
+CREATE INDEX doc_cleaned ON doc USING simhash (cleaned(body));
+SQL
+my $cleaned = "SELECT count(*) > 0 FROM simhash_duplicates('doc_cleaned', 0.6)";
+launched_are('an expression that is not PARALLEL SAFE', $forced, 'none', $cleaned);
+value('DROP INDEX doc_cleaned; CREATE OR REPLACE FUNCTION cleaned(body text) RETURNS text
+	IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$ SELECT replace(body, \';\', \' \') $$;
+	CREATE INDEX doc_cleaned ON doc USING simhash (cleaned(body))');
+launched_are('an expression that is', $forced, '2 of 2', $cleaned);
+
 # Nothing of parallel mode is left: the statement and its transaction may write.
 my ($written, $messages) = run_with($forced, <<'SQL');
 BEGIN;

@@ -126,7 +126,10 @@ impl<'a> TextRows<'a> {
     pub fn with_workers(texts: &'a mut Texts, opened: &'a OpenedAll) -> Self {
         // SAFETY: the relations are open.
         let pages = opened.iter().map(|opened| f64::from(unsafe { pages(opened.index) })).sum();
-        let workers = if texts.config.is_some() { most_workers(opened, pages) } else { 0 };
+        // SAFETY: as above.
+        let is_safe = opened.iter().all(|opened| unsafe { Indexed::is_parallel_safe(opened) });
+        let may_launch = texts.config.is_some() && is_safe;
+        let workers = if may_launch { most_workers(opened, pages) } else { 0 };
         Self { workers, ..Self::new(texts, opened) }
     }
 
