@@ -272,8 +272,8 @@ pub(crate) mod ascii {
         in_range(low, b'0', b'9')
     }
 
-    /// The number of ASCII letters, digits, and spaces that follow one of these, that `bytes` starts
-    /// with.
+    /// The number of ASCII letters, digits, and spaces that follow one of these, that `bytes`
+    /// starts with.
     #[inline]
     pub(crate) fn single_spaced_length(bytes: &[u8]) -> usize {
         let mut length = 0;
