@@ -10,8 +10,9 @@ use std::sync::OnceLock;
 use crate::bits::B256;
 use crate::search::Key;
 
-/// Appends the index pairs (i, j) of all `left[i]` and `right[j]` within `distance` of each other.
-/// `triangular` says that both are the same array, of which only pairs with i < j are wanted.
+/// Appends the index pairs (i, j) of all `left[i]` and `right[j]` within `distance` of each other,
+/// in any order. `triangular` says that both are the same array, of which only pairs with i < j are
+/// wanted.
 ///
 /// ```
 /// use simhash_core::simd::pairs::close_pairs;
@@ -104,6 +105,7 @@ fn all_pairs<F: Key>(
 mod x86 {
     use super::{Kernels, all_pairs};
     use crate::bits::B256;
+    use crate::search::Key;
     use std::arch::x86_64::*;
 
     pub(super) const AVX512: Kernels =
@@ -167,21 +169,14 @@ mod x86 {
         all_pairs(left, right, triangular, distance, pairs);
     }
 
-    /// Appends (i, `base` + the index of each set bit), where `1 << shift` bits stand for one
-    /// index.
-    #[inline(always)]
-    fn push_mask(pairs: &mut Vec<(u32, u32)>, i: usize, base: usize, mut mask: u32, shift: u32) {
-        while mask != 0 {
-            pairs.push((i as u32, base as u32 + (mask.trailing_zeros() >> shift)));
-            mask &= mask - 1;
-        }
-    }
+    /// As many keys as a vector has lanes.
+    const LANES: usize = 8;
 
-    /// A mask of the lanes of a vector that `count` values fill.
-    #[inline(always)]
-    fn lanes(count: usize) -> u8 {
-        if count >= 8 { 0xff } else { (1u8 << count) - 1 }
-    }
+    /// The most groups of [`LANES`] keys of `right` that are compared with a key of `left` at once.
+    const GROUPS: usize = 4;
+
+    /// The bits of a row of a tile: one for each key of `right`.
+    const ROW: usize = LANES * GROUPS;
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     fn narrow_avx512_inner(
@@ -191,29 +186,7 @@ mod x86 {
         distance: u32,
         pairs: &mut Vec<(u32, u32)>,
     ) {
-        let limit = _mm512_set1_epi64(i64::from(distance));
-        let count = right.len();
-        for (i, &key) in left.iter().enumerate() {
-            let center = _mm512_set1_epi64(key as i64);
-            let close = |j: usize| {
-                let lanes = lanes(count - j);
-                // SAFETY: only lanes within `right` are read.
-                let keys = unsafe { _mm512_maskz_loadu_epi64(lanes, right.as_ptr().add(j).cast()) };
-                let differing = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
-                u32::from(_mm512_mask_cmple_epu64_mask(lanes, differing, limit))
-            };
-            let mut j = if triangular { i + 1 } else { 0 };
-            while j + 8 < count {
-                let mask = close(j) | close(j + 8) << 8;
-                if mask != 0 {
-                    push_mask(pairs, i, j, mask, 0);
-                }
-                j += 16;
-            }
-            if j < count {
-                push_mask(pairs, i, j, close(j), 0);
-            }
-        }
+        tiles::<u64, 1>(left, right, triangular, distance, pairs);
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
@@ -224,32 +197,7 @@ mod x86 {
         distance: u32,
         pairs: &mut Vec<(u32, u32)>,
     ) {
-        let limit = _mm512_set1_epi64(i64::from(distance));
-        let count = right.len();
-        for (i, &key) in left.iter().enumerate() {
-            let (low, high) = (key as i64, (key >> 64) as i64);
-            let center = _mm512_set_epi64(high, low, high, low, high, low, high, low);
-            let close = |j: usize| {
-                let lanes = lanes(2 * (count - j));
-                // SAFETY: only lanes within `right` are read: two for each of its values.
-                let keys = unsafe { _mm512_maskz_loadu_epi64(lanes, right.as_ptr().add(j).cast()) };
-                let by_half = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
-                let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(by_half);
-                let differing = _mm512_add_epi64(by_half, swapped);
-                u32::from(_mm512_mask_cmple_epu64_mask(lanes, differing, limit)) & 0b0101_0101
-            };
-            let mut j = if triangular { i + 1 } else { 0 };
-            while j + 4 < count {
-                let mask = close(j) | close(j + 4) << 8;
-                if mask != 0 {
-                    push_mask(pairs, i, j, mask, 1);
-                }
-                j += 8;
-            }
-            if j < count {
-                push_mask(pairs, i, j, close(j), 1);
-            }
-        }
+        tiles::<u128, 2>(left, right, triangular, distance, pairs);
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
@@ -260,34 +208,106 @@ mod x86 {
         distance: u32,
         pairs: &mut Vec<(u32, u32)>,
     ) {
-        let limit = _mm512_set1_epi64(i64::from(distance));
-        let count = right.len();
-        for (i, key) in left.iter().enumerate() {
-            // SAFETY: 32 bytes; the instruction needs no alignment.
-            let center = unsafe { _mm256_loadu_si256(key.words().as_ptr().cast()) };
-            let center = _mm512_broadcast_i64x4(center);
-            let close = |j: usize| {
-                let lanes = lanes(4 * (count - j));
-                // SAFETY: only lanes within `right` are read: four for each of its values.
-                let keys = unsafe { _mm512_maskz_loadu_epi64(lanes, right.as_ptr().add(j).cast()) };
-                let by_word = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
-                let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(by_word);
-                let by_half = _mm512_add_epi64(by_word, swapped);
-                let swapped = _mm512_permutex_epi64::<0b01_00_11_10>(by_half);
-                let differing = _mm512_add_epi64(by_half, swapped);
-                u32::from(_mm512_mask_cmple_epu64_mask(lanes, differing, limit)) & 0b0001_0001
-            };
-            let mut j = if triangular { i + 1 } else { 0 };
-            while j + 2 < count {
-                let mask = close(j) | close(j + 2) << 8;
-                if mask != 0 {
-                    push_mask(pairs, i, j, mask, 2);
+        tiles::<B256, 4>(left, right, triangular, distance, pairs);
+    }
+
+    /// For keys of `W` words. Cuts both arrays into tiles of [`ROW`] keys by as many.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn tiles<F: Key, const W: usize>(
+        left: &[F],
+        right: &[F],
+        triangular: bool,
+        distance: u32,
+        pairs: &mut Vec<(u32, u32)>,
+    ) {
+        for (below, keys) in (0..).step_by(ROW).zip(right.chunks(ROW)) {
+            for (above, rows) in (0..).step_by(ROW).zip(left.chunks(ROW)) {
+                let mut masks = [0; ROW];
+                let any = match keys.len().div_ceil(LANES) {
+                    1 => tile::<F, W, 1>(rows, keys, distance, &mut masks),
+                    2 => tile::<F, W, 2>(rows, keys, distance, &mut masks),
+                    3 => tile::<F, W, 3>(rows, keys, distance, &mut masks),
+                    _ => tile::<F, W, 4>(rows, keys, distance, &mut masks),
+                };
+                if any {
+                    for (i, &mask) in (above..).zip(&masks[..rows.len()]) {
+                        push_row(pairs, i, below, mask, triangular);
+                    }
                 }
-                j += 4;
             }
-            if j < count {
-                push_mask(pairs, i, j, close(j), 2);
+        }
+    }
+
+    /// Sets bit j of `masks[i]` for each `rows[i]` and `keys[j]` within `distance`, and says if
+    /// there is any. `G` is the number of groups in `keys`.
+    ///
+    /// The keys stay in registers, word by word. That needs a loop without a call: around one the
+    /// compiler keeps vectors on the stack, which is aligned to 16 bytes, and then by chance each
+    /// load of one takes two lines of the cache. So what is found is written down as masks.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn tile<F: Key, const W: usize, const G: usize>(
+        rows: &[F],
+        keys: &[F],
+        distance: u32,
+        masks: &mut [u32; ROW],
+    ) -> bool {
+        let mut words = [[[0; LANES]; W]; G];
+        for (group, keys) in words.iter_mut().zip(keys.chunks(LANES)) {
+            for (lane, key) in keys.iter().enumerate() {
+                for (index, word) in group.iter_mut().enumerate() {
+                    word[lane] = key.word(index);
+                }
             }
+        }
+        // SAFETY: 64 bytes; the instruction needs no alignment.
+        let load = |word: [u64; LANES]| unsafe { _mm512_loadu_si512(word.as_ptr().cast()) };
+        let words = words.map(|group| group.map(load));
+        let lanes: [u8; G] =
+            std::array::from_fn(|group| lanes(keys.len().saturating_sub(group * LANES)));
+        let limit = _mm512_set1_epi64(i64::from(distance));
+        let mut any = 0;
+        for (row, mask) in rows.iter().zip(masks) {
+            let row: [__m512i; W] =
+                std::array::from_fn(|index| _mm512_set1_epi64(row.word(index) as i64));
+            let mut found = 0;
+            for group in 0..G {
+                let differing = |index: usize| {
+                    _mm512_popcnt_epi64(_mm512_xor_si512(words[group][index], row[index]))
+                };
+                let sum =
+                    (1..W).fold(differing(0), |sum, index| _mm512_add_epi64(sum, differing(index)));
+                let close = _mm512_mask_cmple_epu64_mask(lanes[group], sum, limit);
+                found |= u32::from(close) << (group * LANES);
+            }
+            *mask = found;
+            any |= found;
+        }
+        any != 0
+    }
+
+    /// A mask of the lanes of a vector that `count` values fill.
+    #[inline(always)]
+    fn lanes(count: usize) -> u8 {
+        if count >= LANES { 0xff } else { (1 << count) - 1 }
+    }
+
+    /// Appends (i, `below` + the index of each set bit).
+    fn push_row(
+        pairs: &mut Vec<(u32, u32)>,
+        i: usize,
+        below: usize,
+        mut mask: u32,
+        triangular: bool,
+    ) {
+        if triangular {
+            let unwanted = (i + 1).saturating_sub(below).min(ROW);
+            mask &= ((u64::MAX << unwanted) & u64::from(u32::MAX)) as u32;
+        }
+        while mask != 0 {
+            pairs.push((i as u32, below as u32 + mask.trailing_zeros()));
+            mask &= mask - 1;
         }
     }
 }
@@ -347,6 +367,8 @@ mod tests {
         all_pairs(left, left, true, distance, &mut expected);
         kernel(left, right, false, distance, &mut found);
         kernel(left, left, true, distance, &mut found);
+        found.sort_unstable();
+        expected.sort_unstable();
         assert_eq!(found, expected);
     }
 
