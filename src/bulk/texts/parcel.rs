@@ -5,6 +5,8 @@
 
 use simhash_core::sets::shingles::ShingleSet;
 
+use crate::encoding;
+
 /// Begins a message.
 pub fn begin(round: u32, message: &mut Vec<u8>) {
     message.clear();
@@ -40,7 +42,7 @@ pub fn text(message: &[u8]) -> Option<(u32, &str, &[u8])> {
     let (row, rest) = number(message)?;
     let (length, rest) = number(rest)?;
     let (text, rest) = rest.split_at_checked(length as usize)?;
-    Some((row, std::str::from_utf8(text).ok()?, rest))
+    Some((row, encoding::utf8(text).ok()?, rest))
 }
 
 /// The next row and its set, and what follows them. `None` if they are none.
