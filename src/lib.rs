@@ -28,6 +28,7 @@ mod catalog;
 mod compat;
 mod encoding;
 mod error;
+mod family;
 mod functions;
 mod groups;
 mod guc;

@@ -1,10 +1,11 @@
-//! Names of relations, for messages.
+//! Names of relations, and identifiers as SQL has them.
 
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
 use crate::error::shown;
+use crate::types::text::server_to_utf8;
 
 /// The name of a relation, or its OID if there is no such relation.
 pub fn relation_name(oid: pg_sys::Oid) -> String {
@@ -28,4 +29,23 @@ pub fn qualified_name(oid: pg_sys::Oid) -> Option<String> {
         let name = pg_sys::quote_qualified_identifier(schema, name);
         Some(shown(CStr::from_ptr(name)).into_owned())
     }
+}
+
+/// The name of a table as SQL has it.
+pub fn table_name(table: pg_sys::Oid) -> String {
+    // SAFETY: a name of a locked table, palloc'd, in the server's encoding.
+    unsafe {
+        let name = pg_sys::get_rel_name(table);
+        if name.is_null() {
+            return format!("with OID {}", table.to_u32());
+        }
+        quoted(CStr::from_ptr(name)).to_owned()
+    }
+}
+
+/// An identifier as SQL has it, in UTF-8. It lives as long as the name or the current memory
+/// context.
+pub fn quoted(name: &CStr) -> &str {
+    // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
+    unsafe { server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_bytes()) }
 }

@@ -21,7 +21,7 @@ use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::compat::{analyze_and_rewrite, check_as, run_executor};
 use crate::error::raise;
-use crate::trigger::lock;
+use crate::family::lock;
 use crate::types::text::utf8_to_server;
 
 /// The one table that a statement names, and what else it depends on.

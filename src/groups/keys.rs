@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use pgrx::pg_sys;
 
-use crate::trigger::column::Column;
+use crate::family::column::Column;
 
 /// No value, where a number may be missing.
 pub const NONE: u32 = u32::MAX;

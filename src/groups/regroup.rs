@@ -20,8 +20,8 @@ use super::scopes::Scopes;
 use super::setup::Setup;
 use super::transition::RowValues;
 use crate::error::raise;
+use crate::family::lock;
 use crate::guc::work_mem;
-use crate::trigger::lock;
 use crate::types::{Code, Width};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

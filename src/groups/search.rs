@@ -15,9 +15,9 @@ use super::regroup::{Kind, Near, Regroup};
 use super::setup::Setup;
 use crate::bulk::sets::RowSets;
 use crate::catalog::Schema;
+use crate::family::verify::Verification;
 use crate::guc::work_mem;
 use crate::models::simhasher_for;
-use crate::trigger::verify::Verification;
 
 /// Connects the fresh rows with their neighbours, as the table is now.
 pub fn search(regroup: &mut Regroup<'_>) {

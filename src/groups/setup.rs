@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
@@ -11,17 +11,17 @@ use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 use crate::catalog::Schema;
 use crate::catalog::inheritance::{children, parents};
 use crate::catalog::members::{Extension, Function};
-use crate::catalog::names::relation_name;
+use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::{raise, warn};
-use crate::trigger::arguments::{MOST_SCOPE, single_unique_columns};
-use crate::trigger::column::{Column, Generated};
-use crate::trigger::family::{Family, NamedColumn, NamedKey, Names};
-use crate::trigger::generated::is_computed_from;
-use crate::trigger::given::Given;
-use crate::trigger::lock;
-use crate::trigger::verify::{Verification, expect_similarity};
-use crate::trigger::warnings::{operator_class, quoted, table_name};
-use crate::trigger::watch::changes;
+use crate::family::arguments::single_unique;
+use crate::family::changes::changes;
+use crate::family::column::{Column, Generated, Named};
+use crate::family::generated::is_computed_from;
+use crate::family::given::Given;
+use crate::family::lock;
+use crate::family::tables::{Family, NamedColumn, NamedKey, Names};
+use crate::family::verify::{Verification, expect_similarity};
+use crate::family::warnings::warn_without_index;
 use crate::types::Width;
 use crate::types::text::server_to_utf8;
 
@@ -46,13 +46,6 @@ pub enum Settle {
     Now,
     /// By `simhash_cluster_settle`.
     Later,
-}
-
-/// A column of the table.
-#[derive(Clone, Debug)]
-pub struct Named {
-    pub column: Column,
-    pub name: CString,
 }
 
 /// A trigger's arguments, and the tables with rows.
@@ -156,9 +149,7 @@ impl Setup {
         unsafe {
             check_alone(relation);
             let given = Given::read(relation, trigger, KEYS);
-            let fp = stored(&given, "fp").unwrap_or_else(|| {
-                given.raise("fp", "is missing", "Give the fingerprint's column: 'fp=column'.")
-            });
+            let fp = given.fingerprint();
             let width = given.width(&fp.column, schema);
             let distance = given.distance(width);
             let verification = verification(&given);
@@ -232,34 +223,23 @@ impl Setup {
 
     /// The column of the texts, if they are compared.
     pub fn text(&self) -> Option<&Column> {
-        self.verification.as_ref().map(|verification| &verification.text)
+        self.verification.as_ref().map(|verification| &verification.text.column)
     }
 
     /// Gives the warnings about missing indexes, once in each session.
     fn warn_once(&self) {
-        let without_index = self.family.members.iter().find(|member| member.index.is_none());
+        let without_index = self.family.members.iter().any(|member| member.index.is_none());
         // SAFETY: a table that the caller has open.
         let is_found = unsafe { begins_an_index(self.table, self.cluster.column.number) };
-        if (without_index.is_none() && is_found)
+        if (!without_index && is_found)
             || !WARNED
                 .with_borrow_mut(|warned| warned.insert((self.table, self.cluster.column.number)))
         {
             return;
         }
-        let table = table_name(self.table);
-        if let Some(member) = without_index {
-            let (name, fp) = (table_name(member.table), quoted(&self.fp.name));
-            let class = operator_class(self.fp.column.base);
-            warn(
-                &format!(
-                    "table {name} has no simhash index on column {fp}: \
-                     simhash_cluster reads the whole table for every row"
-                ),
-                &format!("CREATE INDEX ON {table} USING simhash ({fp}{class});"),
-            );
-        }
+        warn_without_index(&self.family, "simhash_cluster", self.table, &self.fp, &self.scope);
         if !is_found {
-            let cluster = quoted(&self.cluster.name);
+            let (table, cluster) = (table_name(self.table), quoted(&self.cluster.name));
             warn(
                 &format!(
                     "table {table} has no index on column {cluster}: \
@@ -324,9 +304,9 @@ unsafe fn has_rules_for_update(relation: pg_sys::Relation) -> bool {
 
 /// The column of an argument, which is stored: a virtual one is not in the rows.
 fn stored(given: &Given<'_>, key: &str) -> Option<Named> {
-    let (column, name) = given.column(key)?;
-    check_stored(given, key, &column);
-    Some(Named { column, name })
+    let named = given.column(key)?;
+    check_stored(given, key, &named.column);
+    Some(named)
 }
 
 fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
@@ -344,25 +324,20 @@ fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
 /// # Safety
 /// An open table.
 unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation) -> Named {
-    // SAFETY: as this function's; the name of a column is palloc'd.
-    let (unique, primary, is_partitioned) = unsafe {
-        let unique = single_unique_columns(relation);
-        let primary = unique.iter().find(|index| index.is_primary && index.column > 0);
-        let primary = primary.and_then(|index| {
-            let table = (*relation).rd_id;
-            let name = CStr::from_ptr(pg_sys::get_attname(table, index.column, false)).to_owned();
-            Some(Named { column: Column::named(table, &name)?, name })
-        });
-        let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
-        (unique, primary, (*(*relation).rd_rel).relkind as u8 == partitioned)
+    // SAFETY: as this function's.
+    let (key, unique, is_partitioned) = unsafe {
+        let is_partitioned =
+            (*(*relation).rd_rel).relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE;
+        (given.key_or_primary(relation), single_unique(relation), is_partitioned)
     };
-    let key = stored(given, "key").or(primary).unwrap_or_else(|| {
+    let key = key.unwrap_or_else(|| {
         given.raise(
             "key",
             "is missing, and the table has no primary key of one column",
             "Name the column that tells rows apart: 'key=column'.",
         )
     });
+    check_stored(given, "key", &key.column);
     // A unique index of a partitioned table has the columns of its partition key, too.
     let is_unique = unique.iter().any(|index| {
         let equality = index.equality.is_some_and(|equality| equality.is_of(&key.column));
@@ -451,36 +426,16 @@ fn verification(given: &Given<'_>) -> Option<Verification> {
 
 /// The columns in which the rows of a group are equal.
 fn scope(given: &Given<'_>, fp: &Named, cluster: &Named) -> Vec<Named> {
-    let columns = given.columns("scope");
-    if columns.len() > MOST_SCOPE {
-        given.raise_as(
-            PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
-            &given.shown("scope"),
-            &format!("names {} columns", columns.len()),
-            &format!("At most {MOST_SCOPE} columns are compared by equality."),
-        )
-    }
-    let mut scope: Vec<Named> = Vec::new();
-    for (column, name) in columns {
-        let others = scope.iter().chain([fp, cluster]);
-        if others.into_iter().any(|other| other.column.number == column.number) {
-            given.raise(
-                &given.shown("scope"),
-                "names a column twice, or one that has another meaning",
+    given.equal_columns(|Named { column, name }| {
+        if [fp, cluster].iter().any(|other| other.column.number == column.number) {
+            given.raise_scope(
+                name,
+                "that has another meaning",
                 "Name each column once, and neither fp nor cluster.",
             )
         }
-        check_stored(given, "scope", &column);
-        if column.equality() == pg_sys::InvalidOid {
-            given.raise_type(
-                "scope",
-                &column,
-                "The type needs an operator class for B-trees or hashing, whose equality counts.",
-            )
-        }
-        scope.push(Named { column, name });
-    }
-    scope
+        check_stored(given, "scope", column);
+    })
 }
 
 fn settle(given: &Given<'_>) -> Settle {
@@ -499,13 +454,10 @@ fn family(
     verification: Option<&Verification>,
     key: &Named,
 ) -> Family {
-    let named =
-        |named: &Named| NamedColumn { name: named.name.clone(), declared: named.column.declared };
     let names = Names {
-        fp: named(fp),
-        scope: scope.iter().map(named).collect(),
-        text: verification
-            .map(|v| NamedColumn { name: v.text_name.clone(), declared: v.text.declared }),
+        fp: fp.into(),
+        scope: scope.iter().map(NamedColumn::from).collect(),
+        text: verification.map(|verification| (&verification.text).into()),
         time: None,
         key: Some(NamedKey {
             name: key.name.clone(),

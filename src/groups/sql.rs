@@ -7,7 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::error::{raise, shown};
-use crate::trigger::column::Column;
+use crate::family::column::Column;
 use crate::types::text::utf8_to_server;
 
 /// Runs something of which no part is anybody's code as another role, past the row-level security

@@ -8,10 +8,9 @@ use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 
 use super::setup::Setup;
 use crate::catalog::inheritance::all_inheritors;
-use crate::catalog::names::relation_name;
+use crate::catalog::names::{relation_name, table_name};
 use crate::catalog::rights::{self, Grantee};
 use crate::error::raise;
-use crate::trigger::warnings::table_name;
 
 /// Whose rights are asked for when groups are read and told: the owner's, unless a stranger may
 /// create the trigger. Then it is the writer, who needs the rights himself. Raises 42501 if he has

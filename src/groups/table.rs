@@ -5,13 +5,13 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::access::Access;
 use super::own::{Meanwhile, Telling};
-use super::setup::{Named, Setup};
+use super::setup::Setup;
 use super::sql::{Equal, Parameter, array};
 use super::strangers::lender;
 use super::transition::RowValues;
-use crate::catalog::names::{qualified_name, relation_name};
+use crate::catalog::names::{qualified_name, quoted, relation_name};
 use crate::error::raise;
-use crate::trigger::warnings::quoted;
+use crate::family::column::Named;
 
 /// How many rows one statement names. Beyond that the arrays of keys would be long.
 const MOST: usize = 1 << 20;

@@ -2,9 +2,9 @@
 
 use pgrx::pg_sys;
 
-use super::setup::{Named, Setup};
-use crate::trigger::column::Generated;
-use crate::trigger::search::value;
+use super::setup::Setup;
+use crate::family::column::{Generated, Named};
+use crate::family::scan::value;
 use crate::types::Code;
 
 /// What is known of a row. Values live as long as what they were read from.

@@ -19,8 +19,8 @@ use super::transition::RowValues;
 use crate::bulk::clusters::clusters;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::verify::Verification;
-use crate::trigger::family::Member;
-use crate::trigger::lock;
+use crate::family::lock;
+use crate::family::tables::Member;
 use crate::types::text::server_to_utf8;
 use crate::types::tid;
 
@@ -125,7 +125,7 @@ fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh
 fn verification(setup: &Setup) -> Option<Verification> {
     let how = setup.verification.as_ref()?;
     // SAFETY: the name of a column, in the server's encoding.
-    let body = unsafe { server_to_utf8(how.text_name.to_bytes()) }.to_owned();
+    let body = unsafe { server_to_utf8(how.text.name.to_bytes()) }.to_owned();
     let (similarity, shingles) = (how.similarity, how.shingles.clone());
     Some(Verification { body, similarity, shingles, schema: setup.schema })
 }

@@ -2,16 +2,35 @@
 
 use std::ffi::{CStr, CString};
 
-use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
-use simhash_core::config::{Config, ConfigError, Method};
+use pgrx::pg_sys;
+use simhash_core::config::{Config, Method};
 
-use super::column::{Column, Equality, Generated, widen};
-use super::given::{Given, KEYS};
-use super::verify::{Verification, check_known_before};
 use super::window::Window;
 use crate::catalog::Schema;
+use crate::family::arguments::single_unique;
+use crate::family::column::{Column, Equality, Generated, Named, widen};
+use crate::family::given::Given;
+use crate::family::verify::{Verification, check_known_before};
 use crate::types::Width;
 use crate::types::text::server_to_utf8;
+
+/// The keys of simhash_dedup.
+const KEYS: &[&str] = &[
+    "body",
+    "fp",
+    "distance",
+    "similarity",
+    "measure",
+    "shingle",
+    "scope",
+    "since",
+    "action",
+    "link",
+    "flag",
+    "key",
+    "config",
+    "method",
+];
 
 /// What happens to a row that duplicates another.
 #[derive(Clone, Copy, Debug)]
@@ -54,21 +73,11 @@ pub struct RowKey {
     pub unique: Vec<Equality>,
 }
 
-/// A column in which duplicates have equal values.
-#[derive(Clone, Debug)]
-pub struct ScopeColumn {
-    pub column: Column,
-    pub name: CString,
-}
-
-/// The most columns that a scope may have.
-pub const MOST_SCOPE: usize = 8;
-
 /// The arguments of one trigger.
 pub struct Arguments {
-    pub fp: Column,
-    pub fp_name: CString,
-    pub scope: Vec<ScopeColumn>,
+    pub fp: Named,
+    /// The columns in which duplicates have equal values.
+    pub scope: Vec<Named>,
     pub width: Width,
     pub body: Option<Column>,
     pub config: Config,
@@ -92,23 +101,20 @@ impl Arguments {
     ) -> Self {
         // SAFETY: the trigger's arguments and names live as long as its description.
         let given = unsafe { Given::read(relation, trigger, KEYS) };
-        let (fp, fp_name) = given.column("fp").unwrap_or_else(|| {
-            given.raise("fp", "is missing", "Give the fingerprint's column: 'fp=column'.")
-        });
-        let width = given.width(&fp, schema);
-        let body = given.body(&fp);
-        let config = given.config(body.is_some(), &fp);
-        let method = given.method(body.is_some(), &fp);
+        let fp = given.fingerprint();
+        let width = given.width(&fp.column, schema);
+        let body = given.body(&fp.column);
+        let config = given.config(body.is_some(), &fp.column);
+        let method = given.method(body.is_some(), &fp.column);
         let action_name = given.action_name();
         // SAFETY: as this function's.
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
-        let scope = given.scope(&fp, &action);
+        let scope = given.scope(&fp.column, &action);
         let verification =
             Verification::of(&given, &config, |text| check_known_before(&given, text));
         Arguments {
             fp,
-            fp_name,
             scope,
             width,
             body,
@@ -126,43 +132,9 @@ impl Arguments {
 
 /// What the arguments mean, each checked against the table.
 impl<'a> Given<'a> {
-    /// The width of the fingerprints in a column.
-    pub fn width(&self, fp: &Column, schema: Schema) -> Width {
-        if fp.generated == Generated::Virtual {
-            self.raise(
-                "fp",
-                "names a virtual generated column",
-                "Make the column STORED, so that it can be indexed.",
-            )
-        }
-        Width::of_type(fp.base, schema).unwrap_or_else(|| {
-            self.raise_type(
-                "fp",
-                fp,
-                "A fingerprint's column is of type fingerprint64, fingerprint128, fingerprint256 \
-                 or bigint.",
-            )
-        })
-    }
-
-    /// The text's column.
-    pub fn text(&self) -> Option<(Column, CString)> {
-        let (body, name) = self.column("body")?;
-        // SAFETY: a catalogue look-up.
-        if !unsafe { pg_sys::IsBinaryCoercible(body.base, pg_sys::TEXTOID) } {
-            self.raise_type(
-                "body",
-                &body,
-                "A body's column is of type text or varchar. \
-                 For anything else let fp be a generated column, or compute it before.",
-            )
-        }
-        Some((body, name))
-    }
-
     /// The text's column, unless the fingerprint's column computes itself.
     fn body(&self, fp: &Column) -> Option<Column> {
-        let (body, _) = self.text()?;
+        let body = self.text()?.column;
         if fp.generated != Generated::No {
             return None;
         }
@@ -215,28 +187,6 @@ impl<'a> Given<'a> {
             .map_or_else(Config::default, |_| self.parsed_config())
     }
 
-    /// The config as it was given, or the default one.
-    pub fn parsed_config(&self) -> Config {
-        let Some(json) = self.get("config") else { return Config::default() };
-        Config::parse(json).unwrap_or_else(|ConfigError { message, hint, .. }| {
-            self.raise(&self.shown("config"), &format!("is not a simhash_config: {message}"), &hint)
-        })
-    }
-
-    /// The distance of near-duplicates.
-    pub fn distance(&self, width: Width) -> u32 {
-        let Some(value) = self.get("distance") else { return width.near() };
-        let bits = width.bits();
-        value.parse().ok().filter(|&distance| distance <= bits).unwrap_or_else(|| {
-            self.raise_as(
-                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &self.shown("distance"),
-                &format!("is no distance between fingerprints of {bits} bits"),
-                &format!("Allowed: 0 to {bits}."),
-            )
-        })
-    }
-
     fn action_name(&self) -> &'a str {
         let name = self.get("action").unwrap_or("skip");
         if !["skip", "error", "link", "flag"].contains(&name) {
@@ -245,28 +195,22 @@ impl<'a> Given<'a> {
         name
     }
 
-    /// The column named by `key=`, or the table's primary key if that is a single column.
+    /// The column that `key=` names, or the table's primary key if that is a single column.
+    ///
+    /// # Safety
+    /// An open table.
     unsafe fn key(&self, relation: pg_sys::Relation) -> Option<(RowKey, CString)> {
-        // SAFETY: an open table.
-        let unique = unsafe { single_unique_columns(relation) };
-        let (column, name) = self.column("key").or_else(|| {
-            let primary = unique.iter().find(|index| index.is_primary && index.column > 0)?;
-            // SAFETY: a column of the open table; the name is palloc'd.
-            unsafe {
-                let table = (*relation).rd_id;
-                let name = CStr::from_ptr(pg_sys::get_attname(table, primary.column, false));
-                Some((Column::named(table, name)?, name.to_owned()))
-            }
-        })?;
-        let own = unique.into_iter().filter(|index| index.column == column.number);
+        // SAFETY: as this function's.
+        let (key, unique) = unsafe { (self.key_or_primary(relation)?, single_unique(relation)) };
+        let own = unique.into_iter().filter(|index| index.column == key.column.number);
         let unique = own.filter_map(|index| index.equality).collect();
-        Some((RowKey { column, unique }, name))
+        Some((RowKey { column: key.column, unique }, key.name))
     }
 
     /// The action of that name, with its columns.
     fn action(&self, name: &str, key: Option<&RowKey>) -> Action {
-        let link = self.column("link").map(|(column, _)| column);
-        let flag = self.column("flag").map(|(column, _)| column);
+        let link = self.column("link").map(|named| named.column);
+        let flag = self.column("flag").map(|named| named.column);
         let (action, flag_argument) = match (name, link, flag) {
             ("skip", None, None) => return Action::Skip,
             ("error", None, None) => return Action::Error,
@@ -307,60 +251,28 @@ impl<'a> Given<'a> {
     }
 
     /// The columns in which duplicates have equal values.
-    fn scope(&self, fp: &Column, action: &Action) -> Vec<ScopeColumn> {
-        let given = self.columns("scope");
-        if given.len() > MOST_SCOPE {
-            self.raise_as(
-                PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
-                &self.shown("scope"),
-                &format!("names {} columns", given.len()),
-                &format!("At most {MOST_SCOPE} columns are compared by equality."),
-            )
-        }
-        let mut scope: Vec<ScopeColumn> = Vec::new();
-        for (column, name) in given {
-            self.check_scope_column(&column, &name, fp, action);
-            if scope.iter().any(|other| other.column.number == column.number) {
-                self.raise_scope(&name, "twice", "Name each column once.")
+    fn scope(&self, fp: &Column, action: &Action) -> Vec<Named> {
+        self.equal_columns(|Named { column, name }| {
+            if column.number == fp.number {
+                self.raise_scope(
+                    name,
+                    "that holds the fingerprint",
+                    "Fingerprints are compared by their distance: leave the column out.",
+                )
             }
-            scope.push(ScopeColumn { column, name });
-        }
-        scope
-    }
-
-    fn check_scope_column(&self, column: &Column, name: &CStr, fp: &Column, action: &Action) {
-        if column.number == fp.number {
-            self.raise_scope(
-                name,
-                "that holds the fingerprint",
-                "Fingerprints are compared by their distance: leave the column out.",
-            )
-        }
-        let is = |other: Option<Column>| other.is_some_and(|other| other.number == column.number);
-        if is(action.link()) || is(action.flag()) {
-            self.raise_scope(name, "that the trigger sets", "Leave the column out.")
-        }
-        if column.generated != Generated::No {
-            self.raise_scope(
-                name,
-                "that is generated, which PostgreSQL does after the trigger",
-                "Name the columns that its expression reads, or set an ordinary column instead.",
-            )
-        }
-        if column.equality() == pg_sys::InvalidOid {
-            self.raise_type(
-                "scope",
-                column,
-                "The type needs an operator class for B-trees or hashing, whose equality counts.",
-            )
-        }
-    }
-
-    /// Raises 22023: what is wrong with a column of the scope.
-    fn raise_scope(&self, name: &CStr, what: &str, hint: &str) -> ! {
-        // SAFETY: a column's name, in the server's encoding.
-        let name = unsafe { server_to_utf8(name.to_bytes()) };
-        self.raise(&self.shown("scope"), &format!("names a column {what}: \"{name}\""), hint)
+            let set = [action.link(), action.flag()];
+            if set.iter().flatten().any(|set| set.number == column.number) {
+                self.raise_scope(name, "that the trigger sets", "Leave the column out.")
+            }
+            if column.generated != Generated::No {
+                self.raise_scope(
+                    name,
+                    "that is generated, which PostgreSQL does after the trigger",
+                    "Name the columns that its expression reads, \
+                     or set an ordinary column instead.",
+                )
+            }
+        })
     }
 
     fn check_link(&self, link: &Column, key: Option<&RowKey>) {
@@ -389,43 +301,5 @@ impl<'a> Given<'a> {
             };
             self.raise_type("link", link, &format!("A link is of the key's type, {wanted}."))
         }
-    }
-}
-
-/// A unique index on a single column.
-pub struct UniqueIndex {
-    pub is_primary: bool,
-    /// Not positive for an expression.
-    pub column: pg_sys::AttrNumber,
-    /// Whether it is checked at once, not by a constraint that can be deferred.
-    pub is_immediate: bool,
-    pub equality: Option<Equality>,
-}
-
-/// The table's unique indexes of a single column that hold every row.
-///
-/// # Safety
-/// The table is open.
-pub unsafe fn single_unique_columns(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
-    // SAFETY: an open table; its indexes are locked while they are looked at.
-    unsafe {
-        let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));
-        let unique = indexes.iter_oid().filter_map(|oid| {
-            let index = PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-            let form = index.rd_index;
-            let is_whole = pg_sys::heap_attisnull(
-                index.rd_indextuple,
-                pg_sys::Anum_pg_index_indpred as i32,
-                std::ptr::null_mut(),
-            );
-            let is_valid = (*form).indisunique && (*form).indisvalid && is_whole;
-            (is_valid && (*form).indnkeyatts == 1).then(|| UniqueIndex {
-                is_primary: (*form).indisprimary,
-                column: *(*form).indkey.values.as_ptr(),
-                is_immediate: (*form).indimmediate,
-                equality: Equality::of(index.as_ptr()),
-            })
-        });
-        unique.collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::column::Column;
+use crate::family::column::Column;
 
 /// New values of some columns.
 #[derive(Default)]

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::column::Column;
 use crate::error::raise;
+use crate::family::column::Column;
 use crate::types::tid;
 
 /// What fired the trigger.

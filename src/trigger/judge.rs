@@ -7,18 +7,18 @@ use simhash_core::bits::B256;
 
 use super::arguments::Action;
 use super::changes::Changes;
-use super::column::{Column, Generated, widen};
 use super::event::Event;
-use super::family::Family;
 use super::generated::Expression;
-use super::lock;
 use super::moves::{self, Judged};
 use super::search::{Duplicate, Sought, nearest};
-use super::verify::Texts;
 use super::violation::Violation;
 use super::watch::{self, Watch};
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
+use crate::family::column::{Column, Generated, widen};
+use crate::family::lock;
+use crate::family::tables::Family;
+use crate::family::verify::Texts;
 use crate::memory;
 use crate::types::datum::Decode;
 use crate::types::{Code, Text, Width};
@@ -78,7 +78,7 @@ impl Judge<'_> {
         // SAFETY: as judge's.
         unsafe {
             let width = self.watch.arguments.width;
-            let fp_column = self.watch.arguments.fp;
+            let fp_column = self.watch.arguments.fp.column;
             let before = self
                 .event
                 .old
@@ -114,7 +114,7 @@ impl Judge<'_> {
         // SAFETY: as judge's.
         unsafe {
             let arguments = &self.watch.arguments;
-            let (event, column, width) = (self.event, arguments.fp, arguments.width);
+            let (event, column, width) = (self.event, arguments.fp.column, arguments.width);
             if column.generated == Generated::Stored {
                 let make = || Expression::of(self.fcinfo, event, &column);
                 let expression = site(self.fcinfo).expression.get_or_insert_with(make);
@@ -181,7 +181,7 @@ impl Judge<'_> {
         let keeps = |text: &Column| unsafe {
             text.same(self.event.read(old, text), self.event.read(self.event.new, text))
         };
-        verification.is_none_or(|verification| keeps(&verification.text))
+        verification.is_none_or(|verification| keeps(&verification.text.column))
     }
 
     /// What the row is judged by.
@@ -192,7 +192,7 @@ impl Judge<'_> {
         };
         let arguments = &self.watch.arguments;
         let scope = arguments.scope.iter().map(|scope| &scope.column);
-        let text = arguments.verification.iter().map(|verification| &verification.text);
+        let text = arguments.verification.iter().map(|verification| &verification.text.column);
         Judged { fp, values: scope.chain(text).map(bytes).collect() }
     }
 
@@ -234,12 +234,12 @@ impl Judge<'_> {
                 None => None,
                 Some((verification, shingler)) => {
                     // Nothing is similar to no text.
-                    let own = self.event.read(self.event.new, &verification.text)?;
+                    let own = self.event.read(self.event.new, &verification.text.column)?;
                     Some(Texts::new(verification.similarity, shingler, own))
                 }
             };
             let window = arguments.window.as_ref();
-            let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column)));
+            let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column.column)));
             let unique = arguments.key.as_ref().filter(|_| self.event.old.is_none());
             let own_key = unique.and_then(|key| self.event.read(self.event.new, &key.column));
             let sought = Sought {

@@ -5,10 +5,11 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use pgrx::pg_sys;
 
-use super::arguments::{Arguments, ScopeColumn};
+use super::arguments::Arguments;
 use super::event::Event;
-use super::rights;
 use super::search::Duplicate;
+use crate::family::column::Named;
+use crate::family::rights;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
 /// "23S01" as elog.h packs it: six bits a character, the first lowest.
@@ -146,7 +147,7 @@ unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
 /// What the two rows have in common; nothing without a scope.
 fn same_scope(arguments: &Arguments) -> String {
     // SAFETY: names of columns, in the server's encoding.
-    let name = |scope: &ScopeColumn| unsafe { server_to_utf8(scope.name.to_bytes()).to_owned() };
+    let name = |scope: &Named| unsafe { server_to_utf8(scope.name.to_bytes()).to_owned() };
     let names: Vec<_> = arguments.scope.iter().map(name).collect();
     if names.is_empty() { String::new() } else { format!("the same {}", names.join(", ")) }
 }

@@ -1,20 +1,19 @@
 //! What a trigger is set up to do. It is kept from statement to statement, until its table or a
 //! relative of the table changes.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::rc::Rc;
 
-use pgrx::{pg_guard, pg_sys};
+use pgrx::pg_sys;
 use simhash_core::Simhasher;
 use simhash_core::sets::minhash::Fingerprinter;
 
 use super::arguments::Arguments;
-use super::column::Column;
-use super::family::{Family, NamedColumn, NamedKey, Names, topmost};
 use super::warnings::warn_once;
 use crate::catalog::Schema;
+use crate::family::changes::changes;
+use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::models::{fingerprinter, simhasher_for};
 
 /// A trigger on one table: its arguments, the tables to look at, the hasher.
@@ -27,7 +26,7 @@ pub struct Watch {
     hasher: Option<Fingerprinter>,
     /// Cuts texts into the shingles by which they are compared.
     shingler: Option<Simhasher>,
-    /// What [`CHANGES`] was when the arguments were read, and when the family was looked up.
+    /// What [`changes`] was when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
 }
@@ -42,26 +41,6 @@ thread_local! {
     /// The families below some parents, by the parents' OIDs and the columns. The triggers of a
     /// table's partitions share one.
     static FAMILIES: RefCell<HashMap<FamilyKey, (u64, Rc<Family>)>> = RefCell::new(HashMap::new());
-    /// Counts changes of any relation and of roles, since a link depends on somebody's rights.
-    static CHANGES: Cell<u64> = const { Cell::new(0) };
-    static LISTENING: Cell<bool> = const { Cell::new(false) };
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn role_changed(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
-    CHANGES.set(CHANGES.get().wrapping_add(1));
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn relation_changed(_argument: pg_sys::Datum, _relation: pg_sys::Oid) {
-    CHANGES.set(CHANGES.get().wrapping_add(1));
-}
-
-/// How many changes of relations and roles this session has heard of. What was looked up in the
-/// catalogue is current while this stays the same.
-pub fn changes() -> u64 {
-    listen();
-    CHANGES.get()
 }
 
 /// The trigger's set-up, made if need be. It belongs to the caller until it is given back, so that
@@ -70,7 +49,6 @@ pub fn changes() -> u64 {
 /// # Safety
 /// `relation` is the open table that the trigger is on.
 pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Watch {
-    listen();
     // SAFETY: as this function's.
     let table = unsafe { (*relation).rd_id };
     let kept = WATCHES.with_borrow_mut(|watches| watches.remove(&trigger.tgoid));
@@ -78,24 +56,6 @@ pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema
         Some(watch) if watch.is_current() && watch.relation == table => watch,
         // SAFETY: as this function's.
         _ => unsafe { Watch::new(relation, trigger, schema) },
-    }
-}
-
-/// Counts changes of any relation and of roles from now on.
-fn listen() {
-    if !LISTENING.replace(true) {
-        use pg_sys::SysCacheIdentifier::{AUTHMEMROLEMEM, AUTHOID};
-        // SAFETY: once in a backend.
-        unsafe {
-            pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::null());
-            for cache in [AUTHMEMROLEMEM, AUTHOID] {
-                pg_sys::CacheRegisterSyscacheCallback(
-                    cache as i32,
-                    Some(role_changed),
-                    pg_sys::Datum::null(),
-                );
-            }
-        }
     }
 }
 
@@ -110,7 +70,7 @@ pub fn give_back(trigger: pg_sys::Oid, watch: Watch) {
 
 impl Watch {
     unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
-        let made = CHANGES.get();
+        let made = changes();
         // SAFETY: as take's.
         let (arguments, table, owner) = unsafe {
             (
@@ -144,12 +104,12 @@ impl Watch {
     }
 
     fn is_current(&self) -> bool {
-        self.made == CHANGES.get()
+        self.made == changes()
     }
 
     /// The family, looked up again if a relation has changed since.
     pub fn current_family(&mut self) -> Rc<Family> {
-        let now = CHANGES.get();
+        let now = changes();
         if self.family_made != now {
             self.family_made = now;
             self.family = family_of(self.relation, &self.names);
@@ -185,7 +145,7 @@ impl Watch {
 }
 
 fn family_of(table: pg_sys::Oid, names: &Names) -> Rc<Family> {
-    let made = CHANGES.get();
+    let made = changes();
     let key = (topmost(table, names), names.clone());
     let kept = FAMILIES
         .with_borrow(|families| families.get(&key).filter(|(when, _)| *when == made).cloned());
@@ -216,13 +176,8 @@ fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
         modifier: key.column.modifier,
         linked_by,
     });
-    let named = |column: &Column, name: &CString| NamedColumn {
-        name: name.clone(),
-        declared: column.declared,
-    };
-    let fp = named(&arguments.fp, &arguments.fp_name);
-    let scope = arguments.scope.iter().map(|scope| named(&scope.column, &scope.name)).collect();
-    let text = arguments.verification.as_ref().map(|v| named(&v.text, &v.text_name));
-    let time = arguments.window.as_ref().map(|window| named(&window.column, &window.name));
-    Names { fp, scope, text, time, key }
+    let scope = arguments.scope.iter().map(NamedColumn::from).collect();
+    let text = arguments.verification.as_ref().map(|verification| (&verification.text).into());
+    let time = arguments.window.as_ref().map(|window| (&window.column).into());
+    Names { fp: (&arguments.fp).into(), scope, text, time, key }
 }

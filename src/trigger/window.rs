@@ -4,17 +4,17 @@
 use std::ffi::CString;
 
 use pgrx::fcinfo::direct_function_call_as_datum as call;
-use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 
-use super::column::{Column, Generated};
-use super::given::Given;
+use crate::family::column::{Column, Generated, Named};
+use crate::family::given::Given;
+use crate::family::serving::not_before_of;
 use crate::types::text::utf8_to_server;
 
 /// The argument since: a column that tells a row's time, and how far back rows count.
 #[derive(Clone, Debug)]
 pub struct Window {
-    pub column: Column,
-    pub name: CString,
+    pub column: Named,
     back: pg_sys::Interval,
 }
 
@@ -26,10 +26,11 @@ impl Window {
         let Some((name, back)) = value.split_once(char::is_whitespace) else {
             given.raise(&given.shown("since"), "names no interval", SHAPE)
         };
-        let (column, name) = given.column_named("since", name);
+        let named = given.column_named("since", name);
+        let column = &named.column;
         if !matches!(column.base, pg_sys::TIMESTAMPTZOID | pg_sys::TIMESTAMPOID | pg_sys::DATEOID) {
             let hint = "A time is of type timestamptz, timestamp or date.";
-            given.raise_type("since", &column, hint)
+            given.raise_type("since", column, hint)
         }
         if column.generated != Generated::No {
             given.raise(
@@ -47,7 +48,7 @@ impl Window {
                 "Give an interval that is greater than 0.",
             )
         }
-        Some(Window { column, name, back })
+        Some(Window { column: named, back })
     }
 
     /// The window of a row with this time. A row without one is taken to be of now.
@@ -55,15 +56,16 @@ impl Window {
         // SAFETY: the column is of the type that the functions are called for; the interval lives
         // during the call.
         unsafe {
-            let time = time.unwrap_or_else(|| now(self.column.base));
+            let time = time.unwrap_or_else(|| now(self.column.column.base));
             let back = pg_sys::Datum::from(&raw const self.back);
-            let minus = match self.column.base {
+            let base = self.column.column.base;
+            let minus = match base {
                 pg_sys::TIMESTAMPTZOID => pg_sys::timestamptz_mi_interval,
                 _ => pg_sys::timestamp_mi_interval,
             };
-            let time = instant(self.column.base, time);
+            let time = instant(base, time);
             let start = call(minus, &[Some(time), Some(back)]).unwrap_or(time);
-            Since { column: self.column, start: start.value() as i64 }
+            Since { column: self.column.column, start: start.value() as i64 }
         }
     }
 }
@@ -141,6 +143,27 @@ impl Since {
         unsafe { call(pg_sys::timestamp_date, &[Some(start)]) }.unwrap_or(start)
     }
 
+    /// What a B-tree on the time is asked for.
+    ///
+    /// # Safety
+    /// The index is locked, and its first column is the time, of its own type.
+    pub unsafe fn key(&self, index: pg_sys::Oid) -> pg_sys::ScanKeyData {
+        let mut key = pg_sys::ScanKeyData::default();
+        // SAFETY: as this function's; the operator is one of the index's first column.
+        unsafe {
+            let index = PgRelation::with_lock(index, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            let not_before = not_before_of(*index.rd_opfamily, *index.rd_opcintype);
+            pg_sys::ScanKeyInit(
+                &mut key,
+                1,
+                pg_sys::BTGreaterEqualStrategyNumber as pg_sys::StrategyNumber,
+                pg_sys::get_opcode(not_before.unwrap_or(pg_sys::InvalidOid)),
+                self.start(),
+            );
+        }
+        key
+    }
+
     /// Whether the table is a partition that has no row in the window, by its bounds.
     ///
     /// # Safety
@@ -197,14 +220,6 @@ fn not_before(base: pg_sys::Oid) -> Option<pg_sys::Oid> {
         let class = pg_sys::GetDefaultOpClass(base, pg_sys::BTREE_AM_OID);
         not_before_of(pg_sys::get_opclass_family(class), base)
     }
-}
-
-/// The operator `>=` of an operator family for B-trees.
-pub fn not_before_of(family: pg_sys::Oid, base: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    let strategy = pg_sys::BTGreaterEqualStrategyNumber as i16;
-    // SAFETY: a catalogue look-up.
-    let operator = unsafe { pg_sys::get_opfamily_member(family, base, base, strategy) };
-    (operator != pg_sys::InvalidOid).then_some(operator)
 }
 
 unsafe extern "C-unwind" {

@@ -1,6 +1,6 @@
-//! A column of the trigger's table: what is needed to read, copy and compare its values.
+//! A column of a table: what is needed to read, copy and compare its values.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
@@ -20,6 +20,13 @@ pub struct Column {
     is_not_null: bool,
     length: i16,
     by_value: bool,
+}
+
+/// A column, and its name as it is stored.
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub column: Column,
+    pub name: CString,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use std::ffi::CString;
 use pgrx::{FromDatum, PgRelation, pg_sys};
 
 use super::column::Column;
-use super::window::not_before_of;
 use crate::planner::access_method;
 use crate::types::strategy;
 
@@ -191,4 +190,12 @@ unsafe fn predicate(index: &PgRelation) -> Option<*mut pg_sys::Node> {
         let text = String::from_datum(stored, false).and_then(|text| CString::new(text).ok());
         Some(text.map_or(std::ptr::null_mut(), |text| pg_sys::stringToNode(text.as_ptr()).cast()))
     }
+}
+
+/// The operator `>=` of an operator family for B-trees.
+pub fn not_before_of(family: pg_sys::Oid, base: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let strategy = pg_sys::BTGreaterEqualStrategyNumber as i16;
+    // SAFETY: a catalogue look-up.
+    let operator = unsafe { pg_sys::get_opfamily_member(family, base, base, strategy) };
+    (operator != pg_sys::InvalidOid).then_some(operator)
 }

@@ -1,14 +1,13 @@
 //! Verified duplicates: near fingerprints propose a row, the exact similarity of the texts decides.
 
 use std::cell::OnceCell;
-use std::ffi::CString;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
 use simhash_core::sets::similarity::{Measure, Similarity, TextSet};
 
-use super::column::{Column, Generated};
+use super::column::{Column, Generated, Named};
 use super::given::Given;
 use crate::call::interrupts;
 use crate::types::text::with_text;
@@ -17,8 +16,7 @@ use crate::types::text::with_text;
 #[derive(Debug)]
 pub struct Verification {
     pub similarity: Similarity,
-    pub text: Column,
-    pub text_name: CString,
+    pub text: Named,
     /// How texts are cut into shingles, and what these weigh.
     pub shingles: Config,
 }
@@ -39,14 +37,14 @@ impl Verification {
                 "Allowed: greater than 0, at most 1.",
             )
         });
-        let (text, text_name) = given.text().unwrap_or_else(|| {
+        let text = given.text().unwrap_or_else(|| {
             let hint = "Give the column of the texts that are compared: 'body=column'.";
             given.raise(&given.shown("similarity"), "needs the texts", hint)
         });
-        check(&text);
+        check(&text.column);
         let sizes = sizes(given).unwrap_or_else(|| similarity.shingles(config));
         let shingles = similarity.config(config, sizes);
-        Some(Verification { similarity, text, text_name, shingles })
+        Some(Verification { similarity, text, shingles })
     }
 }
 

@@ -4,27 +4,9 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::column::Column;
+use super::column::{Column, Named};
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
-
-/// The keys of simhash_dedup.
-pub const KEYS: &[&str] = &[
-    "body",
-    "fp",
-    "distance",
-    "similarity",
-    "measure",
-    "shingle",
-    "scope",
-    "since",
-    "action",
-    "link",
-    "flag",
-    "key",
-    "config",
-    "method",
-];
 
 /// The arguments as they were given, in the order of the keys that are allowed, and whose they are.
 pub struct Given<'a> {
@@ -90,7 +72,7 @@ impl<'a> Given<'a> {
     }
 
     /// The column that the value of a key names, and its name. Raises 42703 if there is none.
-    pub fn column(&self, key: &str) -> Option<(Column, CString)> {
+    pub fn column(&self, key: &str) -> Option<Named> {
         let value = self.get(key)?;
         Some(self.named(value).unwrap_or_else(|| {
             self.raise_no_column(key, "names no column of the table");
@@ -99,21 +81,21 @@ impl<'a> Given<'a> {
 
     /// The columns that the value of a key lists, each with its name. Raises 42703 if there is
     /// none.
-    pub fn columns(&self, key: &str) -> Vec<(Column, CString)> {
+    pub fn columns(&self, key: &str) -> Vec<Named> {
         let names = self.get(key).into_iter().flat_map(|list| list.split(',')).map(str::trim);
         names.map(|name| self.column_named(key, name)).collect()
     }
 
     /// The column of a name that is part of the value of a key. Raises 42703 if there is none.
-    pub fn column_named(&self, key: &str, name: &str) -> (Column, CString) {
+    pub fn column_named(&self, key: &str, name: &str) -> Named {
         self.named(name).unwrap_or_else(|| {
             self.raise_no_column(key, &format!("names \"{name}\", which is no column of the table"))
         })
     }
 
-    fn named(&self, name: &str) -> Option<(Column, CString)> {
+    fn named(&self, name: &str) -> Option<Named> {
         let name = CString::new(&*utf8_to_server(name)).unwrap_or_default();
-        Some((Column::named(self.relation, &name)?, name))
+        Some(Named { column: Column::named(self.relation, &name)?, name })
     }
 
     fn raise_no_column(&self, key: &str, what: &str) -> ! {

@@ -5,7 +5,7 @@ use std::ffi::CString;
 
 use pgrx::{PgList, PgRelation, pg_sys};
 
-use super::column::{Column, widen};
+use super::column::{Column, Named, widen};
 use super::rights;
 use super::serving::{Serving, best, by_time};
 use crate::catalog::inheritance::{all_inheritors, parents};
@@ -55,7 +55,7 @@ pub struct Names {
 }
 
 /// The columns of [`Names`] in one table.
-struct Named {
+struct Columns {
     fp: Column,
     scope: Vec<Column>,
     text: Option<Column>,
@@ -64,12 +64,12 @@ struct Named {
 
 impl Names {
     /// The columns that are inherited together. `None` if the table lacks one of them.
-    fn columns(&self, table: pg_sys::Oid) -> Option<Named> {
+    fn columns(&self, table: pg_sys::Oid) -> Option<Columns> {
         let optional = |named: &Option<NamedColumn>| match named {
             None => Some(None),
             Some(column) => column.of(table).map(Some),
         };
-        Some(Named {
+        Some(Columns {
             fp: self.fp.of(table)?,
             scope: self.scope.iter().map(|column| column.of(table)).collect::<Option<_>>()?,
             text: optional(&self.text)?,
@@ -83,6 +83,12 @@ impl Names {
 pub struct NamedColumn {
     pub name: CString,
     pub declared: pg_sys::Oid,
+}
+
+impl From<&Named> for NamedColumn {
+    fn from(named: &Named) -> Self {
+        NamedColumn { name: named.name.clone(), declared: named.column.declared }
+    }
 }
 
 impl NamedColumn {
@@ -160,7 +166,7 @@ impl Family {
     /// # Safety
     /// The table is locked.
     unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
-        let Some(Named { fp, scope, text, time }) = names.columns(table) else { return };
+        let Some(Columns { fp, scope, text, time }) = names.columns(table) else { return };
         // SAFETY: as this function's; its indexes are locked while they are looked at.
         let (index, by_time) = unsafe {
             let relation = PgRelation::open(table);

@@ -1,0 +1,171 @@
+//! What arguments mean that the triggers have in common, each checked against the table.
+
+use std::ffi::CStr;
+
+use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
+use simhash_core::config::{Config, ConfigError};
+
+use super::column::{Column, Equality, Generated, Named};
+use super::given::Given;
+use crate::catalog::Schema;
+use crate::types::Width;
+use crate::types::text::server_to_utf8;
+
+/// The most columns that a scope may have.
+const MAX_SCOPE: usize = 8;
+
+impl Given<'_> {
+    /// The fingerprint's column.
+    pub fn fingerprint(&self) -> Named {
+        self.column("fp").unwrap_or_else(|| {
+            self.raise("fp", "is missing", "Give the fingerprint's column: 'fp=column'.")
+        })
+    }
+
+    /// The width of the fingerprints in a column.
+    pub fn width(&self, fp: &Column, schema: Schema) -> Width {
+        if fp.generated == Generated::Virtual {
+            self.raise(
+                "fp",
+                "names a virtual generated column",
+                "Make the column STORED, so that it can be indexed.",
+            )
+        }
+        Width::of_type(fp.base, schema).unwrap_or_else(|| {
+            self.raise_type(
+                "fp",
+                fp,
+                "A fingerprint's column is of type fingerprint64, fingerprint128, fingerprint256 \
+                 or bigint.",
+            )
+        })
+    }
+
+    /// The text's column.
+    pub fn text(&self) -> Option<Named> {
+        let body = self.column("body")?;
+        // SAFETY: a catalogue look-up.
+        if !unsafe { pg_sys::IsBinaryCoercible(body.column.base, pg_sys::TEXTOID) } {
+            self.raise_type(
+                "body",
+                &body.column,
+                "A body's column is of type text or varchar. \
+                 For anything else let fp be a generated column, or compute it before.",
+            )
+        }
+        Some(body)
+    }
+
+    /// The config as it was given, or the default one.
+    pub fn parsed_config(&self) -> Config {
+        let Some(json) = self.get("config") else { return Config::default() };
+        Config::parse(json).unwrap_or_else(|ConfigError { message, hint, .. }| {
+            self.raise(&self.shown("config"), &format!("is not a simhash_config: {message}"), &hint)
+        })
+    }
+
+    /// The distance of near-duplicates.
+    pub fn distance(&self, width: Width) -> u32 {
+        let Some(value) = self.get("distance") else { return width.near() };
+        let bits = width.bits();
+        value.parse().ok().filter(|&distance| distance <= bits).unwrap_or_else(|| {
+            self.raise_as(
+                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &self.shown("distance"),
+                &format!("is no distance between fingerprints of {bits} bits"),
+                &format!("Allowed: 0 to {bits}."),
+            )
+        })
+    }
+
+    /// The column that `key=` names, or the table's primary key if that is a single column.
+    ///
+    /// # Safety
+    /// An open table.
+    pub unsafe fn key_or_primary(&self, relation: pg_sys::Relation) -> Option<Named> {
+        self.column("key").or_else(|| {
+            // SAFETY: as this function's; the name of a column is palloc'd.
+            unsafe {
+                let unique = single_unique(relation);
+                let primary = unique.iter().find(|index| index.is_primary && index.column > 0)?;
+                let table = (*relation).rd_id;
+                let name = CStr::from_ptr(pg_sys::get_attname(table, primary.column, false));
+                Some(Named { column: Column::named(table, name)?, name: name.to_owned() })
+            }
+        })
+    }
+
+    /// The columns of `scope=`, whose values are compared by equality. `check` raises an ERROR for
+    /// one that cannot be.
+    pub fn equal_columns(&self, check: impl Fn(&Named)) -> Vec<Named> {
+        let given = self.columns("scope");
+        if given.len() > MAX_SCOPE {
+            self.raise_as(
+                PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS,
+                &self.shown("scope"),
+                &format!("names {} columns", given.len()),
+                &format!("At most {MAX_SCOPE} columns are compared by equality."),
+            )
+        }
+        for (place, named) in given.iter().enumerate() {
+            check(named);
+            if named.column.equality() == pg_sys::InvalidOid {
+                self.raise_type(
+                    "scope",
+                    &named.column,
+                    "The type needs an operator class for B-trees or hashing, \
+                     whose equality counts.",
+                )
+            }
+            if given[..place].iter().any(|other| other.column.number == named.column.number) {
+                self.raise_scope(&named.name, "twice", "Name each column once.")
+            }
+        }
+        given
+    }
+
+    /// Raises 22023: what is wrong with a column of the scope.
+    pub fn raise_scope(&self, name: &CStr, what: &str, hint: &str) -> ! {
+        // SAFETY: a column's name, in the server's encoding.
+        let name = unsafe { server_to_utf8(name.to_bytes()) };
+        self.raise(&self.shown("scope"), &format!("names a column {what}: \"{name}\""), hint)
+    }
+}
+
+/// A unique index on a single column.
+pub struct UniqueIndex {
+    pub is_primary: bool,
+    /// Not positive for an expression.
+    pub column: pg_sys::AttrNumber,
+    /// Whether it is checked at once, not by a constraint that can be deferred.
+    pub is_immediate: bool,
+    pub equality: Option<Equality>,
+}
+
+/// The table's unique indexes of a single column that hold every row.
+///
+/// # Safety
+/// The table is open.
+pub unsafe fn single_unique(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
+    // SAFETY: an open table; its indexes are locked while they are looked at.
+    unsafe {
+        let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));
+        let unique = indexes.iter_oid().filter_map(|oid| {
+            let index = PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+            let form = index.rd_index;
+            let is_whole = pg_sys::heap_attisnull(
+                index.rd_indextuple,
+                pg_sys::Anum_pg_index_indpred as i32,
+                std::ptr::null_mut(),
+            );
+            let is_valid = (*form).indisunique && (*form).indisvalid && is_whole;
+            (is_valid && (*form).indnkeyatts == 1).then(|| UniqueIndex {
+                is_primary: (*form).indisprimary,
+                column: *(*form).indkey.values.as_ptr(),
+                is_immediate: (*form).indimmediate,
+                equality: Equality::of(index.as_ptr()),
+            })
+        });
+        unique.collect()
+    }
+}

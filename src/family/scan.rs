@@ -1,0 +1,187 @@
+//! The rows of a family's table, read straight from its indexes: no plan, no privileges, no search
+//! path.
+//!
+//! A scan sees every row that its snapshot sees, as a constraint does, whoever writes and whatever
+//! row-level security hides from them.
+
+use std::ops::ControlFlow;
+
+use pgrx::pg_sys;
+
+use super::column::Column;
+use super::serving::Condition;
+use super::tables::Member;
+use crate::compat::begin_index_scan;
+use crate::types::strategy;
+
+const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
+const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
+
+/// What takes rows: each lies in the slot until the next one.
+pub type Sink<'a> = &'a mut dyn FnMut(*mut pg_sys::TupleTableSlot) -> ControlFlow<()>;
+
+/// A table, open for searching. What is opened is closed by [`close`](Self::close), in reverse
+/// order, or by the abort of the transaction.
+pub struct Opened<'a> {
+    pub member: &'a Member,
+    pub relation: pg_sys::Relation,
+    pub slot: *mut pg_sys::TupleTableSlot,
+    snapshot: pg_sys::Snapshot,
+    /// Of the member's index, once it is searched, kept from one search to the next.
+    search: Option<(pg_sys::Relation, pg_sys::IndexScanDesc)>,
+}
+
+impl<'a> Opened<'a> {
+    /// `None` if the table is gone.
+    ///
+    /// # Safety
+    /// The snapshot is registered while this is used, the family's relations are locked.
+    pub unsafe fn open(member: &'a Member, snapshot: pg_sys::Snapshot) -> Option<Self> {
+        // SAFETY: as this function's.
+        unsafe {
+            let relation = pg_sys::try_relation_open(member.table, NO_LOCK);
+            if relation.is_null() {
+                return None;
+            }
+            let slot = pg_sys::table_slot_create(relation, std::ptr::null_mut());
+            Some(Opened { member, relation, slot, snapshot, search: None })
+        }
+    }
+
+    /// Hands rows to `sink` that include all those in the ball and in the scope: by the member's
+    /// index, or else all rows.
+    ///
+    /// # Safety
+    /// The ball is one of the index's width; the scope has values of the scope's columns.
+    pub unsafe fn near(&mut self, ball: pg_sys::Datum, scope: &[pg_sys::Datum], sink: Sink<'_>) {
+        let Some(serving) = &self.member.index else {
+            // SAFETY: as open's.
+            return unsafe { self.all(sink) };
+        };
+        // SAFETY: as open's and this function's. Of a scan key the access method reads the column,
+        // the strategy, the argument and its type only. No type stands for the column's own.
+        unsafe {
+            let count = serving.conditions.len() as i32 + 1;
+            let (relation, snapshot) = (self.relation, self.snapshot);
+            let (index, scan) = *self.search.get_or_insert_with(|| {
+                let index = pg_sys::index_open(serving.index, LOCK);
+                (index, begin_index_scan(relation, index, snapshot, count))
+            });
+            let key = |sk_attno, sk_strategy, sk_argument| pg_sys::ScanKeyData {
+                sk_attno,
+                sk_strategy,
+                sk_argument,
+                ..Default::default()
+            };
+            let equal = |&Condition { number, place }: &Condition| {
+                key(number, strategy::EQUAL, scope[place])
+            };
+            let mut keys: Vec<_> = serving.conditions.iter().map(equal).collect();
+            // The last key column is searched by distance.
+            keys.push(key((*(*index).rd_index).indnkeyatts, strategy::WITHIN, ball));
+            self.run(scan, &mut keys, sink);
+        }
+    }
+
+    /// Hands the rows of another index to `sink`, those for which the scan key holds.
+    ///
+    /// # Safety
+    /// The index is a B-tree of the table, and the key is for it.
+    pub unsafe fn by_index(&self, index: pg_sys::Oid, key: pg_sys::ScanKeyData, sink: Sink<'_>) {
+        // SAFETY: as open's and this function's.
+        unsafe {
+            let index = pg_sys::index_open(index, LOCK);
+            let scan = begin_index_scan(self.relation, index, self.snapshot, 1);
+            self.run(scan, &mut [key], sink);
+            pg_sys::index_endscan(scan);
+            pg_sys::index_close(index, NO_LOCK);
+        }
+    }
+
+    unsafe fn run(
+        &self,
+        scan: pg_sys::IndexScanDesc,
+        keys: &mut [pg_sys::ScanKeyData],
+        sink: Sink<'_>,
+    ) {
+        // SAFETY: the scan is of this table, and the keys are for its index.
+        unsafe {
+            let (keys, count) = (keys.as_mut_ptr(), keys.len() as i32);
+            pg_sys::index_rescan(scan, keys, count, std::ptr::null_mut(), 0);
+            while pg_sys::index_getnext_slot(scan, FORWARD, self.slot) {
+                pgrx::check_for_interrupts!();
+                if sink(self.slot).is_break() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Hands every row to `sink`.
+    ///
+    /// # Safety
+    /// As [`Opened::open`].
+    pub unsafe fn all(&self, sink: Sink<'_>) {
+        // SAFETY: as this function's.
+        unsafe {
+            let scan =
+                pg_sys::table_beginscan(self.relation, self.snapshot, 0, std::ptr::null_mut());
+            while pg_sys::table_scan_getnextslot(scan, FORWARD, self.slot) {
+                pgrx::check_for_interrupts!();
+                if sink(self.slot).is_break() {
+                    break;
+                }
+            }
+            pg_sys::table_endscan(scan);
+        }
+    }
+
+    /// Reads the row with that packed TID into the slot. False if the snapshot sees none.
+    pub fn fetch(&self, mut tid: pg_sys::ItemPointerData) -> bool {
+        // SAFETY: the promise of open; no scan uses the slot between two searches.
+        unsafe {
+            pg_sys::table_tuple_fetch_row_version(self.relation, &mut tid, self.snapshot, self.slot)
+        }
+    }
+
+    pub fn close(self) {
+        // SAFETY: opened by open and near.
+        unsafe {
+            if let Some((index, scan)) = self.search {
+                pg_sys::index_endscan(scan);
+                pg_sys::index_close(index, NO_LOCK);
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(self.slot);
+            pg_sys::relation_close(self.relation, NO_LOCK);
+        }
+    }
+}
+
+impl Member {
+    /// Whether the row in the slot has the values of the scope.
+    ///
+    /// # Safety
+    /// The slot holds a row of the table; the scope has values of the scope's columns.
+    pub unsafe fn is_in_scope(
+        &self,
+        slot: *mut pg_sys::TupleTableSlot,
+        scope: &[pg_sys::Datum],
+    ) -> bool {
+        // SAFETY: as this function's. The columns have the types of the trigger's own.
+        self.scope.iter().zip(scope).all(|(column, &sought)| unsafe {
+            value(slot, column).is_some_and(|value| column.equal(value, sought))
+        })
+    }
+}
+
+/// The value of a column in the row of a slot; `None` for NULL.
+///
+/// # Safety
+/// The slot holds a row of the column's table.
+pub unsafe fn value(slot: *mut pg_sys::TupleTableSlot, column: &Column) -> Option<pg_sys::Datum> {
+    let mut is_null = true;
+    // SAFETY: the caller's slot holds a row of the column's table.
+    let value = unsafe { pg_sys::slot_getattr(slot, i32::from(column.number), &mut is_null) };
+    (!is_null).then_some(value)
+}

@@ -1,0 +1,43 @@
+//! What a missing index costs, and the statement that makes it.
+
+use pgrx::pg_sys;
+use simhash_index::meta::SCOPE_COLUMNS;
+
+use super::column::{Column, Named};
+use super::serving::is_indexable;
+use super::tables::Family;
+use crate::catalog::names::{quoted, table_name};
+use crate::error::warn;
+
+/// Warns of the first table that has no index by which `function` could find near rows. The index
+/// would be made on `table`.
+pub fn warn_without_index(
+    family: &Family,
+    function: &str,
+    table: pg_sys::Oid,
+    fp: &Named,
+    scope: &[Named],
+) {
+    let Some(member) = family.members.iter().find(|member| member.index.is_none()) else { return };
+    let (name, column) = (table_name(member.table), quoted(&fp.name));
+    // The columns of the scope that an index can have before the fingerprint's.
+    let indexable = scope.iter().filter(|scope| is_indexable(&scope.column));
+    let before: String =
+        indexable.take(SCOPE_COLUMNS).map(|scope| format!("{}, ", quoted(&scope.name))).collect();
+    warn(
+        &format!(
+            "table {name} has no simhash index on column {column}: \
+             {function} reads the whole table for every row"
+        ),
+        &format!(
+            "CREATE INDEX ON {} USING simhash ({before}{column}{});",
+            table_name(table),
+            operator_class(&fp.column)
+        ),
+    );
+}
+
+/// What `CREATE INDEX` says after a fingerprint's column.
+fn operator_class(fp: &Column) -> &'static str {
+    if fp.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
+}
