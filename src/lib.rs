@@ -25,6 +25,7 @@ mod am;
 mod bulk;
 mod call;
 mod catalog;
+mod claims;
 mod compat;
 mod encoding;
 mod error;
@@ -50,6 +51,7 @@ pub extern "C-unwind" fn _PG_init() {
     guc::define();
     am::options::register();
     planner::rewrite::install();
+    claims::install();
     #[cfg(not(feature = "pg14"))]
     groups::merge::install();
     // SAFETY: reads a flag of the process.

@@ -6,7 +6,9 @@ use simhash_index::TreeKey;
 use super::keys::RowReader;
 use super::kind::open;
 use super::options::Options;
+use crate::claims;
 use crate::storage::{Index, IndexRel, family, with_key_type};
+use crate::types::tid;
 
 /// aminsert. Always false: this access method does not say whether the row is unique.
 #[allow(clippy::too_many_arguments, reason = "PostgreSQL's signature")]
@@ -16,7 +18,7 @@ pub unsafe extern "C-unwind" fn aminsert(
     values: *mut pg_sys::Datum,
     is_null: *mut bool,
     heap_tid: pg_sys::ItemPointer,
-    _heap: pg_sys::Relation,
+    heap: pg_sys::Relation,
     _check_unique: pg_sys::IndexUniqueCheck::Type,
     _unchanged: bool,
     info: *mut pg_sys::IndexInfo,
@@ -34,9 +36,58 @@ pub unsafe extern "C-unwind" fn aminsert(
                 index.insert(row.keys(), &row.beside);
             }
         });
+        if claims::is_any() {
+            end_claim(rel, values, is_null, heap_tid, heap);
+        }
     }
     false
 }
+
+/// The row can be found in the index now.
+///
+/// # Safety
+/// As [`aminsert`], with an index of fingerprints or of postings.
+unsafe fn end_claim(
+    rel: IndexRel,
+    values: *mut pg_sys::Datum,
+    is_null: *mut bool,
+    heap_tid: pg_sys::ItemPointer,
+    heap: pg_sys::Relation,
+) {
+    // SAFETY: as this function's: the last key column is searched by distance.
+    unsafe {
+        let last = (*(*rel.as_ptr()).rd_index).indnkeyatts as usize - 1;
+        if !*is_null.add(last) {
+            claims::entered((*heap).rd_id, *values.add(last), || is_on_trial(heap, heap_tid));
+        }
+    }
+}
+
+/// Whether a row was stored speculatively.
+///
+/// # Safety
+/// It is in the open table, which this transaction has put it into.
+unsafe fn is_on_trial(heap: pg_sys::Relation, tid: pg_sys::ItemPointer) -> bool {
+    // SAFETY: as this function's. The page is pinned and locked while its row is read.
+    unsafe {
+        if (*(*heap).rd_rel).relam != pg_sys::HEAP_TABLE_AM_OID {
+            // Nobody can tell.
+            return true;
+        }
+        let (block, place) = tid::parts(tid::pack(&*tid));
+        let buffer = pg_sys::ReadBuffer(heap, block);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        let page = pg_sys::BufferGetPage(buffer);
+        let item = pg_sys::PageGetItemId(page, place);
+        let header = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
+        let is_on_trial = (*header).t_ctid.ip_posid == SPECULATIVE;
+        pg_sys::UnlockReleaseBuffer(buffer);
+        is_on_trial
+    }
+}
+
+/// storage/itemptr.h: where the header of such a row points to.
+const SPECULATIVE: u16 = pg_sys::SpecTokenOffsetNumber as u16;
 
 /// The reader of the rows of one statement.
 ///

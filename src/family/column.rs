@@ -255,6 +255,24 @@ impl Column {
         }
     }
 
+    /// A hash that equal values have in common; 0 for all values of a type without one.
+    ///
+    /// # Safety
+    /// It is a value of this column.
+    pub unsafe fn hash(&self, value: pg_sys::Datum) -> u32 {
+        // SAFETY: a type cache entry lives as long as the backend. Its hash function agrees with
+        // its equality.
+        unsafe {
+            let entry =
+                pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_HASH_PROC_FINFO as i32);
+            if (*entry).hash_proc == pg_sys::InvalidOid {
+                return 0;
+            }
+            let hash = &raw mut (*entry).hash_proc_finfo;
+            pg_sys::FunctionCall1Coll(hash, self.collation, value).value() as u32
+        }
+    }
+
     /// Whether two values are equal, or both are NULL.
     ///
     /// # Safety

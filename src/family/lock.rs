@@ -1,19 +1,45 @@
-//! One writer of a family at a time, until its transaction ends, and a snapshot of everything that
-//! came before.
+//! The locks of families, and a snapshot of everything that came before.
 //!
-//! Order: the locks of the family's topmost parents, ascending, then the snapshot. Other
-//! transactions that put rows in through a trigger held the lock until they had committed. So
-//! whoever holds the lock sees their rows, and no row can come in unseen.
+//! Who takes a family's lock alone is its only writer until the transaction ends. Order: the locks
+//! of the family's topmost parents, ascending, then the snapshot. Other transactions that put rows
+//! in held the lock until they had committed. So whoever holds the lock alone sees their rows, and
+//! no row can come in unseen. Those who share it keep out of each other's way by
+//! [claims](crate::claims).
 
 use pgrx::pg_sys;
 
+use crate::claims::board;
+
 /// Distinguishes these locks from those of `pg_advisory_lock`, which have 1 or 2 in this field.
 const ADVISORY_CLASS: u16 = 0x7368;
+/// The same, for locks that are shared.
+const SHARED_CLASS: u16 = 0x736a;
+const SHARE: pg_sys::LOCKMODE = pg_sys::ShareLock as pg_sys::LOCKMODE;
 const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
 
-/// Takes the lock of a topmost parent, once no other transaction holds it. Changes of the catalogue
-/// that came meanwhile become known.
-pub fn take(root: pg_sys::Oid) {
+/// Takes the lock of a topmost parent for groups: alone, but for those who share it.
+pub fn for_groups(root: pg_sys::Oid) {
+    take(ADVISORY_CLASS, EXCLUSIVE, root);
+}
+
+/// Takes the lock of a topmost parent alone.
+///
+/// First that which groups take, then that which others share. These must not meet groups, which
+/// take theirs before the rows of some statements and after those of others.
+pub fn alone(root: pg_sys::Oid) {
+    for_groups(root);
+    if board::is_there() {
+        take(SHARED_CLASS, EXCLUSIVE, root);
+    }
+}
+
+/// Takes the lock of a topmost parent with others.
+pub fn shared(root: pg_sys::Oid) {
+    take(SHARED_CLASS, SHARE, root);
+}
+
+/// Changes of the catalogue that came while the lock was waited for become known.
+fn take(class: u16, mode: pg_sys::LOCKMODE, root: pg_sys::Oid) {
     // SAFETY: a lock's tag is a plain struct; the lock is released when the transaction or
     // subtransaction ends.
     unsafe {
@@ -21,11 +47,11 @@ pub fn take(root: pg_sys::Oid) {
             locktag_field1: pg_sys::MyDatabaseId.to_u32(),
             locktag_field2: pg_sys::RelationRelationId.to_u32(),
             locktag_field3: root.to_u32(),
-            locktag_field4: ADVISORY_CLASS,
+            locktag_field4: class,
             locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
             locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
         };
-        let result = pg_sys::LockAcquire(&tag, EXCLUSIVE, false, false);
+        let result = pg_sys::LockAcquire(&tag, mode, false, false);
         if result == pg_sys::LockAcquireResult::LOCKACQUIRE_OK {
             pg_sys::AcceptInvalidationMessages();
         }

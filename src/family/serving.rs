@@ -47,6 +47,22 @@ pub unsafe fn best(
     indexes.filter_map(rank).min_by_key(|(rank, _)| *rank).map(|(_, serving)| serving)
 }
 
+/// How many indexes there are in which a row is looked for by its fingerprint, or will be: those
+/// that are being built, too.
+///
+/// # Safety
+/// The indexes are open, and of the table that the column is of.
+pub unsafe fn count(indexes: impl Iterator<Item = PgRelation>, fp: &Column) -> usize {
+    // SAFETY: as this function's: an open index has a number for each of its columns.
+    let is_one = |index: &PgRelation| unsafe {
+        (*index.rd_index).indisready && Some((*index.rd_rel).relam) == access_method() && {
+            let last = searched_column(index);
+            *(*index.rd_index).indkey.values.as_ptr().add(last) == fp.number
+        }
+    };
+    indexes.filter(is_one).count()
+}
+
 /// A B-tree that finds every row by its time.
 ///
 /// # Safety

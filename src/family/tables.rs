@@ -7,7 +7,7 @@ use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::column::{Column, Named, widen};
 use super::rights;
-use super::serving::{Serving, best, by_time};
+use super::serving::{Serving, best, by_time, count};
 use crate::catalog::inheritance::{all_inheritors, parents};
 
 /// A table with rows.
@@ -16,6 +16,8 @@ pub struct Member {
     pub table: pg_sys::Oid,
     /// A simhash index that finds every row by its fingerprint.
     pub index: Option<Serving>,
+    /// How many such indexes there are, or will be.
+    pub indexes: usize,
     pub fp: Column,
     /// The columns of the scope, in the order of the trigger's own.
     pub scope: Vec<Column>,
@@ -151,6 +153,12 @@ impl Family {
         family
     }
 
+    /// The table as a member, if every row of every member is found by an index.
+    pub fn indexed(&self, table: pg_sys::Oid) -> Option<&Member> {
+        let all = self.members.iter().all(|member| member.index.is_some());
+        self.members.iter().find(|member| all && member.table == table)
+    }
+
     /// Locks every relation until the transaction ends, so that parents, columns and indexes stay;
     /// what changed before becomes known.
     pub fn lock_relations(&self) {
@@ -168,7 +176,7 @@ impl Family {
     unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
         let Some(Columns { fp, scope, text, time }) = names.columns(table) else { return };
         // SAFETY: as this function's; its indexes are locked while they are looked at.
-        let (index, by_time) = unsafe {
+        let (index, indexes, by_time) = unsafe {
             let relation = PgRelation::open(table);
             // Another session's temporary table holds its rows in that session's memory.
             if (*(*relation.as_ptr()).rd_rel).relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
@@ -181,7 +189,7 @@ impl Family {
             let open = || indexes.iter_oid().map(|oid| PgRelation::with_lock(oid, LOCK));
             let index = best(open(), &fp, &scope);
             let time = time.as_ref().filter(|_| index.is_none());
-            (index, time.and_then(|time| by_time(open(), time)))
+            (index, count(open(), &fp), time.and_then(|time| by_time(open(), time)))
         };
         let mut key = None;
         if let Some(own) = &names.key
@@ -193,7 +201,7 @@ impl Family {
                 self.unlinkable = self.unlinkable.or(Some(table));
             }
         }
-        self.members.push(Member { table, index, fp, scope, text, time, by_time, key });
+        self.members.push(Member { table, index, indexes, fp, scope, text, time, by_time, key });
     }
 }
 

@@ -130,7 +130,7 @@ impl Setup {
         loop {
             // SAFETY: as this function's.
             let known = unsafe { Self::of(relation, trigger, schema) };
-            lock::take(known.table);
+            lock::for_groups(known.table);
             known.family.lock_relations();
             // Partitions and indexes may have come or gone while locks were waited for.
             if known.is_current() {

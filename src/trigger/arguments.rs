@@ -30,6 +30,7 @@ const KEYS: &[&str] = &[
     "key",
     "config",
     "method",
+    "writers",
 ];
 
 /// What happens to a row that duplicates another.
@@ -89,6 +90,8 @@ pub struct Arguments {
     pub action: Action,
     pub key: Option<RowKey>,
     pub key_name: Option<CString>,
+    /// Whether one transaction at a time may write.
+    pub one_writer: bool,
 }
 
 impl Arguments {
@@ -126,6 +129,7 @@ impl Arguments {
             action,
             key,
             key_name,
+            one_writer: given.one_writer(),
         }
     }
 }
@@ -185,6 +189,14 @@ impl<'a> Given<'a> {
     fn config(&self, has_body: bool, fp: &Column) -> Config {
         self.of_hashing("config", has_body, fp)
             .map_or_else(Config::default, |_| self.parsed_config())
+    }
+
+    fn one_writer(&self) -> bool {
+        match self.get("writers") {
+            None | Some("many") => false,
+            Some("one") => true,
+            Some(_) => self.raise(&self.shown("writers"), "is not known", "Allowed: many, one."),
+        }
     }
 
     fn action_name(&self) -> &'a str {

@@ -1,5 +1,6 @@
 //! What becomes of a row that comes in: the steps of the trigger, in order.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
@@ -10,12 +11,14 @@ use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
 use super::moves::{self, Judged};
-use super::search::{Duplicate, Sought, nearest};
+use super::search::{Duplicate, Seen, Sought, look, nearest};
 use super::violation::Violation;
 use super::watch::{self, Watch};
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
-use crate::family::column::{Column, Generated, widen};
+use crate::claims;
+use crate::claims::board::{self, Scope};
+use crate::family::column::{Column, Generated, Named, widen};
 use crate::family::lock;
 use crate::family::tables::Family;
 use crate::family::verify::Texts;
@@ -77,6 +80,9 @@ impl Judge<'_> {
     unsafe fn verdict(mut self) -> Verdict {
         // SAFETY: as judge's.
         unsafe {
+            if claims::is_any() {
+                claims::begin_row(self.statement(), self.trigger());
+            }
             let width = self.watch.arguments.width;
             let fp_column = self.watch.arguments.fp.column;
             let before = self
@@ -222,11 +228,26 @@ impl Judge<'_> {
         }
     }
 
+    /// The memory in which the executor has set up the statement's triggers.
+    unsafe fn statement(&self) -> pg_sys::MemoryContext {
+        // SAFETY: PostgreSQL passes the call.
+        unsafe { (*(*self.fcinfo).flinfo).fn_mcxt }
+    }
+
+    /// Tells the triggers of a statement apart. Every partition's copy has the same name.
+    fn trigger(&self) -> u64 {
+        hash_of(self.event.trigger_name())
+    }
+
+    /// Searches for a near row. A row that comes in has a claim from then on, unless its family's
+    /// lock keeps everybody else out.
     unsafe fn search(&mut self, fp: Code, scope: &[pg_sys::Datum]) -> Option<Duplicate> {
-        let family = self.locked_family();
+        let (family, alone) = self.locked_family();
         // SAFETY: PostgreSQL passes the call.
         let site = unsafe { site(self.fcinfo) };
         let has_verified = std::mem::replace(&mut site.has_verified, true);
+        // SAFETY: as judge's.
+        let (statement, trigger) = unsafe { (self.statement(), self.trigger()) };
         let (arguments, shingler) = self.watch.arguments_and_shingler(!has_verified);
         // SAFETY: the snapshot is registered until it is released.
         unsafe {
@@ -253,23 +274,39 @@ impl Judge<'_> {
                 since,
                 any: matches!(arguments.action, Action::Skip | Action::Flag(_)),
             };
-            let snapshot = lock::snapshot();
-            let found = nearest(&family, &sought, texts, snapshot);
-            lock::release(snapshot);
-            found
+            let member = family.indexed(self.event.table()).filter(|_| !alone);
+            let row = member.map(|member| claims::Row {
+                statement,
+                trigger,
+                table: member.table,
+                indexes: member.indexes,
+                roots: &family.roots,
+                column: hash_of(&arguments.fp.name),
+                width: arguments.width,
+                fp,
+                distance: arguments.distance,
+                scope: scope_of(&arguments.scope, scope),
+            });
+            let stays = matches!(arguments.action, Action::Link { .. } | Action::Flag(_));
+            find(&family, &sought, texts, row.as_ref(), stays)
         }
     }
 
-    /// The family as it is once its locks are held and its relations are locked against any change.
-    fn locked_family(&mut self) -> Rc<Family> {
+    /// The family as it is once its locks are held and its relations are locked against any change,
+    /// and whether nobody else can put rows in.
+    fn locked_family(&mut self) -> (Rc<Family>, bool) {
         loop {
             let known = self.watch.current_family();
-            known.roots.iter().for_each(|&root| lock::take(root));
+            let alone = !board::is_there()
+                || self.watch.arguments.one_writer
+                || known.indexed(self.event.table()).is_none();
+            let lock = if alone { lock::alone } else { lock::shared };
+            known.roots.iter().for_each(|&root| lock(root));
             known.lock_relations();
             // Parents and children may have come or gone while locks were waited for.
             let family = self.watch.current_family();
             if Rc::ptr_eq(&known, &family) {
-                return family;
+                return (family, alone);
             }
         }
     }
@@ -287,4 +324,60 @@ impl Judge<'_> {
             self.changes.set(&link, value);
         }
     }
+}
+
+/// Searches for a row near one that comes in. If that is to have a claim, it has one from then on,
+/// unless the row will not be stored: it is without a near row, or if it `stays` in any case.
+///
+/// # Safety
+/// The family's relations are locked; the trigger was fired for the row.
+unsafe fn find(
+    family: &Family,
+    sought: &Sought<'_>,
+    mut texts: Option<Texts<'_>>,
+    row: Option<&claims::Row<'_>>,
+    stays: bool,
+) -> Option<Duplicate> {
+    loop {
+        // SAFETY: as this function's; the snapshot is registered until it is released.
+        unsafe {
+            let ticket = row.map(|row| claims::claim(row));
+            let seen = ticket.map(|_| look(family, sought, texts.as_mut()));
+            if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
+                claims::withdraw(ticket);
+                busy.wait();
+                continue;
+            }
+            let snapshot = lock::snapshot();
+            let found = nearest(family, sought, texts.as_mut(), snapshot);
+            lock::release(snapshot);
+            let Some(ticket) = ticket else { return found };
+            // What was seen is gone, and others in progress were not looked at.
+            let again = found.is_none() && matches!(seen, Some(Seen::Row));
+            if again || found.is_some() && !stays {
+                claims::withdraw(ticket);
+            }
+            if !again {
+                return found;
+            }
+        }
+    }
+}
+
+fn hash_of(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Hashes of a scope: equal values have the same.
+///
+/// # Safety
+/// They are values of the columns.
+unsafe fn scope_of(columns: &[Named], values: &[pg_sys::Datum]) -> Scope {
+    let names: Vec<_> = columns.iter().map(|named| &named.name).collect();
+    // SAFETY: as this function's.
+    let hash = |(named, &value): (&Named, &pg_sys::Datum)| unsafe { named.column.hash(value) };
+    let values: Vec<_> = columns.iter().zip(values).map(hash).collect();
+    Scope { columns: hash_of(names), values: hash_of(values) }
 }

@@ -1,9 +1,9 @@
 //! The trigger `simhash_dedup()`: it keeps near-duplicates out, or marks them, as rows come in.
 //!
-//! For a row with a new fingerprint: the locks of its [`family`](crate::family), a snapshot taken
-//! after them, a search of the family's indexes, then what the trigger's arguments say. The order
-//! is an invariant: see [`lock`](crate::family::lock). docs/design/trigger.md says what the trigger
-//! promises, and why.
+//! For a row with a new fingerprint: the locks of its [`family`](crate::family), a
+//! [claim](crate::claims) of the row, a search of the family's indexes, then what the trigger's
+//! arguments say. The order is an invariant. docs/design/trigger.md says what the trigger promises,
+//! and why.
 //!
 //! Where things are: [`judge`] (what becomes of a row), [`event`] (what fired the trigger),
 //! [`arguments`], [`watch`] (what is kept from row to row), [`warnings`], [`generated`] (a

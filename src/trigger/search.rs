@@ -46,38 +46,153 @@ pub struct Duplicate {
     pub key: Option<pg_sys::Datum>,
 }
 
+/// Of rows that are as good as each other, the least key of so many is taken. So a copy of a text
+/// that is there a million times costs what a copy of one does that is there a thousand times.
+const MAX_EQUAL: usize = 1000;
+
 /// The nearest row that `snapshot` sees. Of several at the same distance it is the one with the
 /// least key, and of these the first one in its table. A row without a key comes after those with
 /// one. If `texts` are compared, it is the row with the most similar text, and then the nearest.
+/// Of more than [`MAX_EQUAL`] at the same distance, or with similar texts, the first that are found
+/// count.
 ///
 /// # Safety
 /// The snapshot is registered, the family's relations are locked.
 pub unsafe fn nearest(
     family: &Family,
     sought: &Sought<'_>,
-    texts: Option<Texts<'_>>,
+    mut texts: Option<&mut Texts<'_>>,
     snapshot: pg_sys::Snapshot,
 ) -> Option<Duplicate> {
-    let mut search = Search { sought, texts, found: None };
-    for member in &family.members {
+    let mut search = |radius, any| {
+        let texts = texts.as_deref_mut();
+        let mut search =
+            Search { sought, texts, radius, any, left: MAX_EQUAL, found: None, look: None };
         // SAFETY: as this function's.
-        unsafe { search.member(member, snapshot) };
-        if search.is_over() {
-            break;
+        unsafe { search.run(family, snapshot) };
+        search.found
+    };
+    let farthest = search(sought.distance, true)?;
+    if sought.any {
+        return Some(farthest);
+    }
+    if farthest.similarity.is_none() {
+        // At the first radius where there is one, all are at that distance.
+        return (0..=farthest.distance).find_map(|radius| search(radius, false));
+    }
+    // Of equal texts, which nothing is nearer to than they are to each other.
+    let equal = search(0, false).filter(|found| found.similarity >= Some(1.0));
+    equal.or_else(|| search(sought.distance, false))
+}
+
+/// What a look at everybody's rows has found, committed or not.
+pub enum Seen {
+    /// No near row.
+    None,
+    /// One that is committed, or one of the own transaction.
+    Row,
+    /// None of these, but one of a transaction in progress.
+    Busy(Busy),
+}
+
+/// A transaction in progress, and what to wait for of it if it has stored the row on trial.
+#[derive(Clone, Copy)]
+pub struct Busy {
+    transaction: pg_sys::TransactionId,
+    token: u32,
+}
+
+impl Busy {
+    /// Waits until the transaction has ended, or has confirmed the row or taken it back.
+    pub fn wait(self) {
+        use pg_sys::XLTW_Oper::XLTW_None;
+        // SAFETY: waits as a unique index does. An ERROR ends the transaction.
+        unsafe {
+            if self.token > 0 {
+                pg_sys::SpeculativeInsertionWait(self.transaction, self.token);
+            } else {
+                let (relation, row) = (std::ptr::null_mut(), std::ptr::null_mut());
+                pg_sys::XactLockTableWait(self.transaction, relation, row, XLTW_None);
+            }
         }
     }
-    search.found
 }
 
-struct Search<'a> {
+/// Looks whether there is a near row, in a transaction in progress too.
+///
+/// A row that another transaction updates meanwhile may be missed. So of rows that are committed,
+/// [`nearest`] has the last word, with a snapshot that is taken later. A row whose deletion is not
+/// committed is there.
+///
+/// # Safety
+/// The family's relations are locked.
+pub unsafe fn look(family: &Family, sought: &Sought<'_>, texts: Option<&mut Texts<'_>>) -> Seen {
+    let mut snapshot = pg_sys::SnapshotData {
+        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
+        ..Default::default()
+    };
+    let snapshot = &raw mut snapshot;
+    let look = Some(Look { snapshot, seen: Seen::None });
+    let (radius, any, left) = (sought.distance, true, MAX_EQUAL);
+    let mut search = Search { sought, texts, radius, any, left, found: None, look };
+    // SAFETY: as this function's. Such a snapshot needs no registration.
+    unsafe { search.run(family, snapshot) };
+    search.look.map_or(Seen::None, |look| look.seen)
+}
+
+struct Look {
+    /// What the visibility of a row was, in this last.
+    snapshot: pg_sys::Snapshot,
+    seen: Seen,
+}
+
+impl Look {
+    /// Takes in a near row.
+    fn row(&mut self) {
+        // SAFETY: the snapshot lives as long as the search.
+        let (transaction, token) =
+            unsafe { ((*self.snapshot).xmin, (*self.snapshot).speculativeToken) };
+        if transaction == pg_sys::InvalidTransactionId {
+            self.seen = Seen::Row;
+            return;
+        }
+        if matches!(self.seen, Seen::None) {
+            self.seen = Seen::Busy(Busy { transaction, token });
+        }
+    }
+}
+
+struct Search<'a, 't> {
     sought: &'a Sought<'a>,
-    texts: Option<Texts<'a>>,
+    texts: Option<&'a mut Texts<'t>>,
+    radius: u32,
+    /// Whether the first row will do.
+    any: bool,
+    /// How many more near rows are looked at, once there is one.
+    left: usize,
     found: Option<Duplicate>,
+    /// Instead of a search for the nearest row.
+    look: Option<Look>,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     fn is_over(&self) -> bool {
-        self.sought.any && self.found.is_some()
+        match self.look.as_ref().map(|look| &look.seen) {
+            Some(Seen::Row) => true,
+            Some(Seen::Busy(_)) => self.left == 0,
+            Some(Seen::None) => false,
+            None => self.found.is_some() && (self.any || self.left == 0),
+        }
+    }
+
+    unsafe fn run(&mut self, family: &Family, snapshot: pg_sys::Snapshot) {
+        for member in &family.members {
+            // SAFETY: as nearest's.
+            unsafe { self.member(member, snapshot) };
+            if self.is_over() {
+                break;
+            }
+        }
     }
 
     unsafe fn member(&mut self, member: &Member, snapshot: pg_sys::Snapshot) {
@@ -101,8 +216,8 @@ impl Search<'_> {
     }
 
     fn ball(&self) -> pg_sys::Datum {
-        let Sought { fp, width, distance, .. } = *self.sought;
-        width.ball_datum(Ball { center: fp, radius: distance })
+        let Sought { fp, width, .. } = *self.sought;
+        width.ball_datum(Ball { center: fp, radius: self.radius })
     }
 
     /// Takes the row in the slot if it is better than what was found.
@@ -112,7 +227,7 @@ impl Search<'_> {
             let Some(fp) = value(slot, &member.fp) else { return };
             let distance = self.sought.width.code(fp).hamming(&self.sought.fp);
             let nearest = self.found.filter(|_| self.texts.is_none()).map(|found| found.distance);
-            if distance > nearest.unwrap_or(self.sought.distance)
+            if distance > nearest.unwrap_or(self.radius)
                 || !member.is_in_scope(slot, self.sought.scope)
                 || !self.is_in_window(member, slot)
             {
@@ -137,6 +252,10 @@ impl Search<'_> {
                     Some(similarity)
                 }
             };
+            self.left -= 1;
+            if let Some(look) = &mut self.look {
+                return look.row();
+            }
             let better = self.found.is_none_or(|found| {
                 let keys = match (own, key, found.key) {
                     (Some(own), Some(key), Some(other)) => own.compare(key, other),

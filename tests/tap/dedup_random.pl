@@ -18,7 +18,11 @@ my $near = 3;
 my $sessions = 3;
 my $turns = soak() ? 800 : 400;
 my $deadline = soak() ? time + soak_seconds() : 0;
-my $node = new_node('main', "autovacuum = off\nmax_prepared_transactions = 5");
+my $node = new_node('main', <<'CONF');
+autovacuum = off
+max_prepared_transactions = 5
+shared_preload_libraries = 'pg_simhash'
+CONF
 my $has_merge = $node->safe_psql('postgres',
 	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
 
@@ -683,10 +687,13 @@ seed();
 do
 {
 	play(q{'action=skip'});
+	play(q{'action=skip', 'writers=one'});
 	play(q{'action=error'});
 	play(q{'action=link', 'link=same_as'});
 	play(q{'action=skip', 'scope=tenant'});
+	play(q{'action=error', 'scope=tenant', 'writers=one'});
 	play(q{'action=error', 'scope=tenant'});
+	play(q{'action=link', 'link=same_as', 'scope=tenant', 'writers=one'});
 	play(q{'action=link', 'link=same_as', 'scope=tenant'});
 } while (time < $deadline);
 at_once();

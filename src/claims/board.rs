@@ -1,0 +1,205 @@
+//! The claims of all sessions, in shared memory under one lightweight lock.
+//!
+//! There is a board if the library is in shared_preload_libraries: for the whole server or for
+//! nobody. The postmaster makes it, and backends inherit where it is.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use pgrx::{pg_guard, pg_sys};
+
+use crate::types::Code;
+
+/// What a row on its way into a table is compared by, below one topmost parent of the table.
+#[derive(Clone, Copy)]
+pub struct Claim {
+    pub ticket: u64,
+    pub database: pg_sys::Oid,
+    pub root: pg_sys::Oid,
+    /// A hash of the fingerprint's column, by name.
+    pub column: u64,
+    pub fp: Code,
+    pub distance: u32,
+    /// Hashes of the scope: of its columns, and of the row's values in them.
+    pub scope: Scope,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Scope {
+    pub columns: u64,
+    pub values: u64,
+}
+
+impl Claim {
+    /// Whether the two rows may be near-duplicates by either one's arguments. Scopes of different
+    /// columns are not told apart.
+    fn is_near(&self, other: &Claim) -> bool {
+        self.database == other.database
+            && self.root == other.root
+            && self.column == other.column
+            && (self.scope.columns != other.scope.columns || self.scope == other.scope)
+            && self.fp.bits() == other.fp.bits()
+            && self.fp.hamming(&other.fp) <= self.distance.max(other.distance)
+    }
+}
+
+/// What stands at the start of the shared memory. The claims follow it.
+#[repr(C, align(16))]
+struct Header {
+    /// The last ticket that was drawn. Tickets are never drawn twice.
+    ticket: AtomicU64,
+    /// How many claims there is room for, and how many there are.
+    room: usize,
+    count: usize,
+}
+
+/// Null without shared memory.
+static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
+static LOCK: AtomicPtr<pg_sys::LWLock> = AtomicPtr::new(null_mut());
+
+#[cfg(not(feature = "pg14"))]
+static PREVIOUS_REQUEST: std::sync::OnceLock<pg_sys::shmem_request_hook_type> =
+    std::sync::OnceLock::new();
+static PREVIOUS_STARTUP: std::sync::OnceLock<pg_sys::shmem_startup_hook_type> =
+    std::sync::OnceLock::new();
+
+const TRANCHE: &std::ffi::CStr = c"pg_simhash";
+
+/// Asks for the memory. To be called while the postmaster loads its libraries.
+pub fn install() {
+    // SAFETY: hooks are set while a library is loaded, in the only thread.
+    unsafe {
+        #[cfg(feature = "pg14")]
+        request_memory();
+        #[cfg(not(feature = "pg14"))]
+        {
+            PREVIOUS_REQUEST.get_or_init(|| pg_sys::shmem_request_hook);
+            pg_sys::shmem_request_hook = Some(request);
+        }
+        PREVIOUS_STARTUP.get_or_init(|| pg_sys::shmem_startup_hook);
+        pg_sys::shmem_startup_hook = Some(startup);
+    }
+}
+
+/// Four rows on their way for each session: one for each statement inside another, and trigger.
+fn room() -> usize {
+    // SAFETY: reads settings, which the postmaster has when it loads libraries.
+    let sessions = unsafe { pg_sys::MaxConnections + pg_sys::max_worker_processes };
+    4 * usize::try_from(sessions).unwrap_or(0) + 256
+}
+
+fn bytes(room: usize) -> usize {
+    size_of::<Header>() + room * size_of::<Claim>()
+}
+
+fn request_memory() {
+    // SAFETY: called when memory may be asked for.
+    unsafe {
+        pg_sys::RequestAddinShmemSpace(bytes(room()));
+        pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), 1);
+    }
+}
+
+#[cfg(not(feature = "pg14"))]
+#[pg_guard]
+unsafe extern "C-unwind" fn request() {
+    if let Some(Some(previous)) = PREVIOUS_REQUEST.get() {
+        // SAFETY: the hook that was there before.
+        unsafe { previous() };
+    }
+    request_memory();
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn startup() {
+    // SAFETY: the hook that was there before. The memory is as long as was asked for, and nobody
+    // else knows it while the postmaster starts, or starts again after a crash.
+    unsafe {
+        if let Some(Some(previous)) = PREVIOUS_STARTUP.get() {
+            previous();
+        }
+        let (room, mut found) = (room(), false);
+        let header = pg_sys::ShmemInitStruct(TRANCHE.as_ptr(), bytes(room), &mut found);
+        let header = header.cast::<Header>();
+        if !found {
+            header.write(Header { ticket: AtomicU64::new(0), room, count: 0 });
+        }
+        LOCK.store(
+            &raw mut (*pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr())).lock,
+            Ordering::Relaxed,
+        );
+        HEADER.store(header, Ordering::Relaxed);
+    }
+}
+
+/// Whether sessions can see each other's claims.
+pub fn is_there() -> bool {
+    !HEADER.load(Ordering::Relaxed).is_null()
+}
+
+/// A ticket that nobody else has, or will have.
+pub fn draw() -> u64 {
+    // SAFETY: there is a board, and its memory lasts as long as the server.
+    unsafe { (*HEADER.load(Ordering::Relaxed)).ticket.fetch_add(1, Ordering::Relaxed) + 1 }
+}
+
+/// Calls `with` with the claims and their number, while nobody else sees or changes them. It must
+/// not raise an ERROR.
+fn locked<T>(with: impl FnOnce(&mut [std::mem::MaybeUninit<Claim>], &mut usize) -> T) -> T {
+    let (header, lock) = (HEADER.load(Ordering::Relaxed), LOCK.load(Ordering::Relaxed));
+    // SAFETY: there is a board. Its claims are only reached here, under the lock.
+    unsafe {
+        pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+        let claims = std::slice::from_raw_parts_mut(header.add(1).cast(), (*header).room);
+        let result = with(claims, &mut (*header).count);
+        pg_sys::LWLockRelease(lock);
+        result
+    }
+}
+
+/// What became of claims that were to be published.
+pub enum Published {
+    Yes,
+    /// None of them is, because this one of another row is near.
+    Near(u64),
+    /// None of them is, because there is no room.
+    Full,
+}
+
+/// Publishes claims, unless another one is near one of them. Those of the tickets for which
+/// `ignored` says so are no obstacle.
+pub fn publish(own: &[Claim], ignored: impl Fn(u64) -> bool) -> Published {
+    locked(|claims, count| {
+        for other in &claims[..*count] {
+            // SAFETY: the first `count` claims are there.
+            let other = unsafe { other.assume_init_ref() };
+            if own.iter().any(|own| own.is_near(other)) && !ignored(other.ticket) {
+                return Published::Near(other.ticket);
+            }
+        }
+        if claims.len() - *count < own.len() {
+            return Published::Full;
+        }
+        for claim in own {
+            claims[*count].write(*claim);
+            *count += 1;
+        }
+        Published::Yes
+    })
+}
+
+/// Takes the claims of a ticket from the board, if they are there.
+pub fn remove(ticket: u64) {
+    locked(|claims, count| {
+        let mut at = 0;
+        while at < *count {
+            // SAFETY: the first `count` claims are there.
+            if unsafe { claims[at].assume_init_ref() }.ticket == ticket {
+                *count -= 1;
+                claims.swap(at, *count);
+            } else {
+                at += 1;
+            }
+        }
+    });
+}

@@ -1,0 +1,353 @@
+//! Rows on their way into a table: from a trigger's look for near rows to their entry in the index
+//! no look finds them. So each has a claim, which all sessions see.
+//!
+//! - A row's *ticket* names a heavyweight lock, which its session takes before anybody knows the
+//!   ticket, and gives back after the claim has gone. Who waits for a claim waits for that lock, so
+//!   the deadlock detector sees it.
+//! - In one hold of the board's lock, a session looks at all claims, and publishes its own if none
+//!   is near. If one is, it publishes nothing, waits, and begins again.
+//! - A claim is up during no wait, but for those of the executor: for a unique index, or in other
+//!   triggers of the row.
+//! - A claim ends when the row is in the last of the indexes by which it may be looked for. Of a
+//!   row that is not stored, or stored for trial (ON CONFLICT), it ends when the same trigger
+//!   begins with the statement's next row, before the statement's triggers AFTER, or with the
+//!   statement or (sub)transaction.
+//!
+//! docs/design/trigger.md says why that is enough.
+
+pub mod board;
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
+
+use self::board::{Claim, Published, Scope};
+use crate::error::raise;
+use crate::types::{Code, Width};
+
+/// A row, its trigger and the statement that writes it.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    /// The memory in which the executor sets up the statement's triggers.
+    pub statement: pg_sys::MemoryContext,
+    /// Tells the triggers of a statement apart. Those of partitions are one.
+    pub trigger: u64,
+    pub table: pg_sys::Oid,
+    /// Into how many indexes it goes by which it may be looked for.
+    pub indexes: usize,
+    pub roots: &'a [pg_sys::Oid],
+    pub column: u64,
+    pub width: Width,
+    pub fp: Code,
+    pub distance: u32,
+    pub scope: Scope,
+}
+
+/// A claim of this session.
+struct Own {
+    ticket: u64,
+    statement: pg_sys::MemoryContext,
+    trigger: u64,
+    table: pg_sys::Oid,
+    width: Width,
+    fp: Code,
+    /// The indexes that the row is not in yet.
+    left: usize,
+    /// The (sub)transaction, by its depth.
+    level: i32,
+}
+
+thread_local! {
+    /// The innermost statement's last.
+    static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
+    /// The statements whose end is heard of.
+    static STATEMENTS: RefCell<HashSet<usize>> = RefCell::default();
+}
+
+unsafe extern "C-unwind" {
+    // executor/executor.h: pgrx's own binding would catch an ERROR of somebody else's trigger.
+    fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
+}
+
+static PREVIOUS: OnceLock<pg_sys::ExecutorFinish_hook_type> = OnceLock::new();
+
+/// Must be called once, from `_PG_init`.
+pub fn install() {
+    // SAFETY: hooks are set and callbacks registered while the library is loaded, in the only
+    // thread.
+    unsafe {
+        if pg_sys::process_shared_preload_libraries_in_progress {
+            board::install();
+        }
+        PREVIOUS.get_or_init(|| pg_sys::ExecutorFinish_hook);
+        pg_sys::ExecutorFinish_hook = Some(executor_finish);
+        pg_sys::RegisterXactCallback(Some(transaction_ends), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ends), std::ptr::null_mut());
+    }
+}
+
+/// Distinguishes the locks of tickets from those of `pg_advisory_lock`, which have 1 or 2 in this
+/// field, and from those of [families](crate::family::lock).
+const ADVISORY_CLASS: u16 = 0x7369;
+const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+const SHARE: pg_sys::LOCKMODE = pg_sys::ShareLock as pg_sys::LOCKMODE;
+
+/// No function of SQL takes or gives back locks of this method.
+fn tag(ticket: u64) -> pg_sys::LOCKTAG {
+    pg_sys::LOCKTAG {
+        // SAFETY: reads the session's database.
+        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
+        locktag_field2: (ticket >> 32) as u32,
+        locktag_field3: ticket as u32,
+        locktag_field4: ADVISORY_CLASS,
+        locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+    }
+}
+
+/// Takes a ticket's lock, of which nobody else knows. The session has it, for claims may outlive
+/// what owns a transaction's locks; the abort of the transaction ends it too.
+fn take(ticket: u64) {
+    // SAFETY: a lock's tag is a plain struct.
+    unsafe { pg_sys::LockAcquire(&tag(ticket), EXCLUSIVE, true, false) };
+}
+
+fn give_back(ticket: u64) {
+    // SAFETY: the session has the lock.
+    unsafe { pg_sys::LockRelease(&tag(ticket), EXCLUSIVE, true) };
+}
+
+/// Waits until the claim of a ticket has ended.
+fn wait(ticket: u64) {
+    // SAFETY: a lock's tag is a plain struct. An ERROR of the wait ends the transaction.
+    unsafe {
+        pg_sys::LockAcquire(&tag(ticket), SHARE, false, false);
+        pg_sys::LockRelease(&tag(ticket), SHARE, false);
+    }
+}
+
+/// Publishes a claim of a row once none is near, and returns its ticket.
+///
+/// # Safety
+/// Called by the row's trigger: `statement` lives until the statement ends.
+pub unsafe fn claim(row: &Row<'_>) -> u64 {
+    // SAFETY: as this function's.
+    unsafe { hear_of_the_end(row.statement) };
+    loop {
+        pgrx::check_for_interrupts!();
+        let Row { statement, trigger, table, width, fp, indexes: left, .. } = *row;
+        let ticket = board::draw();
+        let claims = claims(row, ticket);
+        // Nothing can fail between the lock and the note of it.
+        OWN.with_borrow_mut(|all| all.reserve(1));
+        take(ticket);
+        match board::publish(&claims, |other| is_of_statement(other, statement)) {
+            Published::Yes => {
+                // SAFETY: reads the state of the transaction.
+                let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+                OWN.with_borrow_mut(|all| {
+                    all.push(Own { ticket, statement, trigger, table, width, fp, left, level });
+                });
+                return ticket;
+            }
+            Published::Near(other) => {
+                give_back(ticket);
+                if OWN.with_borrow(|all| all.iter().any(|own| own.ticket == other)) {
+                    raise_inside();
+                }
+                wait(other);
+            }
+            Published::Full => {
+                give_back(ticket);
+                raise_full();
+            }
+        }
+    }
+}
+
+fn raise_full() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+        "too many rows are on their way into tables with simhash_dedup".into(),
+        "Statements in triggers of statements take room: raise max_connections, \
+         or give the trigger 'writers=one'.",
+    )
+}
+
+fn claims(row: &Row<'_>, ticket: u64) -> Vec<Claim> {
+    let Row { column, fp, distance, scope, .. } = *row;
+    // SAFETY: reads the session's database.
+    let database = unsafe { pg_sys::MyDatabaseId };
+    let claim = |&root: &pg_sys::Oid| Claim { ticket, database, root, column, fp, distance, scope };
+    row.roots.iter().map(claim).collect()
+}
+
+/// Whether it is the ticket of a row of this statement: of the same row, by another trigger, or of
+/// one that is not on its way any more.
+fn is_of_statement(ticket: u64, statement: pg_sys::MemoryContext) -> bool {
+    OWN.with_borrow(|all| all.iter().any(|own| own.ticket == ticket && own.statement == statement))
+}
+
+fn raise_inside() -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
+        "a row is near another one whose insertion it is a part of".into(),
+        "A trigger BEFORE INSERT writes a near-duplicate of the row that it was fired for. \
+         Write it in a trigger AFTER INSERT.",
+    )
+}
+
+/// Withdraws a claim: its row is not stored, or has to wait.
+pub fn withdraw(ticket: u64) {
+    end_those(|own| own.ticket == ticket);
+}
+
+/// A trigger begins with another row of a statement: what it claimed before is not on its way any
+/// more.
+pub fn begin_row(statement: pg_sys::MemoryContext, trigger: u64) {
+    end_those(|own| own.statement == statement && own.trigger == trigger);
+}
+
+/// A row has been put into an index. `value`: its fingerprint there. `is_on_trial`: whether it was
+/// stored speculatively, and may be taken back to be stored again without its triggers.
+///
+/// # Safety
+/// The value is of an index of the table.
+pub unsafe fn entered(
+    table: pg_sys::Oid,
+    value: pg_sys::Datum,
+    is_on_trial: impl FnOnce() -> bool,
+) {
+    let place = OWN.with_borrow(|all| {
+        // SAFETY: as this function's. Only indexes of fingerprints of that width are counted.
+        all.iter().rposition(|own| own.table == table && unsafe { own.width.code(value) } == own.fp)
+    });
+    let Some(place) = place else { return };
+    if is_on_trial() {
+        return;
+    }
+    let is_in_all = OWN.with_borrow_mut(|all| {
+        all[place].left = all[place].left.saturating_sub(1);
+        all[place].left == 0
+    });
+    if is_in_all {
+        let own = OWN.with_borrow_mut(|all| all.remove(place));
+        end(&own);
+    }
+}
+
+/// Whether any row of this session is on its way.
+#[inline]
+pub fn is_any() -> bool {
+    OWN.with_borrow(|all| !all.is_empty())
+}
+
+fn end_those(which: impl Fn(&Own) -> bool) {
+    while let Some(own) = OWN.with_borrow_mut(|all| {
+        let place = all.iter().rposition(&which)?;
+        Some(all.remove(place))
+    }) {
+        end(&own);
+    }
+}
+
+/// Takes a claim from the board, and then gives its lock back.
+fn end(own: &Own) {
+    board::remove(own.ticket);
+    give_back(own.ticket);
+}
+
+/// Called once the statement's rows are written, before its triggers AFTER run. These raise ERRORs
+/// past this function: it has nothing that would have to be dropped.
+unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
+    // SAFETY: the query is the executor's, and passed on as it came.
+    unsafe {
+        if is_any() {
+            end_of_rows((*(*query).estate).es_query_cxt);
+        }
+        match PREVIOUS.get() {
+            Some(Some(previous)) => previous(query),
+            _ => standard_ExecutorFinish(query),
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end_of_rows(statement: pg_sys::MemoryContext) {
+    end_those(|own| own.statement == statement);
+}
+
+/// Sees to it that a statement's claims end with it, where no executor says so: with COPY.
+///
+/// # Safety
+/// The memory of a statement.
+unsafe fn hear_of_the_end(statement: pg_sys::MemoryContext) {
+    if !STATEMENTS.with_borrow_mut(|all| all.insert(statement.addr())) {
+        return;
+    }
+    // SAFETY: the callback's record lives in the memory whose end it waits for.
+    unsafe {
+        let record =
+            pg_sys::MemoryContextAlloc(statement, size_of::<pg_sys::MemoryContextCallback>())
+                .cast::<pg_sys::MemoryContextCallback>();
+        record.write(pg_sys::MemoryContextCallback {
+            func: Some(statement_ends),
+            arg: statement.cast(),
+            next: std::ptr::null_mut(),
+        });
+        pg_sys::MemoryContextRegisterResetCallback(statement, record);
+    }
+}
+
+unsafe extern "C-unwind" fn statement_ends(statement: *mut c_void) {
+    // When the process ends, what is noted may go before the memory.
+    let noted = STATEMENTS
+        .try_with(|all| all.try_borrow_mut().is_ok_and(|mut all| all.remove(&statement.addr())));
+    if noted == Ok(true) && is_any() {
+        end_those(|own| own.statement.cast() == statement);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn transaction_ends(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut c_void,
+) {
+    use pg_sys::XactEvent::{
+        XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PARALLEL_ABORT, XACT_EVENT_PRE_COMMIT,
+        XACT_EVENT_PRE_PREPARE, XACT_EVENT_PREPARE,
+    };
+    match event {
+        XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE => end_those(|_| true),
+        // PostgreSQL gives the locks back itself.
+        XACT_EVENT_ABORT | XACT_EVENT_PARALLEL_ABORT | XACT_EVENT_COMMIT | XACT_EVENT_PREPARE => {
+            while let Some(own) = OWN.with_borrow_mut(Vec::pop) {
+                board::remove(own.ticket);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn subtransaction_ends(
+    event: pg_sys::SubXactEvent::Type,
+    _own: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut c_void,
+) {
+    if !is_any() {
+        return;
+    }
+    // SAFETY: reads the state of the transaction.
+    let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
+    match event {
+        // Its statements have ended, one way or the other.
+        pg_sys::SubXactEvent::SUBXACT_EVENT_PRE_COMMIT_SUB
+        | pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB => end_those(|own| own.level >= level),
+        _ => {}
+    }
+}
