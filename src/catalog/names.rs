@@ -5,7 +5,6 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 
 use crate::error::shown;
-use crate::types::text::server_to_utf8;
 
 /// The name of a relation, or its OID if there is no such relation.
 pub fn relation_name(oid: pg_sys::Oid) -> String {
@@ -39,13 +38,12 @@ pub fn table_name(table: pg_sys::Oid) -> String {
         if name.is_null() {
             return format!("with OID {}", table.to_u32());
         }
-        quoted(CStr::from_ptr(name)).to_owned()
+        quoted(CStr::from_ptr(name))
     }
 }
 
-/// An identifier as SQL has it, in UTF-8. It lives as long as the name or the current memory
-/// context.
-pub fn quoted(name: &CStr) -> &str {
+/// An identifier as SQL has it.
+pub fn quoted(name: &CStr) -> String {
     // SAFETY: an identifier in the server's encoding; the result is that or palloc'd.
-    unsafe { server_to_utf8(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr())).to_bytes()) }
+    unsafe { shown(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr()))).into_owned() }
 }

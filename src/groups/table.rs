@@ -45,7 +45,7 @@ fn rows_by(
 ) {
     let condition = format!(
         ", ROWS FROM (pg_catalog.unnest($1)) AS u(value) WHERE {}",
-        Equal::of(&setup.key.column).to(quoted(&column.name), "u.value")
+        Equal::of(&setup.key.column).to(&quoted(&column.name), "u.value")
     );
     for values in values.chunks(MOST) {
         let values: Vec<_> = values.iter().copied().map(Some).collect();
@@ -118,7 +118,7 @@ fn update(setup: &Setup, told: &[Told]) -> (u64, Meanwhile) {
          FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u(key, id) \
          WHERE {} RETURNING t.{key}, t.{cluster}, u.key, u.id",
         name(setup),
-        Equal::of(&key.column).to(quoted(&key.name), "u.key"),
+        Equal::of(&key.column).to(&quoted(&key.name), "u.key"),
         key = quoted(&key.name),
         cluster = quoted(&cluster.name),
     );
