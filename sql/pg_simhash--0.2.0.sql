@@ -2012,8 +2012,8 @@ COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
   'every row of one simhash index on texts with every row of another, by ctid and table, that are '
   'near-duplicates';
 CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision DEFAULT 0.7,
-    distance integer DEFAULT NULL, keep text DEFAULT NULL, other regclass DEFAULT NULL,
-    body text DEFAULT NULL, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    distance integer DEFAULT NULL, keep text DEFAULT NULL, body text DEFAULT NULL,
+    shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
     config simhash_config DEFAULT '{}', OUT duplicate tid, OUT kept tid,
     OUT similarity double precision, OUT distance integer, OUT duplicate_table regclass,
     OUT kept_table regclass)
@@ -2021,11 +2021,24 @@ CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision D
   LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
   SUPPORT simhash_whole_support
   AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
-COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, regclass, text,
-    integer, text, simhash_config) IS
+COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, text, integer,
+    text, simhash_config) IS
   'the rows to drop, by ctid and table, each with a row that is kept and near to it: rows are '
-  'taken in the order of keep, and one that is near no row kept before it is kept; with other, the '
-  'rows of the first table that are near any row of the second';
+  'taken in the order of keep, and one that is near no row kept before it is kept';
+CREATE FUNCTION simhash_duplicates(index regclass, other regclass,
+    similarity double precision DEFAULT 0.7, distance integer DEFAULT NULL,
+    keep text DEFAULT NULL, body text DEFAULT NULL, shingle integer DEFAULT 0,
+    measure text DEFAULT 'jaccard', config simhash_config DEFAULT '{}', OUT duplicate tid,
+    OUT kept tid, OUT similarity double precision, OUT distance integer,
+    OUT duplicate_table regclass, OUT kept_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_duplicates_of_two_wrapper';
+COMMENT ON FUNCTION simhash_duplicates(regclass, regclass, double precision, integer, text, text,
+    integer, text, simhash_config) IS
+  'the rows of the first table that are near any row of the second, by ctid and table, each with '
+  'the nearest row of the second';
 CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEFAULT 0.7,
     linkage text DEFAULT 'chain', keep text DEFAULT NULL, OUT member tid, OUT representative tid,
     OUT size integer, OUT member_table regclass, OUT representative_table regclass,

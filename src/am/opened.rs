@@ -149,6 +149,14 @@ impl OwnersRights {
 pub fn table_of(index: pg_sys::Oid) -> pg_sys::Oid {
     // SAFETY: catalogue look-ups.
     let table = unsafe { pg_sys::IndexGetRelation(index, true) };
+    // SAFETY: a catalogue look-up.
+    if unsafe { pg_sys::get_rel_relkind(index) } == 0 {
+        raise(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+            format!("index with OID {} does not exist", index.to_u32()),
+            "It was dropped meanwhile, or its name was no index's.",
+        )
+    }
     if table == pg_sys::InvalidOid || is_partitioned(index) && !is_of_access_method(index) {
         wrong_object(index);
     }

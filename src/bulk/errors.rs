@@ -40,8 +40,8 @@ pub fn raise_is_of_texts(index: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("index \"{index}\" is on texts"),
-        "Texts are compared by similarity: simhash_pairs(index, similarity => 0.7). Distances are \
-         those of an index on fingerprints.",
+        "Texts are compared by similarity: simhash_pairs, simhash_duplicates and simhash_clusters \
+         take similarity => 0.7. Distances are those of an index on fingerprints.",
     )
 }
 

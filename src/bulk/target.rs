@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 use simhash_index::Meta;
 
 use super::errors::{raise_is_of_fingerprints, raise_is_of_texts};
@@ -178,6 +178,10 @@ fn sources(index: pg_sys::Oid, content: Content) -> (pg_sys::Oid, Vec<Source>) {
     } else {
         vec![Source { heap: table, index }]
     };
+    if sources.is_empty() {
+        // SAFETY: the index is locked.
+        check_content(unsafe { PgRelation::open(index) }.as_ptr(), content);
+    }
     for source in &sources {
         let opened = source.open();
         check_usable(*source, &opened, content);
@@ -262,15 +266,8 @@ fn check_usable(source: Source, opened: &Opened, content: Content) {
                 "Use the REFRESH MATERIALIZED VIEW command.",
             )
         }
-        let is_of_texts = Kind::of_index(opened.index).is_of_texts();
-        match content {
-            Content::Fingerprints if is_of_texts => raise_is_of_texts(&relation_name(source.index)),
-            Content::Texts if !is_of_texts => {
-                raise_is_of_fingerprints(&relation_name(source.index))
-            }
-            _ => {}
-        }
-        if !is_of_texts && Kind::of_index(opened.index).has_many_keys() {
+        check_content(opened.index, content);
+        if content == Content::Fingerprints && Kind::of_index(opened.index).has_many_keys() {
             raise(
                 PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
                 format!("index \"{}\" is on an array of fingerprints", relation_name(source.index)),
@@ -289,6 +286,17 @@ fn check_usable(source: Source, opened: &Opened, content: Content) {
                  start a new transaction, or wait for older ones to end.",
             );
         }
+    }
+}
+
+/// Raises 0A000 unless the index has the content.
+fn check_content(index: pg_sys::Relation, content: Content) {
+    // SAFETY: an open relation, which has its catalogue row.
+    let (is_of_texts, oid) = unsafe { (Kind::of_index(index).is_of_texts(), (*index).rd_id) };
+    match content {
+        Content::Fingerprints if is_of_texts => raise_is_of_texts(&relation_name(oid)),
+        Content::Texts if !is_of_texts => raise_is_of_fingerprints(&relation_name(oid)),
+        _ => {}
     }
 }
 

@@ -217,24 +217,60 @@ fn simhash_duplicates(
     similarity: Option<f64>,
     distance: Option<i32>,
     keep: Option<Text<'_>>,
-    other: Option<pg_sys::Oid>,
     body: Option<Text<'_>>,
     shingle: Option<i32>,
     measure: Option<Text<'_>>,
     config: Option<ConfigText<'_>>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> DuplicateRows {
+    let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
+    let target = move |content| Target::new(index, content);
+    let schema = Schema::of_call(fcinfo);
+    duplicate_rows(target, similarity, distance, keep, body, shingle, measure, config, schema)
+}
+
+/// The rows of one index that are near a row of another, each with that row.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
+fn simhash_duplicates_of_two(
+    index: Option<pg_sys::Oid>,
+    other: Option<pg_sys::Oid>,
+    similarity: Option<f64>,
+    distance: Option<i32>,
+    keep: Option<Text<'_>>,
+    body: Option<Text<'_>>,
+    shingle: Option<i32>,
+    measure: Option<Text<'_>>,
+    config: Option<ConfigText<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> DuplicateRows {
+    let (Some(index), Some(other)) = (index, other) else {
+        return TableIterator::new(std::iter::empty());
+    };
+    let target = move |content| Target::of_two(index, other, content).of_other_tables();
+    let schema = Schema::of_call(fcinfo);
+    duplicate_rows(target, similarity, distance, keep, body, shingle, measure, config, schema)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
+fn duplicate_rows(
+    target: impl FnOnce(Content) -> Target,
+    similarity: Option<f64>,
+    distance: Option<i32>,
+    keep: Option<Text<'_>>,
+    body: Option<Text<'_>>,
+    shingle: Option<i32>,
+    measure: Option<Text<'_>>,
+    config: Option<ConfigText<'_>>,
+    schema: Schema,
+) -> DuplicateRows {
     // An unset parameter must not delete what the default does.
-    let (Some(index), Some(similarity), Some(shingle), Some(measure), Some(config)) =
-        (index, similarity, shingle, measure, config)
+    let (Some(similarity), Some(shingle), Some(measure), Some(config)) =
+        (similarity, shingle, measure, config)
     else {
         return TableIterator::new(std::iter::empty());
     };
     let keep = keep.as_ref().map(Text::as_str);
-    let target = |content| match other {
-        None => Target::new(index, content),
-        Some(other) => Target::of_two(index, other, content).of_other_tables(),
-    };
     let is_verified = distance.is_some() && body.is_some();
     let of_verification = [
         ("body", body.is_some() && distance.is_none()),
@@ -260,9 +296,7 @@ fn simhash_duplicates(
             (row, kept, Some(similarity), None, table, kept_table)
         }));
     };
-    let how = body.map(|body| {
-        verification(body, similarity, shingle, measure, config, Schema::of_call(fcinfo))
-    });
+    let how = body.map(|body| verification(body, similarity, shingle, measure, config, schema));
     if how.is_none() && similarity != DEFAULT_SIMILARITY {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

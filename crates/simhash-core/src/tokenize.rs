@@ -232,7 +232,10 @@ fn cut_han(run: &str, cutting: Cutting<'_>, interrupt: &Interrupt, sink: &mut im
     match cutting.words {
         Some(words) => words.cut(run, cutting.hmm, interrupt, &mut not_space),
         None => {
-            dictionary().cut(run, cutting.hmm).iter().for_each(|token| not_space(token.word));
+            dictionary(interrupt)
+                .cut(run, cutting.hmm)
+                .iter()
+                .for_each(|token| not_space(token.word));
         }
     }
     interrupt.spend(JIEBA_COST * run.len());

@@ -24,6 +24,7 @@ use super::target::{Named, OpenedAll, Target};
 use crate::am::texts::Recipe;
 use crate::error::raise;
 use crate::guc::work_mem;
+use crate::types::near_text::check_similarity;
 
 /// Two rows by the numbers of their visible versions, and their similarity.
 pub type Pair = (u64, u64, f64);
@@ -48,6 +49,7 @@ impl Whole {
         others_first: bool,
         command: Command,
     ) -> Option<Self> {
+        check_similarity(similarity);
         let opened = target.open();
         let first = opened.first()?;
         let recipe = Recipe::of(first.rel());
@@ -107,7 +109,6 @@ fn of_result(command: Command) -> usize {
 
 /// Raises 22023 for a similarity that has no law, or that an index does not serve.
 fn law_of(opened: &OpenedAll, similarity: f64) -> Law {
-    crate::types::near_text::check_similarity(similarity);
     for one in opened.iter() {
         let recipe = Recipe::of(one.rel());
         if similarity < recipe.similarity {

@@ -105,7 +105,8 @@ BEGIN
           SELECT n + 1, list || CASE WHEN n > 0 THEN ', ' ELSE '' END || value
           FROM call, pg_proc p, LATERAL unnest(CASE p.proargtypes[n]
               WHEN 'regclass'::regtype THEN ARRAY[
-                CASE WHEN p.proname = 'simhash_duplicates' AND n > 0 THEN 'NULL'
+                -- A table is no other one than itself.
+                CASE WHEN p.proname = 'simhash_duplicates' AND n > 0 THEN '''trap.child_fp'''
                   ELSE quote_literal(relation) END || '::regclass']
               WHEN 'boolean'::regtype THEN ARRAY['true', 'false']
               WHEN 'integer'::regtype THEN ARRAY['3']

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::compare::Comparer;
 use super::rows::Rows;
@@ -102,15 +102,17 @@ fn rows_of_equal_keys(
     from: u32,
     rows: &mut impl Rows,
 ) -> Vec<(usize, u32)> {
-    let is_first_side = |row: u32| shared.split().is_some_and(|split| row < split);
-    let mut hashed = Vec::new();
+    let side = |row: u32| u64::from(shared.split().is_some_and(|split| row < split));
+    let has_all = |row: u32| shared.keys(row).len() == bands;
+    // A third of the memory that a growing list would take.
+    let mut hashed = Vec::with_capacity((from..shared.len()).filter(|&row| has_all(row)).count());
     for row in from..shared.len() {
         let keys = shared.keys(row);
-        if keys.len() == bands {
+        if has_all(row) {
             let bytes = keys.iter().flat_map(|key| key.to_le_bytes());
             let mut buffer = [0; 4 * 64];
             let length = bytes.zip(&mut buffer).map(|(byte, place)| *place = byte).count();
-            hashed.push((xxh3_64(&buffer[..length]), is_first_side(row), row));
+            hashed.push((xxh3_64_with_seed(&buffer[..length], side(row)), row));
         }
         if row.is_multiple_of(1 << 14) {
             rows.check();
@@ -118,11 +120,12 @@ fn rows_of_equal_keys(
     }
     hashed.sort_unstable();
     let mut alike = Vec::new();
-    let equal = hashed.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|equal| equal.len() > 1);
+    let equal = hashed.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1);
     for (number, equal) in equal.enumerate() {
-        let keys = shared.keys(equal[0].2);
+        let (keys, side_of_all) = (shared.keys(equal[0].1), side(equal[0].1));
         // Others with the same hash, which are none, would not be folded.
-        let same = equal.iter().filter(|&&(.., row)| shared.keys(row) == keys);
+        let same =
+            equal.iter().filter(|&&(_, row)| shared.keys(row) == keys && side(row) == side_of_all);
         alike.extend(same.map(|&(.., row)| (number, row)));
         rows.check();
     }

@@ -127,7 +127,7 @@ impl HanWords {
         if self.occur_in(text, interrupt) {
             Cutter { own: Some(&self.own), base: &BASE, hmm }.cut(text, interrupt, sink);
         } else {
-            dictionary().cut(text, hmm).into_iter().for_each(|token| sink(token.word));
+            dictionary(interrupt).cut(text, hmm).into_iter().for_each(|token| sink(token.word));
         }
     }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::config::StopWords;
 use crate::dictionary::dictionary;
+use crate::interrupt::Interrupt;
 use crate::{Named, Simhasher};
 
 fn list(kind: Kind, words: &[(&str, Option<i64>)]) -> Result<WordList, WordListError> {
@@ -178,7 +179,7 @@ proptest! {
         text in "[他来到了网易杭研大厦北京东路上海我的中国人民和国家生活Aa1+々 ]{0,40}|[\u{4e00}-\u{9fff}]{0,30}",
         hmm: bool,
     ) {
-        let expected: Vec<&str> = dictionary().cut(&text, hmm).iter().map(|t| t.word).collect();
+        let expected: Vec<&str> = dictionary(&Interrupt::new(&mut || ())).cut(&text, hmm).iter().map(|t| t.word).collect();
         let mut found = Vec::new();
         cut::cut_without_own(&text, hmm, &mut |word| found.push(word));
         prop_assert_eq!(found, expected);
@@ -221,7 +222,11 @@ proptest! {
 fn cuts_laws_like_jieba() {
     for line in include_str!("../../tests/data/zh_laws.jsonl").lines().take(20) {
         for hmm in [false, true] {
-            let expected: Vec<&str> = dictionary().cut(line, hmm).iter().map(|t| t.word).collect();
+            let expected: Vec<&str> = dictionary(&Interrupt::new(&mut || ()))
+                .cut(line, hmm)
+                .iter()
+                .map(|t| t.word)
+                .collect();
             let mut found = Vec::new();
             cut::cut_without_own(line, hmm, &mut |word| found.push(word));
             assert!(found == expected);

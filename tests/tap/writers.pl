@@ -1,0 +1,298 @@
+# Writers through the trigger simhash_dedup who work at once: who waits for whom, and how long. Each
+# row here is near those of its own kind (a, b, ...) and far from all others.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use IPC::Open2;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('main', <<'CONF');
+autovacuum = off
+max_prepared_transactions = 5
+shared_preload_libraries = 'pg_simhash'
+CONF
+$node->safe_psql('postgres', <<'SQL');
+-- A fingerprint of a kind: those of one kind are up to three bits apart.
+CREATE FUNCTION of(kind text, variant int DEFAULT 0) RETURNS fingerprint64 LANGUAGE sql AS
+  $$ SELECT (test.number(kind) # ((1::bigint << variant) - (variant = 0)::int))::fingerprint64 $$;
+CREATE TABLE t (id serial PRIMARY KEY, kind text, fp fingerprint64, tenant int, same_as int,
+  code int UNIQUE);
+CREATE INDEX t_fp ON t USING simhash (fp);
+CREATE TABLE one (LIKE t INCLUDING ALL);
+CREATE TABLE linked (LIKE t INCLUDING ALL);
+CREATE TABLE scoped (LIKE t INCLUDING ALL);
+-- Functions of triggers: one that drops rows, one that inserts a row of the kind that the code says.
+CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.code = -1 THEN RETURN NULL; END IF;
+  RETURN NEW;
+END $$;
+CREATE FUNCTION inserts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.code = -2 THEN INSERT INTO t (kind, fp) VALUES ('inside', of('inside', 1)); END IF;
+  IF NEW.code = -3 THEN INSERT INTO t (kind, fp) VALUES (NEW.kind, of(NEW.kind, 1)); END IF;
+  IF NEW.code = -4 THEN PERFORM pg_advisory_unlock_all(); END IF;
+  RETURN NEW;
+END $$;
+CREATE FUNCTION inserts_after() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.code = -5 THEN INSERT INTO t (kind, fp) VALUES (NEW.kind, of(NEW.kind, 1)); END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON t
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION inserts();
+CREATE TRIGGER z BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION drops();
+CREATE TRIGGER a AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION inserts_after();
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON one
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'writers=one');
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON linked
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=link', 'link=same_as');
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON scoped
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=tenant');
+SQL
+
+my %session;
+
+sub open_session
+{
+	my ($name) = @_;
+	my $connection = $node->connstr('postgres');
+	my $pid = open2(my $output, my $input, 'sh', '-c',
+		"exec psql -XAtq -d \"$connection\" -v VERBOSITY=sqlstate 2>&1");
+	$input->autoflush(1);
+	$session{$name} = { pid => $pid, input => $input, output => $output };
+	$session{$name}{backend} = answer($name, 'SELECT pg_backend_pid()');
+}
+
+sub begin
+{
+	my ($name, $statement) = @_;
+	print { $session{$name}{input} } "$statement;\n\\warn done\n";
+}
+
+# What a session's last statement answered.
+sub ended
+{
+	my ($name) = @_;
+	my $answer = '';
+	while (defined(my $line = readline $session{$name}{output}))
+	{
+		last if $line eq "done\n";
+		$answer .= $line;
+	}
+	chomp $answer;
+	return $answer =~ s/^psql:<stdin>:\d+: //gmr;
+}
+
+sub answer
+{
+	my ($name, $statement) = @_;
+	begin($name, $statement);
+	return ended($name);
+}
+
+sub insert
+{
+	my ($kind, $variant) = @_;
+	return "INSERT INTO t (kind, fp) VALUES ('$kind', of('$kind', $variant))";
+}
+
+# One test: the session that has begun something waits for a lock of that kind.
+sub waits
+{
+	my ($name, $kind, $test) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	ok($node->poll_query_until('postgres', <<"SQL"), $test);
+SELECT count(*) = 1 FROM pg_locks WHERE pid = $session{$name}{backend} AND NOT granted
+  AND locktype = '$kind'
+SQL
+}
+
+# One test: how many rows of a kind a table has, and that nobody claims anything.
+sub there_are
+{
+	my ($count, $kind, $test, $table) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$table //= 't';
+	answer_is($node, <<"SQL", "$count|0", $test);
+SELECT (SELECT count(*) FROM $table WHERE kind = '$kind'),
+  (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 29545)
+SQL
+}
+
+open_session($_) for qw(A B);
+# Whoever should not wait does not.
+answer('B', "SET lock_timeout = '5s'");
+
+answer('A', 'BEGIN');
+is(answer('A', insert('committed', 0)), '', 'a row in a transaction');
+is(answer('B', insert('far', 0)), '', 'a far row does not wait');
+begin('B', insert('committed', 1));
+waits('B', 'transactionid', 'a near one waits for the transaction');
+answer('A', 'COMMIT');
+is(ended('B'), '', 'until it is committed');
+there_are(1, 'committed', 'and is skipped');
+
+answer('A', 'BEGIN');
+answer('A', insert('aborted', 0));
+begin('B', insert('aborted', 1));
+waits('B', 'transactionid', 'a near one waits for the transaction');
+answer('A', 'ROLLBACK');
+is(ended('B'), '', 'until it is rolled back');
+there_are(1, 'aborted', 'and is inserted');
+answer_is($node, "SELECT fp = of('aborted', 1) FROM t WHERE kind = 'aborted'", 't', 'it itself');
+
+answer('A', 'BEGIN');
+answer('A', 'SAVEPOINT s');
+answer('A', insert('undone', 0));
+begin('B', insert('undone', 1));
+waits('B', 'transactionid', 'a near one waits for the subtransaction');
+answer('A', 'ROLLBACK TO s');
+is(ended('B'), '', 'until that is rolled back');
+there_are(1, 'undone', 'and is inserted');
+answer('A', 'COMMIT');
+
+# Rows that are on their way, and are not stored.
+answer('A', 'BEGIN');
+answer('A', "INSERT INTO t (kind, fp, code) VALUES ('dropped', of('dropped'), -1)");
+is(answer('B', insert('dropped', 1)), '', 'a row that another trigger drops is in nobody\'s way');
+there_are(1, 'dropped', 'a near one is inserted');
+answer('A', 'COMMIT');
+answer('A', "INSERT INTO t (kind, fp, code) VALUES ('code', of('code'), 1)");
+answer('A', 'BEGIN');
+is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('nothing', of('nothing'), 1)
+	ON CONFLICT DO NOTHING"), '', 'a row that ON CONFLICT leaves away');
+is(answer('B', insert('nothing', 1)), '', 'is in nobody\'s way');
+answer('A', 'COMMIT');
+there_are(1, 'nothing', 'a near one is inserted');
+answer('A', 'BEGIN');
+is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('failing', of('failing'), 1)"),
+	'ERROR:  23505', 'a row that violates another constraint');
+is(answer('B', insert('failing', 1)), '', 'is in nobody\'s way');
+answer('A', 'ROLLBACK');
+there_are(1, 'failing', 'a near one is inserted');
+is(answer('A', "DO \$\$ BEGIN
+  FOR i IN 1..3 LOOP
+    BEGIN
+      INSERT INTO t (kind, fp, code) VALUES ('caught', of('caught'), 1);
+    EXCEPTION WHEN unique_violation THEN NULL;
+    END;
+  END LOOP;
+  INSERT INTO t (kind, fp) VALUES ('caught', of('caught', 2));
+END \$\$"), '', 'and so it is where the error is caught');
+there_are(1, 'caught', 'a near one is inserted after it');
+
+# Statements inside.
+is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('own', of('own'), -3)"),
+	'ERROR:  27000', 'a trigger BEFORE inserts what is near its row: an error');
+there_are(0, 'own', 'and neither is there');
+is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('own', of('own'), -2)"),
+	'', 'or what is far');
+there_are(1, 'own', 'and both are there');
+there_are(1, 'inside', 'both');
+is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('after', of('after'), -5)"),
+	'', 'a trigger AFTER inserts what is near its row');
+there_are(1, 'after', 'which is skipped');
+answer('A', 'UPDATE t SET code = NULL WHERE code < 0');
+is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('several', of('several'), -5),
+	('several', of('several', 2), 7), ('dropped last', of('dropped last'), -1)"), '',
+	'rows of one statement, the last one dropped');
+there_are(1, 'several', 'of near ones the first is there');
+is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('unlocked', of('unlocked'), -4)"), '',
+	'giving up the session\'s advisory locks meanwhile');
+there_are(1, 'unlocked', 'changes nothing');
+# Updates.
+answer('A', 'BEGIN');
+answer('A', "UPDATE t SET fp = of('updated', 0), kind = 'updated' WHERE kind = 'own'");
+begin('B', insert('updated', 1));
+waits('B', 'transactionid', 'a near one waits for an update');
+answer('A', 'COMMIT');
+is(ended('B'), '', 'until it is committed');
+there_are(1, 'updated', 'and is skipped');
+answer('A', 'BEGIN');
+answer('A', "UPDATE t SET tenant = 1 WHERE kind = 'updated'");
+is(answer('B', insert('updated', 2)), '', 'near a row that is updated otherwise nobody waits');
+answer('A', "DELETE FROM t WHERE kind = 'updated'");
+is(answer('B', insert('updated', 2)), '', 'nor near one that is being deleted');
+answer('A', 'COMMIT');
+there_are(0, 'updated', 'they are skipped');
+
+# Waits that end otherwise.
+answer('A', 'BEGIN');
+answer('A', insert('cancelled', 0));
+answer('B', "SET lock_timeout = '100ms'");
+is(answer('B', insert('cancelled', 1)), 'ERROR:  55P03', 'a wait can time out');
+answer('B', "SET lock_timeout = '5s'");
+begin('B', insert('cancelled', 1));
+waits('B', 'transactionid', 'a near one waits');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($session{A}{backend})");
+is(ended('B'), '', 'until the other session is terminated');
+there_are(1, 'cancelled', 'and is inserted');
+answer('A', 'SELECT 1');
+open_session('A');
+
+answer('A', 'BEGIN');
+answer('A', insert('prepared', 0));
+is(answer('A', "PREPARE TRANSACTION 'p'"), '', 'a transaction can be prepared');
+begin('B', insert('prepared', 1));
+waits('B', 'transactionid', 'a near one waits for it');
+answer('A', "COMMIT PREPARED 'p'");
+is(ended('B'), '', 'until it is committed');
+there_are(1, 'prepared', 'and is skipped');
+
+# A deadlock over near rows, and only then.
+answer('A', "SET deadlock_timeout = '100ms'");
+answer($_, 'BEGIN') for qw(A B);
+answer('A', insert('first', 0));
+answer('B', insert('second', 0));
+begin('B', insert('first', 1));
+waits('B', 'transactionid', 'one waits for the other');
+my $first = answer('A', insert('second', 1));
+answer('A', 'COMMIT');
+my $second = ended('B');
+answer('B', 'COMMIT');
+is(join('', sort $first, $second), 'ERROR:  40P01', 'the other for the one: one of them ends');
+there_are(1, 'first', 'the first row is there once');
+there_are(1, 'second', 'and the second');
+
+# Links.
+answer('A', 'BEGIN');
+answer('A', "INSERT INTO linked (id, kind, fp) VALUES (1, 'linked', of('linked'))");
+begin('B', "INSERT INTO linked (id, kind, fp) VALUES (2, 'linked', of('linked', 1))");
+waits('B', 'transactionid', 'a row that is linked waits');
+answer('A', 'ROLLBACK');
+is(ended('B'), '', 'until the other transaction has ended');
+is(answer('A', "INSERT INTO linked (id, kind, fp) VALUES (3, 'linked', of('linked', 2))"), '',
+	'another one');
+answer_is($node, 'SELECT id, same_as FROM linked ORDER BY id', "2|\n3|2", 'no link leads nowhere');
+
+# Scopes, and one writer at a time.
+answer('A', 'BEGIN');
+answer('A', "INSERT INTO scoped (kind, fp, tenant) VALUES ('scoped', of('scoped'), 1)");
+is(answer('B', "INSERT INTO scoped (kind, fp, tenant) VALUES ('scoped', of('scoped', 1), 2)"), '',
+	'near rows of different tenants do not wait');
+begin('B', "INSERT INTO scoped (kind, fp, tenant) VALUES ('scoped', of('scoped', 1), 1)");
+waits('B', 'transactionid', 'those of one tenant do');
+answer('A', 'COMMIT');
+is(ended('B'), '', 'until the other is committed');
+there_are(2, 'scoped', 'and are skipped', 'scoped');
+answer('A', 'BEGIN');
+answer('A', "INSERT INTO one (kind, fp) VALUES ('one', of('one'))");
+begin('B', "INSERT INTO one (kind, fp) VALUES ('other', of('other'))");
+waits('B', 'advisory', 'with writers=one a far row waits');
+answer('A', 'COMMIT');
+is(ended('B'), '', 'until the other transaction has ended');
+there_are(1, 'other', 'and is inserted', 'one');
+
+for my $s (values %session) { close $s->{input}; waitpid $s->{pid}, 0; }
+my @expected = ('unique constraint', 'whose insertion it is a part of', 'lock timeout',
+	'deadlock detected', 'terminating connection');
+my $expected = join('|', @expected);
+is(session_errors(slurp_file($node->logfile), qr/$expected/), '', 'nothing unexpected in the log');
+$node->stop;
+done_testing();
