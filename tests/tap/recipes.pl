@@ -223,7 +223,8 @@ my @refused = (
 	   INSERT INTO x SELECT duplicate, duplicate FROM plan LIMIT 1',
 		qr/first repoint x by hand: foreign key x_n_m_fkey does not refer to doc \(id\) alone/ ],
 	[ 'CREATE TABLE x (n bigint PRIMARY KEY REFERENCES doc (code), m bigint REFERENCES doc);
-	   INSERT INTO x SELECT duplicate FROM plan LIMIT 1', qr/repoint x by hand: .*; create an index on x \(m\)/ ]);
+	   INSERT INTO x SELECT duplicate FROM plan LIMIT 1',
+		qr/repoint x by hand: .*; create an index on x \(m\)/ ]);
 
 sub strangers_are_refused
 {

@@ -25,7 +25,7 @@ CREATE INDEX t_fp ON t USING simhash (fp);
 CREATE TABLE one (LIKE t INCLUDING ALL);
 CREATE TABLE linked (LIKE t INCLUDING ALL);
 CREATE TABLE scoped (LIKE t INCLUDING ALL);
--- Functions of triggers: one that drops rows, one that inserts a row of the kind that the code says.
+-- Functions of triggers: one that drops rows, one that does what the code says.
 CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.code = -1 THEN RETURN NULL; END IF;

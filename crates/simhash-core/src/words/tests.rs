@@ -179,7 +179,8 @@ proptest! {
         text in "[他来到了网易杭研大厦北京东路上海我的中国人民和国家生活Aa1+々 ]{0,40}|[\u{4e00}-\u{9fff}]{0,30}",
         hmm: bool,
     ) {
-        let expected: Vec<&str> = dictionary(&Interrupt::new(&mut || ())).cut(&text, hmm).iter().map(|t| t.word).collect();
+        let dictionary = dictionary(&Interrupt::new(&mut || ()));
+        let expected: Vec<&str> = dictionary.cut(&text, hmm).iter().map(|t| t.word).collect();
         let mut found = Vec::new();
         cut::cut_without_own(&text, hmm, &mut |word| found.push(word));
         prop_assert_eq!(found, expected);
