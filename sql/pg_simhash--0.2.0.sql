@@ -2087,6 +2087,13 @@ CREATE FUNCTION simhash_cluster() RETURNS trigger
   AS 'MODULE_PATHNAME', 'simhash_cluster_wrapper' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION simhash_cluster() IS
   'trigger, FOR EACH STATEMENT: keeps the id of each row''s group of near-duplicates in a column';
+CREATE FUNCTION simhash_dedup_create(relation regclass, VARIADIC arguments text[])
+  RETURNS text
+  LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE COST 10000
+  AS 'MODULE_PATHNAME', 'simhash_dedup_create_wrapper';
+COMMENT ON FUNCTION simhash_dedup_create(relation regclass, arguments text[]) IS
+  'creates a trigger of simhash_dedup() with these arguments, checks all of them, and returns the '
+  'trigger''s name';
 CREATE FUNCTION simhash_cluster_create(relation regclass, VARIADIC arguments text[])
   RETURNS bigint
   LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE COST 10000000

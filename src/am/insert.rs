@@ -56,9 +56,13 @@ unsafe fn end_claim(
 ) {
     // SAFETY: as this function's: the last key column is searched by distance.
     unsafe {
-        let last = (*(*rel.as_ptr()).rd_index).indnkeyatts as usize - 1;
-        if !*is_null.add(last) {
-            claims::entered((*heap).rd_id, *values.add(last), || is_on_trial(heap, heap_tid));
+        let form = &*(*rel.as_ptr()).rd_index;
+        let last = form.indnkeyatts as usize - 1;
+        // 0 for an expression.
+        let attribute = *form.indkey.values.as_ptr().add(last);
+        if attribute != 0 && !*is_null.add(last) {
+            let column = ((*heap).rd_id, attribute);
+            claims::entered(column, *values.add(last), || is_on_trial(heap, heap_tid));
         }
     }
 }

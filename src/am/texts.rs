@@ -32,7 +32,7 @@ use crate::types::near_text::NearText;
 use crate::types::text::with_text;
 
 /// The least similarity that an index serves if it does not say.
-const DEFAULT_SIMILARITY: f64 = 0.5;
+pub const DEFAULT_SIMILARITY: f64 = 0.5;
 
 /// How the texts of an index become keys.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use pgrx::{pg_guard, pg_sys};
+use simhash_core::sets::sketch::{Law, MOST_BANDS};
 
 use crate::types::Code;
 
@@ -16,12 +17,53 @@ pub struct Claim {
     pub ticket: u64,
     pub database: pg_sys::Oid,
     pub root: pg_sys::Oid,
-    /// A hash of the fingerprint's column, by name.
+    /// A hash of the column that rows are compared by, by name.
     pub column: u64,
-    pub fp: Code,
-    pub distance: u32,
+    pub what: What,
     /// Hashes of the scope: of its columns, and of the row's values in them.
     pub scope: Scope,
+}
+
+/// What two rows are compared by.
+#[derive(Clone, Copy)]
+pub enum What {
+    Fingerprint {
+        fp: Code,
+        distance: u32,
+    },
+    /// The keys of a text's sketch, of which near texts have some in common.
+    Text(TextKeys),
+}
+
+/// The first `law.bands` are keys of bands of `law.rows` rows, cut to 32 bits.
+#[derive(Clone, Copy)]
+pub struct TextKeys {
+    pub keys: [u32; MOST_BANDS],
+    pub law: Law,
+    /// A hash of the config by which texts become sets.
+    pub config: u64,
+}
+
+impl What {
+    /// Whether the two may be near by either one's arguments.
+    fn is_near(&self, other: &What) -> bool {
+        match (self, other) {
+            (
+                What::Fingerprint { fp, distance },
+                What::Fingerprint { fp: other, distance: others },
+            ) => fp.bits() == other.bits() && fp.hamming(other) <= *distance.max(others),
+            (What::Text(a), What::Text(b)) => {
+                // Keys of another number of bands, of other rows or of another config tell nothing.
+                let layout = |text: &TextKeys| (text.law.bands, text.law.rows, text.config);
+                if layout(a) != layout(b) {
+                    return true;
+                }
+                let bands = a.keys[..a.law.bands].iter().zip(&b.keys);
+                bands.filter(|(a, b)| a == b).count() >= a.law.shared.min(b.law.shared)
+            }
+            _ => true,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,8 +80,7 @@ impl Claim {
             && self.root == other.root
             && self.column == other.column
             && (self.scope.columns != other.scope.columns || self.scope == other.scope)
-            && self.fp.bits() == other.fp.bits()
-            && self.fp.hamming(&other.fp) <= self.distance.max(other.distance)
+            && self.what.is_near(&other.what)
     }
 }
 

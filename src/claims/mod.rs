@@ -20,12 +20,14 @@ pub mod board;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::c_void;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
-use self::board::{Claim, Published, Scope};
+use self::board::{Claim, Published, Scope, What};
 use crate::error::raise;
+use crate::types::varlena::with_packed_bytes;
 use crate::types::{Code, Width};
 
 /// A row, its trigger and the statement that writes it.
@@ -40,10 +42,49 @@ pub struct Row<'a> {
     pub indexes: usize,
     pub roots: &'a [pg_sys::Oid],
     pub column: u64,
-    pub width: Width,
-    pub fp: Code,
-    pub distance: u32,
+    pub what: What,
     pub scope: Scope,
+    /// The column of the table, and how its value is recognised in an index.
+    pub attribute: pg_sys::AttrNumber,
+    pub value: Value,
+}
+
+/// What a row has in the column that it is compared by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    Fingerprint(Width, Code),
+    /// A hash of the text's bytes.
+    Text(u64),
+}
+
+impl Value {
+    /// Whether that is it.
+    ///
+    /// # Safety
+    /// The datum is of the row's column.
+    unsafe fn is(&self, datum: pg_sys::Datum) -> bool {
+        // SAFETY: as this function's.
+        unsafe {
+            match *self {
+                Value::Fingerprint(width, fp) => width.code(datum) == fp,
+                Value::Text(_) => Value::of_text(datum) == *self,
+            }
+        }
+    }
+
+    /// # Safety
+    /// The datum has the representation of text.
+    pub unsafe fn of_text(datum: pg_sys::Datum) -> Self {
+        // SAFETY: as this function's.
+        Value::Text(unsafe { with_packed_bytes(datum, |bytes| hash_of(bytes)) })
+    }
+}
+
+/// A hash that is the same in every session.
+pub fn hash_of(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A claim of this session.
@@ -52,8 +93,8 @@ struct Own {
     statement: pg_sys::MemoryContext,
     trigger: u64,
     table: pg_sys::Oid,
-    width: Width,
-    fp: Code,
+    attribute: pg_sys::AttrNumber,
+    value: Value,
     /// The indexes that the row is not in yet.
     left: usize,
     /// The (sub)transaction, by its depth.
@@ -138,7 +179,7 @@ pub unsafe fn claim(row: &Row<'_>) -> u64 {
     unsafe { hear_of_the_end(row.statement) };
     loop {
         pgrx::check_for_interrupts!();
-        let Row { statement, trigger, table, width, fp, indexes: left, .. } = *row;
+        let Row { statement, trigger, table, attribute, value, indexes: left, .. } = *row;
         let ticket = board::draw();
         let claims = claims(row, ticket);
         // Nothing can fail between the lock and the note of it.
@@ -149,7 +190,16 @@ pub unsafe fn claim(row: &Row<'_>) -> u64 {
                 // SAFETY: reads the state of the transaction.
                 let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
                 OWN.with_borrow_mut(|all| {
-                    all.push(Own { ticket, statement, trigger, table, width, fp, left, level });
+                    all.push(Own {
+                        ticket,
+                        statement,
+                        trigger,
+                        table,
+                        attribute,
+                        value,
+                        left,
+                        level,
+                    });
                 });
                 return ticket;
             }
@@ -178,10 +228,10 @@ fn raise_full() -> ! {
 }
 
 fn claims(row: &Row<'_>, ticket: u64) -> Vec<Claim> {
-    let Row { column, fp, distance, scope, .. } = *row;
+    let Row { column, what, scope, .. } = *row;
     // SAFETY: reads the session's database.
     let database = unsafe { pg_sys::MyDatabaseId };
-    let claim = |&root: &pg_sys::Oid| Claim { ticket, database, root, column, fp, distance, scope };
+    let claim = |&root: &pg_sys::Oid| Claim { ticket, database, root, column, what, scope };
     row.roots.iter().map(claim).collect()
 }
 
@@ -211,19 +261,22 @@ pub fn begin_row(statement: pg_sys::MemoryContext, trigger: u64) {
     end_those(|own| own.statement == statement && own.trigger == trigger);
 }
 
-/// A row has been put into an index. `value`: its fingerprint there. `is_on_trial`: whether it was
-/// stored speculatively, and may be taken back to be stored again without its triggers.
+/// A row has been put into an index. `value`: what it has in the column that the index searches.
+/// `is_on_trial`: whether it was stored speculatively, and may be taken back to be stored again
+/// without its triggers.
 ///
 /// # Safety
-/// The value is of an index of the table.
+/// The value is of that column of the table.
 pub unsafe fn entered(
-    table: pg_sys::Oid,
+    (table, attribute): (pg_sys::Oid, pg_sys::AttrNumber),
     value: pg_sys::Datum,
     is_on_trial: impl FnOnce() -> bool,
 ) {
     let place = OWN.with_borrow(|all| {
-        // SAFETY: as this function's. Only indexes of fingerprints of that width are counted.
-        all.iter().rposition(|own| own.table == table && unsafe { own.width.code(value) } == own.fp)
+        all.iter().rposition(|own| {
+            // SAFETY: as this function's.
+            (own.table, own.attribute) == (table, attribute) && unsafe { own.value.is(value) }
+        })
     });
     let Some(place) = place else { return };
     if is_on_trial() {

@@ -4,11 +4,13 @@
 //! [`column`], [`generated`] (what a column is computed from), [`tables`] (the tables to look at),
 //! [`serving`] (which index finds every row), [`warnings`] (if none does), [`scan`] (reads rows),
 //! [`verify`] (by the texts), [`rights`] (who may see a key), [`lock`] (one writer at a time, and
-//! a snapshot after it) and [`changes`] (how long all this is current).
+//! a snapshot after it), [`changes`] (how long all this is current) and [`create`] (makes
+//! triggers).
 
 pub mod arguments;
 pub mod changes;
 pub mod column;
+pub mod create;
 pub mod generated;
 pub mod given;
 pub mod lock;

@@ -12,7 +12,7 @@ use super::column::Column;
 use super::serving::Condition;
 use super::tables::Member;
 use crate::compat::begin_index_scan;
-use crate::types::strategy;
+use crate::types::strategy::EQUAL;
 
 const LOCK: pg_sys::LOCKMODE = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
 const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
@@ -49,12 +49,17 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Hands rows to `sink` that include all those in the ball and in the scope: by the member's
-    /// index, or else all rows.
+    /// Hands rows to `sink` that include all those in the scope which are asked for, by an operator
+    /// of the searched column and its argument: by the member's index, or else all rows.
     ///
     /// # Safety
-    /// The ball is one of the index's width; the scope has values of the scope's columns.
-    pub unsafe fn near(&mut self, ball: pg_sys::Datum, scope: &[pg_sys::Datum], sink: Sink<'_>) {
+    /// The argument is one of the operator; the scope has values of the scope's columns.
+    pub unsafe fn near(
+        &mut self,
+        (strategy, argument): (u16, pg_sys::Datum),
+        scope: &[pg_sys::Datum],
+        sink: Sink<'_>,
+    ) {
         let Some(serving) = &self.member.index else {
             // SAFETY: as open's.
             return unsafe { self.all(sink) };
@@ -74,12 +79,10 @@ impl<'a> Opened<'a> {
                 sk_argument,
                 ..Default::default()
             };
-            let equal = |&Condition { number, place }: &Condition| {
-                key(number, strategy::EQUAL, scope[place])
-            };
+            let equal = |&Condition { number, place }: &Condition| key(number, EQUAL, scope[place]);
             let mut keys: Vec<_> = serving.conditions.iter().map(equal).collect();
-            // The last key column is searched by distance.
-            keys.push(key((*(*index).rd_index).indnkeyatts, strategy::WITHIN, ball));
+            // The last key column is the searched one.
+            keys.push(key((*(*index).rd_index).indnkeyatts, strategy, argument));
             self.run(scan, &mut keys, sink);
         }
     }

@@ -3,14 +3,58 @@
 
 use std::cmp::Reverse;
 use std::ffi::CString;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use pgrx::{FromDatum, PgRelation, pg_sys};
 
 use super::column::Column;
+use crate::am::kind::Kind;
+use crate::am::texts::Recipe;
 use crate::planner::access_method;
-use crate::types::strategy;
+use crate::storage::IndexRel;
+use crate::types::{ConfigText, strategy};
 
-/// An index that finds every row by its fingerprint.
+/// From which similarity on texts are searched for, by sets of which config.
+#[derive(Clone, Debug)]
+pub struct Similar {
+    pub similarity: f64,
+    /// The config's canonical form.
+    pub config: Rc<str>,
+}
+
+impl Similar {
+    /// Whether an index of texts finds them.
+    ///
+    /// # Safety
+    /// The index is open.
+    unsafe fn is_served(&self, index: &PgRelation) -> bool {
+        // SAFETY: as this function's.
+        let recipe = Recipe::of(unsafe { IndexRel::new(index.as_ptr()) });
+        recipe.similarity <= self.similarity && ConfigText::same_sets(&recipe.config, &self.config)
+    }
+
+    /// By what two are told apart.
+    fn parts(&self) -> (u64, &str) {
+        (self.similarity.to_bits(), &self.config)
+    }
+}
+
+impl PartialEq for Similar {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Similar {}
+
+impl Hash for Similar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+/// An index that finds every row by its fingerprint, or its text.
 #[derive(Clone, Debug)]
 pub struct Serving {
     pub index: pg_sys::Oid,
@@ -36,10 +80,12 @@ pub unsafe fn best(
     indexes: impl Iterator<Item = PgRelation>,
     fp: &Column,
     scope: &[Column],
+    similar: Option<&Similar>,
 ) -> Option<Serving> {
     let rank = |index: PgRelation| {
         // SAFETY: as this function's.
-        let conditions = unsafe { serves(&index, fp, scope).then(|| conditions(&index, scope))? };
+        let conditions =
+            unsafe { serves(&index, fp, scope, similar).then(|| conditions(&index, scope))? };
         let others = searched_column(&index) - conditions.len();
         let rank = (others > 0, Reverse(conditions.len()));
         Some((rank, Serving { index: index.oid(), conditions }))
@@ -137,7 +183,12 @@ pub fn is_indexable(column: &Column) -> bool {
 ///
 /// # Safety
 /// The index is open.
-unsafe fn serves(index: &PgRelation, fp: &Column, scope: &[Column]) -> bool {
+unsafe fn serves(
+    index: &PgRelation,
+    fp: &Column,
+    scope: &[Column],
+    similar: Option<&Similar>,
+) -> bool {
     // SAFETY: an open index has a number for each of its columns, and an operator family and an
     // input type for each of its key columns, of which the last is searched by distance.
     unsafe {
@@ -147,6 +198,11 @@ unsafe fn serves(index: &PgRelation, fp: &Column, scope: &[Column]) -> bool {
             && Some((*index.rd_rel).relam) == access_method()
             // The operator class is one of fingerprints. Those of balls know no equality.
             && equality(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last)).is_some()
+            && match (Kind::of_index(index.as_ptr()).is_of_texts(), similar) {
+                (false, None) => true,
+                (true, Some(similar)) => similar.is_served(index),
+                _ => false,
+            }
             && holds_every_row(index, fp, scope)
     }
 }

@@ -7,7 +7,7 @@ use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::column::{Column, Named, widen};
 use super::rights;
-use super::serving::{Serving, best, by_time, count};
+use super::serving::{Serving, Similar, best, by_time, count};
 use crate::catalog::inheritance::{all_inheritors, parents};
 
 /// A table with rows.
@@ -49,7 +49,9 @@ pub struct Family {
 /// What the members' columns are called, and what is asked of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Names {
+    /// The column that is searched: the fingerprint, or the text if it is `similar`.
     pub fp: NamedColumn,
+    pub similar: Option<Similar>,
     pub scope: Vec<NamedColumn>,
     pub text: Option<NamedColumn>,
     pub time: Option<NamedColumn>,
@@ -187,7 +189,7 @@ impl Family {
             let indexes =
                 PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
             let open = || indexes.iter_oid().map(|oid| PgRelation::with_lock(oid, LOCK));
-            let index = best(open(), &fp, &scope);
+            let index = best(open(), &fp, &scope, names.similar.as_ref());
             let time = time.as_ref().filter(|_| index.is_none());
             (index, count(open(), &fp), time.and_then(|time| by_time(open(), time)))
         };

@@ -1,4 +1,5 @@
-//! Verified duplicates: near fingerprints propose a row, the exact similarity of the texts decides.
+//! Texts compared: those of rows with near fingerprints, of which the exact similarity decides, and
+//! those that an index of texts proposes.
 
 use std::cell::OnceCell;
 
@@ -6,11 +7,14 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
 use simhash_core::sets::similarity::{Measure, Similarity, TextSet};
+use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, Sketcher, near};
 
 use super::column::{Column, Generated, Named};
 use super::given::Given;
 use crate::call::interrupts;
+use crate::claims::board::TextKeys;
 use crate::types::text::with_text;
+use crate::types::varlena::with_packed_bytes;
 
 /// What the arguments similarity, measure and shingle ask for.
 #[derive(Debug)]
@@ -89,24 +93,61 @@ pub fn check_known_before(given: &Given<'_>, text: &Column) {
     }
 }
 
-/// The text of the row that comes in, to be compared with those of rows with near fingerprints.
-pub struct Texts<'a> {
-    similarity: Similarity,
-    simhasher: &'a mut Simhasher,
-    own: pg_sys::Datum,
-    /// Made when the first row is compared: most rows have no near fingerprint.
-    own_shingles: OnceCell<TextSet>,
+/// The text of the row that comes in, to be compared with those of other rows.
+pub enum Texts<'a> {
+    /// With rows that have near fingerprints.
+    Sets {
+        similarity: Similarity,
+        simhasher: &'a mut Simhasher,
+        own: pg_sys::Datum,
+        /// Made when the first row is compared: most rows have no near fingerprint.
+        own_shingles: OnceCell<TextSet>,
+    },
+    /// As near_duplicate compares them.
+    Sketches { similarity: f64, sketcher: &'a mut Sketcher, own: Sketch, text: Vec<u8> },
 }
 
 impl<'a> Texts<'a> {
     /// # Safety
     /// `own` has the representation of text, and lives as long as the result.
-    pub unsafe fn new(
+    pub unsafe fn by_sets(
         similarity: Similarity,
         simhasher: &'a mut Simhasher,
         own: pg_sys::Datum,
     ) -> Self {
-        Texts { similarity, simhasher, own, own_shingles: OnceCell::new() }
+        Texts::Sets { similarity, simhasher, own, own_shingles: OnceCell::new() }
+    }
+
+    /// `None` for a text without a token, which is near to none.
+    ///
+    /// # Safety
+    /// `own` has the representation of text.
+    pub unsafe fn by_sketches(
+        similarity: f64,
+        sketcher: &'a mut Sketcher,
+        own: pg_sys::Datum,
+    ) -> Option<Self> {
+        // SAFETY: as this function's.
+        let (text, own) = unsafe {
+            (
+                with_packed_bytes(own, <[u8]>::to_vec),
+                with_text(own, |text| sketcher.sketch(text, &mut interrupts()))?,
+            )
+        };
+        Some(Texts::Sketches { similarity, sketcher, own, text })
+    }
+
+    /// The keys by which near texts have something in common, with a hash of the config; `None` if
+    /// they are compared by sets.
+    pub fn keys(&self, config: u64) -> Option<TextKeys> {
+        let Texts::Sketches { similarity, own, .. } = self else { return None };
+        let (law, layout) = (Law::of(*similarity)?, Layout::of(*similarity)?);
+        let mut keys = [0; MOST_BANDS];
+        for (place, key) in keys.iter_mut().zip(own.keys(layout)) {
+            // The high half says which band it is of.
+            *place = (key ^ key >> 32) as u32;
+        }
+        Some(TextKeys { keys, law, config })
     }
 
     /// The similarity of another row's text, if it is great enough.
@@ -114,12 +155,26 @@ impl<'a> Texts<'a> {
     /// # Safety
     /// `other` has the representation of text.
     pub unsafe fn verified(&mut self, other: pg_sys::Datum) -> Option<f64> {
-        // SAFETY: as this function's and new's.
-        let mut shingles = |text| unsafe {
-            with_text(text, |text| self.similarity.set(self.simhasher, text, &mut interrupts()))
-        };
-        let other = shingles(other);
-        let own = self.own_shingles.get_or_init(|| shingles(self.own));
-        self.similarity.verified(own, &other)
+        match self {
+            Texts::Sets { similarity, simhasher, own, own_shingles } => {
+                // SAFETY: as this function's and by_sets'.
+                let mut shingles = |text| unsafe {
+                    with_text(text, |text| similarity.set(simhasher, text, &mut interrupts()))
+                };
+                let other = shingles(other);
+                let own = own_shingles.get_or_init(|| shingles(*own));
+                similarity.verified(own, &other)
+            }
+            Texts::Sketches { similarity, sketcher, own, text } => {
+                // SAFETY: as this function's.
+                unsafe {
+                    if with_packed_bytes(other, |bytes| bytes == text.as_slice()) {
+                        return Some(1.0);
+                    }
+                    let other = with_text(other, |text| sketcher.sketch(text, &mut interrupts()))?;
+                    near(own, &other, *similarity).then(|| own.set().jaccard(other.set()))?
+                }
+            }
+        }
     }
 }

@@ -4,18 +4,19 @@ use pgrx::pg_sys;
 use simhash_index::meta::SCOPE_COLUMNS;
 
 use super::column::{Column, Named};
-use super::serving::is_indexable;
+use super::serving::{Similar, is_indexable};
 use super::tables::Family;
+use crate::am::texts::DEFAULT_SIMILARITY;
 use crate::catalog::names::{quoted, table_name};
 use crate::error::warn;
 
-/// Warns of the first table that has no index by which `function` could find near rows. The index
-/// would be made on `table`.
+/// Warns of the first table that has no index by which `function` could find near rows: by the
+/// fingerprint in a column, or the text from a similarity on. The index would be made on `table`.
 pub fn warn_without_index(
     family: &Family,
     function: &str,
     table: pg_sys::Oid,
-    fp: &Named,
+    (fp, similar): (&Named, Option<&Similar>),
     scope: &[Named],
 ) {
     let Some(member) = family.members.iter().find(|member| member.index.is_none()) else { return };
@@ -24,17 +25,34 @@ pub fn warn_without_index(
     let indexable = scope.iter().filter(|scope| is_indexable(&scope.column));
     let before: String =
         indexable.take(SCOPE_COLUMNS).map(|scope| format!("{}, ", quoted(&scope.name))).collect();
+    let that = similar.map_or(String::new(), |similar| match &*similar.config {
+        "{}" => format!(" that serves similarity {}", similar.similarity),
+        config => format!(" that serves similarity {} and config {config}", similar.similarity),
+    });
     warn(
         &format!(
-            "table {name} has no simhash index on column {column}: \
+            "table {name} has no simhash index on column {column}{that}: \
              {function} reads the whole table for every row"
         ),
         &format!(
-            "CREATE INDEX ON {} USING simhash ({before}{column}{});",
+            "CREATE INDEX ON {} USING simhash ({before}{column}{}){};",
             table_name(table),
-            operator_class(&fp.column)
+            operator_class(&fp.column),
+            similar.map_or(String::new(), parameters)
         ),
     );
+}
+
+/// The storage parameters of an index of texts, apart from those that it has anyway.
+fn parameters(similar: &Similar) -> String {
+    let mut given = Vec::new();
+    if similar.similarity < DEFAULT_SIMILARITY {
+        given.push(format!("similarity = {}", similar.similarity));
+    }
+    if &*similar.config != "{}" {
+        given.push(format!("config = '{}'", similar.config.replace('\'', "''")));
+    }
+    if given.is_empty() { String::new() } else { format!(" WITH ({})", given.join(", ")) }
 }
 
 /// What `CREATE INDEX` says after a fingerprint's column.

@@ -38,19 +38,24 @@ fn simhash_cluster_create(
     arguments: VariadicArray<'_, Text<'_>>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> i64 {
-    let arguments = arguments.iter().enumerate().map(|(place, argument)| match argument {
-        Some(argument) => argument.as_str().to_owned(),
-        None => raise(
-            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            format!("argument {} of simhash_cluster_create is NULL", place + 2),
-            "Arguments are 'key=value'.",
-        ),
-    });
-    let arguments: Vec<String> = arguments.collect();
+    let arguments = given_arguments(arguments, "simhash_cluster_create");
     create(table, &arguments, Schema::of_call(fcinfo))
 }
 
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
 fn simhash_cluster_settle(table: pg_sys::Oid, full: bool, fcinfo: pg_sys::FunctionCallInfo) -> i64 {
     settle_table(table, full, None, Schema::of_call(fcinfo))
+}
+
+/// The arguments of a trigger that a function creates.
+pub fn given_arguments(given: VariadicArray<'_, Text<'_>>, function: &str) -> Vec<String> {
+    let arguments = given.iter().enumerate().map(|(place, argument)| match argument {
+        Some(argument) => argument.as_str().to_owned(),
+        None => raise(
+            PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            format!("argument {} of {function} is NULL", place + 2),
+            "Arguments are 'key=value'.",
+        ),
+    });
+    arguments.collect()
 }

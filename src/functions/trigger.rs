@@ -1,9 +1,13 @@
-//! `simhash_dedup()`, as PostgreSQL calls it. Not by `pg_extern`, whose errors cannot carry a
-//! SQLSTATE of our own.
+//! `simhash_dedup()`, as PostgreSQL calls it, and `simhash_dedup_create`. The first one not by
+//! `pg_extern`, whose errors cannot carry a SQLSTATE of our own.
 
-use pgrx::pg_sys;
+use pgrx::{VariadicArray, pg_extern, pg_sys};
 
+use super::groups::given_arguments;
+use crate::catalog::Schema;
+use crate::trigger::create::create;
 use crate::trigger::judge::{Verdict, judge};
+use crate::types::Text;
 
 /// PostgreSQL's record of the function below.
 #[unsafe(no_mangle)]
@@ -30,4 +34,13 @@ pub unsafe extern "C-unwind" fn simhash_dedup_wrapper(
             Verdict::Violation(violation) => violation.raise(),
         }
     }
+}
+
+#[pg_extern(sql = false, volatile, strict, parallel_unsafe)]
+fn simhash_dedup_create(
+    table: pg_sys::Oid,
+    arguments: VariadicArray<'_, Text<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> String {
+    create(table, &given_arguments(arguments, "simhash_dedup_create"), Schema::of_call(fcinfo))
 }

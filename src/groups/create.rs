@@ -4,11 +4,11 @@ use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
-use super::settle::{check_owner, settle_table};
-use super::sql::run;
+use super::settle::settle_table;
 use crate::catalog::Schema;
 use crate::catalog::names::qualified_name;
 use crate::error::shown;
+use crate::family::create::{check_owner, identifier, literals, run};
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
 /// The end of each trigger's name, and what fires it.
@@ -30,23 +30,17 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
         (key.trim() == "cluster").then_some(value.trim())
     });
     let column = CString::new(&*utf8_to_server(column.unwrap_or("cluster"))).unwrap_or_default();
-    let arguments: Vec<_> = arguments.iter().map(|argument| literal(argument)).collect();
+    let arguments = literals(arguments);
     for (end, event) in TRIGGERS {
         run(&format!(
             "CREATE TRIGGER {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}.simhash_cluster({})",
             identifier(&trigger_name(table, &column, end)),
             event.replace("{}", &name),
             shown(schema.quoted_name()),
-            arguments.join(", ")
+            arguments
         ));
     }
     settle_table(table, true, Some(&column), schema)
-}
-
-/// A text as SQL has it, whatever standard_conforming_strings is.
-fn literal(text: &str) -> String {
-    let escape = if text.contains('\\') { " E" } else { "" };
-    format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 /// The name of a trigger. Of a long column name it has the beginning, and the column's number:
@@ -63,8 +57,4 @@ fn trigger_name(table: pg_sys::Oid, column: &CStr, end: &CStr) -> String {
         let name = pg_sys::makeObjectName(c"simhash".as_ptr(), column.as_ptr(), end.as_ptr());
         server_to_utf8(CStr::from_ptr(name).to_bytes()).to_owned()
     }
-}
-
-fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

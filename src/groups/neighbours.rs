@@ -8,7 +8,7 @@ use super::setup::Setup;
 use crate::family::column::Column;
 use crate::family::scan::{Opened, value};
 use crate::types::ball::Ball;
-use crate::types::{Code, tid};
+use crate::types::{Code, strategy, tid};
 
 /// A row within the distance. Its values are valid until the next row.
 pub struct Neighbour {
@@ -78,7 +78,7 @@ impl<'a> Neighbours<'a> {
             };
             // SAFETY: as this function's.
             unsafe {
-                opened.near(ball, scope, &mut |slot| {
+                opened.near((strategy::WITHIN, ball), scope, &mut |slot| {
                     row(slot).into_iter().for_each(&mut *found);
                     ControlFlow::Continue(())
                 });

@@ -17,8 +17,8 @@ use super::table;
 use super::whole;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
-use crate::catalog::rights;
 use crate::error::raise;
+use crate::family::create::check_owner;
 
 /// How often groups are found again at most, if triggers change rows whenever these are told ids.
 const MOST_ROUNDS: usize = 100;
@@ -149,26 +149,6 @@ fn settle_marked(setup: &Setup) -> usize {
         settle(setup, ids, Vec::new());
     }
     count
-}
-
-/// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.
-pub fn check_owner(table: pg_sys::Oid) {
-    // SAFETY: reads the session's state, and a catalogue.
-    let (user, kind) = unsafe { (pg_sys::GetUserId(), pg_sys::get_rel_relkind(table) as u8) };
-    if ![pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind) {
-        raise(
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            format!("\"{}\" is not a table", relation_name(table)),
-            "Name a table, partitioned or not.",
-        )
-    }
-    if !rights::owns(table, user) {
-        raise(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!("must be owner of table {}", relation_name(table)),
-            "",
-        )
-    }
 }
 
 /// What the table's triggers are set up to do, once for each column of ids, with the family's lock

@@ -237,7 +237,13 @@ impl Setup {
         {
             return;
         }
-        warn_without_index(&self.family, "simhash_cluster", self.table, &self.fp, &self.scope);
+        warn_without_index(
+            &self.family,
+            "simhash_cluster",
+            self.table,
+            (&self.fp, None),
+            &self.scope,
+        );
         if !is_found {
             let (table, cluster) = (table_name(self.table), quoted(&self.cluster.name));
             warn(
@@ -456,6 +462,7 @@ fn family(
 ) -> Family {
     let names = Names {
         fp: fp.into(),
+        similar: None,
         scope: scope.iter().map(NamedColumn::from).collect(),
         text: verification.map(|verification| (&verification.text).into()),
         time: None,

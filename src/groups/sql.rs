@@ -8,7 +8,6 @@ use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::error::{raise, shown};
 use crate::family::column::Column;
-use crate::types::text::utf8_to_server;
 
 /// Runs something of which no part is anybody's code as another role, past the row-level security
 /// that this role forces on itself. An ERROR restores all when its (sub)transaction aborts.
@@ -126,22 +125,6 @@ unsafe fn set_search_path(table: pg_sys::Oid, extension: Schema) {
 
 /// A parameter of a statement: its type, and its value or NULL.
 pub type Parameter = (pg_sys::Oid, Option<pg_sys::Datum>);
-
-/// Runs a statement that defines something, as the current role.
-pub fn run(source: &str) {
-    let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
-    // SAFETY: the sequence that PostgreSQL documents for SPI. SPI_finish ends it, or the abort of
-    // the transaction.
-    unsafe {
-        if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
-            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
-        }
-        if pg_sys::SPI_execute(text.as_ptr(), false, 0) < 0 {
-            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, format!("could not run {source}"), "");
-        }
-        pg_sys::SPI_finish();
-    }
-}
 
 /// An array of values of a type, with NULLs.
 ///

@@ -2,14 +2,16 @@
 
 use std::ffi::{CStr, CString};
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, Method};
+use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
 use super::window::Window;
 use crate::catalog::Schema;
 use crate::family::arguments::single_unique;
 use crate::family::column::{Column, Equality, Generated, Named, widen};
 use crate::family::given::Given;
+use crate::family::serving::Similar;
 use crate::family::verify::{Verification, check_known_before};
 use crate::types::Width;
 use crate::types::text::server_to_utf8;
@@ -74,16 +76,34 @@ pub struct RowKey {
     pub unique: Vec<Equality>,
 }
 
+/// How rows are near.
+#[derive(Clone, Debug)]
+pub enum By {
+    /// By their fingerprints.
+    Distance { width: Width, distance: u32 },
+    /// By their texts.
+    Similarity(Similar),
+}
+
+impl By {
+    pub fn similar(&self) -> Option<&Similar> {
+        match self {
+            By::Distance { .. } => None,
+            By::Similarity(similar) => Some(similar),
+        }
+    }
+}
+
 /// The arguments of one trigger.
 pub struct Arguments {
+    /// The column that rows are searched by: the fingerprint, or the text.
     pub fp: Named,
+    pub by: By,
     /// The columns in which duplicates have equal values.
     pub scope: Vec<Named>,
-    pub width: Width,
     pub body: Option<Column>,
     pub config: Config,
     pub method: Method,
-    pub distance: u32,
     /// What more than a near fingerprint makes a duplicate.
     pub verification: Option<Verification>,
     pub window: Option<Window>,
@@ -104,26 +124,42 @@ impl Arguments {
     ) -> Self {
         // SAFETY: the trigger's arguments and names live as long as its description.
         let given = unsafe { Given::read(relation, trigger, KEYS) };
-        let fp = given.fingerprint();
-        let width = given.width(&fp.column, schema);
-        let body = given.body(&fp.column);
-        let config = given.config(body.is_some(), &fp.column);
-        let method = given.method(body.is_some(), &fp.column);
+        let similar = given.similar();
+        let fp = match &similar {
+            Some((body, _)) => body.clone(),
+            None => given.fingerprint(),
+        };
+        let by = match similar {
+            Some((_, similar)) => By::Similarity(similar),
+            None => {
+                let width = given.width(&fp.column, schema);
+                By::Distance { width, distance: given.distance(width) }
+            }
+        };
+        let is_by_text = by.similar().is_some();
+        let body = if is_by_text { None } else { given.body(&fp.column) };
+        let (config, method) = if is_by_text {
+            Default::default()
+        } else {
+            (given.config(body.is_some(), &fp.column), given.method(body.is_some(), &fp.column))
+        };
         let action_name = given.action_name();
         // SAFETY: as this function's.
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
         let scope = given.scope(&fp.column, &action);
-        let verification =
-            Verification::of(&given, &config, |text| check_known_before(&given, text));
+        let verification = if is_by_text {
+            None
+        } else {
+            Verification::of(&given, &config, |text| check_known_before(&given, text))
+        };
         Arguments {
             fp,
+            by,
             scope,
-            width,
             body,
             config,
             method,
-            distance: given.distance(width),
             verification,
             window: Window::of(&given),
             action,
@@ -134,8 +170,54 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// The column of the texts that are compared, if any are.
+    pub fn text(&self) -> Option<&Named> {
+        match (&self.by, &self.verification) {
+            (By::Similarity(_), _) => Some(&self.fp),
+            (By::Distance { .. }, Some(verification)) => Some(&verification.text),
+            (By::Distance { .. }, None) => None,
+        }
+    }
+}
+
 /// What the arguments mean, each checked against the table.
 impl<'a> Given<'a> {
+    /// The text's column and how similar others are, if there is no fingerprint.
+    fn similar(&self) -> Option<(Named, Similar)> {
+        if self.get("fp").is_some() {
+            return None;
+        }
+        let (Some(body), Some(similarity)) = (self.text(), self.get("similarity")) else {
+            self.raise(
+                "fp",
+                "is missing",
+                "Give the text and how similar: 'body=column', 'similarity=0.7'. \
+                 Or the fingerprint's column: 'fp=column'.",
+            )
+        };
+        check_known_before(self, &body.column);
+        let useless = ["distance", "method", "measure", "shingle"];
+        if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
+            self.raise(
+                &self.shown(key),
+                "serves nothing without a fingerprint",
+                "Texts are compared by body, similarity and config.",
+            )
+        }
+        let similarity = similarity.parse().ok().filter(|&least| Law::of(least).is_some());
+        let similarity = similarity.unwrap_or_else(|| {
+            self.raise_as(
+                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &self.shown("similarity"),
+                "is not a similarity of texts",
+                &format!("Allowed: {LEAST_SIMILARITY} to 1. 70 % is 0.7."),
+            )
+        });
+        let config = self.parsed_config().to_string().into();
+        Some((body, Similar { similarity, config }))
+    }
+
     /// The text's column, unless the fingerprint's column computes itself.
     fn body(&self, fp: &Column) -> Option<Column> {
         let body = self.text()?.column;
@@ -266,11 +348,7 @@ impl<'a> Given<'a> {
     fn scope(&self, fp: &Column, action: &Action) -> Vec<Named> {
         self.equal_columns(|Named { column, name }| {
             if column.number == fp.number {
-                self.raise_scope(
-                    name,
-                    "that holds the fingerprint",
-                    "Fingerprints are compared by their distance: leave the column out.",
-                )
+                self.raise_scope(name, "by which near rows are found", "Leave the column out.")
             }
             let set = [action.link(), action.flag()];
             if set.iter().flatten().any(|set| set.number == column.number) {

@@ -1,12 +1,11 @@
 //! What becomes of a row that comes in: the steps of the trigger, in order.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::bits::B256;
 
-use super::arguments::Action;
+use super::arguments::{Action, By};
 use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
@@ -16,15 +15,15 @@ use super::violation::Violation;
 use super::watch::{self, Watch};
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
-use crate::claims;
-use crate::claims::board::{self, Scope};
+use crate::claims::board::{self, Scope, What};
+use crate::claims::{self, Value, hash_of};
 use crate::family::column::{Column, Generated, Named, widen};
 use crate::family::lock;
 use crate::family::tables::Family;
 use crate::family::verify::Texts;
 use crate::memory;
-use crate::types::datum::Decode;
-use crate::types::{Code, Text, Width};
+use crate::types::datum::{Decode, Encode};
+use crate::types::{Code, NearText, Text, Width};
 
 /// What becomes of the row.
 #[derive(Clone, Copy)]
@@ -83,12 +82,11 @@ impl Judge<'_> {
             if claims::is_any() {
                 claims::begin_row(self.statement(), self.trigger());
             }
-            let width = self.watch.arguments.width;
             let fp_column = self.watch.arguments.fp.column;
             let before = self
                 .event
                 .old
-                .map(|old| self.event.read(old, &fp_column).map(|datum| width.code(datum)));
+                .map(|old| self.event.read(old, &fp_column).map(|datum| self.code(datum)));
             let fp = self.fingerprint(before);
             if self.is_settled(before, fp) {
                 return self.keep();
@@ -110,6 +108,23 @@ impl Judge<'_> {
         }
     }
 
+    /// A fingerprint; or in its place a hash of the text, if rows are searched by it.
+    ///
+    /// # Safety
+    /// It is a value of the column that is searched.
+    unsafe fn code(&self, datum: pg_sys::Datum) -> Code {
+        // SAFETY: as this function's.
+        unsafe {
+            match self.watch.arguments.by {
+                By::Distance { width, .. } => width.code(datum),
+                By::Similarity(_) => match Value::of_text(datum) {
+                    Value::Text(hash) => Code::new(hash),
+                    Value::Fingerprint(_, code) => code,
+                },
+            }
+        }
+    }
+
     unsafe fn keep(self) -> Verdict {
         // SAFETY: the changes are to columns of the trigger's table.
         Verdict::Row(unsafe { self.changes.apply(self.event.new, (*self.event.relation).rd_att) })
@@ -120,7 +135,10 @@ impl Judge<'_> {
         // SAFETY: as judge's.
         unsafe {
             let arguments = &self.watch.arguments;
-            let (event, column, width) = (self.event, arguments.fp.column, arguments.width);
+            let (event, column) = (self.event, arguments.fp.column);
+            let By::Distance { width, .. } = arguments.by else {
+                return event.read(event.new, &column).map(|text| self.code(text));
+            };
             if column.generated == Generated::Stored {
                 let make = || Expression::of(self.fcinfo, event, &column);
                 let expression = site(self.fcinfo).expression.get_or_insert_with(make);
@@ -139,7 +157,7 @@ impl Judge<'_> {
             }
             let has_hashed = std::mem::replace(&mut site(self.fcinfo).has_hashed, true);
             let text = event.read(event.new, &body);
-            let fp = text.and_then(|text| self.hash(text, !has_hashed));
+            let fp = text.and_then(|text| self.hash(width, text, !has_hashed));
             if fp != given {
                 self.changes.set(&column, fp.map(|fp| width.fingerprint_datum(fp)));
             }
@@ -147,11 +165,15 @@ impl Judge<'_> {
         }
     }
 
-    unsafe fn hash(&mut self, text: pg_sys::Datum, statement_begins: bool) -> Option<Code> {
-        let width = self.watch.arguments.width;
+    unsafe fn hash(
+        &mut self,
+        width: Width,
+        text: pg_sys::Datum,
+        statement_begins: bool,
+    ) -> Option<Code> {
         // SAFETY: the body's column has the representation of text.
         let text = unsafe { Text::decode(text) };
-        let hasher = self.watch.hasher(statement_begins);
+        let hasher = self.watch.hasher(width, statement_begins);
         let (text, interrupts) = (text.as_str(), &mut interrupts());
         match width {
             Width::Bits64 => hasher.fingerprint::<u64>(text, interrupts).map(Code::new),
@@ -182,12 +204,11 @@ impl Judge<'_> {
 
     /// Whether an update leaves the text as it was, or texts are not compared.
     unsafe fn keeps_text(&self, old: pg_sys::HeapTuple) -> bool {
-        let verification = self.watch.arguments.verification.as_ref();
         // SAFETY: as judge's.
         let keeps = |text: &Column| unsafe {
             text.same(self.event.read(old, text), self.event.read(self.event.new, text))
         };
-        verification.is_none_or(|verification| keeps(&verification.text.column))
+        self.watch.arguments.text().is_none_or(|text| keeps(&text.column))
     }
 
     /// What the row is judged by.
@@ -198,7 +219,7 @@ impl Judge<'_> {
         };
         let arguments = &self.watch.arguments;
         let scope = arguments.scope.iter().map(|scope| &scope.column);
-        let text = arguments.verification.iter().map(|verification| &verification.text.column);
+        let text = arguments.text().into_iter().map(|text| &text.column);
         Judged { fp, values: scope.chain(text).map(bytes).collect() }
     }
 
@@ -248,25 +269,27 @@ impl Judge<'_> {
         let has_verified = std::mem::replace(&mut site.has_verified, true);
         // SAFETY: as judge's.
         let (statement, trigger) = unsafe { (self.statement(), self.trigger()) };
-        let (arguments, shingler) = self.watch.arguments_and_shingler(!has_verified);
         // SAFETY: the snapshot is registered until it is released.
         unsafe {
-            let texts = match arguments.verification.as_ref().zip(shingler) {
+            let text = self.watch.arguments.text().map(|text| text.column);
+            // Nothing is similar to no text.
+            let own = match text {
+                Some(column) => Some(self.event.read(self.event.new, &column)?),
                 None => None,
-                Some((verification, shingler)) => {
-                    // Nothing is similar to no text.
-                    let own = self.event.read(self.event.new, &verification.text.column)?;
-                    Some(Texts::new(verification.similarity, shingler, own))
-                }
             };
+            let near_text = own.zip(self.watch.arguments.by.similar()).map(|(own, similar)| {
+                let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
+                NearText { similarity: similar.similarity, config, text }.encode()
+            });
+            let (arguments, texts) = self.watch.arguments_and_texts(own, !has_verified)?;
             let window = arguments.window.as_ref();
             let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column.column)));
             let unique = arguments.key.as_ref().filter(|_| self.event.old.is_none());
             let own_key = unique.and_then(|key| self.event.read(self.event.new, &key.column));
             let sought = Sought {
                 fp,
-                width: arguments.width,
-                distance: arguments.distance,
+                by: &arguments.by,
+                near_text,
                 scope,
                 updated: self.event.old_place(),
                 key: arguments.key.as_ref(),
@@ -282,10 +305,13 @@ impl Judge<'_> {
                 indexes: member.indexes,
                 roots: &family.roots,
                 column: hash_of(&arguments.fp.name),
-                width: arguments.width,
-                fp,
-                distance: arguments.distance,
+                what: what(&arguments.by, fp, texts.as_ref()),
                 scope: scope_of(&arguments.scope, scope),
+                attribute: member.fp.number,
+                value: match arguments.by {
+                    By::Distance { width, .. } => Value::Fingerprint(width, fp),
+                    By::Similarity(_) => Value::Text(fp.fingerprint::<u64>()),
+                },
             });
             let stays = matches!(arguments.action, Action::Link { .. } | Action::Flag(_));
             find(&family, &sought, texts, row.as_ref(), stays)
@@ -364,10 +390,16 @@ unsafe fn find(
     }
 }
 
-fn hash_of(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+/// What a row's claim is compared by.
+fn what(by: &By, fp: Code, texts: Option<&Texts<'_>>) -> What {
+    match by {
+        By::Distance { distance, .. } => What::Fingerprint { fp, distance: *distance },
+        By::Similarity(similar) => match texts.and_then(|t| t.keys(hash_of(&*similar.config))) {
+            Some(keys) => What::Text(keys),
+            // Near to everything.
+            None => What::Fingerprint { fp, distance: fp.bits() },
+        },
+    }
 }
 
 /// Hashes of a scope: equal values have the same.

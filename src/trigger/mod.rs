@@ -8,11 +8,12 @@
 //! Where things are: [`judge`] (what becomes of a row), [`event`] (what fired the trigger),
 //! [`arguments`], [`watch`] (what is kept from row to row), [`warnings`], [`generated`] (a
 //! fingerprint that is a generated column), [`search`], [`window`] (by time), [`moves`] (updates
-//! that move a row to another partition), [`changes`] and [`violation`] (the ERROR of
+//! that move a row to another partition), [`create`], [`changes`] and [`violation`] (the ERROR of
 //! action=error).
 
 pub mod arguments;
 mod changes;
+pub mod create;
 mod event;
 pub mod generated;
 pub mod judge;

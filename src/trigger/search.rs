@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use pgrx::pg_sys;
 
-use super::arguments::RowKey;
+use super::arguments::{By, RowKey};
 use super::event::RowPlace;
 use super::window::Since;
 use crate::family::column::widen;
@@ -13,13 +13,14 @@ use crate::family::scan::{Opened, value};
 use crate::family::tables::{Family, Member};
 use crate::family::verify::Texts;
 use crate::types::ball::Ball;
-use crate::types::{Code, Width, tid};
+use crate::types::{Code, strategy, tid};
 
 /// What to look for.
 pub struct Sought<'a> {
     pub fp: Code,
-    pub width: Width,
-    pub distance: u32,
+    pub by: &'a By,
+    /// The text as a near_text, if rows are searched by it.
+    pub near_text: Option<pg_sys::Datum>,
     /// The values of the scope's columns.
     pub scope: &'a [pg_sys::Datum],
     /// The row that is being updated.
@@ -34,6 +35,16 @@ pub struct Sought<'a> {
     pub since: Option<Since>,
     /// Whether any duplicate is as good as the nearest.
     pub any: bool,
+}
+
+impl Sought<'_> {
+    /// The greatest distance; 0 if rows are searched by their texts.
+    fn distance(&self) -> u32 {
+        match self.by {
+            By::Distance { distance, .. } => *distance,
+            By::Similarity(_) => 0,
+        }
+    }
 }
 
 /// A row within the distance. Its key is a copy, as a value of the trigger's own key.
@@ -72,7 +83,8 @@ pub unsafe fn nearest(
         unsafe { search.run(family, snapshot) };
         search.found
     };
-    let farthest = search(sought.distance, true)?;
+    let distance = sought.distance();
+    let farthest = search(distance, true)?;
     if sought.any {
         return Some(farthest);
     }
@@ -81,8 +93,8 @@ pub unsafe fn nearest(
         return (0..=farthest.distance).find_map(|radius| search(radius, false));
     }
     // Of equal texts, which nothing is nearer to than they are to each other.
-    let equal = search(0, false).filter(|found| found.similarity >= Some(1.0));
-    equal.or_else(|| search(sought.distance, false))
+    let equal = search(0, false).filter(|found| found.similarity >= Some(1.0) || distance == 0);
+    equal.or_else(|| search(distance, false))
 }
 
 /// What a look at everybody's rows has found, committed or not.
@@ -133,7 +145,7 @@ pub unsafe fn look(family: &Family, sought: &Sought<'_>, texts: Option<&mut Text
     };
     let snapshot = &raw mut snapshot;
     let look = Some(Look { snapshot, seen: Seen::None });
-    let (radius, any, left) = (sought.distance, true, MAX_EQUAL);
+    let (radius, any, left) = (sought.distance(), true, MAX_EQUAL);
     let mut search = Search { sought, texts, radius, any, left, found: None, look };
     // SAFETY: as this function's. Such a snapshot needs no registration.
     unsafe { search.run(family, snapshot) };
@@ -201,23 +213,30 @@ impl Search<'_, '_> {
             let Some(mut opened) = Opened::open(member, snapshot) else { return };
             let window = self.sought.since.zip(member.time);
             if !window.is_some_and(|(since, time)| since.excludes(opened.relation, &time)) {
-                let (ball, sought) = (self.ball(), self.sought);
+                let (asked, sought) = (self.asked(), self.sought);
                 let sink = &mut |slot| {
                     self.row(member, slot);
                     if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
                 match (member.by_time, sought.since) {
                     (Some(index), Some(since)) => opened.by_index(index, since.key(index), sink),
-                    _ => opened.near(ball, sought.scope, sink),
+                    _ => opened.near(asked, sought.scope, sink),
                 }
             }
             opened.close();
         }
     }
 
-    fn ball(&self) -> pg_sys::Datum {
-        let Sought { fp, width, .. } = *self.sought;
-        width.ball_datum(Ball { center: fp, radius: self.radius })
+    /// An operator of the searched column, and its argument.
+    fn asked(&self) -> (u16, pg_sys::Datum) {
+        let Sought { fp, by, near_text, .. } = *self.sought;
+        match (by, near_text) {
+            (_, Some(text)) => (strategy::NEAR, text),
+            (By::Distance { width, .. }, None) => {
+                (strategy::WITHIN, width.ball_datum(Ball { center: fp, radius: self.radius }))
+            }
+            (By::Similarity(_), None) => unreachable!("texts are searched by a near_text"),
+        }
     }
 
     /// Takes the row in the slot if it is better than what was found.
@@ -225,7 +244,10 @@ impl Search<'_, '_> {
         // SAFETY: the slot holds a row of the member's table.
         unsafe {
             let Some(fp) = value(slot, &member.fp) else { return };
-            let distance = self.sought.width.code(fp).hamming(&self.sought.fp);
+            let distance = match self.sought.by {
+                By::Distance { width, .. } => width.code(fp).hamming(&self.sought.fp),
+                By::Similarity(_) => 0,
+            };
             let nearest = self.found.filter(|_| self.texts.is_none()).map(|found| found.distance);
             if distance > nearest.unwrap_or(self.radius)
                 || !member.is_in_scope(slot, self.sought.scope)

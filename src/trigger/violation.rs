@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use pgrx::pg_sys;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, By};
 use super::event::Event;
 use super::search::Duplicate;
 use crate::family::column::Named;
@@ -109,18 +109,21 @@ impl Violation {
 /// # Safety
 /// The duplicate was found by these arguments.
 unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
-    let distance = match (found.similarity, &arguments.verification) {
-        (Some(similarity), Some(verification)) => format!(
-            "at distance {} with similarity {similarity:.3}; at most {} with at least {} is a \
-             near-duplicate",
+    let distance = match (found.similarity, &arguments.by, &arguments.verification) {
+        (Some(similarity), By::Similarity(least), _) => format!(
+            "at similarity {similarity:.3}; at least {} is a near-duplicate",
+            least.similarity
+        ),
+        (Some(similarity), By::Distance { distance, .. }, Some(verification)) => format!(
+            "at distance {} with similarity {similarity:.3}; at most {distance} with at least {} \
+             is a near-duplicate",
             found.distance,
-            arguments.distance,
             verification.similarity.least()
         ),
-        _ => format!(
-            "at distance {}; at most {} is a near-duplicate",
-            found.distance, arguments.distance
-        ),
+        (_, By::Distance { distance, .. }, _) => {
+            format!("at distance {}; at most {distance} is a near-duplicate", found.distance)
+        }
+        (None, By::Similarity(_), _) => "a near-duplicate".to_owned(),
     };
     let scope = same_scope(arguments);
     let with = if scope.is_empty() { String::new() } else { format!(" with {scope}") };

@@ -7,13 +7,15 @@ use pgrx::pg_sys;
 
 use super::arguments::Arguments;
 use crate::catalog::names::table_name;
+use crate::claims::hash_of;
 use crate::error::warn;
 use crate::family::tables::Family;
 use crate::family::warnings::warn_without_index;
 
 thread_local! {
-    /// Families that were warned about in this session, by their first topmost parent.
-    static WARNED: RefCell<HashSet<pg_sys::Oid>> = RefCell::new(HashSet::new());
+    /// What was warned about in this session: families, by their first topmost parent, and by what
+    /// they are searched, hashed.
+    static WARNED: RefCell<HashSet<(pg_sys::Oid, u64)>> = RefCell::new(HashSet::new());
 }
 
 /// Gives the warnings about a family, once in each session.
@@ -21,12 +23,14 @@ pub fn warn_once(family: &Family, arguments: &Arguments) {
     let without_index = family.members.iter().any(|member| member.index.is_none());
     let unlinkable = family.unlinkable.filter(|_| arguments.action.link().is_some());
     let Some(&root) = family.roots.first() else { return };
+    let searched = hash_of((&arguments.fp.name, arguments.by.similar()));
     if (!without_index && family.foreign == 0 && unlinkable.is_none())
-        || !WARNED.with_borrow_mut(|warned| warned.insert(root))
+        || !WARNED.with_borrow_mut(|warned| warned.insert((root, searched)))
     {
         return;
     }
-    warn_without_index(family, "simhash_dedup", root, &arguments.fp, &arguments.scope);
+    let by = (&arguments.fp, arguments.by.similar());
+    warn_without_index(family, "simhash_dedup", root, by, &arguments.scope);
     if family.foreign > 0 {
         warn(
             &format!(

@@ -8,13 +8,17 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::Simhasher;
 use simhash_core::sets::minhash::Fingerprinter;
+use simhash_core::sets::recipe;
+use simhash_core::sets::sketch::Sketcher;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, By};
 use super::warnings::warn_once;
 use crate::catalog::Schema;
 use crate::family::changes::changes;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
+use crate::family::verify::Texts;
 use crate::models::{fingerprinter, simhasher_for};
+use crate::types::{ConfigText, Width};
 
 /// A trigger on one table: its arguments, the tables to look at, the hasher.
 pub struct Watch {
@@ -26,6 +30,8 @@ pub struct Watch {
     hasher: Option<Fingerprinter>,
     /// Cuts texts into the shingles by which they are compared.
     shingler: Option<Simhasher>,
+    /// Makes the sketches of texts that are searched by.
+    sketcher: Option<Sketcher>,
     /// What [`changes`] was when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
@@ -91,15 +97,17 @@ impl Watch {
             schema,
             hasher: None,
             shingler: None,
+            sketcher: None,
             made,
             family_made,
         };
-        if watch.arguments.body.is_some() {
-            // An impossible config is an error at the first row, whether or not that row needs
-            // hashing.
-            watch.hasher(false);
+        // An impossible config is an error at the first row, whether or not that row needs hashing.
+        if let (&By::Distance { width, .. }, Some(_)) = (&watch.arguments.by, watch.arguments.body)
+        {
+            watch.hasher(width, false);
         }
         watch.arguments_and_shingler(false);
+        watch.arguments_and_sketcher(false);
         watch
     }
 
@@ -119,7 +127,7 @@ impl Watch {
 
     /// The arguments, and what cuts texts into shingles if texts are compared. What the config
     /// names is looked up once in each statement.
-    pub fn arguments_and_shingler(
+    fn arguments_and_shingler(
         &mut self,
         statement_begins: bool,
     ) -> (&Arguments, Option<&mut Simhasher>) {
@@ -133,12 +141,59 @@ impl Watch {
         (arguments, shingler)
     }
 
-    /// The hasher of the trigger's config. What it names is looked up once in each statement.
-    pub fn hasher(&mut self, statement_begins: bool) -> &mut Fingerprinter {
+    /// The arguments, and what makes sketches if rows are searched by their texts. What the config
+    /// names is looked up once in each statement.
+    fn arguments_and_sketcher(
+        &mut self,
+        statement_begins: bool,
+    ) -> (&Arguments, Option<&mut Sketcher>) {
+        let Watch { arguments, sketcher, schema, .. } = self;
+        let sketcher = arguments.by.similar().map(|similar| {
+            let config = ConfigText::config_of(&similar.config);
+            if statement_begins && config.names_something() {
+                *sketcher = None;
+            }
+            sketcher.get_or_insert_with(|| Sketcher::new(simhasher_for(recipe(&config), *schema)))
+        });
+        (arguments, sketcher)
+    }
+
+    /// The arguments, and what compares a row's `own` text with others if texts are compared.
+    /// `None` if rows are searched by their texts and this one has no token.
+    ///
+    /// # Safety
+    /// `own` has the representation of text, and lives as long as the result.
+    pub unsafe fn arguments_and_texts(
+        &mut self,
+        own: Option<pg_sys::Datum>,
+        statement_begins: bool,
+    ) -> Option<(&Arguments, Option<Texts<'_>>)> {
+        if self.arguments.by.similar().is_some() {
+            let (arguments, sketcher) = self.arguments_and_sketcher(statement_begins);
+            let Some(((own, sketcher), similar)) = own.zip(sketcher).zip(arguments.by.similar())
+            else {
+                return Some((arguments, None));
+            };
+            // SAFETY: as this function's.
+            let texts = unsafe { Texts::by_sketches(similar.similarity, sketcher, own)? };
+            return Some((arguments, Some(texts)));
+        }
+        let (arguments, shingler) = self.arguments_and_shingler(statement_begins);
+        let how = arguments.verification.as_ref().zip(shingler).zip(own);
+        // SAFETY: as this function's.
+        let texts = how.map(|((verification, shingler), own)| unsafe {
+            Texts::by_sets(verification.similarity, shingler, own)
+        });
+        Some((arguments, texts))
+    }
+
+    /// The hasher of the trigger's config, for fingerprints of `width`. What it names is looked up
+    /// once in each statement.
+    pub fn hasher(&mut self, width: Width, statement_begins: bool) -> &mut Fingerprinter {
         if statement_begins && self.arguments.config.names_something() {
             self.hasher = None;
         }
-        let Arguments { method, config, width, .. } = &self.arguments;
+        let Arguments { method, config, .. } = &self.arguments;
         let bits = width.bits();
         self.hasher.get_or_insert_with(|| fingerprinter(*method, config.clone(), self.schema, bits))
     }
@@ -177,7 +232,8 @@ fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
         linked_by,
     });
     let scope = arguments.scope.iter().map(NamedColumn::from).collect();
-    let text = arguments.verification.as_ref().map(|verification| (&verification.text).into());
+    let text = arguments.text().map(NamedColumn::from);
+    let similar = arguments.by.similar().cloned();
     let time = arguments.window.as_ref().map(|window| (&window.column).into());
-    Names { fp: (&arguments.fp).into(), scope, text, time, key }
+    Names { fp: (&arguments.fp).into(), similar, scope, text, time, key }
 }

@@ -289,6 +289,64 @@ answer('A', 'COMMIT');
 is(ended('B'), '', 'until the other transaction has ended');
 there_are(1, 'other', 'and is inserted', 'one');
 
+# Texts by similarity: the same, and many clients with variations of the same texts.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION body(base int, variant int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT string_agg(CASE WHEN i = variant % 37 THEN 'other' || variant ELSE
+    test.word(base || ' ' || i) END, ' ' ORDER BY i) FROM generate_series(1, 40) i $$;
+CREATE TABLE offered AS SELECT base, variant, body(base, variant)
+  FROM generate_series(1, 60) base, generate_series(0, 5) variant;
+CREATE TABLE story (id serial PRIMARY KEY, kind text, body text, same_as int);
+CREATE INDEX story_body ON story USING simhash (body);
+SELECT simhash_dedup_create('story', 'body=body', 'similarity=0.7');
+SQL
+answer('A', 'BEGIN');
+answer('A', "INSERT INTO story (kind, body) VALUES ('story', body(1001, 1))");
+is(answer('B', "INSERT INTO story (kind, body) VALUES ('another', body(1002, 1))"), '',
+	'far texts do not wait');
+begin('B', "INSERT INTO story (kind, body) VALUES ('story', body(1001, 2))");
+waits('B', 'transactionid', 'near ones do');
+answer('A', 'COMMIT');
+is(ended('B'), '', 'until the other is committed');
+there_are(1, 'story', 'and are skipped', 'story');
+there_are(1, 'another', 'only these', 'story');
+if (pgbench_tries_again('texts of many clients'))
+{
+	for my $arguments ("", "'action=link', 'link=same_as'")
+	{
+		my $name = $arguments ? 'links' : 'skips';
+		$node->safe_psql('postgres', <<"SQL");
+TRUNCATE story;
+DROP TRIGGER zz_simhash_dedup ON story;
+SELECT simhash_dedup_create('story', VARIADIC ARRAY['body=body', 'similarity=0.7'@{[
+	$arguments ? ", $arguments" : '']}]);
+SQL
+		$node->pgbench('-n -c 6 -j 2 -t 60 --max-tries=1000 -D i=0', 0,
+			[qr/actually processed: 360/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
+			"$name: six clients", { $name => <<'SQL' });
+\set base (:i * 7 + :client_id * 13) % 60 + 1
+INSERT INTO story (body) SELECT body FROM offered WHERE base = :base AND variant = :client_id;
+\set i :i + 1
+SQL
+		my $force = by_force();
+		answer_is($node, <<"SQL", '0', "$name: no near texts without a link");
+$force SELECT count(*) FROM story a JOIN story b ON a.id < b.id
+  AND text_similarity(a.body, b.body) >= 0.7 WHERE num_nulls(a.same_as, b.same_as) = 2
+SQL
+		answer_is($node, <<"SQL", '0', "$name: every text has one near it");
+$force SELECT count(*) FROM offered o
+  WHERE NOT EXISTS (SELECT FROM story s WHERE text_similarity(o.body, s.body) >= 0.7)
+SQL
+		answer_is($node, <<"SQL", '0', "$name: links lead to near texts that are there");
+$force SELECT count(*) FROM story s LEFT JOIN story o ON o.id = s.same_as
+  WHERE s.same_as IS NOT NULL AND coalesce(text_similarity(s.body, o.body), 0) < 0.7
+SQL
+		answer_is($node, 'SELECT count(*) FROM story', $arguments ? 360 : 60, "$name: rows");
+		index_is_clean($node, 'story_body', "$name: the structure is sound");
+		there_are(0, 'none', "$name: no claim is left", 'story');
+	}
+}
+
 for my $s (values %session) { close $s->{input}; waitpid $s->{pid}, 0; }
 my @expected = ('unique constraint', 'whose insertion it is a part of', 'lock timeout',
 	'deadlock detected', 'terminating connection');

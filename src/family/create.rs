@@ -1,0 +1,63 @@
+//! What creates a trigger of ours on a table.
+
+use std::ffi::CString;
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::catalog::names::relation_name;
+use crate::catalog::rights;
+use crate::error::raise;
+use crate::types::text::utf8_to_server;
+
+/// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.
+pub fn check_owner(table: pg_sys::Oid) {
+    // SAFETY: reads the session's state, and a catalogue.
+    let (user, kind) = unsafe { (pg_sys::GetUserId(), pg_sys::get_rel_relkind(table) as u8) };
+    if ![pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind) {
+        raise(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{}\" is not a table", relation_name(table)),
+            "Name a table, partitioned or not.",
+        )
+    }
+    if !rights::owns(table, user) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("must be owner of table {}", relation_name(table)),
+            "",
+        )
+    }
+}
+
+/// Runs a statement that defines something, as the current role.
+pub fn run(source: &str) {
+    let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
+    // SAFETY: the sequence that PostgreSQL documents for SPI. SPI_finish ends it, or the abort of
+    // the transaction.
+    unsafe {
+        if pg_sys::SPI_connect() != pg_sys::SPI_OK_CONNECT as i32 {
+            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, "could not connect to SPI".into(), "");
+        }
+        if pg_sys::SPI_execute(text.as_ptr(), false, 0) < 0 {
+            raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, format!("could not run {source}"), "");
+        }
+        pg_sys::SPI_finish();
+    }
+}
+
+/// Arguments of a trigger's function, as SQL has them.
+pub fn literals(arguments: &[String]) -> String {
+    let arguments: Vec<_> = arguments.iter().map(|argument| literal(argument)).collect();
+    arguments.join(", ")
+}
+
+/// A text as SQL has it, whatever standard_conforming_strings is.
+fn literal(text: &str) -> String {
+    let escape = if text.contains('\\') { " E" } else { "" };
+    format!("{escape}'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// A name as SQL has it.
+pub fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,64 @@
+//! `simhash_dedup_create`: the trigger of a table in one call, with all its arguments checked.
+
+use std::ffi::CStr;
+
+use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
+
+use super::watch;
+use crate::catalog::Schema;
+use crate::catalog::names::qualified_name;
+use crate::error::{raise, shown};
+use crate::family::create::{identifier, literals, run};
+
+/// The name of the trigger. Triggers fire in the order of their names, and this one judges the row
+/// as the others leave it.
+const NAME: &CStr = c"zz_simhash_dedup";
+
+/// Creates the trigger with these arguments, and returns its name. Raises the ERROR that the first
+/// row would have met if an argument is wrong, and gives the WARNINGs.
+pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> String {
+    let name = free_name(table);
+    run(&format!(
+        "CREATE TRIGGER {} BEFORE INSERT OR UPDATE ON {} FOR EACH ROW \
+         EXECUTE FUNCTION {}.simhash_dedup({})",
+        identifier(&name),
+        qualified_name(table).unwrap_or_default(),
+        shown(schema.quoted_name()),
+        literals(arguments)
+    ));
+    // SAFETY: the trigger is there for the commands that follow; an open relation has as many
+    // triggers as it says, and each has a name.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        let relation = PgRelation::open(table);
+        let triggers = (*relation.as_ptr()).trigdesc.as_ref().map_or(&[][..], |all| {
+            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
+        });
+        let is_it = |trigger: &&pg_sys::Trigger| shown(CStr::from_ptr(trigger.tgname)) == name;
+        if let Some(trigger) = triggers.iter().find(is_it) {
+            watch::take(relation.as_ptr(), trigger, schema);
+        }
+    }
+    name
+}
+
+/// That name, or with a number if a trigger of the table has it.
+fn free_name(table: pg_sys::Oid) -> String {
+    const MAX_TRIGGERS: usize = 100;
+    let base = NAME.to_string_lossy().into_owned();
+    let names = (2..MAX_TRIGGERS).map(|number| format!("{base}_{number}"));
+    let mut names = std::iter::once(base.clone()).chain(names);
+    names.find(|name| is_free(table, name)).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!("table has {MAX_TRIGGERS} triggers of simhash_dedup_create"),
+            "Drop those that are not needed.",
+        )
+    })
+}
+
+fn is_free(table: pg_sys::Oid, name: &str) -> bool {
+    let name = std::ffi::CString::new(name).unwrap_or_default();
+    // SAFETY: a catalogue look-up.
+    unsafe { pg_sys::get_trigger_oid(table, name.as_ptr(), true) == pg_sys::InvalidOid }
+}
