@@ -289,6 +289,26 @@ answer('A', 'COMMIT');
 is(ended('B'), '', 'until the other transaction has ended');
 there_are(1, 'other', 'and is inserted', 'one');
 
+# Triggers on several columns of one table, of different widths, and an index on an expression.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE wide (id serial PRIMARY KEY, kind text, body text, fp fingerprint64,
+  fp128 fingerprint128, fp256 fingerprint256);
+CREATE INDEX ON wide USING simhash (fp256);
+CREATE INDEX ON wide USING simhash (fp);
+CREATE INDEX ON wide USING simhash (minhash64(body));
+CREATE INDEX ON wide USING simhash (body);
+CREATE INDEX ON wide USING simhash (fp128);
+SELECT simhash_dedup_create('wide', VARIADIC a) FROM (VALUES (ARRAY['fp=fp']),
+  (ARRAY['fp=fp128', 'body=body']), (ARRAY['fp=fp256']), (ARRAY['body=body', 'similarity=0.9']),
+  (ARRAY['fp=fp', 'distance=1', 'scope=kind'])) v (a);
+SQL
+is(answer('A', "INSERT INTO wide (kind, body, fp, fp256) SELECT 'wide', kind, of(kind),
+	simhash256(kind) FROM unnest(ARRAY['one', 'two', 'three', 'one']) kind"), '',
+	'rows that several triggers judge');
+there_are(3, 'wide', 'are judged by each', 'wide');
+is(answer('A', "UPDATE wide SET body = body || ' more', fp = of(body || ' more')"), '', 'updated');
+there_are(3, 'wide', 'too', 'wide');
+
 # Texts by similarity: the same, and many clients with variations of the same texts.
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION body(base int, variant int) RETURNS text LANGUAGE sql IMMUTABLE AS $$

@@ -15,7 +15,8 @@ SELECT id, same_as FROM doc ORDER BY id;
 -- another one has another name; quotes and backslashes stay what they are
 SELECT simhash_dedup_create('doc', 'fp=fp', 'distance=0');
 SELECT simhash_dedup_create('doc', 'fp=f''p\');
-SELECT tgname, pg_get_triggerdef(oid) ~ 'BEFORE INSERT OR UPDATE ON public.doc FOR EACH ROW' AS is_so
+SELECT tgname,
+  pg_get_triggerdef(oid) ~ 'BEFORE INSERT OR UPDATE ON public.doc FOR EACH ROW' AS is_so
   FROM pg_trigger WHERE tgrelid = 'doc'::regclass ORDER BY tgname;
 -- of a partitioned table, and of what is no table
 CREATE TABLE parts (id int, fp fingerprint64) PARTITION BY RANGE (id);
