@@ -37,7 +37,7 @@ pub unsafe extern "C-unwind" fn aminsert(
             }
         });
         if claims::is_any() {
-            end_claim(rel, values, is_null, heap_tid, heap);
+            end_claim(rel, values, is_null, heap_tid, heap, (*info).ii_Context);
         }
     }
     false
@@ -53,6 +53,7 @@ unsafe fn end_claim(
     is_null: *mut bool,
     heap_tid: pg_sys::ItemPointer,
     heap: pg_sys::Relation,
+    statement: pg_sys::MemoryContext,
 ) {
     // SAFETY: as this function's: the last key column is searched by distance.
     unsafe {
@@ -61,8 +62,9 @@ unsafe fn end_claim(
         // 0 for an expression.
         let attribute = *form.indkey.values.as_ptr().add(last);
         if attribute != 0 && !*is_null.add(last) {
-            let column = ((*heap).rd_id, attribute);
-            claims::entered(column, *values.add(last), || is_on_trial(heap, heap_tid));
+            let (table, index, value) = ((*heap).rd_id, (*rel.as_ptr()).rd_id, *values.add(last));
+            let entry = claims::Entry { statement, table, index, attribute, value };
+            claims::entered(&entry, || is_on_trial(heap, heap_tid));
         }
     }
 }

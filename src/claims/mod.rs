@@ -8,10 +8,10 @@
 //!   is near. If one is, it publishes nothing, waits, and begins again.
 //! - A claim is up during no wait, but for those of the executor: for a unique index, or in other
 //!   triggers of the row.
-//! - A claim ends when the row is in the last of the indexes by which it may be looked for. Of a
-//!   row that is not stored, or stored for trial (ON CONFLICT), it ends when the same trigger
-//!   begins with the statement's next row, before the statement's triggers AFTER, or with the
-//!   statement or (sub)transaction.
+//! - A claim ends when the row is in the last of the indexes by which it may be looked for: its
+//!   own, told by statement, table and column. Of a row that is not stored, or stored for trial
+//!   (ON CONFLICT), it ends when a trigger begins with the statement's next row, before the
+//!   statement's triggers AFTER (but not COPY's), or with the statement or (sub)transaction.
 //!
 //! docs/design/trigger.md says why that is enough.
 
@@ -23,6 +23,7 @@ use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
+use pgrx::fcinfo::direct_function_call;
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
 use self::board::{Claim, Published, Scope, What};
@@ -38,8 +39,8 @@ pub struct Row<'a> {
     /// Tells the triggers of a statement apart. Those of partitions are one.
     pub trigger: u64,
     pub table: pg_sys::Oid,
-    /// Into how many indexes it goes by which it may be looked for.
-    pub indexes: usize,
+    /// The indexes by which it may be looked for.
+    pub indexes: &'a [pg_sys::Oid],
     pub roots: &'a [pg_sys::Oid],
     pub column: u64,
     pub what: What,
@@ -47,6 +48,9 @@ pub struct Row<'a> {
     /// The column of the table, and how its value is recognised in an index.
     pub attribute: pg_sys::AttrNumber,
     pub value: Value,
+    /// Whether rows near by what they are compared by may be no duplicates: for their texts, or
+    /// their times.
+    pub is_vague: bool,
 }
 
 /// What a row has in the column that it is compared by.
@@ -96,7 +100,12 @@ struct Own {
     attribute: pg_sys::AttrNumber,
     value: Value,
     /// The indexes that the row is not in yet.
-    left: usize,
+    left: Vec<pg_sys::Oid>,
+    /// Whether it is in all of them, on trial.
+    is_stored: bool,
+    is_vague: bool,
+    /// How deep in triggers the row's own was called.
+    depth: i32,
     /// The (sub)transaction, by its depth.
     level: i32,
 }
@@ -179,13 +188,16 @@ pub unsafe fn claim(row: &Row<'_>) -> u64 {
     unsafe { hear_of_the_end(row.statement) };
     loop {
         pgrx::check_for_interrupts!();
-        let Row { statement, trigger, table, attribute, value, indexes: left, .. } = *row;
+        let Row { statement, trigger, table, attribute, value, is_vague, .. } = *row;
         let ticket = board::draw();
         let claims = claims(row, ticket);
+        let left = row.indexes.to_vec();
+        let depth = trigger_depth();
+        let passes = |other| passes(other, row, depth);
         // Nothing can fail between the lock and the note of it.
         OWN.with_borrow_mut(|all| all.reserve(1));
         take(ticket);
-        match board::publish(&claims, |other| is_of_statement(other, statement)) {
+        match board::publish(&claims, passes) {
             Published::Yes => {
                 // SAFETY: reads the state of the transaction.
                 let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
@@ -198,6 +210,9 @@ pub unsafe fn claim(row: &Row<'_>) -> u64 {
                         attribute,
                         value,
                         left,
+                        is_stored: false,
+                        is_vague,
+                        depth,
                         level,
                     });
                 });
@@ -235,18 +250,34 @@ fn claims(row: &Row<'_>, ticket: u64) -> Vec<Claim> {
     row.roots.iter().map(claim).collect()
 }
 
-/// Whether it is the ticket of a row of this statement: of the same row, by another trigger, or of
-/// one that is not on its way any more.
-fn is_of_statement(ticket: u64, statement: pg_sys::MemoryContext) -> bool {
-    OWN.with_borrow(|all| all.iter().any(|own| own.ticket == ticket && own.statement == statement))
+/// Whether a near claim of this session is no obstacle to a row's. It is one if the row is written
+/// by a trigger of the other row, which is on its way.
+fn passes(ticket: u64, row: &Row<'_>, depth: i32) -> bool {
+    OWN.with_borrow(|all| {
+        all.iter().find(|own| own.ticket == ticket).is_some_and(|own| {
+            // Of the same row, by another trigger; or of one that is not on its way any more.
+            own.statement == row.statement
+                || own.is_stored
+                || depth <= own.depth
+                // Nobody knows whether they are duplicates.
+                || own.is_vague
+                || row.is_vague
+        })
+    })
+}
+
+/// How deep in triggers this call is.
+fn trigger_depth() -> i32 {
+    // SAFETY: a function of PostgreSQL's without arguments.
+    unsafe { direct_function_call(pg_sys::pg_trigger_depth, &[]) }.unwrap_or(0)
 }
 
 fn raise_inside() -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
         "a row is near another one whose insertion it is a part of".into(),
-        "A trigger BEFORE INSERT writes a near-duplicate of the row that it was fired for. \
-         Write it in a trigger AFTER INSERT.",
+        "A trigger BEFORE INSERT or UPDATE writes a near-duplicate of the row that it was fired \
+         for. Write it in a trigger AFTER.",
     )
 }
 
@@ -256,40 +287,67 @@ pub fn withdraw(ticket: u64) {
 }
 
 /// A trigger begins with another row of a statement: what it claimed before is not on its way any
-/// more.
-pub fn begin_row(statement: pg_sys::MemoryContext, trigger: u64) {
-    end_those(|own| own.statement == statement && own.trigger == trigger);
+/// more, nor is what was claimed for rows of other tables.
+pub fn begin_row(statement: pg_sys::MemoryContext, trigger: u64, table: pg_sys::Oid) {
+    end_those(|own| own.statement == statement && (own.trigger == trigger || own.table != table));
 }
 
-/// A row has been put into an index. `value`: what it has in the column that the index searches.
-/// `is_on_trial`: whether it was stored speculatively, and may be taken back to be stored again
-/// without its triggers.
+/// A row that a trigger of the statement has claimed is on its way into another partition.
+pub fn row_moves(
+    statement: pg_sys::MemoryContext,
+    trigger: u64,
+    (table, attribute): (pg_sys::Oid, pg_sys::AttrNumber),
+    indexes: &[pg_sys::Oid],
+) {
+    OWN.with_borrow_mut(|all| {
+        let its = |own: &&mut Own| own.statement == statement && own.trigger == trigger;
+        if let Some(own) = all.iter_mut().rev().find(its) {
+            (own.table, own.attribute, own.left) = (table, attribute, indexes.to_vec());
+        }
+    });
+}
+
+/// A row that a statement writes was put into an index.
+pub struct Entry {
+    /// The memory in which the executor has set up the statement's indexes.
+    pub statement: pg_sys::MemoryContext,
+    pub table: pg_sys::Oid,
+    pub index: pg_sys::Oid,
+    /// The column that the index searches, and the row's value there.
+    pub attribute: pg_sys::AttrNumber,
+    pub value: pg_sys::Datum,
+}
+
+/// Ends the claim of a row that is in the last of its indexes now. `is_on_trial`: whether it was
+/// stored speculatively, and may be taken back to be stored again without its triggers.
 ///
 /// # Safety
 /// The value is of that column of the table.
-pub unsafe fn entered(
-    (table, attribute): (pg_sys::Oid, pg_sys::AttrNumber),
-    value: pg_sys::Datum,
-    is_on_trial: impl FnOnce() -> bool,
-) {
-    let place = OWN.with_borrow(|all| {
-        all.iter().rposition(|own| {
-            // SAFETY: as this function's.
-            (own.table, own.attribute) == (table, attribute) && unsafe { own.value.is(value) }
-        })
+pub unsafe fn entered(entry: &Entry, is_on_trial: impl Fn() -> bool) {
+    let own = OWN.with_borrow_mut(|all| {
+        let is_its = |own: &Own| {
+            (own.statement, own.table, own.attribute)
+                == (entry.statement, entry.table, entry.attribute)
+                // SAFETY: as this function's.
+                && unsafe { own.value.is(entry.value) }
+        };
+        let mut place = all.len();
+        // Several triggers may have claimed the row.
+        while let Some(at) = all[..place].iter().rposition(is_its) {
+            place = at;
+            all[at].left.retain(|&index| index != entry.index);
+        }
+        let is_in_all = |own: &Own| is_its(own) && own.left.is_empty() && !own.is_stored;
+        if !all.iter().any(is_in_all) {
+            return Vec::new();
+        }
+        if is_on_trial() {
+            all.iter_mut().filter(|own| is_in_all(own)).for_each(|own| own.is_stored = true);
+            return Vec::new();
+        }
+        all.extract_if(.., |own| is_in_all(own)).collect()
     });
-    let Some(place) = place else { return };
-    if is_on_trial() {
-        return;
-    }
-    let is_in_all = OWN.with_borrow_mut(|all| {
-        all[place].left = all[place].left.saturating_sub(1);
-        all[place].left == 0
-    });
-    if is_in_all {
-        let own = OWN.with_borrow_mut(|all| all.remove(place));
-        end(&own);
-    }
+    own.iter().for_each(end);
 }
 
 /// Whether any row of this session is on its way.

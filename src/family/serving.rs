@@ -93,12 +93,12 @@ pub unsafe fn best(
     indexes.filter_map(rank).min_by_key(|(rank, _)| *rank).map(|(_, serving)| serving)
 }
 
-/// How many indexes there are in which a row is looked for by its fingerprint, or will be: those
-/// that are being built, too.
+/// The indexes in which a row is looked for by its fingerprint, or will be: those that are being
+/// built, too.
 ///
 /// # Safety
 /// The indexes are open, and of the table that the column is of.
-pub unsafe fn count(indexes: impl Iterator<Item = PgRelation>, fp: &Column) -> usize {
+pub unsafe fn all(indexes: impl Iterator<Item = PgRelation>, fp: &Column) -> Vec<pg_sys::Oid> {
     // SAFETY: as this function's: an open index has a number for each of its columns.
     let is_one = |index: &PgRelation| unsafe {
         (*index.rd_index).indisready && Some((*index.rd_rel).relam) == access_method() && {
@@ -106,7 +106,7 @@ pub unsafe fn count(indexes: impl Iterator<Item = PgRelation>, fp: &Column) -> u
             *(*index.rd_index).indkey.values.as_ptr().add(last) == fp.number
         }
     };
-    indexes.filter(is_one).count()
+    indexes.filter(is_one).map(|index| index.oid()).collect()
 }
 
 /// A B-tree that finds every row by its time.

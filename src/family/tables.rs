@@ -7,7 +7,7 @@ use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::column::{Column, Named, widen};
 use super::rights;
-use super::serving::{Serving, Similar, best, by_time, count};
+use super::serving::{Serving, Similar, all, best, by_time};
 use crate::catalog::inheritance::{all_inheritors, parents};
 
 /// A table with rows.
@@ -16,8 +16,8 @@ pub struct Member {
     pub table: pg_sys::Oid,
     /// A simhash index that finds every row by its fingerprint.
     pub index: Option<Serving>,
-    /// How many such indexes there are, or will be.
-    pub indexes: usize,
+    /// All such indexes that there are, or will be.
+    pub indexes: Vec<pg_sys::Oid>,
     pub fp: Column,
     /// The columns of the scope, in the order of the trigger's own.
     pub scope: Vec<Column>,
@@ -191,7 +191,7 @@ impl Family {
             let open = || indexes.iter_oid().map(|oid| PgRelation::with_lock(oid, LOCK));
             let index = best(open(), &fp, &scope, names.similar.as_ref());
             let time = time.as_ref().filter(|_| index.is_none());
-            (index, count(open(), &fp), time.and_then(|time| by_time(open(), time)))
+            (index, all(open(), &fp), time.and_then(|time| by_time(open(), time)))
         };
         let mut key = None;
         if let Some(own) = &names.key

@@ -68,6 +68,16 @@ unsafe fn site<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Site {
     keep(fcinfo, |_: &()| true, || ((), Site::default()))
 }
 
+/// Whether a row needs no search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    No,
+    /// An update leaves what it is judged by.
+    AsItWas,
+    /// It comes from another partition, by an update that was judged.
+    AsItMoves,
+}
+
 struct Judge<'a> {
     event: &'a Event<'a>,
     watch: &'a mut Watch,
@@ -79,16 +89,17 @@ impl Judge<'_> {
     unsafe fn verdict(mut self) -> Verdict {
         // SAFETY: as judge's.
         unsafe {
-            if claims::is_any() {
-                claims::begin_row(self.statement(), self.trigger());
-            }
             let fp_column = self.watch.arguments.fp.column;
             let before = self
                 .event
                 .old
                 .map(|old| self.event.read(old, &fp_column).map(|datum| self.code(datum)));
             let fp = self.fingerprint(before);
-            if self.is_settled(before, fp) {
+            let settled = self.settled(before, fp);
+            if claims::is_any() {
+                self.go_on_with_claims(settled);
+            }
+            if settled != Settled::No {
                 return self.keep();
             }
             let found = match (fp, self.scope()) {
@@ -223,9 +234,23 @@ impl Judge<'_> {
         Judged { fp, values: scope.chain(text).map(bytes).collect() }
     }
 
+    /// Claims of earlier rows end. Of one that moves, its own goes on.
+    unsafe fn go_on_with_claims(&mut self, settled: Settled) {
+        // SAFETY: as judge's.
+        let (statement, trigger) = unsafe { (self.statement(), self.trigger()) };
+        let table = self.event.table();
+        if settled != Settled::AsItMoves {
+            return claims::begin_row(statement, trigger, table);
+        }
+        if let Some(member) = self.watch.current_family().indexed(table) {
+            let column = (table, member.fp.number);
+            claims::row_moves(statement, trigger, column, &member.indexes);
+        }
+    }
+
     /// Whether the row needs no search: its fingerprint was there before, in the same scope, and
     /// its text if texts are compared.
-    unsafe fn is_settled(&self, before: Option<Option<Code>>, fp: Option<Code>) -> bool {
+    unsafe fn settled(&self, before: Option<Option<Code>>, fp: Option<Code>) -> Settled {
         let event = self.event;
         let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
         let trigger = event.trigger_name();
@@ -238,12 +263,17 @@ impl Judge<'_> {
                     if event.is_partition() {
                         moves::note_update(statement, root, trigger, place, self.judged(fp));
                     }
-                    before == Some(fp) && self.stays_in_scope(old) && self.keeps_text(old)
+                    if before == Some(fp) && self.stays_in_scope(old) && self.keeps_text(old) {
+                        Settled::AsItWas
+                    } else {
+                        Settled::No
+                    }
                 }
                 None => {
                     let judged = || self.judged(fp);
-                    event.is_partition()
-                        && moves::is_second_half(statement, root, trigger, event.table(), judged)
+                    let moves = event.is_partition()
+                        && moves::is_second_half(statement, root, trigger, event.table(), judged);
+                    if moves { Settled::AsItMoves } else { Settled::No }
                 }
             }
         }
@@ -302,12 +332,13 @@ impl Judge<'_> {
                 statement,
                 trigger,
                 table: member.table,
-                indexes: member.indexes,
+                indexes: &member.indexes,
                 roots: &family.roots,
                 column: hash_of(&arguments.fp.name),
                 what: what(&arguments.by, fp, texts.as_ref()),
                 scope: scope_of(&arguments.scope, scope),
                 attribute: member.fp.number,
+                is_vague: arguments.verification.is_some() || window.is_some(),
                 value: match arguments.by {
                     By::Distance { width, .. } => Value::Fingerprint(width, fp),
                     By::Similarity(_) => Value::Text(fp.fingerprint::<u64>()),
@@ -323,9 +354,9 @@ impl Judge<'_> {
     fn locked_family(&mut self) -> (Rc<Family>, bool) {
         loop {
             let known = self.watch.current_family();
+            // SAFETY: as judge's.
             let alone = !board::is_there()
-                || self.watch.arguments.one_writer
-                || known.indexed(self.event.table()).is_none();
+                || unsafe { self.watch.needs_lock_alone(self.event.relation, self.event.trigger) };
             let lock = if alone { lock::alone } else { lock::shared };
             known.roots.iter().for_each(|&root| lock(root));
             known.lock_relations();

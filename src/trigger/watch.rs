@@ -3,9 +3,10 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::rc::Rc;
 
-use pgrx::pg_sys;
+use pgrx::{PgRelation, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::sets::recipe;
@@ -35,6 +36,8 @@ pub struct Watch {
     /// What [`changes`] was when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
+    /// See [`needs_lock_alone`](Self::needs_lock_alone); `None` before it was asked.
+    alone: Option<bool>,
 }
 
 type FamilyKey = (Vec<pg_sys::Oid>, Names);
@@ -100,6 +103,7 @@ impl Watch {
             sketcher: None,
             made,
             family_made,
+            alone: None,
         };
         // An impossible config is an error at the first row, whether or not that row needs hashing.
         if let (&By::Distance { width, .. }, Some(_)) = (&watch.arguments.by, watch.arguments.body)
@@ -115,11 +119,49 @@ impl Watch {
         self.made == changes()
     }
 
+    /// Whether one transaction at a time may write: for this trigger, or for another one of the
+    /// table or of its relatives. The first of them takes the lock so, for two transactions that
+    /// both share it would wait for each other.
+    ///
+    /// # Safety
+    /// `relation` is the open table that the trigger is on, and the family's relations are there.
+    pub unsafe fn needs_lock_alone(
+        &mut self,
+        relation: pg_sys::Relation,
+        trigger: &pg_sys::Trigger,
+    ) -> bool {
+        let family = self.current_family();
+        if let Some(alone) = self.alone {
+            return alone;
+        }
+        // SAFETY: as this function's. An open relation has as many triggers as it says.
+        let alone = unsafe {
+            self.is_one_writers()
+                || triggers_like(relation, trigger).any(|other| {
+                    let watch = take(relation, other, self.schema);
+                    let alone = watch.is_one_writers();
+                    give_back(other.tgoid, watch);
+                    alone
+                })
+                || family.relations.iter().any(|&relative| {
+                    let Some(relative) = open(relative) else { return false };
+                    triggers_like(relative.as_ptr(), trigger).any(|other| says_one_writer(other))
+                })
+        };
+        self.alone = Some(alone);
+        alone
+    }
+
+    fn is_one_writers(&self) -> bool {
+        self.arguments.one_writer || self.family.indexed(self.relation).is_none()
+    }
+
     /// The family, looked up again if a relation has changed since.
     pub fn current_family(&mut self) -> Rc<Family> {
         let now = changes();
         if self.family_made != now {
             self.family_made = now;
+            self.alone = None;
             self.family = family_of(self.relation, &self.names);
         }
         self.family.clone()
@@ -196,6 +238,47 @@ impl Watch {
         let Arguments { method, config, .. } = &self.arguments;
         let bits = width.bits();
         self.hasher.get_or_insert_with(|| fingerprinter(*method, config.clone(), self.schema, bits))
+    }
+}
+
+/// The other triggers of a relation with the function of this one.
+///
+/// # Safety
+/// The relation is open as long as the result is used.
+unsafe fn triggers_like<'a>(
+    relation: pg_sys::Relation,
+    trigger: &pg_sys::Trigger,
+) -> impl Iterator<Item = &'a pg_sys::Trigger> {
+    // SAFETY: as this function's: it has as many triggers as it says.
+    let all = unsafe {
+        (*relation).trigdesc.as_ref().map_or(&[][..], |all| {
+            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
+        })
+    };
+    let (function, own) = (trigger.tgfoid, trigger.tgoid);
+    all.iter().filter(move |other| other.tgfoid == function && other.tgoid != own)
+}
+
+/// Whether a trigger's arguments ask for one writer at a time.
+///
+/// # Safety
+/// A trigger of an open relation.
+unsafe fn says_one_writer(trigger: &pg_sys::Trigger) -> bool {
+    (0..trigger.tgnargs.max(0) as usize).any(|place| {
+        // SAFETY: as this function's: it has as many arguments, each a C string.
+        let argument = unsafe { CStr::from_ptr(*trigger.tgargs.add(place)) }.to_bytes();
+        let mut parts = argument.splitn(2, |&byte| byte == b'=').map(<[u8]>::trim_ascii);
+        (parts.next(), parts.next()) == (Some(b"writers"), Some(b"one"))
+    })
+}
+
+/// A relation, unless it is gone.
+fn open(relation: pg_sys::Oid) -> Option<PgRelation> {
+    // SAFETY: locked while it is open.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+        let opened = pg_sys::try_relation_open(relation, lock);
+        (!opened.is_null()).then(|| PgRelation::from_pg_owned(opened))
     }
 }
 

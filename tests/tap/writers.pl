@@ -206,6 +206,166 @@ there_are(1, 'several', 'of near ones the first is there');
 is(answer('A', "INSERT INTO t (kind, fp, code) VALUES ('unlocked', of('unlocked'), -4)"), '',
 	'giving up the session\'s advisory locks meanwhile');
 there_are(1, 'unlocked', 'changes nothing');
+# A claim ends when its row is in the index, not with the statement.
+sub claims_are
+{
+	my ($count, $test) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	ok($node->poll_query_until('postgres', <<"SQL"), $test);
+SELECT EXISTS (SELECT FROM pg_stat_activity
+    WHERE wait_event = 'PgSleep' AND pid = $session{A}{backend})
+  AND $count = (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 29545)
+SQL
+}
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE parts (id int, kind text, fp fingerprint64, u int) PARTITION BY RANGE (id);
+CREATE TABLE part1 PARTITION OF parts FOR VALUES FROM (0) TO (10);
+CREATE TABLE part2 (fp fingerprint64, gone int, id int, u int, kind text);
+ALTER TABLE part2 DROP COLUMN gone;
+ALTER TABLE parts ATTACH PARTITION part2 FOR VALUES FROM (10) TO (20);
+CREATE UNIQUE INDEX part2_u ON part2 (u);
+CREATE INDEX ON parts USING simhash (fp);
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON parts
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+SQL
+begin('A', "INSERT INTO t (kind, fp) SELECT k, of(k) FROM unnest(ARRAY['ends', 'ends2']) k
+  WHERE k = 'ends' OR pg_sleep(2) IS NOT NULL");
+claims_are(0, 'of a row that is stored no claim is left while the statement goes on');
+is(ended('A'), '', 'which ends well');
+begin('A', "INSERT INTO parts SELECT i, 'p' || i, of('p' || i) FROM generate_series(9, 10) i
+  WHERE i = 9 OR pg_sleep(2) IS NOT NULL");
+claims_are(0, 'nor in a partition');
+is(ended('A'), '', 'which ends well');
+$node->safe_psql('postgres', <<'SQL');
+CREATE SEQUENCE copied;
+CREATE FUNCTION next_copied() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  next int = nextval('copied');
+BEGIN
+  PERFORM pg_sleep(2) WHERE next = 2;
+  RETURN next;
+END $$;
+CREATE TABLE slow (id int DEFAULT next_copied(), kind text, fp fingerprint64);
+CREATE INDEX ON slow USING simhash (fp);
+SELECT simhash_dedup_create('slow', 'fp=fp');
+SQL
+my $copied = $node->basedir . '/copied';
+$node->safe_psql('postgres',
+	"COPY (SELECT 'copied', of(k) FROM unnest(ARRAY['x', 'y']) k) TO '$copied'");
+begin('A', "COPY slow (kind, fp) FROM '$copied'");
+claims_are(0, 'nor with COPY');
+is(ended('A'), '', 'which ends well');
+there_are(2, 'copied', 'and the rows are there', 'slow');
+
+# A row on its way has a claim, whatever else happens. The unique index keeps it there.
+$node->safe_psql('postgres', <<'SQL');
+INSERT INTO parts VALUES (1, 'moved', of('moved before'), 5);
+CREATE TABLE two (id int, kind text, a fingerprint64, b fingerprint64, u int);
+CREATE INDEX ON two USING simhash (a);
+CREATE UNIQUE INDEX two_u ON two (u);
+CREATE INDEX ON two USING simhash (b);
+SELECT simhash_dedup_create('two', 'fp=a');
+SELECT simhash_dedup_create('two', 'fp=b');
+CREATE TABLE inner_row (id int, kind text, fp fingerprint64, tenant int, n int, u int);
+CREATE INDEX ON inner_row USING simhash (fp);
+CREATE INDEX ON inner_row (n);
+CREATE UNIQUE INDEX inner_u ON inner_row (u);
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON inner_row
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=tenant');
+CREATE FUNCTION touches() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE inner_row SET n = n + 1 WHERE tenant <> NEW.tenant AND fp = NEW.fp;
+  PERFORM pg_sleep(2);
+  RETURN NEW;
+END $$;
+INSERT INTO inner_row VALUES (1, 'outer', of('outer'), 2, 1);
+CREATE TRIGGER z BEFORE INSERT ON inner_row FOR EACH ROW EXECUTE FUNCTION touches();
+SQL
+answer('A', 'BEGIN');
+answer('A', "INSERT INTO parts VALUES (12, 'holds', of('holds'), 5)");
+begin('B', "UPDATE parts SET id = 11, fp = of('moved') WHERE id = 1");
+waits('B', 'transactionid', 'a row that moves to another partition waits for a unique key');
+is(answer('A', "SET LOCAL lock_timeout = '200ms'"), '', '');
+open_session('C');
+begin('C', "INSERT INTO parts VALUES (2, 'moved', of('moved', 1), 6)");
+waits('C', 'advisory', 'a near one waits for its claim');
+answer('A', 'ROLLBACK');
+is(ended('B'), '', 'the row has moved');
+is(ended('C'), '', 'the other one is judged');
+there_are(1, 'moved', 'and skipped', 'parts');
+
+answer('A', 'BEGIN');
+answer('A', "INSERT INTO two VALUES (1, 'holds', of('held a'), of('held b'), 1)");
+begin('B', "INSERT INTO two VALUES (2, 'two', of('two'), of('two'), 1)");
+waits('B', 'transactionid', 'a row with one value in two columns waits for a unique key');
+begin('C', "INSERT INTO two VALUES (3, 'two', of('other'), of('two', 1), 3)");
+waits('C', 'advisory', 'one near it by the column that is stored last waits for its claim');
+answer('A', 'ROLLBACK');
+is(ended('B') . ended('C'), '', 'both end well');
+there_are(1, 'two', 'and one is there', 'two');
+
+begin('A', "INSERT INTO inner_row VALUES (2, 'inner', of('outer'), 1, 1)");
+claims_are(1, 'a claim is still there after a statement inside has stored such a row');
+is(ended('A'), '', 'the row is stored');
+
+# One writer at a time because of another trigger: no deadlock.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE mixed (id serial, kind text, a fingerprint64, b fingerprint64, c fingerprint64);
+CREATE INDEX ON mixed USING simhash (a);
+CREATE INDEX ON mixed USING simhash (b);
+CREATE TRIGGER d1 BEFORE INSERT ON mixed FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=a');
+CREATE TRIGGER d2 BEFORE INSERT ON mixed
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=b', 'writers=one');
+CREATE TABLE lacking (LIKE mixed INCLUDING ALL);
+CREATE TRIGGER d1 BEFORE INSERT ON lacking FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=a');
+CREATE TRIGGER d2 BEFORE INSERT ON lacking FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=c');
+SQL
+for my $table ('mixed', 'lacking')
+{
+	my $row = "INSERT INTO $table (kind, a, b, c) VALUES";
+	answer('A', 'BEGIN');
+	like(answer('A', "$row ('one', of('$table 1'), of('$table 2'), of('$table 3'))"),
+		qr/^(?:WARNING:  01000)?$/, "$table: a row that one trigger wants alone");
+	begin('B', "$row ('one', of('$table 4'), of('$table 5'), of('$table 6'))");
+	waits('B', 'advisory', "$table: a far one waits from the first trigger on");
+	answer('A', 'COMMIT');
+	like(ended('B'), qr/^(?:WARNING:  01000)?$/, "$table: and is judged");
+	there_are(2, 'one', "$table: both are there", $table);
+}
+
+# A row that ON CONFLICT has stored, or left away, is not on its way.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION adds(fingerprint64) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO t (kind, fp) VALUES ('added', $1);
+  RETURN 1;
+END $$;
+SQL
+is(answer('A', "INSERT INTO t (kind, fp) VALUES ('added', of('added')) ON CONFLICT DO NOTHING
+  RETURNING adds(fp)"), '1', 'a function in RETURNING');
+there_are(1, 'added', 'inserts a near row, which is skipped');
+is(answer('A', "INSERT INTO t (kind, fp, code) SELECT 'left away', of('left away'), 1
+	WHERE 1 = 1 UNION ALL SELECT 'next', of('next'), adds(of('left away', 1)) + 100
+	ON CONFLICT DO NOTHING"), '', 'and one for the next row');
+there_are(2, 'added', 'inserts what is near to a row that was left away');
+
+# Many partitions with triggers of their own.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE many (id int PRIMARY KEY, kind text, fp fingerprint64) PARTITION BY LIST (id);
+CREATE INDEX ON many USING simhash (fp);
+DO $$ BEGIN
+  FOR i IN 1..700 LOOP
+    EXECUTE format('CREATE TABLE many_%s PARTITION OF many FOR VALUES IN (%1$s)', i);
+    EXECUTE format('CREATE TRIGGER d%s BEFORE INSERT ON many_%1$s
+      FOR EACH ROW EXECUTE FUNCTION simhash_dedup(''fp=fp'')', i);
+  END LOOP;
+END $$;
+SQL
+is(answer('A', "INSERT INTO many SELECT i, 'many', test.number('many ' || i)::fingerprint64
+  FROM generate_series(1, 700) i ON CONFLICT DO NOTHING"), '',
+	'700 partitions, each with a trigger of its own');
+there_are(700, 'many', 'all rows are there', 'many');
+
 # Updates.
 answer('A', 'BEGIN');
 answer('A', "UPDATE t SET fp = of('updated', 0), kind = 'updated' WHERE kind = 'own'");
