@@ -240,10 +240,10 @@ $node->safe_psql('postgres', <<'SQL');
 CREATE SEQUENCE copied;
 CREATE FUNCTION next_copied() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
-  next int = nextval('copied');
+  number int = nextval('copied');
 BEGIN
-  PERFORM pg_sleep(2) WHERE next = 2;
-  RETURN next;
+  PERFORM pg_sleep(2) WHERE number = 2;
+  RETURN number;
 END $$;
 CREATE TABLE slow (id int DEFAULT next_copied(), kind text, fp fingerprint64);
 CREATE INDEX ON slow USING simhash (fp);
