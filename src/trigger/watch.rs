@@ -241,7 +241,10 @@ impl Watch {
     }
 }
 
-/// The other triggers of a relation with the function of this one.
+/// commands/trigger.h.
+const TRIGGER_DISABLED: u8 = b'D';
+
+/// The other triggers of a relation with the function of this one, unless they are disabled.
 ///
 /// # Safety
 /// The relation is open as long as the result is used.
@@ -256,7 +259,9 @@ unsafe fn triggers_like<'a>(
         })
     };
     let (function, own) = (trigger.tgfoid, trigger.tgoid);
-    all.iter().filter(move |other| other.tgfoid == function && other.tgoid != own)
+    let is_enabled = |other: &pg_sys::Trigger| other.tgenabled as u8 != TRIGGER_DISABLED;
+    all.iter()
+        .filter(move |other| other.tgfoid == function && other.tgoid != own && is_enabled(other))
 }
 
 /// Whether a trigger's arguments ask for one writer at a time.

@@ -333,6 +333,19 @@ for my $table ('mixed', 'lacking')
 	there_are(2, 'one', "$table: both are there", $table);
 }
 
+# A trigger that is disabled has no say, and its arguments are not read.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TRIGGER d0 BEFORE INSERT ON mixed FOR EACH ROW EXECUTE FUNCTION simhash_dedup('wrong=1');
+ALTER TABLE mixed DISABLE TRIGGER d0, DISABLE TRIGGER d2;
+SQL
+answer('A', 'BEGIN');
+is(answer('A', "INSERT INTO mixed (kind, a) VALUES ('off', of('off 1'))"), '',
+	'a wrong trigger that is disabled is no obstacle');
+is(answer('B', "INSERT INTO mixed (kind, a) VALUES ('off', of('off 2'))"), '',
+	'nor does one with writers=one make a far row wait');
+answer('A', 'COMMIT');
+there_are(2, 'off', 'both are there', 'mixed');
+
 # A row that ON CONFLICT has stored, or left away, is not on its way.
 $node->safe_psql('postgres', <<'SQL');
 CREATE FUNCTION adds(fingerprint64) RETURNS int LANGUAGE plpgsql AS $$
