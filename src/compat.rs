@@ -371,6 +371,42 @@ pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::N
     }
 }
 
+/// The transaction that holds a lock which conflicts with a mode, if another one does. One that was
+/// prepared is known, too.
+pub fn holder_of(tag: &pg_sys::LOCKTAG, mode: pg_sys::LOCKMODE) -> Option<pg_sys::TransactionId> {
+    // SAFETY: PostgreSQL returns an array that ends with an invalid entry. A process that is gone
+    // meanwhile has no entry, or one that says nothing of a transaction.
+    unsafe {
+        let mut count = 0;
+        let holders = pg_sys::GetLockConflicts(tag, mode, &mut count);
+        let holder = (count > 0).then(|| *holders)?;
+        // One that was prepared has the number of the session that did so.
+        let mut has_more = false;
+        let prepared = TwoPhaseGetXidByVirtualXID(holder, &mut has_more);
+        if prepared != pg_sys::InvalidTransactionId {
+            return Some(prepared);
+        }
+        #[cfg(any(feature = "pg17", feature = "pg18"))]
+        let process =
+            (holder.procNumber >= 0).then(|| pg_sys::ProcNumberGetProc(holder.procNumber));
+        #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+        let process = (holder.backendId > 0).then(|| BackendIdGetProc(holder.backendId));
+        let transaction = process?.as_ref()?.xid;
+        (transaction != pg_sys::InvalidTransactionId).then_some(transaction)
+    }
+}
+
+unsafe extern "C-unwind" {
+    // access/twophase.h, which pgrx does not bind.
+    fn TwoPhaseGetXidByVirtualXID(
+        transaction: pg_sys::VirtualTransactionId,
+        has_more: *mut bool,
+    ) -> pg_sys::TransactionId;
+    // storage/sinvaladt.h, which pgrx does not bind.
+    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    fn BackendIdGetProc(backend: i32) -> *mut pg_sys::PGPROC;
+}
+
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {

@@ -21,7 +21,7 @@ pub mod opened;
 pub mod options;
 pub mod recipe;
 pub mod rights;
-mod scan;
+pub mod scan;
 pub mod scope;
 pub mod texts;
 mod vacuum;

@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 use pgrx::fcinfo::direct_function_call;
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
-use self::board::{Claim, Published, Scope, What};
+use self::board::{Claim, Judges, Published, Scope, What};
 use crate::error::raise;
 use crate::types::varlena::with_packed_bytes;
 use crate::types::{Code, Width};
@@ -42,6 +42,7 @@ pub struct Row<'a> {
     /// The indexes by which it may be looked for.
     pub indexes: &'a [pg_sys::Oid],
     pub roots: &'a [pg_sys::Oid],
+    pub by: Judges,
     pub column: u64,
     pub what: What,
     pub scope: Scope,
@@ -243,10 +244,10 @@ fn raise_full() -> ! {
 }
 
 fn claims(row: &Row<'_>, ticket: u64) -> Vec<Claim> {
-    let Row { column, what, scope, .. } = *row;
+    let Row { by, column, what, scope, .. } = *row;
     // SAFETY: reads the session's database.
     let database = unsafe { pg_sys::MyDatabaseId };
-    let claim = |&root: &pg_sys::Oid| Claim { ticket, database, root, column, what, scope };
+    let claim = |&root: &pg_sys::Oid| Claim { ticket, database, root, by, column, what, scope };
     row.roots.iter().map(claim).collect()
 }
 

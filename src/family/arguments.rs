@@ -3,16 +3,60 @@
 use std::ffi::CStr;
 
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
+use simhash_core::bits::B256;
 use simhash_core::config::{Config, ConfigError};
+use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
 use super::column::{Column, Equality, Generated, Named};
 use super::given::Given;
+use super::serving::Similar;
 use crate::catalog::Schema;
+use crate::claims::hash_of;
 use crate::types::Width;
 use crate::types::text::server_to_utf8;
+use crate::types::varlena::with_packed_bytes;
 
 /// The most columns that a scope may have.
 const MAX_SCOPE: usize = 8;
+
+/// How rows are near.
+#[derive(Clone, Debug)]
+pub enum By {
+    /// By their fingerprints.
+    Distance { width: Width, distance: u32 },
+    /// By their texts.
+    Similarity(Similar),
+}
+
+impl By {
+    pub fn similar(&self) -> Option<&Similar> {
+        match self {
+            By::Distance { .. } => None,
+            By::Similarity(similar) => Some(similar),
+        }
+    }
+
+    pub fn is_text(&self) -> bool {
+        self.similar().is_some()
+    }
+
+    /// What a value of the column that is searched is near by: rows with the same are near the
+    /// same rows. A fingerprint at the most significant end, or a hash of a text.
+    ///
+    /// # Safety
+    /// It is a value of that column.
+    pub unsafe fn what(&self, value: pg_sys::Datum) -> B256 {
+        // SAFETY: as this function's.
+        unsafe {
+            match self {
+                By::Distance { width, .. } => width.code(value).leading(),
+                By::Similarity(_) => with_packed_bytes(value, |bytes| {
+                    B256::new([hash_of((0, bytes)), hash_of((1, bytes)), 0, 0])
+                }),
+            }
+        }
+    }
+}
 
 impl Given<'_> {
     /// The fingerprint's column.
@@ -20,6 +64,40 @@ impl Given<'_> {
         self.column("fp").unwrap_or_else(|| {
             self.raise("fp", "is missing", "Give the fingerprint's column: 'fp=column'.")
         })
+    }
+
+    /// The text's column and how similar others are, if there is no fingerprint.
+    pub fn similar(&self) -> Option<(Named, Similar)> {
+        if self.get("fp").is_some() {
+            return None;
+        }
+        let (Some(body), Some(similarity)) = (self.text(), self.get("similarity")) else {
+            self.raise(
+                "fp",
+                "is missing",
+                "Give the text and how similar: 'body=column', 'similarity=0.7'. \
+                 Or the fingerprint's column: 'fp=column'.",
+            )
+        };
+        let useless = ["distance", "method", "measure", "shingle"];
+        if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
+            self.raise(
+                &self.shown(key),
+                "serves nothing without a fingerprint",
+                "Texts are compared by body, similarity and config.",
+            )
+        }
+        let similarity = similarity.parse().ok().filter(|&least| Law::of(least).is_some());
+        let similarity = similarity.unwrap_or_else(|| {
+            self.raise_as(
+                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &self.shown("similarity"),
+                "is not a similarity of texts",
+                &format!("Allowed: {LEAST_SIMILARITY} to 1. 70 % is 0.7."),
+            )
+        });
+        let config = self.parsed_config().to_string().into();
+        Some((body, Similar { similarity, config }))
     }
 
     /// The width of the fingerprints in a column.

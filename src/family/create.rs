@@ -9,10 +9,10 @@ use crate::catalog::rights;
 use crate::error::raise;
 use crate::types::text::utf8_to_server;
 
-/// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.
-pub fn check_owner(table: pg_sys::Oid) {
-    // SAFETY: reads the session's state, and a catalogue.
-    let (user, kind) = unsafe { (pg_sys::GetUserId(), pg_sys::get_rel_relkind(table) as u8) };
+/// Raises 42809 unless that is a table.
+pub fn expect_table(table: pg_sys::Oid) {
+    // SAFETY: reads a catalogue.
+    let kind = unsafe { pg_sys::get_rel_relkind(table) as u8 };
     if ![pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind) {
         raise(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
@@ -20,6 +20,13 @@ pub fn check_owner(table: pg_sys::Oid) {
             "Name a table, partitioned or not.",
         )
     }
+}
+
+/// Raises 42501 unless the caller owns the table: groups are found with the owner's rights.
+pub fn check_owner(table: pg_sys::Oid) {
+    expect_table(table);
+    // SAFETY: reads the session's state.
+    let user = unsafe { pg_sys::GetUserId() };
     if !rights::owns(table, user) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,

@@ -8,38 +8,23 @@
 
 use pgrx::pg_sys;
 
-use crate::claims::board;
-
 /// Distinguishes these locks from those of `pg_advisory_lock`, which have 1 or 2 in this field.
 const ADVISORY_CLASS: u16 = 0x7368;
-/// The same, for locks that are shared.
-const SHARED_CLASS: u16 = 0x736a;
 const SHARE: pg_sys::LOCKMODE = pg_sys::ShareLock as pg_sys::LOCKMODE;
 const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
 
-/// Takes the lock of a topmost parent for groups: alone, but for those who share it.
-pub fn for_groups(root: pg_sys::Oid) {
-    take(ADVISORY_CLASS, EXCLUSIVE, root);
-}
-
 /// Takes the lock of a topmost parent alone.
-///
-/// First that which groups take, then that which others share. These must not meet groups, which
-/// take theirs before the rows of some statements and after those of others.
 pub fn alone(root: pg_sys::Oid) {
-    for_groups(root);
-    if board::is_there() {
-        take(SHARED_CLASS, EXCLUSIVE, root);
-    }
+    take(EXCLUSIVE, root);
 }
 
 /// Takes the lock of a topmost parent with others.
 pub fn shared(root: pg_sys::Oid) {
-    take(SHARED_CLASS, SHARE, root);
+    take(SHARE, root);
 }
 
 /// Changes of the catalogue that came while the lock was waited for become known.
-fn take(class: u16, mode: pg_sys::LOCKMODE, root: pg_sys::Oid) {
+fn take(mode: pg_sys::LOCKMODE, root: pg_sys::Oid) {
     // SAFETY: a lock's tag is a plain struct; the lock is released when the transaction or
     // subtransaction ends.
     unsafe {
@@ -47,7 +32,7 @@ fn take(class: u16, mode: pg_sys::LOCKMODE, root: pg_sys::Oid) {
             locktag_field1: pg_sys::MyDatabaseId.to_u32(),
             locktag_field2: pg_sys::RelationRelationId.to_u32(),
             locktag_field3: root.to_u32(),
-            locktag_field4: class,
+            locktag_field4: ADVISORY_CLASS,
             locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
             locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
         };
@@ -66,6 +51,13 @@ pub fn snapshot() -> pg_sys::Snapshot {
         pg_sys::CommandCounterIncrement();
         pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot())
     }
+}
+
+/// A count that is another one whenever a transaction that has written has ended meanwhile. While
+/// it stays, what is committed stays.
+pub fn completions() -> u64 {
+    // SAFETY: called by a trigger; the snapshot is PostgreSQL's own, and the count is read at once.
+    unsafe { (*pg_sys::GetLatestSnapshot()).snapXactCompletionCount }
 }
 
 pub fn release(snapshot: pg_sys::Snapshot) {

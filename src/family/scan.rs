@@ -4,13 +4,12 @@
 //! A scan sees every row that its snapshot sees, as a constraint does, whoever writes and whatever
 //! row-level security hides from them.
 
-use std::ops::ControlFlow;
-
 use pgrx::pg_sys;
 
 use super::column::Column;
 use super::serving::Condition;
 use super::tables::Member;
+use crate::am::scan::pass_copies;
 use crate::compat::begin_index_scan;
 use crate::types::strategy::EQUAL;
 
@@ -19,7 +18,16 @@ const NO_LOCK: pg_sys::LOCKMODE = pg_sys::NoLock as pg_sys::LOCKMODE;
 const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
 
 /// What takes rows: each lies in the slot until the next one.
-pub type Sink<'a> = &'a mut dyn FnMut(*mut pg_sys::TupleTableSlot) -> ControlFlow<()>;
+pub type Sink<'a> = &'a mut dyn FnMut(*mut pg_sys::TupleTableSlot) -> Next;
+
+/// Which row is wanted next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    Any,
+    /// Those with the fingerprint of this one may be passed by.
+    Other,
+    None,
+}
 
 /// A table, open for searching. What is opened is closed by [`close`](Self::close), in reverse
 /// order, or by the abort of the transaction.
@@ -83,7 +91,7 @@ impl<'a> Opened<'a> {
             let mut keys: Vec<_> = serving.conditions.iter().map(equal).collect();
             // The last key column is the searched one.
             keys.push(key((*(*index).rd_index).indnkeyatts, strategy, argument));
-            self.run(scan, &mut keys, sink);
+            self.run(scan, &mut keys, true, sink);
         }
     }
 
@@ -96,7 +104,7 @@ impl<'a> Opened<'a> {
         unsafe {
             let index = pg_sys::index_open(index, LOCK);
             let scan = begin_index_scan(self.relation, index, self.snapshot, 1);
-            self.run(scan, &mut [key], sink);
+            self.run(scan, &mut [key], false, sink);
             pg_sys::index_endscan(scan);
             pg_sys::index_close(index, NO_LOCK);
         }
@@ -106,6 +114,7 @@ impl<'a> Opened<'a> {
         &self,
         scan: pg_sys::IndexScanDesc,
         keys: &mut [pg_sys::ScanKeyData],
+        is_simhash: bool,
         sink: Sink<'_>,
     ) {
         // SAFETY: the scan is of this table, and the keys are for its index.
@@ -114,8 +123,10 @@ impl<'a> Opened<'a> {
             pg_sys::index_rescan(scan, keys, count, std::ptr::null_mut(), 0);
             while pg_sys::index_getnext_slot(scan, FORWARD, self.slot) {
                 pgrx::check_for_interrupts!();
-                if sink(self.slot).is_break() {
-                    break;
+                match sink(self.slot) {
+                    Next::Other if is_simhash => pass_copies(scan),
+                    Next::Any | Next::Other => {}
+                    Next::None => break,
                 }
             }
         }
@@ -132,7 +143,7 @@ impl<'a> Opened<'a> {
                 pg_sys::table_beginscan(self.relation, self.snapshot, 0, std::ptr::null_mut());
             while pg_sys::table_scan_getnextslot(scan, FORWARD, self.slot) {
                 pgrx::check_for_interrupts!();
-                if sink(self.slot).is_break() {
+                if sink(self.slot) == Next::None {
                     break;
                 }
             }

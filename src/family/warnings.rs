@@ -7,7 +7,7 @@ use super::column::{Column, Named};
 use super::serving::{Similar, is_indexable};
 use super::tables::Family;
 use crate::am::texts::DEFAULT_SIMILARITY;
-use crate::catalog::names::{quoted, table_name};
+use crate::catalog::names::{qualified_name, quoted, table_name};
 use crate::error::warn;
 
 /// Warns of the first table that has no index by which `function` could find near rows: by the
@@ -29,18 +29,40 @@ pub fn warn_without_index(
         "{}" => format!(" that serves similarity {}", similar.similarity),
         config => format!(" that serves similarity {} and config {config}", similar.similarity),
     });
+    let but = if member.indexes.iter().any(|&index| is_partial(index)) {
+        " but a partial one"
+    } else {
+        ""
+    };
     warn(
         &format!(
-            "table {name} has no simhash index on column {column}{that}: \
+            "table {name} has no simhash index on column {column}{that}{but}: \
              {function} reads the whole table for every row"
         ),
         &format!(
             "CREATE INDEX ON {} USING simhash ({before}{column}{}){};",
-            table_name(table),
+            visible_name(table),
             operator_class(&fp.column),
             similar.map_or(String::new(), parameters)
         ),
     );
+}
+
+/// The name of a table, with its schema if the search path does not lead to it.
+fn visible_name(table: pg_sys::Oid) -> String {
+    // SAFETY: a catalogue look-up.
+    let is_visible = unsafe { pg_sys::RelationIsVisible(table) };
+    qualified_name(table).filter(|_| !is_visible).unwrap_or_else(|| table_name(table))
+}
+
+/// Whether an index has a predicate.
+fn is_partial(index: pg_sys::Oid) -> bool {
+    use crate::catalog::cache;
+    let read = |row: &cache::Row<pg_sys::FormData_pg_index>| {
+        row.column(pg_sys::Anum_pg_index_indpred).is_some()
+    };
+    // SAFETY: a look-up by OID; the row of an index has this column.
+    unsafe { cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, read) }.unwrap_or(false)
 }
 
 /// The storage parameters of an index of texts, apart from those that it has anyway.

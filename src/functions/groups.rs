@@ -18,7 +18,7 @@ pub extern "C" fn pg_finfo_simhash_cluster_wrapper() -> &'static pg_sys::Pg_finf
 }
 
 /// The SQL function. A trigger of a statement returns nothing, and PostgreSQL wants that to be a
-/// null pointer that is not NULL, which `pg_extern` cannot say.
+/// null pointer that is not NULL, which `pg_extern` cannot say. One of a row returns the row.
 ///
 /// # Safety
 /// Called by PostgreSQL.
@@ -28,8 +28,11 @@ pub unsafe extern "C-unwind" fn simhash_cluster_wrapper(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
     // SAFETY: PostgreSQL passes the call; everything with a destructor lives inside the guard.
-    unsafe { pg_sys::submodules::panic::pgrx_extern_c_guard(|| statement::run(fcinfo)) };
-    pg_sys::Datum::null()
+    unsafe {
+        pg_sys::submodules::panic::pgrx_extern_c_guard(|| {
+            pg_sys::Datum::from(statement::run(fcinfo).expose_provenance())
+        })
+    }
 }
 
 #[pg_extern(sql = false, volatile, strict, parallel_unsafe)]

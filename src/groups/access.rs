@@ -8,8 +8,8 @@
 //!
 //! SPI would not do: it may analyse a statement again before it runs it, as somebody else.
 //!
-//! They see what the family's lock allows to be seen: the latest committed rows. At REPEATABLE READ
-//! and SERIALIZABLE a row that is changed must be visible to the transaction's own snapshot, too;
+//! They see the latest committed rows, at every isolation level. At REPEATABLE READ and
+//! SERIALIZABLE a row that is changed must be visible to the transaction's own snapshot, too;
 //! otherwise PostgreSQL raises 40001. PostgreSQL's foreign keys do both in this way.
 
 use std::ffi::{CStr, CString};
@@ -62,23 +62,25 @@ impl Row {
 impl Access {
     /// Hands every row of a query to `sink`, in the memory context of the caller.
     pub fn query(self, source: &str, parameters: &[Parameter], sink: &mut dyn FnMut(&Row)) {
-        self.run(source, parameters, Does::Read, sink);
+        self.run(source, parameters, Does::Read, sink, &mut || ());
     }
 
     /// Runs a statement that changes rows. Returns how many.
     pub fn execute(self, source: &str, parameters: &[Parameter]) -> u64 {
-        self.run(source, parameters, Does::Change { repeatable: false }, &mut |_| ())
+        self.run(source, parameters, Does::Change { repeatable: false }, &mut |_| (), &mut || ())
     }
 
     /// The same for rows that must be visible to the transaction's own snapshot at the higher
-    /// isolation levels. Hands what they return to `sink`.
+    /// isolation levels. Hands what they return to `sink`. Calls `written` once all rows are
+    /// written, before triggers AFTER.
     pub fn execute_repeatable(
         self,
         source: &str,
         parameters: &[Parameter],
         sink: &mut dyn FnMut(&Row),
+        written: &mut dyn FnMut(),
     ) -> u64 {
-        self.run(source, parameters, Does::Change { repeatable: true }, sink)
+        self.run(source, parameters, Does::Change { repeatable: true }, sink, written)
     }
 
     fn run(
@@ -87,8 +89,11 @@ impl Access {
         parameters: &[Parameter],
         does: Does,
         sink: &mut dyn FnMut(&Row),
+        written: &mut dyn FnMut(),
     ) -> u64 {
-        in_search_path(self.table, self.schema, || self.run_here(source, parameters, does, sink))
+        in_search_path(self.table, self.schema, || {
+            self.run_here(source, parameters, does, sink, written)
+        })
     }
 
     fn run_here(
@@ -97,6 +102,7 @@ impl Access {
         parameters: &[Parameter],
         does: Does,
         sink: &mut dyn FnMut(&Row),
+        written: &mut dyn FnMut(),
     ) -> u64 {
         let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
         // SAFETY: the sequence by which PostgreSQL runs a statement. What it allocates is in a
@@ -142,6 +148,7 @@ impl Access {
             );
             pg_sys::ExecutorStart(query, flags as i32);
             run_executor(query);
+            written();
             let count = (*(*query).estate).es_processed;
             pg_sys::ExecutorFinish(query);
             pg_sys::ExecutorEnd(query);

@@ -2,40 +2,54 @@
 
 use std::ffi::{CStr, CString};
 
-use pgrx::pg_sys;
+use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 
 use super::settle::settle_table;
+use super::setup::check_alone;
 use crate::catalog::Schema;
-use crate::catalog::names::qualified_name;
-use crate::error::shown;
+use crate::catalog::names::{qualified_name, quoted};
+use crate::error::{raise, shown};
 use crate::family::create::{check_owner, identifier, literals, run};
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
 /// The end of each trigger's name, and what fires it.
-const TRIGGERS: [(&CStr, &str); 4] = [
-    (c"before", "BEFORE INSERT OR UPDATE OR DELETE ON {}"),
-    (c"insert", "AFTER INSERT ON {} REFERENCING NEW TABLE AS new"),
-    (c"update", "AFTER UPDATE ON {} REFERENCING OLD TABLE AS old NEW TABLE AS new"),
-    (c"delete", "AFTER DELETE ON {} REFERENCING OLD TABLE AS old"),
+const TRIGGERS: [(&CStr, &str); 5] = [
+    (c"before", "BEFORE INSERT OR UPDATE OR DELETE ON {table} FOR EACH STATEMENT"),
+    (c"id", "BEFORE UPDATE OF {cluster} ON {table} FOR EACH ROW"),
+    (c"insert", "AFTER INSERT ON {table} REFERENCING NEW TABLE AS new FOR EACH STATEMENT"),
+    (
+        c"update",
+        "AFTER UPDATE ON {table} REFERENCING OLD TABLE AS old NEW TABLE AS new FOR EACH STATEMENT",
+    ),
+    (c"delete", "AFTER DELETE ON {table} REFERENCING OLD TABLE AS old FOR EACH STATEMENT"),
 ];
 
 /// Creates the triggers with these arguments, and finds the groups of the rows that are there.
 /// Returns how many groups there are.
 pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
     check_owner(table);
+    // SAFETY: a table that is there, open.
+    unsafe { check_alone(PgRelation::open(table).as_ptr()) };
     let name = qualified_name(table).unwrap_or_default();
     // A table may have several columns of ids, each with triggers of its own.
     let column = arguments.iter().find_map(|argument| {
         let (key, value) = argument.split_once('=')?;
         (key.trim() == "cluster").then_some(value.trim())
     });
-    let column = CString::new(&*utf8_to_server(column.unwrap_or("cluster"))).unwrap_or_default();
+    let column = column.unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "argument \"cluster\" of simhash_cluster_create is missing".into(),
+            "Give the column that holds the ids of groups: 'cluster=column'.",
+        )
+    });
+    let column = CString::new(&*utf8_to_server(column)).unwrap_or_default();
     let arguments = literals(arguments);
     for (end, event) in TRIGGERS {
         run(&format!(
-            "CREATE TRIGGER {} {} FOR EACH STATEMENT EXECUTE FUNCTION {}.simhash_cluster({})",
+            "CREATE TRIGGER {} {} EXECUTE FUNCTION {}.simhash_cluster({})",
             identifier(&trigger_name(table, &column, end)),
-            event.replace("{}", &name),
+            event.replace("{cluster}", &quoted(&column)).replace("{table}", &name),
             shown(schema.quoted_name()),
             arguments
         ));

@@ -1,15 +1,28 @@
-//! Keys of rows and ids of groups as numbers. Both are values of the key's type, and equal values
+//! Keys of rows and ids of groups by numbers. Both are values of the key's type, and equal values
 //! have one number.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::num::NonZero;
 
 use pgrx::pg_sys;
 
 use crate::family::column::Column;
 
-/// No value, where a number may be missing.
-pub const NONE: u32 = u32::MAX;
+/// A value of the key's type: the key of a row, or the id of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(NonZero<u32>);
+
+impl Key {
+    pub fn new(place: usize) -> Self {
+        // Memory for as many rows is never allowed.
+        Key(NonZero::new(place as u32 + 1).unwrap_or(NonZero::<u32>::MAX))
+    }
+
+    pub fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 pub struct Keys {
     column: Column,
@@ -21,7 +34,7 @@ pub struct Keys {
 
 enum Numbers {
     /// Of a type whose equal values are the same bytes.
-    Same(HashMap<Box<[u8]>, u32>),
+    Same(HashMap<Box<[u8]>, Key>),
     /// Of any other, such as numeric: 1.0 = 1.00.
     Equal(Sorted),
 }
@@ -29,9 +42,9 @@ enum Numbers {
 /// Numbers in the order of their values. Not all types with an order can be hashed.
 #[derive(Default)]
 struct Sorted {
-    all: Vec<u32>,
+    all: Vec<Key>,
     /// The latest ones, few compared with all others: what is put between them moves little.
-    latest: Vec<u32>,
+    latest: Vec<Key>,
 }
 
 /// What a place in a hash table, a boxed slice and its allocation take.
@@ -52,10 +65,10 @@ impl Keys {
     ///
     /// # Safety
     /// It is a value of the key's type.
-    pub unsafe fn number(&mut self, value: pg_sys::Datum) -> u32 {
-        let number = self.values.len() as u32;
+    pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
+        let number = Key::new(self.values.len());
         // SAFETY: as this function's; all values are of that type.
-        let order = |of: u32, to: pg_sys::Datum| unsafe { self.column.compare(self.value(of), to) };
+        let order = |of: Key, to: pg_sys::Datum| unsafe { self.column.compare(self.value(of), to) };
         // SAFETY: as this function's.
         let (bytes, copy) = unsafe {
             let bytes = self.column.bytes(value);
@@ -78,18 +91,18 @@ impl Keys {
             Numbers::Equal(numbers) => numbers.insert(number, |a, b| {
                 pgrx::check_for_interrupts!();
                 // SAFETY: as this function's.
-                unsafe { column.compare(values[a as usize], values[b as usize]) }
+                unsafe { column.compare(values[a.place()], values[b.place()]) }
             }),
         }
         number
     }
 
-    pub fn value(&self, number: u32) -> pg_sys::Datum {
-        self.values[number as usize]
+    pub fn value(&self, key: Key) -> pg_sys::Datum {
+        self.values[key.place()]
     }
 
     /// How two values are ordered. What sorts a million of them can be cancelled.
-    pub fn compare(&self, a: u32, b: u32) -> Ordering {
+    pub fn compare(&self, a: Key, b: Key) -> Ordering {
         pgrx::check_for_interrupts!();
         // SAFETY: both are values of the key's type.
         unsafe { self.column.compare(self.value(a), self.value(b)) }
@@ -102,14 +115,14 @@ impl Keys {
 
 impl Sorted {
     /// The number of a value. `order`: how the value of a number is ordered to it.
-    fn number(&self, order: impl Fn(u32) -> Ordering) -> Option<u32> {
+    fn number(&self, order: impl Fn(Key) -> Ordering) -> Option<Key> {
         [&self.all, &self.latest].into_iter().find_map(|numbers| {
             numbers.binary_search_by(|&of| order(of)).ok().map(|place| numbers[place])
         })
     }
 
     /// Takes in the number of another value. `order`: how the values of two numbers are ordered.
-    fn insert(&mut self, number: u32, order: impl Fn(u32, u32) -> Ordering) {
+    fn insert(&mut self, number: Key, order: impl Fn(Key, Key) -> Ordering) {
         if self.latest.len() > 1024.max(self.all.len() / 16) {
             self.all.append(&mut self.latest);
             // Two sorted runs, which it merges.

@@ -1,116 +1,121 @@
-//! Whether rows that a statement writes may have been seen, or missed, before its own turn: by
-//! another part of the statement, or by a statement inside it. The family's lock keeps other
-//! sessions out.
+//! Whether groups were looked at since a row was written: by another part of its statement, or by a
+//! statement inside it. Locks keep other sessions out.
+//!
+//! A row that was changed has the id of the group where it was, until its statement's turn comes.
+//! Who looks before takes it for an id of where the row is.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use pgrx::pg_sys;
 
-use super::own::{self, Column, column};
 use super::setup::Setup;
+use super::telling::depth;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
-    Insert,
-    /// Of a partitioned table.
-    Update,
+/// The latest look at the groups of a column: the transaction, and the command.
+struct Look {
+    column: (pg_sys::Oid, pg_sys::AttrNumber),
+    transaction: pg_sys::TransactionId,
+    command: pg_sys::CommandId,
 }
 
-/// One that has begun. It ends in the same subtransaction, or never.
+/// What a statement, or a part of one, does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// A statement under way. It ends in the same subtransaction, or never.
 struct Begun {
+    column: (pg_sys::Oid, pg_sys::AttrNumber),
+    write: Write,
+    transaction: pg_sys::TimestampTz,
     subtransaction: pg_sys::SubTransactionId,
     /// How many triggers deep.
     depth: i32,
-    /// How often somebody had looked.
-    taken: u64,
-    /// Whether a statement inside has looked since.
-    seen: bool,
-}
-
-#[derive(Default)]
-struct Looks {
-    /// When the transaction began that all this is about.
-    transaction: pg_sys::TimestampTz,
-    /// How often somebody has looked.
-    taken: HashMap<Column, u64>,
-    /// Parts of statements that are under way, one inside the other, the outermost first.
-    begun: HashMap<(Column, What), Vec<Begun>>,
 }
 
 thread_local! {
-    static LOOKS: RefCell<Looks> = RefCell::default();
+    static LATEST: RefCell<Vec<Look>> = const { RefCell::new(Vec::new()) };
+    /// Statements under way, and parts of one, the outermost first.
+    static BEGUN: RefCell<Vec<Begun>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Rows that groups consist of have changed, or groups are found, by the ids that rows hold.
-pub fn look(setup: &Setup) {
-    look_from(setup, own::depth());
+fn column(setup: &Setup) -> (pg_sys::Oid, pg_sys::AttrNumber) {
+    (setup.table, setup.cluster.column.number)
 }
 
-/// As [`look`], by a function that somebody's statement calls. In a row's trigger of a statement
-/// that is under way, it is inside that one, though no trigger of ours was fired for it.
-pub fn look_by_call(setup: &Setup) {
-    look_from(setup, own::depth() + 1);
-}
-
-fn look_from(setup: &Setup, depth: i32) {
-    own::changed(setup, &[]);
-    LOOKS.with_borrow_mut(|looks| {
-        *looks.taken.entry(column(setup)).or_default() += 1;
-        for part in looks.begun.entry((column(setup), What::Update)).or_default() {
-            part.seen |= part.depth < depth;
+/// A statement begins to write to the table.
+pub fn write_begins(setup: &Setup, write: Write) {
+    // SAFETY: reads the transaction's state.
+    let begun = unsafe {
+        Begun {
+            column: column(setup),
+            write,
+            transaction: pg_sys::GetCurrentTransactionStartTimestamp(),
+            subtransaction: pg_sys::GetCurrentSubTransactionId(),
+            depth: depth(),
         }
+    };
+    BEGUN.with_borrow_mut(|all| {
+        forget(all);
+        all.push(begun);
     });
 }
 
-/// Part of a statement begins.
-pub fn begin(setup: &Setup, what: What) {
-    LOOKS.with_borrow_mut(|looks| {
-        let taken = looks.taken(setup);
-        // SAFETY: reads the transaction's state.
-        let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
-        let begun = Begun { subtransaction, depth: own::depth(), taken, seen: false };
-        looks.under_way(setup, what).push(begun);
-    });
-}
-
-/// Part of a statement ends, the latest that has begun. Returns whether anybody has looked since
-/// the first of the statement's parts began: what is too early is never wrong. Of an UPDATE only
-/// statements inside count. A foreign key's cascade ends less deep than it began, after all that
-/// was inside it. A part of which no beginning is known counts as seen.
-pub fn end(setup: &Setup, what: What) -> bool {
-    let depth = own::depth();
-    LOOKS.with_borrow_mut(|looks| {
-        let taken = looks.taken(setup);
-        let under_way = looks.under_way(setup, what);
-        let mut parts = under_way.iter().filter(|part| part.depth >= depth).peekable();
-        let seen = match what {
-            _ if parts.peek().is_none() => true,
-            What::Insert => parts.any(|part| part.taken != taken),
-            What::Update => parts.any(|part| part.seen),
+/// The rows of the latest such statement are written. A foreign key's cascade ends less deep than
+/// it began.
+pub fn write_ends(setup: &Setup, write: Write) {
+    let depth = depth();
+    BEGUN.with_borrow_mut(|all| {
+        forget(all);
+        let is_it = |begun: &Begun| {
+            (begun.column, begun.write) == (column(setup), write) && begun.depth >= depth
         };
-        if under_way.last().is_some_and(|part| part.depth >= depth) {
-            under_way.pop();
+        if let Some(at) = all.iter().rposition(is_it) {
+            all.remove(at);
         }
-        seen
+    });
+}
+
+/// Whether another statement, or a part of one, has written rows, and its turn has not come: so not
+/// all rows have the id of what they are near, or one of what they are still connected with.
+pub fn is_one_of_several(setup: &Setup) -> bool {
+    BEGUN.with_borrow_mut(|all| {
+        forget(all);
+        all.iter().any(|begun| begun.column == column(setup))
     })
 }
 
-impl Looks {
-    fn taken(&self, setup: &Setup) -> u64 {
-        self.taken.get(&column(setup)).copied().unwrap_or_default()
+/// Forgets those that have failed.
+fn forget(all: &mut Vec<Begun>) {
+    // SAFETY: reads the transaction's state.
+    unsafe {
+        let transaction = pg_sys::GetCurrentTransactionStartTimestamp();
+        all.retain(|begun| {
+            begun.transaction == transaction && pg_sys::SubTransactionIsActive(begun.subtransaction)
+        });
     }
+}
 
-    fn under_way(&mut self, setup: &Setup, what: What) -> &mut Vec<Begun> {
-        // SAFETY: reads the transaction's state.
-        let transaction = unsafe { pg_sys::GetCurrentTransactionStartTimestamp() };
-        if self.transaction != transaction {
-            self.transaction = transaction;
-            self.begun.clear();
+/// Notes that groups are looked at. Returns the command of the look before, if there was one in
+/// this transaction: rows of an earlier command may have been seen as they were before their turn.
+pub fn begin(setup: &Setup) -> Option<pg_sys::CommandId> {
+    let column = column(setup);
+    // SAFETY: reads the transaction's state. What was written so far is of earlier commands.
+    let (transaction, command) = unsafe {
+        pg_sys::CommandCounterIncrement();
+        (pg_sys::GetTopTransactionIdIfAny(), pg_sys::GetCurrentCommandId(false))
+    };
+    LATEST.with_borrow_mut(|all| {
+        all.retain(|look| look.transaction == transaction);
+        match all.iter_mut().find(|look| look.column == column) {
+            Some(look) => Some(std::mem::replace(&mut look.command, command)),
+            None => {
+                all.push(Look { column, transaction, command });
+                None
+            }
         }
-        let parts = self.begun.entry((column(setup), what)).or_default();
-        // SAFETY: as above.
-        parts.retain(|part| unsafe { pg_sys::SubTransactionIsActive(part.subtransaction) });
-        parts
-    }
+    })
 }

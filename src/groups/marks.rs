@@ -1,27 +1,28 @@
 //! Groups that rows have left, to be settled later: the table simhash_unsettled of the extension.
 //!
 //! Nobody but these functions writes to it. They do so with the rights of its owner, whoever marks
-//! or settles. Marks are written and read under the lock of the table that they are about.
+//! or settles. Who marks a group shares the lock of its id, and who ends an id has it alone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::access::Access;
-use super::regroup::Regroup;
+use super::components::Components;
+use super::keys::Key;
 use super::setup::Setup;
 use super::sql::{Parameter, array, exactly};
-use crate::catalog::rights;
+use crate::catalog::{Schema, rights};
 use crate::error::{raise, shown};
 
 const TABLE: &CStr = c"simhash_unsettled";
 
 /// The name of the table, with its schema, and the access to it.
-fn table(setup: &Setup) -> (String, Access) {
-    let table = setup.schema.table_named(TABLE);
+fn table(schema: Schema) -> (String, Access) {
+    let table = schema.table_named(TABLE);
     let access = table.and_then(|table| {
-        let (lender, schema) = (rights::owner(table)?, setup.schema);
+        let lender = rights::owner(table)?;
         Some(Access { table, lender, schema, equality: None })
     });
     let access = access.unwrap_or_else(|| {
@@ -31,7 +32,7 @@ fn table(setup: &Setup) -> (String, Access) {
             "ALTER EXTENSION pg_simhash UPDATE;",
         )
     });
-    (format!("{}.simhash_unsettled", shown(setup.schema.quoted_name())), access)
+    (format!("{}.simhash_unsettled", shown(schema.quoted_name())), access)
 }
 
 /// The table and the column of ids that marks are about.
@@ -50,31 +51,31 @@ const ABOUT: &str =
     "m.relation OPERATOR(pg_catalog.=) $1 AND m.\"column\" OPERATOR(pg_catalog.=) $2";
 
 /// Marks some groups.
-pub fn mark(regroup: &Regroup<'_>, ids: &[u32]) {
+pub fn mark(components: &Components<'_>, ids: &HashSet<Key>) {
     if ids.is_empty() {
         return;
     }
-    let setup = regroup.setup;
-    let (name, access) = table(setup);
+    let setup = components.setup;
+    let (name, access) = table(setup.schema);
     let source = format!(
         "INSERT INTO {name} (relation, \"column\", cluster) \
          SELECT $1, $2, u.id FROM ROWS FROM (pg_catalog.unnest($3)) AS u(id) \
          ON CONFLICT DO NOTHING"
     );
     let [relation, column] = subject(setup);
-    let parameters = [relation, column, texts(regroup, ids)];
+    let parameters = [relation, column, texts(components, ids.iter().copied())];
     access.execute(&source, &parameters);
 }
 
 /// Marks the groups whose rows come from marked ones. `renamed`: ids, and what the rows with these
 /// ids are told. A mark of the old id may stay: another group can get that id in the same breath.
-pub fn follow(regroup: &Regroup<'_>, renamed: &HashMap<u32, u32>) {
+pub fn follow(components: &Components<'_>, renamed: &HashMap<Key, Key>) {
     if renamed.is_empty() {
         return;
     }
-    let setup = regroup.setup;
-    let (old, new): (Vec<u32>, Vec<u32>) = renamed.iter().unzip();
-    let (name, access) = table(setup);
+    let setup = components.setup;
+    let (old, new): (Vec<Key>, Vec<Key>) = renamed.iter().unzip();
+    let (name, access) = table(setup.schema);
     let source = format!(
         "INSERT INTO {name} (relation, \"column\", cluster) \
          SELECT $1, $2, u.new FROM {name} AS m, \
@@ -82,17 +83,18 @@ pub fn follow(regroup: &Regroup<'_>, renamed: &HashMap<u32, u32>) {
          WHERE {ABOUT} AND m.cluster OPERATOR(pg_catalog.=) u.old ON CONFLICT DO NOTHING"
     );
     let [relation, column] = subject(setup);
-    let parameters = [relation, column, texts(regroup, &old), texts(regroup, &new)];
+    let (old, new) = (texts(components, old), texts(components, new));
+    let parameters = [relation, column, old, new];
     access.execute(&source, &parameters);
 }
 
 /// An array of the text forms of ids.
-fn texts(regroup: &Regroup<'_>, ids: &[u32]) -> Parameter {
-    let column = &regroup.setup.key.column;
+fn texts(components: &Components<'_>, ids: impl IntoIterator<Item = Key>) -> Parameter {
+    let column = &components.setup.key.column;
     // SAFETY: ids are values of the key's type; their text forms are copied.
     exactly(|| unsafe {
-        let texts = ids.iter().map(|&id| {
-            let text = column.show(regroup.keys.value(id));
+        let texts = ids.into_iter().map(|id| {
+            let text = column.show(components.keys.value(id));
             Some(pg_sys::Datum::from(pg_sys::cstring_to_text(text.as_ptr())))
         });
         array(pg_sys::TEXTOID, &texts.collect::<Vec<_>>())
@@ -101,7 +103,7 @@ fn texts(regroup: &Regroup<'_>, ids: &[u32]) -> Parameter {
 
 /// Whether groups are marked.
 pub fn any(setup: &Setup) -> bool {
-    let (name, access) = table(setup);
+    let (name, access) = table(setup.schema);
     let source = format!("SELECT FROM {name} AS m WHERE {ABOUT} LIMIT 1");
     let mut any = false;
     access.query(&source, &subject(setup), &mut |_| any = true);
@@ -110,7 +112,7 @@ pub fn any(setup: &Setup) -> bool {
 
 /// The ids of marked groups.
 pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
-    let (name, access) = table(setup);
+    let (name, access) = table(setup.schema);
     let source = format!("SELECT m.cluster FROM {name} AS m WHERE {ABOUT}");
     let mut texts = Vec::new();
     access.query(&source, &subject(setup), &mut |row| {
@@ -128,9 +130,24 @@ pub fn marked(setup: &Setup) -> Vec<pg_sys::Datum> {
     })
 }
 
+/// Takes away the marks of tables that are gone.
+pub fn forget_dropped(schema: Schema) {
+    let (name, access) = table(schema);
+    let mut gone = Vec::new();
+    access.query(&format!("SELECT DISTINCT m.relation FROM {name} AS m"), &[], &mut |row| {
+        let relation = row.value(1).map(|oid| pg_sys::Oid::from(oid.value() as u32));
+        // SAFETY: a catalogue look-up. Who marks a table has it locked until the mark is committed.
+        gone.extend(relation.filter(|&oid| unsafe { pg_sys::get_rel_relkind(oid) } == 0));
+    });
+    let source = format!("DELETE FROM {name} AS m WHERE m.relation OPERATOR(pg_catalog.=) $1");
+    for relation in gone {
+        access.execute(&source, &[(pg_sys::REGCLASSOID, Some(relation.into()))]);
+    }
+}
+
 /// Takes all marks away.
 pub fn clear(setup: &Setup) {
-    let (name, access) = table(setup);
+    let (name, access) = table(setup.schema);
     let source = format!("DELETE FROM {name} AS m WHERE {ABOUT}");
     access.execute(&source, &subject(setup));
 }

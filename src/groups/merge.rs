@@ -1,104 +1,66 @@
-//! Rows that MERGE moves to another partition.
-//!
-//! PostgreSQL puts such a row into the transition tables of DELETE and INSERT, not into those of
-//! UPDATE, but fires the triggers that read them only if the MERGE has such actions. So our own are
-//! fired here if nobody else does, and no other trigger. The rows that come are looked at before
-//! those that went: an id that a moved row still holds would otherwise be taken for a member's of
-//! the group that it has left. PostgreSQL itself fires DELETE first, so its call is told to look
-//! where its rows are.
+//! MERGE may not move rows to other partitions: PostgreSQL tells the triggers of UPDATE nothing of
+//! these rows, and fires those of DELETE and INSERT only if the MERGE has such actions.
 
-use std::cell::Cell;
+use std::ffi::CStr;
 use std::sync::OnceLock;
 
-use pgrx::{PgList, pg_guard, pg_sys};
+use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
 
-use super::own;
 use super::setup::trigger_function;
+use crate::catalog::inheritance::{all_inheritors, partitions_by};
+use crate::catalog::names::relation_name;
+use crate::error::raise;
 use crate::memory;
 
 unsafe extern "C-unwind" {
     // executor/executor.h: pgrx's own binding would catch an ERROR of somebody else's trigger.
-    fn standard_ExecutorFinish(query: *mut pg_sys::QueryDesc);
+    fn standard_ExecutorStart(query: *mut pg_sys::QueryDesc, flags: i32);
 }
 
 /// The hook that was there before.
-static PREVIOUS: OnceLock<pg_sys::ExecutorFinish_hook_type> = OnceLock::new();
-
-thread_local! {
-    /// The latest MERGE that may have moved rows and fires the triggers of DELETE itself: how deep
-    /// these are, and in which subtransaction of the transaction that began then. After an ERROR
-    /// it stays, but nothing is in that subtransaction any more. One inside that failed has taken
-    /// the place of the one outside: then its groups may be called otherwise.
-    static DELETES: Cell<(i32, pg_sys::SubTransactionId, pg_sys::TimestampTz)> =
-        const { Cell::new((0, 0, 0)) };
-}
-
-/// Whether rows that this call of a trigger AFTER DELETE is told of may be in another partition.
-pub fn may_have_moved() -> bool {
-    DELETES.get() == deep(own::depth())
-}
-
-fn deep(depth: i32) -> (i32, pg_sys::SubTransactionId, pg_sys::TimestampTz) {
-    // SAFETY: reads the transaction's state.
-    unsafe {
-        let began = pg_sys::GetCurrentTransactionStartTimestamp();
-        (depth, pg_sys::GetCurrentSubTransactionId(), began)
-    }
-}
+static PREVIOUS: OnceLock<pg_sys::ExecutorStart_hook_type> = OnceLock::new();
 
 /// Must be called once, from `_PG_init`.
 pub fn install() {
     // SAFETY: a backend is single-threaded, and hooks are set while a library is loaded.
     unsafe {
-        PREVIOUS.get_or_init(|| pg_sys::ExecutorFinish_hook);
-        pg_sys::ExecutorFinish_hook = Some(executor_finish);
+        PREVIOUS.get_or_init(|| pg_sys::ExecutorStart_hook);
+        pg_sys::ExecutorStart_hook = Some(executor_start);
     }
 }
 
-/// Called once the statement's rows are written, before its triggers AFTER run. These raise ERRORs
-/// past this function: it has nothing that would have to be dropped.
-unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
+/// Called before a statement is run. ERRORs pass by this function: it has nothing that would have
+/// to be dropped.
+unsafe extern "C-unwind" fn executor_start(query: *mut pg_sys::QueryDesc, flags: i32) {
     // SAFETY: the query is the executor's, and passed on as it came.
     unsafe {
-        let deletes_before = DELETES.get();
-        let estate = (*query).estate;
-        let is_merge = (*query).operation == pg_sys::CmdType::CMD_MERGE;
-        if is_merge || !(*estate).es_auxmodifytables.is_null() {
-            fire_missing(query);
-        }
         match PREVIOUS.get() {
-            Some(Some(previous)) => previous(query),
-            _ => standard_ExecutorFinish(query),
+            Some(Some(previous)) => previous(query, flags),
+            _ => standard_ExecutorStart(query, flags),
         }
-        DELETES.set(deletes_before);
+        let is_merge = (*query).operation == pg_sys::CmdType::CMD_MERGE;
+        if is_merge || !(*(*query).estate).es_auxmodifytables.is_null() {
+            refuse_moves(query);
+        }
     }
 }
 
-/// Has our triggers AFTER DELETE and INSERT fired for each MERGE that may have moved rows, unless
-/// the statement fires them anyway.
+/// Raises 0A000 for a MERGE that may move rows of a table with groups.
 #[pg_guard]
-unsafe extern "C-unwind" fn fire_missing(query: *mut pg_sys::QueryDesc) {
-    // SAFETY: as executor_finish's.
+unsafe extern "C-unwind" fn refuse_moves(query: *mut pg_sys::QueryDesc) {
+    // SAFETY: as executor_start's.
     unsafe {
-        if ((*(*query).estate).es_top_eflags & pg_sys::EXEC_FLAG_SKIP_TRIGGERS as i32) != 0 {
-            return;
-        }
         memory::prepare();
-        let parts = parts(query);
-        for &part in &parts {
-            if !fires(part, pg_sys::CmdType::CMD_UPDATE) || !may_move(part) {
-                continue;
-            }
-            let table = |part: *mut pg_sys::ModifyTableState| {
-                (*(*(*part).rootResultRelInfo).ri_RelationDesc).rd_id
-            };
-            for event in [pg_sys::CmdType::CMD_INSERT, pg_sys::CmdType::CMD_DELETE] {
-                let mut others = parts.iter().filter(|&&other| table(other) == table(part));
-                if !others.any(|&other| fires(other, event)) {
-                    fire(part, event);
-                } else if event == pg_sys::CmdType::CMD_DELETE {
-                    DELETES.set(deep(own::depth() + 1));
-                }
+        for part in parts(query) {
+            let target = (*part).rootResultRelInfo;
+            if may_move(part, (*query).estate) && has_groups((*target).ri_RelationDesc) {
+                let name = relation_name((*(*target).ri_RelationDesc).rd_id);
+                raise(
+                    PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                    format!("a MERGE may move rows of table \"{name}\" to other partitions"),
+                    "simhash_cluster is not told of these. Use INSERT ... ON CONFLICT DO UPDATE, \
+                     or UPDATE and INSERT, or set no column of the partition key.",
+                )
             }
         }
     }
@@ -106,7 +68,7 @@ unsafe extern "C-unwind" fn fire_missing(query: *mut pg_sys::QueryDesc) {
 
 /// The parts of a statement that write rows.
 unsafe fn parts(query: *mut pg_sys::QueryDesc) -> Vec<*mut pg_sys::ModifyTableState> {
-    // SAFETY: as executor_finish's; a node is cast to what its tag says, and the list has nodes of
+    // SAFETY: as executor_start's; a node is cast to what its tag says, and the list has nodes of
     // that kind only.
     unsafe {
         let list = PgList::from_pg((*(*query).estate).es_auxmodifytables);
@@ -119,54 +81,94 @@ unsafe fn parts(query: *mut pg_sys::QueryDesc) -> Vec<*mut pg_sys::ModifyTableSt
     }
 }
 
-/// Whether a part of a statement fires the triggers of an event.
-unsafe fn fires(part: *mut pg_sys::ModifyTableState, event: pg_sys::CmdType::Type) -> bool {
-    // SAFETY: the part is the executor's.
-    let (operation, actions) = unsafe { ((*part).operation, (*part).mt_merge_subcommands) };
-    let action = match event {
-        pg_sys::CmdType::CMD_INSERT => pg_sys::MERGE_INSERT,
-        pg_sys::CmdType::CMD_UPDATE => pg_sys::MERGE_UPDATE,
-        _ => pg_sys::MERGE_DELETE,
-    };
-    operation == event || operation == pg_sys::CmdType::CMD_MERGE && actions & action as i32 != 0
-}
-
-/// Whether a part of a statement is a MERGE of a partitioned table with triggers that see rows.
-unsafe fn may_move(part: *mut pg_sys::ModifyTableState) -> bool {
+/// Whether a part of a statement is a MERGE that updates rows of a partitioned table by which these
+/// may be moved: it sets a column of a partition key, or a row trigger might.
+unsafe fn may_move(part: *mut pg_sys::ModifyTableState, estate: *mut pg_sys::EState) -> bool {
     // SAFETY: the part is the executor's, and its table open.
     unsafe {
         let target = (*part).rootResultRelInfo;
-        let kind = (*(*(*target).ri_RelationDesc).rd_rel).relkind as u8;
-        (*part).operation == pg_sys::CmdType::CMD_MERGE
-            && kind == pg_sys::RELKIND_PARTITIONED_TABLE
-            && !(*part).mt_transition_capture.is_null()
-            && (*target).ri_TrigDesc.as_ref().is_some_and(|all| all.trig_update_new_table)
+        let relation = (*target).ri_RelationDesc;
+        let updates = (*part).mt_merge_subcommands & pg_sys::MERGE_UPDATE as i32 != 0;
+        if (*part).operation != pg_sys::CmdType::CMD_MERGE
+            || !updates
+            || (*(*relation).rd_rel).relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE
+        {
+            return false;
+        }
+        let columns = pg_sys::ExecGetUpdatedCols(target, estate);
+        let names: Vec<&CStr> = names((*relation).rd_id, columns);
+        all_inheritors((*relation).rd_id, pg_sys::AccessShareLock).into_iter().any(|oid| {
+            let opened = pgrx::PgRelation::open(oid);
+            let mut own = std::ptr::null_mut();
+            for name in &names {
+                let number = i32::from(pg_sys::get_attnum(oid, name.as_ptr()));
+                own = pg_sys::bms_add_member(
+                    own,
+                    number - pg_sys::FirstLowInvalidHeapAttributeNumber,
+                );
+            }
+            let is_partitioned =
+                (*(*opened.as_ptr()).rd_rel).relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE;
+            is_partitioned && partitions_by(opened.as_ptr(), own) || has_row_triggers(&opened)
+        })
     }
 }
 
-/// Has our triggers of an event fired after the statement, with the rows that it has there.
-unsafe fn fire(part: *mut pg_sys::ModifyTableState, event: pg_sys::CmdType::Type) {
-    // SAFETY: the part is the executor's. Its target is copied with a list in which all triggers
-    // but ours are of no event. Where a trigger is in that list stays as it is.
+/// The names of a set of columns.
+unsafe fn names<'a>(table: pg_sys::Oid, columns: *mut pg_sys::Bitmapset) -> Vec<&'a CStr> {
+    let (mut names, mut bit) = (Vec::new(), -1);
+    // SAFETY: a set of columns of that table, counted from the least that there is.
     unsafe {
-        let Some(ours) = trigger_function() else { return };
-        let mut target = *(*part).rootResultRelInfo;
-        let mut all = *target.ri_TrigDesc;
-        let list = std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize);
-        if list.iter().all(|trigger| trigger.tgfoid != ours) {
-            return;
-        }
-        let mut list = list.to_vec();
-        for trigger in list.iter_mut().filter(|trigger| trigger.tgfoid != ours) {
-            trigger.tgtype = 0;
-        }
-        all.triggers = list.as_mut_ptr();
-        target.ri_TrigDesc = &raw mut all;
-        let (estate, capture) = ((*part).ps.state, (*part).mt_transition_capture);
-        if event == pg_sys::CmdType::CMD_INSERT {
-            pg_sys::ExecASInsertTriggers(estate, &raw mut target, capture);
-        } else {
-            pg_sys::ExecASDeleteTriggers(estate, &raw mut target, capture);
+        loop {
+            bit = pg_sys::bms_next_member(columns, bit);
+            if bit < 0 {
+                return names;
+            }
+            let number = (bit + pg_sys::FirstLowInvalidHeapAttributeNumber) as pg_sys::AttrNumber;
+            let name = pg_sys::get_attname(table, number, true);
+            if number > 0 && !name.is_null() {
+                names.push(CStr::from_ptr(name));
+            }
         }
     }
+}
+
+fn triggers(relation: &pgrx::PgRelation) -> &[pg_sys::Trigger] {
+    // SAFETY: an open relation has as many triggers as it says.
+    unsafe {
+        (*relation.as_ptr()).trigdesc.as_ref().map_or(&[][..], |all| {
+            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
+        })
+    }
+}
+
+/// Whether a relation has triggers BEFORE UPDATE of a row that are not ours.
+fn has_row_triggers(relation: &pgrx::PgRelation) -> bool {
+    let ours = trigger_function();
+    let before_update =
+        pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_UPDATE;
+    triggers(relation).iter().any(|trigger| {
+        let kind = trigger.tgtype as u32;
+        kind & before_update == before_update && ours != Some(trigger.tgfoid)
+    })
+}
+
+/// Whether a trigger is fired in this session.
+fn is_fired(trigger: &pg_sys::Trigger) -> bool {
+    // SAFETY: reads a setting.
+    let role = unsafe { pg_sys::SessionReplicationRole };
+    let is_replica = role == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32;
+    match trigger.tgenabled as u8 {
+        b'A' => true,
+        b'O' => !is_replica,
+        b'R' => is_replica,
+        _ => false,
+    }
+}
+
+unsafe fn has_groups(relation: pg_sys::Relation) -> bool {
+    // SAFETY: an open relation, which stays open.
+    let relation = unsafe { pgrx::PgRelation::from_pg(relation) };
+    let Some(ours) = trigger_function() else { return false };
+    triggers(&relation).iter().any(|trigger| trigger.tgfoid == ours && is_fired(trigger))
 }

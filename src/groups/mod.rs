@@ -2,30 +2,33 @@
 //! statement by statement.
 //!
 //! A group is a connected component of near-duplicates. For the rows that a statement has changed:
-//! the family's lock, a snapshot taken after it, their neighbours, and one UPDATE of the ids that
-//! are others now. docs/design/groups.md says what is promised, and why.
+//! their neighbours, locks of the groups that these are in, and one UPDATE of the ids that are
+//! others now. docs/design/groups.md says what is promised, and why.
 //!
-//! Where things are: [`setup`] (the trigger's arguments and what they mean), [`statement`] (what
-//! fired the trigger, and what becomes of it), [`transition`] (rows before and after), [`regroup`]
-//! (which rows are connected), [`search`] (connects them), [`neighbours`] (what is near), [`ids`]
-//! (what the groups are called), [`whole`] (all rows of a table at once), [`table`] (reading and
-//! telling rows), [`access`] (with whose rights), [`marks`] (groups that are to be settled later),
-//! [`settle`], [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`],
-//! [`sql`], [`merge`] (rows that MERGE moves between partitions), [`own`] (our own updates,
-//! recognised, and what happens inside) and [`looks`] (whether a statement's rows were seen or
-//! missed before its turn).
+//! Where things are, in the order of a statement: [`setup`] (the trigger's arguments and what they
+//! mean), [`statement`] (what fired the trigger, and what becomes of it), [`transition`] (rows
+//! before and after), [`settle`] (the steps), [`locks`] (who writes at the same time),
+//! [`components`] (which rows are connected), [`neighbours`] (what is near), [`search`] (connects
+//! them), [`bridges`] (whether a group that rows have left holds together), [`names`] (what groups
+//! are called), [`table`] (reading and telling rows), [`access`] (with whose rights).
+//!
+//! And: [`whole`] (all rows of a table at once), [`marks`] (groups that are to be settled later),
+//! [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`], [`sql`], [`merge`]
+//! (what MERGE must not do), [`telling`] (our own updates, recognised) and [`looks`] (whether a
+//! statement's rows were seen before its turn).
 
 mod access;
+mod bridges;
+mod components;
 pub mod create;
-mod ids;
 mod keys;
+mod locks;
 mod looks;
 mod marks;
 #[cfg(not(feature = "pg14"))]
 pub mod merge;
+mod names;
 mod neighbours;
-mod own;
-mod regroup;
 mod scopes;
 mod search;
 pub mod settle;
@@ -34,5 +37,6 @@ mod sql;
 pub mod statement;
 mod strangers;
 mod table;
+mod telling;
 mod transition;
 mod whole;

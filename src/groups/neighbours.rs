@@ -1,37 +1,63 @@
-//! The rows within the distance of a fingerprint. Scans stay open from one fingerprint to the next.
+//! The rows near a fingerprint, or a text. Scans stay open from one search to the next.
 
-use std::ops::ControlFlow;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use pgrx::pg_sys;
+use simhash_core::Fingerprint;
+use simhash_core::bits::B256;
+use simhash_core::sets::recipe;
+use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 
+use super::components::{Components, Sought};
 use super::setup::Setup;
+use super::transition::At;
+use crate::call::interrupts;
+use crate::family::arguments::By;
 use crate::family::column::Column;
-use crate::family::scan::{Opened, value};
+use crate::family::scan::{Next, Opened, value};
+use crate::family::serving::Similar;
+use crate::family::tables::Member;
+use crate::models::simhasher_for;
 use crate::types::ball::Ball;
-use crate::types::{Code, strategy, tid};
+use crate::types::datum::{Decode, Encode};
+use crate::types::text::with_text;
+use crate::types::{Code, ConfigText, NearText, Text, Width, strategy, tid};
 
-/// A row within the distance. Its values are valid until the next row.
+/// A row that is near. Its values are valid until the next row.
 pub struct Neighbour {
+    /// 0: it has what was searched for. Of texts, 1 for all others.
     pub distance: u32,
+    /// What it has of what is searched for.
+    pub value: pg_sys::Datum,
     pub key: pg_sys::Datum,
     pub cluster: Option<pg_sys::Datum>,
-    pub place: Place,
+    pub at: At,
+    /// The transaction in progress that has written it, if another one.
+    pub stranger: Option<pg_sys::TransactionId>,
+    /// The command that has written it, if that is the own transaction's.
+    pub command: pg_sys::CommandId,
 }
 
-/// Where a row is: which of the tables, and its packed TID.
-#[derive(Clone, Copy)]
-pub struct Place {
-    table: usize,
-    tid: u64,
-}
+/// What takes rows.
+type Sink<'a, 'c> = &'a mut dyn FnMut(&mut Components<'c>, &Neighbour) -> Next;
 
 /// The tables of a family, open for searching.
 pub struct Neighbours<'a> {
     setup: &'a Setup,
+    snapshot: pg_sys::Snapshot,
     tables: Vec<Table<'a>>,
+    sketcher: Option<Sketcher>,
+    /// Sketches of texts, by their hashes; `None` of a text without words.
+    sketches: HashMap<B256, Option<Rc<Sketch>>>,
 }
 
+/// How many sketches are kept, at most.
+const MAX_SKETCHES: usize = 10_000;
+
 struct Table<'a> {
+    /// Its place among the family's members.
+    place: u32,
     opened: Opened<'a>,
     key: Column,
     cluster: Column,
@@ -39,64 +65,282 @@ struct Table<'a> {
 
 impl<'a> Neighbours<'a> {
     /// # Safety
-    /// The snapshot is registered while this is used, the family's relations are locked.
+    /// The snapshot is registered while this is used, or one of everything; the family's relations
+    /// are locked.
     pub unsafe fn open(setup: &'a Setup, snapshot: pg_sys::Snapshot) -> Self {
         // SAFETY: as this function's.
-        let tables = setup.family.members.iter().filter_map(|member| unsafe {
-            let cluster = Column::named(member.table, &setup.cluster.name)?;
-            let opened = Opened::open(member, snapshot)?;
-            Some(Table { opened, key: member.key?, cluster })
-        });
-        Neighbours { setup, tables: tables.collect() }
+        let open = |(place, member)| unsafe { Table::open(setup, place, member, snapshot) };
+        let tables = setup.family.members.iter().enumerate().filter_map(open).collect();
+        Neighbours { setup, snapshot, tables, sketcher: None, sketches: HashMap::new() }
     }
 
-    /// Calls `found` with every row within the distance and in the scope.
+    /// Whether rows that have what is searched for are found sooner than those that are near.
+    pub fn finds_equal_sooner(&self) -> bool {
+        !self.setup.by.is_text()
+    }
+
+    /// Calls `found` with the rows that have what is searched for.
     ///
     /// # Safety
-    /// As [`Neighbours::open`]; the scope has the values of the scope's columns, not NULL.
-    pub unsafe fn of(
+    /// As [`Neighbours::of`]; they are found sooner.
+    pub unsafe fn equal<'c>(
         &mut self,
-        fp: Code,
-        scope: &[pg_sys::Datum],
-        found: &mut dyn FnMut(Neighbour),
+        components: &mut Components<'c>,
+        place: Sought,
+        found: Sink<'_, 'c>,
     ) {
-        let (width, radius) = (self.setup.width, self.setup.distance);
-        let ball = width.ball_datum(Ball { center: fp, radius });
-        for (number, Table { opened, key, cluster }) in self.tables.iter_mut().enumerate() {
-            let member = opened.member;
-            let row = |slot: *mut pg_sys::TupleTableSlot| {
+        if let By::Distance { width, .. } = &self.setup.by {
+            // SAFETY: as this function's.
+            unsafe { self.within(components, Within { width: *width, place, radius: 0 }, found) };
+        }
+    }
+
+    unsafe fn within<'c>(
+        &mut self,
+        components: &mut Components<'c>,
+        within: Within,
+        found: Sink<'_, 'c>,
+    ) {
+        let scope = components.scopes.values(within.place.scope).to_vec();
+        // SAFETY: as this function's.
+        unsafe {
+            let asked = within.asked();
+            self.each(components, asked, &scope, &mut |row| within.distance(row), found);
+        }
+    }
+
+    /// Calls `found` with the rows that are near and in the scope, as it wants them.
+    ///
+    /// # Safety
+    /// As [`Neighbours::open`]; the place is one of the components'.
+    pub unsafe fn of<'c>(
+        &mut self,
+        components: &mut Components<'c>,
+        place: Sought,
+        found: Sink<'_, 'c>,
+    ) {
+        // SAFETY: as this function's.
+        unsafe {
+            match &self.setup.by {
+                By::Distance { width, distance } => {
+                    let within = Within { width: *width, place, radius: *distance };
+                    self.within(components, within, found);
+                }
+                By::Similarity(similar) => {
+                    let Some(own) = components.text(place) else { return };
+                    let scope = components.scopes.values(place.scope).to_vec();
+                    let sketcher =
+                        self.sketcher.take().unwrap_or_else(|| self.sketcher_of(similar));
+                    let mut sketches =
+                        Sketches { sketcher, all: std::mem::take(&mut self.sketches) };
+                    if let Some(sketch) = sketches.of(place.what, own) {
+                        let (text, config) =
+                            (Text::decode(own).into_str(), (*similar.config).into());
+                        let asked = NearText { similarity: similar.similarity, config, text };
+                        let by = &self.setup.by;
+                        let mut distance = |text: pg_sys::Datum| {
+                            let what = by.what(text);
+                            if what == place.what {
+                                return Some(0);
+                            }
+                            let other = sketches.of(what, text)?;
+                            near(&sketch, &other, similar.similarity).then_some(1)
+                        };
+                        let asked = (strategy::NEAR, asked.encode());
+                        self.each(components, asked, &scope, &mut distance, found);
+                    } else {
+                        components.wordless.insert(place.what);
+                    }
+                    (self.sketcher, self.sketches) = (Some(sketches.sketcher), sketches.all);
+                }
+            }
+        }
+    }
+
+    /// Whether two places are near each other. `None` if it is not known: of texts, those that were
+    /// looked at lately are.
+    pub fn are_near(&self, a: Sought, b: Sought) -> Option<bool> {
+        if a.scope != b.scope {
+            return Some(false);
+        }
+        match &self.setup.by {
+            By::Distance { width, distance } => {
+                Some(code(a.what, *width).hamming(&code(b.what, *width)) <= *distance)
+            }
+            By::Similarity(similar) => {
+                let (a, b) = (self.sketches.get(&a.what)?, self.sketches.get(&b.what)?);
+                let both = a.as_ref().zip(b.as_ref());
+                Some(both.is_some_and(|(a, b)| near(a, b, similar.similarity)))
+            }
+        }
+    }
+
+    fn sketcher_of(&self, similar: &Similar) -> Sketcher {
+        let config = ConfigText::config_of(&similar.config);
+        Sketcher::new(simhasher_for(recipe(&config), self.setup.schema))
+    }
+
+    /// Calls `found` with the rows whose `distance` there is, of those that an index finds.
+    ///
+    /// # Safety
+    /// As [`Neighbours::of`].
+    unsafe fn each<'c>(
+        &mut self,
+        components: &mut Components<'c>,
+        asked: (u16, pg_sys::Datum),
+        scope: &[pg_sys::Datum],
+        distance: &mut dyn FnMut(pg_sys::Datum) -> Option<u32>,
+        found: Sink<'_, 'c>,
+    ) {
+        let snapshot = self.snapshot;
+        let mut is_over = false;
+        for Table { place, opened, key, cluster } in &mut self.tables {
+            let (member, place) = (opened.member, *place);
+            let mut row = |slot: *mut pg_sys::TupleTableSlot| {
                 // SAFETY: as this function's; the slot holds a row of the member's table.
                 unsafe {
-                    let distance = width.code(value(slot, &member.fp)?).hamming(&fp);
-                    if distance > radius || !member.is_in_scope(slot, scope) {
+                    let fp = value(slot, &member.fp)?;
+                    let distance = distance(fp)?;
+                    if !member.is_in_scope(slot, scope) {
                         return None;
                     }
                     let (key, cluster) = (value(slot, key)?, value(slot, cluster));
-                    let place = Place { table: number, tid: tid::pack(&(*slot).tts_tid) };
-                    Some(Neighbour { distance, key, cluster, place })
+                    let at = At { table: place, tid: tid::pack(&(*slot).tts_tid) };
+                    let stranger = writer(snapshot);
+                    let command = command(slot);
+                    Some(Neighbour { distance, value: fp, key, cluster, at, stranger, command })
                 }
             };
             // SAFETY: as this function's.
             unsafe {
-                opened.near((strategy::WITHIN, ball), scope, &mut |slot| {
-                    row(slot).into_iter().for_each(&mut *found);
-                    ControlFlow::Continue(())
+                opened.near(asked, scope, &mut |slot| {
+                    let next = row(slot).map_or(Next::Any, |row| found(components, &row));
+                    is_over = next == Next::None;
+                    next
                 });
+            }
+            if is_over {
+                return;
             }
         }
     }
 
     /// The text of a row that was found. It lives until the next one is read, or searched for.
-    pub fn text(&mut self, place: Place) -> Option<pg_sys::Datum> {
-        let opened = &self.tables[place.table].opened;
-        let text = opened.member.text.filter(|_| opened.fetch(tid::unpack(place.tid)))?;
+    pub fn text(&mut self, at: At) -> Option<pg_sys::Datum> {
+        let table = self.tables.iter().find(|table| table.place == at.table)?;
+        let text = table.opened.member.text;
+        let text = text.filter(|_| table.opened.fetch(tid::unpack(at.tid)))?;
         // SAFETY: the slot holds the row.
-        unsafe { value(opened.slot, &text) }
+        unsafe { value(table.opened.slot, &text) }
     }
 
     pub fn close(self) {
         for table in self.tables.into_iter().rev() {
             table.opened.close();
         }
+    }
+}
+
+/// What makes sketches, and has made.
+struct Sketches {
+    sketcher: Sketcher,
+    all: HashMap<B256, Option<Rc<Sketch>>>,
+}
+
+impl Sketches {
+    /// The sketch of a text with that hash.
+    ///
+    /// # Safety
+    /// It has the representation of text.
+    unsafe fn of(&mut self, what: B256, text: pg_sys::Datum) -> Option<Rc<Sketch>> {
+        if let Some(known) = self.all.get(&what) {
+            return known.clone();
+        }
+        if self.all.len() >= MAX_SKETCHES {
+            self.all.clear();
+        }
+        let sketcher = &mut self.sketcher;
+        // SAFETY: as this function's.
+        let sketch = unsafe { with_text(text, |text| sketcher.sketch(text, &mut interrupts())) };
+        let sketch = sketch.map(Rc::new);
+        self.all.insert(what, sketch.clone());
+        sketch
+    }
+}
+
+impl<'a> Table<'a> {
+    /// # Safety
+    /// As [`Neighbours::open`].
+    unsafe fn open(
+        setup: &Setup,
+        place: usize,
+        member: &'a Member,
+        snapshot: pg_sys::Snapshot,
+    ) -> Option<Self> {
+        let cluster = Column::named(member.table, &setup.cluster.name)?;
+        let key = member.key?;
+        // SAFETY: as this function's.
+        let opened = unsafe { Opened::open(member, snapshot)? };
+        Some(Table { place: place as u32, opened, key, cluster })
+    }
+}
+
+/// Fingerprints within a distance.
+struct Within {
+    width: Width,
+    place: Sought,
+    radius: u32,
+}
+
+impl Within {
+    fn asked(&self) -> (u16, pg_sys::Datum) {
+        let center = code(self.place.what, self.width);
+        (strategy::WITHIN, self.width.ball_datum(Ball { center, radius: self.radius }))
+    }
+
+    /// # Safety
+    /// It is a fingerprint of that width.
+    unsafe fn distance(&self, fp: pg_sys::Datum) -> Option<u32> {
+        // SAFETY: as this function's.
+        let other = unsafe { self.width.code(fp) };
+        let distance = other.hamming(&code(self.place.what, self.width));
+        (distance <= self.radius).then_some(distance)
+    }
+}
+
+/// The fingerprint of that width at the most significant end.
+pub fn code(what: B256, width: Width) -> Code {
+    match width {
+        Width::Bits64 => Code::new(what.word(3)),
+        Width::Bits128 => Code::new(u128::from(what.word(3)) << 64 | u128::from(what.word(2))),
+        Width::Bits256 => Code::new(what),
+    }
+}
+
+/// The transaction in progress that has written the latest row, if that is another one and the
+/// snapshot is one of everything.
+unsafe fn writer(snapshot: pg_sys::Snapshot) -> Option<pg_sys::TransactionId> {
+    // SAFETY: the caller's snapshot is valid.
+    unsafe {
+        let is_of_everything = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_DIRTY;
+        let writer = (*snapshot).xmin;
+        (is_of_everything && writer != pg_sys::InvalidTransactionId)
+            .then(|| pg_sys::SubTransGetTopmostTransaction(writer))
+    }
+}
+
+/// The command that has written a row of the own transaction; 0 for a row of another one.
+unsafe fn command(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::CommandId {
+    let mut is_null = true;
+    // SAFETY: the slot holds a row of a table.
+    unsafe {
+        let written = pg_sys::MinTransactionIdAttributeNumber;
+        let writer = pg_sys::slot_getsysattr(slot, written, &mut is_null);
+        let writer = pg_sys::TransactionId::from(writer.value() as u32);
+        if !pg_sys::TransactionIdIsCurrentTransactionId(writer) {
+            return 0;
+        }
+        let command = pg_sys::MinCommandIdAttributeNumber;
+        pg_sys::slot_getsysattr(slot, command, &mut is_null).value() as pg_sys::CommandId
     }
 }

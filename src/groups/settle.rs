@@ -1,70 +1,159 @@
-//! Groups found anew: those that rows have left, or all of a table.
+//! Groups found anew: those that rows have come to or left, or all of a table.
 
+use std::collections::HashSet;
 use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::ids::decide_and_tell;
+use super::bridges;
+use super::components::{Components, Sought};
+use super::keys::Key;
+use super::locks::{self, Gates, Ids, Then, Use};
 use super::looks;
 use super::marks;
-use super::regroup::Regroup;
-use super::search::search;
-use super::setup::{Setup, trigger_function};
+use super::names::{Assignment, assign};
+use super::search::{Found, View, search};
+use super::setup::{Settle, Setup, trigger_function};
 use super::sql::restricted;
 use super::strangers;
 use super::table;
+use super::telling;
 use super::whole;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::error::raise;
 use crate::family::create::check_owner;
+use crate::family::lock;
 
-/// How often groups are found again at most, if triggers change rows whenever these are told ids.
-const MOST_ROUNDS: usize = 100;
-
-fn raise_restless(setup: &Setup) -> ! {
-    raise(
-        PgSqlErrorCode::ERRCODE_TRIGGERED_ACTION_EXCEPTION,
-        format!(
-            "triggers of table \"{}\" change rows whenever groups are told their ids",
-            relation_name(setup.table)
-        ),
-        "A trigger BEFORE UPDATE of the ids' column must not write to the table each time.",
-    )
-}
-
-/// Settles some groups: what is left of each becomes a group, or several. `lone`: keys of rows that
-/// are looked at, too, if they are in no group.
-pub fn settle(setup: &Setup, mut ids: Vec<pg_sys::Datum>, mut lone: Vec<pg_sys::Datum>) {
-    for _ in 0..MOST_ROUNDS {
-        let mut regroup = Regroup::new(setup);
-        add_groups(&mut regroup, &ids, &lone);
-        if regroup.has_fresh() {
-            search(&mut regroup);
-            decide_and_tell(&mut regroup);
+/// Finds the groups of rows that have come, changed or gone, and of the groups in `apart`. Tells
+/// the rows whose id is another one. `when`: what becomes of groups that may have come apart.
+///
+/// The lock of all groups is held. What is read counts once no lock is missing, and no row has
+/// changed that is to be told: until then everything is read again.
+pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle) {
+    let setup = components.setup;
+    let looked = looks::begin(setup);
+    let mut ids = Ids::none();
+    let mut doubtful = apart;
+    let places = components.changed_places();
+    let mut gates = (!places.is_empty()).then(Gates::open);
+    let mut passed = gates.as_mut().map(|gates| pass(components, &places, gates, looked));
+    // Whether that is all there is to be found, as long as no transaction ends.
+    let mut is_all = doubtful.is_empty() && components.left.is_empty();
+    loop {
+        pgrx::check_for_interrupts!();
+        let completions = lock::completions();
+        let mut look = Look::default();
+        let found = match &mut passed {
+            Some(passed) if is_all && passed.completions == completions => {
+                std::mem::take(&mut passed.found)
+            }
+            passed => {
+                look = Look::at(components, &doubtful, when);
+                let places = components.fresh_places();
+                let found = search(components, &places, View::Committed, looked);
+                // Rows in progress stood behind rows that are gone.
+                if let (Some(seen), Some(gates)) = (&*passed, &mut gates)
+                    && !seen.relied.is_subset(&found.relied)
+                {
+                    let places = components.changed_places();
+                    *passed = Some(pass(components, &places, gates, looked));
+                    continue;
+                }
+                found
+            }
+        };
+        is_all = false;
+        let new = found.doubtful.iter().filter(|&id| !doubtful.contains(id));
+        let new: Vec<Key> = new.copied().collect();
+        if !new.is_empty() {
+            doubtful.extend(new);
+            continue;
         }
-        if !regroup.is_disturbed {
+        let mut assignment = assign(components);
+        assignment.uses.extend(look.depends_on.iter().map(|&id| (id, Use::Changed)));
+        let is_missing = ids.take(setup, &components.keys, &assignment.uses);
+        if is_missing && lock::completions() != completions {
+            continue;
+        }
+        if table::hold(setup, &assignment.told) {
+            if when == Settle::Later {
+                mark(components, &look.apart, &assignment);
+            }
+            table::tell(setup, &assignment.told);
+            if let Some(gates) = gates {
+                gates.passed();
+            }
             return;
         }
-        (ids, lone) = disturbed(&mut regroup);
     }
-    raise_restless(setup)
 }
 
-/// Takes in the rows of groups that are to be settled, and of the rows with the keys in `bare`
-/// those that are in no group.
-pub fn add_groups(regroup: &mut Regroup<'_>, ids: &[pg_sys::Datum], bare: &[pg_sys::Datum]) {
-    let setup = regroup.setup;
-    // SAFETY: the values are of the table's columns.
-    unsafe {
-        table::rows_of(setup, ids, &mut |row| regroup.add_present(&row));
-        table::rows_with(setup, bare, &mut |row| {
-            if row.cluster.is_none() {
-                regroup.add_present(&row);
-            }
-        });
+/// What was found by a look at rows in progress, too.
+struct Passed {
+    found: Found,
+    /// What it relies on: see [`Found::relied`].
+    relied: HashSet<Sought>,
+    /// How many transactions had completed before.
+    completions: u64,
+}
+
+/// Deals with transactions in progress that have rows near these places.
+fn pass(
+    components: &mut Components<'_>,
+    places: &[Sought],
+    gates: &mut Gates,
+    looked: Option<pg_sys::CommandId>,
+) -> Passed {
+    loop {
+        let completions = lock::completions();
+        components.begin();
+        let mut found = search(components, places, View::Everything, looked);
+        if gates.pass(&found.strangers) == Then::GoOn {
+            let relied = std::mem::take(&mut found.relied);
+            return Passed { found, relied, completions };
+        }
     }
+}
+
+/// Groups that may have come apart.
+#[derive(Default)]
+struct Look {
+    apart: HashSet<Key>,
+    /// The same, and those of which it is known that they have not.
+    depends_on: HashSet<Key>,
+}
+
+impl Look {
+    /// Begins with everything as it is now. The rows of groups that may have come apart are taken
+    /// in, unless that has time.
+    fn at(components: &mut Components<'_>, doubtful: &HashSet<Key>, when: Settle) -> Self {
+        components.begin();
+        let bridges = bridges::left(components, when);
+        let mut look = Look { apart: bridges.apart, depends_on: bridges.all };
+        look.apart.extend(doubtful);
+        look.depends_on.extend(doubtful);
+        // Who joins a group that all its rows leave must know.
+        look.depends_on.extend(&components.left);
+        if when == Settle::Now {
+            let values = look.apart.iter().map(|&id| components.keys.value(id));
+            let values: Vec<pg_sys::Datum> = values.collect();
+            let setup = components.setup;
+            // SAFETY: the values are of the table's columns.
+            table::rows_of(setup, &values, &mut |row| unsafe { components.add_former(&row) });
+        }
+        look
+    }
+}
+
+/// Marks groups that are settled later, by the ids that their rows have from now on.
+fn mark(components: &Components<'_>, apart: &HashSet<Key>, assignment: &Assignment) {
+    let renamed = &assignment.renamed;
+    let apart: HashSet<Key> =
+        apart.iter().map(|id| renamed.get(id).copied().unwrap_or(*id)).collect();
+    marks::mark(components, &apart);
+    marks::follow(components, renamed);
 }
 
 /// `simhash_cluster_settle`: settles the marked groups of a table, or with `full` finds all groups
@@ -86,15 +175,11 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
             let named = setups
                 .into_iter()
                 .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
-            let settled = named.map(|setup| {
-                let count = if full { settle_all(&setup, &[]) } else { settle_marked(&setup) };
-                if full || count > 0 {
-                    looks::look_by_call(&setup);
-                }
-                count
-            });
-            settled.sum()
+            named
+                .map(|setup| if full { whole::settle(&setup) } else { settle_marked(&setup) })
+                .sum()
         });
+        marks::forget_dropped(schema);
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         i64::try_from(count).unwrap_or(i64::MAX)
     }
@@ -120,39 +205,23 @@ unsafe fn as_owner<T>(
     }
 }
 
-/// Finds all groups of a table anew, as [`whole::regroup`] says, until nobody interferes.
-pub fn settle_all(setup: &Setup, mut fresh: &[pg_sys::Datum]) -> usize {
-    for _ in 0..MOST_ROUNDS {
-        let mut regroup = Regroup::new(setup);
-        let count = whole::regroup(&mut regroup, fresh);
-        if !regroup.is_disturbed {
-            return count;
-        }
-        fresh = &[];
-    }
-    raise_restless(setup)
-}
-
-/// What is to be settled after statements inside have changed groups while rows were told ids.
-fn disturbed(regroup: &mut Regroup<'_>) -> (Vec<pg_sys::Datum>, Vec<pg_sys::Datum>) {
-    let ids = regroup.left();
-    let values = |numbers: &[u32]| numbers.iter().map(|&it| regroup.keys.value(it)).collect();
-    (values(&ids), values(&regroup.lone))
-}
-
 fn settle_marked(setup: &Setup) -> usize {
+    telling::refuse_meanwhile(setup);
     let ids = marks::marked(setup);
-    let count = ids.len();
-    if count > 0 {
-        // Not after it: triggers of the user's that fire meanwhile may mark groups.
-        marks::clear(setup);
-        settle(setup, ids, Vec::new());
+    if ids.is_empty() {
+        return 0;
     }
-    count
+    // Not after it: triggers of the user's that fire meanwhile may mark groups.
+    marks::clear(setup);
+    let mut components = Components::new(setup);
+    // SAFETY: ids are values of the key's type.
+    let apart = ids.iter().map(|&id| unsafe { components.key(id) }).collect();
+    settle(&mut components, apart, Settle::Now);
+    ids.len()
 }
 
-/// What the table's triggers are set up to do, once for each column of ids, with the family's lock
-/// held.
+/// What the table's triggers are set up to do, once for each column of ids, with the lock of all
+/// groups held alone.
 ///
 /// # Safety
 /// The relation is open.
@@ -168,7 +237,7 @@ unsafe fn setups(relation: pg_sys::Relation, schema: Schema) -> Vec<Rc<Setup>> {
         });
         for trigger in triggers {
             if ours == Some(trigger.tgfoid) {
-                let setup = Setup::locked(relation, trigger, schema);
+                let setup = Setup::locked(relation, trigger, schema, locks::alone);
                 let column = setup.cluster.column.number;
                 if setups.iter().all(|other| other.cluster.column.number != column) {
                     setups.push(setup);

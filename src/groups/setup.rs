@@ -9,20 +9,19 @@ use std::rc::Rc;
 use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
 
 use crate::catalog::Schema;
-use crate::catalog::inheritance::{children, parents};
+use crate::catalog::inheritance::{children, parents, partitions_by};
 use crate::catalog::members::{Extension, Function};
 use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::{raise, warn};
-use crate::family::arguments::single_unique;
+use crate::family::arguments::{By, single_unique};
 use crate::family::changes::changes;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::generated::is_computed_from;
 use crate::family::given::Given;
-use crate::family::lock;
+use crate::family::scan::value;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names};
 use crate::family::verify::{Verification, expect_similarity};
 use crate::family::warnings::warn_without_index;
-use crate::types::Width;
 use crate::types::text::server_to_utf8;
 
 const KEYS: &[&str] = &[
@@ -54,9 +53,9 @@ pub struct Setup {
     pub table: pg_sys::Oid,
     pub owner: pg_sys::Oid,
     pub schema: Schema,
+    /// The column that rows are searched by: the fingerprint, or the text.
     pub fp: Named,
-    pub width: Width,
-    pub distance: u32,
+    pub by: By,
     /// What more than a near fingerprint connects rows.
     pub verification: Option<Verification>,
     pub scope: Vec<Named>,
@@ -67,6 +66,8 @@ pub struct Setup {
     pub family: Family,
     /// Whether the table has partitions.
     pub is_partitioned: bool,
+    /// The columns by whose values rows are in one partition or another.
+    pub moving: Vec<Column>,
     made: u64,
 }
 
@@ -117,8 +118,8 @@ impl Setup {
         setup
     }
 
-    /// The set-up as it is once the family's lock is held, and its relations are locked against any
-    /// change.
+    /// The set-up as it is once the `lock` of all groups is held, and the family's relations are
+    /// locked against any change.
     ///
     /// # Safety
     /// As [`Setup::of`].
@@ -126,11 +127,12 @@ impl Setup {
         relation: pg_sys::Relation,
         trigger: &pg_sys::Trigger,
         schema: Schema,
+        lock: fn(&Setup),
     ) -> Rc<Self> {
         loop {
             // SAFETY: as this function's.
             let known = unsafe { Self::of(relation, trigger, schema) };
-            lock::for_groups(known.table);
+            lock(&known);
             known.family.lock_relations();
             // Partitions and indexes may have come or gone while locks were waited for.
             if known.is_current() {
@@ -149,25 +151,24 @@ impl Setup {
         unsafe {
             check_alone(relation);
             let given = Given::read(relation, trigger, KEYS);
-            let fp = given.fingerprint();
-            let width = given.width(&fp.column, schema);
-            let distance = given.distance(width);
-            let verification = verification(&given);
+            let (fp, by) = near_by(&given, schema);
+            let verification = if by.is_text() { None } else { verification(&given) };
             let key = key(&given, relation);
             let cluster = cluster(&given, &key);
             let scope = scope(&given, &fp, &cluster);
-            let family = family((*relation).rd_id, &fp, &scope, verification.as_ref(), &key);
-            let settle = settle(&given);
             let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
+            let family = family(table, (&fp, &by), &scope, verification.as_ref(), &key);
+            let settle = settle(&given);
             let kind = (*(*relation).rd_rel).relkind as u8;
             let is_partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
+            let moving =
+                if is_partitioned { moving(relation, &family.relations) } else { Vec::new() };
             let setup = Setup {
                 table,
                 owner,
                 schema,
                 fp,
-                width,
-                distance,
+                by,
                 verification,
                 scope,
                 key,
@@ -175,6 +176,7 @@ impl Setup {
                 settle,
                 family,
                 is_partitioned,
+                moving,
                 made,
             };
             setup.check_other_columns(&given, relation);
@@ -226,6 +228,21 @@ impl Setup {
         self.verification.as_ref().map(|verification| &verification.text.column)
     }
 
+    /// Whether an update may have moved a row to another partition.
+    ///
+    /// # Safety
+    /// The slots hold the row before and after.
+    pub unsafe fn may_move(
+        &self,
+        was: *mut pg_sys::TupleTableSlot,
+        is: *mut pg_sys::TupleTableSlot,
+    ) -> bool {
+        // SAFETY: as this function's.
+        self.moving
+            .iter()
+            .any(|column| unsafe { !column.same(value(was, column), value(is, column)) })
+    }
+
     /// Gives the warnings about missing indexes, once in each session.
     fn warn_once(&self) {
         let without_index = self.family.members.iter().any(|member| member.index.is_none());
@@ -241,7 +258,7 @@ impl Setup {
             &self.family,
             "simhash_cluster",
             self.table,
-            (&self.fp, None),
+            (&self.fp, self.by.similar()),
             &self.scope,
         );
         if !is_found {
@@ -257,12 +274,69 @@ impl Setup {
     }
 }
 
+/// The column of ids that a trigger of a table, or of its partition, names.
+///
+/// # Safety
+/// `relation` is the open table that the trigger is on.
+pub unsafe fn cluster_column(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> Named {
+    // SAFETY: as this function's.
+    let given = unsafe { Given::read(relation, trigger, KEYS) };
+    stored(&given, "cluster").unwrap_or_else(|| raise_no_cluster(&given))
+}
+
+fn raise_no_cluster(given: &Given<'_>) -> ! {
+    given.raise(
+        "cluster",
+        "is missing",
+        "Give the column that holds the ids of groups: 'cluster=column'.",
+    )
+}
+
+/// What rows are searched by.
+fn near_by(given: &Given<'_>, schema: Schema) -> (Named, By) {
+    if let Some((body, similar)) = given.similar() {
+        check_stored(given, "body", &body.column);
+        return (body, By::Similarity(similar));
+    }
+    let fp = given.fingerprint();
+    let width = given.width(&fp.column, schema);
+    (fp, By::Distance { width, distance: given.distance(width) })
+}
+
+/// The columns of the table that some partition key is made of.
+///
+/// # Safety
+/// An open table, and its partitions, which are locked.
+unsafe fn moving(relation: pg_sys::Relation, relations: &[pg_sys::Oid]) -> Vec<Column> {
+    // SAFETY: as this function's: it has as many columns as it says.
+    unsafe {
+        let table = (*relation).rd_id;
+        let numbers = 1..=(*(*relation).rd_att).natts as pg_sys::AttrNumber;
+        let names = numbers.filter_map(|number| {
+            let name = pg_sys::get_attname(table, number, true);
+            (!name.is_null()).then(|| CStr::from_ptr(name))
+        });
+        let divides = |oid: &pg_sys::Oid, name: &CStr| {
+            let number = pg_sys::get_attnum(*oid, name.as_ptr());
+            let bit = i32::from(number) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+            let kind = pg_sys::get_rel_relkind(*oid) as u8;
+            number > 0
+                && kind == pg_sys::RELKIND_PARTITIONED_TABLE
+                && partitions_by(PgRelation::open(*oid).as_ptr(), pg_sys::bms_make_singleton(bit))
+        };
+        names
+            .filter(|name| relations.iter().any(|oid| divides(oid, name)))
+            .filter_map(|name| Column::named(table, name))
+            .collect()
+    }
+}
+
 /// Raises 0A000 for a table that shares its rows with a parent, or with children that are no
 /// partitions, and for one of which an UPDATE is something else.
 ///
 /// # Safety
 /// An open table.
-unsafe fn check_alone(relation: pg_sys::Relation) {
+pub unsafe fn check_alone(relation: pg_sys::Relation) {
     // SAFETY: as this function's.
     let (table, kind) = unsafe { ((*relation).rd_id, (*(*relation).rd_rel).relkind as u8) };
     let name = relation_name(table);
@@ -389,13 +463,7 @@ unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation) -> Named {
 
 /// The column of the groups' ids, which holds keys.
 fn cluster(given: &Given<'_>, key: &Named) -> Named {
-    let cluster = stored(given, "cluster").unwrap_or_else(|| {
-        given.raise(
-            "cluster",
-            "is missing",
-            "Give the column that holds the ids of groups: 'cluster=column'.",
-        )
-    });
+    let cluster = stored(given, "cluster").unwrap_or_else(|| raise_no_cluster(given));
     let (own, keys) = (&cluster.column, &key.column);
     if own.base != keys.base || (own.modifier != keys.modifier && own.modifier >= 0) {
         // SAFETY: a type's name, palloc'd, in the server's encoding.
@@ -455,14 +523,14 @@ fn settle(given: &Given<'_>) -> Settle {
 /// The table, or its partitions.
 fn family(
     table: pg_sys::Oid,
-    fp: &Named,
+    (fp, by): (&Named, &By),
     scope: &[Named],
     verification: Option<&Verification>,
     key: &Named,
 ) -> Family {
     let names = Names {
         fp: fp.into(),
-        similar: None,
+        similar: by.similar().cloned(),
         scope: scope.iter().map(NamedColumn::from).collect(),
         text: verification.map(|verification| (&verification.text).into()),
         time: None,

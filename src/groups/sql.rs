@@ -109,17 +109,17 @@ unsafe fn set_search_path(table: pg_sys::Oid, extension: Schema) {
     // SAFETY: as this function's; names are palloc'd, and the path is copied.
     unsafe {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(table));
-        let mut path = b"pg_catalog, ".to_vec();
         let schema = (!schema.is_null()).then(|| CStr::from_ptr(pg_sys::quote_identifier(schema)));
+        let mut path = vec![c"pg_catalog"];
         for name in schema.into_iter().chain([extension.quoted_name()]) {
             // Also between quotes PostgreSQL takes this name for that of the session's user.
-            if name != c"\"$user\"" {
-                path.extend(name.to_bytes());
-                path.extend(b", ");
+            if name != c"\"$user\"" && name != c"pg_temp" && !path.contains(&name) {
+                path.push(name);
             }
         }
-        path.extend(b"pg_temp");
-        set(c"search_path", &CString::new(path).unwrap_or_default());
+        path.push(c"pg_temp");
+        let path: Vec<_> = path.into_iter().map(CStr::to_bytes).collect();
+        set(c"search_path", &CString::new(path.join(&b", "[..])).unwrap_or_default());
     }
 }
 

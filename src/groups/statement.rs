@@ -1,26 +1,22 @@
-//! What fired the trigger, and what becomes of the statement's rows.
+//! What fired a trigger, and what becomes of the statement's rows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::ids::decide_and_tell;
-use super::keys::NONE;
-use super::looks::{self, What};
-#[cfg(not(feature = "pg14"))]
-use super::merge::may_have_moved;
-use super::own::is_telling;
-use super::regroup::{Holds, Kind, Regroup, Sought};
-use super::search::search;
-use super::settle::{add_groups, settle, settle_all};
-use super::setup::{Settle, Setup};
+use super::components::Components;
+use super::keys::Key;
+use super::locks;
+use super::looks::{self, Write};
+use super::settle::settle;
+use super::setup::{Setup, cluster_column};
 use super::strangers::lender;
-use super::table::Told;
+use super::telling::{is_telling, refuse_meanwhile};
 use super::transition::{RowValues, Transition};
-use super::{marks, table, whole};
+use super::{table, whole};
 use crate::catalog::Schema;
-use crate::catalog::inheritance::partitions_by;
+use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::raise;
 use crate::memory;
 
@@ -30,8 +26,13 @@ type Rows = *mut pg_sys::Tuplestorestate;
 enum Event {
     /// Of an UPDATE, the columns that it sets.
     Before {
+        write: Write,
         updated: Option<*const pg_sys::Bitmapset>,
-        inserts: bool,
+    },
+    /// A row is about to be updated, with an id.
+    Row {
+        old: pg_sys::HeapTuple,
+        new: pg_sys::HeapTuple,
     },
     Insert {
         new: Rows,
@@ -52,31 +53,29 @@ struct Statement<'a> {
     event: Event,
 }
 
-/// Does what the trigger is for.
+/// Does what the trigger is for. Returns the row, if it was fired for one.
 ///
 /// # Safety
 /// PostgreSQL passes the call.
-pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) {
+pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::HeapTuple {
     // SAFETY: as this function's; the trigger's data live as long as the call.
     unsafe {
         memory::prepare();
         let statement = Statement::of(fcinfo);
+        if let Event::Row { old, new } = statement.event {
+            return statement.keep_id(old, new);
+        }
         let setup = Setup::of(statement.relation, statement.trigger, statement.schema);
         // Whether it is refused must not depend on which rows there are.
         lender(&setup);
         match statement.event {
-            Event::Before { updated, inserts } => {
-                if inserts {
-                    looks::begin(&setup, What::Insert);
-                } else if updated.is_some() && setup.is_partitioned {
-                    looks::begin(&setup, What::Update);
-                }
-                statement.before(&setup, updated);
-            }
+            Event::Before { write, updated } => statement.before(&setup, write, updated),
             Event::Insert { new } => statement.inserted(&setup, new),
             Event::Update { old, new } => statement.updated(&setup, old, new),
             Event::Delete { old } => statement.deleted(&setup, old),
+            Event::Row { .. } => {}
         }
+        std::ptr::null_mut()
     }
 }
 
@@ -93,28 +92,33 @@ impl Statement<'_> {
                 raise_protocol("simhash_cluster can only be called as a trigger");
             }
             let data = &*context.cast::<pg_sys::TriggerData>();
-            if data.tg_event & pg_sys::TRIGGER_EVENT_ROW != 0 {
-                raise_protocol("simhash_cluster must be fired FOR EACH STATEMENT");
-            }
             let operation = data.tg_event & pg_sys::TRIGGER_EVENT_OPMASK;
             let is_update = operation == pg_sys::TRIGGER_EVENT_UPDATE;
+            let is_before =
+                data.tg_event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE;
             let (old, new) = (data.tg_oldtable, data.tg_newtable);
-            let event = match data.tg_event & pg_sys::TRIGGER_EVENT_TIMINGMASK {
-                _ if operation == pg_sys::TRIGGER_EVENT_TRUNCATE => {
-                    raise_protocol("simhash_cluster has nothing to do at TRUNCATE")
+            let event = if operation == pg_sys::TRIGGER_EVENT_TRUNCATE {
+                raise_protocol("simhash_cluster has nothing to do at TRUNCATE")
+            } else if data.tg_event & pg_sys::TRIGGER_EVENT_ROW != 0 {
+                if !is_before || !is_update {
+                    raise_protocol("simhash_cluster is fired for rows only BEFORE UPDATE");
                 }
-                pg_sys::TRIGGER_EVENT_BEFORE => Event::Before {
-                    updated: is_update.then_some(data.tg_updatedcols),
-                    inserts: operation == pg_sys::TRIGGER_EVENT_INSERT,
-                },
-                _ if is_update && !old.is_null() && !new.is_null() => Event::Update { old, new },
-                _ if operation == pg_sys::TRIGGER_EVENT_INSERT && !new.is_null() => {
-                    Event::Insert { new }
-                }
-                _ if operation == pg_sys::TRIGGER_EVENT_DELETE && !old.is_null() => {
-                    Event::Delete { old }
-                }
-                _ => raise_protocol("simhash_cluster needs the statement's transition tables"),
+                Event::Row { old: data.tg_trigtuple, new: data.tg_newtuple }
+            } else if is_before {
+                let write = match operation {
+                    pg_sys::TRIGGER_EVENT_INSERT => Write::Insert,
+                    pg_sys::TRIGGER_EVENT_UPDATE => Write::Update,
+                    _ => Write::Delete,
+                };
+                Event::Before { write, updated: is_update.then_some(data.tg_updatedcols) }
+            } else if is_update && !old.is_null() && !new.is_null() {
+                Event::Update { old, new }
+            } else if operation == pg_sys::TRIGGER_EVENT_INSERT && !new.is_null() {
+                Event::Insert { new }
+            } else if operation == pg_sys::TRIGGER_EVENT_DELETE && !old.is_null() {
+                Event::Delete { old }
+            } else {
+                raise_protocol("simhash_cluster needs the statement's transition tables")
             };
             Statement {
                 relation: data.tg_relation,
@@ -125,12 +129,47 @@ impl Statement<'_> {
         }
     }
 
-    /// The lock comes before the statement locks rows: whoever holds it may have to tell these rows
-    /// new ids.
+    /// The row as it is to be written: nobody but this gives ids.
     ///
     /// # Safety
     /// As [`run`].
-    unsafe fn before(&self, setup: &Setup, updated: Option<*const pg_sys::Bitmapset>) {
+    unsafe fn keep_id(&self, old: pg_sys::HeapTuple, new: pg_sys::HeapTuple) -> pg_sys::HeapTuple {
+        // SAFETY: as this function's: rows of the relation, which has the column.
+        unsafe {
+            let (relation, descriptor) = ((*self.relation).rd_id, (*self.relation).rd_att);
+            let cluster = cluster_column(self.relation, self.trigger);
+            let column = cluster.column;
+            let was = column.read(old, descriptor);
+            if is_telling(relation, &cluster.name) || column.same(was, column.read(new, descriptor))
+            {
+                return new;
+            }
+            let mut number = i32::from(column.number);
+            let (mut value, mut is_null) = (was.unwrap_or(pg_sys::Datum::null()), was.is_none());
+            let (value, is_null) = (&raw mut value, &raw mut is_null);
+            pg_sys::heap_modify_tuple_by_cols(new, descriptor, 1, &mut number, value, is_null)
+        }
+    }
+
+    /// The lock comes before the statement locks rows: whoever finds all groups anew may have to
+    /// tell these rows new ids.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn before(
+        &self,
+        setup: &Setup,
+        write: Write,
+        updated: Option<*const pg_sys::Bitmapset>,
+    ) {
+        if is_telling(setup.table, &setup.cluster.name) {
+            return;
+        }
+        looks::write_begins(setup, write);
+        // Rows that come are locked by nobody.
+        if write == Write::Insert {
+            return;
+        }
         // SAFETY: as this function's; the set is PostgreSQL's.
         let concerns_groups = unsafe {
             let sets = |column: pg_sys::AttrNumber, set| {
@@ -138,12 +177,8 @@ impl Statement<'_> {
                 pg_sys::bms_is_member(bit, set)
             };
             updated.is_none_or(|set| {
-                (*(*self.relation).trigdesc).trig_update_before_row
+                setup.moving.iter().any(|column| sets(column.number, set))
                     || setup.deciding().any(|column| sets(column.number, set))
-                    // Who waits to tell an id finds no row that has moved meanwhile.
-                    || partitions_by(self.relation, set)
-                    // Ids that are put back.
-                    || sets(setup.cluster.column.number, set) && !is_telling(setup)
             })
         };
         if concerns_groups {
@@ -154,7 +189,7 @@ impl Statement<'_> {
 
     unsafe fn locked(&self) -> Rc<Setup> {
         // SAFETY: as run's.
-        unsafe { Setup::locked(self.relation, self.trigger, self.schema) }
+        unsafe { Setup::locked(self.relation, self.trigger, self.schema, locks::share) }
     }
 
     /// # Safety
@@ -162,32 +197,37 @@ impl Statement<'_> {
     unsafe fn inserted(&self, setup: &Setup, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            let holds = if looks::end(setup, What::Insert) { Holds::Seen } else { Holds::Unseen };
+            looks::write_ends(setup, Write::Insert);
             let count = Transition::count(new);
             if count == 0 {
                 return;
             }
-            if is_bulk(setup, count) {
-                let locked = self.locked();
-                return regroup_all(&locked, new, self.relation);
-            }
-            let mut changes = Changes::new(setup);
+            let mut components = Components::new(setup);
             let mut lacking = Vec::new();
+            // Not taken in, if all groups are found anew.
+            let locked = is_bulk(setup, count).then(|| self.locked());
+            let alone = locked.filter(|locked| locks::try_alone(locked));
             let mut rows = Transition::open(new, self.relation);
             while let Some(slot) = rows.next() {
                 let row = RowValues::of(slot, setup);
+                if row.cluster.is_some() {
+                    raise_given(setup);
+                }
                 match row.key {
-                    Some(key) if row.may_be_incomplete(setup) => {
-                        let regroup = &mut changes.regroup;
-                        lacking.push((regroup.number(key), regroup.id(row.cluster)));
-                    }
-                    _ if changes.regroup.concerns_groups(&row) => changes.regroup.add(&row, holds),
+                    _ if alone.is_some() => {}
+                    Some(key) if row.may_be_incomplete(setup) => lacking.push(components.key(key)),
+                    _ if components.concerns_groups(&row) => components.change(&row, false),
                     _ => {}
                 }
             }
             rows.close();
-            changes.add_from_table(lacking, holds);
-            self.apply(changes);
+            if let Some(setup) = alone {
+                refuse_meanwhile(&setup);
+                whole::settle(&setup);
+                return;
+            }
+            add_from_table(&mut components, lacking);
+            self.apply(components);
         }
     }
 
@@ -196,20 +236,14 @@ impl Statement<'_> {
     unsafe fn deleted(&self, setup: &Setup, old: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            let mut changes = Changes::new(setup);
-            let may_have_moved = setup.is_partitioned && may_have_moved();
-            let mut moved = Vec::new();
+            looks::write_ends(setup, Write::Delete);
+            let mut components = Components::new(setup);
             let mut rows = Transition::open(old, self.relation);
             while let Some(slot) = rows.next() {
-                let row = RowValues::of(slot, setup);
-                if let (true, Some(key)) = (may_have_moved, row.key) {
-                    moved.push(changes.regroup.number(key));
-                }
-                changes.regroup.leave(&row);
+                components.leave(&RowValues::of(slot, setup));
             }
             rows.close();
-            changes.add_unseen(moved);
-            self.apply(changes);
+            self.apply(components);
         }
     }
 
@@ -224,233 +258,80 @@ impl Statement<'_> {
     unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            let mut changes = Changes::new(setup);
-            let telling = is_telling(setup);
-            // Whoever looked while a row was in neither of two partitions has missed it. That no
-            // column of the partition key is set is not known: PostgreSQL names one part's columns.
-            let missed = setup.is_partitioned && looks::end(setup, What::Update) && !telling;
+            let telling = is_telling(setup.table, &setup.cluster.name);
+            if !telling {
+                looks::write_ends(setup, Write::Update);
+            }
+            let mut components = Components::new(setup);
             let mut unseen = Vec::new();
             let mut before = Transition::open(old, self.relation);
             let mut after = Transition::open(new, self.relation);
             loop {
-                let was = before.next().map(|slot| RowValues::of(slot, setup));
-                let is = after.next().map(|slot| RowValues::of(slot, setup));
+                let was = before.next().map(|slot| (RowValues::of(slot, setup), slot));
+                let is = after.next().map(|slot| (RowValues::of(slot, setup), slot));
                 match (was, is) {
                     (None, None) => break,
-                    (Some(was), Some(is)) if was.decides_as(&is, setup) => {
-                        let same = setup.cluster.column.same(was.cluster, is.cluster);
-                        if !same && !telling {
-                            changes.overwrite(&was, &is);
-                        } else if missed {
-                            changes.regroup.leave(&was);
-                            changes.regroup.add(&is, Holds::Missed);
+                    (Some((was, was_in)), Some((is, is_in))) if was.decides_as(&is, setup) => {
+                        if !telling && !setup.cluster.column.same(was.cluster, is.cluster) {
+                            raise_given(setup);
+                        }
+                        // Nobody has seen it while it was on its way to another partition.
+                        if setup.may_move(was_in, is_in) {
+                            components.leave(&was);
+                            components.change(&is, true);
                         }
                     }
                     (was, is) => {
-                        let regroup = &mut changes.regroup;
                         let mut concerns = false;
-                        if let Some(was) = was {
+                        if let Some((was, _)) = &was {
                             let key = setup.key.column;
-                            let unlike = is.as_ref().is_none_or(|is| !key.same(was.key, is.key));
+                            let unlike =
+                                is.as_ref().is_none_or(|(is, _)| !key.same(was.key, is.key));
                             if let (true, true, Some(key)) = (setup.is_partitioned, unlike, was.key)
                             {
-                                unseen.push(regroup.number(key));
+                                unseen.push(components.key(key));
                             }
-                            concerns = regroup.concerns_groups(&was);
-                            regroup.leave(&was);
+                            concerns = components.concerns_groups(was);
+                            components.leave(was);
                         }
-                        if let Some(is) = is
-                            && (concerns || regroup.concerns_groups(&is))
+                        if let Some((is, _)) = &is
+                            && (concerns || components.concerns_groups(is))
                         {
-                            regroup.add(&is, Holds::Seen);
+                            components.change(is, false);
                         }
                     }
                 }
             }
             after.close();
             before.close();
-            changes.add_unseen(unseen);
-            self.apply(changes);
+            unseen.retain(|&key| !components.is_changed(key));
+            add_from_table(&mut components, unseen);
+            self.apply(components);
         }
     }
 
     /// # Safety
     /// As [`run`].
-    unsafe fn apply(&self, changes: Changes<'_>) {
-        if changes.is_empty() {
+    unsafe fn apply(&self, components: Components<'_>) {
+        if components.is_empty() {
             return;
         }
+        refuse_meanwhile(components.setup);
         // SAFETY: as this function's.
         let setup = unsafe { self.locked() };
-        looks::look(&setup);
-        let Changes { mut regroup, overwritten } = changes;
         // Partitions and indexes may have come since the rows were read.
-        regroup.setup = &setup;
-        // SAFETY: as this function's.
-        let seen = unsafe { restore(&mut regroup, overwritten) };
-        let values = |regroup: &Regroup<'_>, numbers: &HashSet<u32>| -> Vec<pg_sys::Datum> {
-            numbers.iter().map(|&number| regroup.keys.value(number)).collect()
-        };
-        let (ids, bare) = (values(&regroup, &seen.ids), values(&regroup, &seen.bare));
-        // With the statement's own fresh rows, or one of these would give a row a group before it
-        // is looked at.
-        add_groups(&mut regroup, &ids, &bare);
-        if regroup.has_fresh() {
-            search(&mut regroup);
-            decide_and_tell(&mut regroup);
-        }
-        if regroup.has_left() {
-            let left = regroup.left();
-            match setup.settle {
-                Settle::Later if !regroup.is_disturbed => marks::mark(&regroup, &left),
-                _ => {
-                    let ids: Vec<_> = left.iter().map(|&id| regroup.keys.value(id)).collect();
-                    let lone = regroup.lone.iter().map(|&key| regroup.keys.value(key));
-                    settle(&setup, ids, lone.collect());
-                }
-            }
-        }
+        let mut components = components;
+        components.setup = &setup;
+        settle(&mut components, HashSet::new(), setup.settle);
     }
 }
 
-/// What a statement has done to groups.
-struct Changes<'a> {
-    regroup: Regroup<'a>,
-    /// Updates of rows in which somebody else has set an id, in their order.
-    overwritten: Vec<Overwritten>,
-}
-
-/// An update that sets a row's id, and changes nothing that decides what it is.
-struct Overwritten {
-    key: u32,
-    /// The id before and after.
-    was: u32,
-    is: u32,
-    /// Where the row was, if it was in a group.
-    place: Option<Sought>,
-}
-
-/// What is looked at again where somebody else has set ids.
-#[derive(Default)]
-struct Seen {
-    /// Groups.
-    ids: HashSet<u32>,
-    /// Rows that are in no group.
-    bare: HashSet<u32>,
-}
-
-impl<'a> Changes<'a> {
-    fn new(setup: &'a Setup) -> Self {
-        Changes { regroup: Regroup::new(setup), overwritten: Vec::new() }
-    }
-
-    fn is_empty(&self) -> bool {
-        !self.regroup.has_fresh() && !self.regroup.has_left() && self.overwritten.is_empty()
-    }
-
-    /// Takes in new rows, of which the keys are known and the ids that they were given.
-    fn add_from_table(&mut self, rows: Vec<(u32, u32)>, holds: Holds) {
-        let regroup = &mut self.regroup;
-        let keys: Vec<_> = rows.iter().map(|&(key, _)| regroup.keys.value(key)).collect();
-        let given: HashMap<u32, u32> = rows.into_iter().collect();
-        let setup = regroup.setup;
-        table::rows_with(setup, &keys, &mut |row| {
-            let Some(key) = row.key else { return };
-            // SAFETY: the values are of the table's columns.
-            unsafe {
-                let id = given.get(&regroup.number(key)).copied().unwrap_or(NONE);
-                let cluster = (id != NONE).then(|| regroup.keys.value(id));
-                regroup.add(&RowValues { cluster, ..row }, holds);
-            }
-        });
-    }
-
-    /// Takes in rows with these keys, if they are there and were not seen to have changed. What
-    /// their column of ids holds does not count.
-    fn add_unseen(&mut self, mut keys: Vec<u32>) {
-        let regroup = &mut self.regroup;
-        keys.retain(|&key| regroup.rows[key as usize].kind == Kind::Absent);
-        let keys: Vec<_> = keys.into_iter().map(|key| regroup.keys.value(key)).collect();
-        let setup = regroup.setup;
-        // SAFETY: the values are of the table's columns.
-        table::rows_with(setup, &keys, &mut |row| unsafe { regroup.add(&row, Holds::Seen) });
-    }
-
-    /// # Safety
-    /// The values are of the trigger's table.
-    unsafe fn overwrite(&mut self, was: &RowValues, is: &RowValues) {
-        let Some(key) = was.key else { return };
-        // SAFETY: as this function's; numbers keep copies of the values.
-        unsafe {
-            let regroup = &mut self.regroup;
-            let key = regroup.number(key);
-            let place = was.cluster.and_then(|_| regroup.sought(was));
-            let (was, is) = (regroup.id(was.cluster), regroup.id(is.cluster));
-            self.overwritten.push(Overwritten { key, was, is, place });
-            if self.overwritten.len().is_multiple_of(1024) {
-                // As much again when they are put back.
-                let rows = 2 * self.overwritten.capacity();
-                self.regroup.check_memory(rows * size_of::<Overwritten>());
-            }
-        }
-    }
-}
-
-/// Puts back ids that somebody else has set. Another part of the statement, or a statement inside
-/// it, may have seen them, and taken for a group what is none. So what had one of these ids, before
-/// or after or now, is looked at again, and so are the neighbours of a row that is not where it
-/// was: whoever took it away did not see its group.
-///
-/// # Safety
-/// Keys are of the trigger's table.
-unsafe fn restore(regroup: &mut Regroup<'_>, mut overwritten: Vec<Overwritten>) -> Seen {
-    let mut seen = Seen::default();
-    if overwritten.is_empty() {
-        return seen;
-    }
-    let set = overwritten.iter().flat_map(|row| [row.was, row.is]);
-    seen.ids.extend(set.filter(|&id| id != NONE));
-    // The first of several updates of a row has seen the id that it is to have again.
-    overwritten.sort_by_key(|row| row.key);
-    overwritten.dedup_by_key(|row| row.key);
-    let bare = overwritten.iter().filter(|row| row.was == NONE);
-    seen.bare.extend(bare.map(|row| row.key));
-    let mut places: HashMap<u32, Sought> =
-        overwritten.iter().filter_map(|row| Some((row.key, row.place?))).collect();
-    let keys: Vec<_> = overwritten.iter().map(|row| regroup.keys.value(row.key)).collect();
-    // The ids of the rows that are still there.
-    let mut held: HashMap<u32, u32> = HashMap::new();
-    let setup = regroup.setup;
-    table::rows_with(setup, &keys, &mut |row| {
-        let Some(key) = row.key else { return };
-        // SAFETY: as this function's; numbers keep copies of the values.
-        unsafe {
-            let (key, id, place) =
-                (regroup.number(key), regroup.id(row.cluster), regroup.sought(&row));
-            seen.ids.extend((id != NONE).then_some(id));
-            held.insert(key, id);
-            // What its text was is not known.
-            if setup.verification.is_none() && places.get(&key).copied() == place {
-                places.remove(&key);
-            }
-        }
-    });
-    let value = |number: u32| (number != NONE).then(|| regroup.keys.value(number));
-    let others =
-        overwritten.iter().filter(|row| held.get(&row.key).is_some_and(|&id| id != row.was));
-    let told: Vec<Told> = others.map(|row| (regroup.keys.value(row.key), value(row.was))).collect();
-    let meanwhile = table::tell(setup, &told);
-    // A statement inside may have given other names to groups that are looked at again.
-    // SAFETY: ids of the same column.
-    seen.ids.extend(meanwhile.ids.into_iter().map(|id| unsafe { regroup.number(id) }));
-    regroup.leave_from(places.into_values());
-    seen
-}
-
-/// PostgreSQL 14 has no MERGE.
-#[cfg(feature = "pg14")]
-fn may_have_moved() -> bool {
-    false
+/// Takes in rows that are not as the statement's transition table has them, by their keys.
+fn add_from_table(components: &mut Components<'_>, keys: Vec<Key>) {
+    let keys: Vec<_> = keys.into_iter().map(|key| components.keys.value(key)).collect();
+    let setup = components.setup;
+    // SAFETY: the values are of the table's columns.
+    table::rows_with(setup, &keys, &mut |row| unsafe { components.change(&row, false) });
 }
 
 /// Below this many rows a search for each is always right.
@@ -469,30 +350,27 @@ fn is_bulk(setup: &Setup, rows: usize) -> bool {
             .is_some_and(|(member, _)| whole::rows_about(member) <= rows as f64 * joined)
 }
 
-/// # Safety
-/// As [`run`]; the family's lock is held.
-unsafe fn regroup_all(setup: &Setup, new: Rows, relation: pg_sys::Relation) {
-    // SAFETY: as this function's.
-    unsafe {
-        // Rows that were given an id: it says nothing.
-        let mut given = Vec::new();
-        let mut rows = Transition::open(new, relation);
-        while let Some(slot) = rows.next() {
-            let row = RowValues::of(slot, setup);
-            if let (Some(key), Some(_)) = (row.key, row.cluster) {
-                given.push(setup.key.column.copy(key));
-            }
-        }
-        rows.close();
-        settle_all(setup, &given);
-    }
+/// Raises 428C9: somebody else gives ids.
+fn raise_given(setup: &Setup) -> ! {
+    let (table, column) = (table_name(setup.table), quoted(&setup.cluster.name));
+    raise(
+        PgSqlErrorCode::ERRCODE_GENERATED_ALWAYS,
+        format!(
+            "column {column} of table \"{}\" holds ids of groups, which simhash_cluster gives",
+            relation_name(setup.table)
+        ),
+        &format!(
+            "Leave it out, or let it be NULL. To restore rows with their ids: \
+             ALTER TABLE {table} DISABLE TRIGGER USER; and ENABLE it afterwards."
+        ),
+    )
 }
 
 fn raise_protocol(message: &str) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
         message.to_owned(),
-        "SELECT simhash_cluster_create('table', 'fp=column', 'cluster=column', ...); \
-         makes the triggers.",
+        "SELECT simhash_cluster_create('table', 'body=column', 'cluster=column', \
+         'similarity=0.7'); makes the triggers.",
     )
 }

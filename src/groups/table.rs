@@ -1,20 +1,23 @@
 //! The rows of the table, by their groups, and new ids for rows: with the rights of the table's
 //! owner if that may be, for ids belong to the table, and not to whoever writes to it.
 
+use std::collections::HashMap;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::access::Access;
-use super::own::{Meanwhile, Telling};
 use super::setup::Setup;
 use super::sql::{Equal, Parameter, array};
 use super::strangers::lender;
-use super::transition::RowValues;
+use super::telling::Telling;
+use super::transition::{At, RowValues};
 use crate::catalog::names::{qualified_name, quoted, relation_name};
 use crate::error::raise;
 use crate::family::column::Named;
+use crate::types::tid;
 
-/// How many rows one statement names. Beyond that the arrays of keys would be long.
-const MOST: usize = 1 << 20;
+/// How many values one query names. Beyond that the arrays would be long.
+const MAX_VALUES: usize = 1 << 20;
 
 fn name(setup: &Setup) -> String {
     qualified_name(setup.table).unwrap_or_else(|| {
@@ -47,7 +50,7 @@ fn rows_by(
         ", ROWS FROM (pg_catalog.unnest($1)) AS u(value) WHERE {}",
         Equal::of(&setup.key.column).to(&quoted(&column.name), "u.value")
     );
-    for values in values.chunks(MOST) {
+    for values in values.chunks(MAX_VALUES) {
         let values: Vec<_> = values.iter().copied().map(Some).collect();
         // SAFETY: values of the key's type.
         let values = unsafe { array(setup.key.column.base, &values) };
@@ -66,11 +69,21 @@ fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn
         .chain(&setup.scope)
         .map(|named| format!(", t.{}", quoted(&named.name)))
         .collect();
-    let source = format!("SELECT {} FROM {} AS t{condition}", &columns[2..], name(setup));
+    let source =
+        format!("SELECT t.tableoid, t.ctid, t.cmin{columns} FROM {} AS t{condition}", name(setup));
+    let members = setup.family.members.iter().zip(0..);
+    let places: HashMap<pg_sys::Oid, u32> =
+        members.map(|(member, place)| (member.table, place)).collect();
     access(setup).query(&source, parameters, &mut |row| {
-        let scope = (0..setup.scope.len() as i32).map(|place| row.value(4 + place)).collect();
-        let (key, cluster, fp) = (row.value(1), row.value(2), row.value(3));
-        sink(RowValues { key, cluster, fp, scope, text: None });
+        let table = row.value(1).map(|oid| pg_sys::Oid::from(oid.value() as u32));
+        // SAFETY: a TID, in the row.
+        let tid = row.value(2).map(|tid| unsafe { tid::pack(&*tid.cast_mut_ptr()) });
+        let table = table.and_then(|oid| places.get(&oid).copied());
+        let at = table.zip(tid).map(|(table, tid)| At { table, tid });
+        let command = row.value(3).map_or(0, |command| command.value() as pg_sys::CommandId);
+        let scope = (0..setup.scope.len() as i32).map(|place| row.value(7 + place)).collect();
+        let (key, cluster, fp) = (row.value(4), row.value(5), row.value(6));
+        sink(RowValues { key, cluster, fp, scope, text: None, at, command });
     });
 }
 
@@ -83,52 +96,113 @@ fn access(setup: &Setup) -> Access {
     }
 }
 
-/// A key, and the id that its row is to have.
-pub type Told = (pg_sys::Datum, Option<pg_sys::Datum>);
-
-/// Tells the rows of some keys their ids. Returns what statements inside have done meanwhile.
-pub fn tell(setup: &Setup, told: &[Told]) -> Meanwhile {
-    let mut all = Meanwhile::default();
-    for told in told.chunks(MOST) {
-        let (changed, meanwhile) = update(setup, told);
-        // What came before these rows were told was too early for them.
-        all.early |= meanwhile.early || all.any;
-        all.any |= meanwhile.any;
-        all.ids.extend(meanwhile.ids);
-        if changed < told.len() as u64 {
-            raise(
-                PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
-                format!(
-                    "only {changed} of {} rows of table \"{}\" took the id of their group",
-                    told.len(),
-                    relation_name(setup.table)
-                ),
-                "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
-            )
-        }
-    }
-    all
+/// A row, and the id that it is to have.
+#[derive(Clone, Copy)]
+pub struct Told {
+    pub at: At,
+    pub key: pg_sys::Datum,
+    pub id: Option<pg_sys::Datum>,
+    /// Whether the statement has written this row, so that nobody else changes it.
+    pub is_own: bool,
 }
 
-/// Sets ids. Returns how many rows there were, and what happened inside.
-fn update(setup: &Setup, told: &[Told]) -> (u64, Meanwhile) {
+/// Tells rows their ids, which are [held](hold).
+pub fn tell(setup: &Setup, told: &[Told]) {
+    if told.is_empty() {
+        return;
+    }
+    let changed = update(setup, told);
+    if changed < told.len() as u64 {
+        raise(
+            PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
+            format!(
+                "only {changed} of {} rows of table \"{}\" took the id of their group",
+                told.len(),
+                relation_name(setup.table)
+            ),
+            "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
+        )
+    }
+}
+
+/// Keeps others from changing the rows that are to be told, in the order of their places. False if
+/// one has changed, or is gone.
+pub fn hold(setup: &Setup, told: &[Told]) -> bool {
+    let others = told.iter().filter(|row| !row.is_own).map(|row| row.at);
+    let mut others = others.peekable();
+    while let Some(&At { table, .. }) = others.peek() {
+        let member = &setup.family.members[table as usize];
+        // SAFETY: the family's relations are locked. What is opened is closed, or the abort of the
+        // transaction does it.
+        unsafe {
+            let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+            let relation = pg_sys::table_open(member.table, no_lock);
+            let slot = pg_sys::table_slot_create(relation, std::ptr::null_mut());
+            let mut are_there = true;
+            while let Some(at) = others.next_if(|at| are_there && at.table == table) {
+                pgrx::check_for_interrupts!();
+                let mut failure = pg_sys::TM_FailureData::default();
+                let result = pg_sys::table_tuple_lock(
+                    relation,
+                    &mut tid::unpack(at.tid),
+                    &raw mut pg_sys::SnapshotAnyData,
+                    slot,
+                    pg_sys::GetCurrentCommandId(true),
+                    pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+                    pg_sys::LockWaitPolicy::LockWaitBlock,
+                    // Of a row that has changed, the latest version: it stays, while this is read
+                    // again.
+                    pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION as u8,
+                    &mut failure,
+                );
+                are_there =
+                    result == pg_sys::TM_Result::TM_Ok && tid::pack(&(*slot).tts_tid) == at.tid;
+            }
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            pg_sys::table_close(relation, no_lock);
+            if !are_there {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Sets ids. Returns how many rows there were.
+fn update(setup: &Setup, told: &[Told]) -> u64 {
     let (key, cluster) = (&setup.key, &setup.cluster);
+    // A row is known by its place: nobody moves it now.
+    let table =
+        if setup.is_partitioned { " AND t.tableoid OPERATOR(pg_catalog.=) u.tab" } else { "" };
     let source = format!(
-        "UPDATE {} AS t SET {cluster} = u.id \
-         FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS u(key, id) \
-         WHERE {} RETURNING t.{key}, t.{cluster}, u.key, u.id",
+        "UPDATE {} AS t SET {cluster} = u.id FROM ROWS FROM (pg_catalog.unnest($1), \
+         pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4)) \
+         AS u(tab, tid, key, id) WHERE t.ctid OPERATOR(pg_catalog.=) u.tid{table} \
+         RETURNING t.{key}, t.{cluster}, u.key, u.id",
         name(setup),
-        Equal::of(&key.column).to(&quoted(&key.name), "u.key"),
         key = quoted(&key.name),
         cluster = quoted(&cluster.name),
     );
+    let mut tids: Vec<_> = told.iter().map(|row| tid::unpack(row.at.tid)).collect();
+    let tables =
+        told.iter().map(|row| Some(setup.family.members[row.at.table as usize].table.into()));
+    let tables: Vec<Option<pg_sys::Datum>> = tables.collect();
+    let tids: Vec<_> =
+        tids.iter_mut().map(|tid| Some(pg_sys::Datum::from(&raw mut *tid))).collect();
+    let keys: Vec<_> = told.iter().map(|row| Some(row.key)).collect();
+    let ids: Vec<_> = told.iter().map(|row| row.id).collect();
     let base = key.column.base;
-    let (keys, ids): (Vec<_>, Vec<_>) = told.iter().map(|&(key, id)| (Some(key), id)).unzip();
     // SAFETY: keys and ids are values of the key's type.
-    let parameters = unsafe { [array(base, &keys), array(base, &ids)] };
+    let parameters = unsafe {
+        [
+            array(pg_sys::OIDOID, &tables),
+            array(pg_sys::TIDOID, &tids),
+            array(base, &keys),
+            array(base, &ids),
+        ]
+    };
     let telling = Telling::begin(setup);
-    let changed = access(setup).execute_repeatable(&source, &parameters, &mut |row| {
-        telling.row();
+    let mut took_all = |row: &super::access::Row| {
         // SAFETY: keys and ids are values of the key's type.
         let took = unsafe {
             key.column.is(row.value(1), row.value(3)) && key.column.is(row.value(2), row.value(4))
@@ -143,6 +217,7 @@ fn update(setup: &Setup, told: &[Told]) -> (u64, Meanwhile) {
                 "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
             )
         }
-    });
-    (changed, telling.end())
+    };
+    let access = Access { equality: None, ..access(setup) };
+    access.execute_repeatable(&source, &parameters, &mut took_all, &mut || telling.written())
 }

@@ -5,7 +5,13 @@ use pgrx::pg_sys;
 use super::setup::Setup;
 use crate::family::column::{Generated, Named};
 use crate::family::scan::value;
-use crate::types::Code;
+
+/// Where a row is: which of the family's tables, and its packed TID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct At {
+    pub table: u32,
+    pub tid: u64,
+}
 
 /// What is known of a row. Values live as long as what they were read from.
 pub struct RowValues {
@@ -15,6 +21,9 @@ pub struct RowValues {
     pub scope: Vec<Option<pg_sys::Datum>>,
     /// If texts are compared, and only of a transition table's rows.
     pub text: Option<pg_sys::Datum>,
+    /// Where it is, and by which command it was written. Unknown of a transition table's rows.
+    pub at: Option<At>,
+    pub command: pg_sys::CommandId,
 }
 
 impl RowValues {
@@ -29,6 +38,8 @@ impl RowValues {
                 fp: value(slot, &setup.fp.column),
                 scope: setup.scope.iter().map(|named| value(slot, &named.column)).collect(),
                 text: setup.text().and_then(|column| value(slot, column)),
+                at: None,
+                command: 0,
             }
         }
     }
@@ -61,15 +72,6 @@ impl RowValues {
         let mut scope = setup.scope.iter().zip(&self.scope);
         setup.is_partitioned
             && (lacks(&setup.fp, self.fp) || scope.any(|(named, &value)| lacks(named, value)))
-    }
-
-    /// The fingerprint.
-    ///
-    /// # Safety
-    /// The values are of the trigger's table.
-    pub unsafe fn code(&self, setup: &Setup) -> Option<Code> {
-        // SAFETY: as this function's.
-        self.fp.map(|fp| unsafe { setup.width.code(fp) })
     }
 }
 

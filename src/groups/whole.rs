@@ -3,53 +3,56 @@
 //!
 //! A row that is in no group, neither before nor after, costs nothing but reading it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use pgrx::pg_sys;
 
-use super::ids::decide_and_tell;
-use super::keys::NONE;
+use super::components::{Components, Row};
+use super::looks;
 use super::marks;
-use super::regroup::{Holds, Kind, Regroup, Row};
-use super::search::search;
+use super::names::assign;
+use super::search::{View, search};
 use super::setup::Setup;
 use super::sql::as_role;
 use super::table;
-use super::transition::RowValues;
+use super::transition::{At, RowValues};
 use crate::bulk::clusters::clusters;
 use crate::bulk::target::{Content, Target};
+use crate::bulk::texts::{self, Linkage};
 use crate::bulk::verify::Verification;
+use crate::family::arguments::By;
 use crate::family::lock;
 use crate::family::tables::Member;
 use crate::types::text::server_to_utf8;
 use crate::types::tid;
 
-/// Finds all groups of the table. `fresh`: keys of rows whose column of ids says nothing. Returns
-/// how many groups there are. The family's lock is held.
-pub fn regroup(regroup: &mut Regroup<'_>, fresh: &[pg_sys::Datum]) -> usize {
-    let setup = regroup.setup;
-    // SAFETY: keys of the table's rows.
-    let fresh = fresh.iter().map(|&key| unsafe { regroup.number(key) });
-    let fresh: HashSet<u32> = fresh.collect();
-    match joinable(setup) {
-        Some((member, index)) => by_join(regroup, member, index, &fresh),
-        None => {
-            table::all_rows(setup, &mut |row| {
+/// Finds all groups of the table, and tells the rows whose id is another one. Returns how many
+/// groups there are. The lock of all groups is held alone.
+pub fn settle(setup: &Setup) -> usize {
+    let looked = looks::begin(setup);
+    loop {
+        pgrx::check_for_interrupts!();
+        let mut components = Components::new(setup);
+        match joinable(setup) {
+            Some((member, index)) => by_join(&mut components, member, index),
+            None => {
                 // SAFETY: the values are of the table's columns.
-                unsafe {
-                    let is_fresh = row.key.is_some_and(|key| fresh.contains(&regroup.number(key)));
-                    regroup.add(&row, if is_fresh { Holds::Unseen } else { Holds::Former });
-                }
-            });
-            search(regroup);
+                table::all_rows(setup, &mut |row| unsafe { components.add_former(&row) });
+                let places = components.fresh_places();
+                search(&mut components, &places, View::Committed, looked);
+            }
+        }
+        let assignment = assign(&mut components);
+        if table::hold(setup, &assignment.told) {
+            // Before ids are told: triggers of the user's that fire then may mark groups. A
+            // temporary table without marks can be changed in a transaction that only reads.
+            if marks::any(setup) {
+                marks::clear(setup);
+            }
+            table::tell(setup, &assignment.told);
+            return assignment.groups;
         }
     }
-    // Before ids are told: triggers of the user's that fire then may mark groups. A temporary table
-    // without marks can be changed in a transaction that only reads.
-    if marks::any(setup) {
-        marks::clear(setup);
-    }
-    decide_and_tell(regroup)
 }
 
 /// The table and its index, if rows are near exactly where the index alone says so: it holds all
@@ -80,19 +83,14 @@ pub fn joinable(setup: &Setup) -> Option<(&Member, pg_sys::Oid)> {
 }
 
 /// Connects the rows of each cluster that the join of the index finds.
-fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh: &HashSet<u32>) {
-    let setup = regroup.setup;
-    let distance = i32::try_from(setup.distance).unwrap_or(i32::MAX);
+fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid) {
+    let setup = components.setup;
     // SAFETY: the snapshot is registered and active while it is used.
     unsafe {
         let snapshot = lock::snapshot();
         pg_sys::PushActiveSnapshot(snapshot);
         // The row, and the representative of its group.
-        let mut members: Vec<(u64, u64)> = as_role(setup.owner, || {
-            clusters(Target::new(index, Content::Fingerprints), distance, verification(setup))
-                .map(|(row, representative, _)| (row, representative))
-                .collect()
-        });
+        let mut members: Vec<(u64, u64)> = as_role(setup.owner, || components_of(setup, index));
         pg_sys::PopActiveSnapshot();
         members.sort_unstable();
         let mut representatives = HashMap::new();
@@ -110,14 +108,31 @@ fn by_join(regroup: &mut Regroup<'_>, member: &Member, index: pg_sys::Oid, fresh
                 return;
             }
             let Some(key) = row.key else { return };
-            let (key, stored) = (regroup.number(key), regroup.id(row.cluster));
-            let former = if fresh.contains(&key) { NONE } else { stored };
+            let (key, stored) = (components.key(key), components.id(row.cluster));
             let first = representative.map_or(key, |representative| {
                 *representatives.entry(representative).or_insert(key)
             });
-            regroup.connect(key, Row { kind: Kind::Found, stored, former }, first);
+            *components.row_mut(key) = Row::found(stored, At { table: 0, tid: place });
+            components.link_rows(key, first);
         });
         lock::release(snapshot);
+    }
+}
+
+/// The rows of groups of two or more, each with the representative of its group.
+fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
+    match &setup.by {
+        By::Distance { distance, .. } => {
+            let distance = i32::try_from(*distance).unwrap_or(i32::MAX);
+            let target = Target::new(index, Content::Fingerprints);
+            let members = clusters(target, distance, verification(setup));
+            members.map(|(row, representative, _)| (row, representative)).collect()
+        }
+        By::Similarity(similar) => {
+            let target = Target::new(index, Content::Texts);
+            let members = texts::clusters(target, similar.similarity, Linkage::Chain, None);
+            members.map(|member| (member.row, member.representative)).collect()
+        }
     }
 }
 

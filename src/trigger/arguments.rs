@@ -2,18 +2,15 @@
 
 use std::ffi::{CStr, CString};
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use simhash_core::config::{Config, Method};
-use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
 use super::window::Window;
 use crate::catalog::Schema;
-use crate::family::arguments::single_unique;
+use crate::family::arguments::{By, single_unique};
 use crate::family::column::{Column, Equality, Generated, Named, widen};
 use crate::family::given::Given;
-use crate::family::serving::Similar;
 use crate::family::verify::{Verification, check_known_before};
-use crate::types::Width;
 use crate::types::text::server_to_utf8;
 
 /// The keys of simhash_dedup.
@@ -76,24 +73,6 @@ pub struct RowKey {
     pub unique: Vec<Equality>,
 }
 
-/// How rows are near.
-#[derive(Clone, Debug)]
-pub enum By {
-    /// By their fingerprints.
-    Distance { width: Width, distance: u32 },
-    /// By their texts.
-    Similarity(Similar),
-}
-
-impl By {
-    pub fn similar(&self) -> Option<&Similar> {
-        match self {
-            By::Distance { .. } => None,
-            By::Similarity(similar) => Some(similar),
-        }
-    }
-}
-
 /// The arguments of one trigger.
 pub struct Arguments {
     /// The column that rows are searched by: the fingerprint, or the text.
@@ -126,7 +105,10 @@ impl Arguments {
         let given = unsafe { Given::read(relation, trigger, KEYS) };
         let similar = given.similar();
         let fp = match &similar {
-            Some((body, _)) => body.clone(),
+            Some((body, _)) => {
+                check_known_before(&given, &body.column);
+                body.clone()
+            }
             None => given.fingerprint(),
         };
         let by = match similar {
@@ -183,41 +165,6 @@ impl Arguments {
 
 /// What the arguments mean, each checked against the table.
 impl<'a> Given<'a> {
-    /// The text's column and how similar others are, if there is no fingerprint.
-    fn similar(&self) -> Option<(Named, Similar)> {
-        if self.get("fp").is_some() {
-            return None;
-        }
-        let (Some(body), Some(similarity)) = (self.text(), self.get("similarity")) else {
-            self.raise(
-                "fp",
-                "is missing",
-                "Give the text and how similar: 'body=column', 'similarity=0.7'. \
-                 Or the fingerprint's column: 'fp=column'.",
-            )
-        };
-        check_known_before(self, &body.column);
-        let useless = ["distance", "method", "measure", "shingle"];
-        if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
-            self.raise(
-                &self.shown(key),
-                "serves nothing without a fingerprint",
-                "Texts are compared by body, similarity and config.",
-            )
-        }
-        let similarity = similarity.parse().ok().filter(|&least| Law::of(least).is_some());
-        let similarity = similarity.unwrap_or_else(|| {
-            self.raise_as(
-                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &self.shown("similarity"),
-                "is not a similarity of texts",
-                &format!("Allowed: {LEAST_SIMILARITY} to 1. 70 % is 0.7."),
-            )
-        });
-        let config = self.parsed_config().to_string().into();
-        Some((body, Similar { similarity, config }))
-    }
-
     /// The text's column, unless the fingerprint's column computes itself.
     fn body(&self, fp: &Column) -> Option<Column> {
         let body = self.text()?.column;
@@ -296,7 +243,10 @@ impl<'a> Given<'a> {
     unsafe fn key(&self, relation: pg_sys::Relation) -> Option<(RowKey, CString)> {
         // SAFETY: as this function's.
         let (key, unique) = unsafe { (self.key_or_primary(relation)?, single_unique(relation)) };
-        let own = unique.into_iter().filter(|index| index.column == key.column.number);
+        // One that may be deferred holds for two rows at a time.
+        let own = unique
+            .into_iter()
+            .filter(|index| index.column == key.column.number && index.is_immediate);
         let unique = own.filter_map(|index| index.equality).collect();
         Some((RowKey { column: key.column, unique }, key.name))
     }

@@ -8,7 +8,7 @@ use super::watch;
 use crate::catalog::Schema;
 use crate::catalog::names::qualified_name;
 use crate::error::{raise, shown};
-use crate::family::create::{identifier, literals, run};
+use crate::family::create::{expect_table, identifier, literals, run};
 
 /// The name of the trigger. Triggers fire in the order of their names, and this one judges the row
 /// as the others leave it.
@@ -17,6 +17,7 @@ const NAME: &CStr = c"zz_simhash_dedup";
 /// Creates the trigger with these arguments, and returns its name. Raises the ERROR that the first
 /// row would have met if an argument is wrong, and gives the WARNINGs.
 pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> String {
+    expect_table(table);
     let name = free_name(table);
     run(&format!(
         "CREATE TRIGGER {} BEFORE INSERT OR UPDATE ON {} FOR EACH ROW \

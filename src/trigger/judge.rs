@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::bits::B256;
 
-use super::arguments::{Action, By};
+use super::arguments::{Action, RowKey};
 use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
@@ -17,6 +17,7 @@ use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
 use crate::claims::board::{self, Scope, What};
 use crate::claims::{self, Value, hash_of};
+use crate::family::arguments::By;
 use crate::family::column::{Column, Generated, Named, widen};
 use crate::family::lock;
 use crate::family::tables::Family;
@@ -76,6 +77,9 @@ enum Settled {
     AsItWas,
     /// It comes from another partition, by an update that was judged.
     AsItMoves,
+    /// The same row, by another key from now on. Rows that have taken it for themselves, by the key
+    /// that it had, must be there before, or see it.
+    Renamed,
 }
 
 struct Judge<'a> {
@@ -99,13 +103,16 @@ impl Judge<'_> {
             if claims::is_any() {
                 self.go_on_with_claims(settled);
             }
-            if settled != Settled::No {
+            if !matches!(settled, Settled::No | Settled::Renamed) {
                 return self.keep();
             }
             let found = match (fp, self.scope()) {
-                (Some(fp), Some(scope)) => self.search(fp, &scope),
+                (Some(fp), Some(scope)) => self.search(fp, &scope, settled == Settled::No),
                 _ => None,
             };
+            if settled == Settled::Renamed {
+                return self.keep();
+            }
             match (found, self.watch.arguments.action) {
                 (Some(_), Action::Skip) => Verdict::NoRow,
                 (Some(found), Action::Error) => {
@@ -222,6 +229,15 @@ impl Judge<'_> {
         self.watch.arguments.text().is_none_or(|text| keeps(&text.column))
     }
 
+    /// Whether an update leaves the key by which rows are taken for the same.
+    unsafe fn keeps_key(&self, old: pg_sys::HeapTuple) -> bool {
+        let key = self.watch.arguments.key.as_ref().filter(|key| !key.unique.is_empty());
+        // SAFETY: as judge's.
+        key.is_none_or(|RowKey { column, .. }| unsafe {
+            column.same(self.event.read(old, column), self.event.read(self.event.new, column))
+        })
+    }
+
     /// What the row is judged by.
     unsafe fn judged(&self, fp: Option<Code>) -> Judged {
         // SAFETY: as judge's.
@@ -263,10 +279,12 @@ impl Judge<'_> {
                     if event.is_partition() {
                         moves::note_update(statement, root, trigger, place, self.judged(fp));
                     }
-                    if before == Some(fp) && self.stays_in_scope(old) && self.keeps_text(old) {
+                    if before != Some(fp) || !self.stays_in_scope(old) || !self.keeps_text(old) {
+                        Settled::No
+                    } else if self.keeps_key(old) {
                         Settled::AsItWas
                     } else {
-                        Settled::No
+                        Settled::Renamed
                     }
                 }
                 None => {
@@ -290,9 +308,14 @@ impl Judge<'_> {
         hash_of(self.event.trigger_name())
     }
 
-    /// Searches for a near row. A row that comes in has a claim from then on, unless its family's
-    /// lock keeps everybody else out.
-    unsafe fn search(&mut self, fp: Code, scope: &[pg_sys::Datum]) -> Option<Duplicate> {
+    /// Searches for a near row, if it `looks`. A row that comes in has a claim from then on, unless
+    /// its family's lock keeps everybody else out.
+    unsafe fn search(
+        &mut self,
+        fp: Code,
+        scope: &[pg_sys::Datum],
+        looks: bool,
+    ) -> Option<Duplicate> {
         let (family, alone) = self.locked_family();
         // SAFETY: PostgreSQL passes the call.
         let site = unsafe { site(self.fcinfo) };
@@ -311,6 +334,7 @@ impl Judge<'_> {
                 let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
                 NearText { similarity: similar.similarity, config, text }.encode()
             });
+            let judges = self.watch.judges;
             let (arguments, texts) = self.watch.arguments_and_texts(own, !has_verified)?;
             let window = arguments.window.as_ref();
             let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column.column)));
@@ -334,6 +358,7 @@ impl Judge<'_> {
                 table: member.table,
                 indexes: &member.indexes,
                 roots: &family.roots,
+                by: judges,
                 column: hash_of(&arguments.fp.name),
                 what: what(&arguments.by, fp, texts.as_ref()),
                 scope: scope_of(&arguments.scope, scope),
@@ -344,6 +369,10 @@ impl Judge<'_> {
                     By::Similarity(_) => Value::Text(fp.fingerprint::<u64>()),
                 },
             });
+            if !looks {
+                row.as_ref().map(|row| claims::claim(row));
+                return None;
+            }
             let stays = matches!(arguments.action, Action::Link { .. } | Action::Flag(_));
             find(&family, &sought, texts, row.as_ref(), stays)
         }
@@ -398,12 +427,17 @@ unsafe fn find(
     loop {
         // SAFETY: as this function's; the snapshot is registered until it is released.
         unsafe {
+            let completions = row.map(|_| lock::completions());
             let ticket = row.map(|row| claims::claim(row));
             let seen = ticket.map(|_| look(family, sought, texts.as_mut()));
             if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
                 claims::withdraw(ticket);
                 busy.wait();
                 continue;
+            }
+            // What is committed is what it was, and none of it was near.
+            if matches!(seen, Some(Seen::None)) && completions == Some(lock::completions()) {
+                return None;
             }
             let snapshot = lock::snapshot();
             let found = nearest(family, sought, texts.as_mut(), snapshot);

@@ -1,15 +1,15 @@
 //! The nearest row of a family.
 
 use std::cmp::Ordering;
-use std::ops::ControlFlow;
 
 use pgrx::pg_sys;
 
-use super::arguments::{By, RowKey};
+use super::arguments::RowKey;
 use super::event::RowPlace;
 use super::window::Since;
+use crate::family::arguments::By;
 use crate::family::column::widen;
-use crate::family::scan::{Opened, value};
+use crate::family::scan::{Next, Opened, value};
 use crate::family::tables::{Family, Member};
 use crate::family::verify::Texts;
 use crate::types::ball::Ball;
@@ -216,7 +216,7 @@ impl Search<'_, '_> {
                 let (asked, sought) = (self.asked(), self.sought);
                 let sink = &mut |slot| {
                     self.row(member, slot);
-                    if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    if self.is_over() { Next::None } else { Next::Any }
                 };
                 match (member.by_time, sought.since) {
                     (Some(index), Some(since)) => opened.by_index(index, since.key(index), sink),

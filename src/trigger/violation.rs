@@ -5,9 +5,10 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use pgrx::pg_sys;
 
-use super::arguments::{Arguments, By};
+use super::arguments::Arguments;
 use super::event::Event;
 use super::search::Duplicate;
+use crate::family::arguments::By;
 use crate::family::column::Named;
 use crate::family::rights;
 use crate::types::text::{server_to_utf8, utf8_to_server};

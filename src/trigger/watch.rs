@@ -12,9 +12,12 @@ use simhash_core::sets::minhash::Fingerprinter;
 use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::Sketcher;
 
-use super::arguments::{Arguments, By};
+use super::arguments::Arguments;
 use super::warnings::warn_once;
 use crate::catalog::Schema;
+use crate::claims::board::Judges;
+use crate::claims::hash_of;
+use crate::family::arguments::By;
 use crate::family::changes::changes;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::family::verify::Texts;
@@ -26,6 +29,7 @@ pub struct Watch {
     pub relation: pg_sys::Oid,
     pub arguments: Arguments,
     pub family: Rc<Family>,
+    pub judges: Judges,
     names: Names,
     schema: Schema,
     hasher: Option<Fingerprinter>,
@@ -96,6 +100,8 @@ impl Watch {
             relation: table,
             arguments,
             family,
+            // SAFETY: as take's.
+            judges: unsafe { judges(relation, trigger) },
             names,
             schema,
             hasher: None,
@@ -262,6 +268,36 @@ unsafe fn triggers_like<'a>(
     let is_enabled = |other: &pg_sys::Trigger| other.tgenabled as u8 != TRIGGER_DISABLED;
     all.iter()
         .filter(move |other| other.tgfoid == function && other.tgoid != own && is_enabled(other))
+}
+
+/// Which triggers the rows of a table have.
+///
+/// # Safety
+/// `relation` is the open table that the trigger is on.
+unsafe fn judges(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> Judges {
+    let both = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
+    let has_all_rows = |trigger: &pg_sys::Trigger| {
+        trigger.tgqual.is_null() && trigger.tgnattr == 0 && trigger.tgtype as u32 & both == both
+    };
+    // SAFETY: as this function's.
+    unsafe {
+        let triggers: Vec<_> = triggers_like(relation, trigger).chain([trigger]).collect();
+        let mut hashes: Vec<u64> = triggers.iter().map(|trigger| identity(trigger)).collect();
+        hashes.sort_unstable();
+        let all = triggers.into_iter().all(has_all_rows).then(|| hash_of(hashes));
+        Judges { trigger: identity(trigger), all }
+    }
+}
+
+/// A hash of a trigger's arguments.
+///
+/// # Safety
+/// A trigger of an open relation.
+unsafe fn identity(trigger: &pg_sys::Trigger) -> u64 {
+    let arguments = 0..trigger.tgnargs.max(0) as usize;
+    // SAFETY: as this function's: it has as many arguments, each a C string.
+    let argument = |place| unsafe { CStr::from_ptr(*trigger.tgargs.add(place)) };
+    hash_of(arguments.map(argument).collect::<Vec<_>>())
 }
 
 /// Whether a trigger's arguments ask for one writer at a time.

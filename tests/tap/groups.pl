@@ -20,7 +20,7 @@ use Time::HiRes qw(usleep);
 my $near = 3;
 my $turns = soak() ? 600 : 300;
 my $deadline = soak() ? time + soak_seconds() : 0;
-my $node = new_node('main', "autovacuum = off\nmax_wal_size = 1GB");
+my $node = new_node('main', "autovacuum = off\nmax_wal_size = 1GB\ndeadlock_timeout = 50ms");
 my $has_merge = $node->safe_psql('postgres',
 	q{SELECT current_setting('server_version_num')::int >= 150000}) eq 't';
 
@@ -76,13 +76,15 @@ SQL
 	my $index = $kind =~ /scoped/ ? 'tenant, fp' : 'fp';
 	my $later = $kind eq 'later' ? q{, 'settle=later'} : '';
 	my $texts = $kind =~ /similar/ ? qq{, 'body=note', 'shingle=1', 'similarity=$least'} : '';
+	my $near_by = "'fp=fp', 'distance=$near'";
+	($index, $near_by) = ('tenant, note', "'body=note', 'similarity=$least'") if $kind =~ /text/;
 	$node->safe_psql('postgres', <<"SQL");
 DROP TABLE IF EXISTS t;
 CREATE TABLE t (id bigint PRIMARY KEY, fp fingerprint64, tenant int, note text, story bigint) $by;
 $parts
 CREATE INDEX t_fp ON t USING simhash ($index);
 CREATE INDEX ON t (story);
-SELECT simhash_cluster_create('t', 'fp=fp', 'cluster=story', 'distance=$near'$scope$later$texts)
+SELECT simhash_cluster_create('t', $near_by, 'cluster=story'$scope$later$texts)
 SQL
 }
 
@@ -114,9 +116,9 @@ sub are_similar
 	return grep({ $b{$_} } keys %a) >= $least * keys %all;
 }
 
-# One call of the trigger: gives fresh rows their groups. The story of a fresh row is what it wrote,
-# unless another call for the same statement has given it one since ($given says what it wrote).
-# $former: they were in these groups, which are being settled.
+# One call of the trigger: gives fresh rows their groups. The story of a fresh row is what it had
+# when it was written, unless another call for the same statement has given it one since ($given
+# says what it had). $former: they are in these groups, which may have come apart.
 sub regroup
 {
 	my ($rows, $fresh, $given, $former) = @_;
@@ -149,16 +151,19 @@ sub regroup
 	}
 	my %merging = map { $_ => 1 } map { @{ $_->{groups} } } @parties;
 	$_->{id} = $_->{groups}[0] for @parties;
-	# What is left of a group keeps its id: the party with the founder, else with the oldest member.
+	# What is left of a group keeps its id: the party with the founder, else with the oldest member. A
+	# row that was changed is a member of a party that has another one.
 	my %heirs;
 	for my $party (grep { @{ $_->{rows} } > 1 } @parties)
 	{
-		for my $id (grep { $former->{$_} } @{ $party->{rows} })
+		my %present = map { $former->{$_} => 1 } grep { $former->{$_} } @{ $party->{rows} };
+		for my $id (@{ $party->{rows} })
 		{
-			my $heir = $heirs{ $former->{$id} };
-			$heirs{ $former->{$id} } = [ $party, $id ]
-				if !$heir || $heir->[1] != $former->{$id}
-				&& ($id == $former->{$id} || $id < $heir->[1]);
+			my $group = $former->{$id} // ($fresh{$id} ? $given->{$id} : undef);
+			next unless $group && $present{$group};
+			my $heir = $heirs{$group};
+			$heirs{$group} = [ $party, $id ]
+				if !$heir || $heir->[1] != $group && ($id == $group || $id < $heir->[1]);
 		}
 	}
 	for my $group (sort { $a <=> $b } keys %heirs)
@@ -180,21 +185,23 @@ sub regroup
 	return $certain;
 }
 
-# Settles the groups of the rows near those that are gone.
+# A statement's rows have changed: finds their groups, and those of the rows near what is gone.
 sub settle
 {
-	my ($rows, $gone) = @_;
+	my ($rows, $fresh, $given, $gone) = @_;
+	my %changed = map { $_ => 1 } @$fresh;
 	my %groups;
 	for my $was (grep { defined $_->{story} } @$gone)
 	{
-		for my $row (grep { is_near($was, $_) } values %$rows)
+		for my $id (grep { !$changed{$_} && is_near($was, $rows->{$_}) } keys %$rows)
 		{
-			$groups{ $row->{story} } = 1 if defined $row->{story};
+			$groups{ $rows->{$id}{story} } = 1 if defined $rows->{$id}{story};
 		}
 	}
-	my %former = map { $_ => $rows->{$_}{story} }
-		grep { defined $rows->{$_}{story} && $groups{ $rows->{$_}{story} } } keys %$rows;
-	return regroup($rows, [ keys %former ], \%former, \%former);
+	my %former = map { $_ => $rows->{$_}{story} } grep {
+		!$changed{$_} && defined $rows->{$_}{story} && $groups{ $rows->{$_}{story} }
+	} keys %$rows;
+	return regroup($rows, [ @$fresh, keys %former ], { %$given, %former }, \%former);
 }
 
 # What a statement has done, told to the model: rows put (undef: deleted), in one order for each
@@ -222,7 +229,7 @@ sub apply
 			push @gone, {%$was} if $was;
 			if ($is)
 			{
-				$given{$id} = $is->{story} // ($was && $was->{story});
+				$given{$id} = $was && $was->{story};
 				$rows->{$id} = { %$is, story => $given{$id} };
 				push @fresh, $id;
 			}
@@ -233,23 +240,21 @@ sub apply
 	for my $run (@runs)
 	{
 		my ($fresh, $given, $gone) = @$run;
-		$certain &= regroup($rows, $fresh, $given, {}) if @$fresh;
-		$certain &= settle($rows, $gone) if @$gone;
+		$certain &= settle($rows, $fresh, $given, $gone) if @$fresh || @$gone;
 	}
 	$view->{certain} &= $certain;
 	$keys{$_} = 1 for keys %$rows;
 }
 
-# What a statement has done that gives new rows ids, while another part of it sees these: which rows
-# are a group is certain, their names are not, and an id that it gives may be no row's key.
+# What a statement of several parts has done: which rows are a group is certain, their names depend
+# on the order of its parts.
 sub apply_unnamed
 {
 	my ($view, %put) = @_;
 	my $rows = $view->{rows};
-	$keys{$_} = 1 for grep { defined } map { $_->{story} } grep { $_ } values %put;
 	for my $id (keys %put)
 	{
-		if ($put{$id}) { $rows->{$id} = { %{ $put{$id} } }; }
+		if ($put{$id}) { $rows->{$id} = { story => undef, %{ $put{$id} } }; }
 		else { delete $rows->{$id}; }
 	}
 	my %given = map { $_ => $rows->{$_}{story} } keys %$rows;
@@ -285,7 +290,7 @@ sub any_fp
 {
 	return undef if roll(25) == 0;
 	# A line, on which groups lie side by side, come apart and meet.
-	return (1 << roll(63)) - 1 if $kind =~ /line|later|nested|before/;
+	return (1 << roll(63)) - 1 if $kind =~ /line|later|nested|before|after/;
 	my $fp = $bases[ roll(scalar @bases) ];
 	my $from = 8 * roll(2);
 	$fp ^= 1 << $_ for $from .. $from + roll(16);
@@ -301,7 +306,7 @@ sub any_note
 
 sub any_tenant
 {
-	return 1 if $kind =~ /line|later|nested|before/;
+	return 1 if $kind =~ /line|later|nested|before|after/;
 	return roll(15) ? 1 + (roll(5) == 0) : undef;
 }
 
@@ -314,26 +319,8 @@ sub new_rows
 		my $id = new_id($view, @ids) // last;
 		push @ids, $id;
 		$rows{$id} = { fp => any_fp(), tenant => any_tenant(), note => any_note() };
-		$rows{$id}{story} = 1 + roll(45) if roll(20) == 0;
 	}
 	return %rows;
-}
-
-# New rows of which some are given ids of others.
-sub marked_rows
-{
-	my ($view, $count) = @_;
-	my %rows = new_rows($view, $count);
-	$_->{story} = roll(3) ? undef : any_story($view) for values %rows;
-	return %rows;
-}
-
-# An id of a group, mostly, or any number.
-sub any_story
-{
-	my ($view) = @_;
-	my $id = any_id($view);
-	return ($id && $view->{rows}{$id}{story}) // 1 + roll(45);
 }
 
 sub values_of
@@ -417,9 +404,7 @@ sub rekey
 		delete $view->{rows}{$id};
 		$view->{rows}{$new} = {%$was};
 		$keys{$new} = 1;
-		my $certain = regroup($view->{rows}, [$new], { $new => $was->{story} }, {});
-		$certain &= settle($view->{rows}, \@gone);
-		$view->{certain} &= $certain;
+		$view->{certain} &= settle($view->{rows}, [$new], { $new => $was->{story} }, \@gone);
 	});
 }
 
@@ -448,7 +433,7 @@ sub noting
 	return ("UPDATE t SET note = 'note' WHERE id = $id", undef);
 }
 
-# Somebody else's ids do not stay.
+# Nobody else gives ids.
 sub tampering
 {
 	my ($view) = @_;
@@ -469,33 +454,15 @@ UPDATE t SET story = 46,
 SQL
 		my ($view) = @_;
 		my $rows = $view->{rows};
-		my (@gone, %given, %put_back);
-		for my $id (grep { $_ % 4 } keys %$rows)
-		{
-			my $row = $rows->{$id};
-			if ($id % 3 != $rest || ($row->{fp} // 'x') eq ($fp // 'x')) { $put_back{$id} = 1; next; }
-			push @gone, {%$row};
-			$given{$id} = 46;
-			$rows->{$id} = { %$row, fp => $fp, story => 46 };
-		}
-		# The groups of the rows whose ids are put back are found anew, and so are those in none.
-		my %seen = map { ($rows->{$_}{story} // 'none') => 1 } keys %put_back;
-		my %former;
-		for my $id (grep { !$given{$_} } keys %$rows)
-		{
-			my $story = $rows->{$id}{story};
-			$former{$id} = $story if $seen{ $story // 'none' } && (defined $story || $put_back{$id});
-		}
-		my $certain = regroup($rows, [ keys %given, keys %former ], { %given, %former }, \%former);
-		$certain &= settle($rows, \@gone);
-		$view->{certain} &= $certain;
+		apply($view, [ update => map { $_ => { %{ $rows->{$_} }, fp => $fp } }
+			grep { $_ % 4 && $_ % 3 == $rest } keys %$rows ]);
 	});
 }
 
 sub upsert
 {
 	my ($view) = @_;
-	my %rows = marked_rows($view, roll(3));
+	my %rows = new_rows($view, roll(3));
 	my $id = any_id($view);
 	$rows{$id} = { fp => any_fp(), tenant => any_tenant(), note => any_note() } if $id;
 	return () unless %rows;
@@ -505,7 +472,6 @@ INSERT INTO t (id, fp, tenant, story, note) VALUES $values ON CONFLICT (id)
   DO UPDATE SET fp = EXCLUDED.fp, tenant = EXCLUDED.tenant, note = EXCLUDED.note
 SQL
 		my ($view) = @_;
-		return apply_unnamed($view, %rows) if grep { defined $_->{story} } values %rows;
 		my %updated = map { $_ => { %{ $rows{$_} }, story => $view->{rows}{$_}{story} } }
 			grep { $view->{rows}{$_} } keys %rows;
 		my %inserted = map { $_ => { %{ $rows{$_} }, story => undef } }
@@ -522,11 +488,11 @@ sub merge
 {
 	my ($view) = @_;
 	my %has = map { $_ => 1 } split //, ('idu', 'idu', 'u', 'du', 'iu', 'di')[ roll(6) ];
-	my %new = $has{i} ? marked_rows($view, 1 + roll(2)) : ();
+	my %new = $has{i} ? new_rows($view, 1 + roll(2)) : ();
 	my ($updated, $deleted) = map { $has{$_} ? any_id($view) : 0 } 'u', 'd';
-	# In the other partition.
-	my ($free) = grep { !$view->{rows}{$_} && ($_ < 20) != ($updated < 20) } 1 .. 45;
-	my $becomes = (!$has{i} && roll(4) && $free) || $updated;
+	# Not to another partition, which is refused.
+	my ($free) = grep { !$view->{rows}{$_} } 1 .. 45;
+	my $becomes = (!$has{i} && $kind !~ /partitioned/ && roll(4) && $free) || $updated;
 	my %set = (fp => any_fp(), tenant => any_tenant(), note => any_note());
 	my $source = sub {
 		my ($id, $what, $row) = @_;
@@ -568,7 +534,7 @@ SQL
 sub with_parts
 {
 	my ($view) = @_;
-	my ($id, %rows) = (any_id($view), marked_rows($view, 1));
+	my ($id, %rows) = (any_id($view), new_rows($view, 1));
 	return () unless $id && %rows;
 	my $goes = roll(2);
 	my $part = $goes ? "DELETE FROM t WHERE id = $id"
@@ -643,8 +609,8 @@ sub run
 
 sub copy_of { my ($rows) = @_; return { map { $_ => { %{ $rows->{$_} } } } keys %$rows } }
 
-# What a session sees: what is committed, and once it has written, its own copy. Nobody else can
-# write then.
+# What a session sees: what is committed, and once it has written, its own copy. Nobody else writes
+# then: who writes at the same time is another test's business.
 sub view_of
 {
 	my ($s) = @_;
@@ -673,7 +639,8 @@ sub roll_back_to
 # One turn of a session. Returns what went wrong.
 sub take_turn
 {
-	my $s = $session[ roll(scalar @session) ];
+	my ($writer) = grep { $_->{rows} } @session;
+	my $s = $writer // $session[ roll(scalar @session) ];
 	my $dice = roll(100);
 	if (!$s->{open} && $dice < 15)
 	{
@@ -715,7 +682,7 @@ sub take_statement
 	$s->{rows} = $view->{rows};
 	return $view->{certain} ? '' : compare($s, 1) if $s->{open};
 	%committed = %{ delete $s->{rows} };
-	return $view->{certain} || $kind =~ /later|nested|before/ ? '' : compare(undef, 1);
+	return $view->{certain} || $kind =~ /later|nested|before|after/ ? '' : compare(undef, 1);
 }
 
 # Compares what a session sees with its model; takes the ids over if the model is not certain.
@@ -805,7 +772,8 @@ sub play
 # are not marked again.
 # nested: a trigger of the user's, which fires before ours, changes, adds and removes rows of the
 # same table.
-# before: one does so when rows are about to be told their ids.
+# before: one does so when rows are about to be told their ids, which is refused.
+# after: one does so when they have been told.
 sub play_games
 {
 	($kind) = @_;
@@ -817,12 +785,12 @@ SELECT coalesce(string_agg(a.id || ' and ' || b.id, ', '), '') FROM t a JOIN t b
   ON a.id < b.id AND a.tenant = b.tenant AND hamming(a.fp, b.fp) + 0 <= $near
 WHERE a.story IS DISTINCT FROM b.story OR a.story IS NULL
 SQL
-	# Ids that somebody sets are put back after statements inside and beside have seen them.
 	my @changes = (@statements, (\&with_parts) x 12, (\&tampering) x 6,
 		(\&mixing) x 6);
 	my %fires = (
 		nested => [ 1, 5, 'AFTER INSERT OR UPDATE OR DELETE' ],
-		before => [ 2, 1, 'BEFORE UPDATE OF story' ]);
+		before => [ 2, 1, 'BEFORE UPDATE OF story' ],
+		after => [ 2, 1, 'AFTER UPDATE OF story' ]);
 	my ($depth, $moved, $when) = @{ $fires{$kind} // [] };
 	$node->safe_psql('postgres', <<"SQL") if $when;
 CREATE OR REPLACE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
@@ -949,13 +917,20 @@ sub at_once
 	return unless pgbench_tries_again($name);
 	my $seconds = soak() ? 20 : 4;
 	create_table($kind);
-	$node->safe_psql('postgres', <<'SQL');
-CREATE OR REPLACE FUNCTION some_fp(n bigint, bits bigint) RETURNS fingerprint64 LANGUAGE sql AS
-  $$SELECT (test.number('base ' || n % 4) # ((1::bigint << bits::int) - 1))::fingerprint64$$;
-CREATE OR REPLACE FUNCTION some_note(n bigint) RETURNS text LANGUAGE sql AS $$
-  SELECT string_agg(word, ' ') FROM unnest('{alpha,bravo,charlie,delta}'::text[])
+	# Texts of four subjects, of which some words are others.
+	my $note = $kind =~ /text/ ? <<'SQL' : <<'SQL_WORDS';
+SELECT string_agg(CASE WHEN n / 4 >> place & 1 = 1 THEN 'x' ELSE 'w' || n % 4 END || place, ' ')
+    FROM generate_series(0, 13) place
+SQL
+SELECT string_agg(word, ' ') FROM unnest('{alpha,bravo,charlie,delta}'::text[])
     WITH ORDINALITY w (word, place) WHERE n >> place::int & 1 = 1
-$$;
+SQL_WORDS
+	$node->safe_psql('postgres', <<"SQL");
+CREATE OR REPLACE FUNCTION some_fp(n bigint, bits bigint) RETURNS fingerprint64 LANGUAGE sql AS
+  \$\$SELECT (test.number('base ' || n % 4) # ((1::bigint << bits::int) - 1))::fingerprint64\$\$;
+CREATE OR REPLACE FUNCTION some_note(n bigint) RETURNS text LANGUAGE sql AS \$\$
+  $note
+\$\$;
 INSERT INTO t SELECT i, some_fp(i, i % 20), 1 + i % 2, some_note(i) FROM generate_series(1, 120) i
 SQL
 	my %scripts;
@@ -1024,6 +999,8 @@ SQL
 			answer_is($node, 'SELECT count(*) FROM simhash_unsettled', '0', "$name: all is settled");
 		}
 		my $check = $kind =~ /similar/ ? $wrong_groups : $wrong_groups =~ s/\Q$similar\E//r;
+		$check =~ s/hamming\(a.fp, b.fp\) \+ 0 <= $near/near_duplicate(a.note || '', b.note, $least)/
+			if $kind =~ /text/;
 		answer_is($node, $check, '', "$name: brute force agrees");
 		answer_is($node, 'SELECT count(*) FROM t WHERE story NOT BETWEEN 1 AND 125', '0',
 			"$name: ids are keys");
@@ -1038,7 +1015,7 @@ sub loads
 	$node->safe_psql('postgres', <<'SQL');
 CREATE OR REPLACE FUNCTION load(lowest bigint, highest bigint) RETURNS SETOF t LANGUAGE sql AS $$
   SELECT i, (test.number('load ' || i / 3) # test.flips('l' || i, i % 4))::fingerprint64, 1 + i % 2,
-    NULL, NULLIF(i % 7, 3) FROM generate_series(lowest, highest) i
+    NULL, NULL::bigint FROM generate_series(lowest, highest) i
 $$;
 INSERT INTO t SELECT * FROM load(1, 500);
 CREATE TABLE before AS SELECT id, story FROM t WHERE story IS NOT NULL;
@@ -1070,7 +1047,7 @@ SQL
 	answer_is($node, $check, '0', 'a deletion of many rows');
 	error_like($node, "SET statement_timeout = '20ms'; INSERT INTO t SELECT * FROM load(20001, 60000)",
 		qr/57014/, 'a load can be cancelled');
-	error_like($node, "SET statement_timeout = '20ms'; SELECT simhash_cluster_settle('t', true)",
+	error_like($node, "SET statement_timeout = '3ms'; SELECT simhash_cluster_settle('t', true)",
 		qr/57014/, 'so can settling');
 	answer_is($node, $check, '0', 'and leaves nothing behind');
 	# Where the index has no such column, each row is searched for, and remembered.
@@ -1084,6 +1061,127 @@ INSERT INTO t SELECT * FROM load(20001, 150000)
 SQL
 	answer_is($node, $check, '0', 'and then nothing has changed');
 	$node->safe_psql('postgres', 'DROP TABLE before; DROP FUNCTION load');
+}
+
+# A few fingerprints of thousands of rows each, which fill many pages of the index: of copies one is
+# looked at. Fingerprints are compared with each other, and each one's rows counted.
+sub copies
+{
+	create_table('scoped line');
+	my $check = <<"SQL";
+WITH RECURSIVE f AS (SELECT tenant, fp, count(*) AS n, count(story) AS named, min(story) AS low,
+  max(story) AS high FROM t GROUP BY tenant, fp),
+near AS (SELECT tenant, a.fp AS a, b.fp AS b FROM f a JOIN f b USING (tenant)
+  WHERE hamming(a.fp, b.fp) + 0 <= $near),
+reached AS (SELECT * FROM near UNION
+  SELECT tenant, r.a, n.b FROM reached r JOIN near n USING (tenant) WHERE n.a = r.b),
+component AS (SELECT r.tenant, r.a AS fp, min(r.b::text) AS first, sum(f.n) AS size
+  FROM reached r JOIN f ON f.tenant = r.tenant AND f.fp = r.b GROUP BY r.tenant, r.a),
+named AS (SELECT c.first, c.size, f.* FROM component c JOIN f USING (tenant, fp))
+SELECT (SELECT count(*) FROM named WHERE CASE WHEN size = 1 THEN named > 0
+    ELSE named < n OR low <> high END)
+  + (SELECT count(*) FROM named a JOIN named b ON a.size > 1 AND b.size > 1
+    AND (a.low = b.low) <> (a.tenant = b.tenant AND a.first = b.first))
+SQL
+	$node->safe_psql('postgres', <<'SQL');
+CREATE OR REPLACE FUNCTION on_line(bits bigint) RETURNS fingerprint64 LANGUAGE sql AS
+  'SELECT ((1::bigint << bits::int) - 1)::fingerprint64';
+INSERT INTO t SELECT i, on_line(i % 4 * 20), 1 + i % 3 FROM generate_series(1, 40000) i;
+INSERT INTO t SELECT 50000 + i, on_line(i % 7 * 10), 1 FROM generate_series(1, 70) i
+SQL
+	answer_is($node, $check, '0', 'copies');
+	my $free = 100_000;
+	for my $turn (1 .. 20)
+	{
+		my ($from, $to, $tenant) = (roll(64), roll(64), 1 + roll(3));
+		my $ids = "id BETWEEN $free AND $free + 3";
+		$free += 10;
+		# Bridges of single rows between the lines' ends, which come and go, and bulks.
+		$node->safe_psql('postgres', ("INSERT INTO t SELECT $free + n, on_line(3 * n), $tenant "
+				. 'FROM generate_series(0, 20) n',
+			"DELETE FROM t WHERE id > 100000 AND fp = on_line(3 * (3 + $from % 14))",
+			"UPDATE t SET fp = on_line($to) WHERE id IN (SELECT id FROM t ORDER BY id LIMIT 3)",
+			"INSERT INTO t SELECT $free + n, on_line($from), $tenant FROM generate_series(0, 2000) n",
+			"DELETE FROM t WHERE id > 100000 AND id % 3 = $from % 3",
+			'DELETE FROM t WHERE fp = on_line(20) AND tenant = 2')[ roll(6) ]);
+		$free += 2100;
+		answer_is($node, $check, '0', "copies, turn $turn") if $turn % 4 == 0;
+	}
+	$node->safe_psql('postgres', 'DROP FUNCTION on_line(bigint)');
+}
+
+# Rows that stand side by side in a chain leave at once: what is left of it are two groups.
+sub removed_side_by_side
+{
+	create_table('scoped');
+	my $check = $wrong_groups =~ s/\Q$similar\E//r;
+	for my $count (1 .. 5)
+	{
+		for my $step (1 .. 3)
+		{
+			$node->safe_psql('postgres', <<"SQL");
+TRUNCATE t;
+INSERT INTO t SELECT i, ((1::bigint << i * $step) - 1)::fingerprint64, 1
+  FROM generate_series(1, 16) i;
+DELETE FROM t WHERE id BETWEEN 6 AND 5 + $count
+SQL
+			answer_is($node, $check, '', "$count rows side by side, $step bits apart");
+		}
+	}
+}
+
+# A group that all its rows leave, in a transaction that is not committed, while others come.
+sub all_leave
+{
+	create_table('scoped');
+	my $check = $wrong_groups =~ s/\Q$similar\E//r;
+	my %leaves = (
+		'are deleted' => 'DELETE FROM t WHERE id < 3',
+		'lose their fingerprints' => 'UPDATE t SET fp = NULL WHERE id < 3',
+		'move' => q{UPDATE t SET fp = 'ffff000000000000' WHERE id < 3},
+		'change their scope' => 'UPDATE t SET tenant = 2 WHERE id < 3',
+		'change their keys' => 'UPDATE t SET id = id + 100 WHERE id < 3');
+	my @sessions = map { start_session($_, 'read committed') } 'A', 'B', 'C';
+	run($_, 'SET lock_timeout = 0') for @sessions;
+	my ($first, @others) = @sessions;
+	for my $what (sort keys %leaves)
+	{
+		for my $coming (1, 2)
+		{
+			$node->safe_psql('postgres', <<'SQL');
+TRUNCATE t;
+INSERT INTO t (id, fp, tenant) VALUES (1, '00000000000000ff', 1), (2, '00000000000000fe', 1)
+SQL
+			run($first, "BEGIN; $leaves{$what}");
+			for my $n (1 .. $coming)
+			{
+				print { $others[ $n - 1 ]{input} } "INSERT INTO t (id, fp, tenant)"
+					. " VALUES (10 + $n, '00000000000000ff', 1);\n\\warn done\n";
+			}
+			$node->poll_query_until('postgres', 'SELECT count(DISTINCT pid) = ' . $coming
+				. q{ FROM pg_locks WHERE NOT granted AND locktype = 'advisory'});
+			run($first, 'COMMIT');
+			for my $s (@others[ 0 .. $coming - 1 ])
+			{
+				while (defined(my $line = readline $s->{output})) { last if $line eq "done\n"; }
+			}
+			answer_is($node, $check, '', "rows $what, $coming come");
+		}
+	}
+	for my $s (@sessions) { close $s->{input}; waitpid $s->{pid}, 0; }
+}
+
+# A text without a word is near to nothing.
+sub wordless
+{
+	create_table('scoped text');
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t (id, note, tenant) SELECT i, 'one text of some words that all of these rows have', 1
+  FROM generate_series(1, 4) i;
+UPDATE t SET note = CASE id WHEN 1 THEN '!!!' ELSE '' END WHERE id < 3
+SQL
+	answer_is($node, q{SELECT string_agg(id || ' ' || coalesce(story::text, 'none'), ', '
+		ORDER BY id) FROM t}, '1 none, 2 none, 3 1, 4 1', 'texts without a word');
 }
 
 # Once MERGE has inserted a row into a partitioned table, PostgreSQL may hand that row to the
@@ -1105,6 +1203,68 @@ MERGE INTO t USING (VALUES (40, '00ff00ff00ff00ff'::fingerprint64), (30, '000000
 SQL
 	answer_is($node, q{SELECT string_agg(id || ' ' || coalesce(story::text, 'none'), ', '
 		ORDER BY id) FROM t}, '1 1, 2 2, 25 none, 30 1, 40 2', 'MERGE that inserts first');
+}
+
+# Nobody but the trigger gives ids.
+sub given_ids
+{
+	my ($kind) = @_;
+	create_table($kind);
+	my $groups = q{SELECT string_agg(id || ' ' || coalesce(story::text, 'none'), ', '
+		ORDER BY id) FROM t};
+	my $given = q{INSERT INTO t (id, fp, story) VALUES (1, '00000000000000ff', 7)};
+	error_like($node, $given, qr/428C9.*DISABLE TRIGGER USER/s, "$kind: an id in an INSERT");
+	$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t (id, fp, tenant, story) VALUES (1, '00000000000000ff', 1, NULL),
+  (2, '00000000000000fe', 1, NULL), (3, 'ffffffff00000000', 1, NULL);
+UPDATE t SET story = 9, note = 'as an ORM writes it';
+UPDATE t SET story = id;
+INSERT INTO t (id, fp, tenant, story) VALUES (3, 'ffffffff00000000', 1, 5)
+  ON CONFLICT (id) DO UPDATE SET story = EXCLUDED.story
+SQL
+	answer_is($node, $groups, '1 1, 2 1, 3 none', "$kind: ids in an UPDATE");
+	$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION gives() RETURNS trigger LANGUAGE plpgsql AS
+  'BEGIN NEW.story := 3; RETURN NEW; END';
+CREATE TRIGGER zz_gives BEFORE UPDATE ON t FOR EACH ROW
+  WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION gives()
+SQL
+	error_like($node, q{UPDATE t SET note = 'x' WHERE id = 3}, qr/428C9/,
+		"$kind: an id of a row trigger");
+	answer_is($node, $groups, '1 1, 2 1, 3 none', "$kind: and nothing has changed");
+	# A restore of data alone, without triggers.
+	$node->safe_psql('postgres', <<'SQL');
+DROP TRIGGER zz_gives ON t; DROP FUNCTION gives;
+CREATE TABLE saved AS SELECT * FROM t;
+TRUNCATE t;
+ALTER TABLE t DISABLE TRIGGER USER;
+INSERT INTO t SELECT * FROM saved;
+ALTER TABLE t ENABLE TRIGGER USER;
+DROP TABLE saved;
+DELETE FROM t WHERE id = 1
+SQL
+	answer_is($node, $groups, '2 none, 3 none', "$kind: rows restored with their ids");
+}
+
+# MERGE may not move rows of a partitioned table, by what it sets or by what a row trigger might.
+sub merge_moves
+{
+	return unless $has_merge;
+	create_table('partitioned');
+	my $merge = sub {
+		return "MERGE INTO t USING (VALUES (1, 30)) s (id, new) ON t.id = s.id"
+			. " WHEN MATCHED THEN UPDATE SET $_[0]";
+	};
+	error_like($node, $merge->('id = s.new'), qr/0A000.*MERGE may move rows/s, 'MERGE that moves');
+	$node->safe_psql('postgres', $merge->("note = 'n'"));
+	error_like($node, 'WITH s AS (SELECT 1 AS id, 30 AS new) ' . $merge->('id = s.new, fp = NULL'),
+		qr/0A000/, 'with parts');
+	$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION may() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TRIGGER may BEFORE UPDATE ON t_b FOR EACH ROW EXECUTE FUNCTION may()
+SQL
+	error_like($node, $merge->("note = 'n'"), qr/0A000/, 'a row trigger of a partition might');
+	$node->safe_psql('postgres', 'DROP TABLE t; DROP FUNCTION may');
 }
 
 # What a trigger of the user's marks while groups are being settled stays marked.
@@ -1143,24 +1303,32 @@ SQL
 
 seed();
 loads();
+copies();
+removed_side_by_side();
+all_leave();
+wordless();
 marked_while_settling();
 moved_before_its_turn();
 joined_before_their_turn();
 merge_inserts_first();
+merge_moves();
+given_ids($_) for 'scoped', 'partitioned';
 my @kinds =
 	('plain', 'scoped', 'scoped line', 'partitioned', 'scoped similar', 'partitioned similar');
 do
 {
 	play($_) for @kinds;
-	play_games($_) for 'later', 'nested', 'before';
+	play_games($_) for 'later', 'nested', 'before', 'after';
 } while (time < $deadline);
 at_once('settled now', 'scoped');
 at_once('settled later', 'later');
-at_once('by texts', 'scoped similar');
+at_once('verified by texts', 'scoped similar');
+at_once('by texts', 'scoped text');
 my $expected = join('|', 'lock timeout', 'statement timeout', 'simhash.work_mem',
 	'could not serialize', 'deadlock detected', 'undo', 'server process',
 	'terminating connection', 'postmaster.pid', 'current transaction is aborted',
-	'already modified by an operation triggered');
+	'already modified by an operation triggered', 'while rows are told their ids',
+	'which simhash_cluster gives', 'MERGE may move rows');
 is(session_errors(slurp_file($node->logfile), qr/$expected/), '', 'nothing unexpected in the log');
 
 $node->stop;

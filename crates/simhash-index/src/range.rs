@@ -67,6 +67,8 @@ pub struct RangeScan<K: TreeKey, S: Store> {
     next_table: u32,
     frontier: Option<Frontier<K, S>>,
     planned: VecDeque<Planned<K, S>>,
+    /// A row of which no copies are wanted: scope and fingerprint.
+    passed: Option<(K::Scope, K::Fingerprint)>,
     positions: Vec<u32>,
 }
 
@@ -79,8 +81,23 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
             next_table: 0,
             frontier: None,
             planned: VecDeque::with_capacity(LOOK_AHEAD),
+            passed: None,
             positions: Vec::new(),
         }
+    }
+
+    /// No more rows with the scope and the fingerprint of this one are wanted. Of those that the
+    /// scan has on its way it may still return some.
+    pub fn pass_copies(&mut self, of: &Hit<K>) {
+        self.passed = Some((of.scope, of.fingerprint));
+    }
+
+    /// Where the table goes on after copies that are not wanted, if the leaf ends with one.
+    fn past_copies(&self, table: u32, page: &Page<'_>) -> Option<Entry<K>> {
+        let (scope, fingerprint) = self.passed?;
+        let key = K::new(scope, self.plan.layout().rotate(fingerprint, table));
+        let last = page.len().checked_sub(1)?;
+        (page.key::<K>(last) == key).then_some(Entry { key, tid: u64::MAX })
     }
 
     /// Reads the next leaf and appends its rows within `distance`, which may be less than the
@@ -106,6 +123,12 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         }
         if high != end && !mutant::is(Mutant::StaleEndTrusted) {
             self.go_on_from(table, high);
+        }
+        let past = self.past_copies(table, &page);
+        if let (Some(past), Some(high)) = (past, high)
+            && past >= high
+        {
+            self.go_on_from(table, Some(past));
         }
         Some(leaf)
     }

@@ -49,6 +49,8 @@ pub trait Scan {
     /// # Safety
     /// `bitmap` is a TID bitmap.
     unsafe fn fill(&mut self, bitmap: *mut pg_sys::TIDBitmap) -> i64;
+    /// Passes by all further rows that are found by the same key as the latest.
+    fn pass_copies(&mut self);
     /// Gives up the pin. Called before the scan ends in the normal way.
     fn release(&mut self);
 }
@@ -67,6 +69,8 @@ pub struct Cursor<K: TreeKey> {
     nulls_follow: bool,
     unwanted: Unwanted,
     batch: Batch<K>,
+    /// The key whose rows are passed by.
+    passed: Option<K>,
     pin: Pin,
     output: Output<K>,
 }
@@ -307,6 +311,7 @@ impl<K: TreeKey> Cursor<K> {
             nulls_follow: false,
             unwanted: Unwanted::None,
             batch: Batch { rows: Vec::new(), next: 0, payloads: Vec::new() },
+            passed: None,
             pin: Pin { is_kept: false, held: ManuallyDrop::new(None) },
             output: Output::new(searched, columns, context),
         }
@@ -454,6 +459,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
         }
         self.pin.release();
         self.batch.clear();
+        self.passed = None;
         // SAFETY: the descriptor is the scan's own; its snapshot is set, or null for a bitmap scan
         // that has not begun.
         let request = unsafe {
@@ -492,6 +498,9 @@ impl<K: TreeKey> Scan for Cursor<K> {
             let number = self.batch.next;
             let row = self.batch.rows[number];
             self.batch.next += 1;
+            if self.passed.is_some_and(|key| key == row.entry().key) {
+                continue;
+            }
             let waited = matches!(self.source, Source::Nearest(_));
             let is_null = matches!(self.source, Source::Nulls(_));
             let mut found_again = Vec::new();
@@ -525,6 +534,17 @@ impl<K: TreeKey> Scan for Cursor<K> {
             count += tids.len() as i64;
         }
         count
+    }
+
+    fn pass_copies(&mut self) {
+        // Of texts the rows' own keys are not known.
+        if self.texts.is_none() {
+            let latest = self.batch.next.checked_sub(1).and_then(|n| self.batch.rows.get(n));
+            self.passed = latest.map(|row| row.entry().key);
+            if let (Some(row), Source::Range(ranges)) = (latest, &mut self.source) {
+                ranges.scan.pass_copies(row);
+            }
+        }
     }
 
     fn release(&mut self) {

@@ -95,6 +95,15 @@ pub unsafe extern "C-unwind" fn amrescan(
     }
 }
 
+/// Has a scan pass by all further rows that it finds by the same key as the latest.
+///
+/// # Safety
+/// A scan of a simhash index that was begun and has not ended.
+pub unsafe fn pass_copies(desc: pg_sys::IndexScanDesc) {
+    // SAFETY: as this function's.
+    unsafe { opaque(desc).scan.pass_copies() }
+}
+
 /// amgettuple.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn amgettuple(

@@ -1,0 +1,296 @@
+//! Which groups may have come apart, now that rows have left them.
+//!
+//! When a row leaves a group, each part of what is left has a row that was near it. So as long as
+//! these are connected with each other, the group is what it was, however large it is. Most are
+//! near each other, or near the next.
+//!
+//! Rows that left side by side count as one: what was near any of them has to be connected. Rows
+//! that the statement has changed connect nothing here, for their groups are found anew anyway.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::components::{Components, Kind, Sought};
+use super::keys::Key;
+use super::looks;
+use super::neighbours::{Neighbour, Neighbours};
+use super::setup::Settle;
+use crate::family::lock;
+use crate::family::scan::Next;
+
+/// How many places that rows have left are compared with each other.
+const MAX_PLACES: usize = 1024;
+/// How many fingerprints are compared with each other, at most, one by one.
+const MAX_COMPARED: usize = 1 << 25;
+/// And how many texts, which takes longer.
+const MAX_TEXTS_COMPARED: usize = 1 << 17;
+/// How many fingerprints' neighbours are looked at to find out whether a group holds together.
+const MAX_SEARCHES: usize = 512;
+
+/// A place that rows have left, and what is near it.
+struct Left {
+    place: Sought,
+    /// What is near it, and the groups of these rows.
+    near: HashSet<Sought>,
+    ids: HashSet<Key>,
+    /// How many rows were seen there: two are enough.
+    rows: usize,
+    /// Whether some row has the same.
+    is_held: bool,
+}
+
+/// How much of what is near a place is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    /// The group of every row.
+    Ids,
+    /// Fingerprints, until some row holds together what is near.
+    Bridge,
+    /// Every fingerprint.
+    Neighbours,
+}
+
+/// Groups near places that rows have left.
+#[derive(Default)]
+pub struct Bridges {
+    /// Those that may have come apart.
+    pub apart: HashSet<Key>,
+    /// All of them: what is said of these depends on them.
+    pub all: HashSet<Key>,
+}
+
+/// Which groups may have come apart. `when`: of those that are settled later nobody asks.
+pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
+    let mut bridges = Bridges::default();
+    let gone = components.gone_places();
+    if gone.is_empty() {
+        return bridges;
+    }
+    let setup = components.setup;
+    let asks_all = setup.verification.is_some() || when == Settle::Later;
+    let trusts_ids = !asks_all && !looks::is_one_of_several(setup);
+    // SAFETY: the family is locked; the snapshot is registered until it is released.
+    unsafe {
+        let snapshot = lock::snapshot();
+        let mut neighbours = Neighbours::open(setup, snapshot);
+        let mut open = Vec::new();
+        for place in gone {
+            let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
+            let left = look(components, &mut neighbours, place, wants);
+            bridges.all.extend(&left.ids);
+            let holds = left.is_held && left.rows > 1 && trusts_ids;
+            if holds || left.rows == 0 && !trusts_ids {
+                continue;
+            }
+            let asks = !trusts_ids || left.is_held || left.ids.len() > 1;
+            if asks { bridges.apart.extend(&left.ids) } else { open.push(left) }
+        }
+        // What is near nothing that is left may be beside others that have left.
+        for cluster in clusters(open, &neighbours) {
+            if cluster.rows > 0 && !holds(components, &mut neighbours, &cluster) {
+                bridges.apart.extend(&cluster.ids);
+            }
+        }
+        neighbours.close();
+        lock::release(snapshot);
+    }
+    bridges
+}
+
+/// Looks at what is near a place.
+///
+/// # Safety
+/// The family is locked, and the neighbours are open.
+unsafe fn look(
+    components: &mut Components<'_>,
+    neighbours: &mut Neighbours<'_>,
+    place: Sought,
+    wants: Wants,
+) -> Left {
+    let (near, ids) = Default::default();
+    let mut left = Left { place, near, ids, rows: 0, is_held: false };
+    // SAFETY: as this function's; the neighbour is of the components' table.
+    unsafe {
+        // A bridge is found sooner if it is asked for.
+        if wants == Wants::Bridge && neighbours.finds_equal_sooner() {
+            neighbours
+                .equal(components, place, &mut |components, row| left.take(components, row, wants));
+            if left.is_held && left.rows > 1 {
+                return left;
+            }
+        }
+        (left.rows, left.is_held) = (0, false);
+        neighbours.of(components, place, &mut |components, row| left.take(components, row, wants));
+    }
+    left
+}
+
+impl Left {
+    /// Takes in a row that is near, and says which others are wanted.
+    ///
+    /// # Safety
+    /// The neighbour is of the components' table.
+    unsafe fn take(
+        &mut self,
+        components: &mut Components<'_>,
+        row: &Neighbour,
+        wants: Wants,
+    ) -> Next {
+        // SAFETY: as this function's.
+        let (key, id, what) = unsafe {
+            let what = components.setup.by.what(row.value);
+            (components.key(row.key), components.id(row.cluster), what)
+        };
+        let (Kind::Absent, Some(id)) = (components.row(key).kind, id) else { return Next::Any };
+        self.ids.insert(id);
+        self.rows += 1;
+        self.is_held |= row.distance == 0;
+        let is_known = !self.near.insert(Sought { what, ..self.place });
+        match wants {
+            Wants::Ids => Next::Any,
+            Wants::Bridge if self.is_held && self.rows > 1 => Next::None,
+            // The first may be the only row that is left.
+            Wants::Bridge | Wants::Neighbours if is_known || self.near.len() > 1 => Next::Other,
+            Wants::Bridge | Wants::Neighbours => Next::Any,
+        }
+    }
+}
+
+/// The places that rows have left side by side, as one. Those of a great many are not compared, but
+/// taken for one.
+fn clusters(open: Vec<Left>, neighbours: &Neighbours<'_>) -> Vec<Left> {
+    let mut clusters: Vec<(Vec<Sought>, Left)> = Vec::new();
+    let is_many = open.len() > MAX_PLACES;
+    for mut left in open {
+        let mut places = vec![left.place];
+        let is_beside = |places: &[Sought]| {
+            is_many || places.iter().any(|&at| neighbours.are_near(at, left.place) != Some(false))
+        };
+        let (beside, others): (Vec<_>, Vec<_>) =
+            clusters.into_iter().partition(|(places, _)| is_beside(places));
+        clusters = others;
+        for (more, other) in beside {
+            places.extend(more);
+            left.near.extend(other.near);
+            left.ids.extend(other.ids);
+            // The same row may be near both.
+            left.rows = left.rows.max(other.rows).max(left.near.len());
+        }
+        clusters.push((places, left));
+    }
+    clusters.into_iter().map(|(_, left)| left).collect()
+}
+
+/// Parts of a group, which are one if they meet.
+#[derive(Default)]
+struct Parts {
+    /// The part of each place that is known, and the part that each part has met.
+    of: HashMap<Sought, usize>,
+    met: Vec<usize>,
+    /// What is still to be looked at of each.
+    open: Vec<VecDeque<Sought>>,
+}
+
+impl Parts {
+    /// The parts of some places, by what is near what among them. `None` if these are too many.
+    fn of(neighbours: &Neighbours<'_>, mut left: Vec<Sought>, most: usize) -> Option<Self> {
+        let (mut parts, mut compared) = (Parts::default(), 0);
+        while let Some(first) = left.pop() {
+            let part = parts.met.len();
+            let mut places = vec![first];
+            let mut seen = 0;
+            while seen < places.len() {
+                pgrx::check_for_interrupts!();
+                compared += left.len();
+                if compared > most {
+                    return None;
+                }
+                let at = places[seen];
+                places.extend(
+                    left.extract_if(.., |&mut other| neighbours.are_near(at, other) == Some(true)),
+                );
+                seen += 1;
+            }
+            parts.of.extend(places.iter().map(|&place| (place, part)));
+            parts.met.push(part);
+            parts.open.push(places.into());
+        }
+        Some(parts)
+    }
+
+    fn root(&self, mut part: usize) -> usize {
+        while self.met[part] != part {
+            part = self.met[part];
+        }
+        part
+    }
+
+    fn meet(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            let moved = std::mem::take(&mut self.open[b]);
+            self.open[a].extend(moved);
+            self.met[b] = a;
+        }
+    }
+
+    fn are_one(&self) -> bool {
+        (0..self.met.len()).filter(|&part| self.met[part] == part).count() <= 1
+    }
+}
+
+/// Whether what is near a cluster is connected without it, and is a group.
+///
+/// # Safety
+/// As [`look`].
+unsafe fn holds(
+    components: &mut Components<'_>,
+    neighbours: &mut Neighbours<'_>,
+    cluster: &Left,
+) -> bool {
+    let (setup, ids) = (components.setup, &cluster.ids);
+    if ids.len() > 1 {
+        return false;
+    }
+    let near = cluster.near.iter().copied().collect();
+    let is_text = setup.by.is_text();
+    let most = if is_text { MAX_TEXTS_COMPARED } else { MAX_COMPARED };
+    let Some(mut parts) = Parts::of(neighbours, near, most) else { return false };
+    // Their texts are not kept, to search for.
+    if is_text {
+        return parts.are_one() && cluster.rows > 1;
+    }
+    // One row may be all that is left.
+    let mut rows = cluster.rows;
+    let mut searches = 0;
+    while rows < 2 || !parts.are_one() {
+        pgrx::check_for_interrupts!();
+        // One place of each part in its turn: the smallest is at its end first.
+        for part in 0..parts.met.len() {
+            if parts.met[part] != part {
+                continue;
+            }
+            searches += 1;
+            let Some(place) = parts.open[part].pop_front().filter(|_| searches <= MAX_SEARCHES)
+            else {
+                return false;
+            };
+            // SAFETY: as this function's.
+            let next = unsafe { look(components, neighbours, place, Wants::Neighbours) };
+            if next.ids != *ids {
+                return false;
+            }
+            rows = rows.max(next.rows);
+            for at in next.near {
+                match parts.of.get(&at) {
+                    Some(&other) => parts.meet(part, other),
+                    None => {
+                        let part = parts.root(part);
+                        parts.of.insert(at, part);
+                        parts.open[part].push_back(at);
+                    }
+                }
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,410 @@
+//! Which rows are connected: the components of fresh rows and the groups that they are near.
+//!
+//! A row is *fresh* if its group is to be found anew: it came in, changed, or is in a group that
+//! may have come apart. What its column says does not count. Any other row is *live*: it stands for
+//! the whole of its group.
+//!
+//! Rows and groups are nodes of a forest (union-find).
+
+use std::collections::{HashMap, HashSet};
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::bits::B256;
+
+use super::keys::{Key, Keys};
+use super::scopes::Scopes;
+use super::setup::Setup;
+use super::transition::{At, RowValues};
+use crate::error::raise;
+use crate::guc::work_mem;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No row with that key was seen.
+    Absent,
+    /// Fresh, and not found yet: it may be gone again.
+    Fresh,
+    /// Fresh, and found near another row, but not yet where its statement put it.
+    Met,
+    /// Fresh, and where its statement put it.
+    Found,
+    Live,
+}
+
+/// What is known of the row with a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    pub kind: Kind,
+    /// What its column of ids holds.
+    pub stored: Option<Key>,
+    /// The group that may have come apart, in which it was.
+    pub former: Option<Key>,
+    /// Whether it is in that group, as far as itself is concerned: it was not changed.
+    pub is_member: bool,
+    /// Whether the statement has written it, so that nobody else changes it.
+    pub is_own: bool,
+    pub at: Option<At>,
+}
+
+const ABSENT: Row = Row {
+    kind: Kind::Absent,
+    stored: None,
+    former: None,
+    is_member: false,
+    is_own: false,
+    at: None,
+};
+
+impl Row {
+    pub fn found(stored: Option<Key>, at: At) -> Self {
+        let former = stored;
+        Row { kind: Kind::Found, stored, former, is_member: true, at: Some(at), ..ABSENT }
+    }
+
+    pub fn live(stored: Option<Key>, at: At) -> Self {
+        Row { kind: Kind::Live, stored, at: Some(at), ..ABSENT }
+    }
+}
+
+/// A row, or a group by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node(u32);
+
+impl Node {
+    pub fn row(key: Key) -> Self {
+        Node(2 * key.place() as u32)
+    }
+
+    pub fn group(id: Key) -> Self {
+        Node(2 * id.place() as u32 + 1)
+    }
+
+    pub fn is_row(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
+
+    pub fn key(self) -> Key {
+        Key::new(self.0 as usize / 2)
+    }
+}
+
+/// What is searched for, in a scope: a fingerprint, or a hash of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sought {
+    pub scope: u32,
+    pub what: B256,
+}
+
+/// A row that a statement has brought or changed.
+#[derive(Clone, Copy)]
+struct Changed {
+    key: Key,
+    /// Nothing if it can be in no group.
+    place: Option<Sought>,
+    stored: Option<Key>,
+    /// Whether it is near what it was near before.
+    stays: bool,
+}
+
+pub struct Components<'a> {
+    pub setup: &'a Setup,
+    pub keys: Keys,
+    pub rows: Vec<Row>,
+    /// Live groups.
+    pub groups: Vec<Key>,
+    /// Rows that are in no group, for want of what is searched for, or of a scope.
+    pub bare: Vec<Key>,
+    pub scopes: Scopes,
+    links: Vec<Node>,
+    changed: Vec<Changed>,
+    /// What the rows of groups have that may have come apart.
+    former: Vec<(Key, Sought)>,
+    /// What rows with a group had before they left it, and these groups.
+    gone: Vec<Sought>,
+    pub left: HashSet<Key>,
+    /// Hashes of texts that nothing is near to.
+    pub wordless: HashSet<B256>,
+    /// The texts of these hashes, if rows are searched by them.
+    texts: HashMap<B256, pg_sys::Datum>,
+    text_bytes: usize,
+}
+
+impl<'a> Components<'a> {
+    pub fn new(setup: &'a Setup) -> Self {
+        Components {
+            setup,
+            keys: Keys::new(setup.key.column),
+            rows: Vec::new(),
+            groups: Vec::new(),
+            bare: Vec::new(),
+            scopes: Scopes::default(),
+            links: Vec::new(),
+            changed: Vec::new(),
+            former: Vec::new(),
+            gone: Vec::new(),
+            left: HashSet::new(),
+            wordless: HashSet::new(),
+            texts: HashMap::new(),
+            text_bytes: 0,
+        }
+    }
+
+    /// # Safety
+    /// It is a value of the key's type.
+    pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
+        // SAFETY: as this function's.
+        let key = unsafe { self.keys.key(value) };
+        if key.place() == self.rows.len() {
+            self.rows.push(ABSENT);
+            self.links.extend([Node::row(key), Node::group(key)]);
+            if key.place().is_multiple_of(1024) {
+                self.check_memory();
+            }
+        }
+        key
+    }
+
+    /// # Safety
+    /// It is a value of the key's type, if there is one.
+    pub unsafe fn id(&mut self, value: Option<pg_sys::Datum>) -> Option<Key> {
+        // SAFETY: as this function's.
+        value.map(|value| unsafe { self.key(value) })
+    }
+
+    pub fn row(&self, key: Key) -> &Row {
+        &self.rows[key.place()]
+    }
+
+    pub fn row_mut(&mut self, key: Key) -> &mut Row {
+        &mut self.rows[key.place()]
+    }
+
+    /// Takes in a row that a statement has brought or changed. `stays`: it is near what it was near
+    /// before.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn change(&mut self, row: &RowValues, stays: bool) {
+        // SAFETY: as this function's.
+        unsafe {
+            let Some(key) = row.key else { return };
+            let (key, stored) = (self.key(key), self.id(row.cluster));
+            let place = self.sought(row);
+            self.changed.push(Changed { key, place, stored, stays });
+        }
+    }
+
+    /// Whether the statement has brought or changed the row with a key.
+    pub fn is_changed(&self, key: Key) -> bool {
+        self.changed.iter().any(|changed| changed.key == key)
+    }
+
+    /// Notes a row that is no longer what it was: what it connected may come apart.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn leave(&mut self, row: &RowValues) {
+        // A row in no group connected nothing.
+        if row.cluster.is_some() {
+            // SAFETY: as this function's.
+            let (place, id) = unsafe { (self.sought(row), self.id(row.cluster)) };
+            self.left.extend(id);
+            self.gone.extend(place);
+            if self.gone.len().is_multiple_of(1024) {
+                self.check_memory();
+            }
+        }
+    }
+
+    /// Whether a row can be in a group, or has an id.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn concerns_groups(&mut self, row: &RowValues) -> bool {
+        // SAFETY: as this function's.
+        row.cluster.is_some() || unsafe { self.sought(row) }.is_some()
+    }
+
+    /// What a row is searched for by, if it can be in a group.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn sought(&mut self, row: &RowValues) -> Option<Sought> {
+        // SAFETY: as this function's.
+        unsafe {
+            let value = row.fp?;
+            let what = self.setup.by.what(value);
+            let scope = self.scopes.number(self.setup, &row.scope)?;
+            if self.setup.by.is_text() && !self.texts.contains_key(&what) {
+                let copy = self.setup.fp.column.copy(value);
+                self.text_bytes += self.setup.fp.column.bytes(value).len() + 64;
+                self.texts.insert(what, copy);
+                self.check_memory();
+            }
+            Some(Sought { scope, what })
+        }
+    }
+
+    /// The text of a hash.
+    pub fn text(&self, sought: Sought) -> Option<pg_sys::Datum> {
+        self.texts.get(&sought.what).copied()
+    }
+
+    /// Whether the statement has changed nothing about groups.
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.left.is_empty()
+    }
+
+    /// Forgets what was found, but not what the statement has done.
+    pub fn begin(&mut self) {
+        self.rows.fill(ABSENT);
+        for (place, link) in self.links.iter_mut().enumerate() {
+            *link = Node(place as u32);
+        }
+        self.groups.clear();
+        self.bare.clear();
+        self.former.clear();
+        for place in 0..self.changed.len() {
+            let Changed { key, place, stored, stays } = self.changed[place];
+            *self.row_mut(key) = Row {
+                kind: Kind::Fresh,
+                stored,
+                former: stored,
+                is_member: stays,
+                is_own: true,
+                at: None,
+            };
+            if place.is_none() {
+                self.bare.push(key);
+            }
+        }
+    }
+
+    /// Takes in a row as it is now, of a group that may have come apart. If the statement has
+    /// changed it, it stays what it is, and is searched for where it is by now, too: a statement
+    /// inside may have moved it.
+    ///
+    /// # Safety
+    /// The values are of the trigger's table.
+    pub unsafe fn add_former(&mut self, values: &RowValues) {
+        // SAFETY: as this function's.
+        unsafe {
+            let Some(key) = values.key else { return };
+            let (key, stored) = (self.key(key), self.id(values.cluster));
+            let place = self.sought(values);
+            if self.row(key).kind == Kind::Absent {
+                *self.row_mut(key) = Row {
+                    kind: Kind::Fresh,
+                    stored,
+                    former: stored,
+                    is_member: true,
+                    is_own: false,
+                    at: values.at,
+                };
+            } else if place.is_none() {
+                (self.row_mut(key).stored, self.row_mut(key).at) = (stored, values.at);
+            }
+            match place {
+                Some(place) => self.former.push((key, place)),
+                None => self.bare.push(key),
+            }
+        }
+    }
+
+    /// What the statement's rows have, each once, in order.
+    pub fn changed_places(&self) -> Vec<Sought> {
+        distinct(self.changed.iter().filter_map(|changed| changed.place).collect())
+    }
+
+    /// The same of all fresh rows.
+    pub fn fresh_places(&self) -> Vec<Sought> {
+        let changed = self.changed.iter().filter_map(|changed| changed.place);
+        distinct(changed.chain(self.former.iter().map(|&(_, place)| place)).collect())
+    }
+
+    /// What rows had that have left their groups, each once, in order.
+    pub fn gone_places(&self) -> Vec<Sought> {
+        distinct(self.gone.clone())
+    }
+
+    /// The keys of fresh rows that have not been found, of those that are at these places.
+    pub fn unseen_at(&self, places: &HashMap<Sought, Key>) -> Vec<Key> {
+        let is_unseen = |changed: &&Changed| {
+            matches!(self.row(changed.key).kind, Kind::Fresh | Kind::Met)
+                && changed.place.is_some_and(|place| places.contains_key(&place))
+        };
+        let mut keys: Vec<Key> =
+            self.changed.iter().filter(is_unseen).map(|changed| changed.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// The fresh rows, not found yet, whose texts nothing is near to.
+    pub fn wordless_rows(&self) -> Vec<Key> {
+        let changed = self.changed.iter().filter_map(|changed| Some((changed.key, changed.place?)));
+        let all = changed.chain(self.former.iter().copied());
+        let is_one = |&(key, place): &(Key, Sought)| {
+            self.wordless.contains(&place.what) && self.row(key).kind == Kind::Fresh
+        };
+        all.filter(is_one).map(|(key, _)| key).collect()
+    }
+
+    /// Connects a row with the group that it stands for, if there is one.
+    pub fn link_group(&mut self, key: Key, group: Option<Key>) {
+        if let Some(group) = group {
+            self.groups.push(group);
+            self.link(Node::row(key), Node::group(group));
+        }
+    }
+
+    /// Connects two rows that are taken in.
+    pub fn link_rows(&mut self, a: Key, b: Key) {
+        self.link(Node::row(a), Node::row(b));
+    }
+
+    /// The node that stands for all nodes connected with this one.
+    pub fn root(&mut self, mut node: Node) -> Node {
+        while self.links[node.0 as usize] != node {
+            let above = self.links[node.0 as usize];
+            self.links[node.0 as usize] = self.links[above.0 as usize];
+            node = self.links[node.0 as usize];
+        }
+        node
+    }
+
+    fn link(&mut self, a: Node, b: Node) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.links[a.max(b).0 as usize] = a.min(b);
+    }
+
+    /// Raises 53200 if this is more than may be.
+    pub fn check_memory(&self) {
+        let of_row = size_of::<Row>() + 2 * size_of::<Node>();
+        let used = self.keys.memory()
+            + self.scopes.memory()
+            + self.text_bytes
+            + self.rows.capacity() * of_row
+            + self.changed.capacity() * size_of::<Changed>()
+            + self.former.capacity() * size_of::<(Key, Sought)>()
+            + self.gone.capacity() * size_of::<Sought>();
+        if used > work_mem() {
+            raise(
+                PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+                format!(
+                    "simhash_cluster needs more than the {} MB that simhash.work_mem allows: \
+                     {} rows so far",
+                    work_mem() >> 20,
+                    self.rows.len()
+                ),
+                "Raise simhash.work_mem, or change fewer rows in a statement if it was one.",
+            )
+        }
+    }
+}
+
+fn distinct(mut places: Vec<Sought>) -> Vec<Sought> {
+    places.sort_unstable();
+    places.dedup();
+    places
+}

@@ -1,0 +1,321 @@
+//! What the groups are called, and which rows have to be told.
+//!
+//! Of the groups that a component brings along, the one with the least id gives its own to all. A
+//! component that brings none is named by the least key of its rows that is no other group's id. It
+//! may be one: a group keeps its id when the row of that key has left it. If the keys of all its
+//! rows are taken in this way, the component takes the least of them, and the group that had it is
+//! named anew, by a row of its own. A group loses its id in this way once at most: then it is
+//! called by one of its own rows.
+
+use std::collections::{HashMap, HashSet};
+
+use pgrx::pg_sys;
+
+use super::components::{Components, Kind, Node, Row};
+use super::keys::Key;
+use super::locks::Use;
+use super::table::{self, Told};
+use super::transition::At;
+
+/// How many keys of a party are asked for at once, at most.
+const LARGEST_BATCH: usize = 1024;
+
+/// What is to be done about the components that were found.
+pub struct Assignment {
+    /// The rows whose id is another one from now on, in the order of their places.
+    pub told: Vec<Told>,
+    /// Ids that end, and what the rows that have them are told.
+    pub renamed: HashMap<Key, Key>,
+    /// The ids on which this depends.
+    pub uses: Vec<(Key, Use)>,
+    /// How many groups there are.
+    pub groups: usize,
+}
+
+/// A component: rows that are a group from now on.
+#[derive(Default)]
+struct Party {
+    /// The rows that are known, in the order of their keys. Of a live group, only those near fresh
+    /// rows.
+    rows: Vec<Key>,
+    /// The live groups in it.
+    groups: Vec<Key>,
+    /// The least id among its groups and those it is the heir of.
+    id: Option<Key>,
+    /// How many of its first rows' keys are known to be taken.
+    refused: usize,
+}
+
+/// Decides what every row's id is.
+pub fn assign(components: &mut Components<'_>) -> Assignment {
+    let mut naming = Naming { parties: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
+    let bare = bare(components);
+    naming.told.extend(bare.into_iter().map(|key| (key, None)));
+    naming.components(components);
+    naming.inherit(components);
+    naming.choose(components);
+    naming.assignment(components)
+}
+
+struct Naming {
+    parties: Vec<Party>,
+    /// The new id of each row that is to be told one.
+    told: HashMap<Key, Option<Key>>,
+    /// Which party has an id.
+    holders: HashMap<Key, usize>,
+}
+
+impl Naming {
+    /// Makes a party of each component of two rows or more.
+    fn components(&mut self, components: &mut Components<'_>) {
+        let is_there = |row: &Row| matches!(row.kind, Kind::Found | Kind::Live);
+        components.groups.sort_unstable();
+        components.groups.dedup();
+        let rows = (0..components.rows.len()).filter(|&place| is_there(&components.rows[place]));
+        let groups = components.groups.iter().map(|&group| Node::group(group));
+        let nodes: Vec<Node> = rows.map(|place| Node::row(Key::new(place))).chain(groups).collect();
+        let mut nodes: Vec<_> =
+            nodes.into_iter().map(|node| (components.root(node), node)).collect();
+        nodes.sort_unstable();
+        for same in nodes.chunk_by(|a, b| a.0 == b.0) {
+            pgrx::check_for_interrupts!();
+            if let &[(_, node)] = same {
+                if node.is_row() && components.row(node.key()).stored.is_some() {
+                    self.told.insert(node.key(), None);
+                }
+                continue;
+            }
+            let (rows, groups): (Vec<Node>, Vec<Node>) =
+                same.iter().map(|&(_, node)| node).partition(|node| node.is_row());
+            let keys = |nodes: Vec<Node>| nodes.into_iter().map(Node::key).collect();
+            let mut party = Party { rows: keys(rows), groups: keys(groups), ..Party::default() };
+            party.rows.sort_unstable_by(|&a, &b| components.keys.compare(a, b));
+            party.id = least(party.groups.iter().copied(), components);
+            self.parties.push(party);
+        }
+    }
+
+    /// Gives the ids of groups that may have come apart to what is left of them: to the party with
+    /// the row of that key, or else to the one with the oldest member. A row that has changed is a
+    /// member only of a party that has another one.
+    fn inherit(&mut self, components: &Components<'_>) {
+        // For each group the party, and the oldest member.
+        let mut heirs: HashMap<Key, (usize, Key)> = HashMap::new();
+        for (place, party) in self.parties.iter().enumerate() {
+            let members = party.rows.iter().filter(|&&row| components.row(row).is_member);
+            let present: HashSet<Key> =
+                members.filter_map(|&row| components.row(row).former).collect();
+            for &row in &party.rows {
+                let Some(former) = components.row(row).former else { continue };
+                if !present.contains(&former) {
+                    continue;
+                }
+                let heir = heirs.entry(former).or_insert((place, row));
+                let is_founder = |row: Key| row == former;
+                if !is_founder(heir.1)
+                    && (is_founder(row) || components.keys.compare(row, heir.1).is_lt())
+                {
+                    *heir = (place, row);
+                }
+            }
+        }
+        for (former, (place, _)) in heirs {
+            let party = &mut self.parties[place];
+            party.id = least(party.id.into_iter().chain([former]), components);
+        }
+        for (place, party) in self.parties.iter().enumerate() {
+            if let Some(id) = party.id {
+                self.holders.insert(id, place);
+            }
+        }
+    }
+
+    /// Names the parties that have no id.
+    fn choose(&mut self, components: &mut Components<'_>) {
+        let mut open: Vec<usize> =
+            (0..self.parties.len()).filter(|&place| self.parties[place].id.is_none()).collect();
+        // Ids that are about to be given up are not given to others in the same breath.
+        let merging: HashSet<Key> = components.groups.iter().copied().collect();
+        // Keys are asked for in batches that double: many founders may have left their groups.
+        let mut batch = 1;
+        while !open.is_empty() {
+            let mut wanted = Vec::new();
+            for place in std::mem::take(&mut open) {
+                let candidates = self.candidates(place, batch, &merging);
+                if candidates.is_empty() {
+                    open.extend(self.take_over(place, &merging, components));
+                } else {
+                    wanted.push((place, candidates));
+                }
+            }
+            let keys: Vec<Key> =
+                wanted.iter().flat_map(|(_, all)| all.iter().map(|&(_, key)| key)).collect();
+            let taken = self.taken(components, &keys);
+            for (place, candidates) in wanted {
+                if let Some(&(_, key)) = candidates.iter().find(|(_, key)| !taken.contains(key)) {
+                    self.parties[place].id = Some(key);
+                    self.holders.insert(key, place);
+                } else if let Some((last, _)) = candidates.last() {
+                    self.parties[place].refused = last + 1;
+                    open.push(place);
+                }
+            }
+            batch = (2 * batch).min(LARGEST_BATCH);
+        }
+    }
+
+    /// The least keys of the party's rows that are not known to be taken, and their places.
+    fn candidates(&self, place: usize, most: usize, merging: &HashSet<Key>) -> Vec<(usize, Key)> {
+        let party = &self.parties[place];
+        let rows = party.rows.iter().copied().enumerate().skip(party.refused);
+        rows.filter(|(_, key)| !self.holders.contains_key(key) && !merging.contains(key))
+            .take(most)
+            .collect()
+    }
+
+    /// Gives a party the least key of its rows, which is another group's id. Returns that group, to
+    /// be named anew.
+    fn take_over(
+        &mut self,
+        place: usize,
+        merging: &HashSet<Key>,
+        components: &mut Components<'_>,
+    ) -> Option<usize> {
+        let id = *self.parties[place].rows.first()?;
+        self.parties[place].id = Some(id);
+        if let Some(other) = self.holders.insert(id, place) {
+            self.parties[other].id = None;
+            self.parties[other].refused = 0;
+            return Some(other);
+        }
+        if merging.contains(&id) {
+            return None;
+        }
+        let mut other = Party { groups: vec![id], ..Party::default() };
+        for (key, stored, at) in members(components, &[id]) {
+            if self.stays(components, key) {
+                *components.row_mut(key) = Row::live(Some(stored), at);
+                other.rows.push(key);
+            }
+        }
+        if other.rows.is_empty() {
+            return None;
+        }
+        other.rows.sort_unstable_by(|&a, &b| components.keys.compare(a, b));
+        self.parties.push(other);
+        Some(self.parties.len() - 1)
+    }
+
+    /// Those of the ids that are a group's in which a row is that is not fresh.
+    fn taken(&self, components: &mut Components<'_>, ids: &[Key]) -> HashSet<Key> {
+        let members = members(components, ids).into_iter();
+        let others = members.filter(|&(key, ..)| {
+            components.row(key).kind == Kind::Live || self.stays(components, key)
+        });
+        others.map(|(_, stored, _)| stored).collect()
+    }
+
+    /// Whether a row is in the group that its column names, as far as is known. A fresh row is, if
+    /// its search did not find it: a statement inside this one has changed it, and told it an id.
+    fn stays(&self, components: &Components<'_>, key: Key) -> bool {
+        match components.row(key).kind {
+            Kind::Absent => true,
+            Kind::Fresh => !self.told.contains_key(&key),
+            Kind::Met | Kind::Found | Kind::Live => false,
+        }
+    }
+
+    fn assignment(mut self, components: &mut Components<'_>) -> Assignment {
+        let mut renamed: HashMap<Key, Key> = HashMap::new();
+        let mut uses: Vec<(Key, Use)> = Vec::new();
+        for party in &self.parties {
+            let Some(id) = party.id else { continue };
+            for &row in &party.rows {
+                let Row { kind, stored, .. } = *components.row(row);
+                if stored != Some(id) {
+                    self.told.insert(row, Some(id));
+                }
+                // Its key stands for the id of a row without near ones.
+                if kind == Kind::Live && stored.is_none() {
+                    uses.push((row, Use::Changed));
+                }
+            }
+            for &group in &party.groups {
+                if group == id {
+                    uses.push((group, Use::Joined));
+                } else {
+                    renamed.insert(group, id);
+                    uses.push((group, Use::Changed));
+                }
+            }
+        }
+        let groups: Vec<Key> = renamed.keys().copied().collect();
+        for (key, stored, at) in members(components, &groups) {
+            if self.stays(components, key)
+                && let Some(&id) = renamed.get(&stored)
+            {
+                components.row_mut(key).at = Some(at);
+                self.told.insert(key, Some(id));
+            }
+        }
+        let value = |id: Option<Key>| id.map(|id| components.keys.value(id));
+        let mut told: Vec<Told> = self
+            .told
+            .iter()
+            .filter_map(|(&key, &id)| {
+                let Row { at, is_own, .. } = *components.row(key);
+                let key = components.keys.value(key);
+                Some(Told { at: at?, key, id: value(id), is_own })
+            })
+            .collect();
+        told.sort_unstable_by_key(|row| row.at);
+        Assignment { told, renamed, uses, groups: self.parties.len() }
+    }
+}
+
+/// The rows that are in no group, for want of what they are searched for by, or of a scope, and
+/// have an id. A statement inside this one may have given a row what it lacked, and with that a
+/// group: so they are read.
+fn bare(components: &mut Components<'_>) -> Vec<Key> {
+    let wordless = components.wordless_rows();
+    let rows = std::mem::take(&mut components.bare).into_iter().chain(wordless).filter(|&key| {
+        let row = components.row(key);
+        row.kind == Kind::Fresh && row.stored.is_some()
+    });
+    let keys: Vec<pg_sys::Datum> = rows.map(|key| components.keys.value(key)).collect();
+    let (mut bare, setup) = (Vec::new(), components.setup);
+    table::rows_with(setup, &keys, &mut |row| {
+        // SAFETY: the values are of the table's columns.
+        unsafe {
+            if let Some(key) = row.key
+                && components.sought(&row).is_none_or(|at| components.wordless.contains(&at.what))
+            {
+                let key = components.key(key);
+                components.row_mut(key).at = row.at;
+                bare.push(key);
+            }
+        }
+    });
+    bare
+}
+
+/// The least of some ids.
+fn least(ids: impl IntoIterator<Item = Key>, components: &Components<'_>) -> Option<Key> {
+    ids.into_iter().min_by(|&a, &b| components.keys.compare(a, b))
+}
+
+/// The rows of some groups: their keys, their ids, and where they are.
+fn members(components: &mut Components<'_>, ids: &[Key]) -> Vec<(Key, Key, At)> {
+    let values: Vec<pg_sys::Datum> = ids.iter().map(|&id| components.keys.value(id)).collect();
+    let mut members = Vec::new();
+    let setup = components.setup;
+    table::rows_of(setup, &values, &mut |row| {
+        // SAFETY: the values are of the table's columns.
+        unsafe {
+            if let (Some(key), Some(cluster), Some(at)) = (row.key, row.cluster, row.at) {
+                members.push((components.key(key), components.key(cluster), at));
+            }
+        }
+    });
+    members
+}

@@ -1,0 +1,95 @@
+//! Our own updates of ids, recognised: they fire the triggers, as anybody's would.
+
+use std::cell::RefCell;
+use std::ffi::CString;
+
+use pgrx::{PgSqlErrorCode, direct_function_call, pg_sys};
+
+use super::setup::Setup;
+use crate::catalog::names::relation_name;
+use crate::error::raise;
+
+struct Update {
+    table: pg_sys::Oid,
+    column: CString,
+    /// The table and its partitions.
+    relations: Vec<pg_sys::Oid>,
+    /// How many triggers deep.
+    depth: i32,
+    /// Whether all rows have their ids.
+    is_written: bool,
+}
+
+thread_local! {
+    /// The outermost first.
+    static TELLING: RefCell<Vec<Update>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An update of ids. It ends when this is dropped, also by an ERROR.
+pub struct Telling(());
+
+impl Telling {
+    pub fn begin(setup: &Setup) -> Self {
+        let update = Update {
+            table: setup.table,
+            column: setup.cluster.name.clone(),
+            relations: setup.family.relations.clone(),
+            depth: depth(),
+            is_written: false,
+        };
+        TELLING.with_borrow_mut(|all| all.push(update));
+        Telling(())
+    }
+
+    /// All rows have their ids: what triggers AFTER do from here on is done to groups as they are.
+    pub fn written(&self) {
+        TELLING.with_borrow_mut(|all| {
+            if let Some(last) = all.last_mut() {
+                last.is_written = true;
+            }
+        });
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        TELLING.with_borrow_mut(|all| all.pop());
+    }
+}
+
+/// Whether the statement that fired this call of a trigger, of that table or one of its partitions,
+/// is an update of ours. One of a user's trigger that our update fires is one trigger deeper.
+pub fn is_telling(relation: pg_sys::Oid, column: &std::ffi::CStr) -> bool {
+    let depth = depth() - 1;
+    let is_it = |update: &Update| {
+        update.depth == depth
+            && update.column.as_c_str() == column
+            && update.relations.contains(&relation)
+    };
+    TELLING.with_borrow(|all| all.iter().any(is_it))
+}
+
+/// Raises 27000 while rows are told their ids: by ids of which some are new and some old, nobody
+/// can say what is connected.
+pub fn refuse_meanwhile(setup: &Setup) {
+    let is_it = |update: &Update| {
+        !update.is_written && update.table == setup.table && update.column == setup.cluster.name
+    };
+    if TELLING.with_borrow(|all| all.iter().any(is_it)) {
+        raise(
+            PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
+            format!(
+                "a trigger changes groups of table \"{}\" while rows are told their ids",
+                relation_name(setup.table)
+            ),
+            "A trigger BEFORE UPDATE must not write rows of this table that have near-duplicates. \
+             Write them in a trigger AFTER UPDATE.",
+        )
+    }
+}
+
+/// How many triggers deep this call is.
+pub fn depth() -> i32 {
+    // SAFETY: a function without arguments.
+    unsafe { direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) }.unwrap_or(0)
+}
