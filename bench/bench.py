@@ -91,6 +91,7 @@ class Server:
             "index and simhash_dedup, distance 3": insert.format("triggered"),
             "exclusion constraint, distance 3":
                 insert.format("excluded") + " ON CONFLICT DO NOTHING",
+            "index and groups that live, distance 3": insert.format("grouped"),
         }
         for fsync in ("off", "on"):
             self.ask(f"ALTER SYSTEM SET fsync = {fsync}")

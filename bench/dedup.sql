@@ -1,8 +1,9 @@
 -- What deduplicating on insert costs: COPY of 100,000 random fingerprints into an empty table with
--- a primary key and an index, beside a trigger that does nothing, simhash_dedup and an exclusion
--- constraint. Microseconds a row, medians of three, the contenders taking turns.
+-- a primary key and an index, beside a trigger that does nothing, simhash_dedup, an exclusion
+-- constraint and groups that live. Microseconds a row, medians of three, the contenders taking
+-- turns.
 --
--- It leaves three filled tables in the schema bench, into which bench.py inserts single rows by
+-- It leaves four filled tables in the schema bench, into which bench.py inserts single rows by
 -- pgbench.
 
 \ir include/common.sql
@@ -28,7 +29,12 @@ INSERT INTO contender VALUES
     CREATE TRIGGER t BEFORE INSERT ON %1$I
       FOR EACH ROW EXECUTE FUNCTION simhash_dedup(''fp=fp'', ''distance=6'')'),
   (5, 'exclusion constraint, distance 3',
-    'ALTER TABLE %1$I ADD EXCLUDE USING simhash (fp WITH ~=)');
+    'ALTER TABLE %1$I ADD EXCLUDE USING simhash (fp WITH ~=)'),
+  (6, 'index and groups that live, distance 3',
+    'ALTER TABLE %1$I ADD story bigint;
+    CREATE INDEX ON %1$I USING simhash (fp);
+    CREATE INDEX ON %1$I (story);
+    SELECT simhash_cluster_create(%1$L, ''fp=fp'', ''cluster=story'', ''distance=3'')');
 
 CREATE TABLE took (contender text, microseconds float8);
 CREATE PROCEDURE load(what text, setup text, target name) LANGUAGE plpgsql AS $$
@@ -54,6 +60,7 @@ FROM bench_result WHERE section = 'dedup';
 
 SELECT format('CALL load(%L, %L, %L)', what, setup, target)
 FROM contender
-  JOIN (VALUES (1, 'plain'), (3, 'triggered'), (5, 'excluded')) v (place, target) USING (place)
+  JOIN (VALUES (1, 'plain'), (3, 'triggered'), (5, 'excluded'), (6, 'grouped'))
+    v (place, target) USING (place)
 \gexec
-VACUUM ANALYZE plain, triggered, excluded;
+VACUUM ANALYZE plain, triggered, excluded, grouped;

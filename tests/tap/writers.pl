@@ -540,6 +540,53 @@ SQL
 	}
 }
 
+## Several triggers of a table: claims of one are not compared with those of another, of which they
+## know nothing.
+{
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE graded (id serial PRIMARY KEY, body text, tenant int, likely bool, same bool);
+CREATE INDEX ON graded USING simhash (body) WITH (similarity = 0.5);
+SELECT simhash_dedup_create('graded', 'body=body', 'similarity=0.9'),
+  simhash_dedup_create('graded', 'body=body', 'similarity=0.5', 'action=flag', 'flag=likely'),
+  simhash_dedup_create('graded', 'body=body', 'similarity=0.5', 'config={"shingle": 1}',
+    'action=flag', 'flag=same');
+SQL
+	$node->pgbench('-n -c 8 -j 2 -t 300', 0,
+		[qr/actually processed: 2400/], [qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
+		'three triggers, far rows: no deadlock', { 'far rows' => <<'SQL' });
+INSERT INTO graded (body) SELECT string_agg(md5(random()::text), ' ') FROM generate_series(1, 12);
+SQL
+	answer_is($node, 'SELECT count(*), bool_or(likely), bool_or(same) FROM graded', '2400|f|f',
+		'and all are in');
+}
+
+## A row that is let through as the one with its key, which gets another key meanwhile.
+{
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE rekeyed (id int PRIMARY KEY, fp fingerprint64);
+CREATE INDEX ON rekeyed USING simhash (fp);
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON rekeyed
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+CREATE TABLE deferred (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, fp fingerprint64);
+CREATE INDEX ON deferred USING simhash (fp);
+CREATE TRIGGER d BEFORE INSERT OR UPDATE ON deferred
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp');
+BEGIN;
+INSERT INTO deferred VALUES (1, '00000000000000ff');
+INSERT INTO deferred VALUES (1, '00000000000000ff');
+UPDATE deferred SET id = id + 1;
+COMMIT;
+SQL
+	answer_is($node, 'SELECT count(*) FROM deferred', '1', 'a key that may be deferred is none');
+	begin('A', q{BEGIN; INSERT INTO rekeyed VALUES (1, '00000000000000ff')});
+	ended('A');
+	begin('B', q{INSERT INTO rekeyed VALUES (1, '00000000000000ff') ON CONFLICT DO NOTHING});
+	waits('B', 'transactionid', 'a row with the same key waits in the unique index');
+	begin('A', 'UPDATE rekeyed SET id = 2; COMMIT');
+	ended($_) for 'A', 'B';
+	answer_is($node, 'SELECT count(*) FROM rekeyed', '1', 'and does not come in by the key');
+}
+
 for my $s (values %session) { close $s->{input}; waitpid $s->{pid}, 0; }
 my @expected = ('unique constraint', 'whose insertion it is a part of', 'lock timeout',
 	'deadlock detected', 'terminating connection');
