@@ -54,10 +54,6 @@ BEGIN;
 ALTER TABLE doc DISABLE TRIGGER USER;
 SELECT moves(3);
 ROLLBACK;
-BEGIN;
-SET LOCAL session_replication_role = replica;
-SELECT moves(3);
-ROLLBACK;
 
 -- partitions of partitions, with their columns in another order
 CREATE TABLE deep (id int NOT NULL, fp fingerprint64, story int, region int, town int)
