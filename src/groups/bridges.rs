@@ -17,7 +17,8 @@ use super::setup::Settle;
 use crate::family::lock;
 use crate::family::scan::Next;
 
-/// How many places that rows have left are compared with each other.
+/// How many places that rows of one group have left are compared with each other. Of more, the
+/// group is found anew.
 const MAX_PLACES: usize = 1024;
 /// How many fingerprints are compared with each other, at most, one by one.
 const MAX_COMPARED: usize = 1 << 25;
@@ -72,8 +73,9 @@ pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
     unsafe {
         let snapshot = lock::snapshot();
         let mut neighbours = Neighbours::open(setup, snapshot);
-        let mut open = Vec::new();
-        for place in gone {
+        // Of each group.
+        let mut open: HashMap<Key, Vec<Left>> = HashMap::new();
+        for (id, place) in gone {
             let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
             let left = look(components, &mut neighbours, place, wants);
             bridges.all.extend(&left.ids);
@@ -82,12 +84,22 @@ pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
                 continue;
             }
             let asks = !trusts_ids || left.is_held || left.ids.len() > 1;
-            if asks { bridges.apart.extend(&left.ids) } else { open.push(left) }
+            if asks {
+                bridges.apart.extend(&left.ids);
+            } else {
+                open.entry(id).or_default().push(left);
+            }
         }
         // What is near nothing that is left may be beside others that have left.
-        for cluster in clusters(open, &neighbours) {
-            if cluster.rows > 0 && !holds(components, &mut neighbours, &cluster) {
-                bridges.apart.extend(&cluster.ids);
+        for open in open.into_values() {
+            if open.len() > MAX_PLACES {
+                bridges.apart.extend(open.iter().flat_map(|left| &left.ids));
+                continue;
+            }
+            for cluster in clusters(open, &neighbours) {
+                if cluster.rows > 0 && !holds(components, &mut neighbours, &cluster) {
+                    bridges.apart.extend(&cluster.ids);
+                }
             }
         }
         neighbours.close();
@@ -155,15 +167,14 @@ impl Left {
     }
 }
 
-/// The places that rows have left side by side, as one. Those of a great many are not compared, but
-/// taken for one.
+/// The places of a group that rows have left side by side, as one.
 fn clusters(open: Vec<Left>, neighbours: &Neighbours<'_>) -> Vec<Left> {
     let mut clusters: Vec<(Vec<Sought>, Left)> = Vec::new();
-    let is_many = open.len() > MAX_PLACES;
     for mut left in open {
+        pgrx::check_for_interrupts!();
         let mut places = vec![left.place];
         let is_beside = |places: &[Sought]| {
-            is_many || places.iter().any(|&at| neighbours.are_near(at, left.place) != Some(false))
+            places.iter().any(|&at| neighbours.are_near(at, left.place) != Some(false))
         };
         let (beside, others): (Vec<_>, Vec<_>) =
             clusters.into_iter().partition(|(places, _)| is_beside(places));

@@ -119,8 +119,8 @@ pub struct Components<'a> {
     changed: Vec<Changed>,
     /// What the rows of groups have that may have come apart.
     former: Vec<(Key, Sought)>,
-    /// What rows with a group had before they left it, and these groups.
-    gone: Vec<Sought>,
+    /// The groups of rows that have left them, and what these had, if it was searched for.
+    gone: Vec<(Key, Sought)>,
     pub left: HashSet<Key>,
     /// Hashes of texts that nothing is near to.
     pub wordless: HashSet<B256>,
@@ -194,9 +194,9 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// Whether the statement has brought or changed the row with a key.
-    pub fn is_changed(&self, key: Key) -> bool {
-        self.changed.iter().any(|changed| changed.key == key)
+    /// The rows that the statement has brought or changed.
+    pub fn changed_keys(&self) -> HashSet<Key> {
+        self.changed.iter().map(|changed| changed.key).collect()
     }
 
     /// Notes a row that is no longer what it was: what it connected may come apart.
@@ -209,7 +209,7 @@ impl<'a> Components<'a> {
             // SAFETY: as this function's.
             let (place, id) = unsafe { (self.sought(row), self.id(row.cluster)) };
             self.left.extend(id);
-            self.gone.extend(place);
+            self.gone.extend(id.zip(place));
             if self.gone.len().is_multiple_of(1024) {
                 self.check_memory();
             }
@@ -322,8 +322,8 @@ impl<'a> Components<'a> {
         distinct(changed.chain(self.former.iter().map(|&(_, place)| place)).collect())
     }
 
-    /// What rows had that have left their groups, each once, in order.
-    pub fn gone_places(&self) -> Vec<Sought> {
+    /// What rows had that have left their groups, each once, by groups.
+    pub fn gone_places(&self) -> Vec<(Key, Sought)> {
         distinct(self.gone.clone())
     }
 
@@ -387,7 +387,7 @@ impl<'a> Components<'a> {
             + self.rows.capacity() * of_row
             + self.changed.capacity() * size_of::<Changed>()
             + self.former.capacity() * size_of::<(Key, Sought)>()
-            + self.gone.capacity() * size_of::<Sought>();
+            + self.gone.capacity() * size_of::<(Key, Sought)>();
         if used > work_mem() {
             raise(
                 PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
@@ -403,7 +403,7 @@ impl<'a> Components<'a> {
     }
 }
 
-fn distinct(mut places: Vec<Sought>) -> Vec<Sought> {
+fn distinct<T: Ord>(mut places: Vec<T>) -> Vec<T> {
     places.sort_unstable();
     places.dedup();
     places

@@ -304,7 +304,10 @@ impl Statement<'_> {
             }
             after.close();
             before.close();
-            unseen.retain(|&key| !components.is_changed(key));
+            if !unseen.is_empty() {
+                let changed = components.changed_keys();
+                unseen.retain(|key| !changed.contains(key));
+            }
             add_from_table(&mut components, unseen);
             self.apply(components);
         }
