@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::Simhasher;
 use simhash_core::config::Config;
 use simhash_core::sets::similarity::{Similarity, TextSet};
 
@@ -20,8 +21,8 @@ use crate::error::raise;
 use crate::models::simhasher_for;
 use crate::types::text::utf8_to_server;
 
-/// Which texts are compared, and how.
-#[derive(Clone)]
+/// Which texts are compared, and how: near fingerprints propose rows, similar texts decide.
+#[derive(Clone, Debug)]
 pub struct Verification {
     /// The name of the column with the texts.
     pub body: String,
@@ -36,6 +37,16 @@ impl Verification {
     pub fn of_any_similarity(self) -> Self {
         Self { similarity: self.similarity.of_any(), ..self }
     }
+
+    /// What cuts texts into shingles.
+    pub fn simhasher(&self) -> Simhasher {
+        simhasher_for(self.shingles.clone(), self.schema)
+    }
+
+    /// What keeps the sets of rows, in so much memory.
+    pub fn sets(&self, most_memory: usize) -> RowSets {
+        RowSets::new(self.similarity, self.simhasher(), most_memory)
+    }
 }
 
 /// Compares texts.
@@ -48,11 +59,11 @@ pub struct Verifier {
 impl Verifier {
     /// Raises an ERROR if the column is no text, or the caller may not read it.
     pub fn new(target: &Target, verification: Verification, most_memory: usize) -> Self {
-        let Verification { body, similarity, shingles, schema } = verification;
-        target.named.iter().for_each(|named| check_column(named.table, &body));
+        let body = &verification.body;
+        target.named.iter().for_each(|named| check_column(named.table, body));
         Self {
-            sets: RowSets::new(similarity, simhasher_for(shingles, schema), most_memory),
-            columns: target.sources.iter().map(|source| column(source.heap, &body)).collect(),
+            sets: verification.sets(most_memory),
+            columns: target.sources.iter().map(|source| column(source.heap, body)).collect(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Which tables are above and below a table, by inheritance or as partitions.
 
-use pgrx::{PgList, pg_sys};
+use std::ffi::{CStr, CString};
+
+use pgrx::{PgList, PgRelation, pg_sys};
 
 use super::scan::{Scan, oid_is};
 
@@ -49,17 +51,40 @@ pub fn children(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     }
 }
 
-/// Whether one of some columns is of a partitioned table's own partition key, so that rows may move
-/// to another partition when it is set.
+/// The names of the columns that some partition key of the table, or of a partition of its that is
+/// partitioned in turn, is made of: rows may move to another partition when one is set.
+pub fn partition_columns(table: pg_sys::Oid) -> Vec<CString> {
+    let mut names = Vec::new();
+    for oid in all_inheritors(table, pg_sys::AccessShareLock) {
+        // SAFETY: a relation that is locked. It has as many columns as it says.
+        unsafe {
+            if pg_sys::get_rel_relkind(oid) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE {
+                continue;
+            }
+            let relation = PgRelation::open(oid);
+            for number in 1..=(*relation.rd_att).natts as pg_sys::AttrNumber {
+                let name = pg_sys::get_attname(oid, number, true);
+                if !name.is_null() && divides(relation.as_ptr(), number) {
+                    names.push(CStr::from_ptr(name).to_owned());
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Whether a column is of a partitioned table's own partition key.
 ///
 /// # Safety
-/// The relation is open. The set is PostgreSQL's: of numbers that the least one is taken from.
-pub unsafe fn partitions_by(relation: pg_sys::Relation, columns: *const pg_sys::Bitmapset) -> bool {
+/// The relation is open.
+unsafe fn divides(relation: pg_sys::Relation, column: pg_sys::AttrNumber) -> bool {
     let mut in_expression = false;
-    // SAFETY: as this function's. The set is only read.
+    // SAFETY: as this function's. Sets have numbers that the least one is taken from.
     unsafe {
+        let bit = i32::from(column) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+        let set = pg_sys::bms_make_singleton(bit);
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            has_partition_attrs(relation, columns.cast_mut(), &mut in_expression)
+            has_partition_attrs(relation, set, &mut in_expression)
         })
     }
 }

@@ -4,6 +4,7 @@ pub mod cache;
 pub mod inheritance;
 pub mod members;
 pub mod names;
+pub mod relations;
 pub mod rights;
 pub mod scan;
 mod schema;

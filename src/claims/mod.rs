@@ -27,6 +27,7 @@ use pgrx::fcinfo::direct_function_call;
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
 use self::board::{Claim, Judges, Published, Scope, What};
+use crate::call::at_end_of;
 use crate::error::raise;
 use crate::types::varlena::with_packed_bytes;
 use crate::types::{Code, Width};
@@ -130,9 +131,7 @@ pub fn install() {
     // SAFETY: hooks are set and callbacks registered while the library is loaded, in the only
     // thread.
     unsafe {
-        if pg_sys::process_shared_preload_libraries_in_progress {
-            board::install();
-        }
+        board::install();
         PREVIOUS.get_or_init(|| pg_sys::ExecutorFinish_hook);
         pg_sys::ExecutorFinish_hook = Some(executor_finish);
         pg_sys::RegisterXactCallback(Some(transaction_ends), std::ptr::null_mut());
@@ -400,18 +399,8 @@ unsafe fn hear_of_the_end(statement: pg_sys::MemoryContext) {
     if !STATEMENTS.with_borrow_mut(|all| all.insert(statement.addr())) {
         return;
     }
-    // SAFETY: the callback's record lives in the memory whose end it waits for.
-    unsafe {
-        let record =
-            pg_sys::MemoryContextAlloc(statement, size_of::<pg_sys::MemoryContextCallback>())
-                .cast::<pg_sys::MemoryContextCallback>();
-        record.write(pg_sys::MemoryContextCallback {
-            func: Some(statement_ends),
-            arg: statement.cast(),
-            next: std::ptr::null_mut(),
-        });
-        pg_sys::MemoryContextRegisterResetCallback(statement, record);
-    }
+    // SAFETY: as this function's.
+    unsafe { at_end_of(statement, statement_ends) };
 }
 
 unsafe extern "C-unwind" fn statement_ends(statement: *mut c_void) {

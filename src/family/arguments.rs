@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::bits::B256;
 use simhash_core::config::{Config, ConfigError};
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
@@ -11,6 +11,7 @@ use super::column::{Column, Equality, Generated, Named};
 use super::given::Given;
 use super::serving::Similar;
 use crate::catalog::Schema;
+use crate::catalog::relations::indexes;
 use crate::claims::hash_of;
 use crate::types::Width;
 use crate::types::text::server_to_utf8;
@@ -225,11 +226,9 @@ pub struct UniqueIndex {
 /// # Safety
 /// The table is open.
 pub unsafe fn single_unique(relation: pg_sys::Relation) -> Vec<UniqueIndex> {
-    // SAFETY: an open table; its indexes are locked while they are looked at.
+    // SAFETY: as this function's.
     unsafe {
-        let indexes = PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation));
-        let unique = indexes.iter_oid().filter_map(|oid| {
-            let index = PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
+        let unique = indexes(relation).filter_map(|index| {
             let form = index.rd_index;
             let is_whole = pg_sys::heap_attisnull(
                 index.rd_indextuple,

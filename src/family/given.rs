@@ -1,4 +1,5 @@
-//! The trigger's arguments as they are written, 'key=value' each, and errors that quote them.
+//! The arguments of the triggers, 'key=value' each: which ones there are, what was given, and errors
+//! that quote it.
 
 use std::ffi::{CStr, CString};
 
@@ -8,9 +9,67 @@ use super::column::{Column, Named};
 use crate::error::raise;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
-/// The arguments as they were given, in the order of the keys that are allowed, and whose they are.
+/// Whose arguments they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    Dedup,
+    Cluster,
+}
+
+/// An argument: its key, and its value as the documentation writes it. One of some words has these
+/// in `choice`, first the one that holds without the argument.
+struct Argument {
+    key: &'static str,
+    value: &'static str,
+    choice: &'static [&'static str],
+    of: &'static [Of],
+}
+
+const BOTH: &[Of] = &[Of::Dedup, Of::Cluster];
+const DEDUP: &[Of] = &[Of::Dedup];
+const CLUSTER: &[Of] = &[Of::Cluster];
+const MEASURES: &[&str] = &["jaccard", "containment", "weighted"];
+
+const fn valued(key: &'static str, value: &'static str, of: &'static [Of]) -> Argument {
+    Argument { key, value, choice: &[], of }
+}
+
+const fn chosen(key: &'static str, choice: &'static [&'static str], of: &'static [Of]) -> Argument {
+    Argument { key, value: "", choice, of }
+}
+
+/// All arguments. The pages have a line for each.
+const ARGUMENTS: &[Argument] = &[
+    valued("cluster", "column", CLUSTER),
+    valued("body", "column", BOTH),
+    valued("similarity", "s", BOTH),
+    valued("fp", "column", BOTH),
+    valued("distance", "n", BOTH),
+    valued("config", "{...}", BOTH),
+    chosen("method", &["simhash", "minhash"], DEDUP),
+    chosen("measure", MEASURES, BOTH),
+    valued("shingle", "k", BOTH),
+    valued("since", "column interval", DEDUP),
+    valued("scope", "column,...", BOTH),
+    chosen("action", &["skip", "error", "link", "flag"], DEDUP),
+    valued("link", "column", DEDUP),
+    valued("flag", "column", DEDUP),
+    valued("key", "column", BOTH),
+    chosen("writers", &["many", "one"], DEDUP),
+    chosen("settle", &["now", "later"], CLUSTER),
+];
+
+impl Argument {
+    /// As the documentation writes it.
+    fn shown(&self) -> String {
+        let value = if self.choice.is_empty() { self.value } else { &self.choice.join("|") };
+        format!("{}={value}", self.key)
+    }
+}
+
+/// The arguments as they were given, in the order of [`ARGUMENTS`].
 pub struct Given<'a> {
-    keys: &'static [&'static str],
+    of: Of,
     relation: pg_sys::Oid,
     /// "trigger "x" on table "y"", for messages.
     trigger: String,
@@ -20,11 +79,7 @@ pub struct Given<'a> {
 impl<'a> Given<'a> {
     /// # Safety
     /// `relation` is the open table that the trigger is on.
-    pub unsafe fn read(
-        relation: pg_sys::Relation,
-        trigger: &'a pg_sys::Trigger,
-        keys: &'static [&'static str],
-    ) -> Self {
+    pub unsafe fn read(relation: pg_sys::Relation, trigger: &'a pg_sys::Trigger, of: Of) -> Self {
         // SAFETY: tgargs has tgnargs strings. They and the names are NUL-terminated, in the
         // server's encoding.
         unsafe {
@@ -32,10 +87,10 @@ impl<'a> Given<'a> {
                 |text: *const std::ffi::c_char| server_to_utf8(CStr::from_ptr(text).to_bytes());
             let (name, table) = (utf8(trigger.tgname), &(*(*relation).rd_rel).relname);
             let mut given = Given {
-                keys,
+                of,
                 relation: (*relation).rd_id,
                 trigger: format!("trigger \"{name}\" on table \"{}\"", utf8(table.data.as_ptr())),
-                values: vec![None; keys.len()],
+                values: vec![None; ARGUMENTS.len()],
             };
             for i in 0..trigger.tgnargs as usize {
                 given.take(utf8(*trigger.tgargs.add(i)));
@@ -45,12 +100,15 @@ impl<'a> Given<'a> {
     }
 
     fn take(&mut self, argument: &'a str) {
-        let allowed = format!("Allowed are 'key=value' with the keys {}.", self.keys.join(", "));
+        let own = ARGUMENTS.iter().filter(|known| known.of.contains(&self.of));
+        let own: Vec<_> = own.map(Argument::shown).collect();
+        let allowed = format!("Allowed: {}.", own.join(", "));
         let Some((key, value)) = argument.split_once('=') else {
             self.raise(argument, "is not of the form key=value", &allowed)
         };
         let (key, value) = (key.trim(), value.trim());
-        let Some(place) = self.keys.iter().position(|&known| known == key) else {
+        let is_it = |known: &Argument| known.key == key && known.of.contains(&self.of);
+        let Some(place) = ARGUMENTS.iter().position(is_it) else {
             self.raise(argument, "is not known", &allowed)
         };
         if value.is_empty() {
@@ -63,7 +121,17 @@ impl<'a> Given<'a> {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&'a str> {
-        self.keys.iter().position(|&known| known == key).and_then(|place| self.values[place])
+        ARGUMENTS.iter().position(|known| known.key == key).and_then(|place| self.values[place])
+    }
+
+    /// The word that was given for a key, or the one that holds without it.
+    pub fn choice(&self, key: &str) -> &'static str {
+        let known = ARGUMENTS.iter().find(|known| known.key == key);
+        let words = known.map_or(&[][..], |known| known.choice);
+        let Some(given) = self.get(key) else { return words.first().copied().unwrap_or_default() };
+        words.iter().copied().find(|&word| word == given).unwrap_or_else(|| {
+            self.raise(&self.shown(key), "is not known", &format!("Allowed: {}.", words.join(", ")))
+        })
     }
 
     /// The argument as it was given, for messages.

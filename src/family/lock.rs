@@ -53,6 +53,12 @@ pub fn snapshot() -> pg_sys::Snapshot {
     }
 }
 
+/// A snapshot of everything: of rows in transactions in progress, too. It needs no registration.
+pub fn everything() -> pg_sys::SnapshotData {
+    let snapshot_type = pg_sys::SnapshotType::SNAPSHOT_DIRTY;
+    pg_sys::SnapshotData { snapshot_type, ..Default::default() }
+}
+
 /// A count that is another one whenever a transaction that has written has ended meanwhile. While
 /// it stays, what is committed stays.
 pub fn completions() -> u64 {

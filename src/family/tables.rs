@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::ffi::CString;
 
-use pgrx::{PgList, PgRelation, pg_sys};
+use pgrx::{PgRelation, pg_sys};
 
 use super::column::{Column, Named, widen};
 use super::rights;
 use super::serving::{Serving, Similar, all, best, by_time};
 use crate::catalog::inheritance::{all_inheritors, parents};
+use crate::catalog::relations::indexes;
 
 /// A table with rows.
 #[derive(Clone, Debug)]
@@ -186,9 +187,7 @@ impl Family {
             {
                 return;
             }
-            let indexes =
-                PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
-            let open = || indexes.iter_oid().map(|oid| PgRelation::with_lock(oid, LOCK));
+            let open = || indexes(relation.as_ptr());
             let index = best(open(), &fp, &scope, names.similar.as_ref());
             let time = time.as_ref().filter(|_| index.is_none());
             (index, all(open(), &fp), time.and_then(|time| by_time(open(), time)))

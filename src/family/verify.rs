@@ -11,53 +11,47 @@ use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, Sketcher, near
 
 use super::column::{Column, Generated, Named};
 use super::given::Given;
+use crate::bulk::verify::Verification;
 use crate::call::interrupts;
+use crate::catalog::Schema;
 use crate::claims::board::TextKeys;
-use crate::types::text::with_text;
+use crate::types::text::{server_to_utf8, with_text};
 use crate::types::varlena::with_packed_bytes;
 
-/// What the arguments similarity, measure and shingle ask for.
-#[derive(Debug)]
-pub struct Verification {
-    pub similarity: Similarity,
-    pub text: Named,
-    /// How texts are cut into shingles, and what these weigh.
-    pub shingles: Config,
-}
-
-impl Verification {
-    /// `None` without the argument similarity. `config` is the trigger's. `check` raises an ERROR
-    /// if the column of the texts cannot be read when the trigger fires.
-    pub fn of(given: &Given<'_>, config: &Config, check: impl FnOnce(&Column)) -> Option<Self> {
-        expect_similarity(given, &["measure", "shingle"]);
-        let least = given.get("similarity")?;
-        let similarity =
-            least.parse().ok().and_then(|least| Similarity::new(measure(given), least));
-        let similarity = similarity.unwrap_or_else(|| {
-            given.raise_as(
-                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-                &given.shown("similarity"),
-                "is not a similarity of texts",
-                "Allowed: greater than 0, at most 1.",
-            )
-        });
-        let text = given.text().unwrap_or_else(|| {
-            let hint = "Give the column of the texts that are compared: 'body=column'.";
-            given.raise(&given.shown("similarity"), "needs the texts", hint)
-        });
-        check(&text.column);
-        let sizes = sizes(given).unwrap_or_else(|| similarity.shingles(config));
-        let shingles = similarity.config(config, sizes);
-        Some(Verification { similarity, text, shingles })
-    }
+/// What the arguments similarity, measure and shingle ask for, and the column of the texts. `None`
+/// without a similarity. `config` is the trigger's. `check` raises an ERROR if the column cannot be
+/// read when the trigger fires.
+pub fn verification(
+    given: &Given<'_>,
+    config: &Config,
+    schema: Schema,
+    check: impl FnOnce(&Column),
+) -> Option<(Verification, Named)> {
+    expect_similarity(given, &["measure", "shingle"]);
+    let least = given.get("similarity")?;
+    let similarity = least.parse().ok().and_then(|least| Similarity::new(measure(given), least));
+    let similarity = similarity.unwrap_or_else(|| {
+        given.raise_as(
+            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            &given.shown("similarity"),
+            "is not a similarity of texts",
+            "Allowed: greater than 0, at most 1.",
+        )
+    });
+    let text = given.text().unwrap_or_else(|| {
+        let hint = "Give the column of the texts that are compared: 'body=column'.";
+        given.raise(&given.shown("similarity"), "needs the texts", hint)
+    });
+    check(&text.column);
+    let sizes = sizes(given).unwrap_or_else(|| similarity.shingles(config));
+    let shingles = similarity.config(config, sizes);
+    // SAFETY: the name of a column, in the server's encoding.
+    let body = unsafe { server_to_utf8(text.name.to_bytes()) }.to_owned();
+    Some((Verification { body, similarity, shingles, schema }, text))
 }
 
 fn measure(given: &Given<'_>) -> Measure {
-    let Some(name) = given.get("measure") else { return Measure::default() };
-    Measure::from_name(name).unwrap_or_else(|| {
-        let hint = format!("Allowed: {}.", Measure::names());
-        given.raise(&given.shown("measure"), "is not known", &hint)
-    })
+    Measure::from_name(given.choice("measure")).unwrap_or_default()
 }
 
 fn sizes(given: &Given<'_>) -> Option<Shingles> {

@@ -1,14 +1,14 @@
 //! MERGE may not move rows to other partitions: PostgreSQL tells the triggers of UPDATE nothing of
 //! these rows, and fires those of DELETE and INSERT only if the MERGE has such actions.
 
-use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::setup::trigger_function;
-use crate::catalog::inheritance::{all_inheritors, partitions_by};
+use crate::catalog::inheritance::{all_inheritors, partition_columns};
 use crate::catalog::names::relation_name;
+use crate::catalog::relations::triggers;
 use crate::error::raise;
 use crate::memory;
 
@@ -95,59 +95,27 @@ unsafe fn may_move(part: *mut pg_sys::ModifyTableState, estate: *mut pg_sys::ESt
         {
             return false;
         }
-        let columns = pg_sys::ExecGetUpdatedCols(target, estate);
-        let names: Vec<&CStr> = names((*relation).rd_id, columns);
-        all_inheritors((*relation).rd_id, pg_sys::AccessShareLock).into_iter().any(|oid| {
-            let opened = pgrx::PgRelation::open(oid);
-            let mut own = std::ptr::null_mut();
-            for name in &names {
-                let number = i32::from(pg_sys::get_attnum(oid, name.as_ptr()));
-                own = pg_sys::bms_add_member(
-                    own,
-                    number - pg_sys::FirstLowInvalidHeapAttributeNumber,
-                );
-            }
-            let is_partitioned =
-                (*(*opened.as_ptr()).rd_rel).relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE;
-            is_partitioned && partitions_by(opened.as_ptr(), own) || has_row_triggers(&opened)
-        })
-    }
-}
-
-/// The names of a set of columns.
-unsafe fn names<'a>(table: pg_sys::Oid, columns: *mut pg_sys::Bitmapset) -> Vec<&'a CStr> {
-    let (mut names, mut bit) = (Vec::new(), -1);
-    // SAFETY: a set of columns of that table, counted from the least that there is.
-    unsafe {
-        loop {
-            bit = pg_sys::bms_next_member(columns, bit);
-            if bit < 0 {
-                return names;
-            }
-            let number = (bit + pg_sys::FirstLowInvalidHeapAttributeNumber) as pg_sys::AttrNumber;
-            let name = pg_sys::get_attname(table, number, true);
-            if number > 0 && !name.is_null() {
-                names.push(CStr::from_ptr(name));
-            }
-        }
-    }
-}
-
-fn triggers(relation: &pgrx::PgRelation) -> &[pg_sys::Trigger] {
-    // SAFETY: an open relation has as many triggers as it says.
-    unsafe {
-        (*relation.as_ptr()).trigdesc.as_ref().map_or(&[][..], |all| {
-            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
-        })
+        let (table, updated) = ((*relation).rd_id, pg_sys::ExecGetUpdatedCols(target, estate));
+        partition_columns(table).iter().any(|name| {
+            let number = i32::from(pg_sys::get_attnum(table, name.as_ptr()));
+            pg_sys::bms_is_member(number - pg_sys::FirstLowInvalidHeapAttributeNumber, updated)
+        }) || all_inheritors(table, pg_sys::AccessShareLock)
+            .into_iter()
+            .any(|oid| has_row_triggers(pgrx::PgRelation::open(oid).as_ptr()))
     }
 }
 
 /// Whether a relation has triggers BEFORE UPDATE of a row that are not ours.
-fn has_row_triggers(relation: &pgrx::PgRelation) -> bool {
+///
+/// # Safety
+/// The relation is open.
+unsafe fn has_row_triggers(relation: pg_sys::Relation) -> bool {
     let ours = trigger_function();
     let before_update =
         pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE | pg_sys::TRIGGER_TYPE_UPDATE;
-    triggers(relation).iter().any(|trigger| {
+    // SAFETY: as this function's.
+    let mut triggers = unsafe { triggers(relation) }.iter();
+    triggers.any(|trigger| {
         let kind = trigger.tgtype as u32;
         kind & before_update == before_update && ours != Some(trigger.tgfoid)
     })
@@ -166,9 +134,11 @@ fn is_fired(trigger: &pg_sys::Trigger) -> bool {
     }
 }
 
+/// # Safety
+/// The relation is open.
 unsafe fn has_groups(relation: pg_sys::Relation) -> bool {
-    // SAFETY: an open relation, which stays open.
-    let relation = unsafe { pgrx::PgRelation::from_pg(relation) };
     let Some(ours) = trigger_function() else { return false };
-    triggers(&relation).iter().any(|trigger| trigger.tgfoid == ours && is_fired(trigger))
+    // SAFETY: as this function's.
+    let mut triggers = unsafe { triggers(relation) }.iter();
+    triggers.any(|trigger| trigger.tgfoid == ours && is_fired(trigger))
 }

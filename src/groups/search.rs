@@ -18,16 +18,13 @@ use super::components::{Components, Kind, Node, Row, Sought};
 use super::keys::Key;
 use super::looks;
 use super::neighbours::{Neighbour, Neighbours};
-use super::setup::Setup;
 use super::table;
 use super::transition::At;
 use crate::bulk::sets::RowSets;
-use crate::catalog::Schema;
+use crate::bulk::verify::Verification;
 use crate::family::lock;
 use crate::family::scan::Next;
-use crate::family::verify::Verification;
 use crate::guc::work_mem;
-use crate::models::simhasher_for;
 
 /// Which rows are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,15 +72,12 @@ pub fn search(
 ) -> Found {
     let setup = components.setup;
     let mut found = Found::default();
-    let mut everything = pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
-        ..Default::default()
-    };
+    let mut everything = lock::everything();
     let snapshot = match view {
         View::Committed => lock::snapshot(),
         View::Everything => &raw mut everything,
     };
-    let mut similar = setup.verification.as_ref().map(|how| Similar::new(how, setup));
+    let mut similar = setup.verification.as_ref().map(Similar::new);
     // Else of rows with the same one that is live says all.
     let wants_all = similar.is_some() || looks::is_one_of_several(setup);
     let mut near = Vec::new();
@@ -296,7 +290,6 @@ fn find_unseen(
 
 struct Similar<'a> {
     how: &'a Verification,
-    schema: Schema,
     /// Made when the first text is read.
     sets: Option<RowSets>,
     /// Digests of sets that are not similar to the one that is compared.
@@ -306,9 +299,9 @@ struct Similar<'a> {
 }
 
 impl<'a> Similar<'a> {
-    fn new(how: &'a Verification, setup: &Setup) -> Self {
+    fn new(how: &'a Verification) -> Self {
         let (refused, done) = Default::default();
-        Similar { how, schema: setup.schema, sets: None, refused, done }
+        Similar { how, sets: None, refused, done }
     }
 
     /// Connects the fresh rows of a fingerprint with the rows near it whose texts are similar.
@@ -383,11 +376,7 @@ impl<'a> Similar<'a> {
     }
 
     fn sets(&mut self) -> &mut RowSets {
-        let (how, schema) = (self.how, self.schema);
-        self.sets.get_or_insert_with(|| {
-            let simhasher = simhasher_for(how.shingles.clone(), schema);
-            RowSets::new(how.similarity, simhasher, work_mem() / 4)
-        })
+        self.sets.get_or_insert_with(|| self.how.sets(work_mem() / 4))
     }
 
     fn set(&mut self, neighbours: &mut Neighbours<'_>, row: &Near) -> (u128, Rc<TextSet>) {

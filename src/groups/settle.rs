@@ -22,6 +22,7 @@ use super::telling;
 use super::whole;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
+use crate::catalog::relations::described;
 use crate::error::raise;
 use crate::family::create::check_owner;
 use crate::family::lock;
@@ -231,11 +232,7 @@ unsafe fn setups(relation: pg_sys::Relation, schema: Schema) -> Vec<Rc<Setup>> {
     // SAFETY: as this function's. The copy of the triggers stays as the relation's own are read
     // anew.
     unsafe {
-        let triggers = pg_sys::CopyTriggerDesc((*relation).trigdesc);
-        let triggers = triggers.as_ref().map_or(&[][..], |all| {
-            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
-        });
-        for trigger in triggers {
+        for trigger in described(pg_sys::CopyTriggerDesc((*relation).trigdesc)) {
             if ours == Some(trigger.tgfoid) {
                 let setup = Setup::locked(relation, trigger, schema, locks::alone);
                 let column = setup.cluster.column.number;

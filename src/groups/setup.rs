@@ -6,37 +6,25 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::rc::Rc;
 
-use pgrx::{PgList, PgRelation, PgSqlErrorCode, pg_sys};
+use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 
+use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
-use crate::catalog::inheritance::{children, parents, partitions_by};
+use crate::catalog::inheritance::{children, parents, partition_columns};
 use crate::catalog::members::{Extension, Function};
 use crate::catalog::names::{quoted, relation_name, table_name};
+use crate::catalog::relations::indexes;
 use crate::error::{raise, warn};
 use crate::family::arguments::{By, single_unique};
 use crate::family::changes::changes;
 use crate::family::column::{Column, Generated, Named};
 use crate::family::generated::is_computed_from;
-use crate::family::given::Given;
+use crate::family::given::{Given, Of};
 use crate::family::scan::value;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names};
-use crate::family::verify::{Verification, expect_similarity};
+use crate::family::verify::{expect_similarity, verification};
 use crate::family::warnings::warn_without_index;
 use crate::types::text::server_to_utf8;
-
-const KEYS: &[&str] = &[
-    "fp",
-    "cluster",
-    "distance",
-    "body",
-    "similarity",
-    "measure",
-    "shingle",
-    "config",
-    "scope",
-    "key",
-    "settle",
-];
 
 /// When a group that rows have left is looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +46,8 @@ pub struct Setup {
     pub by: By,
     /// What more than a near fingerprint connects rows.
     pub verification: Option<Verification>,
+    /// The column of the texts that are compared then.
+    pub text: Option<Named>,
     pub scope: Vec<Named>,
     pub key: Named,
     /// The column of the groups' ids.
@@ -150,19 +140,21 @@ impl Setup {
         // SAFETY: as Setup::of's.
         unsafe {
             check_alone(relation);
-            let given = Given::read(relation, trigger, KEYS);
+            let given = Given::read(relation, trigger, Of::Cluster);
             let (fp, by) = near_by(&given, schema);
-            let verification = if by.is_text() { None } else { verification(&given) };
+            let (verification, text) =
+                if by.is_text() { (None, None) } else { verified(&given, schema) };
             let key = key(&given, relation);
             let cluster = cluster(&given, &key);
             let scope = scope(&given, &fp, &cluster);
             let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
-            let family = family(table, (&fp, &by), &scope, verification.as_ref(), &key);
-            let settle = settle(&given);
+            let family = family(table, (&fp, &by), &scope, text.as_ref(), &key);
+            let is_later = given.choice("settle") == "later";
+            let settle = if is_later { Settle::Later } else { Settle::Now };
             let kind = (*(*relation).rd_rel).relkind as u8;
             let is_partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
-            let moving =
-                if is_partitioned { moving(relation, &family.relations) } else { Vec::new() };
+            let moving = partition_columns(table);
+            let moving = moving.iter().filter_map(|name| Column::named(table, name)).collect();
             let setup = Setup {
                 table,
                 owner,
@@ -170,6 +162,7 @@ impl Setup {
                 fp,
                 by,
                 verification,
+                text,
                 scope,
                 key,
                 cluster,
@@ -223,9 +216,9 @@ impl Setup {
         named.chain(self.text())
     }
 
-    /// The column of the texts, if they are compared.
+    /// The column of the texts, if they are compared after fingerprints.
     pub fn text(&self) -> Option<&Column> {
-        self.verification.as_ref().map(|verification| &verification.text.column)
+        self.text.as_ref().map(|text| &text.column)
     }
 
     /// Whether an update may have moved a row to another partition.
@@ -280,7 +273,7 @@ impl Setup {
 /// `relation` is the open table that the trigger is on.
 pub unsafe fn cluster_column(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> Named {
     // SAFETY: as this function's.
-    let given = unsafe { Given::read(relation, trigger, KEYS) };
+    let given = unsafe { Given::read(relation, trigger, Of::Cluster) };
     stored(&given, "cluster").unwrap_or_else(|| raise_no_cluster(&given))
 }
 
@@ -301,34 +294,6 @@ fn near_by(given: &Given<'_>, schema: Schema) -> (Named, By) {
     let fp = given.fingerprint();
     let width = given.width(&fp.column, schema);
     (fp, By::Distance { width, distance: given.distance(width) })
-}
-
-/// The columns of the table that some partition key is made of.
-///
-/// # Safety
-/// An open table, and its partitions, which are locked.
-unsafe fn moving(relation: pg_sys::Relation, relations: &[pg_sys::Oid]) -> Vec<Column> {
-    // SAFETY: as this function's: it has as many columns as it says.
-    unsafe {
-        let table = (*relation).rd_id;
-        let numbers = 1..=(*(*relation).rd_att).natts as pg_sys::AttrNumber;
-        let names = numbers.filter_map(|number| {
-            let name = pg_sys::get_attname(table, number, true);
-            (!name.is_null()).then(|| CStr::from_ptr(name))
-        });
-        let divides = |oid: &pg_sys::Oid, name: &CStr| {
-            let number = pg_sys::get_attnum(*oid, name.as_ptr());
-            let bit = i32::from(number) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-            let kind = pg_sys::get_rel_relkind(*oid) as u8;
-            number > 0
-                && kind == pg_sys::RELKIND_PARTITIONED_TABLE
-                && partitions_by(PgRelation::open(*oid).as_ptr(), pg_sys::bms_make_singleton(bit))
-        };
-        names
-            .filter(|name| relations.iter().any(|oid| divides(oid, name)))
-            .filter_map(|name| Column::named(table, name))
-            .collect()
-    }
 }
 
 /// Raises 0A000 for a table that shares its rows with a parent, or with children that are no
@@ -492,10 +457,11 @@ fn cluster(given: &Given<'_>, key: &Named) -> Named {
     cluster
 }
 
-/// How texts are compared, if they are.
-fn verification(given: &Given<'_>) -> Option<Verification> {
+/// How texts are compared after fingerprints, if they are, and their column.
+fn verified(given: &Given<'_>, schema: Schema) -> (Option<Verification>, Option<Named>) {
     expect_similarity(given, &["body", "config"]);
-    Verification::of(given, &given.parsed_config(), |text| check_stored(given, "body", text))
+    let check = |text: &Column| check_stored(given, "body", text);
+    verification(given, &given.parsed_config(), schema, check).unzip()
 }
 
 /// The columns in which the rows of a group are equal.
@@ -512,27 +478,19 @@ fn scope(given: &Given<'_>, fp: &Named, cluster: &Named) -> Vec<Named> {
     })
 }
 
-fn settle(given: &Given<'_>) -> Settle {
-    match given.get("settle") {
-        None | Some("now") => Settle::Now,
-        Some("later") => Settle::Later,
-        Some(_) => given.raise(&given.shown("settle"), "is not known", "Allowed: now, later."),
-    }
-}
-
 /// The table, or its partitions.
 fn family(
     table: pg_sys::Oid,
     (fp, by): (&Named, &By),
     scope: &[Named],
-    verification: Option<&Verification>,
+    text: Option<&Named>,
     key: &Named,
 ) -> Family {
     let names = Names {
         fp: fp.into(),
         similar: by.similar().cloned(),
         scope: scope.iter().map(NamedColumn::from).collect(),
-        text: verification.map(|verification| (&verification.text).into()),
+        text: text.map(NamedColumn::from),
         time: None,
         key: Some(NamedKey {
             name: key.name.clone(),
@@ -557,14 +515,10 @@ fn family(
 /// # Safety
 /// The table is locked.
 unsafe fn begins_an_index(table: pg_sys::Oid, column: pg_sys::AttrNumber) -> bool {
-    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-    // SAFETY: as this function's; indexes are locked while they are looked at.
+    // SAFETY: as this function's.
     unsafe {
         let relation = PgRelation::open(table);
-        let indexes =
-            PgList::<pg_sys::Oid>::from_pg(pg_sys::RelationGetIndexList(relation.as_ptr()));
-        indexes.iter_oid().any(|oid| {
-            let index = PgRelation::with_lock(oid, lock);
+        indexes(relation.as_ptr()).any(|index| {
             (*index.rd_index).indisvalid
                 && *(*index.rd_index).indkey.values.as_ptr() == column
                 && [pg_sys::BTREE_AM_OID, pg_sys::HASH_AM_OID].contains(&(*index.rd_rel).relam)

@@ -15,6 +15,7 @@ use super::strangers::lender;
 use super::telling::{is_telling, refuse_meanwhile};
 use super::transition::{RowValues, Transition};
 use super::{table, whole};
+use crate::call::trigger_data;
 use crate::catalog::Schema;
 use crate::catalog::names::{quoted, relation_name, table_name};
 use crate::error::raise;
@@ -85,13 +86,11 @@ impl Statement<'_> {
     /// # Safety
     /// As [`run`].
     unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: the context of a call by the trigger manager is a TriggerData.
+        // SAFETY: as this function's.
         unsafe {
-            let context = (*fcinfo).context;
-            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
-                raise_protocol("simhash_cluster can only be called as a trigger");
-            }
-            let data = &*context.cast::<pg_sys::TriggerData>();
+            let Some(data) = trigger_data(fcinfo) else {
+                raise_protocol("simhash_cluster can only be called as a trigger")
+            };
             let operation = data.tg_event & pg_sys::TRIGGER_EVENT_OPMASK;
             let is_update = operation == pg_sys::TRIGGER_EVENT_UPDATE;
             let is_before =

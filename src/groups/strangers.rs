@@ -9,6 +9,7 @@ use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 use super::setup::Setup;
 use crate::catalog::inheritance::all_inheritors;
 use crate::catalog::names::{relation_name, table_name};
+use crate::catalog::relations::triggers;
 use crate::catalog::rights::{self, Grantee};
 use crate::error::raise;
 
@@ -93,10 +94,11 @@ fn updated_along(relation: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // SAFETY: the triggers of an open relation; each has the table that its constraint is on.
     unsafe {
         let relation = PgRelation::with_lock(relation, lock);
-        let triggers = (*relation.as_ptr()).trigdesc.as_ref().map_or(&[][..], |all| {
-            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
-        });
         let follows = |trigger: &&pg_sys::Trigger| following.contains(&trigger.tgfoid.to_u32());
-        triggers.iter().filter(follows).map(|trigger| trigger.tgconstrrelid).collect()
+        triggers(relation.as_ptr())
+            .iter()
+            .filter(follows)
+            .map(|trigger| trigger.tgconstrrelid)
+            .collect()
     }
 }

@@ -19,11 +19,9 @@ use super::transition::{At, RowValues};
 use crate::bulk::clusters::clusters;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage};
-use crate::bulk::verify::Verification;
 use crate::family::arguments::By;
 use crate::family::lock;
 use crate::family::tables::Member;
-use crate::types::text::server_to_utf8;
 use crate::types::tid;
 
 /// Finds all groups of the table, and tells the rows whose id is another one. Returns how many
@@ -125,7 +123,7 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
         By::Distance { distance, .. } => {
             let distance = i32::try_from(*distance).unwrap_or(i32::MAX);
             let target = Target::new(index, Content::Fingerprints);
-            let members = clusters(target, distance, verification(setup));
+            let members = clusters(target, distance, setup.verification.clone());
             members.map(|(row, representative, _)| (row, representative)).collect()
         }
         By::Similarity(similar) => {
@@ -134,15 +132,6 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
             members.map(|member| (member.row, member.representative)).collect()
         }
     }
-}
-
-/// How the join compares texts, if they are compared.
-fn verification(setup: &Setup) -> Option<Verification> {
-    let how = setup.verification.as_ref()?;
-    // SAFETY: the name of a column, in the server's encoding.
-    let body = unsafe { server_to_utf8(how.text.name.to_bytes()) }.to_owned();
-    let (similarity, shingles) = (how.similarity, how.shingles.clone());
-    Some(Verification { body, similarity, shingles, schema: setup.schema })
 }
 
 /// Reads a table in the order of its file.

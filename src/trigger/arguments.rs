@@ -6,31 +6,13 @@ use pgrx::pg_sys;
 use simhash_core::config::{Config, Method};
 
 use super::window::Window;
+use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::family::arguments::{By, single_unique};
 use crate::family::column::{Column, Equality, Generated, Named, widen};
-use crate::family::given::Given;
-use crate::family::verify::{Verification, check_known_before};
+use crate::family::given::{Given, Of};
+use crate::family::verify::{check_known_before, verification};
 use crate::types::text::server_to_utf8;
-
-/// The keys of simhash_dedup.
-const KEYS: &[&str] = &[
-    "body",
-    "fp",
-    "distance",
-    "similarity",
-    "measure",
-    "shingle",
-    "scope",
-    "since",
-    "action",
-    "link",
-    "flag",
-    "key",
-    "config",
-    "method",
-    "writers",
-];
 
 /// What happens to a row that duplicates another.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +67,8 @@ pub struct Arguments {
     pub method: Method,
     /// What more than a near fingerprint makes a duplicate.
     pub verification: Option<Verification>,
+    /// The column of the texts that are compared, if any are.
+    pub text: Option<Named>,
     pub window: Option<Window>,
     pub action: Action,
     pub key: Option<RowKey>,
@@ -102,7 +86,7 @@ impl Arguments {
         schema: Schema,
     ) -> Self {
         // SAFETY: the trigger's arguments and names live as long as its description.
-        let given = unsafe { Given::read(relation, trigger, KEYS) };
+        let given = unsafe { Given::read(relation, trigger, Of::Dedup) };
         let similar = given.similar();
         let fp = match &similar {
             Some((body, _)) => {
@@ -125,15 +109,16 @@ impl Arguments {
         } else {
             (given.config(body.is_some(), &fp.column), given.method(body.is_some(), &fp.column))
         };
-        let action_name = given.action_name();
+        let action_name = given.choice("action");
         // SAFETY: as this function's.
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
         let scope = given.scope(&fp.column, &action);
-        let verification = if is_by_text {
-            None
+        let (verification, text) = if is_by_text {
+            (None, Some(fp.clone()))
         } else {
-            Verification::of(&given, &config, |text| check_known_before(&given, text))
+            let check = |text: &Column| check_known_before(&given, text);
+            verification(&given, &config, schema, check).unzip()
         };
         Arguments {
             fp,
@@ -143,22 +128,12 @@ impl Arguments {
             config,
             method,
             verification,
+            text,
             window: Window::of(&given),
             action,
             key,
             key_name,
-            one_writer: given.one_writer(),
-        }
-    }
-}
-
-impl Arguments {
-    /// The column of the texts that are compared, if any are.
-    pub fn text(&self) -> Option<&Named> {
-        match (&self.by, &self.verification) {
-            (By::Similarity(_), _) => Some(&self.fp),
-            (By::Distance { .. }, Some(verification)) => Some(&verification.text),
-            (By::Distance { .. }, None) => None,
+            one_writer: given.choice("writers") == "one",
         }
     }
 }
@@ -205,35 +180,13 @@ impl<'a> Given<'a> {
     }
 
     fn method(&self, has_body: bool, fp: &Column) -> Method {
-        let Some(name) = self.of_hashing("method", has_body, fp) else { return Method::default() };
-        Method::from_name(name).unwrap_or_else(|| {
-            self.raise(
-                &self.shown("method"),
-                "is not known",
-                &format!("Allowed: {}.", Method::names()),
-            )
-        })
+        self.of_hashing("method", has_body, fp);
+        Method::from_name(self.choice("method")).unwrap_or_default()
     }
 
     fn config(&self, has_body: bool, fp: &Column) -> Config {
         self.of_hashing("config", has_body, fp)
             .map_or_else(Config::default, |_| self.parsed_config())
-    }
-
-    fn one_writer(&self) -> bool {
-        match self.get("writers") {
-            None | Some("many") => false,
-            Some("one") => true,
-            Some(_) => self.raise(&self.shown("writers"), "is not known", "Allowed: many, one."),
-        }
-    }
-
-    fn action_name(&self) -> &'a str {
-        let name = self.get("action").unwrap_or("skip");
-        if !["skip", "error", "link", "flag"].contains(&name) {
-            self.raise(&self.shown("action"), "is not known", "Allowed: skip, error, link, flag.")
-        }
-        name
     }
 
     /// The column that `key=` names, or the table's primary key if that is a single column.

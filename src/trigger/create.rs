@@ -7,6 +7,7 @@ use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 use super::watch;
 use crate::catalog::Schema;
 use crate::catalog::names::qualified_name;
+use crate::catalog::relations::triggers;
 use crate::error::{raise, shown};
 use crate::family::create::{expect_table, identifier, literals, run};
 
@@ -32,11 +33,8 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> Strin
     unsafe {
         pg_sys::CommandCounterIncrement();
         let relation = PgRelation::open(table);
-        let triggers = (*relation.as_ptr()).trigdesc.as_ref().map_or(&[][..], |all| {
-            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
-        });
         let is_it = |trigger: &&pg_sys::Trigger| shown(CStr::from_ptr(trigger.tgname)) == name;
-        if let Some(trigger) = triggers.iter().find(is_it) {
+        if let Some(trigger) = triggers(relation.as_ptr()).iter().find(is_it) {
             watch::take(relation.as_ptr(), trigger, schema);
         }
     }

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use crate::call::trigger_data;
 use crate::error::raise;
 use crate::family::column::Column;
 use crate::types::tid;
@@ -32,13 +33,11 @@ impl Event<'_> {
     /// # Safety
     /// PostgreSQL passes the call; the event is used while it lasts.
     pub unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        // SAFETY: the context of a call by the trigger manager is a TriggerData.
+        // SAFETY: as this function's.
         unsafe {
-            let context = (*fcinfo).context;
-            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
-                raise_protocol("simhash_dedup can only be called as a trigger");
-            }
-            let data = &*context.cast::<pg_sys::TriggerData>();
+            let Some(data) = trigger_data(fcinfo) else {
+                raise_protocol("simhash_dedup can only be called as a trigger")
+            };
             let (before, timing) = (pg_sys::TRIGGER_EVENT_BEFORE, pg_sys::TRIGGER_EVENT_TIMINGMASK);
             if data.tg_event & pg_sys::TRIGGER_EVENT_ROW == 0 || data.tg_event & timing != before {
                 raise_protocol("simhash_dedup must be fired BEFORE the event and FOR EACH ROW");

@@ -226,7 +226,7 @@ impl Judge<'_> {
         let keeps = |text: &Column| unsafe {
             text.same(self.event.read(old, text), self.event.read(self.event.new, text))
         };
-        self.watch.arguments.text().is_none_or(|text| keeps(&text.column))
+        self.watch.arguments.text.as_ref().is_none_or(|text| keeps(&text.column))
     }
 
     /// Whether an update leaves the key by which rows are taken for the same.
@@ -246,7 +246,7 @@ impl Judge<'_> {
         };
         let arguments = &self.watch.arguments;
         let scope = arguments.scope.iter().map(|scope| &scope.column);
-        let text = arguments.text().into_iter().map(|text| &text.column);
+        let text = arguments.text.iter().map(|text| &text.column);
         Judged { fp, values: scope.chain(text).map(bytes).collect() }
     }
 
@@ -324,7 +324,7 @@ impl Judge<'_> {
         let (statement, trigger) = unsafe { (self.statement(), self.trigger()) };
         // SAFETY: the snapshot is registered until it is released.
         unsafe {
-            let text = self.watch.arguments.text().map(|text| text.column);
+            let text = self.watch.arguments.text.as_ref().map(|text| text.column);
             // Nothing is similar to no text.
             let own = match text {
                 Some(column) => Some(self.event.read(self.event.new, &column)?),

@@ -16,6 +16,7 @@ use std::ffi::{CStr, CString, c_void};
 use pgrx::pg_sys;
 
 use super::event::RowPlace;
+use crate::call::at_end_of;
 use crate::types::{Code, tid};
 
 /// The rows that one statement updates.
@@ -66,7 +67,7 @@ pub unsafe fn note_update(
     let known = STATEMENTS.with_borrow(|all| all.iter().any(|known| known.memory == statement));
     if !known {
         // SAFETY: as this function's.
-        unsafe { forget_with(statement) };
+        unsafe { at_end_of(statement, forget) };
         STATEMENTS
             .with_borrow_mut(|all| all.push(Statement { memory: statement, passed: Vec::new() }));
     }
@@ -80,22 +81,6 @@ pub unsafe fn note_update(
         statement.passed.retain(|other| other.root != root || other.trigger.as_c_str() != trigger);
         statement.passed.push(Passed { root, trigger: trigger.to_owned(), place, judged, command });
     });
-}
-
-/// Sees to it that the notes go when the statement's memory goes.
-unsafe fn forget_with(statement: pg_sys::MemoryContext) {
-    // SAFETY: the callback's record lives in the memory whose end it waits for.
-    unsafe {
-        let record =
-            pg_sys::MemoryContextAlloc(statement, size_of::<pg_sys::MemoryContextCallback>())
-                .cast::<pg_sys::MemoryContextCallback>();
-        record.write(pg_sys::MemoryContextCallback {
-            func: Some(forget),
-            arg: statement.cast(),
-            next: std::ptr::null_mut(),
-        });
-        pg_sys::MemoryContextRegisterResetCallback(statement, record);
-    }
 }
 
 unsafe extern "C-unwind" fn forget(statement: *mut c_void) {

@@ -9,6 +9,7 @@ use super::event::RowPlace;
 use super::window::Since;
 use crate::family::arguments::By;
 use crate::family::column::widen;
+use crate::family::lock::everything;
 use crate::family::scan::{Next, Opened, value};
 use crate::family::tables::{Family, Member};
 use crate::family::verify::Texts;
@@ -139,10 +140,7 @@ impl Busy {
 /// # Safety
 /// The family's relations are locked.
 pub unsafe fn look(family: &Family, sought: &Sought<'_>, texts: Option<&mut Texts<'_>>) -> Seen {
-    let mut snapshot = pg_sys::SnapshotData {
-        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
-        ..Default::default()
-    };
+    let mut snapshot = everything();
     let snapshot = &raw mut snapshot;
     let look = Some(Look { snapshot, seen: Seen::None });
     let (radius, any, left) = (sought.distance(), true, MAX_EQUAL);

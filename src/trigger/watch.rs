@@ -15,6 +15,7 @@ use simhash_core::sets::sketch::Sketcher;
 use super::arguments::Arguments;
 use super::warnings::warn_once;
 use crate::catalog::Schema;
+use crate::catalog::relations::triggers;
 use crate::claims::board::Judges;
 use crate::claims::hash_of;
 use crate::family::arguments::By;
@@ -179,12 +180,12 @@ impl Watch {
         &mut self,
         statement_begins: bool,
     ) -> (&Arguments, Option<&mut Simhasher>) {
-        let Watch { arguments, shingler, schema, .. } = self;
+        let Watch { arguments, shingler, .. } = self;
         let shingler = arguments.verification.as_ref().map(|verification| {
             if statement_begins && verification.shingles.names_something() {
                 *shingler = None;
             }
-            shingler.get_or_insert_with(|| simhasher_for(verification.shingles.clone(), *schema))
+            shingler.get_or_insert_with(|| verification.simhasher())
         });
         (arguments, shingler)
     }
@@ -258,12 +259,8 @@ unsafe fn triggers_like<'a>(
     relation: pg_sys::Relation,
     trigger: &pg_sys::Trigger,
 ) -> impl Iterator<Item = &'a pg_sys::Trigger> {
-    // SAFETY: as this function's: it has as many triggers as it says.
-    let all = unsafe {
-        (*relation).trigdesc.as_ref().map_or(&[][..], |all| {
-            std::slice::from_raw_parts(all.triggers, all.numtriggers.max(0) as usize)
-        })
-    };
+    // SAFETY: as this function's.
+    let all = unsafe { triggers(relation) };
     let (function, own) = (trigger.tgfoid, trigger.tgoid);
     let is_enabled = |other: &pg_sys::Trigger| other.tgenabled as u8 != TRIGGER_DISABLED;
     all.iter()
@@ -356,7 +353,7 @@ fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
         linked_by,
     });
     let scope = arguments.scope.iter().map(NamedColumn::from).collect();
-    let text = arguments.text().map(NamedColumn::from);
+    let text = arguments.text.as_ref().map(NamedColumn::from);
     let similar = arguments.by.similar().cloned();
     let time = arguments.window.as_ref().map(|window| (&window.column).into());
     Names { fp: (&arguments.fp).into(), similar, scope, text, time, key }

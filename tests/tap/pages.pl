@@ -69,6 +69,32 @@ for my $page (sort glob "$docs/*.md")
 	run_example("begun_$name", $_, $name) for @blocks;
 }
 
+# The pages have a line for each argument of the triggers, with each of its words, and no others: what
+# the HINT about an unknown argument lists.
+for (['simhash_dedup', 'trigger.md'], ['simhash_cluster', 'groups.md'])
+{
+	my ($function, $page) = @$_;
+	my ($table) = slurp_file("$docs/$page") =~ /^\| argument .*?\n((?:\|.*\n)+)/m;
+	my $fired = $function eq 'simhash_dedup' ? 'INSERT ON hinted FOR EACH ROW' : 'INSERT ON hinted';
+	my ($code, $out, $error) = $node->psql('begun', <<"SQL");
+CREATE TABLE hinted (id int PRIMARY KEY, body text);
+CREATE TRIGGER t BEFORE $fired EXECUTE FUNCTION $function('nonsense=1');
+INSERT INTO hinted VALUES (1, 'x');
+SQL
+	$node->safe_psql('begun', 'DROP TABLE hinted');
+	my ($allowed) = $error =~ /HINT:  Allowed: (.*)\.$/m;
+	my %allowed = map { /^(\w+)=(.*)/s } split /, (?=\w+=)/, $allowed;
+	my %shown;
+	push @{ $shown{$1} }, $2 while $table =~ /`(\w+)=([^`]*)`/g;
+	is(join(' ', sort keys %shown), join(' ', sort keys %allowed), "$page: the arguments");
+	for my $key (sort grep { $allowed{$_} =~ /\|/ } keys %allowed)
+	{
+		my ($row) = $table =~ /^(\|[^|\n]*`$key=.*(?:\n\|[^|\n]*`$key=.*)*)/m;
+		my @missing = grep { $row !~ /\b\Q$_\E\b/ } split /\|/, $allowed{$key};
+		is("@missing", '', "$page: the words of $key");
+	}
+}
+
 # The reference names every function that somebody may call: all but those that stand behind a
 # type, an operator, an aggregate, a cast, an operator class, an estimator or the handler.
 my $reference = slurp_file("$docs/reference.md");
