@@ -1,8 +1,9 @@
 //! The claims of all sessions, in shared memory under one lightweight lock.
 //!
-//! There is a board if the library is in shared_preload_libraries: for the whole server or for
-//! nobody. The postmaster makes it, and backends inherit where it is.
+//! From PostgreSQL 17 on there is a board. Before, there is one if the library is in
+//! shared_preload_libraries: for the whole server or for nobody.
 
+use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -111,91 +112,146 @@ struct Header {
     /// How many claims there is room for, and how many there are.
     room: usize,
     count: usize,
+    lock: pg_sys::LWLock,
 }
 
-/// Null without shared memory.
+/// Null without shared memory, or before this session has asked for it.
 static HEADER: AtomicPtr<Header> = AtomicPtr::new(null_mut());
-static LOCK: AtomicPtr<pg_sys::LWLock> = AtomicPtr::new(null_mut());
 
-#[cfg(not(feature = "pg14"))]
-static PREVIOUS_REQUEST: std::sync::OnceLock<pg_sys::shmem_request_hook_type> =
-    std::sync::OnceLock::new();
-static PREVIOUS_STARTUP: std::sync::OnceLock<pg_sys::shmem_startup_hook_type> =
-    std::sync::OnceLock::new();
-
-const TRANCHE: &std::ffi::CStr = c"pg_simhash";
-
-/// Asks for the memory. To be called while the postmaster loads its libraries.
-pub fn install() {
-    // SAFETY: hooks are set while a library is loaded, in the only thread.
-    unsafe {
-        #[cfg(feature = "pg14")]
-        request_memory();
-        #[cfg(not(feature = "pg14"))]
-        {
-            PREVIOUS_REQUEST.get_or_init(|| pg_sys::shmem_request_hook);
-            pg_sys::shmem_request_hook = Some(request);
-        }
-        PREVIOUS_STARTUP.get_or_init(|| pg_sys::shmem_startup_hook);
-        pg_sys::shmem_startup_hook = Some(startup);
-    }
-}
+const NAME: &CStr = c"pg_simhash";
 
 /// Four rows on their way for each session: one for each statement inside another, and trigger.
+/// These settings are those of the whole server.
 fn room() -> usize {
-    // SAFETY: reads settings, which the postmaster has when it loads libraries.
+    // SAFETY: reads settings, which are there when libraries are loaded.
     let sessions = unsafe { pg_sys::MaxConnections + pg_sys::max_worker_processes };
     4 * usize::try_from(sessions).unwrap_or(0) + 256
 }
 
-fn bytes(room: usize) -> usize {
-    size_of::<Header>() + room * size_of::<Claim>()
+fn bytes() -> usize {
+    size_of::<Header>() + room() * size_of::<Claim>()
 }
 
-fn request_memory() {
-    // SAFETY: called when memory may be asked for.
+/// Makes an empty board.
+///
+/// # Safety
+/// The memory is as long as [`bytes`] says, and nobody else knows it.
+unsafe fn begin(header: *mut Header, tranche: i32) {
+    let lock = pg_sys::LWLock::default();
+    // SAFETY: as this function's.
     unsafe {
-        pg_sys::RequestAddinShmemSpace(bytes(room()));
-        pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), 1);
+        header.write(Header { ticket: AtomicU64::new(0), room: room(), count: 0, lock });
+        pg_sys::LWLockInitialize(&raw mut (*header).lock, tranche);
     }
 }
 
-#[cfg(not(feature = "pg14"))]
-#[pg_guard]
-unsafe extern "C-unwind" fn request() {
-    if let Some(Some(previous)) = PREVIOUS_REQUEST.get() {
-        // SAFETY: the hook that was there before.
-        unsafe { previous() };
-    }
-    request_memory();
-}
+/// Before PostgreSQL 17 there is shared memory only for libraries that the postmaster loads, which
+/// asks for it then: it makes the board, and backends inherit where that is.
+#[cfg(not(any(feature = "pg17", feature = "pg18")))]
+mod memory {
+    use std::sync::OnceLock;
 
-#[pg_guard]
-unsafe extern "C-unwind" fn startup() {
-    // SAFETY: the hook that was there before. The memory is as long as was asked for, and nobody
-    // else knows it while the postmaster starts, or starts again after a crash.
-    unsafe {
-        if let Some(Some(previous)) = PREVIOUS_STARTUP.get() {
-            previous();
+    use super::*;
+
+    #[cfg(not(feature = "pg14"))]
+    static PREVIOUS_REQUEST: OnceLock<pg_sys::shmem_request_hook_type> = OnceLock::new();
+    static PREVIOUS_STARTUP: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();
+
+    pub fn install() {
+        // SAFETY: hooks are set while a library is loaded, in the only thread.
+        unsafe {
+            if !pg_sys::process_shared_preload_libraries_in_progress {
+                return;
+            }
+            #[cfg(feature = "pg14")]
+            request_memory();
+            #[cfg(not(feature = "pg14"))]
+            {
+                PREVIOUS_REQUEST.get_or_init(|| pg_sys::shmem_request_hook);
+                pg_sys::shmem_request_hook = Some(request);
+            }
+            PREVIOUS_STARTUP.get_or_init(|| pg_sys::shmem_startup_hook);
+            pg_sys::shmem_startup_hook = Some(startup);
         }
-        let (room, mut found) = (room(), false);
-        let header = pg_sys::ShmemInitStruct(TRANCHE.as_ptr(), bytes(room), &mut found);
-        let header = header.cast::<Header>();
-        if !found {
-            header.write(Header { ticket: AtomicU64::new(0), room, count: 0 });
+    }
+
+    fn request_memory() {
+        // SAFETY: called when memory may be asked for.
+        unsafe {
+            pg_sys::RequestAddinShmemSpace(bytes());
+            pg_sys::RequestNamedLWLockTranche(NAME.as_ptr(), 1);
         }
-        LOCK.store(
-            &raw mut (*pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr())).lock,
-            Ordering::Relaxed,
-        );
-        HEADER.store(header, Ordering::Relaxed);
+    }
+
+    #[cfg(not(feature = "pg14"))]
+    #[pg_guard]
+    unsafe extern "C-unwind" fn request() {
+        if let Some(Some(previous)) = PREVIOUS_REQUEST.get() {
+            // SAFETY: the hook that was there before.
+            unsafe { previous() };
+        }
+        request_memory();
+    }
+
+    #[pg_guard]
+    unsafe extern "C-unwind" fn startup() {
+        // SAFETY: the hook that was there before. The memory is as long as was asked for, and
+        // nobody else knows it while the postmaster starts, or starts again after a crash. The lock
+        // that was asked for is not used, but for its tranche, which has a name.
+        unsafe {
+            if let Some(Some(previous)) = PREVIOUS_STARTUP.get() {
+                previous();
+            }
+            let mut found = false;
+            let header = pg_sys::ShmemInitStruct(NAME.as_ptr(), bytes(), &mut found).cast();
+            if !found {
+                let named = pg_sys::GetNamedLWLockTranche(NAME.as_ptr());
+                begin(header, i32::from((*named).lock.tranche));
+            }
+            HEADER.store(header, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_there() -> bool {
+        !HEADER.load(Ordering::Relaxed).is_null()
     }
 }
 
-/// Whether sessions can see each other's claims.
-pub fn is_there() -> bool {
-    !HEADER.load(Ordering::Relaxed).is_null()
+/// From PostgreSQL 17 on the first session that asks makes the board, in a segment that lasts until
+/// the server stops, or starts again after a crash.
+#[cfg(any(feature = "pg17", feature = "pg18"))]
+mod memory {
+    use super::*;
+
+    pub fn install() {}
+
+    #[pg_guard]
+    unsafe extern "C-unwind" fn begins(memory: *mut std::ffi::c_void) {
+        // SAFETY: the memory of the segment, under a lock of PostgreSQL's.
+        unsafe { begin(memory.cast(), pg_sys::LWLockNewTrancheId()) };
+    }
+
+    pub fn is_there() -> bool {
+        if HEADER.load(Ordering::Relaxed).is_null() {
+            // SAFETY: in a transaction. The segment is mapped as long as this process lives.
+            unsafe {
+                let mut found = false;
+                let segment =
+                    pg_sys::GetNamedDSMSegment(NAME.as_ptr(), bytes(), Some(begins), &mut found);
+                let header = segment.cast::<Header>();
+                pg_sys::LWLockRegisterTranche(i32::from((*header).lock.tranche), NAME.as_ptr());
+                HEADER.store(header, Ordering::Relaxed);
+            }
+        }
+        true
+    }
 }
+
+/// Asks for memory, where that has to be done when the library is loaded.
+pub use memory::install;
+/// Whether sessions can see each other's claims: all of them, or none. To be asked before anything
+/// else is.
+pub use memory::is_there;
 
 /// A ticket that nobody else has, or will have.
 pub fn draw() -> u64 {
@@ -206,9 +262,10 @@ pub fn draw() -> u64 {
 /// Calls `with` with the claims and their number, while nobody else sees or changes them. It must
 /// not raise an ERROR.
 fn locked<T>(with: impl FnOnce(&mut [std::mem::MaybeUninit<Claim>], &mut usize) -> T) -> T {
-    let (header, lock) = (HEADER.load(Ordering::Relaxed), LOCK.load(Ordering::Relaxed));
+    let header = HEADER.load(Ordering::Relaxed);
     // SAFETY: there is a board. Its claims are only reached here, under the lock.
     unsafe {
+        let lock = &raw mut (*header).lock;
         pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
         let claims = std::slice::from_raw_parts_mut(header.add(1).cast(), (*header).room);
         let result = with(claims, &mut (*header).count);
