@@ -50,6 +50,7 @@ need_postgresql() {
 need_test_tools() {
   command -v prove >/dev/null 2>&1 || packages+=(perl)
   perl -MIPC::Run -e 1 2>/dev/null || packages+=(libipc-run-perl)
+  perl -MGraph -e 1 2>/dev/null || packages+=(libgraph-perl)
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3 python3-venv)
 }
 

@@ -3,15 +3,16 @@
 package SimhashTest;
 use strict;
 use warnings;
+use Graph::Undirected;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Exporter 'import';
 use FindBin;
 
-our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node answer_is error_like
-	index_is_clean answers_agree session_errors kill_all_processes start_again
-	pgbench_tries_again);
+our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node answer_is
+	components_are error_like index_is_clean answers_agree session_errors kill_all_processes
+	start_again pgbench_tries_again);
 
 # Whether the tests run in their long form, as in `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
@@ -79,6 +80,20 @@ sub answer_is
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my ($status, $output, $error) = $node->psql('postgres', $query, on_error_stop => 1);
 	return is($status == 0 ? $output : "status $status: $error", $expected, $name);
+}
+
+# components_are NODE, COLUMN, PAIRS, NAME: the ids in a column of table t are the connected
+# components of the pairs of ids that a query gives, as CPAN's Graph finds them. Rows in no pair
+# have none.
+sub components_are
+{
+	my ($node, $column, $pairs, $name) = @_;
+	my $graph = Graph::Undirected->new;
+	$graph->add_edge(split /\|/) for split /\n/, $node->safe_psql('postgres', $pairs);
+	my @found = map { join ' ', sort { $a <=> $b } @$_ } $graph->connected_components;
+	my $stored = $node->safe_psql('postgres', "SELECT string_agg(id::text, ' ' ORDER BY id)
+		FROM t WHERE $column IS NOT NULL GROUP BY $column");
+	is(join("\n", sort split /\n/, $stored), join("\n", sort @found), $name);
 }
 
 # One test: a statement fails with a message that matches.

@@ -1002,8 +1002,33 @@ SQL
 		$check =~ s/hamming\(a.fp, b.fp\) \+ 0 <= $near/near_duplicate(a.note || '', b.note, $least)/
 			if $kind =~ /text/;
 		answer_is($node, $check, '', "$name: brute force agrees");
+		my ($pair) = $check =~ /pair AS \(\s*(.*?)\s*\), reached/s;
+		components_are($node, 'story', $pair, "$name: so does a library of graphs");
 		answer_is($node, 'SELECT count(*) FROM t WHERE story NOT BETWEEN 1 AND 125', '0',
 			"$name: ids are keys");
+	}
+}
+
+# Two sessions load the same rows by COPY, one from the last to the first. Neither fails: who writes
+# by one statement gives way.
+sub loads_in_opposite_order
+{
+	my $fields = q{1, (test.number('o' || i / 4) # (1::bigint << i % 4))::fingerprint64, 'n'};
+	for my $round (1 .. 4)
+	{
+		create_table('scoped');
+		my @loads = map {
+			my ($first, $order) = @$_;
+			my ($input, $output) = ("COPY t (id, tenant, fp, note) FROM STDIN;\n", '');
+			$input .= $node->safe_psql('postgres', "COPY (SELECT $first + i, $fields
+				FROM generate_series(0, 1499) i ORDER BY i $order) TO STDOUT") . "\n\\.\n";
+			{ input => $input, psql => IPC::Run::start([ 'psql', '-XAtq', '-d',
+				$node->connstr('postgres') ], '<', \$input, '&>', \$output), output => \$output }
+		} [ 1, 'ASC' ], [ 10001, 'DESC' ];
+		$_->{psql}->finish for @loads;
+		is(join('', map { ${ $_->{output} } } @loads), '', "opposite orders, round $round");
+		components_are($node, 'story', "SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id
+			AND hamming(a.fp, b.fp) + 0 <= $near", "opposite orders, round $round: groups");
 	}
 }
 
@@ -1303,6 +1328,7 @@ SQL
 
 seed();
 loads();
+loads_in_opposite_order();
 copies();
 removed_side_by_side();
 all_leave();

@@ -53,5 +53,23 @@ answer_is($subscriber, q{SELECT simhash_cluster_settle('plain', "full" => true)}
 	'settling all finds their groups');
 answer_is($subscriber, $groups . 'plain', '1 1, 2 1', 'and gives ids');
 
+# Random statements, and what is published is what a library of graphs finds: on both sides.
+$_->safe_psql('postgres', sprintf($table, 't') . sprintf($create, 't')) for $publisher, $subscriber;
+$publisher->safe_psql('postgres', 'ALTER PUBLICATION p ADD TABLE t');
+$subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION s REFRESH PUBLICATION');
+sub fp { return sprintf '%016x', (1 << roll(30)) - 1 ^ roll(4) << 60 }
+for (1 .. 200)
+{
+	my $id = 1 + roll(60);
+	$publisher->safe_psql('postgres', (
+		sprintf("INSERT INTO t VALUES (%d, '%s') ON CONFLICT DO NOTHING", $id, fp()),
+		sprintf("UPDATE t SET fp = '%s' WHERE id = %d", fp(), $id),
+		"DELETE FROM t WHERE id BETWEEN $id AND $id + 3")[ (0, 0, 0, 1, 1, 2)[ roll(6) ] ]);
+}
+$publisher->wait_for_catchup('s');
+components_are($_, 'story', 'SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id
+	AND hamming(a.fp, b.fp) + 0 <= 3', 'components on the ' . $_->name)
+  for $publisher, $subscriber;
+
 $_->stop for $subscriber, $publisher;
 done_testing();
