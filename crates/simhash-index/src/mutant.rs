@@ -131,6 +131,8 @@ mutants! {
     SettledInTwo,
     /// A search for postings reads the settled ones before the recent ones.
     SettledReadFirst,
+    /// A search reads settled postings before the recent ones of the same TIDs.
+    SettledReadAhead,
     /// Vacuum cleans the settled postings before the recent ones.
     SettledCleanedFirst,
     /// Whoever settles postings takes the leaf that it found before it locked them for theirs.

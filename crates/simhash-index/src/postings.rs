@@ -16,8 +16,10 @@
 //!
 //! # Invariants
 //! 1. A posting moves from the recent tree to the settled one, never back, and both change in one
-//!    record. So whoever reads the recent tree first and then the settled one misses none. A
-//!    posting that moves in between is seen twice.
+//!    record. So whoever looks for a posting in the recent tree first and then in the settled one
+//!    does not miss it. One that moves in between is seen twice. A scan of many postings with one
+//!    key reads both trees leaf by leaf, and of the settled one never further than it has read the
+//!    recent one.
 //! 2. Whoever holds a recent leaf takes a settled one at once or not at all. The descent to it is
 //!    made before.
 //! 3. Vacuum cleans the recent tree first.
@@ -476,24 +478,31 @@ enum Stop<K, S: Store> {
 /// The rows of one scope that have at least so many of some keys.
 pub struct Candidates<K: TreeKey> {
     shared: usize,
-    /// By TID: the recent postings with these keys that have not been dealt with.
-    recent: Vec<(u64, u8)>,
-    settled: Vec<Run<K>>,
+    runs: Vec<Run<K>>,
     is_done: bool,
 }
 
-/// The settled postings with one key, as far as they have been read.
+/// The postings with one key, as far as they have been read.
 struct Run<K> {
     key: K,
     band: u8,
-    /// TIDs in ascending order.
+    recent: Part<K>,
+    /// Of settled postings those alone count whose recent ones were read before: see the
+    /// invariants.
+    settled: Part<K>,
+}
+
+/// What was read of a run in one of the trees.
+struct Part<K> {
+    /// TIDs in ascending order, which have not been handed out.
     tids: Vec<u64>,
     /// Where the run goes on; everything before has been read.
     next: Option<Entry<K>>,
 }
 
-/// Keys, each with the number of its band, in ascending order.
-type Wanted<K> = Vec<(K, u8)>;
+/// So many postings of a run are handed out at a time, about: who wants a few rows of thousands
+/// of copies does not wait for all that a leaf holds.
+const CHUNK: usize = 128;
 
 impl<K: TreeKey> Candidates<K> {
     /// Looks for the rows of `scope` that have at least `shared` of `keys`. Equal keys of
@@ -504,25 +513,24 @@ impl<K: TreeKey> Candidates<K> {
         keys: &[K::Fingerprint],
         shared: usize,
     ) -> Self {
-        let mut wanted: Wanted<K> =
+        let mut wanted: Vec<(K, u8)> =
             keys.iter().zip(0..).map(|(&key, band)| (K::new(scope, key), band)).collect();
         wanted.sort_unstable();
         if mutant::is(Mutant::EqualKeysCountOnce) {
             wanted.dedup_by_key(|(key, _)| *key);
         }
-        let run = |&(key, band): &(K, u8)| Run { key, band, tids: Vec::new(), next: None };
-        let mut settled: Vec<Run<K>> = wanted.iter().map(run).collect();
-        let mut recent = Vec::new();
+        let part = || Part { tids: Vec::new(), next: None };
+        let run = |(key, band)| Run { key, band, recent: part(), settled: part() };
+        let mut runs: Vec<Run<K>> = wanted.into_iter().map(run).collect();
         if mutant::is(Mutant::SettledReadFirst) {
-            read_settled(index, &mut settled);
+            read_first(index, SETTLED, &mut runs);
         }
-        read_recent(index, &wanted, &mut recent);
+        read_first(index, RECENT, &mut runs);
         if !mutant::is(Mutant::SettledReadFirst) {
-            read_settled(index, &mut settled);
+            read_first(index, SETTLED, &mut runs);
         }
-        // Sorts here are those that make use of sorted runs: copies come in the order of TIDs.
-        recent.sort();
-        Self { shared, recent, settled, is_done: false }
+        runs.iter_mut().for_each(Run::cut);
+        Self { shared, runs, is_done: false }
     }
 
     /// Appends more rows, in ascending order of their TIDs. False at the end.
@@ -553,17 +561,22 @@ impl<K: TreeKey> Candidates<K> {
     fn step<S: Store>(&mut self, index: &Index<K, S>, each: impl FnMut(u64, usize)) {
         index.store.check_for_interrupts();
         // Every run has been read up to here.
-        let ends = self.settled.iter().filter_map(|run| run.next).map(|next| next.tid);
+        let ends = self.runs.iter().filter_map(Run::end);
         let known = ends.clone().min();
         let counted = if mutant::is(Mutant::CountedTooEarly) { ends.max() } else { known };
-        self.count_below(counted, each);
+        let parts = self.runs.iter().flat_map(|run| [&run.recent, &run.settled]);
+        let chunk = parts.filter_map(|part| part.tids.get(CHUNK).copied()).min();
+        let limit = match (counted, chunk) {
+            (Some(counted), Some(chunk)) => Some(counted.min(chunk)),
+            (counted, chunk) => counted.or(chunk),
+        };
+        self.count_below(limit, each);
         match known {
+            _ if limit < counted || counted.is_none() && limit.is_some() => {}
             None => self.is_done = true,
             Some(known) => {
-                for run in &mut self.settled {
-                    if run.next.is_some_and(|next| next.tid == known) {
-                        run.read_on(index);
-                    }
+                for run in &mut self.runs {
+                    run.read_on(index, known);
                 }
             }
         }
@@ -573,13 +586,15 @@ impl<K: TreeKey> Candidates<K> {
     /// order, each with the number of keys.
     fn count_below(&mut self, limit: Option<u64>, mut each: impl FnMut(u64, usize)) {
         let is_below = |tid: u64| limit.is_none_or(|limit| tid < limit);
-        let recent = self.recent.partition_point(|&(tid, _)| is_below(tid));
-        let mut found: Vec<(u64, u8)> = self.recent.drain(..recent).collect();
-        for run in &mut self.settled {
-            let known = run.tids.partition_point(|&tid| is_below(tid));
+        let mut found: Vec<(u64, u8)> = Vec::new();
+        for run in &mut self.runs {
             let band = run.band;
-            found.extend(run.tids.drain(..known).map(|tid| (tid, band)));
+            for part in [&mut run.recent, &mut run.settled] {
+                let known = part.tids.partition_point(|&tid| is_below(tid));
+                found.extend(part.tids.drain(..known).map(|tid| (tid, band)));
+            }
         }
+        // Sorts here are those that make use of sorted runs: copies come in the order of TIDs.
         found.sort();
         // A posting that settled in between was found twice.
         if !mutant::is(Mutant::SettlingCountsTwice) {
@@ -592,14 +607,35 @@ impl<K: TreeKey> Candidates<K> {
 }
 
 impl<K: TreeKey> Run<K> {
-    /// Reads the next leaf of the run.
-    fn read_on<S: Store>(&mut self, index: &Index<K, S>) {
-        let Some(from) = self.next else { return };
-        let (leaf, number) = index.read_leaf(SETTLED, &from, None);
-        let page = index.checked(number, leaf.bytes());
-        collect(index, number, &page, self.key, &from, |tid| self.tids.push(tid));
-        self.tids.sort();
-        self.next = continues(&page, self.key);
+    /// Up to which TID the run has been read; `None` if to its end.
+    fn end(&self) -> Option<u64> {
+        [&self.recent, &self.settled].into_iter().filter_map(|part| part.next).map(|e| e.tid).min()
+    }
+
+    /// Reads the next leaf of each part that goes on at this TID, the recent one first.
+    fn read_on<S: Store>(&mut self, index: &Index<K, S>, at: u64) {
+        let key = self.key;
+        for (table, part) in [(RECENT, &mut self.recent), (SETTLED, &mut self.settled)] {
+            let Some(from) = part.next.filter(|next| next.tid == at) else { continue };
+            let (leaf, number) = index.read_leaf(table, &from, None);
+            let page = index.checked(number, leaf.bytes());
+            collect(index, number, &page, key, &from, |tid| part.tids.push(tid));
+            part.tids.sort();
+            part.next = continues(&page, key);
+        }
+        self.cut();
+    }
+
+    /// Leaves settled postings for later whose recent ones have not been read.
+    fn cut(&mut self) {
+        if let Some(recent) = self.recent.next
+            && !mutant::is(Mutant::SettledReadAhead)
+            && self.settled.next.is_none_or(|next| next.tid > recent.tid)
+        {
+            let known = self.settled.tids.partition_point(|&tid| tid < recent.tid);
+            self.settled.tids.truncate(known);
+            self.settled.next = Some(Entry { key: self.key, tid: recent.tid });
+        }
     }
 }
 
@@ -633,15 +669,12 @@ fn collect<K: TreeKey, S: Store>(
     }
 }
 
-/// Reads the leaves of `table` where the runs of these keys begin. `each` gets every posting with
-/// the number of its key among `wanted`; `ended` says where the run of a key goes on after a leaf,
-/// and answers whether it is to be followed now.
+/// Reads the leaves of `table` where the runs of these keys begin, into a part for each.
 fn read_leaves<K: TreeKey, S: Store>(
     index: &Index<K, S>,
     table: u8,
     wanted: &[K],
-    mut each: impl FnMut(usize, u64),
-    mut ended: impl FnMut(usize, Option<Entry<K>>) -> bool,
+    parts: &mut [Part<K>],
 ) {
     let mut places: Vec<Option<Place<K, S>>> = Vec::with_capacity(wanted.len());
     for &key in wanted {
@@ -652,10 +685,9 @@ fn read_leaves<K: TreeKey, S: Store>(
         places.push(Some(place));
     }
     let mut next = 0;
-    let mut from = None;
     while next < wanted.len() {
         index.store.check_for_interrupts();
-        let start = from.take().unwrap_or_else(|| Entry::first_with(wanted[next]));
+        let start = Entry::first_with(wanted[next]);
         let (leaf, number) = index.read_leaf(table, &start, places[next].take());
         let page = index.checked(number, leaf.bytes());
         let bounds = page.bounds::<K>();
@@ -663,45 +695,24 @@ fn read_leaves<K: TreeKey, S: Store>(
         while next < wanted.len()
             && (next == first || bounds.contains(&Entry::first_with(wanted[next])))
         {
-            let key = wanted[next];
-            collect(index, number, &page, key, &start, |tid| each(next, tid));
-            let more = continues(&page, key);
-            if ended(next, more) {
-                from = more;
-                break;
-            }
+            let (key, part) = (wanted[next], &mut parts[next]);
+            collect(index, number, &page, key, &start, |tid| part.tids.push(tid));
+            part.next = continues(&page, key);
             next += 1;
         }
     }
 }
 
-fn read_recent<K: TreeKey, S: Store>(
-    index: &Index<K, S>,
-    wanted: &Wanted<K>,
-    recent: &mut Vec<(u64, u8)>,
-) {
-    let keys: Vec<K> = wanted.iter().map(|&(key, _)| key).collect();
-    read_leaves(
-        index,
-        RECENT,
-        &keys,
-        |number, tid| recent.push((tid, wanted[number].1)),
-        |_, more| more.is_some(),
-    );
-}
-
-fn read_settled<K: TreeKey, S: Store>(index: &Index<K, S>, settled: &mut [Run<K>]) {
-    let keys: Vec<K> = settled.iter().map(|run| run.key).collect();
-    let mut ends: Vec<Option<Entry<K>>> = vec![None; keys.len()];
-    let each = |number: usize, tid| settled[number].tids.push(tid);
-    let ended = |number: usize, more| {
-        ends[number] = more;
-        false
-    };
-    read_leaves(index, SETTLED, &keys, each, ended);
-    for (run, end) in settled.iter_mut().zip(ends) {
-        run.tids.sort();
-        run.next = end;
+/// Reads the first leaf of every run in one of the trees.
+fn read_first<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8, runs: &mut [Run<K>]) {
+    let keys: Vec<K> = runs.iter().map(|run| run.key).collect();
+    let mut parts: Vec<Part<K>> =
+        keys.iter().map(|_| Part { tids: Vec::new(), next: None }).collect();
+    read_leaves(index, table, &keys, &mut parts);
+    for (run, mut part) in runs.iter_mut().zip(parts) {
+        part.tids.sort();
+        let own = if table == RECENT { &mut run.recent } else { &mut run.settled };
+        *own = part;
     }
 }
 
