@@ -8,7 +8,7 @@ use crate::lazy::Lazy;
 use crate::models::{Model, Term};
 
 /// The weights of a model are in units of 1 / `MODEL_UNIT`: a term frequency times an IDF is small.
-pub(crate) const MODEL_UNIT: u32 = 1 << 18;
+pub const MODEL_UNIT: u32 = 1 << 18;
 
 /// The greatest weight of a model: 64, up to which all weights in these units are exactly `f32`.
 const MOST_MODEL_UNITS: u32 = 1 << 24;

@@ -20,7 +20,15 @@ pub mod weighted;
 
 use crate::config::{Config, Position, Shingles, Weight};
 
-/// The configuration by which texts become sets in every method that compares sets.
+/// The configuration by which texts become sets where near-duplicates are looked for: weighed by
+/// inverse document frequency if it says so ([`shingles::ShingleSet`]), and by nothing else.
+pub fn near_recipe(config: &Config) -> Config {
+    let model = config.model.clone().filter(|_| config.weight == Weight::Idf);
+    let weight = if model.is_some() { Weight::Idf } else { Weight::default() };
+    Config { weight, model, ..recipe(config) }
+}
+
+/// The configuration by which texts become sets in every other method that compares sets.
 pub fn recipe(config: &Config) -> Config {
     set_config(config, config.set_shingles())
 }

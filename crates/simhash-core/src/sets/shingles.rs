@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::Simhasher;
+use crate::config::Weight;
 use crate::hash::feature_hash;
 use crate::join::sort_checked;
 
@@ -42,67 +43,129 @@ pub(super) fn set_hash(shingle: &str) -> u64 {
     feature_hash::<u128>(shingle.as_bytes()) as u64
 }
 
+/// Hands every distinct shingle that weighs something to `sink`: its [`set_hash`], and its weight.
+pub(super) fn each_weight(
+    simhasher: &mut Simhasher,
+    text: &str,
+    interrupt: &mut dyn FnMut(),
+    mut sink: impl FnMut(u64, u32),
+) {
+    simhasher.for_each_weight(text, interrupt, |hash: u128, weight| {
+        if weight > 0 {
+            sink(hash as u64, weight);
+        }
+    });
+}
+
 /// A set of shingles, by 64 bits of their hashes. Two sets of n shingles together have two shingles
 /// of the same hash with a probability of n^2 / 2^65, 2^-25 for a million, and their similarity is
 /// wrong by one shingle then.
+///
+/// Where a configuration weighs shingles by their inverse document frequency, the set has these
+/// weights, and what weighs nothing is not in it. A shingle weighs the same in every text, so the
+/// weighted Jaccard coefficient, the sum of the smaller weights over the sum of the greater ones,
+/// is the weight of what two sets have in common over that of their union.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ShingleSet(Box<[u64]>);
+pub struct ShingleSet {
+    /// Ascending.
+    hashes: Box<[u64]>,
+    /// The weight of each, in units of 1 / [`MODEL_UNIT`](crate::weight::MODEL_UNIT). None if all
+    /// weigh 1.
+    weights: Box<[u32]>,
+}
 
 impl ShingleSet {
     /// The set of the text's shingles.
     pub fn new(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Self {
+        if simhasher.config().weight == Weight::Idf {
+            return Self::weighed(simhasher, text, interrupt);
+        }
         let mut hashes = Vec::new();
         simhasher.for_each_feature(text, interrupt, |shingle| {
             hashes.push(set_hash(shingle));
         });
         sort_checked(&mut hashes, interrupt);
         hashes.dedup();
-        ShingleSet(hashes.into())
+        ShingleSet { hashes: hashes.into(), weights: Box::default() }
     }
 
-    /// The set whose [`ShingleSet::hashes`] these are. `None` if they do not ascend.
-    pub fn from_hashes(hashes: impl IntoIterator<Item = u64>) -> Option<Self> {
+    fn weighed(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Self {
+        let mut shingles: Vec<(u64, u32)> = Vec::new();
+        each_weight(simhasher, text, interrupt, |hash, weight| shingles.push((hash, weight)));
+        sort_checked(&mut shingles, interrupt);
+        shingles.dedup_by_key(|&mut (hash, _)| hash);
+        let (hashes, weights): (Vec<_>, Vec<_>) = shingles.into_iter().unzip();
+        ShingleSet { hashes: hashes.into(), weights: weights.into() }
+    }
+
+    /// The set with these [`ShingleSet::hashes`] and [`ShingleSet::weights`]. `None` if the hashes
+    /// do not ascend, or weights are missing, or 0.
+    pub fn from_parts(
+        hashes: impl IntoIterator<Item = u64>,
+        weights: impl IntoIterator<Item = u32>,
+    ) -> Option<Self> {
         let hashes: Box<[u64]> = hashes.into_iter().collect();
-        hashes.is_sorted_by(|a, b| a < b).then_some(ShingleSet(hashes))
+        let weights: Box<[u32]> = weights.into_iter().collect();
+        let are_whole = weights.is_empty() || weights.len() == hashes.len();
+        (are_whole && !weights.contains(&0) && hashes.is_sorted_by(|a, b| a < b))
+            .then_some(ShingleSet { hashes, weights })
     }
 
     /// The shingles' hashes, ascending.
     pub fn hashes(&self) -> &[u64] {
-        &self.0
+        &self.hashes
+    }
+
+    /// The weight of each, or nothing if all weigh the same.
+    pub fn weights(&self) -> &[u32] {
+        &self.weights
     }
 
     /// The number of distinct shingles.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.hashes.len()
     }
 
-    /// Whether the text had no shingle.
+    /// Whether the text had no shingle, or none that weighs anything.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.hashes.is_empty()
     }
 
     /// The bytes of memory.
     pub fn memory(&self) -> usize {
-        size_of_val(&*self.0)
+        size_of_val(&*self.hashes) + size_of_val(&*self.weights)
     }
 
     /// A hash of the set, by which equal sets are found.
     pub fn digest(&self) -> u128 {
         let mut hasher = Xxh3::new();
-        self.0.iter().for_each(|hash| hasher.update(&hash.to_le_bytes()));
+        self.hashes.iter().for_each(|hash| hasher.update(&hash.to_le_bytes()));
+        self.weights.iter().for_each(|weight| hasher.update(&weight.to_le_bytes()));
         hasher.digest128()
     }
 
-    /// Jaccard similarity |A n B| / |A u B|, 0 to 1. `None` when both sets are empty.
+    /// The weight of all shingles, or their number if all weigh the same.
+    fn total(&self) -> u64 {
+        if self.weights.is_empty() {
+            return self.len() as u64;
+        }
+        self.weights.iter().map(|&weight| u64::from(weight)).sum()
+    }
+
+    /// Jaccard similarity |A n B| / |A u B|, 0 to 1, by the weights if there are some. `None` when
+    /// both sets are empty.
     pub fn jaccard(&self, other: &Self) -> Option<f64> {
         let common = self.common(other);
-        let union = self.len() + other.len() - common;
+        let union = self.total() + other.total() - common;
         (union > 0).then(|| common as f64 / union as f64)
     }
 
     /// Jaccard similarity, if it is at least `least`. Both numbers of a quotient are exact as
     /// `f64`, so 7 of 10 is the number that a user's 0.7 is.
     pub fn jaccard_from(&self, other: &Self, least: f64) -> Option<f64> {
+        if !self.weights.is_empty() || !other.weights.is_empty() {
+            return self.jaccard(other).filter(|&jaccard| jaccard >= least);
+        }
         // No more than the smaller set can be common.
         let (less, more) = (self.len().min(other.len()), self.len().max(other.len()));
         let most = (more > 0).then(|| less as f64 / more as f64);
@@ -119,7 +182,7 @@ impl ShingleSet {
 
     /// How many shingles both have. `None` if more than `most` are in one of them only.
     fn common_of_few(&self, other: &Self, most: usize) -> Option<usize> {
-        let (a, b) = (&*self.0, &*other.0);
+        let (a, b) = (&*self.hashes, &*other.hashes);
         let (mut i, mut j, mut common) = (0, 0, 0);
         while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
             common += usize::from(x == y);
@@ -134,16 +197,19 @@ impl ShingleSet {
     /// How much of this set the other contains, |A n B| / |A|, 0 to 1. `None` when this set is
     /// empty.
     pub fn containment(&self, other: &Self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.common(other) as f64 / self.len() as f64)
+        (!self.is_empty()).then(|| self.common(other) as f64 / self.total() as f64)
     }
 
-    /// How many shingles both have. Both are sorted, so one walk over both finds them.
-    pub(super) fn common(&self, other: &Self) -> usize {
-        let (mut a, mut b) = (&*self.0, &*other.0);
+    /// How many shingles both have, or what these weigh. Both are sorted, so one walk over both
+    /// finds them.
+    pub(super) fn common(&self, other: &Self) -> u64 {
+        let (mut a, mut b) = (0, 0);
         let mut common = 0;
-        while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {
-            common += usize::from(x == y);
-            (a, b) = (if x <= y { a_rest } else { a }, if y <= x { b_rest } else { b });
+        while let (Some(x), Some(y)) = (self.hashes.get(a), other.hashes.get(b)) {
+            if x == y {
+                common += self.weights.get(a).map_or(1, |&weight| u64::from(weight));
+            }
+            (a, b) = (a + usize::from(x <= y), b + usize::from(y <= x));
         }
         common
     }

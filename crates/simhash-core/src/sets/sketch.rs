@@ -10,17 +10,26 @@
 //! depend on each other. They miss fewer pairs of sets of more shingles, but of sets of one and two
 //! 1.5 % at 0.5, where the law says 0.9 %.
 //!
+//! Where shingles have weights, a component is the least of their values as exponentially
+//! distributed numbers of a mean of one over the weight each ([`scattered::add_scaled`]). The least
+//! of all is that of a shingle with probability its weight over the weight of all. So two sets have
+//! equal components with the probability that is their weighted Jaccard coefficient, and the same
+//! laws hold of that. This is consistent weighted sampling (Ioffe, ICDM 2010) where a shingle
+//! weighs the same in every set.
+//!
 //! The laws are nested. Whatever agrees as a greater similarity asks also agrees as a smaller one
 //! does, so texts that are near at a similarity are near at every smaller one. And every law speaks
 //! of the first bands of the same sketch. So an index made for one similarity answers every greater
 //! one by the keys that it has: of those below 0.5, which have bands of two rows, the first
 //! components are those of the bands of three rows.
 
-use super::shingles::{ShingleSet, set_hash};
+use super::shingles::{ShingleSet, each_weight, set_hash};
 use crate::Simhasher;
+use crate::config::Weight;
 use crate::interrupt::Interrupt;
 use crate::random::mix;
 use crate::simd::scattered::{self, LANES};
+use crate::weight::MODEL_UNIT;
 
 /// Similarities are from this to 1.
 pub const LEAST_SIMILARITY: f64 = 0.3;
@@ -87,7 +96,7 @@ impl Law {
 
     /// Whether two texts with these sets of shingles are candidates.
     pub fn holds_for(self, a: &ShingleSet, b: &ShingleSet) -> bool {
-        let components = |set: &ShingleSet| of_hashes(set.hashes(), &Interrupt::new(&mut || ()));
+        let components = |set| of_set(set, &Interrupt::new(&mut || ()));
         match (components(a), components(b)) {
             (Some(a), Some(b)) => self.holds_of(&a, &b),
             _ => false,
@@ -203,7 +212,7 @@ impl Sketch {
 pub struct Sketcher(Simhasher);
 
 impl Sketcher {
-    /// For the shingles of the simhasher, which is one of a [`super::recipe`].
+    /// For the shingles of the simhasher, which is one of a [`super::near_recipe`].
     pub fn new(simhasher: Simhasher) -> Self {
         Sketcher(simhasher)
     }
@@ -211,7 +220,7 @@ impl Sketcher {
     /// The text's sketch. `None` if it has no token.
     pub fn sketch(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> Option<Sketch> {
         let set = ShingleSet::new(&mut self.0, text, interrupt);
-        let components = of_hashes(set.hashes(), &Interrupt::new(interrupt))?;
+        let components = of_set(&set, &Interrupt::new(interrupt))?;
         Some(Sketch { components: Box::new(components), set })
     }
 
@@ -226,10 +235,18 @@ impl Sketcher {
     ) -> bool {
         keys.clear();
         let mut least = Least::new();
-        let interrupt = Interrupt::new(interrupt);
-        self.0.each_feature(text, &interrupt, |shingle| {
-            least.add(set_hash(shingle.text), &interrupt);
-        });
+        if self.0.config().weight == Weight::Idf {
+            let none = &mut || ();
+            let unchecked = Interrupt::new(none);
+            each_weight(&mut self.0, text, interrupt, |hash, weight| {
+                least.add_weighed(hash, weight, &unchecked);
+            });
+        } else {
+            let interrupt = Interrupt::new(interrupt);
+            self.0.each_feature(text, &interrupt, |shingle| {
+                least.add(set_hash(shingle.text), &interrupt);
+            });
+        }
         let components = least.finish();
         keys.extend(components.iter().flat_map(|components| layout.keys(components)));
         components.is_some()
@@ -237,17 +254,25 @@ impl Sketcher {
 }
 
 /// The components of a set of shingles. `None` if it is empty.
-fn of_hashes(hashes: &[u64], interrupt: &Interrupt) -> Option<[u32; LANES]> {
+fn of_set(set: &ShingleSet, interrupt: &Interrupt) -> Option<[u32; LANES]> {
     let mut least = Least::new();
-    hashes.iter().for_each(|&hash| least.add(hash, interrupt));
+    let weighed = set.hashes().iter().zip(set.weights());
+    if set.weights().is_empty() {
+        set.hashes().iter().for_each(|&hash| least.add(hash, interrupt));
+    } else {
+        weighed.for_each(|(&hash, &weight)| least.add_weighed(hash, weight, interrupt));
+    }
     least.finish()
 }
 
 /// The components of the shingles that were added, each any number of times.
 struct Least {
     components: [u32; LANES],
-    /// Shingles that are not in the components yet.
+    /// Shingles that are not in the components yet, and how rare they are: one over the weight. Of
+    /// one text either all have a weight, or none has.
     waiting: [u64; BATCH],
+    scales: [f32; BATCH],
+    is_weighed: bool,
     length: usize,
     some: bool,
 }
@@ -257,7 +282,14 @@ const BATCH: usize = 64;
 
 impl Least {
     fn new() -> Self {
-        Least { components: [u32::MAX; LANES], waiting: [0; BATCH], length: 0, some: false }
+        Least {
+            components: [u32::MAX; LANES],
+            waiting: [0; BATCH],
+            scales: [0.0; BATCH],
+            is_weighed: false,
+            length: 0,
+            some: false,
+        }
     }
 
     #[inline]
@@ -270,8 +302,21 @@ impl Least {
         }
     }
 
+    /// The weight is greater than 0.
+    #[inline]
+    fn add_weighed(&mut self, hash: u64, weight: u32, interrupt: &Interrupt) {
+        self.is_weighed = true;
+        self.scales[self.length] = MODEL_UNIT as f32 / weight as f32;
+        self.add(hash, interrupt);
+    }
+
     fn take_waiting(&mut self) {
-        scattered::add(&self.waiting[..self.length], &mut self.components);
+        let (waiting, scales) = (&self.waiting[..self.length], &self.scales[..self.length]);
+        if self.is_weighed {
+            scattered::add_scaled(waiting, scales, &mut self.components);
+        } else {
+            scattered::add(waiting, &mut self.components);
+        }
         self.some |= self.length > 0;
         self.length = 0;
     }
@@ -295,11 +340,15 @@ pub fn near(a: &Sketch, b: &Sketch, similarity: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::Config;
+    use crate::models::train::Trainer;
     use crate::random::SplitMix64;
+    use crate::sets::near_recipe;
 
     fn sketcher() -> Sketcher {
         let config = r#"{"tokenizer": "word"}"#.parse::<Config>().unwrap();
@@ -373,7 +422,10 @@ mod tests {
         let interrupt = &mut || ();
         let interrupt = Interrupt::new(interrupt);
         let sketch = |hashes: &[u64]| {
-            let components = Box::new(of_hashes(hashes, &interrupt).unwrap());
+            let mut hashes = hashes.to_vec();
+            hashes.sort_unstable();
+            let set = ShingleSet::from_parts(hashes, []).unwrap();
+            let components = Box::new(of_set(&set, &interrupt).unwrap());
             Sketch { components, set: ShingleSet::default() }
         };
         // Sizes of the first set, of the second, and of what they have in common.
@@ -413,6 +465,91 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Weighted sets agree in a component with the probability that is their weighted Jaccard
+    /// coefficient, and in bands as the law says.
+    #[test]
+    fn weighted_sets_obey_the_law() {
+        let mut random = SplitMix64::new(13);
+        let interrupt = &mut || ();
+        let interrupt = Interrupt::new(interrupt);
+        // The weights of what is in the first set only, in both, and in the second only.
+        let long: Vec<u32> = (0..300).map(|n| 1 << 14 << (n % 9)).collect();
+        for [first, both, second] in [
+            [&[1 << 18][..], &[1 << 18], &[]],
+            [&[1 << 17], &[5 << 18], &[1 << 19]],
+            [&[9 << 18], &[1 << 18; 9], &[1, 1, 1]],
+            [&[3 << 18, 1 << 16], &[1 << 20, 7 << 17, 1 << 15], &[1 << 18; 4]],
+            [&long[..40], &long[..], &long[100..180]],
+        ] {
+            const PAIRS: usize = 4000;
+            let sum = |weights: &[u32]| weights.iter().map(|&w| f64::from(w)).sum::<f64>();
+            let j = sum(both) / (sum(first) + sum(both) + sum(second));
+            let (mut equal, mut counts) = (0, [0; LAWS.len()]);
+            for _ in 0..PAIRS {
+                let mut drawn = |weights: &[u32]| -> Vec<(u64, u32)> {
+                    weights.iter().map(|&weight| (random.next_u64(), weight)).collect()
+                };
+                let parts = [first, both, second].map(&mut drawn);
+                let set = |a: &[(u64, u32)], b: &[(u64, u32)]| {
+                    let mut all = [a, b].concat();
+                    all.sort_unstable();
+                    let hashes = all.iter().map(|&(hash, _)| hash);
+                    ShingleSet::from_parts(hashes, all.iter().map(|&(_, weight)| weight)).unwrap()
+                };
+                let sets = [set(&parts[0], &parts[1]), set(&parts[1], &parts[2])];
+                let found = sets[0].jaccard(&sets[1]).unwrap();
+                assert!((found - j).abs() < 1e-12, "{found}, not {j}");
+                let [x, y] = sets.map(|set| {
+                    let components = Box::new(of_set(&set, &interrupt).unwrap());
+                    Sketch { components, set }
+                });
+                let same = |&place: &usize| x.components[place] == y.components[place];
+                equal += (0..COMPONENTS).filter(same).count();
+                for ((_, law), count) in LAWS.iter().zip(&mut counts) {
+                    *count += usize::from(law.holds(&x, &y));
+                }
+            }
+            let trials = (PAIRS * COMPONENTS) as f64;
+            let share = equal as f64 / trials;
+            let deviation = (j * (1.0 - j) / trials).sqrt();
+            assert!((share - j).abs() < 4.5 * deviation, "{share} of components agree, not {j}");
+            for ((_, law), count) in LAWS.iter().zip(counts) {
+                let p = tail(law.bands, j.powi(law.rows as i32), law.shared);
+                let deviation = (p * (1.0 - p) / PAIRS as f64).sqrt() + 1.0 / PAIRS as f64;
+                let found = count as f64 / PAIRS as f64;
+                assert!(
+                    (found - p).abs() < 4.5 * deviation,
+                    "{law:?} finds {found} at {j}, not {p}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rare_words_decide() {
+        let plain: Config = r#"{"tokenizer": "word"}"#.parse().unwrap();
+        let mut trainer = Trainer::new(&plain).unwrap();
+        // Of words that are in all ten texts the idf is below 0: they are not in the sets.
+        for i in 0..10 {
+            trainer.add(&format!("all of these say item{i}"), &mut || ()).unwrap();
+        }
+        let model = Arc::new(trainer.finish(None, &mut || ()));
+        let config = r#"{"tokenizer": "word", "shingle": 1, "weight": "idf", "model": "m"}"#;
+        let config = near_recipe(&config.parse().unwrap());
+        let mut sketcher = Sketcher::new(Simhasher::with_model(config, model).unwrap());
+        let mut sketch = |text: &str| sketcher.sketch(text, &mut || ());
+        assert_eq!(sketch("all of these say"), None);
+        let [one, same, other] = ["all of these say item1", "item1", "all of these say item2"]
+            .map(|t| sketch(t).unwrap());
+        assert_eq!(one, same);
+        assert!(near(&one, &same, 1.0) && !near(&one, &other, LEAST_SIMILARITY));
+        let layout = Layout::of(DEFAULT_SIMILARITY).unwrap();
+        let mut keys = Vec::new();
+        assert!(sketcher.keys("say item1 of all", layout, &mut || (), &mut keys));
+        assert!(one.keys(layout).eq(keys.iter().copied()));
+        assert!(!sketcher.keys("of all", layout, &mut || (), &mut keys) && keys.is_empty());
     }
 
     proptest! {

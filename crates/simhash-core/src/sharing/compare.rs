@@ -37,7 +37,7 @@ pub struct Comparer {
     sets: Vec<Option<ShingleSet>>,
     /// A bit for each row, 1 if there is something in `sets`.
     known: Vec<u64>,
-    /// How many shingles a row has, as far as its set was ever read; else 0.
+    /// How many shingles a row has, as far as its set was ever read, and all weigh the same; else 0.
     sizes: Vec<u32>,
     /// The rows whose sets are kept, in the order in which they were read.
     order: VecDeque<u32>,
@@ -123,7 +123,9 @@ impl Comparer {
             self.sets[row as usize] = Some(set);
             return false;
         }
-        self.sizes[row as usize] = u32::try_from(set.len()).unwrap_or(0);
+        let is_weighed = !set.weights().is_empty();
+        let size = if is_weighed { 0 } else { u32::try_from(set.len()).unwrap_or(0) };
+        self.sizes[row as usize] = size;
         self.memory += set.memory() + ENTRY;
         self.sets[row as usize] = Some(set);
         self.order.push_back(row);
