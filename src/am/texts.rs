@@ -10,9 +10,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
-use simhash_core::config::{Config, StopWords};
+use simhash_core::config::Config;
 use simhash_core::search::Key;
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
 use simhash_core::words::WordList;
 use simhash_core::{Named, Simhasher};
@@ -24,7 +24,7 @@ use super::options::Options;
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::error::{raise, warn};
-use crate::models::{named_words, simhasher_for};
+use crate::models::{named, simhasher_for};
 use crate::storage::{IndexRel, meta, note};
 use crate::types::ConfigText;
 use crate::types::datum::Decode;
@@ -41,7 +41,7 @@ pub struct Recipe {
     pub similarity: f64,
     /// The canonical text of the config.
     pub config: Rc<str>,
-    /// The hashes of the lists of words that the config names, a line for each.
+    /// The hashes of the lists of words and of the model that the config names, a line for each.
     words: String,
 }
 
@@ -199,22 +199,22 @@ impl Recipe {
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
         own.expect_same_words(rel, schema);
-        simhasher_for(recipe(&ConfigText::config_of(&own.config)), schema)
+        simhasher_for(near_recipe(&ConfigText::config_of(&own.config)), schema)
     }
 
-    /// Raises 55000 if a list of words is not the one that the index was built with: its keys would
-    /// not be those of the queries.
+    /// Raises 55000 if a list of words, or the model, is not the one that the index was built with:
+    /// its keys would not be those of the queries.
     fn expect_same_words(&self, rel: IndexRel, schema: Schema) {
         if !self.words.is_empty() && self.words != words_of(&self.config, schema) {
             raise(
                 PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("index \"{}\" was built with another list of words", rel.name()),
-                "A list that its config names was made anew: REINDEX it.",
+                format!("index \"{}\" was built with another list of words or model", rel.name()),
+                "What its config names was made anew: REINDEX it.",
             )
         }
     }
 
-    /// Whether the config names lists of words.
+    /// Whether the config names lists of words, or a model.
     pub fn names_words(&self) -> bool {
         !self.words.is_empty()
     }
@@ -404,8 +404,8 @@ type Last = (Schema, Rc<str>, Rc<RefCell<Sketcher>>);
 thread_local! {
     /// Files of indexes of which was said that their parameters have changed.
     static WARNED: RefCell<HashSet<(pg_sys::Oid, u32)>> = RefCell::default();
-    /// The sketcher of the config that was asked for last, if it names no list of words: those may
-    /// be made anew.
+    /// The sketcher of the config that was asked for last, if it names no list of words and no
+    /// model: those may be made anew.
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
@@ -416,18 +416,14 @@ fn sketcher(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketcher>> {
         last.map(|(.., sketcher)| sketcher.clone())
     });
     known.unwrap_or_else(|| {
-        let parsed = ConfigText::config_of(config);
-        let made = simhasher_for(recipe(&parsed), schema);
-        let sketcher = Rc::new(RefCell::new(Sketcher::new(made)));
-        if !names_words(&parsed) {
+        let recipe = near_recipe(&ConfigText::config_of(config));
+        let is_lasting = !recipe.names_something();
+        let sketcher = Rc::new(RefCell::new(Sketcher::new(simhasher_for(recipe, schema))));
+        if is_lasting {
             LAST.set(Some((schema, config.clone(), sketcher.clone())));
         }
         sketcher
     })
-}
-
-fn names_words(config: &Config) -> bool {
-    config.dictionary.is_some() || matches!(config.stopwords, StopWords::Named(_))
 }
 
 /// The extension's schema.
@@ -443,16 +439,17 @@ unsafe fn schema_of(rel: IndexRel) -> Schema {
     }
 }
 
-/// The hashes of the lists of words that a config names, a line for each.
+/// The hashes of the lists of words and of the model that a config names, a line for each.
 fn words_of(config: &str, schema: Schema) -> String {
-    let config = ConfigText::config_of(config);
-    if !names_words(&config) {
+    let config = near_recipe(&ConfigText::config_of(config));
+    if !config.names_something() {
         return String::new();
     }
-    let Named { dictionary, stop_words, .. } = named_words(&config, schema);
+    let Named { dictionary, stop_words, model } = named(&config, schema);
+    let model = model.map(|model| format!("model {}\n", model.content_hash()));
     let lists = [("dictionary", dictionary), ("stopwords", stop_words)];
     let line = |(kind, list): (&str, Option<Arc<WordList>>)| {
         list.map(|list| format!("{kind} {}\n", list.content_hash()))
     };
-    lists.into_iter().filter_map(line).collect()
+    lists.into_iter().filter_map(line).chain(model).collect()
 }

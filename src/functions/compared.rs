@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::config::Config;
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 use simhash_core::simhash::Simhasher;
@@ -33,7 +33,7 @@ impl<T> Places<T> {
 }
 
 fn shingler(config: &Config, schema: Schema) -> Simhasher {
-    simhasher_for(recipe(config), schema)
+    simhasher_for(near_recipe(config), schema)
 }
 
 /// Compares texts by their sets of shingles.
@@ -86,7 +86,8 @@ const LONGEST_KEPT: usize = 64 << 10;
 impl Sketches {
     fn new(config: &Config, schema: Schema) -> Self {
         let sketcher = Sketcher::new(shingler(config, schema));
-        let made_by = (!config.names_something()).then(|| Rc::new((schema, recipe(config))));
+        let recipe = near_recipe(config);
+        let made_by = (!recipe.names_something()).then(|| Rc::new((schema, recipe)));
         Sketches { sketcher, sketches: Places::NONE, made_by }
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 
 use super::components::{Components, Sought};
@@ -177,7 +177,7 @@ impl<'a> Neighbours<'a> {
 
     fn sketcher_of(&self, similar: &Similar) -> Sketcher {
         let config = ConfigText::config_of(&similar.config);
-        Sketcher::new(simhasher_for(recipe(&config), self.setup.schema))
+        Sketcher::new(simhasher_for(near_recipe(&config), self.setup.schema))
     }
 
     /// Calls `found` with the rows whose `distance` there is, of those that an index finds.

@@ -4,7 +4,7 @@ use pgrx::PgSqlErrorCode;
 use simhash_core::Named;
 use simhash_core::config::{Config, Method, StopWords};
 use simhash_core::sets::minhash::Fingerprinter;
-use simhash_core::sets::recipe;
+use simhash_core::sets::{recipe, set_config};
 use simhash_core::simhash::{Simhasher, SimhasherError};
 use simhash_core::words::Kind;
 
@@ -14,7 +14,15 @@ use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::error::raise;
 
-/// The lists of words that a config names, from the extension's schema.
+/// The model and the lists of words that a config names, from the extension's schema.
+pub fn named(config: &Config, schema: Schema) -> Named {
+    Named {
+        model: config.model.as_ref().map(|name| find(schema, name)),
+        ..named_words(config, schema)
+    }
+}
+
+/// The lists of words alone.
 pub fn named_words(config: &Config, schema: Schema) -> Named {
     let find = |kind, name: &String| word_lists::find(schema, kind, name);
     Named {
@@ -31,20 +39,25 @@ pub fn named_words(config: &Config, schema: Schema) -> Named {
 pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
     let prefix =
         config.model.as_ref().map(|name| format!("model \"{name}\": ")).unwrap_or_default();
-    let model = config.model.as_ref().map(|name| find(schema, name));
-    let named = Named { model, ..named_words(&config, schema) };
+    let named = named(&config, schema);
+    let counted_by = set_config(&config, config.shingles());
     let made = Simhasher::with(config, named, &mut interrupts());
     made.unwrap_or_else(|error| {
         let hint = match &error {
-            SimhasherError::NeedsModel(_) => "Name it as \"model\" in the config.",
-            SimhasherError::NeedsWords(..) => "Make the list, or leave it out of the config.",
-            SimhasherError::OtherFeatures(_) => {
-                "Tokenizer, shingle, normalize, dictionary, stopwords and hmm \
-                 must be those that it was trained with."
+            SimhasherError::NeedsModel(_) => "Name it as \"model\" in the config.".to_owned(),
+            SimhasherError::NeedsWords(..) => {
+                "Make the list, or leave it out of the config.".to_owned()
             }
-            SimhasherError::NoPercentiles(_) => "Give the cap as a number greater than 0.",
+            SimhasherError::OtherFeatures(_) => format!(
+                "Tokenizer, shingle, normalize, dictionary, stopwords and hmm \
+                 must be those that it was trained with. Train another one: \
+                 SELECT simhash_train('name', 'SELECT body FROM ...', '{counted_by}');"
+            ),
+            SimhasherError::NoPercentiles(_) => {
+                "Give the cap as a number greater than 0.".to_owned()
+            }
         };
-        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{prefix}{error}"), hint)
+        raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{prefix}{error}"), &hint)
     })
 }
 

@@ -13,4 +13,4 @@ pub mod train;
 pub mod word_lists;
 
 pub use cache::find;
-pub use hasher::{fingerprinter, named_words, simhasher_for};
+pub use hasher::{fingerprinter, named, simhasher_for};

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use pgrx::{PgRelation, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::sets::minhash::Fingerprinter;
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::Sketcher;
 
 use super::arguments::Arguments;
@@ -202,7 +202,8 @@ impl Watch {
             if statement_begins && config.names_something() {
                 *sketcher = None;
             }
-            sketcher.get_or_insert_with(|| Sketcher::new(simhasher_for(recipe(&config), *schema)))
+            sketcher
+                .get_or_insert_with(|| Sketcher::new(simhasher_for(near_recipe(&config), *schema)))
         });
         (arguments, sketcher)
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError};
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::text::{Text, server_to_utf8};
@@ -51,10 +51,10 @@ impl<'a> ConfigText<'a> {
         parse(stored)
     }
 
-    /// Whether every text has the same set of shingles by both configs, of which the canonical
-    /// texts are given.
+    /// Whether every text has the same set of shingles, with the same weights, by both configs, of
+    /// which the canonical texts are given.
     pub fn same_sets(a: &str, b: &str) -> bool {
-        a == b || recipe(&parse(a)) == recipe(&parse(b))
+        a == b || near_recipe(&parse(a)) == near_recipe(&parse(b))
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys;
 use simhash_core::Simhasher;
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 use simhash_core::sets::shingles::ShingleSet;
 
 use super::parcel;
@@ -252,7 +252,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_cut_worker(
         pg_sys::shm_mq_set_sender(queues[1], pg_sys::MyProc);
         let [texts, sets] =
             queues.map(|queue| pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut()));
-        let config = recipe(&ConfigText::config_of(&config));
+        let config = near_recipe(&ConfigText::config_of(&config));
         let Ok(mut simhasher) = Simhasher::new(config) else { lost("has no words to cut by") };
         let mut answer = Vec::new();
         while let Some(message) = compat::receive(texts) {

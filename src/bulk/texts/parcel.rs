@@ -25,7 +25,7 @@ pub fn add_text(row: u32, text: &str, message: &mut Vec<u8>) {
     message.extend(text.as_bytes());
 }
 
-/// Adds a row's set.
+/// Adds a row's set, whose shingles all weigh the same: workers have no models.
 pub fn add_set(row: u32, set: &ShingleSet, message: &mut Vec<u8>) {
     message.extend(row.to_ne_bytes());
     message.extend((set.len() as u32).to_ne_bytes());
@@ -51,7 +51,7 @@ pub fn set(message: &[u8]) -> Option<(u32, ShingleSet, &[u8])> {
     let (count, rest) = number(rest)?;
     let (hashes, rest) = rest.split_at_checked(count as usize * size_of::<u64>())?;
     let (hashes, []) = hashes.as_chunks() else { return None };
-    let set = ShingleSet::from_hashes(hashes.iter().copied().map(u64::from_ne_bytes))?;
+    let set = ShingleSet::from_parts(hashes.iter().copied().map(u64::from_ne_bytes), [])?;
     Some((row, set, rest))
 }
 

@@ -13,7 +13,7 @@ use pgrx::pg_sys;
 use simhash_core::config::Tokenizer;
 use simhash_core::dictionary::is_loaded as dictionary_is_loaded;
 use simhash_core::han::is_han;
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
 use simhash_index::TreeKey;
 use simhash_index::key::Bytes;
@@ -126,7 +126,7 @@ unsafe fn look(
     // SAFETY: an open relation.
     let rows = f64::from(unsafe { (*(*rel.as_ptr()).rd_rel).reltuples }).max(0.0);
     let layout = Layout { bands: meta.bands as usize, rows: meta.rows as usize };
-    let mut sketcher = Sketcher::new(simhasher_for(recipe(&config), schema));
+    let mut sketcher = Sketcher::new(simhasher_for(near_recipe(&config), schema));
     let mut sample = Sample::new(layout.bands);
     let mut left_out = false;
     // SAFETY: as `found`; the texts are read while the statistics hold them.

@@ -170,6 +170,12 @@ impl Model {
         })
     }
 
+    /// The XXH3-64 of all that decides what it says.
+    pub fn content_hash(&self) -> u64 {
+        let stored = self.bytes.get(8..).and_then(|rest| rest.first_chunk());
+        u64::from_le_bytes(stored.copied().unwrap_or_default())
+    }
+
     /// The stored form.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
