@@ -14,6 +14,7 @@ import json
 import math
 import pathlib
 import re
+import struct
 import sys
 import unicodedata
 
@@ -225,6 +226,46 @@ def sketch(features):
     return [min(value(h, i) for h in hashes) for i in range(105)]
 
 
+def f32(number):
+    """The nearest number of single precision."""
+    return struct.unpack("<f", struct.pack("<f", number))[0]
+
+
+def exponential(value):
+    """-ln(1 - y) in single precision, every operation rounded, of a value as a share y of all."""
+    odd = value >> 1 | 1
+    rest, y = f32(2**31 - odd) / 2**31, f32(odd) / 2**31
+    if y < 0.5:
+        above, below, powers = y, f32(2 - y), 0.0
+    else:
+        mantissa, exponent = math.frexp(rest)
+        mantissa, exponent = 2 * mantissa, exponent - 1
+        above, below, powers = f32(1 - mantissa), f32(1 + mantissa), f32(-exponent * f32(math.log(2)))
+    s = f32(above / below)
+    square = f32(s * s)
+    series = 0.0
+    for term in (9, 7, 5, 3):
+        series = f32(f32(1 / term) + f32(square * series)) if series else f32(1 / term)
+    series = f32(square * series)
+    return f32(powers + f32(2 * f32(s + f32(s * series))))
+
+
+def weighted_sketch(features):
+    """Each component is the least number of its own over features with weights in units of 2^-18:
+    the bits of an exponential number over the weight."""
+    hashes = {xxhash.xxh3_128_intdigest(f.encode(), seed=0) % 2**64: w for f, w in features.items()}
+
+    def value(h, i):
+        x = (h % 2**32 ^ splitmix(i + 1) >> 32) * (h >> 32 | 1) % 2**32
+        return (x ^ x >> 16) * 0x85EBCA6B % 2**32
+
+    def number(h, i, weight):
+        return f32(exponential(value(h, i)) * f32(2**18 / weight))
+
+    least = (min(number(h, i, w) for h, w in hashes.items()) for i in range(105))
+    return [struct.unpack("<I", struct.pack("<f", number))[0] for number in least]
+
+
 def keys(components, bands, rows):
     """The keys of the bands: numbers of 40 bits."""
     for band in range(bands):
@@ -297,8 +338,18 @@ def worked_example():
     return components == [9, -9, 1, -1, 1, 9]
 
 
+WEIGHTED = "19c553ff5ae2ec1f"
+
+
+def weighted_example():
+    """The unit test of sketches has the same set and the same digest."""
+    features = {f"shingle {i}": (i * i % 17 + 1) << 14 for i in range(40)}
+    return keys_digest(weighted_sketch(features), 35, 3) == WEIGHTED
+
+
 def main():
-    passed, failed = int(worked_example()), int(not worked_example())
+    examples = [worked_example(), weighted_example()]
+    passed, failed = sum(examples), sum(not example for example in examples)
     vectors = pathlib.Path(__file__).with_name("golden.jsonl")
     for line in vectors.read_text(encoding="utf-8").splitlines():
         vector = json.loads(line)

@@ -346,6 +346,7 @@ mod tests {
 
     use super::*;
     use crate::Config;
+    use crate::hash::feature_hash;
     use crate::models::train::Trainer;
     use crate::random::SplitMix64;
     use crate::sets::near_recipe;
@@ -525,6 +526,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// `tests/golden.py` computes the same keys by itself.
+    #[test]
+    fn weighted_keys_are_those_of_another_implementation() {
+        let mut shingles: Vec<(u64, u32)> = (0..40u32)
+            .map(|i| (set_hash(&format!("shingle {i}")), (i * i % 17 + 1) << 14))
+            .collect();
+        shingles.sort_unstable();
+        let hashes = shingles.iter().map(|&(hash, _)| hash);
+        let weights = shingles.iter().map(|&(_, weight)| weight);
+        let set = ShingleSet::from_parts(hashes, weights).unwrap();
+        let components = Box::new(of_set(&set, &Interrupt::new(&mut || ())).unwrap());
+        let sketch = Sketch { components, set };
+        let keys = sketch.keys(Layout::of(0.5).unwrap());
+        let digits: String = keys.map(|key| format!("{:010x}", key >> 24)).collect();
+        assert_eq!(format!("{:016x}", feature_hash::<u64>(digits.as_bytes())), "19c553ff5ae2ec1f");
     }
 
     #[test]
