@@ -275,11 +275,11 @@ unsafe fn bound(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
     unsafe {
         let list = pg_sys::makeParamList(parameters.len() as i32);
         (*list).paramFetch = Some(fetch);
-        let places = (*list).params.as_mut_slice(parameters.len());
-        for (place, &(ptype, value)) in places.iter_mut().zip(parameters) {
+        let all = (*list).params.as_mut_slice(parameters.len());
+        for (parameter, &(ptype, value)) in all.iter_mut().zip(parameters) {
             let isnull = value.is_none();
             let value = value.unwrap_or(pg_sys::Datum::null());
-            *place = pg_sys::ParamExternData { value, isnull, pflags: 0, ptype };
+            *parameter = pg_sys::ParamExternData { value, isnull, pflags: 0, ptype };
         }
         list
     }

@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::components::{Components, Kind, Sought};
+use super::components::{Components, Kind, Point};
 use super::keys::Key;
 use super::looks;
 use super::neighbours::{Neighbour, Neighbours};
@@ -17,9 +17,9 @@ use super::setup::Settle;
 use crate::family::lock;
 use crate::family::scan::Next;
 
-/// How many places that rows of one group have left are compared with each other. Of more, the
+/// How many points that rows of one group have left are compared with each other. Of more, the
 /// group is found anew.
-const MAX_PLACES: usize = 1024;
+const MAX_POINTS: usize = 1024;
 /// How many fingerprints are compared with each other, at most, one by one.
 const MAX_COMPARED: usize = 1 << 25;
 /// And how many texts, which takes longer.
@@ -27,11 +27,11 @@ const MAX_TEXTS_COMPARED: usize = 1 << 17;
 /// How many fingerprints' neighbours are looked at to find out whether a group holds together.
 const MAX_SEARCHES: usize = 512;
 
-/// A place that rows have left, and what is near it.
+/// A point that rows have left, and what is near it.
 struct Left {
-    place: Sought,
+    point: Point,
     /// What is near it, and the groups of these rows.
-    near: HashSet<Sought>,
+    near: HashSet<Point>,
     ids: HashSet<Key>,
     /// How many rows were seen there: two are enough.
     rows: usize,
@@ -39,7 +39,7 @@ struct Left {
     is_held: bool,
 }
 
-/// How much of what is near a place is wanted.
+/// How much of what is near a point is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wants {
     /// The group of every row.
@@ -50,7 +50,7 @@ enum Wants {
     Neighbours,
 }
 
-/// Groups near places that rows have left.
+/// Groups near points that rows have left.
 #[derive(Default)]
 pub struct Bridges {
     /// Those that may have come apart.
@@ -62,7 +62,7 @@ pub struct Bridges {
 /// Which groups may have come apart. `when`: of those that are settled later nobody asks.
 pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
     let mut bridges = Bridges::default();
-    let gone = components.gone_places();
+    let gone = components.gone_points();
     if gone.is_empty() {
         return bridges;
     }
@@ -75,9 +75,9 @@ pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
         let mut neighbours = Neighbours::open(setup, snapshot);
         // Of each group.
         let mut open: HashMap<Key, Vec<Left>> = HashMap::new();
-        for (id, place) in gone {
+        for (id, point) in gone {
             let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
-            let left = look(components, &mut neighbours, place, wants);
+            let left = look(components, &mut neighbours, point, wants);
             bridges.all.extend(&left.ids);
             let holds = left.is_held && left.rows > 1 && trusts_ids;
             if holds || left.rows == 0 && !trusts_ids {
@@ -92,7 +92,7 @@ pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
         }
         // What is near nothing that is left may be beside others that have left.
         for open in open.into_values() {
-            if open.len() > MAX_PLACES {
+            if open.len() > MAX_POINTS {
                 bridges.apart.extend(open.iter().flat_map(|left| &left.ids));
                 continue;
             }
@@ -108,30 +108,30 @@ pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
     bridges
 }
 
-/// Looks at what is near a place.
+/// Looks at what is near a point.
 ///
 /// # Safety
 /// The family is locked, and the neighbours are open.
 unsafe fn look(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
-    place: Sought,
+    point: Point,
     wants: Wants,
 ) -> Left {
     let (near, ids) = Default::default();
-    let mut left = Left { place, near, ids, rows: 0, is_held: false };
+    let mut left = Left { point, near, ids, rows: 0, is_held: false };
     // SAFETY: as this function's; the neighbour is of the components' table.
     unsafe {
         // A bridge is found sooner if it is asked for.
         if wants == Wants::Bridge && neighbours.finds_equal_sooner() {
             neighbours
-                .equal(components, place, &mut |components, row| left.take(components, row, wants));
+                .equal(components, point, &mut |components, row| left.take(components, row, wants));
             if left.is_held && left.rows > 1 {
                 return left;
             }
         }
         (left.rows, left.is_held) = (0, false);
-        neighbours.of(components, place, &mut |components, row| left.take(components, row, wants));
+        neighbours.of(components, point, &mut |components, row| left.take(components, row, wants));
     }
     left
 }
@@ -156,7 +156,7 @@ impl Left {
         self.ids.insert(id);
         self.rows += 1;
         self.is_held |= row.distance == 0;
-        let is_known = !self.near.insert(Sought { what, ..self.place });
+        let is_known = !self.near.insert(Point { what, ..self.point });
         match wants {
             Wants::Ids => Next::Any,
             Wants::Bridge if self.is_held && self.rows > 1 => Next::None,
@@ -167,26 +167,26 @@ impl Left {
     }
 }
 
-/// The places of a group that rows have left side by side, as one.
+/// The points of a group that rows have left side by side, as one.
 fn clusters(open: Vec<Left>, neighbours: &Neighbours<'_>) -> Vec<Left> {
-    let mut clusters: Vec<(Vec<Sought>, Left)> = Vec::new();
+    let mut clusters: Vec<(Vec<Point>, Left)> = Vec::new();
     for mut left in open {
         pgrx::check_for_interrupts!();
-        let mut places = vec![left.place];
-        let is_beside = |places: &[Sought]| {
-            places.iter().any(|&at| neighbours.are_near(at, left.place) != Some(false))
+        let mut points = vec![left.point];
+        let is_beside = |points: &[Point]| {
+            points.iter().any(|&at| neighbours.are_near(at, left.point) != Some(false))
         };
         let (beside, others): (Vec<_>, Vec<_>) =
-            clusters.into_iter().partition(|(places, _)| is_beside(places));
+            clusters.into_iter().partition(|(points, _)| is_beside(points));
         clusters = others;
         for (more, other) in beside {
-            places.extend(more);
+            points.extend(more);
             left.near.extend(other.near);
             left.ids.extend(other.ids);
             // The same row may be near both.
             left.rows = left.rows.max(other.rows).max(left.near.len());
         }
-        clusters.push((places, left));
+        clusters.push((points, left));
     }
     clusters.into_iter().map(|(_, left)| left).collect()
 }
@@ -194,36 +194,36 @@ fn clusters(open: Vec<Left>, neighbours: &Neighbours<'_>) -> Vec<Left> {
 /// Parts of a group, which are one if they meet.
 #[derive(Default)]
 struct Parts {
-    /// The part of each place that is known, and the part that each part has met.
-    of: HashMap<Sought, usize>,
+    /// The part of each point that is known, and the part that each part has met.
+    of: HashMap<Point, usize>,
     met: Vec<usize>,
     /// What is still to be looked at of each.
-    open: Vec<VecDeque<Sought>>,
+    open: Vec<VecDeque<Point>>,
 }
 
 impl Parts {
-    /// The parts of some places, by what is near what among them. `None` if these are too many.
-    fn of(neighbours: &Neighbours<'_>, mut left: Vec<Sought>, most: usize) -> Option<Self> {
+    /// The parts of some points, by what is near what among them. `None` if these are too many.
+    fn of(neighbours: &Neighbours<'_>, mut left: Vec<Point>, most: usize) -> Option<Self> {
         let (mut parts, mut compared) = (Parts::default(), 0);
         while let Some(first) = left.pop() {
             let part = parts.met.len();
-            let mut places = vec![first];
+            let mut points = vec![first];
             let mut seen = 0;
-            while seen < places.len() {
+            while seen < points.len() {
                 pgrx::check_for_interrupts!();
                 compared += left.len();
                 if compared > most {
                     return None;
                 }
-                let at = places[seen];
-                places.extend(
+                let at = points[seen];
+                points.extend(
                     left.extract_if(.., |&mut other| neighbours.are_near(at, other) == Some(true)),
                 );
                 seen += 1;
             }
-            parts.of.extend(places.iter().map(|&place| (place, part)));
+            parts.of.extend(points.iter().map(|&point| (point, part)));
             parts.met.push(part);
-            parts.open.push(places.into());
+            parts.open.push(points.into());
         }
         Some(parts)
     }
@@ -275,18 +275,18 @@ unsafe fn holds(
     let mut searches = 0;
     while rows < 2 || !parts.are_one() {
         pgrx::check_for_interrupts!();
-        // One place of each part in its turn: the smallest is at its end first.
+        // One point of each part in its turn: the smallest is at its end first.
         for part in 0..parts.met.len() {
             if parts.met[part] != part {
                 continue;
             }
             searches += 1;
-            let Some(place) = parts.open[part].pop_front().filter(|_| searches <= MAX_SEARCHES)
+            let Some(point) = parts.open[part].pop_front().filter(|_| searches <= MAX_SEARCHES)
             else {
                 return false;
             };
             // SAFETY: as this function's.
-            let next = unsafe { look(components, neighbours, place, Wants::Neighbours) };
+            let next = unsafe { look(components, neighbours, point, Wants::Neighbours) };
             if next.ids != *ids {
                 return false;
             }

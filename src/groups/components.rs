@@ -72,11 +72,11 @@ pub struct Node(u32);
 
 impl Node {
     pub fn row(key: Key) -> Self {
-        Node(2 * key.place() as u32)
+        Node(2 * key.index() as u32)
     }
 
     pub fn group(id: Key) -> Self {
-        Node(2 * id.place() as u32 + 1)
+        Node(2 * id.index() as u32 + 1)
     }
 
     pub fn is_row(self) -> bool {
@@ -88,9 +88,10 @@ impl Node {
     }
 }
 
-/// What is searched for, in a scope: a fingerprint, or a hash of a text.
+/// What rows are searched by, in a scope: a fingerprint, or a hash of a text. Rows at one point are
+/// near the same rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Sought {
+pub struct Point {
     pub scope: u32,
     pub what: B256,
 }
@@ -100,7 +101,7 @@ pub struct Sought {
 struct Changed {
     key: Key,
     /// Nothing if it can be in no group.
-    place: Option<Sought>,
+    point: Option<Point>,
     stored: Option<Key>,
     /// Whether it is near what it was near before.
     stays: bool,
@@ -118,9 +119,9 @@ pub struct Components<'a> {
     links: Vec<Node>,
     changed: Vec<Changed>,
     /// What the rows of groups have that may have come apart.
-    former: Vec<(Key, Sought)>,
+    former: Vec<(Key, Point)>,
     /// The groups of rows that have left them, and what these had, if it was searched for.
-    gone: Vec<(Key, Sought)>,
+    gone: Vec<(Key, Point)>,
     pub left: HashSet<Key>,
     /// Hashes of texts that nothing is near to.
     pub wordless: HashSet<B256>,
@@ -154,10 +155,10 @@ impl<'a> Components<'a> {
     pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
         // SAFETY: as this function's.
         let key = unsafe { self.keys.key(value) };
-        if key.place() == self.rows.len() {
+        if key.index() == self.rows.len() {
             self.rows.push(ABSENT);
             self.links.extend([Node::row(key), Node::group(key)]);
-            if key.place().is_multiple_of(1024) {
+            if key.index().is_multiple_of(1024) {
                 self.check_memory();
             }
         }
@@ -172,11 +173,11 @@ impl<'a> Components<'a> {
     }
 
     pub fn row(&self, key: Key) -> &Row {
-        &self.rows[key.place()]
+        &self.rows[key.index()]
     }
 
     pub fn row_mut(&mut self, key: Key) -> &mut Row {
-        &mut self.rows[key.place()]
+        &mut self.rows[key.index()]
     }
 
     /// Takes in a row that a statement has brought or changed. `stays`: it is near what it was near
@@ -189,8 +190,8 @@ impl<'a> Components<'a> {
         unsafe {
             let Some(key) = row.key else { return };
             let (key, stored) = (self.key(key), self.id(row.cluster));
-            let place = self.sought(row);
-            self.changed.push(Changed { key, place, stored, stays });
+            let point = self.point(row);
+            self.changed.push(Changed { key, point, stored, stays });
         }
     }
 
@@ -207,9 +208,9 @@ impl<'a> Components<'a> {
         // A row in no group connected nothing.
         if row.cluster.is_some() {
             // SAFETY: as this function's.
-            let (place, id) = unsafe { (self.sought(row), self.id(row.cluster)) };
+            let (point, id) = unsafe { (self.point(row), self.id(row.cluster)) };
             self.left.extend(id);
-            self.gone.extend(id.zip(place));
+            self.gone.extend(id.zip(point));
             if self.gone.len().is_multiple_of(1024) {
                 self.check_memory();
             }
@@ -222,14 +223,14 @@ impl<'a> Components<'a> {
     /// The values are of the trigger's table.
     pub unsafe fn concerns_groups(&mut self, row: &RowValues) -> bool {
         // SAFETY: as this function's.
-        row.cluster.is_some() || unsafe { self.sought(row) }.is_some()
+        row.cluster.is_some() || unsafe { self.point(row) }.is_some()
     }
 
     /// What a row is searched for by, if it can be in a group.
     ///
     /// # Safety
     /// The values are of the trigger's table.
-    pub unsafe fn sought(&mut self, row: &RowValues) -> Option<Sought> {
+    pub unsafe fn point(&mut self, row: &RowValues) -> Option<Point> {
         // SAFETY: as this function's.
         unsafe {
             let value = row.fp?;
@@ -241,13 +242,13 @@ impl<'a> Components<'a> {
                 self.texts.insert(what, copy);
                 self.check_memory();
             }
-            Some(Sought { scope, what })
+            Some(Point { scope, what })
         }
     }
 
     /// The text of a hash.
-    pub fn text(&self, sought: Sought) -> Option<pg_sys::Datum> {
-        self.texts.get(&sought.what).copied()
+    pub fn text(&self, point: Point) -> Option<pg_sys::Datum> {
+        self.texts.get(&point.what).copied()
     }
 
     /// Whether the statement has changed nothing about groups.
@@ -258,14 +259,14 @@ impl<'a> Components<'a> {
     /// Forgets what was found, but not what the statement has done.
     pub fn begin(&mut self) {
         self.rows.fill(ABSENT);
-        for (place, link) in self.links.iter_mut().enumerate() {
-            *link = Node(place as u32);
+        for (index, link) in self.links.iter_mut().enumerate() {
+            *link = Node(index as u32);
         }
         self.groups.clear();
         self.bare.clear();
         self.former.clear();
-        for place in 0..self.changed.len() {
-            let Changed { key, place, stored, stays } = self.changed[place];
+        for index in 0..self.changed.len() {
+            let Changed { key, point, stored, stays } = self.changed[index];
             *self.row_mut(key) = Row {
                 kind: Kind::Fresh,
                 stored,
@@ -274,7 +275,7 @@ impl<'a> Components<'a> {
                 is_own: true,
                 at: None,
             };
-            if place.is_none() {
+            if point.is_none() {
                 self.bare.push(key);
             }
         }
@@ -291,7 +292,7 @@ impl<'a> Components<'a> {
         unsafe {
             let Some(key) = values.key else { return };
             let (key, stored) = (self.key(key), self.id(values.cluster));
-            let place = self.sought(values);
+            let point = self.point(values);
             if self.row(key).kind == Kind::Absent {
                 *self.row_mut(key) = Row {
                     kind: Kind::Fresh,
@@ -301,37 +302,37 @@ impl<'a> Components<'a> {
                     is_own: false,
                     at: values.at,
                 };
-            } else if place.is_none() {
+            } else if point.is_none() {
                 (self.row_mut(key).stored, self.row_mut(key).at) = (stored, values.at);
             }
-            match place {
-                Some(place) => self.former.push((key, place)),
+            match point {
+                Some(point) => self.former.push((key, point)),
                 None => self.bare.push(key),
             }
         }
     }
 
     /// What the statement's rows have, each once, in order.
-    pub fn changed_places(&self) -> Vec<Sought> {
-        distinct(self.changed.iter().filter_map(|changed| changed.place).collect())
+    pub fn changed_points(&self) -> Vec<Point> {
+        distinct(self.changed.iter().filter_map(|changed| changed.point).collect())
     }
 
     /// The same of all fresh rows.
-    pub fn fresh_places(&self) -> Vec<Sought> {
-        let changed = self.changed.iter().filter_map(|changed| changed.place);
-        distinct(changed.chain(self.former.iter().map(|&(_, place)| place)).collect())
+    pub fn fresh_points(&self) -> Vec<Point> {
+        let changed = self.changed.iter().filter_map(|changed| changed.point);
+        distinct(changed.chain(self.former.iter().map(|&(_, point)| point)).collect())
     }
 
     /// What rows had that have left their groups, each once, by groups.
-    pub fn gone_places(&self) -> Vec<(Key, Sought)> {
+    pub fn gone_points(&self) -> Vec<(Key, Point)> {
         distinct(self.gone.clone())
     }
 
-    /// The keys of fresh rows that have not been found, of those that are at these places.
-    pub fn unseen_at(&self, places: &HashMap<Sought, Key>) -> Vec<Key> {
+    /// The keys of fresh rows that have not been found, of those that are at these points.
+    pub fn unseen_at(&self, points: &HashMap<Point, Key>) -> Vec<Key> {
         let is_unseen = |changed: &&Changed| {
             matches!(self.row(changed.key).kind, Kind::Fresh | Kind::Met)
-                && changed.place.is_some_and(|place| places.contains_key(&place))
+                && changed.point.is_some_and(|point| points.contains_key(&point))
         };
         let mut keys: Vec<Key> =
             self.changed.iter().filter(is_unseen).map(|changed| changed.key).collect();
@@ -342,10 +343,10 @@ impl<'a> Components<'a> {
 
     /// The fresh rows, not found yet, whose texts nothing is near to.
     pub fn wordless_rows(&self) -> Vec<Key> {
-        let changed = self.changed.iter().filter_map(|changed| Some((changed.key, changed.place?)));
+        let changed = self.changed.iter().filter_map(|changed| Some((changed.key, changed.point?)));
         let all = changed.chain(self.former.iter().copied());
-        let is_one = |&(key, place): &(Key, Sought)| {
-            self.wordless.contains(&place.what) && self.row(key).kind == Kind::Fresh
+        let is_one = |&(key, point): &(Key, Point)| {
+            self.wordless.contains(&point.what) && self.row(key).kind == Kind::Fresh
         };
         all.filter(is_one).map(|(key, _)| key).collect()
     }
@@ -386,8 +387,8 @@ impl<'a> Components<'a> {
             + self.text_bytes
             + self.rows.capacity() * of_row
             + self.changed.capacity() * size_of::<Changed>()
-            + self.former.capacity() * size_of::<(Key, Sought)>()
-            + self.gone.capacity() * size_of::<(Key, Sought)>();
+            + self.former.capacity() * size_of::<(Key, Point)>()
+            + self.gone.capacity() * size_of::<(Key, Point)>();
         if used > work_mem() {
             raise(
                 PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
@@ -403,8 +404,8 @@ impl<'a> Components<'a> {
     }
 }
 
-fn distinct<T: Ord>(mut places: Vec<T>) -> Vec<T> {
-    places.sort_unstable();
-    places.dedup();
-    places
+fn distinct<T: Ord>(mut all: Vec<T>) -> Vec<T> {
+    all.sort_unstable();
+    all.dedup();
+    all
 }

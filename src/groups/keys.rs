@@ -14,12 +14,12 @@ use crate::family::column::Column;
 pub struct Key(NonZero<u32>);
 
 impl Key {
-    pub fn new(place: usize) -> Self {
+    pub fn new(index: usize) -> Self {
         // Memory for as many rows is never allowed.
-        Key(NonZero::new(place as u32 + 1).unwrap_or(NonZero::<u32>::MAX))
+        Key(NonZero::new(index as u32 + 1).unwrap_or(NonZero::<u32>::MAX))
     }
 
-    pub fn place(self) -> usize {
+    pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }
@@ -91,14 +91,14 @@ impl Keys {
             Numbers::Equal(numbers) => numbers.insert(number, |a, b| {
                 pgrx::check_for_interrupts!();
                 // SAFETY: as this function's.
-                unsafe { column.compare(values[a.place()], values[b.place()]) }
+                unsafe { column.compare(values[a.index()], values[b.index()]) }
             }),
         }
         number
     }
 
     pub fn value(&self, key: Key) -> pg_sys::Datum {
-        self.values[key.place()]
+        self.values[key.index()]
     }
 
     /// How two values are ordered. What sorts a million of them can be cancelled.
@@ -117,7 +117,7 @@ impl Sorted {
     /// The number of a value. `order`: how the value of a number is ordered to it.
     fn number(&self, order: impl Fn(Key) -> Ordering) -> Option<Key> {
         [&self.all, &self.latest].into_iter().find_map(|numbers| {
-            numbers.binary_search_by(|&of| order(of)).ok().map(|place| numbers[place])
+            numbers.binary_search_by(|&of| order(of)).ok().map(|at| numbers[at])
         })
     }
 
@@ -128,7 +128,7 @@ impl Sorted {
             // Two sorted runs, which it merges.
             self.all.sort_by(|&a, &b| order(a, b));
         }
-        let place = self.latest.partition_point(|&of| order(of, number).is_lt());
-        self.latest.insert(place, number);
+        let at = self.latest.partition_point(|&of| order(of, number).is_lt());
+        self.latest.insert(at, number);
     }
 }

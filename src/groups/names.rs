@@ -22,7 +22,7 @@ const LARGEST_BATCH: usize = 1024;
 
 /// What is to be done about the components that were found.
 pub struct Assignment {
-    /// The rows whose id is another one from now on, in the order of their places.
+    /// The rows whose id is another one from now on, in the order of where they are.
     pub told: Vec<Told>,
     /// Ids that end, and what the rows that have them are told.
     pub renamed: HashMap<Key, Key>,
@@ -71,9 +71,9 @@ impl Naming {
         let is_there = |row: &Row| matches!(row.kind, Kind::Found | Kind::Live);
         components.groups.sort_unstable();
         components.groups.dedup();
-        let rows = (0..components.rows.len()).filter(|&place| is_there(&components.rows[place]));
+        let rows = (0..components.rows.len()).filter(|&index| is_there(&components.rows[index]));
         let groups = components.groups.iter().map(|&group| Node::group(group));
-        let nodes: Vec<Node> = rows.map(|place| Node::row(Key::new(place))).chain(groups).collect();
+        let nodes: Vec<Node> = rows.map(|index| Node::row(Key::new(index))).chain(groups).collect();
         let mut nodes: Vec<_> =
             nodes.into_iter().map(|node| (components.root(node), node)).collect();
         nodes.sort_unstable();
@@ -101,7 +101,7 @@ impl Naming {
     fn inherit(&mut self, components: &Components<'_>) {
         // For each group the party, and the oldest member.
         let mut heirs: HashMap<Key, (usize, Key)> = HashMap::new();
-        for (place, party) in self.parties.iter().enumerate() {
+        for (number, party) in self.parties.iter().enumerate() {
             let members = party.rows.iter().filter(|&&row| components.row(row).is_member);
             let present: HashSet<Key> =
                 members.filter_map(|&row| components.row(row).former).collect();
@@ -110,22 +110,22 @@ impl Naming {
                 if !present.contains(&former) {
                     continue;
                 }
-                let heir = heirs.entry(former).or_insert((place, row));
+                let heir = heirs.entry(former).or_insert((number, row));
                 let is_founder = |row: Key| row == former;
                 if !is_founder(heir.1)
                     && (is_founder(row) || components.keys.compare(row, heir.1).is_lt())
                 {
-                    *heir = (place, row);
+                    *heir = (number, row);
                 }
             }
         }
-        for (former, (place, _)) in heirs {
-            let party = &mut self.parties[place];
+        for (former, (number, _)) in heirs {
+            let party = &mut self.parties[number];
             party.id = least(party.id.into_iter().chain([former]), components);
         }
-        for (place, party) in self.parties.iter().enumerate() {
+        for (number, party) in self.parties.iter().enumerate() {
             if let Some(id) = party.id {
-                self.holders.insert(id, place);
+                self.holders.insert(id, number);
             }
         }
     }
@@ -133,40 +133,41 @@ impl Naming {
     /// Names the parties that have no id.
     fn choose(&mut self, components: &mut Components<'_>) {
         let mut open: Vec<usize> =
-            (0..self.parties.len()).filter(|&place| self.parties[place].id.is_none()).collect();
+            (0..self.parties.len()).filter(|&number| self.parties[number].id.is_none()).collect();
         // Ids that are about to be given up are not given to others in the same breath.
         let merging: HashSet<Key> = components.groups.iter().copied().collect();
         // Keys are asked for in batches that double: many founders may have left their groups.
         let mut batch = 1;
         while !open.is_empty() {
             let mut wanted = Vec::new();
-            for place in std::mem::take(&mut open) {
-                let candidates = self.candidates(place, batch, &merging);
+            for number in std::mem::take(&mut open) {
+                let candidates = self.candidates(number, batch, &merging);
                 if candidates.is_empty() {
-                    open.extend(self.take_over(place, &merging, components));
+                    open.extend(self.take_over(number, &merging, components));
                 } else {
-                    wanted.push((place, candidates));
+                    wanted.push((number, candidates));
                 }
             }
             let keys: Vec<Key> =
                 wanted.iter().flat_map(|(_, all)| all.iter().map(|&(_, key)| key)).collect();
             let taken = self.taken(components, &keys);
-            for (place, candidates) in wanted {
+            for (number, candidates) in wanted {
                 if let Some(&(_, key)) = candidates.iter().find(|(_, key)| !taken.contains(key)) {
-                    self.parties[place].id = Some(key);
-                    self.holders.insert(key, place);
+                    self.parties[number].id = Some(key);
+                    self.holders.insert(key, number);
                 } else if let Some((last, _)) = candidates.last() {
-                    self.parties[place].refused = last + 1;
-                    open.push(place);
+                    self.parties[number].refused = last + 1;
+                    open.push(number);
                 }
             }
             batch = (2 * batch).min(LARGEST_BATCH);
         }
     }
 
-    /// The least keys of the party's rows that are not known to be taken, and their places.
-    fn candidates(&self, place: usize, most: usize, merging: &HashSet<Key>) -> Vec<(usize, Key)> {
-        let party = &self.parties[place];
+    /// The least keys of the party's rows that are not known to be taken, each with its number
+    /// among the rows.
+    fn candidates(&self, number: usize, most: usize, merging: &HashSet<Key>) -> Vec<(usize, Key)> {
+        let party = &self.parties[number];
         let rows = party.rows.iter().copied().enumerate().skip(party.refused);
         rows.filter(|(_, key)| !self.holders.contains_key(key) && !merging.contains(key))
             .take(most)
@@ -177,13 +178,13 @@ impl Naming {
     /// be named anew.
     fn take_over(
         &mut self,
-        place: usize,
+        number: usize,
         merging: &HashSet<Key>,
         components: &mut Components<'_>,
     ) -> Option<usize> {
-        let id = *self.parties[place].rows.first()?;
-        self.parties[place].id = Some(id);
-        if let Some(other) = self.holders.insert(id, place) {
+        let id = *self.parties[number].rows.first()?;
+        self.parties[number].id = Some(id);
+        if let Some(other) = self.holders.insert(id, number) {
             self.parties[other].id = None;
             self.parties[other].refused = 0;
             return Some(other);
@@ -288,7 +289,7 @@ fn bare(components: &mut Components<'_>) -> Vec<Key> {
         // SAFETY: the values are of the table's columns.
         unsafe {
             if let Some(key) = row.key
-                && components.sought(&row).is_none_or(|at| components.wordless.contains(&at.what))
+                && components.point(&row).is_none_or(|at| components.wordless.contains(&at.what))
             {
                 let key = components.key(key);
                 components.row_mut(key).at = row.at;

@@ -9,7 +9,7 @@ use simhash_core::bits::B256;
 use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 
-use super::components::{Components, Sought};
+use super::components::{Components, Point};
 use super::setup::Setup;
 use super::transition::At;
 use crate::call::interrupts;
@@ -56,8 +56,8 @@ pub struct Neighbours<'a> {
 const MAX_SKETCHES: usize = 10_000;
 
 struct Table<'a> {
-    /// Its place among the family's members.
-    place: u32,
+    /// Its number among the family's members.
+    member: u32,
     opened: Opened<'a>,
     key: Column,
     cluster: Column,
@@ -69,7 +69,7 @@ impl<'a> Neighbours<'a> {
     /// are locked.
     pub unsafe fn open(setup: &'a Setup, snapshot: pg_sys::Snapshot) -> Self {
         // SAFETY: as this function's.
-        let open = |(place, member)| unsafe { Table::open(setup, place, member, snapshot) };
+        let open = |(number, member)| unsafe { Table::open(setup, number, member, snapshot) };
         let tables = setup.family.members.iter().enumerate().filter_map(open).collect();
         Neighbours { setup, snapshot, tables, sketcher: None, sketches: HashMap::new() }
     }
@@ -86,12 +86,12 @@ impl<'a> Neighbours<'a> {
     pub unsafe fn equal<'c>(
         &mut self,
         components: &mut Components<'c>,
-        place: Sought,
+        point: Point,
         found: Sink<'_, 'c>,
     ) {
         if let By::Distance { width, .. } = &self.setup.by {
             // SAFETY: as this function's.
-            unsafe { self.within(components, Within { width: *width, place, radius: 0 }, found) };
+            unsafe { self.within(components, Within { width: *width, point, radius: 0 }, found) };
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a> Neighbours<'a> {
         within: Within,
         found: Sink<'_, 'c>,
     ) {
-        let scope = components.scopes.values(within.place.scope).to_vec();
+        let scope = components.scopes.values(within.point.scope).to_vec();
         // SAFETY: as this function's.
         unsafe {
             let asked = within.asked();
@@ -112,35 +112,35 @@ impl<'a> Neighbours<'a> {
     /// Calls `found` with the rows that are near and in the scope, as it wants them.
     ///
     /// # Safety
-    /// As [`Neighbours::open`]; the place is one of the components'.
+    /// As [`Neighbours::open`]; the point is one of the components'.
     pub unsafe fn of<'c>(
         &mut self,
         components: &mut Components<'c>,
-        place: Sought,
+        point: Point,
         found: Sink<'_, 'c>,
     ) {
         // SAFETY: as this function's.
         unsafe {
             match &self.setup.by {
                 By::Distance { width, distance } => {
-                    let within = Within { width: *width, place, radius: *distance };
+                    let within = Within { width: *width, point, radius: *distance };
                     self.within(components, within, found);
                 }
                 By::Similarity(similar) => {
-                    let Some(own) = components.text(place) else { return };
-                    let scope = components.scopes.values(place.scope).to_vec();
+                    let Some(own) = components.text(point) else { return };
+                    let scope = components.scopes.values(point.scope).to_vec();
                     let sketcher =
                         self.sketcher.take().unwrap_or_else(|| self.sketcher_of(similar));
                     let mut sketches =
                         Sketches { sketcher, all: std::mem::take(&mut self.sketches) };
-                    if let Some(sketch) = sketches.of(place.what, own) {
+                    if let Some(sketch) = sketches.of(point.what, own) {
                         let (text, config) =
                             (Text::decode(own).into_str(), (*similar.config).into());
                         let asked = NearText { similarity: similar.similarity, config, text };
                         let by = &self.setup.by;
                         let mut distance = |text: pg_sys::Datum| {
                             let what = by.what(text);
-                            if what == place.what {
+                            if what == point.what {
                                 return Some(0);
                             }
                             let other = sketches.of(what, text)?;
@@ -149,7 +149,7 @@ impl<'a> Neighbours<'a> {
                         let asked = (strategy::NEAR, asked.encode());
                         self.each(components, asked, &scope, &mut distance, found);
                     } else {
-                        components.wordless.insert(place.what);
+                        components.wordless.insert(point.what);
                     }
                     (self.sketcher, self.sketches) = (Some(sketches.sketcher), sketches.all);
                 }
@@ -157,9 +157,9 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Whether two places are near each other. `None` if it is not known: of texts, those that were
+    /// Whether two points are near each other. `None` if it is not known: of texts, those that were
     /// looked at lately are.
-    pub fn are_near(&self, a: Sought, b: Sought) -> Option<bool> {
+    pub fn are_near(&self, a: Point, b: Point) -> Option<bool> {
         if a.scope != b.scope {
             return Some(false);
         }
@@ -194,8 +194,8 @@ impl<'a> Neighbours<'a> {
     ) {
         let snapshot = self.snapshot;
         let mut is_over = false;
-        for Table { place, opened, key, cluster } in &mut self.tables {
-            let (member, place) = (opened.member, *place);
+        for Table { member: number, opened, key, cluster } in &mut self.tables {
+            let (member, number) = (opened.member, *number);
             let mut row = |slot: *mut pg_sys::TupleTableSlot| {
                 // SAFETY: as this function's; the slot holds a row of the member's table.
                 unsafe {
@@ -205,7 +205,7 @@ impl<'a> Neighbours<'a> {
                         return None;
                     }
                     let (key, cluster) = (value(slot, key)?, value(slot, cluster));
-                    let at = At { table: place, tid: tid::pack(&(*slot).tts_tid) };
+                    let at = At { member: number, tid: tid::pack(&(*slot).tts_tid) };
                     let stranger = writer(snapshot);
                     let command = command(slot);
                     Some(Neighbour { distance, value: fp, key, cluster, at, stranger, command })
@@ -227,7 +227,7 @@ impl<'a> Neighbours<'a> {
 
     /// The text of a row that was found. It lives until the next one is read, or searched for.
     pub fn text(&mut self, at: At) -> Option<pg_sys::Datum> {
-        let table = self.tables.iter().find(|table| table.place == at.table)?;
+        let table = self.tables.iter().find(|table| table.member == at.member)?;
         let text = table.opened.member.text;
         let text = text.filter(|_| table.opened.fetch(tid::unpack(at.tid)))?;
         // SAFETY: the slot holds the row.
@@ -273,7 +273,7 @@ impl<'a> Table<'a> {
     /// As [`Neighbours::open`].
     unsafe fn open(
         setup: &Setup,
-        place: usize,
+        number: usize,
         member: &'a Member,
         snapshot: pg_sys::Snapshot,
     ) -> Option<Self> {
@@ -281,20 +281,20 @@ impl<'a> Table<'a> {
         let key = member.key?;
         // SAFETY: as this function's.
         let opened = unsafe { Opened::open(member, snapshot)? };
-        Some(Table { place: place as u32, opened, key, cluster })
+        Some(Table { member: number as u32, opened, key, cluster })
     }
 }
 
 /// Fingerprints within a distance.
 struct Within {
     width: Width,
-    place: Sought,
+    point: Point,
     radius: u32,
 }
 
 impl Within {
     fn asked(&self) -> (u16, pg_sys::Datum) {
-        let center = code(self.place.what, self.width);
+        let center = code(self.point.what, self.width);
         (strategy::WITHIN, self.width.ball_datum(Ball { center, radius: self.radius }))
     }
 
@@ -303,7 +303,7 @@ impl Within {
     unsafe fn distance(&self, fp: pg_sys::Datum) -> Option<u32> {
         // SAFETY: as this function's.
         let other = unsafe { self.width.code(fp) };
-        let distance = other.hamming(&code(self.place.what, self.width));
+        let distance = other.hamming(&code(self.point.what, self.width));
         (distance <= self.radius).then_some(distance)
     }
 }

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::sets::similarity::TextSet;
 
-use super::components::{Components, Kind, Node, Row, Sought};
+use super::components::{Components, Kind, Node, Point, Row};
 use super::keys::Key;
 use super::looks;
 use super::neighbours::{Neighbour, Neighbours};
@@ -45,9 +45,9 @@ pub struct Found {
     pub doubtful: Vec<Key>,
     /// What of several rows one was looked at: of the others it is only known that they are near
     /// what this one is near.
-    pub relied: HashSet<Sought>,
+    pub relied: HashSet<Point>,
     /// Where nothing more was looked at than a live row, which is known by its key.
-    cut: HashMap<Sought, Key>,
+    cut: HashMap<Point, Key>,
 }
 
 /// A row near one of those that are searched for.
@@ -62,11 +62,11 @@ struct Near {
     command: pg_sys::CommandId,
 }
 
-/// Connects the fresh rows at these places with their neighbours. `looked`: the command of the look
+/// Connects the fresh rows at these points with their neighbours. `looked`: the command of the look
 /// before.
 pub fn search(
     components: &mut Components<'_>,
-    places: &[Sought],
+    points: &[Point],
     view: View,
     looked: Option<pg_sys::CommandId>,
 ) -> Found {
@@ -85,8 +85,8 @@ pub fn search(
     // one of everything needs no registration.
     unsafe {
         let mut neighbours = Neighbours::open(setup, snapshot);
-        for &place in places {
-            find(components, &mut neighbours, place, wants_all, &mut near, &mut found);
+        for &point in points {
+            find(components, &mut neighbours, point, wants_all, &mut near, &mut found);
             match &mut similar {
                 Some(similar) => {
                     similar.connect(components, &mut neighbours, &near, looked, &mut found);
@@ -109,14 +109,14 @@ pub fn search(
 /// So many near rows are looked at before it is asked whether one of them has what is searched for.
 const FEW: usize = 16;
 
-/// Notes what is near a place, as far as it is wanted.
+/// Notes what is near a point, as far as it is wanted.
 ///
 /// # Safety
 /// As [`Neighbours::of`].
 unsafe fn find(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
-    place: Sought,
+    point: Point,
     wants_all: bool,
     near: &mut Vec<Near>,
     found: &mut Found,
@@ -125,25 +125,25 @@ unsafe fn find(
     // SAFETY: as this function's.
     unsafe {
         let mut is_cut_short = false;
-        neighbours.of(components, place, &mut |components, row| {
+        neighbours.of(components, point, &mut |components, row| {
             is_cut_short = asks && near.len() == FEW;
             if is_cut_short {
                 Next::None
             } else {
-                take(components, row, place, wants_all, near, found)
+                take(components, row, point, wants_all, near, found)
             }
         });
         if !is_cut_short {
             return;
         }
         near.clear();
-        neighbours.equal(components, place, &mut |components, row| {
-            take(components, row, place, wants_all, near, found)
+        neighbours.equal(components, point, &mut |components, row| {
+            take(components, row, point, wants_all, near, found)
         });
-        if !found.cut.contains_key(&place) {
+        if !found.cut.contains_key(&point) {
             near.clear();
-            neighbours.of(components, place, &mut |components, row| {
-                take(components, row, place, wants_all, near, found)
+            neighbours.of(components, point, &mut |components, row| {
+                take(components, row, point, wants_all, near, found)
             });
         }
     }
@@ -156,7 +156,7 @@ unsafe fn find(
 unsafe fn take(
     components: &mut Components<'_>,
     row: &Neighbour,
-    place: Sought,
+    point: Point,
     wants_all: bool,
     near: &mut Vec<Near>,
     found: &mut Found,
@@ -175,11 +175,11 @@ unsafe fn take(
     if !is_own && (distance == 0 || !is_text) {
         // SAFETY: as this function's.
         let what = unsafe { components.setup.by.what(row.value) };
-        found.relied.insert(Sought { what, ..place });
+        found.relied.insert(Point { what, ..point });
     }
     match is_live && !wants_all {
         true if distance == 0 => {
-            found.cut.insert(place, key);
+            found.cut.insert(point, key);
             Next::None
         }
         true => Next::Other,
@@ -187,7 +187,7 @@ unsafe fn take(
     }
 }
 
-/// Connects the rows near a place. Without a row that is there, there is nothing to connect
+/// Connects the rows near a point. Without a row that is there, there is nothing to connect
 /// through.
 fn unite(
     components: &mut Components<'_>,
@@ -258,12 +258,12 @@ fn find_unseen(
         table::rows_with(setup, &keys, &mut |values| {
             // SAFETY: the values are of the table's columns.
             unsafe {
-                let (Some(key), Some(at), Some(place)) =
-                    (values.key, values.at, components.sought(&values))
+                let (Some(key), Some(at), Some(point)) =
+                    (values.key, values.at, components.point(&values))
                 else {
                     return;
                 };
-                let Some(&other) = found.cut.get(&place) else { return };
+                let Some(&other) = found.cut.get(&point) else { return };
                 let (key, stored) = (components.key(key), components.id(values.cluster));
                 let mut row = *components.row(key);
                 row.kind = Kind::Found;
@@ -275,8 +275,8 @@ fn find_unseen(
     }
     // A statement inside this one has changed these rows since, and told them their group: what
     // they are near now was not searched for.
-    for place in 0..components.rows.len() {
-        let key = Key::new(place);
+    for index in 0..components.rows.len() {
+        let key = Key::new(index);
         let Row { kind, stored, is_own, is_member, .. } = *components.row(key);
         if kind == Kind::Fresh && is_own && !is_member && looked.is_some() {
             found.doubtful.extend(stored);
@@ -382,7 +382,7 @@ impl<'a> Similar<'a> {
     fn set(&mut self, neighbours: &mut Neighbours<'_>, row: &Near) -> (u128, Rc<TextSet>) {
         // SAFETY: the column has the representation of text, and the text lives until the next one
         // is read.
-        unsafe { self.sets().set(row.key.place() as u64, || neighbours.text(row.at)) }
+        unsafe { self.sets().set(row.key.index() as u64, || neighbours.text(row.at)) }
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::bridges;
-use super::components::{Components, Sought};
+use super::components::{Components, Point};
 use super::keys::Key;
 use super::locks::{self, Gates, Ids, Then, Use};
 use super::looks;
@@ -37,9 +37,9 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
     let looked = looks::begin(setup);
     let mut ids = Ids::none();
     let mut doubtful = apart;
-    let places = components.changed_places();
-    let mut gates = (!places.is_empty()).then(Gates::open);
-    let mut passed = gates.as_mut().map(|gates| pass(components, &places, gates, looked));
+    let points = components.changed_points();
+    let mut gates = (!points.is_empty()).then(Gates::open);
+    let mut passed = gates.as_mut().map(|gates| pass(components, &points, gates, looked));
     // Whether that is all there is to be found, as long as no transaction ends.
     let mut is_all = doubtful.is_empty() && components.left.is_empty();
     loop {
@@ -52,14 +52,14 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
             }
             passed => {
                 look = Look::at(components, &doubtful, when);
-                let places = components.fresh_places();
-                let found = search(components, &places, View::Committed, looked);
+                let points = components.fresh_points();
+                let found = search(components, &points, View::Committed, looked);
                 // Rows in progress stood behind rows that are gone.
                 if let (Some(seen), Some(gates)) = (&*passed, &mut gates)
                     && !seen.relied.is_subset(&found.relied)
                 {
-                    let places = components.changed_places();
-                    *passed = Some(pass(components, &places, gates, looked));
+                    let points = components.changed_points();
+                    *passed = Some(pass(components, &points, gates, looked));
                     continue;
                 }
                 found
@@ -95,22 +95,22 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
 struct Passed {
     found: Found,
     /// What it relies on: see [`Found::relied`].
-    relied: HashSet<Sought>,
+    relied: HashSet<Point>,
     /// How many transactions had completed before.
     completions: u64,
 }
 
-/// Deals with transactions in progress that have rows near these places.
+/// Deals with transactions in progress that have rows near these points.
 fn pass(
     components: &mut Components<'_>,
-    places: &[Sought],
+    points: &[Point],
     gates: &mut Gates,
     looked: Option<pg_sys::CommandId>,
 ) -> Passed {
     loop {
         let completions = lock::completions();
         components.begin();
-        let mut found = search(components, places, View::Everything, looked);
+        let mut found = search(components, points, View::Everything, looked);
         if gates.pass(&found.strangers) == Then::GoOn {
             let relied = std::mem::take(&mut found.relied);
             return Passed { found, relied, completions };

@@ -72,16 +72,16 @@ fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn
     let source =
         format!("SELECT t.tableoid, t.ctid, t.cmin{columns} FROM {} AS t{condition}", name(setup));
     let members = setup.family.members.iter().zip(0..);
-    let places: HashMap<pg_sys::Oid, u32> =
-        members.map(|(member, place)| (member.table, place)).collect();
+    let numbers: HashMap<pg_sys::Oid, u32> =
+        members.map(|(member, number)| (member.table, number)).collect();
     access(setup).query(&source, parameters, &mut |row| {
         let table = row.value(1).map(|oid| pg_sys::Oid::from(oid.value() as u32));
         // SAFETY: a TID, in the row.
         let tid = row.value(2).map(|tid| unsafe { tid::pack(&*tid.cast_mut_ptr()) });
-        let table = table.and_then(|oid| places.get(&oid).copied());
-        let at = table.zip(tid).map(|(table, tid)| At { table, tid });
+        let member = table.and_then(|oid| numbers.get(&oid).copied());
+        let at = member.zip(tid).map(|(member, tid)| At { member, tid });
         let command = row.value(3).map_or(0, |command| command.value() as pg_sys::CommandId);
-        let scope = (0..setup.scope.len() as i32).map(|place| row.value(7 + place)).collect();
+        let scope = (0..setup.scope.len() as i32).map(|column| row.value(7 + column)).collect();
         let (key, cluster, fp) = (row.value(4), row.value(5), row.value(6));
         sink(RowValues { key, cluster, fp, scope, text: None, at, command });
     });
@@ -125,13 +125,13 @@ pub fn tell(setup: &Setup, told: &[Told]) {
     }
 }
 
-/// Keeps others from changing the rows that are to be told, in the order of their places. False if
+/// Keeps others from changing the rows that are to be told, in the order of where they are. False if
 /// one has changed, or is gone.
 pub fn hold(setup: &Setup, told: &[Told]) -> bool {
     let others = told.iter().filter(|row| !row.is_own).map(|row| row.at);
     let mut others = others.peekable();
-    while let Some(&At { table, .. }) = others.peek() {
-        let member = &setup.family.members[table as usize];
+    while let Some(&At { member: number, .. }) = others.peek() {
+        let member = &setup.family.members[number as usize];
         // SAFETY: the family's relations are locked. What is opened is closed, or the abort of the
         // transaction does it.
         unsafe {
@@ -139,7 +139,7 @@ pub fn hold(setup: &Setup, told: &[Told]) -> bool {
             let relation = pg_sys::table_open(member.table, no_lock);
             let slot = pg_sys::table_slot_create(relation, std::ptr::null_mut());
             let mut are_there = true;
-            while let Some(at) = others.next_if(|at| are_there && at.table == table) {
+            while let Some(at) = others.next_if(|at| are_there && at.member == number) {
                 pgrx::check_for_interrupts!();
                 let mut failure = pg_sys::TM_FailureData::default();
                 let result = pg_sys::table_tuple_lock(
@@ -185,7 +185,7 @@ fn update(setup: &Setup, told: &[Told]) -> u64 {
     );
     let mut tids: Vec<_> = told.iter().map(|row| tid::unpack(row.at.tid)).collect();
     let tables =
-        told.iter().map(|row| Some(setup.family.members[row.at.table as usize].table.into()));
+        told.iter().map(|row| Some(setup.family.members[row.at.member as usize].table.into()));
     let tables: Vec<Option<pg_sys::Datum>> = tables.collect();
     let tids: Vec<_> =
         tids.iter_mut().map(|tid| Some(pg_sys::Datum::from(&raw mut *tid))).collect();

@@ -9,7 +9,7 @@ use crate::family::scan::value;
 /// Where a row is: which of the family's tables, and its packed TID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct At {
-    pub table: u32,
+    pub member: u32,
     pub tid: u64,
 }
 

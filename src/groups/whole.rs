@@ -36,8 +36,8 @@ pub fn settle(setup: &Setup) -> usize {
             None => {
                 // SAFETY: the values are of the table's columns.
                 table::all_rows(setup, &mut |row| unsafe { components.add_former(&row) });
-                let places = components.fresh_places();
-                search(&mut components, &places, View::Committed, looked);
+                let points = components.fresh_points();
+                search(&mut components, &points, View::Committed, looked);
             }
         }
         let assignment = assign(&mut components);
@@ -93,13 +93,13 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
         members.sort_unstable();
         let mut representatives = HashMap::new();
         let mut members = members.into_iter().peekable();
-        each_row(member, setup, snapshot, &mut |place, row| {
+        each_row(member, setup, snapshot, &mut |tid, row| {
             let mut representative = None;
             while let Some(&(member, its)) = members.peek() {
-                if member > place {
+                if member > tid {
                     break;
                 }
-                representative = (member == place).then_some(its);
+                representative = (member == tid).then_some(its);
                 members.next();
             }
             if representative.is_none() && row.cluster.is_none() {
@@ -110,7 +110,7 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
             let first = representative.map_or(key, |representative| {
                 *representatives.entry(representative).or_insert(key)
             });
-            *components.row_mut(key) = Row::found(stored, At { table: 0, tid: place });
+            *components.row_mut(key) = Row::found(stored, At { member: 0, tid });
             components.link_rows(key, first);
         });
         lock::release(snapshot);

@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
 use super::moves::{self, Judged};
-use super::search::{Duplicate, Seen, Sought, look, nearest};
+use super::search::{Duplicate, Query, Seen, look, nearest};
 use super::violation::Violation;
 use super::watch::{self, Watch};
 use crate::call::{interrupts, keep};
@@ -340,7 +340,7 @@ impl Judge<'_> {
             let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column.column)));
             let unique = arguments.key.as_ref().filter(|_| self.event.old.is_none());
             let own_key = unique.and_then(|key| self.event.read(self.event.new, &key.column));
-            let sought = Sought {
+            let query = Query {
                 fp,
                 by: &arguments.by,
                 near_text,
@@ -374,7 +374,7 @@ impl Judge<'_> {
                 return None;
             }
             let stays = matches!(arguments.action, Action::Link { .. } | Action::Flag(_));
-            find(&family, &sought, texts, row.as_ref(), stays)
+            find(&family, &query, texts, row.as_ref(), stays)
         }
     }
 
@@ -419,7 +419,7 @@ impl Judge<'_> {
 /// The family's relations are locked; the trigger was fired for the row.
 unsafe fn find(
     family: &Family,
-    sought: &Sought<'_>,
+    query: &Query<'_>,
     mut texts: Option<Texts<'_>>,
     row: Option<&claims::Row<'_>>,
     stays: bool,
@@ -429,7 +429,7 @@ unsafe fn find(
         unsafe {
             let completions = row.map(|_| lock::completions());
             let ticket = row.map(|row| claims::claim(row));
-            let seen = ticket.map(|_| look(family, sought, texts.as_mut()));
+            let seen = ticket.map(|_| look(family, query, texts.as_mut()));
             if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
                 claims::withdraw(ticket);
                 busy.wait();
@@ -440,7 +440,7 @@ unsafe fn find(
                 return None;
             }
             let snapshot = lock::snapshot();
-            let found = nearest(family, sought, texts.as_mut(), snapshot);
+            let found = nearest(family, query, texts.as_mut(), snapshot);
             lock::release(snapshot);
             let Some(ticket) = ticket else { return found };
             // What was seen is gone, and others in progress were not looked at.

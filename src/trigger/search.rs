@@ -17,7 +17,7 @@ use crate::types::ball::Ball;
 use crate::types::{Code, strategy, tid};
 
 /// What to look for.
-pub struct Sought<'a> {
+pub struct Query<'a> {
     pub fp: Code,
     pub by: &'a By,
     /// The text as a near_text, if rows are searched by it.
@@ -38,7 +38,7 @@ pub struct Sought<'a> {
     pub any: bool,
 }
 
-impl Sought<'_> {
+impl Query<'_> {
     /// The greatest distance; 0 if rows are searched by their texts.
     fn distance(&self) -> u32 {
         match self.by {
@@ -72,21 +72,21 @@ const MAX_EQUAL: usize = 1000;
 /// The snapshot is registered, the family's relations are locked.
 pub unsafe fn nearest(
     family: &Family,
-    sought: &Sought<'_>,
+    query: &Query<'_>,
     mut texts: Option<&mut Texts<'_>>,
     snapshot: pg_sys::Snapshot,
 ) -> Option<Duplicate> {
     let mut search = |radius, any| {
         let texts = texts.as_deref_mut();
         let mut search =
-            Search { sought, texts, radius, any, left: MAX_EQUAL, found: None, look: None };
+            Search { query, texts, radius, any, left: MAX_EQUAL, found: None, look: None };
         // SAFETY: as this function's.
         unsafe { search.run(family, snapshot) };
         search.found
     };
-    let distance = sought.distance();
+    let distance = query.distance();
     let farthest = search(distance, true)?;
-    if sought.any {
+    if query.any {
         return Some(farthest);
     }
     if farthest.similarity.is_none() {
@@ -139,12 +139,12 @@ impl Busy {
 ///
 /// # Safety
 /// The family's relations are locked.
-pub unsafe fn look(family: &Family, sought: &Sought<'_>, texts: Option<&mut Texts<'_>>) -> Seen {
+pub unsafe fn look(family: &Family, query: &Query<'_>, texts: Option<&mut Texts<'_>>) -> Seen {
     let mut snapshot = everything();
     let snapshot = &raw mut snapshot;
     let look = Some(Look { snapshot, seen: Seen::None });
-    let (radius, any, left) = (sought.distance(), true, MAX_EQUAL);
-    let mut search = Search { sought, texts, radius, any, left, found: None, look };
+    let (radius, any, left) = (query.distance(), true, MAX_EQUAL);
+    let mut search = Search { query, texts, radius, any, left, found: None, look };
     // SAFETY: as this function's. Such a snapshot needs no registration.
     unsafe { search.run(family, snapshot) };
     search.look.map_or(Seen::None, |look| look.seen)
@@ -173,7 +173,7 @@ impl Look {
 }
 
 struct Search<'a, 't> {
-    sought: &'a Sought<'a>,
+    query: &'a Query<'a>,
     texts: Option<&'a mut Texts<'t>>,
     radius: u32,
     /// Whether the first row will do.
@@ -209,16 +209,16 @@ impl Search<'_, '_> {
         // SAFETY: as nearest's.
         unsafe {
             let Some(mut opened) = Opened::open(member, snapshot) else { return };
-            let window = self.sought.since.zip(member.time);
+            let window = self.query.since.zip(member.time);
             if !window.is_some_and(|(since, time)| since.excludes(opened.relation, &time)) {
-                let (asked, sought) = (self.asked(), self.sought);
+                let (asked, query) = (self.asked(), self.query);
                 let sink = &mut |slot| {
                     self.row(member, slot);
                     if self.is_over() { Next::None } else { Next::Any }
                 };
-                match (member.by_time, sought.since) {
+                match (member.by_time, query.since) {
                     (Some(index), Some(since)) => opened.by_index(index, since.key(index), sink),
-                    _ => opened.near(asked, sought.scope, sink),
+                    _ => opened.near(asked, query.scope, sink),
                 }
             }
             opened.close();
@@ -227,7 +227,7 @@ impl Search<'_, '_> {
 
     /// An operator of the searched column, and its argument.
     fn asked(&self) -> (u16, pg_sys::Datum) {
-        let Sought { fp, by, near_text, .. } = *self.sought;
+        let Query { fp, by, near_text, .. } = *self.query;
         match (by, near_text) {
             (_, Some(text)) => (strategy::NEAR, text),
             (By::Distance { width, .. }, None) => {
@@ -242,24 +242,24 @@ impl Search<'_, '_> {
         // SAFETY: the slot holds a row of the member's table.
         unsafe {
             let Some(fp) = value(slot, &member.fp) else { return };
-            let distance = match self.sought.by {
-                By::Distance { width, .. } => width.code(fp).hamming(&self.sought.fp),
+            let distance = match self.query.by {
+                By::Distance { width, .. } => width.code(fp).hamming(&self.query.fp),
                 By::Similarity(_) => 0,
             };
             let nearest = self.found.filter(|_| self.texts.is_none()).map(|found| found.distance);
             if distance > nearest.unwrap_or(self.radius)
-                || !member.is_in_scope(slot, self.sought.scope)
+                || !member.is_in_scope(slot, self.query.scope)
                 || !self.is_in_window(member, slot)
             {
                 return;
             }
             let place = RowPlace { table: member.table, tid: tid::pack(&(*slot).tts_tid) };
-            let own = self.sought.key.map(|key| key.column);
+            let own = self.query.key.map(|key| key.column);
             let key = own.zip(member.key).and_then(|(own, column)| {
                 let key = value(slot, &column)?;
                 if column.base == own.base { Some(key) } else { widen(column.base, own.base, key) }
             });
-            if self.sought.updated == Some(place) || self.is_same_row(member, key) {
+            if self.query.updated == Some(place) || self.is_same_row(member, key) {
                 return;
             }
             let similarity = match &mut self.texts {
@@ -297,14 +297,14 @@ impl Search<'_, '_> {
 
     /// Whether the row in the slot is of a time that counts.
     unsafe fn is_in_window(&self, member: &Member, slot: *mut pg_sys::TupleTableSlot) -> bool {
-        let Some((since, column)) = self.sought.since.zip(member.time) else { return true };
+        let Some((since, column)) = self.query.since.zip(member.time) else { return true };
         // SAFETY: the slot holds a row of the member's table.
         unsafe { since.counts(value(slot, &column)) }
     }
 
     unsafe fn is_same_row(&self, member: &Member, key: Option<pg_sys::Datum>) -> bool {
         let (Some((table, given)), Some(own), Some(key)) =
-            (self.sought.same_row, self.sought.key, key)
+            (self.query.same_row, self.query.key, key)
         else {
             return false;
         };
