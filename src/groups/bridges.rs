@@ -11,9 +11,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::components::{Components, Kind, Point};
 use super::keys::Key;
-use super::looks;
 use super::neighbours::{Neighbour, Neighbours};
 use super::setup::Settle;
+use super::under_way;
 use crate::family::lock;
 use crate::family::scan::Next;
 
@@ -28,7 +28,7 @@ const MAX_TEXTS_COMPARED: usize = 1 << 17;
 const MAX_SEARCHES: usize = 512;
 
 /// A point that rows have left, and what is near it.
-struct Left {
+struct Gap {
     point: Point,
     /// What is near it, and the groups of these rows.
     near: HashSet<Point>,
@@ -52,7 +52,7 @@ enum Wants {
 
 /// Groups near points that rows have left.
 #[derive(Default)]
-pub struct Bridges {
+pub struct Suspects {
     /// Those that may have come apart.
     pub apart: HashSet<Key>,
     /// All of them: what is said of these depends on them.
@@ -60,83 +60,87 @@ pub struct Bridges {
 }
 
 /// Which groups may have come apart. `when`: of those that are settled later nobody asks.
-pub fn left(components: &mut Components<'_>, when: Settle) -> Bridges {
-    let mut bridges = Bridges::default();
+pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
+    let mut suspects = Suspects::default();
     let gone = components.gone_points();
     if gone.is_empty() {
-        return bridges;
+        return suspects;
     }
     let setup = components.setup;
     let asks_all = setup.verification.is_some() || when == Settle::Later;
-    let trusts_ids = !asks_all && !looks::is_one_of_several(setup);
+    let trusts_ids = !asks_all && !under_way::others_are_under_way(setup);
+    let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
     // SAFETY: the family is locked; the snapshot is registered until it is released.
     unsafe {
         let snapshot = lock::snapshot();
         let mut neighbours = Neighbours::open(setup, snapshot);
         // Of each group.
-        let mut open: HashMap<Key, Vec<Left>> = HashMap::new();
+        let mut unbridged: HashMap<Key, Vec<Gap>> = HashMap::new();
         for (id, point) in gone {
-            let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
-            let left = look(components, &mut neighbours, point, wants);
-            bridges.all.extend(&left.ids);
-            let holds = left.is_held && left.rows > 1 && trusts_ids;
-            if holds || left.rows == 0 && !trusts_ids {
+            let gap = near_gap(components, &mut neighbours, point, wants);
+            suspects.all.extend(&gap.ids);
+            if trusts_ids && gap.is_bridged() {
                 continue;
             }
-            let asks = !trusts_ids || left.is_held || left.ids.len() > 1;
-            if asks {
-                bridges.apart.extend(&left.ids);
+            // Held by one row alone: that row becomes single.
+            if !trusts_ids || gap.is_held || gap.ids.len() > 1 {
+                suspects.apart.extend(&gap.ids);
             } else {
-                open.entry(id).or_default().push(left);
+                unbridged.entry(id).or_default().push(gap);
             }
         }
-        // What is near nothing that is left may be beside others that have left.
-        for open in open.into_values() {
-            if open.len() > MAX_POINTS {
-                bridges.apart.extend(open.iter().flat_map(|left| &left.ids));
+        // Near one there may be nothing that is left, but others that have left.
+        for gaps in unbridged.into_values() {
+            if gaps.len() > MAX_POINTS {
+                suspects.apart.extend(gaps.iter().flat_map(|gap| &gap.ids));
                 continue;
             }
-            for cluster in clusters(open, &neighbours) {
-                if cluster.rows > 0 && !holds(components, &mut neighbours, &cluster) {
-                    bridges.apart.extend(&cluster.ids);
+            for gap in adjoining(gaps, &neighbours) {
+                if gap.rows > 0 && !holds_together(components, &mut neighbours, &gap) {
+                    suspects.apart.extend(&gap.ids);
                 }
             }
         }
         neighbours.close();
         lock::release(snapshot);
     }
-    bridges
+    suspects
 }
 
 /// Looks at what is near a point.
 ///
 /// # Safety
 /// The family is locked, and the neighbours are open.
-unsafe fn look(
+unsafe fn near_gap(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
     point: Point,
     wants: Wants,
-) -> Left {
+) -> Gap {
     let (near, ids) = Default::default();
-    let mut left = Left { point, near, ids, rows: 0, is_held: false };
+    let mut gap = Gap { point, near, ids, rows: 0, is_held: false };
     // SAFETY: as this function's; the neighbour is of the components' table.
     unsafe {
         // A bridge is found sooner if it is asked for.
         if wants == Wants::Bridge && neighbours.finds_equal_sooner() {
             neighbours
-                .equal(components, point, &mut |components, row| left.take(components, row, wants));
-            if left.is_held && left.rows > 1 {
-                return left;
+                .equal(components, point, &mut |components, row| gap.take(components, row, wants));
+            if gap.is_bridged() {
+                return gap;
             }
         }
-        (left.rows, left.is_held) = (0, false);
-        neighbours.of(components, point, &mut |components, row| left.take(components, row, wants));
+        (gap.rows, gap.is_held) = (0, false);
+        neighbours.near(components, point, &mut |components, row| gap.take(components, row, wants));
     }
-    left
+    gap
 }
 
-impl Left {
+impl Gap {
+    /// Whether one row is near all that is near the point, and is not the only one that is left.
+    fn is_bridged(&self) -> bool {
+        self.is_held && self.rows > 1
+    }
+
     /// Takes in a row that is near, and says which others are wanted.
     ///
     /// # Safety
@@ -159,7 +163,7 @@ impl Left {
         let is_known = !self.near.insert(Point { what, ..self.point });
         match wants {
             Wants::Ids => Next::Any,
-            Wants::Bridge if self.is_held && self.rows > 1 => Next::None,
+            Wants::Bridge if self.is_bridged() => Next::None,
             // The first may be the only row that is left.
             Wants::Bridge | Wants::Neighbours if is_known || self.near.len() > 1 => Next::Other,
             Wants::Bridge | Wants::Neighbours => Next::Any,
@@ -167,63 +171,63 @@ impl Left {
     }
 }
 
-/// The points of a group that rows have left side by side, as one.
-fn clusters(open: Vec<Left>, neighbours: &Neighbours<'_>) -> Vec<Left> {
-    let mut clusters: Vec<(Vec<Point>, Left)> = Vec::new();
-    for mut left in open {
+/// The gaps in a group, of which those side by side are one.
+fn adjoining(gaps: Vec<Gap>, neighbours: &Neighbours<'_>) -> Vec<Gap> {
+    let mut joined: Vec<(Vec<Point>, Gap)> = Vec::new();
+    for mut gap in gaps {
         pgrx::check_for_interrupts!();
-        let mut points = vec![left.point];
+        let mut points = vec![gap.point];
         let is_beside = |points: &[Point]| {
-            points.iter().any(|&at| neighbours.are_near(at, left.point) != Some(false))
+            points.iter().any(|&at| neighbours.are_near(at, gap.point) != Some(false))
         };
         let (beside, others): (Vec<_>, Vec<_>) =
-            clusters.into_iter().partition(|(points, _)| is_beside(points));
-        clusters = others;
+            joined.into_iter().partition(|(points, _)| is_beside(points));
+        joined = others;
         for (more, other) in beside {
             points.extend(more);
-            left.near.extend(other.near);
-            left.ids.extend(other.ids);
+            gap.near.extend(other.near);
+            gap.ids.extend(other.ids);
             // The same row may be near both.
-            left.rows = left.rows.max(other.rows).max(left.near.len());
+            gap.rows = gap.rows.max(other.rows).max(gap.near.len());
         }
-        clusters.push((points, left));
+        joined.push((points, gap));
     }
-    clusters.into_iter().map(|(_, left)| left).collect()
+    joined.into_iter().map(|(_, gap)| gap).collect()
 }
 
 /// Parts of a group, which are one if they meet.
 #[derive(Default)]
 struct Parts {
     /// The part of each point that is known, and the part that each part has met.
-    of: HashMap<Point, usize>,
+    part_of: HashMap<Point, usize>,
     met: Vec<usize>,
     /// What is still to be looked at of each.
-    open: Vec<VecDeque<Point>>,
+    ahead: Vec<VecDeque<Point>>,
 }
 
 impl Parts {
     /// The parts of some points, by what is near what among them. `None` if these are too many.
-    fn of(neighbours: &Neighbours<'_>, mut left: Vec<Point>, most: usize) -> Option<Self> {
+    fn among(neighbours: &Neighbours<'_>, mut open: Vec<Point>, most: usize) -> Option<Self> {
         let (mut parts, mut compared) = (Parts::default(), 0);
-        while let Some(first) = left.pop() {
+        while let Some(first) = open.pop() {
             let part = parts.met.len();
             let mut points = vec![first];
             let mut seen = 0;
             while seen < points.len() {
                 pgrx::check_for_interrupts!();
-                compared += left.len();
+                compared += open.len();
                 if compared > most {
                     return None;
                 }
                 let at = points[seen];
                 points.extend(
-                    left.extract_if(.., |&mut other| neighbours.are_near(at, other) == Some(true)),
+                    open.extract_if(.., |&mut other| neighbours.are_near(at, other) == Some(true)),
                 );
                 seen += 1;
             }
-            parts.of.extend(points.iter().map(|&point| (point, part)));
+            parts.part_of.extend(points.iter().map(|&point| (point, part)));
             parts.met.push(part);
-            parts.open.push(points.into());
+            parts.ahead.push(points.into());
         }
         Some(parts)
     }
@@ -238,8 +242,8 @@ impl Parts {
     fn meet(&mut self, a: usize, b: usize) {
         let (a, b) = (self.root(a), self.root(b));
         if a != b {
-            let moved = std::mem::take(&mut self.open[b]);
-            self.open[a].extend(moved);
+            let moved = std::mem::take(&mut self.ahead[b]);
+            self.ahead[a].extend(moved);
             self.met[b] = a;
         }
     }
@@ -249,29 +253,29 @@ impl Parts {
     }
 }
 
-/// Whether what is near a cluster is connected without it, and is a group.
+/// Whether what is near a gap is connected without it, and is a group.
 ///
 /// # Safety
-/// As [`look`].
-unsafe fn holds(
+/// As [`near_gap`].
+unsafe fn holds_together(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
-    cluster: &Left,
+    gap: &Gap,
 ) -> bool {
-    let (setup, ids) = (components.setup, &cluster.ids);
+    let (setup, ids) = (components.setup, &gap.ids);
     if ids.len() > 1 {
         return false;
     }
-    let near = cluster.near.iter().copied().collect();
+    let near = gap.near.iter().copied().collect();
     let is_text = setup.by.is_text();
     let most = if is_text { MAX_TEXTS_COMPARED } else { MAX_COMPARED };
-    let Some(mut parts) = Parts::of(neighbours, near, most) else { return false };
+    let Some(mut parts) = Parts::among(neighbours, near, most) else { return false };
     // Their texts are not kept, to search for.
     if is_text {
-        return parts.are_one() && cluster.rows > 1;
+        return parts.are_one() && gap.rows > 1;
     }
     // One row may be all that is left.
-    let mut rows = cluster.rows;
+    let mut rows = gap.rows;
     let mut searches = 0;
     while rows < 2 || !parts.are_one() {
         pgrx::check_for_interrupts!();
@@ -281,23 +285,23 @@ unsafe fn holds(
                 continue;
             }
             searches += 1;
-            let Some(point) = parts.open[part].pop_front().filter(|_| searches <= MAX_SEARCHES)
+            let Some(point) = parts.ahead[part].pop_front().filter(|_| searches <= MAX_SEARCHES)
             else {
                 return false;
             };
             // SAFETY: as this function's.
-            let next = unsafe { look(components, neighbours, point, Wants::Neighbours) };
+            let next = unsafe { near_gap(components, neighbours, point, Wants::Neighbours) };
             if next.ids != *ids {
                 return false;
             }
             rows = rows.max(next.rows);
             for at in next.near {
-                match parts.of.get(&at) {
+                match parts.part_of.get(&at) {
                     Some(&other) => parts.meet(part, other),
                     None => {
                         let part = parts.root(part);
-                        parts.of.insert(at, part);
-                        parts.open[part].push_back(at);
+                        parts.part_of.insert(at, part);
+                        parts.ahead[part].push_back(at);
                     }
                 }
             }

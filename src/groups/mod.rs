@@ -39,4 +39,5 @@ mod strangers;
 mod table;
 mod telling;
 mod transition;
+mod under_way;
 mod whole;

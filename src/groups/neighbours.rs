@@ -82,7 +82,7 @@ impl<'a> Neighbours<'a> {
     /// Calls `found` with the rows that have what is searched for.
     ///
     /// # Safety
-    /// As [`Neighbours::of`]; they are found sooner.
+    /// As [`Neighbours::near`]; they are found sooner.
     pub unsafe fn equal<'c>(
         &mut self,
         components: &mut Components<'c>,
@@ -113,7 +113,7 @@ impl<'a> Neighbours<'a> {
     ///
     /// # Safety
     /// As [`Neighbours::open`]; the point is one of the components'.
-    pub unsafe fn of<'c>(
+    pub unsafe fn near<'c>(
         &mut self,
         components: &mut Components<'c>,
         point: Point,
@@ -183,7 +183,7 @@ impl<'a> Neighbours<'a> {
     /// Calls `found` with the rows whose `distance` there is, of those that an index finds.
     ///
     /// # Safety
-    /// As [`Neighbours::of`].
+    /// As [`Neighbours::near`].
     unsafe fn each<'c>(
         &mut self,
         components: &mut Components<'c>,

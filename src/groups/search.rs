@@ -16,10 +16,10 @@ use simhash_core::sets::similarity::TextSet;
 
 use super::components::{Components, Kind, Node, Point, Row};
 use super::keys::Key;
-use super::looks;
 use super::neighbours::{Neighbour, Neighbours};
 use super::table;
 use super::transition::At;
+use super::under_way;
 use crate::bulk::sets::RowSets;
 use crate::bulk::verify::Verification;
 use crate::family::lock;
@@ -68,7 +68,7 @@ pub fn search(
     components: &mut Components<'_>,
     points: &[Point],
     view: View,
-    looked: Option<pg_sys::CommandId>,
+    previous_look: Option<pg_sys::CommandId>,
 ) -> Found {
     let setup = components.setup;
     let mut found = Found::default();
@@ -79,7 +79,7 @@ pub fn search(
     };
     let mut similar = setup.verification.as_ref().map(Similar::new);
     // Else of rows with the same one that is live says all.
-    let wants_all = similar.is_some() || looks::is_one_of_several(setup);
+    let wants_all = similar.is_some() || under_way::others_are_under_way(setup);
     let mut near = Vec::new();
     // SAFETY: the family's relations are locked. The snapshot is registered until it is released;
     // one of everything needs no registration.
@@ -89,9 +89,9 @@ pub fn search(
             find(components, &mut neighbours, point, wants_all, &mut near, &mut found);
             match &mut similar {
                 Some(similar) => {
-                    similar.connect(components, &mut neighbours, &near, looked, &mut found);
+                    similar.connect(components, &mut neighbours, &near, previous_look, &mut found);
                 }
-                None => unite(components, &near, looked, &mut found),
+                None => unite(components, &near, previous_look, &mut found),
             }
             near.clear();
         }
@@ -100,7 +100,7 @@ pub fn search(
             lock::release(snapshot);
         }
     }
-    find_unseen(components, looked, &mut found);
+    find_unseen(components, previous_look, &mut found);
     found.strangers.sort_unstable();
     found.strangers.dedup();
     found
@@ -112,7 +112,7 @@ const FEW: usize = 16;
 /// Notes what is near a point, as far as it is wanted.
 ///
 /// # Safety
-/// As [`Neighbours::of`].
+/// As [`Neighbours::near`].
 unsafe fn find(
     components: &mut Components<'_>,
     neighbours: &mut Neighbours<'_>,
@@ -125,7 +125,7 @@ unsafe fn find(
     // SAFETY: as this function's.
     unsafe {
         let mut is_cut_short = false;
-        neighbours.of(components, point, &mut |components, row| {
+        neighbours.near(components, point, &mut |components, row| {
             is_cut_short = asks && near.len() == FEW;
             if is_cut_short {
                 Next::None
@@ -142,7 +142,7 @@ unsafe fn find(
         });
         if !found.cut.contains_key(&point) {
             near.clear();
-            neighbours.of(components, point, &mut |components, row| {
+            neighbours.near(components, point, &mut |components, row| {
                 take(components, row, point, wants_all, near, found)
             });
         }
@@ -192,12 +192,12 @@ unsafe fn take(
 fn unite(
     components: &mut Components<'_>,
     near: &[Near],
-    looked: Option<pg_sys::CommandId>,
+    previous_look: Option<pg_sys::CommandId>,
     found: &mut Found,
 ) {
     if let Some(first) = near.iter().find(|near| near.distance == 0) {
         for near in near {
-            take_in(components, near, looked, found);
+            take_in(components, near, previous_look, found);
             components.link_rows(first.key, near.key);
         }
     }
@@ -207,14 +207,14 @@ fn unite(
 fn take_in(
     components: &mut Components<'_>,
     &Near { key, stored, distance, at, command }: &Near,
-    looked: Option<pg_sys::CommandId>,
+    previous_look: Option<pg_sys::CommandId>,
     found: &mut Found,
 ) {
     let row = components.row_mut(key);
     match row.kind {
         Kind::Fresh | Kind::Met => {
             row.kind = if distance == 0 { Kind::Found } else { Kind::Met };
-            note(row, stored, at, command, looked, found);
+            note(row, stored, at, command, previous_look, found);
         }
         Kind::Absent => {
             *row = Row::live(stored, at);
@@ -230,13 +230,13 @@ fn note(
     stored: Option<Key>,
     at: At,
     command: pg_sys::CommandId,
-    looked: Option<pg_sys::CommandId>,
+    previous_look: Option<pg_sys::CommandId>,
     found: &mut Found,
 ) {
     // The id that a changed row has is that of the group where it was. Who has seen it since has
     // taken it for one of where the row is.
     if let Some(known) = row.stored {
-        if !row.is_member && looked.is_some_and(|looked| looked > command) {
+        if !row.is_member && previous_look.is_some_and(|previous_look| previous_look > command) {
             found.doubtful.push(known);
         }
         // Another call for the same statement, or one inside it, has told the row another id.
@@ -248,7 +248,7 @@ fn note(
 /// Reads the fresh rows that were not met because others have what they have.
 fn find_unseen(
     components: &mut Components<'_>,
-    looked: Option<pg_sys::CommandId>,
+    previous_look: Option<pg_sys::CommandId>,
     found: &mut Found,
 ) {
     let unseen = components.unseen_at(&found.cut);
@@ -267,7 +267,7 @@ fn find_unseen(
                 let (key, stored) = (components.key(key), components.id(values.cluster));
                 let mut row = *components.row(key);
                 row.kind = Kind::Found;
-                note(&mut row, stored, at, values.command, looked, found);
+                note(&mut row, stored, at, values.command, previous_look, found);
                 *components.row_mut(key) = row;
                 components.link_rows(key, other);
             }
@@ -278,7 +278,7 @@ fn find_unseen(
     for index in 0..components.rows.len() {
         let key = Key::new(index);
         let Row { kind, stored, is_own, is_member, .. } = *components.row(key);
-        if kind == Kind::Fresh && is_own && !is_member && looked.is_some() {
+        if kind == Kind::Fresh && is_own && !is_member && previous_look.is_some() {
             found.doubtful.extend(stored);
         }
         if kind == Kind::Met {
@@ -310,7 +310,7 @@ impl<'a> Similar<'a> {
         components: &mut Components<'_>,
         neighbours: &mut Neighbours<'_>,
         near: &[Near],
-        looked: Option<pg_sys::CommandId>,
+        previous_look: Option<pg_sys::CommandId>,
         found: &mut Found,
     ) {
         // A row of each set.
@@ -319,7 +319,7 @@ impl<'a> Similar<'a> {
             if matches!(components.row(own.key).kind, Kind::Absent | Kind::Live) {
                 continue;
             }
-            take_in(components, own, looked, found);
+            take_in(components, own, previous_look, found);
             if near.len() == 1 {
                 continue;
             }
@@ -337,7 +337,7 @@ impl<'a> Similar<'a> {
                         (own, &set),
                         near,
                         &mut |components, row| {
-                            take_in(components, row, looked, found);
+                            take_in(components, row, previous_look, found);
                         },
                     );
                     self.done.insert(own.key);

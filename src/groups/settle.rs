@@ -6,11 +6,11 @@ use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::bridges;
+use super::bridges::{Suspects, may_be_apart};
 use super::components::{Components, Point};
 use super::keys::Key;
 use super::locks::{self, Gates, Ids, Then, Use};
-use super::looks;
+use super::looks::note_look;
 use super::marks;
 use super::names::{Assignment, assign};
 use super::search::{Found, View, search};
@@ -34,32 +34,32 @@ use crate::family::lock;
 /// changed that is to be told: until then everything is read again.
 pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle) {
     let setup = components.setup;
-    let looked = looks::begin(setup);
+    let previous_look = note_look(setup);
     let mut ids = Ids::none();
     let mut doubtful = apart;
     let points = components.changed_points();
     let mut gates = (!points.is_empty()).then(Gates::open);
-    let mut passed = gates.as_mut().map(|gates| pass(components, &points, gates, looked));
+    let mut passed = gates.as_mut().map(|gates| pass(components, &points, gates, previous_look));
     // Whether that is all there is to be found, as long as no transaction ends.
     let mut is_all = doubtful.is_empty() && components.left.is_empty();
     loop {
         pgrx::check_for_interrupts!();
         let completions = lock::completions();
-        let mut look = Look::default();
+        let mut suspects = Suspects::default();
         let found = match &mut passed {
             Some(passed) if is_all && passed.completions == completions => {
                 std::mem::take(&mut passed.found)
             }
             passed => {
-                look = Look::at(components, &doubtful, when);
+                suspects = begin_round(components, &doubtful, when);
                 let points = components.fresh_points();
-                let found = search(components, &points, View::Committed, looked);
+                let found = search(components, &points, View::Committed, previous_look);
                 // Rows in progress stood behind rows that are gone.
                 if let (Some(seen), Some(gates)) = (&*passed, &mut gates)
                     && !seen.relied.is_subset(&found.relied)
                 {
                     let points = components.changed_points();
-                    *passed = Some(pass(components, &points, gates, looked));
+                    *passed = Some(pass(components, &points, gates, previous_look));
                     continue;
                 }
                 found
@@ -73,14 +73,14 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
             continue;
         }
         let mut assignment = assign(components);
-        assignment.uses.extend(look.depends_on.iter().map(|&id| (id, Use::Changed)));
+        assignment.uses.extend(suspects.all.iter().map(|&id| (id, Use::Changed)));
         let is_missing = ids.take(setup, &components.keys, &assignment.uses);
         if is_missing && lock::completions() != completions {
             continue;
         }
         if table::hold(setup, &assignment.told) {
             if when == Settle::Later {
-                mark(components, &look.apart, &assignment);
+                mark(components, &suspects.apart, &assignment);
             }
             table::tell(setup, &assignment.told);
             if let Some(gates) = gates {
@@ -105,12 +105,12 @@ fn pass(
     components: &mut Components<'_>,
     points: &[Point],
     gates: &mut Gates,
-    looked: Option<pg_sys::CommandId>,
+    previous_look: Option<pg_sys::CommandId>,
 ) -> Passed {
     loop {
         let completions = lock::completions();
         components.begin();
-        let mut found = search(components, points, View::Everything, looked);
+        let mut found = search(components, points, View::Everything, previous_look);
         if gates.pass(&found.strangers) == Then::GoOn {
             let relied = std::mem::take(&mut found.relied);
             return Passed { found, relied, completions };
@@ -118,34 +118,23 @@ fn pass(
     }
 }
 
-/// Groups that may have come apart.
-#[derive(Default)]
-struct Look {
-    apart: HashSet<Key>,
-    /// The same, and those of which it is known that they have not.
-    depends_on: HashSet<Key>,
-}
-
-impl Look {
-    /// Begins with everything as it is now. The rows of groups that may have come apart are taken
-    /// in, unless that has time.
-    fn at(components: &mut Components<'_>, doubtful: &HashSet<Key>, when: Settle) -> Self {
-        components.begin();
-        let bridges = bridges::left(components, when);
-        let mut look = Look { apart: bridges.apart, depends_on: bridges.all };
-        look.apart.extend(doubtful);
-        look.depends_on.extend(doubtful);
-        // Who joins a group that all its rows leave must know.
-        look.depends_on.extend(&components.left);
-        if when == Settle::Now {
-            let values = look.apart.iter().map(|&id| components.keys.value(id));
-            let values: Vec<pg_sys::Datum> = values.collect();
-            let setup = components.setup;
-            // SAFETY: the values are of the table's columns.
-            table::rows_of(setup, &values, &mut |row| unsafe { components.add_former(&row) });
-        }
-        look
+/// Begins with everything as it is now. The rows of groups that may have come apart are taken in,
+/// unless that has time.
+fn begin_round(components: &mut Components<'_>, doubtful: &HashSet<Key>, when: Settle) -> Suspects {
+    components.begin();
+    let mut suspects = may_be_apart(components, when);
+    suspects.apart.extend(doubtful);
+    suspects.all.extend(doubtful);
+    // Who joins a group that all its rows leave must know.
+    suspects.all.extend(&components.left);
+    if when == Settle::Now {
+        let values = suspects.apart.iter().map(|&id| components.keys.value(id));
+        let values: Vec<pg_sys::Datum> = values.collect();
+        let setup = components.setup;
+        // SAFETY: the values are of the table's columns.
+        table::rows_of(setup, &values, &mut |row| unsafe { components.add_former(&row) });
     }
+    suspects
 }
 
 /// Marks groups that are settled later, by the ids that their rows have from now on.

@@ -35,6 +35,9 @@ pub enum Settle {
     Later,
 }
 
+/// A column of ids: its table, and its number.
+pub type IdColumn = (pg_sys::Oid, pg_sys::AttrNumber);
+
 /// A trigger's arguments, and the tables with rows.
 #[derive(Debug)]
 pub struct Setup {
@@ -76,7 +79,7 @@ pub fn trigger_function() -> Option<pg_sys::Oid> {
 thread_local! {
     static KNOWN: RefCell<HashMap<pg_sys::Oid, Rc<Setup>>> = RefCell::new(HashMap::new());
     /// Columns that were warned about in this session.
-    static WARNED: RefCell<HashSet<(pg_sys::Oid, pg_sys::AttrNumber)>> =
+    static WARNED: RefCell<HashSet<IdColumn>> =
         RefCell::new(HashSet::new());
 }
 
@@ -210,6 +213,10 @@ impl Setup {
         }
     }
 
+    pub fn id_column(&self) -> IdColumn {
+        (self.table, self.cluster.column.number)
+    }
+
     /// The columns by which a row's group is decided.
     pub fn deciding(&self) -> impl Iterator<Item = &Column> {
         let named = self.scope.iter().chain([&self.fp, &self.key]).map(|named| &named.column);
@@ -242,8 +249,7 @@ impl Setup {
         // SAFETY: a table that the caller has open.
         let is_found = unsafe { begins_an_index(self.table, self.cluster.column.number) };
         if (!without_index && is_found)
-            || !WARNED
-                .with_borrow_mut(|warned| warned.insert((self.table, self.cluster.column.number)))
+            || !WARNED.with_borrow_mut(|warned| warned.insert(self.id_column()))
         {
             return;
         }

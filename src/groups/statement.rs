@@ -8,12 +8,12 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::components::Components;
 use super::keys::Key;
 use super::locks;
-use super::looks::{self, Write};
 use super::settle::settle;
 use super::setup::{Setup, cluster_column};
 use super::strangers::lender;
 use super::telling::{is_telling, refuse_meanwhile};
 use super::transition::{RowValues, Transition};
+use super::under_way::{self, Write};
 use super::{table, whole};
 use crate::call::trigger_data;
 use crate::catalog::Schema;
@@ -164,7 +164,7 @@ impl Statement<'_> {
         if is_telling(setup.table, &setup.cluster.name) {
             return;
         }
-        looks::write_begins(setup, write);
+        under_way::write_begins(setup, write);
         // Rows that come are locked by nobody.
         if write == Write::Insert {
             return;
@@ -196,7 +196,7 @@ impl Statement<'_> {
     unsafe fn inserted(&self, setup: &Setup, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            looks::write_ends(setup, Write::Insert);
+            under_way::write_ends(setup, Write::Insert);
             let count = Transition::count(new);
             if count == 0 {
                 return;
@@ -235,7 +235,7 @@ impl Statement<'_> {
     unsafe fn deleted(&self, setup: &Setup, old: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            looks::write_ends(setup, Write::Delete);
+            under_way::write_ends(setup, Write::Delete);
             let mut components = Components::new(setup);
             let mut rows = Transition::open(old, self.relation);
             while let Some(slot) = rows.next() {
@@ -259,7 +259,7 @@ impl Statement<'_> {
         unsafe {
             let telling = is_telling(setup.table, &setup.cluster.name);
             if !telling {
-                looks::write_ends(setup, Write::Update);
+                under_way::write_ends(setup, Write::Update);
             }
             let mut components = Components::new(setup);
             let mut unseen = Vec::new();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use pgrx::pg_sys;
 
 use super::components::{Components, Row};
-use super::looks;
+use super::looks::note_look;
 use super::marks;
 use super::names::assign;
 use super::search::{View, search};
@@ -27,7 +27,7 @@ use crate::types::tid;
 /// Finds all groups of the table, and tells the rows whose id is another one. Returns how many
 /// groups there are. The lock of all groups is held alone.
 pub fn settle(setup: &Setup) -> usize {
-    let looked = looks::begin(setup);
+    let previous_look = note_look(setup);
     loop {
         pgrx::check_for_interrupts!();
         let mut components = Components::new(setup);
@@ -37,7 +37,7 @@ pub fn settle(setup: &Setup) -> usize {
                 // SAFETY: the values are of the table's columns.
                 table::all_rows(setup, &mut |row| unsafe { components.add_former(&row) });
                 let points = components.fresh_points();
-                search(&mut components, &points, View::Committed, looked);
+                search(&mut components, &points, View::Committed, previous_look);
             }
         }
         let assignment = assign(&mut components);

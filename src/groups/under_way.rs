@@ -1,0 +1,85 @@
+//! Statements that have begun to write to a table, and parts of one: who looks at groups while
+//! others are under way cannot conclude anything from ids.
+
+use std::cell::RefCell;
+
+use pgrx::pg_sys;
+
+use super::setup::{IdColumn, Setup};
+use super::telling::depth;
+
+/// What a statement, or a part of one, does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    Insert,
+    Update,
+    Delete,
+}
+
+/// A statement under way. It ends in the same subtransaction, or never.
+struct Begun {
+    column: IdColumn,
+    write: Write,
+    transaction: pg_sys::TimestampTz,
+    subtransaction: pg_sys::SubTransactionId,
+    /// How many triggers deep.
+    depth: i32,
+}
+
+thread_local! {
+    /// The outermost first.
+    static BEGUN: RefCell<Vec<Begun>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A statement begins to write to the table.
+pub fn write_begins(setup: &Setup, write: Write) {
+    // SAFETY: reads the transaction's state.
+    let begun = unsafe {
+        Begun {
+            column: setup.id_column(),
+            write,
+            transaction: pg_sys::GetCurrentTransactionStartTimestamp(),
+            subtransaction: pg_sys::GetCurrentSubTransactionId(),
+            depth: depth(),
+        }
+    };
+    BEGUN.with_borrow_mut(|all| {
+        forget(all);
+        all.push(begun);
+    });
+}
+
+/// The rows of the latest such statement are written. A foreign key's cascade ends less deep than
+/// it began.
+pub fn write_ends(setup: &Setup, write: Write) {
+    let depth = depth();
+    BEGUN.with_borrow_mut(|all| {
+        forget(all);
+        let is_it = |begun: &Begun| {
+            (begun.column, begun.write) == (setup.id_column(), write) && begun.depth >= depth
+        };
+        if let Some(at) = all.iter().rposition(is_it) {
+            all.remove(at);
+        }
+    });
+}
+
+/// Whether another statement, or a part of one, has written rows, and its turn has not come: so not
+/// all rows have the id of what they are near, or one of what they are still connected with.
+pub fn others_are_under_way(setup: &Setup) -> bool {
+    BEGUN.with_borrow_mut(|all| {
+        forget(all);
+        all.iter().any(|begun| begun.column == setup.id_column())
+    })
+}
+
+/// Forgets those that have failed.
+fn forget(all: &mut Vec<Begun>) {
+    // SAFETY: reads the transaction's state.
+    unsafe {
+        let transaction = pg_sys::GetCurrentTransactionStartTimestamp();
+        all.retain(|begun| {
+            begun.transaction == transaction && pg_sys::SubTransactionIsActive(begun.subtransaction)
+        });
+    }
+}
