@@ -8,12 +8,15 @@
 //!
 //! - [`memory`]: what happens when memory is refused. [`guc`]: settings. [`encoding`]: the
 //!   database's. [`error`]: errors and warnings. [`compat`]: PostgreSQL's major versions.
-//! - [`call`]: what a call from SQL keeps. [`catalog`]: what the catalogues say.
-//! - [`types`]: the SQL types, decoded and encoded. [`query`]: rows of a query given as text.
+//! - [`advisory`]: locks of our own. [`call`]: what a call from SQL keeps. [`catalog`]: what the
+//!   catalogues say.
+//! - [`types`]: the SQL types, decoded and encoded. [`claims`]: rows on their way into a table.
+//!   [`query`]: rows of a query given as text.
 //! - [`storage`]: the index's pages. [`models`]: trained models.
 //! - [`planner`]: which clauses an index can answer, and for how many rows.
-//! - [`am`]: the access method. [`bulk`]: a whole table at once. [`trigger`]: duplicates on insert.
-//!   [`groups`]: ids of groups, kept as rows change.
+//! - [`am`]: the access method. [`bulk`]: a whole table at once.
+//! - [`family`]: what the triggers have in common. [`trigger`]: duplicates on insert. [`groups`]: ids
+//!   of groups, kept as rows change.
 //! - [`functions`]: what SQL calls, in terms of all these.
 
 #![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]
@@ -21,6 +24,7 @@
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("pg_simhash is for 64-bit little-endian processors: it is tested on no others");
 
+mod advisory;
 mod am;
 mod bulk;
 mod call;

@@ -6,6 +6,7 @@ use simhash_index::TreeKey;
 use super::keys::RowReader;
 use super::kind::open;
 use super::options::Options;
+use crate::call::StatementId;
 use crate::claims;
 use crate::storage::{Index, IndexRel, family, with_key_type};
 use crate::types::tid;
@@ -37,7 +38,7 @@ pub unsafe extern "C-unwind" fn aminsert(
             }
         });
         if claims::is_any() {
-            end_claim(rel, values, is_null, heap_tid, heap, (*info).ii_Context);
+            end_claim(rel, values, is_null, heap_tid, heap, StatementId::of_index(info));
         }
     }
     false
@@ -53,7 +54,7 @@ unsafe fn end_claim(
     is_null: *mut bool,
     heap_tid: pg_sys::ItemPointer,
     heap: pg_sys::Relation,
-    statement: pg_sys::MemoryContext,
+    statement: StatementId,
 ) {
     // SAFETY: as this function's: the last key column is searched by distance.
     unsafe {

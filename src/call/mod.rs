@@ -1,14 +1,14 @@
-//! A call from SQL: what its call site keeps, what an aggregate's state is, how it is cancelled,
-//! what it shares with parallel workers.
+//! A call from SQL: what its call site keeps, what an aggregate's state is, which statement fired a
+//! trigger, how it is cancelled, what it shares with parallel workers.
 
 mod aggregate;
 pub mod parallel;
 mod site;
+mod statement;
 
 pub use aggregate::{AggregateState, aggregate_context};
 pub use site::{keep, keep_later};
-
-use std::ffi::c_void;
+pub use statement::{StatementId, trigger_depth};
 
 use pgrx::{Internal, pg_sys};
 
@@ -17,27 +17,6 @@ use crate::memory;
 /// What an `internal` argument points to; null where there is none.
 pub fn pointer<T>(argument: Internal) -> *mut T {
     argument.unwrap().map_or(std::ptr::null_mut(), pg_sys::Datum::cast_mut_ptr)
-}
-
-/// Calls a function when memory is freed, with the memory for its argument.
-///
-/// # Safety
-/// A memory context that is alive; the function may be called while the process ends.
-pub unsafe fn at_end_of(
-    memory: pg_sys::MemoryContext,
-    then: unsafe extern "C-unwind" fn(*mut c_void),
-) {
-    // SAFETY: the callback's record lives in the memory whose end it waits for.
-    unsafe {
-        let record = pg_sys::MemoryContextAlloc(memory, size_of::<pg_sys::MemoryContextCallback>())
-            .cast::<pg_sys::MemoryContextCallback>();
-        record.write(pg_sys::MemoryContextCallback {
-            func: Some(then),
-            arg: memory.cast(),
-            next: std::ptr::null_mut(),
-        });
-        pg_sys::MemoryContextRegisterResetCallback(memory, record);
-    }
 }
 
 /// What fired a trigger, if the call is one of a trigger.

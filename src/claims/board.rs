@@ -18,7 +18,7 @@ pub struct Claim {
     pub ticket: u64,
     pub database: pg_sys::Oid,
     pub root: pg_sys::Oid,
-    pub by: Judges,
+    pub triggers: TriggerSet,
     /// A hash of the column that rows are compared by, by name.
     pub column: u64,
     pub what: What,
@@ -70,18 +70,18 @@ impl What {
 
 /// Which trigger claims a row, and which ones all rows of its table have: hashes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Judges {
-    pub trigger: u64,
+pub struct TriggerSet {
+    pub own: u64,
     /// `None` if some rows may have other triggers than others.
     pub all: Option<u64>,
 }
 
-impl Judges {
+impl TriggerSet {
     /// Whether the claims of two rows are compared. Where both have the same triggers, those of one
     /// and the same are, and no others: a row holds the claims of its first trigger while it waits
     /// for that of another row's second.
-    fn compare(&self, other: &Judges) -> bool {
-        self.all.is_none() || self.all != other.all || self.trigger == other.trigger
+    fn compare(&self, other: &TriggerSet) -> bool {
+        self.all.is_none() || self.all != other.all || self.own == other.own
     }
 }
 
@@ -97,7 +97,7 @@ impl Claim {
     fn is_near(&self, other: &Claim) -> bool {
         self.database == other.database
             && self.root == other.root
-            && self.by.compare(&other.by)
+            && self.triggers.compare(&other.triggers)
             && self.column == other.column
             && (self.scope.columns != other.scope.columns || self.scope == other.scope)
             && self.what.is_near(&other.what)

@@ -20,30 +20,29 @@ pub mod board;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::c_void;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
-use pgrx::fcinfo::direct_function_call;
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
-use self::board::{Claim, Judges, Published, Scope, What};
-use crate::call::at_end_of;
+use self::board::{Claim, Published, Scope, TriggerSet, What};
+use crate::advisory::{Class, Lock, SHARE};
+use crate::call::{StatementId, trigger_depth};
 use crate::error::raise;
+use crate::types::hash::hash_of;
 use crate::types::varlena::with_packed_bytes;
 use crate::types::{Code, Width};
 
 /// A row, its trigger and the statement that writes it.
 #[derive(Clone, Copy)]
-pub struct Row<'a> {
-    /// The memory in which the executor sets up the statement's triggers.
-    pub statement: pg_sys::MemoryContext,
+pub struct Incoming<'a> {
+    pub statement: StatementId,
     /// Tells the triggers of a statement apart. Those of partitions are one.
     pub trigger: u64,
     pub table: pg_sys::Oid,
     /// The indexes by which it may be looked for.
     pub indexes: &'a [pg_sys::Oid],
     pub roots: &'a [pg_sys::Oid],
-    pub by: Judges,
+    pub triggers: TriggerSet,
     pub column: u64,
     pub what: What,
     pub scope: Scope,
@@ -86,23 +85,16 @@ impl Value {
     }
 }
 
-/// A hash that is the same in every session.
-pub fn hash_of(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// A claim of this session.
 struct Own {
     ticket: u64,
-    statement: pg_sys::MemoryContext,
+    statement: StatementId,
     trigger: u64,
     table: pg_sys::Oid,
     attribute: pg_sys::AttrNumber,
     value: Value,
     /// The indexes that the row is not in yet.
-    left: Vec<pg_sys::Oid>,
+    missing_indexes: Vec<pg_sys::Oid>,
     /// Whether it is in all of them, on trial.
     is_stored: bool,
     is_vague: bool,
@@ -116,7 +108,7 @@ thread_local! {
     /// The innermost statement's last.
     static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
     /// The statements whose end is heard of.
-    static STATEMENTS: RefCell<HashSet<usize>> = RefCell::default();
+    static STATEMENTS: RefCell<HashSet<StatementId>> = RefCell::default();
 }
 
 unsafe extern "C-unwind" {
@@ -139,65 +131,37 @@ pub fn install() {
     }
 }
 
-/// Distinguishes the locks of tickets from those of `pg_advisory_lock`, which have 1 or 2 in this
-/// field, and from those of [families](crate::family::lock).
-const ADVISORY_CLASS: u16 = 0x7369;
-const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-const SHARE: pg_sys::LOCKMODE = pg_sys::ShareLock as pg_sys::LOCKMODE;
-
-/// No function of SQL takes or gives back locks of this method.
-fn tag(ticket: u64) -> pg_sys::LOCKTAG {
-    pg_sys::LOCKTAG {
-        // SAFETY: reads the session's database.
-        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-        locktag_field2: (ticket >> 32) as u32,
-        locktag_field3: ticket as u32,
-        locktag_field4: ADVISORY_CLASS,
-        locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
-    }
+/// The lock of a ticket. The session has its own, for claims may outlive what owns a transaction's
+/// locks; the abort of the transaction ends it too.
+fn lock(ticket: u64) -> Lock {
+    Lock::new(Class::Ticket, (ticket >> 32) as u32, ticket as u32)
 }
 
-/// Takes a ticket's lock, of which nobody else knows. The session has it, for claims may outlive
-/// what owns a transaction's locks; the abort of the transaction ends it too.
-fn take(ticket: u64) {
-    // SAFETY: a lock's tag is a plain struct.
-    unsafe { pg_sys::LockAcquire(&tag(ticket), EXCLUSIVE, true, false) };
-}
-
-fn give_back(ticket: u64) {
-    // SAFETY: the session has the lock.
-    unsafe { pg_sys::LockRelease(&tag(ticket), EXCLUSIVE, true) };
-}
-
-/// Waits until the claim of a ticket has ended.
+/// Waits until the claim of a ticket has ended. An ERROR of the wait ends the transaction.
 fn wait(ticket: u64) {
-    // SAFETY: a lock's tag is a plain struct. An ERROR of the wait ends the transaction.
-    unsafe {
-        pg_sys::LockAcquire(&tag(ticket), SHARE, false, false);
-        pg_sys::LockRelease(&tag(ticket), SHARE, false);
-    }
+    lock(ticket).take(SHARE);
+    lock(ticket).release(SHARE);
 }
 
 /// Publishes a claim of a row once none is near, and returns its ticket.
 ///
 /// # Safety
-/// Called by the row's trigger: `statement` lives until the statement ends.
-pub unsafe fn claim(row: &Row<'_>) -> u64 {
+/// Called by the row's trigger, in its statement.
+pub unsafe fn claim(row: &Incoming<'_>) -> u64 {
     // SAFETY: as this function's.
     unsafe { hear_of_the_end(row.statement) };
     loop {
         pgrx::check_for_interrupts!();
-        let Row { statement, trigger, table, attribute, value, is_vague, .. } = *row;
+        let Incoming { statement, trigger, table, attribute, value, is_vague, .. } = *row;
         let ticket = board::draw();
-        let claims = claims(row, ticket);
-        let left = row.indexes.to_vec();
+        let claims = claims_per_root(row, ticket);
+        let missing_indexes = row.indexes.to_vec();
         let depth = trigger_depth();
-        let passes = |other| passes(other, row, depth);
+        let is_no_obstacle = |other| is_no_obstacle(other, row, depth);
         // Nothing can fail between the lock and the note of it.
         OWN.with_borrow_mut(|all| all.reserve(1));
-        take(ticket);
-        match board::publish(&claims, passes) {
+        lock(ticket).take_for_session();
+        match board::publish(&claims, is_no_obstacle) {
             Published::Yes => {
                 // SAFETY: reads the state of the transaction.
                 let level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
@@ -209,7 +173,7 @@ pub unsafe fn claim(row: &Row<'_>) -> u64 {
                         table,
                         attribute,
                         value,
-                        left,
+                        missing_indexes,
                         is_stored: false,
                         is_vague,
                         depth,
@@ -219,14 +183,14 @@ pub unsafe fn claim(row: &Row<'_>) -> u64 {
                 return ticket;
             }
             Published::Near(other) => {
-                give_back(ticket);
+                lock(ticket).release_for_session();
                 if OWN.with_borrow(|all| all.iter().any(|own| own.ticket == other)) {
                     raise_inside();
                 }
                 wait(other);
             }
             Published::Full => {
-                give_back(ticket);
+                lock(ticket).release_for_session();
                 raise_full();
             }
         }
@@ -242,17 +206,18 @@ fn raise_full() -> ! {
     )
 }
 
-fn claims(row: &Row<'_>, ticket: u64) -> Vec<Claim> {
-    let Row { by, column, what, scope, .. } = *row;
+fn claims_per_root(row: &Incoming<'_>, ticket: u64) -> Vec<Claim> {
+    let Incoming { triggers, column, what, scope, .. } = *row;
     // SAFETY: reads the session's database.
     let database = unsafe { pg_sys::MyDatabaseId };
-    let claim = |&root: &pg_sys::Oid| Claim { ticket, database, root, by, column, what, scope };
+    let claim =
+        |&root: &pg_sys::Oid| Claim { ticket, database, root, triggers, column, what, scope };
     row.roots.iter().map(claim).collect()
 }
 
 /// Whether a near claim of this session is no obstacle to a row's. It is one if the row is written
 /// by a trigger of the other row, which is on its way.
-fn passes(ticket: u64, row: &Row<'_>, depth: i32) -> bool {
+fn is_no_obstacle(ticket: u64, row: &Incoming<'_>, depth: i32) -> bool {
     OWN.with_borrow(|all| {
         all.iter().find(|own| own.ticket == ticket).is_some_and(|own| {
             // Of the same row, by another trigger; or of one that is not on its way any more.
@@ -264,12 +229,6 @@ fn passes(ticket: u64, row: &Row<'_>, depth: i32) -> bool {
                 || row.is_vague
         })
     })
-}
-
-/// How deep in triggers this call is.
-fn trigger_depth() -> i32 {
-    // SAFETY: a function of PostgreSQL's without arguments.
-    unsafe { direct_function_call(pg_sys::pg_trigger_depth, &[]) }.unwrap_or(0)
 }
 
 fn raise_inside() -> ! {
@@ -288,13 +247,13 @@ pub fn withdraw(ticket: u64) {
 
 /// A trigger begins with another row of a statement: what it claimed before is not on its way any
 /// more, nor is what was claimed for rows of other tables.
-pub fn begin_row(statement: pg_sys::MemoryContext, trigger: u64, table: pg_sys::Oid) {
+pub fn begin_row(statement: StatementId, trigger: u64, table: pg_sys::Oid) {
     end_those(|own| own.statement == statement && (own.trigger == trigger || own.table != table));
 }
 
 /// A row that a trigger of the statement has claimed is on its way into another partition.
 pub fn row_moves(
-    statement: pg_sys::MemoryContext,
+    statement: StatementId,
     trigger: u64,
     (table, attribute): (pg_sys::Oid, pg_sys::AttrNumber),
     indexes: &[pg_sys::Oid],
@@ -302,15 +261,14 @@ pub fn row_moves(
     OWN.with_borrow_mut(|all| {
         let its = |own: &&mut Own| own.statement == statement && own.trigger == trigger;
         if let Some(own) = all.iter_mut().rev().find(its) {
-            (own.table, own.attribute, own.left) = (table, attribute, indexes.to_vec());
+            (own.table, own.attribute, own.missing_indexes) = (table, attribute, indexes.to_vec());
         }
     });
 }
 
 /// A row that a statement writes was put into an index.
 pub struct Entry {
-    /// The memory in which the executor has set up the statement's indexes.
-    pub statement: pg_sys::MemoryContext,
+    pub statement: StatementId,
     pub table: pg_sys::Oid,
     pub index: pg_sys::Oid,
     /// The column that the index searches, and the row's value there.
@@ -335,9 +293,9 @@ pub unsafe fn entered(entry: &Entry, is_on_trial: impl Fn() -> bool) {
         // Several triggers may have claimed the row.
         while let Some(at) = all[..place].iter().rposition(is_its) {
             place = at;
-            all[at].left.retain(|&index| index != entry.index);
+            all[at].missing_indexes.retain(|&index| index != entry.index);
         }
-        let is_in_all = |own: &Own| is_its(own) && own.left.is_empty() && !own.is_stored;
+        let is_in_all = |own: &Own| is_its(own) && own.missing_indexes.is_empty() && !own.is_stored;
         if !all.iter().any(is_in_all) {
             return Vec::new();
         }
@@ -368,7 +326,7 @@ fn end_those(which: impl Fn(&Own) -> bool) {
 /// Takes a claim from the board, and then gives its lock back.
 fn end(own: &Own) {
     board::remove(own.ticket);
-    give_back(own.ticket);
+    lock(own.ticket).release_for_session();
 }
 
 /// Called once the statement's rows are written, before its triggers AFTER run. These raise ERRORs
@@ -377,7 +335,7 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     // SAFETY: the query is the executor's, and passed on as it came.
     unsafe {
         if is_any() {
-            end_of_rows((*(*query).estate).es_query_cxt);
+            end_of_rows(StatementId::of_query(query));
         }
         match PREVIOUS.get() {
             Some(Some(previous)) => previous(query),
@@ -387,28 +345,29 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn end_of_rows(statement: pg_sys::MemoryContext) {
+unsafe extern "C-unwind" fn end_of_rows(statement: StatementId) {
     end_those(|own| own.statement == statement);
 }
 
 /// Sees to it that a statement's claims end with it, where no executor says so: with COPY.
 ///
 /// # Safety
-/// The memory of a statement.
-unsafe fn hear_of_the_end(statement: pg_sys::MemoryContext) {
-    if !STATEMENTS.with_borrow_mut(|all| all.insert(statement.addr())) {
+/// The statement runs.
+unsafe fn hear_of_the_end(statement: StatementId) {
+    if !STATEMENTS.with_borrow_mut(|all| all.insert(statement)) {
         return;
     }
     // SAFETY: as this function's.
-    unsafe { at_end_of(statement, statement_ends) };
+    unsafe { statement.at_end(statement_ends) };
 }
 
-unsafe extern "C-unwind" fn statement_ends(statement: *mut c_void) {
+unsafe extern "C-unwind" fn statement_ends(memory: *mut c_void) {
+    let statement = StatementId::ended(memory);
     // When the process ends, what is noted may go before the memory.
-    let noted = STATEMENTS
-        .try_with(|all| all.try_borrow_mut().is_ok_and(|mut all| all.remove(&statement.addr())));
+    let noted =
+        STATEMENTS.try_with(|all| all.try_borrow_mut().is_ok_and(|mut all| all.remove(&statement)));
     if noted == Ok(true) && is_any() {
-        end_those(|own| own.statement.cast() == statement);
+        end_those(|own| own.statement == statement);
     }
 }
 

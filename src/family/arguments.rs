@@ -12,8 +12,8 @@ use super::given::Given;
 use super::serving::Similar;
 use crate::catalog::Schema;
 use crate::catalog::relations::indexes;
-use crate::claims::hash_of;
 use crate::types::Width;
+use crate::types::hash::hash_of;
 use crate::types::text::server_to_utf8;
 use crate::types::varlena::with_packed_bytes;
 

@@ -21,7 +21,7 @@ use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::compat::{analyze_and_rewrite, check_as, run_executor};
 use crate::error::raise;
-use crate::family::lock;
+use crate::family::snapshot;
 use crate::types::text::utf8_to_server;
 
 /// The one table that a statement names, and what else it depends on.
@@ -118,7 +118,7 @@ impl Access {
                 pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
             );
             pg_sys::MemoryContextSwitchTo(own);
-            let snapshot = lock::snapshot();
+            let snapshot = snapshot::snapshot();
             let (mut crosscheck, mut flags) = (std::ptr::null_mut(), 0);
             match does {
                 Does::Read => {
@@ -154,7 +154,7 @@ impl Access {
             pg_sys::ExecutorEnd(query);
             pg_sys::FreeQueryDesc(query);
             pg_sys::PopActiveSnapshot();
-            lock::release(snapshot);
+            snapshot::release(snapshot);
             if does != Does::Read {
                 pg_sys::CommandCounterIncrement();
             }

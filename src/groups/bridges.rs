@@ -14,8 +14,8 @@ use super::keys::Key;
 use super::neighbours::{Neighbour, Neighbours};
 use super::setup::Settle;
 use super::under_way;
-use crate::family::lock;
 use crate::family::scan::Next;
+use crate::family::snapshot;
 
 /// How many points that rows of one group have left are compared with each other. Of more, the
 /// group is found anew.
@@ -72,7 +72,7 @@ pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
     let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
     // SAFETY: the family is locked; the snapshot is registered until it is released.
     unsafe {
-        let snapshot = lock::snapshot();
+        let snapshot = snapshot::snapshot();
         let mut neighbours = Neighbours::open(setup, snapshot);
         // Of each group.
         let mut unbridged: HashMap<Key, Vec<Gap>> = HashMap::new();
@@ -102,7 +102,7 @@ pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
             }
         }
         neighbours.close();
-        lock::release(snapshot);
+        snapshot::release(snapshot);
     }
     suspects
 }

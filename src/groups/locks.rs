@@ -1,77 +1,47 @@
 //! Who writes to groups at the same time: nobody waits but for rows near his own.
 //!
-//! Order: the lock of all groups ([`share`]), gates, ids, rows. All last until the transaction or
-//! subtransaction ends. No function of SQL takes or gives back locks with these tags.
+//! Order: the column's lock ([`share`]), gates, ids, rows. All last until the transaction or
+//! subtransaction ends.
 //!
-//! - *Of all groups.* Whoever changes a group shares it. Who has it alone finds all groups anew.
-//! - *[`Gates`].* Rows that are not committed are seen by those only who look at everything that is
-//!   in the index. Of two transactions with near rows in progress, one has to look after the other
-//!   has ended: the one whose gate the other one holds.
-//! - *[`Ids`].* Who gives a row an id shares it. Who ends one, gives it to other rows, or divides
-//!   its group, has it alone. So has who gives a row without near rows its first id: the row's key
-//!   stands for an id then.
+//! - *The column's*, one for each column of ids. Whoever changes a group shares it. Who has it alone
+//!   finds all groups anew.
+//! - *[`Gates`]*: a lock on a transaction's number. Who holds another's gate makes it wait before it
+//!   looks. Rows that are not committed are seen by those only who look at everything that is in the
+//!   index. Of two transactions with near rows in progress, one has to look after the other has
+//!   ended: the one whose gate the other one holds.
+//! - *[`Ids`].* Shared if rows join a group that keeps its id. Alone if the id ends or passes to
+//!   another group, or if its group may be divided. The key of a row without near rows stands for an
+//!   id: who gives the row its first one has it alone.
 //!
 //! docs/design/groups.md says why that is enough.
 
 use pgrx::pg_sys;
 
-use super::keys::Key;
-use super::keys::Keys;
+use super::keys::{Key, Keys};
 use super::setup::Setup;
-use crate::compat;
+use crate::advisory::{Class, EXCLUSIVE, Lock, SHARE};
 
-/// Distinguish these locks from those of `pg_advisory_lock`, which have 1 or 2 in this field.
-const ALL: u16 = 0x736b;
-const ID: u16 = 0x736c;
-const GATE: u16 = 0x736d;
-
-const SHARE: pg_sys::LOCKMODE = pg_sys::ShareLock as pg_sys::LOCKMODE;
-const EXCLUSIVE: pg_sys::LOCKMODE = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-
-fn tag(first: u32, second: u32, class: u16) -> pg_sys::LOCKTAG {
-    pg_sys::LOCKTAG {
-        // SAFETY: reads the session's database.
-        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-        locktag_field2: first,
-        locktag_field3: second,
-        locktag_field4: class,
-        locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
-    }
+fn of_column(setup: &Setup) -> Lock {
+    Lock::new(Class::IdColumn, setup.table.to_u32(), setup.cluster.column.number as u32)
 }
 
-/// Takes a lock. False if it `waits` for nobody and somebody has it.
-fn take(tag: &pg_sys::LOCKTAG, mode: pg_sys::LOCKMODE, waits: bool) -> bool {
-    // SAFETY: a lock's tag is a plain struct.
-    let result = unsafe { pg_sys::LockAcquire(tag, mode, false, !waits) };
-    if result == pg_sys::LockAcquireResult::LOCKACQUIRE_OK {
-        // SAFETY: in a transaction. What changed in the catalogue before becomes known.
-        unsafe { pg_sys::AcceptInvalidationMessages() };
-    }
-    result != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
-}
-
-fn all(setup: &Setup) -> pg_sys::LOCKTAG {
-    tag(setup.table.to_u32(), setup.cluster.column.number as u32, ALL)
-}
-
-/// Keeps all groups of a table from being found anew by somebody else.
+/// Keeps all groups of a column from being found anew by somebody else.
 pub fn share(setup: &Setup) {
-    take(&all(setup), SHARE, true);
+    of_column(setup).take(SHARE);
 }
 
 /// Keeps everybody else from changing groups.
 pub fn alone(setup: &Setup) {
-    take(&all(setup), EXCLUSIVE, true);
+    of_column(setup).take(EXCLUSIVE);
 }
 
 /// The same if nobody has to be waited for.
 pub fn try_alone(setup: &Setup) -> bool {
-    take(&all(setup), EXCLUSIVE, false)
+    of_column(setup).try_take(EXCLUSIVE)
 }
 
-/// How many locks the ids of a column have. Two ids in one bucket are one to others: they wait for
-/// nothing once in so many times, and a load takes no more locks than that.
+/// Ids share so many locks by hash. Two ids of one bucket may exclude each other needlessly, and a
+/// load takes no more locks than that.
 const BUCKETS: usize = 256;
 
 /// What is done with an id.
@@ -107,7 +77,7 @@ impl Ids {
             let Some(using) = using else { continue };
             let mode = if using == Use::Joined { SHARE } else { EXCLUSIVE };
             let column = (setup.cluster.column.number as u32) << 16;
-            take(&tag(setup.table.to_u32(), column | bucket as u32, ID), mode, true);
+            Lock::new(Class::Ids, setup.table.to_u32(), column | bucket as u32).take(mode);
             (self.0[bucket], any) = (Some(using), true);
         }
         any
@@ -138,56 +108,54 @@ pub enum Then {
 
 impl Gates {
     /// Takes the transaction's own gate.
-    pub fn open() -> Self {
+    pub fn take_own() -> Self {
         // SAFETY: a transaction that has written has a number.
         let own = unsafe { pg_sys::GetTopTransactionId() };
         let gates = Gates { own, kept: Vec::new(), can_yield: LOOKED.get() != own };
-        take(&gate(own), EXCLUSIVE, true);
+        gate(own).take(EXCLUSIVE);
         gates
     }
 
-    /// Deals with transactions in progress that have near rows. Of two, the younger one gives way
-    /// if it can.
-    pub fn pass(&mut self, strangers: &[pg_sys::TransactionId]) -> Then {
-        for &stranger in strangers {
-            if !self.kept.contains(&stranger) {
-                pgrx::check_for_interrupts!();
-                let gate = gate(stranger);
-                if !take(&gate, EXCLUSIVE, false) {
-                    let holder = compat::holder_of(&gate, EXCLUSIVE);
-                    // SAFETY: compares two numbers.
-                    let is_older =
-                        |holder| unsafe { pg_sys::TransactionIdPrecedes(holder, self.own) };
-                    if self.can_yield && holder.is_some_and(is_older) {
-                        self.give_way(&gate);
-                        return Then::LookAgain;
-                    }
-                    take(&gate, EXCLUSIVE, true);
-                }
-                self.kept.push(stranger);
+    /// Deals with transactions in progress that have near rows, by their gates:
+    /// - One that is free is kept: its transaction will look after this one has ended.
+    /// - One that an older transaction holds: this one gives way if it can, and looks again.
+    /// - One that is held otherwise is waited for, and kept.
+    pub fn deal_with(&mut self, writers: &[pg_sys::TransactionId]) -> Then {
+        for &writer in writers {
+            if self.kept.contains(&writer) {
+                continue;
             }
+            pgrx::check_for_interrupts!();
+            let gate = gate(writer);
+            if !gate.try_take(EXCLUSIVE) {
+                // SAFETY: compares two numbers.
+                let is_older = |holder| unsafe { pg_sys::TransactionIdPrecedes(holder, self.own) };
+                if self.can_yield && gate.holder(EXCLUSIVE).is_some_and(is_older) {
+                    self.give_way(&gate);
+                    return Then::LookAgain;
+                }
+                gate.take(EXCLUSIVE);
+            }
+            self.kept.push(writer);
         }
         Then::GoOn
     }
 
-    fn give_way(&mut self, to: &pg_sys::LOCKTAG) {
-        // SAFETY: this call has taken these locks, once each.
-        unsafe {
-            for kept in self.kept.drain(..).chain([self.own]) {
-                pg_sys::LockRelease(&gate(kept), EXCLUSIVE, false);
-            }
-            take(to, EXCLUSIVE, true);
-            pg_sys::LockRelease(to, EXCLUSIVE, false);
+    fn give_way(&mut self, to: &Lock) {
+        for kept in self.kept.drain(..).chain([self.own]) {
+            gate(kept).release(EXCLUSIVE);
         }
-        take(&gate(self.own), EXCLUSIVE, true);
+        to.take(EXCLUSIVE);
+        to.release(EXCLUSIVE);
+        gate(self.own).take(EXCLUSIVE);
     }
 
     /// The statement is done. What comes after it in this transaction cannot give way.
-    pub fn passed(self) {
+    pub fn note_looked(self) {
         LOOKED.set(self.own);
     }
 }
 
-fn gate(transaction: pg_sys::TransactionId) -> pg_sys::LOCKTAG {
-    tag(transaction.into_inner(), 0, GATE)
+fn gate(transaction: pg_sys::TransactionId) -> Lock {
+    Lock::new(Class::Gate, transaction.into_inner(), 0)
 }

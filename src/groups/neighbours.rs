@@ -33,8 +33,8 @@ pub struct Neighbour {
     pub key: pg_sys::Datum,
     pub cluster: Option<pg_sys::Datum>,
     pub at: At,
-    /// The transaction in progress that has written it, if another one.
-    pub stranger: Option<pg_sys::TransactionId>,
+    /// The transaction in progress that has written it, if that is another one.
+    pub writer: Option<pg_sys::TransactionId>,
     /// The command that has written it, if that is the own transaction's.
     pub command: pg_sys::CommandId,
 }
@@ -206,9 +206,9 @@ impl<'a> Neighbours<'a> {
                     }
                     let (key, cluster) = (value(slot, key)?, value(slot, cluster));
                     let at = At { member: number, tid: tid::pack(&(*slot).tts_tid) };
-                    let stranger = writer(snapshot);
+                    let writer = writer(snapshot);
                     let command = command(slot);
-                    Some(Neighbour { distance, value: fp, key, cluster, at, stranger, command })
+                    Some(Neighbour { distance, value: fp, key, cluster, at, writer, command })
                 }
             };
             // SAFETY: as this function's.

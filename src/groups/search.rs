@@ -22,8 +22,8 @@ use super::transition::At;
 use super::under_way;
 use crate::bulk::sets::RowSets;
 use crate::bulk::verify::Verification;
-use crate::family::lock;
 use crate::family::scan::Next;
+use crate::family::snapshot;
 use crate::guc::work_mem;
 
 /// Which rows are seen.
@@ -39,7 +39,7 @@ pub enum View {
 #[derive(Default)]
 pub struct Found {
     /// Transactions in progress that have near rows, ascending.
-    pub strangers: Vec<pg_sys::TransactionId>,
+    pub writers: Vec<pg_sys::TransactionId>,
     /// Groups by whose ids rows may have been connected that are not near: somebody has looked at
     /// a row between its change and now.
     pub doubtful: Vec<Key>,
@@ -72,9 +72,9 @@ pub fn search(
 ) -> Found {
     let setup = components.setup;
     let mut found = Found::default();
-    let mut everything = lock::everything();
+    let mut everything = snapshot::everything();
     let snapshot = match view {
-        View::Committed => lock::snapshot(),
+        View::Committed => snapshot::snapshot(),
         View::Everything => &raw mut everything,
     };
     let mut similar = setup.verification.as_ref().map(Similar::new);
@@ -97,12 +97,12 @@ pub fn search(
         }
         neighbours.close();
         if view == View::Committed {
-            lock::release(snapshot);
+            snapshot::release(snapshot);
         }
     }
     find_unseen(components, previous_look, &mut found);
-    found.strangers.sort_unstable();
-    found.strangers.dedup();
+    found.writers.sort_unstable();
+    found.writers.dedup();
     found
 }
 
@@ -161,8 +161,8 @@ unsafe fn take(
     near: &mut Vec<Near>,
     found: &mut Found,
 ) -> Next {
-    if let Some(stranger) = row.stranger {
-        found.strangers.push(stranger);
+    if let Some(writer) = row.writer {
+        found.writers.push(writer);
         return Next::Any;
     }
     let Neighbour { distance, at, command, .. } = *row;

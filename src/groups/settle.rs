@@ -25,7 +25,7 @@ use crate::catalog::names::relation_name;
 use crate::catalog::relations::described;
 use crate::error::raise;
 use crate::family::create::check_owner;
-use crate::family::lock;
+use crate::family::snapshot;
 
 /// Finds the groups of rows that have come, changed or gone, and of the groups in `apart`. Tells
 /// the rows whose id is another one. `when`: what becomes of groups that may have come apart.
@@ -38,34 +38,38 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
     let mut ids = Ids::none();
     let mut doubtful = apart;
     let points = components.changed_points();
-    let mut gates = (!points.is_empty()).then(Gates::open);
-    let mut passed = gates.as_mut().map(|gates| pass(components, &points, gates, previous_look));
-    // Whether that is all there is to be found, as long as no transaction ends.
-    let mut is_all = doubtful.is_empty() && components.left.is_empty();
+    let mut gates = (!points.is_empty()).then(Gates::take_own);
+    let mut first_look =
+        gates.as_mut().map(|gates| look_at_everything(components, &points, gates, previous_look));
+    // The look need not be repeated with a snapshot: the statement only brought rows, and no
+    // transaction has ended since.
+    let mut first_look_suffices = doubtful.is_empty() && components.left.is_empty();
     loop {
         pgrx::check_for_interrupts!();
-        let completions = lock::completions();
+        let completions = snapshot::completions();
         let mut suspects = Suspects::default();
-        let found = match &mut passed {
-            Some(passed) if is_all && passed.completions == completions => {
-                std::mem::take(&mut passed.found)
+        let found = match &mut first_look {
+            Some(look) if first_look_suffices && look.completions == completions => {
+                std::mem::take(&mut look.found)
             }
-            passed => {
+            first_look => {
                 suspects = begin_round(components, &doubtful, when);
                 let points = components.fresh_points();
                 let found = search(components, &points, View::Committed, previous_look);
-                // Rows in progress stood behind rows that are gone.
-                if let (Some(seen), Some(gates)) = (&*passed, &mut gates)
-                    && !seen.relied.is_subset(&found.relied)
+                // The first look skipped copies behind a row that is gone now. Behind it may be
+                // rows in progress.
+                if let (Some(look), Some(gates)) = (&*first_look, &mut gates)
+                    && !look.relied.is_subset(&found.relied)
                 {
                     let points = components.changed_points();
-                    *passed = Some(pass(components, &points, gates, previous_look));
+                    *first_look =
+                        Some(look_at_everything(components, &points, gates, previous_look));
                     continue;
                 }
                 found
             }
         };
-        is_all = false;
+        first_look_suffices = false;
         let new = found.doubtful.iter().filter(|&id| !doubtful.contains(id));
         let new: Vec<Key> = new.copied().collect();
         if !new.is_empty() {
@@ -75,7 +79,7 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
         let mut assignment = assign(components);
         assignment.uses.extend(suspects.all.iter().map(|&id| (id, Use::Changed)));
         let is_missing = ids.take(setup, &components.keys, &assignment.uses);
-        if is_missing && lock::completions() != completions {
+        if is_missing && snapshot::completions() != completions {
             continue;
         }
         if table::hold(setup, &assignment.told) {
@@ -84,7 +88,7 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
             }
             table::tell(setup, &assignment.told);
             if let Some(gates) = gates {
-                gates.passed();
+                gates.note_looked();
             }
             return;
         }
@@ -92,7 +96,7 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
 }
 
 /// What was found by a look at rows in progress, too.
-struct Passed {
+struct FirstLook {
     found: Found,
     /// What it relies on: see [`Found::relied`].
     relied: HashSet<Point>,
@@ -101,19 +105,19 @@ struct Passed {
 }
 
 /// Deals with transactions in progress that have rows near these points.
-fn pass(
+fn look_at_everything(
     components: &mut Components<'_>,
     points: &[Point],
     gates: &mut Gates,
     previous_look: Option<pg_sys::CommandId>,
-) -> Passed {
+) -> FirstLook {
     loop {
-        let completions = lock::completions();
+        let completions = snapshot::completions();
         components.begin();
         let mut found = search(components, points, View::Everything, previous_look);
-        if gates.pass(&found.strangers) == Then::GoOn {
+        if gates.deal_with(&found.writers) == Then::GoOn {
             let relied = std::mem::take(&mut found.relied);
-            return Passed { found, relied, completions };
+            return FirstLook { found, relied, completions };
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::ffi::CString;
 
-use pgrx::{PgSqlErrorCode, direct_function_call, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::setup::Setup;
+use crate::call::trigger_depth;
 use crate::catalog::names::relation_name;
 use crate::error::raise;
 
@@ -34,7 +35,7 @@ impl Telling {
             table: setup.table,
             column: setup.cluster.name.clone(),
             relations: setup.family.relations.clone(),
-            depth: depth(),
+            depth: trigger_depth(),
             is_written: false,
         };
         TELLING.with_borrow_mut(|all| all.push(update));
@@ -60,7 +61,7 @@ impl Drop for Telling {
 /// Whether the statement that fired this call of a trigger, of that table or one of its partitions,
 /// is an update of ours. One of a user's trigger that our update fires is one trigger deeper.
 pub fn is_telling(relation: pg_sys::Oid, column: &std::ffi::CStr) -> bool {
-    let depth = depth() - 1;
+    let depth = trigger_depth() - 1;
     let is_it = |update: &Update| {
         update.depth == depth
             && update.column.as_c_str() == column
@@ -86,10 +87,4 @@ pub fn refuse_meanwhile(setup: &Setup) {
              Write them in a trigger AFTER UPDATE.",
         )
     }
-}
-
-/// How many triggers deep this call is.
-pub fn depth() -> i32 {
-    // SAFETY: a function without arguments.
-    unsafe { direct_function_call::<i32>(pg_sys::pg_trigger_depth, &[]) }.unwrap_or(0)
 }

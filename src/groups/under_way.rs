@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use pgrx::pg_sys;
 
 use super::setup::{IdColumn, Setup};
-use super::telling::depth;
+use crate::call::trigger_depth;
 
 /// What a statement, or a part of one, does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub fn write_begins(setup: &Setup, write: Write) {
             write,
             transaction: pg_sys::GetCurrentTransactionStartTimestamp(),
             subtransaction: pg_sys::GetCurrentSubTransactionId(),
-            depth: depth(),
+            depth: trigger_depth(),
         }
     };
     BEGUN.with_borrow_mut(|all| {
@@ -52,7 +52,7 @@ pub fn write_begins(setup: &Setup, write: Write) {
 /// The rows of the latest such statement are written. A foreign key's cascade ends less deep than
 /// it began.
 pub fn write_ends(setup: &Setup, write: Write) {
-    let depth = depth();
+    let depth = trigger_depth();
     BEGUN.with_borrow_mut(|all| {
         forget(all);
         let is_it = |begun: &Begun| {

@@ -20,7 +20,7 @@ use crate::bulk::clusters::clusters;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage};
 use crate::family::arguments::By;
-use crate::family::lock;
+use crate::family::snapshot;
 use crate::family::tables::Member;
 use crate::types::tid;
 
@@ -85,7 +85,7 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
     let setup = components.setup;
     // SAFETY: the snapshot is registered and active while it is used.
     unsafe {
-        let snapshot = lock::snapshot();
+        let snapshot = snapshot::snapshot();
         pg_sys::PushActiveSnapshot(snapshot);
         // The row, and the representative of its group.
         let mut members: Vec<(u64, u64)> = as_role(setup.owner, || components_of(setup, index));
@@ -113,7 +113,7 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
             *components.row_mut(key) = Row::found(stored, At { member: 0, tid });
             components.link_rows(key, first);
         });
-        lock::release(snapshot);
+        snapshot::release(snapshot);
     }
 }
 

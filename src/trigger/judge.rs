@@ -9,21 +9,22 @@ use super::arguments::{Action, RowKey};
 use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
-use super::moves::{self, Judged};
+use super::moves::{self, Criteria};
 use super::search::{Duplicate, Query, Seen, look, nearest};
 use super::violation::Violation;
 use super::watch::{self, Watch};
-use crate::call::{interrupts, keep};
+use crate::call::{StatementId, interrupts, keep};
 use crate::catalog::Schema;
 use crate::claims::board::{self, Scope, What};
-use crate::claims::{self, Value, hash_of};
+use crate::claims::{self, Value};
 use crate::family::arguments::By;
 use crate::family::column::{Column, Generated, Named, widen};
-use crate::family::lock;
 use crate::family::tables::Family;
 use crate::family::verify::Texts;
+use crate::family::{lock, snapshot};
 use crate::memory;
 use crate::types::datum::{Decode, Encode};
+use crate::types::hash::hash_of;
 use crate::types::{Code, NearText, Text, Width};
 
 /// What becomes of the row.
@@ -239,7 +240,7 @@ impl Judge<'_> {
     }
 
     /// What the row is judged by.
-    unsafe fn judged(&self, fp: Option<Code>) -> Judged {
+    unsafe fn criteria(&self, fp: Option<Code>) -> Criteria {
         // SAFETY: as judge's.
         let bytes = |column: &Column| unsafe {
             self.event.read(self.event.new, column).map(|value| column.bytes(value))
@@ -247,7 +248,7 @@ impl Judge<'_> {
         let arguments = &self.watch.arguments;
         let scope = arguments.scope.iter().map(|scope| &scope.column);
         let text = arguments.text.iter().map(|text| &text.column);
-        Judged { fp, values: scope.chain(text).map(bytes).collect() }
+        Criteria { fp, values: scope.chain(text).map(bytes).collect() }
     }
 
     /// Claims of earlier rows end. Of one that moves, its own goes on.
@@ -270,14 +271,13 @@ impl Judge<'_> {
         let event = self.event;
         let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
         let trigger = event.trigger_name();
-        // SAFETY: PostgreSQL passes the call. The executor sets triggers up in its statement's
-        // memory.
+        // SAFETY: as judge's.
         unsafe {
-            let statement = (*(*self.fcinfo).flinfo).fn_mcxt;
+            let statement = self.statement();
             match event.old_place().zip(event.old) {
                 Some((place, old)) => {
                     if event.is_partition() {
-                        moves::note_update(statement, root, trigger, place, self.judged(fp));
+                        moves::note_update(statement, root, trigger, place, self.criteria(fp));
                     }
                     if before != Some(fp) || !self.stays_in_scope(old) || !self.keeps_text(old) {
                         Settled::No
@@ -288,19 +288,18 @@ impl Judge<'_> {
                     }
                 }
                 None => {
-                    let judged = || self.judged(fp);
+                    let criteria = || self.criteria(fp);
                     let moves = event.is_partition()
-                        && moves::is_second_half(statement, root, trigger, event.table(), judged);
+                        && moves::is_second_half(statement, root, trigger, event.table(), criteria);
                     if moves { Settled::AsItMoves } else { Settled::No }
                 }
             }
         }
     }
 
-    /// The memory in which the executor has set up the statement's triggers.
-    unsafe fn statement(&self) -> pg_sys::MemoryContext {
+    unsafe fn statement(&self) -> StatementId {
         // SAFETY: PostgreSQL passes the call.
-        unsafe { (*(*self.fcinfo).flinfo).fn_mcxt }
+        unsafe { StatementId::of_trigger(self.fcinfo) }
     }
 
     /// Tells the triggers of a statement apart. Every partition's copy has the same name.
@@ -334,7 +333,7 @@ impl Judge<'_> {
                 let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
                 NearText { similarity: similar.similarity, config, text }.encode()
             });
-            let judges = self.watch.judges;
+            let triggers = self.watch.triggers;
             let (arguments, texts) = self.watch.arguments_and_texts(own, !has_verified)?;
             let window = arguments.window.as_ref();
             let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column.column)));
@@ -352,13 +351,13 @@ impl Judge<'_> {
                 any: matches!(arguments.action, Action::Skip | Action::Flag(_)),
             };
             let member = family.indexed(self.event.table()).filter(|_| !alone);
-            let row = member.map(|member| claims::Row {
+            let row = member.map(|member| claims::Incoming {
                 statement,
                 trigger,
                 table: member.table,
                 indexes: &member.indexes,
                 roots: &family.roots,
-                by: judges,
+                triggers,
                 column: hash_of(&arguments.fp.name),
                 what: what(&arguments.by, fp, texts.as_ref()),
                 scope: scope_of(&arguments.scope, scope),
@@ -386,8 +385,7 @@ impl Judge<'_> {
             // SAFETY: as judge's.
             let alone = !board::is_there()
                 || unsafe { self.watch.needs_lock_alone(self.event.relation, self.event.trigger) };
-            let lock = if alone { lock::alone } else { lock::shared };
-            known.roots.iter().for_each(|&root| lock(root));
+            known.roots.iter().for_each(|&root| lock::take(root, alone));
             known.lock_relations();
             // Parents and children may have come or gone while locks were waited for.
             let family = self.watch.current_family();
@@ -421,13 +419,13 @@ unsafe fn find(
     family: &Family,
     query: &Query<'_>,
     mut texts: Option<Texts<'_>>,
-    row: Option<&claims::Row<'_>>,
+    row: Option<&claims::Incoming<'_>>,
     stays: bool,
 ) -> Option<Duplicate> {
     loop {
         // SAFETY: as this function's; the snapshot is registered until it is released.
         unsafe {
-            let completions = row.map(|_| lock::completions());
+            let completions = row.map(|_| snapshot::completions());
             let ticket = row.map(|row| claims::claim(row));
             let seen = ticket.map(|_| look(family, query, texts.as_mut()));
             if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
@@ -436,12 +434,12 @@ unsafe fn find(
                 continue;
             }
             // What is committed is what it was, and none of it was near.
-            if matches!(seen, Some(Seen::None)) && completions == Some(lock::completions()) {
+            if matches!(seen, Some(Seen::None)) && completions == Some(snapshot::completions()) {
                 return None;
             }
-            let snapshot = lock::snapshot();
+            let snapshot = snapshot::snapshot();
             let found = nearest(family, query, texts.as_mut(), snapshot);
-            lock::release(snapshot);
+            snapshot::release(snapshot);
             let Some(ticket) = ticket else { return found };
             // What was seen is gone, and others in progress were not looked at.
             let again = found.is_none() && matches!(seen, Some(Seen::Row));

@@ -6,9 +6,8 @@
 //!
 //! So the trigger notes an update that it lets pass. An insertion of the same statement is the
 //! update's second half if the noted row's header says that this very statement moved the row away.
-//! The statement is known by the executor's memory in which its triggers are set up. Notes end with
-//! that memory, so none outlives its statement, (sub)transaction or portal. Statements that other
-//! triggers run in between have memory and notes of their own.
+//! Notes end with their statement, so none outlives it, its (sub)transaction or portal. Statements
+//! that other triggers run in between have notes of their own.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_void};
@@ -16,31 +15,31 @@ use std::ffi::{CStr, CString, c_void};
 use pgrx::pg_sys;
 
 use super::event::RowPlace;
-use crate::call::at_end_of;
+use crate::call::StatementId;
 use crate::types::{Code, tid};
 
 /// The rows that one statement updates.
 struct Statement {
-    memory: pg_sys::MemoryContext,
+    id: StatementId,
     /// At most one for each trigger: a row's deletion and insertion come before the next row.
-    passed: Vec<Passed>,
+    noted: Vec<Noted>,
 }
 
 /// What the trigger judges a row by.
 #[derive(PartialEq, Eq)]
-pub struct Judged {
+pub struct Criteria {
     pub fp: Option<Code>,
     /// The bytes of the values in the scope's columns, and of the text if texts are compared.
     pub values: Vec<Option<Vec<u8>>>,
 }
 
 /// A row of a partition whose update the trigger let pass.
-struct Passed {
+struct Noted {
     root: pg_sys::Oid,
     /// Every partition's copy of a trigger has the same name.
     trigger: CString,
     place: RowPlace,
-    judged: Judged,
+    criteria: Criteria,
     /// The statement's own command is this or an earlier one. Statements that began later have
     /// later commands.
     command: pg_sys::CommandId,
@@ -56,38 +55,37 @@ const MOVED_OFFSET: u16 = 0xfffd;
 /// Remembers that the row at `place` may be updated.
 ///
 /// # Safety
-/// `statement` is the memory in which the statement's triggers are set up.
+/// The statement runs.
 pub unsafe fn note_update(
-    statement: pg_sys::MemoryContext,
+    statement: StatementId,
     root: pg_sys::Oid,
     trigger: &CStr,
     place: RowPlace,
-    judged: Judged,
+    criteria: Criteria,
 ) {
-    let known = STATEMENTS.with_borrow(|all| all.iter().any(|known| known.memory == statement));
+    let known = STATEMENTS.with_borrow(|all| all.iter().any(|known| known.id == statement));
     if !known {
         // SAFETY: as this function's.
-        unsafe { at_end_of(statement, forget) };
-        STATEMENTS
-            .with_borrow_mut(|all| all.push(Statement { memory: statement, passed: Vec::new() }));
+        unsafe { statement.at_end(forget) };
+        STATEMENTS.with_borrow_mut(|all| all.push(Statement { id: statement, noted: Vec::new() }));
     }
     // SAFETY: reads the transaction's state, and marks the command used, so that the next one has
     // another number.
     let command = unsafe { pg_sys::GetCurrentCommandId(true) };
     STATEMENTS.with_borrow_mut(|all| {
-        let Some(statement) = all.iter_mut().find(|known| known.memory == statement) else {
+        let Some(statement) = all.iter_mut().find(|known| known.id == statement) else {
             return;
         };
-        statement.passed.retain(|other| other.root != root || other.trigger.as_c_str() != trigger);
-        statement.passed.push(Passed { root, trigger: trigger.to_owned(), place, judged, command });
+        statement.noted.retain(|other| other.root != root || other.trigger.as_c_str() != trigger);
+        statement.noted.push(Noted { root, trigger: trigger.to_owned(), place, criteria, command });
     });
 }
 
-unsafe extern "C-unwind" fn forget(statement: *mut c_void) {
+unsafe extern "C-unwind" fn forget(memory: *mut c_void) {
     // When the process ends, the notes may go before the memory.
     let _ = STATEMENTS.try_with(|all| {
         if let Ok(mut all) = all.try_borrow_mut() {
-            all.retain(|known| known.memory != statement.cast());
+            all.retain(|known| known.id != StatementId::ended(memory));
         }
     });
 }
@@ -98,25 +96,24 @@ unsafe extern "C-unwind" fn forget(statement: *mut c_void) {
 /// # Safety
 /// In a trigger of the insertion; `statement` as in [`note_update`].
 pub unsafe fn is_second_half(
-    statement: pg_sys::MemoryContext,
+    statement: StatementId,
     root: pg_sys::Oid,
     trigger: &CStr,
     table: pg_sys::Oid,
-    judged: impl FnOnce() -> Judged,
+    criteria: impl FnOnce() -> Criteria,
 ) -> bool {
     let noted = STATEMENTS.with_borrow_mut(|all| {
-        let passed = &mut all.iter_mut().find(|known| known.memory == statement)?.passed;
-        let place = passed
-            .iter()
-            .position(|passed| passed.root == root && passed.trigger.as_c_str() == trigger)?;
-        Some(passed.swap_remove(place))
+        let noted = &mut all.iter_mut().find(|known| known.id == statement)?.noted;
+        let is_it = |noted: &Noted| noted.root == root && noted.trigger.as_c_str() == trigger;
+        let at = noted.iter().position(is_it)?;
+        Some(noted.swap_remove(at))
     });
-    noted.is_some_and(|passed| {
-        passed.place.table != table
-            && passed.judged == judged()
+    noted.is_some_and(|noted| {
+        noted.place.table != table
+            && noted.criteria == criteria()
             // SAFETY: the statement locked the row, so this version stays until the transaction
             // ends.
-            && unsafe { has_moved(passed.place, passed.command) }
+            && unsafe { has_moved(noted.place, noted.command) }
     })
 }
 

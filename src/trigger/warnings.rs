@@ -7,10 +7,10 @@ use pgrx::pg_sys;
 
 use super::arguments::Arguments;
 use crate::catalog::names::table_name;
-use crate::claims::hash_of;
 use crate::error::warn;
 use crate::family::tables::Family;
 use crate::family::warnings::warn_without_index;
+use crate::types::hash::hash_of;
 
 thread_local! {
     /// What was warned about in this session: families, by their first topmost parent, and by what

@@ -16,13 +16,13 @@ use super::arguments::Arguments;
 use super::warnings::warn_once;
 use crate::catalog::Schema;
 use crate::catalog::relations::triggers;
-use crate::claims::board::Judges;
-use crate::claims::hash_of;
+use crate::claims::board::TriggerSet;
 use crate::family::arguments::By;
 use crate::family::changes::changes;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::family::verify::Texts;
 use crate::models::{fingerprinter, simhasher_for};
+use crate::types::hash::hash_of;
 use crate::types::{ConfigText, Width};
 
 /// A trigger on one table: its arguments, the tables to look at, the hasher.
@@ -30,7 +30,7 @@ pub struct Watch {
     pub relation: pg_sys::Oid,
     pub arguments: Arguments,
     pub family: Rc<Family>,
-    pub judges: Judges,
+    pub triggers: TriggerSet,
     names: Names,
     schema: Schema,
     hasher: Option<Fingerprinter>,
@@ -102,7 +102,7 @@ impl Watch {
             arguments,
             family,
             // SAFETY: as take's.
-            judges: unsafe { judges(relation, trigger) },
+            triggers: unsafe { triggers_of_rows(relation, trigger) },
             names,
             schema,
             hasher: None,
@@ -272,7 +272,7 @@ unsafe fn triggers_like<'a>(
 ///
 /// # Safety
 /// `relation` is the open table that the trigger is on.
-unsafe fn judges(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> Judges {
+unsafe fn triggers_of_rows(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> TriggerSet {
     let both = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
     let has_all_rows = |trigger: &pg_sys::Trigger| {
         trigger.tgqual.is_null() && trigger.tgnattr == 0 && trigger.tgtype as u32 & both == both
@@ -283,7 +283,7 @@ unsafe fn judges(relation: pg_sys::Relation, trigger: &pg_sys::Trigger) -> Judge
         let mut hashes: Vec<u64> = triggers.iter().map(|trigger| identity(trigger)).collect();
         hashes.sort_unstable();
         let all = triggers.into_iter().all(has_all_rows).then(|| hash_of(hashes));
-        Judges { trigger: identity(trigger), all }
+        TriggerSet { own: identity(trigger), all }
     }
 }
 

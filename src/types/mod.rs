@@ -16,6 +16,7 @@ pub mod datum;
 pub mod fingerprint128;
 pub mod fingerprint256;
 pub mod fingerprint64;
+pub mod hash;
 pub mod hex;
 pub mod layout;
 pub mod lexicons;
