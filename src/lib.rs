@@ -57,7 +57,7 @@ pub extern "C-unwind" fn _PG_init() {
     planner::rewrite::install();
     claims::install();
     #[cfg(not(feature = "pg14"))]
-    groups::merge::install();
+    groups::merge_command::install();
     // SAFETY: reads a flag of the process.
     if unsafe { ::pgrx::pg_sys::process_shared_preload_libraries_in_progress } {
         // Every backend inherits the dictionary and the character tables from the postmaster.

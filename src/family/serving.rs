@@ -78,14 +78,14 @@ pub struct Condition {
 /// The indexes are open, and of the table that the columns are of.
 pub unsafe fn best(
     indexes: impl Iterator<Item = PgRelation>,
-    fp: &Column,
+    searched: &Column,
     scope: &[Column],
     similar: Option<&Similar>,
 ) -> Option<Serving> {
     let rank = |index: PgRelation| {
         // SAFETY: as this function's.
         let conditions =
-            unsafe { serves(&index, fp, scope, similar).then(|| conditions(&index, scope))? };
+            unsafe { serves(&index, searched, scope, similar).then(|| conditions(&index, scope))? };
         let others = searched_column(&index) - conditions.len();
         let rank = (others > 0, Reverse(conditions.len()));
         Some((rank, Serving { index: index.oid(), conditions }))
@@ -98,12 +98,15 @@ pub unsafe fn best(
 ///
 /// # Safety
 /// The indexes are open, and of the table that the column is of.
-pub unsafe fn all(indexes: impl Iterator<Item = PgRelation>, fp: &Column) -> Vec<pg_sys::Oid> {
+pub unsafe fn all(
+    indexes: impl Iterator<Item = PgRelation>,
+    searched: &Column,
+) -> Vec<pg_sys::Oid> {
     // SAFETY: as this function's: an open index has a number for each of its columns.
     let is_one = |index: &PgRelation| unsafe {
         (*index.rd_index).indisready && Some((*index.rd_rel).relam) == access_method() && {
             let last = searched_column(index);
-            *(*index.rd_index).indkey.values.as_ptr().add(last) == fp.number
+            *(*index.rd_index).indkey.values.as_ptr().add(last) == searched.number
         }
     };
     indexes.filter(is_one).map(|index| index.oid()).collect()
@@ -185,7 +188,7 @@ pub fn is_indexable(column: &Column) -> bool {
 /// The index is open.
 unsafe fn serves(
     index: &PgRelation,
-    fp: &Column,
+    searched: &Column,
     scope: &[Column],
     similar: Option<&Similar>,
 ) -> bool {
@@ -194,7 +197,7 @@ unsafe fn serves(
     unsafe {
         let last = searched_column(index);
         (*index.rd_index).indisvalid
-            && *(*index.rd_index).indkey.values.as_ptr().add(last) == fp.number
+            && *(*index.rd_index).indkey.values.as_ptr().add(last) == searched.number
             && Some((*index.rd_rel).relam) == access_method()
             // The operator class is one of fingerprints. Those of balls know no equality.
             && equality(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last)).is_some()
@@ -203,7 +206,7 @@ unsafe fn serves(
                 (true, Some(similar)) => similar.is_served(index),
                 _ => false,
             }
-            && holds_every_row(index, fp, scope)
+            && holds_every_row(index, searched, scope)
     }
 }
 
@@ -223,7 +226,7 @@ fn equality(family: pg_sys::Oid, input: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// Whether the index has no predicate, or `IS NOT NULL` of the fingerprint or of a column of the
 /// scope.
-unsafe fn holds_every_row(index: &PgRelation, fp: &Column, scope: &[Column]) -> bool {
+unsafe fn holds_every_row(index: &PgRelation, searched: &Column, scope: &[Column]) -> bool {
     // SAFETY: nodes are cast only to the type their tag says.
     unsafe {
         let Some(node) = predicate(index) else { return true };
@@ -238,7 +241,7 @@ unsafe fn holds_every_row(index: &PgRelation, fp: &Column, scope: &[Column]) -> 
             && pgrx::is_a(argument, pg_sys::NodeTag::T_Var)
             && scope
                 .iter()
-                .chain([fp])
+                .chain([searched])
                 .any(|column| (*argument.cast::<pg_sys::Var>()).varattno == column.number)
     }
 }

@@ -19,7 +19,7 @@ pub struct Member {
     pub index: Option<Serving>,
     /// All such indexes that there are, or will be.
     pub indexes: Vec<pg_sys::Oid>,
-    pub fp: Column,
+    pub searched: Column,
     /// The columns of the scope, in the order of the trigger's own.
     pub scope: Vec<Column>,
     /// The texts, if they are compared, and the rows' times, if only those of a window count.
@@ -51,7 +51,7 @@ pub struct Family {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Names {
     /// The column that is searched: the fingerprint, or the text if it is `similar`.
-    pub fp: NamedColumn,
+    pub searched: NamedColumn,
     pub similar: Option<Similar>,
     pub scope: Vec<NamedColumn>,
     pub text: Option<NamedColumn>,
@@ -61,7 +61,7 @@ pub struct Names {
 
 /// The columns of [`Names`] in one table.
 struct Columns {
-    fp: Column,
+    searched: Column,
     scope: Vec<Column>,
     text: Option<Column>,
     time: Option<Column>,
@@ -75,7 +75,7 @@ impl Names {
             Some(column) => column.of(table).map(Some),
         };
         Some(Columns {
-            fp: self.fp.of(table)?,
+            searched: self.searched.of(table)?,
             scope: self.scope.iter().map(|column| column.of(table)).collect::<Option<_>>()?,
             text: optional(&self.text)?,
             time: optional(&self.time)?,
@@ -177,7 +177,7 @@ impl Family {
     /// # Safety
     /// The table is locked.
     unsafe fn take_in(&mut self, table: pg_sys::Oid, names: &Names) {
-        let Some(Columns { fp, scope, text, time }) = names.columns(table) else { return };
+        let Some(Columns { searched, scope, text, time }) = names.columns(table) else { return };
         // SAFETY: as this function's; its indexes are locked while they are looked at.
         let (index, indexes, by_time) = unsafe {
             let relation = PgRelation::open(table);
@@ -188,9 +188,9 @@ impl Family {
                 return;
             }
             let open = || indexes(relation.as_ptr());
-            let index = best(open(), &fp, &scope, names.similar.as_ref());
+            let index = best(open(), &searched, &scope, names.similar.as_ref());
             let time = time.as_ref().filter(|_| index.is_none());
-            (index, all(open(), &fp), time.and_then(|time| by_time(open(), time)))
+            (index, all(open(), &searched), time.and_then(|time| by_time(open(), time)))
         };
         let mut key = None;
         if let Some(own) = &names.key
@@ -202,7 +202,17 @@ impl Family {
                 self.unlinkable = self.unlinkable.or(Some(table));
             }
         }
-        self.members.push(Member { table, index, indexes, fp, scope, text, time, by_time, key });
+        self.members.push(Member {
+            table,
+            index,
+            indexes,
+            searched,
+            scope,
+            text,
+            time,
+            by_time,
+            key,
+        });
     }
 }
 

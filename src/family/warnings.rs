@@ -16,11 +16,11 @@ pub fn warn_without_index(
     family: &Family,
     function: &str,
     table: pg_sys::Oid,
-    (fp, similar): (&Named, Option<&Similar>),
+    (searched, similar): (&Named, Option<&Similar>),
     scope: &[Named],
 ) {
     let Some(member) = family.members.iter().find(|member| member.index.is_none()) else { return };
-    let (name, column) = (table_name(member.table), quoted(&fp.name));
+    let (name, column) = (table_name(member.table), quoted(&searched.name));
     // The columns of the scope that an index can have before the fingerprint's.
     let indexable = scope.iter().filter(|scope| is_indexable(&scope.column));
     let before: String =
@@ -42,7 +42,7 @@ pub fn warn_without_index(
         &format!(
             "CREATE INDEX ON {} USING simhash ({before}{column}{}){};",
             visible_name(table),
-            operator_class(&fp.column),
+            operator_class(&searched.column),
             similar.map_or(String::new(), parameters)
         ),
     );
@@ -78,6 +78,6 @@ fn parameters(similar: &Similar) -> String {
 }
 
 /// What `CREATE INDEX` says after a fingerprint's column.
-fn operator_class(fp: &Column) -> &'static str {
-    if fp.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
+fn operator_class(searched: &Column) -> &'static str {
+    if searched.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
 }

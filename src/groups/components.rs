@@ -233,12 +233,12 @@ impl<'a> Components<'a> {
     pub unsafe fn point(&mut self, row: &RowValues) -> Option<Point> {
         // SAFETY: as this function's.
         unsafe {
-            let value = row.fp?;
+            let value = row.searched?;
             let what = self.setup.by.what(value);
             let scope = self.scopes.number(self.setup, &row.scope)?;
             if self.setup.by.is_text() && !self.texts.contains_key(&what) {
-                let copy = self.setup.fp.column.copy(value);
-                self.text_bytes += self.setup.fp.column.bytes(value).len() + 64;
+                let copy = self.setup.searched.column.copy(value);
+                self.text_bytes += self.setup.searched.column.bytes(value).len() + 64;
                 self.texts.insert(what, copy);
                 self.check_memory();
             }

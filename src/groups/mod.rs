@@ -18,6 +18,7 @@
 //! statement's rows were seen before its turn).
 
 mod access;
+mod assign;
 mod bridges;
 mod components;
 pub mod create;
@@ -26,9 +27,9 @@ mod locks;
 mod looks;
 mod marks;
 #[cfg(not(feature = "pg14"))]
-pub mod merge;
-mod names;
+pub mod merge_command;
 mod neighbours;
+mod own_update;
 mod scopes;
 mod search;
 pub mod settle;
@@ -37,7 +38,6 @@ mod sql;
 pub mod statement;
 mod strangers;
 mod table;
-mod telling;
 mod transition;
 mod under_way;
 mod whole;

@@ -199,8 +199,8 @@ impl<'a> Neighbours<'a> {
             let mut row = |slot: *mut pg_sys::TupleTableSlot| {
                 // SAFETY: as this function's; the slot holds a row of the member's table.
                 unsafe {
-                    let fp = value(slot, &member.fp)?;
-                    let distance = distance(fp)?;
+                    let searched = value(slot, &member.searched)?;
+                    let distance = distance(searched)?;
                     if !member.is_in_scope(slot, scope) {
                         return None;
                     }
@@ -208,7 +208,7 @@ impl<'a> Neighbours<'a> {
                     let at = At { member: number, tid: tid::pack(&(*slot).tts_tid) };
                     let writer = writer(snapshot);
                     let command = command(slot);
-                    Some(Neighbour { distance, value: fp, key, cluster, at, writer, command })
+                    Some(Neighbour { distance, value: searched, key, cluster, at, writer, command })
                 }
             };
             // SAFETY: as this function's.

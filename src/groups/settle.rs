@@ -6,19 +6,19 @@ use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::assign::{Assignment, assign};
 use super::bridges::{Suspects, may_be_apart};
 use super::components::{Components, Point};
 use super::keys::Key;
 use super::locks::{self, Gates, Ids, Then, Use};
 use super::looks::note_look;
 use super::marks;
-use super::names::{Assignment, assign};
+use super::own_update;
 use super::search::{Found, View, search};
 use super::setup::{Settle, Setup, trigger_function};
 use super::sql::restricted;
 use super::strangers;
 use super::table;
-use super::telling;
 use super::whole;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
@@ -82,11 +82,11 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
         if is_missing && snapshot::completions() != completions {
             continue;
         }
-        if table::hold(setup, &assignment.told) {
+        if table::lock_rows(setup, &assignment.told) {
             if when == Settle::Later {
                 mark(components, &suspects.apart, &assignment);
             }
-            table::tell(setup, &assignment.told);
+            table::write_ids(setup, &assignment.told);
             if let Some(gates) = gates {
                 gates.note_looked();
             }
@@ -170,7 +170,7 @@ pub fn settle_table(table: pg_sys::Oid, full: bool, only: Option<&CStr>, schema:
                 .into_iter()
                 .filter(|setup| only.is_none_or(|name| setup.cluster.name.as_c_str() == name));
             named
-                .map(|setup| if full { whole::settle(&setup) } else { settle_marked(&setup) })
+                .map(|setup| if full { whole::regroup_all(&setup) } else { settle_marked(&setup) })
                 .sum()
         });
         marks::forget_dropped(schema);
@@ -200,7 +200,7 @@ unsafe fn as_owner<T>(
 }
 
 fn settle_marked(setup: &Setup) -> usize {
-    telling::refuse_meanwhile(setup);
+    own_update::refuse_meanwhile(setup);
     let ids = marks::marked(setup);
     if ids.is_empty() {
         return 0;

@@ -45,7 +45,7 @@ pub struct Setup {
     pub owner: pg_sys::Oid,
     pub schema: Schema,
     /// The column that rows are searched by: the fingerprint, or the text.
-    pub fp: Named,
+    pub searched: Named,
     pub by: By,
     /// What more than a near fingerprint connects rows.
     pub verification: Option<Verification>,
@@ -144,14 +144,14 @@ impl Setup {
         unsafe {
             check_alone(relation);
             let given = Given::read(relation, trigger, Of::Cluster);
-            let (fp, by) = near_by(&given, schema);
+            let (searched, by) = near_by(&given, schema);
             let (verification, text) =
                 if by.is_text() { (None, None) } else { verified(&given, schema) };
             let key = key(&given, relation);
             let cluster = cluster(&given, &key);
-            let scope = scope(&given, &fp, &cluster);
+            let scope = scope(&given, &searched, &cluster);
             let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
-            let family = family(table, (&fp, &by), &scope, text.as_ref(), &key);
+            let family = family(table, (&searched, &by), &scope, text.as_ref(), &key);
             let is_later = given.choice("settle") == "later";
             let settle = if is_later { Settle::Later } else { Settle::Now };
             let kind = (*(*relation).rd_rel).relkind as u8;
@@ -162,7 +162,7 @@ impl Setup {
                 table,
                 owner,
                 schema,
-                fp,
+                searched,
                 by,
                 verification,
                 text,
@@ -219,7 +219,7 @@ impl Setup {
 
     /// The columns by which a row's group is decided.
     pub fn deciding(&self) -> impl Iterator<Item = &Column> {
-        let named = self.scope.iter().chain([&self.fp, &self.key]).map(|named| &named.column);
+        let named = self.scope.iter().chain([&self.searched, &self.key]).map(|named| &named.column);
         named.chain(self.text())
     }
 
@@ -257,7 +257,7 @@ impl Setup {
             &self.family,
             "simhash_cluster",
             self.table,
-            (&self.fp, self.by.similar()),
+            (&self.searched, self.by.similar()),
             &self.scope,
         );
         if !is_found {
@@ -471,9 +471,9 @@ fn verified(given: &Given<'_>, schema: Schema) -> (Option<Verification>, Option<
 }
 
 /// The columns in which the rows of a group are equal.
-fn scope(given: &Given<'_>, fp: &Named, cluster: &Named) -> Vec<Named> {
+fn scope(given: &Given<'_>, searched: &Named, cluster: &Named) -> Vec<Named> {
     given.equal_columns(|Named { column, name }| {
-        if [fp, cluster].iter().any(|other| other.column.number == column.number) {
+        if [searched, cluster].iter().any(|other| other.column.number == column.number) {
             given.raise_scope(
                 name,
                 "that has another meaning",
@@ -487,13 +487,13 @@ fn scope(given: &Given<'_>, fp: &Named, cluster: &Named) -> Vec<Named> {
 /// The table, or its partitions.
 fn family(
     table: pg_sys::Oid,
-    (fp, by): (&Named, &By),
+    (searched, by): (&Named, &By),
     scope: &[Named],
     text: Option<&Named>,
     key: &Named,
 ) -> Family {
     let names = Names {
-        fp: fp.into(),
+        searched: searched.into(),
         similar: by.similar().cloned(),
         scope: scope.iter().map(NamedColumn::from).collect(),
         text: text.map(NamedColumn::from),

@@ -8,10 +8,10 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::components::Components;
 use super::keys::Key;
 use super::locks;
+use super::own_update::{is_own_update, refuse_meanwhile};
 use super::settle::settle;
 use super::setup::{Setup, cluster_column};
 use super::strangers::lender;
-use super::telling::{is_telling, refuse_meanwhile};
 use super::transition::{RowValues, Transition};
 use super::under_way::{self, Write};
 use super::{table, whole};
@@ -139,7 +139,8 @@ impl Statement<'_> {
             let cluster = cluster_column(self.relation, self.trigger);
             let column = cluster.column;
             let was = column.read(old, descriptor);
-            if is_telling(relation, &cluster.name) || column.same(was, column.read(new, descriptor))
+            if is_own_update(relation, &cluster.name)
+                || column.same(was, column.read(new, descriptor))
             {
                 return new;
             }
@@ -161,7 +162,7 @@ impl Statement<'_> {
         write: Write,
         updated: Option<*const pg_sys::Bitmapset>,
     ) {
-        if is_telling(setup.table, &setup.cluster.name) {
+        if is_own_update(setup.table, &setup.cluster.name) {
             return;
         }
         under_way::write_begins(setup, write);
@@ -222,7 +223,7 @@ impl Statement<'_> {
             rows.close();
             if let Some(setup) = alone {
                 refuse_meanwhile(&setup);
-                whole::settle(&setup);
+                whole::regroup_all(&setup);
                 return;
             }
             add_from_table(&mut components, lacking);
@@ -257,8 +258,8 @@ impl Statement<'_> {
     unsafe fn updated(&self, setup: &Setup, old: Rows, new: Rows) {
         // SAFETY: as this function's.
         unsafe {
-            let telling = is_telling(setup.table, &setup.cluster.name);
-            if !telling {
+            let is_own = is_own_update(setup.table, &setup.cluster.name);
+            if !is_own {
                 under_way::write_ends(setup, Write::Update);
             }
             let mut components = Components::new(setup);
@@ -271,7 +272,7 @@ impl Statement<'_> {
                 match (was, is) {
                     (None, None) => break,
                     (Some((was, was_in)), Some((is, is_in))) if was.decides_as(&is, setup) => {
-                        if !telling && !setup.cluster.column.same(was.cluster, is.cluster) {
+                        if !is_own && !setup.cluster.column.same(was.cluster, is.cluster) {
                             raise_given(setup);
                         }
                         // Nobody has seen it while it was on its way to another partition.

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::access::Access;
+use super::own_update::OwnUpdate;
 use super::setup::Setup;
 use super::sql::{Equal, Parameter, array};
 use super::strangers::lender;
-use super::telling::Telling;
 use super::transition::{At, RowValues};
 use crate::catalog::names::{qualified_name, quoted, relation_name};
 use crate::error::raise;
@@ -64,7 +64,7 @@ pub fn all_rows(setup: &Setup, sink: &mut dyn FnMut(RowValues)) {
 }
 
 fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn FnMut(RowValues)) {
-    let columns: String = [&setup.key, &setup.cluster, &setup.fp]
+    let columns: String = [&setup.key, &setup.cluster, &setup.searched]
         .into_iter()
         .chain(&setup.scope)
         .map(|named| format!(", t.{}", quoted(&named.name)))
@@ -82,8 +82,8 @@ fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn
         let at = member.zip(tid).map(|(member, tid)| At { member, tid });
         let command = row.value(3).map_or(0, |command| command.value() as pg_sys::CommandId);
         let scope = (0..setup.scope.len() as i32).map(|column| row.value(7 + column)).collect();
-        let (key, cluster, fp) = (row.value(4), row.value(5), row.value(6));
-        sink(RowValues { key, cluster, fp, scope, text: None, at, command });
+        let (key, cluster, searched) = (row.value(4), row.value(5), row.value(6));
+        sink(RowValues { key, cluster, searched, scope, text: None, at, command });
     });
 }
 
@@ -98,7 +98,7 @@ fn access(setup: &Setup) -> Access {
 
 /// A row, and the id that it is to have.
 #[derive(Clone, Copy)]
-pub struct Told {
+pub struct NewId {
     pub at: At,
     pub key: pg_sys::Datum,
     pub id: Option<pg_sys::Datum>,
@@ -106,8 +106,8 @@ pub struct Told {
     pub is_own: bool,
 }
 
-/// Tells rows their ids, which are [held](hold).
-pub fn tell(setup: &Setup, told: &[Told]) {
+/// Tells rows their ids, which are [locked](lock_rows).
+pub fn write_ids(setup: &Setup, told: &[NewId]) {
     if told.is_empty() {
         return;
     }
@@ -127,7 +127,7 @@ pub fn tell(setup: &Setup, told: &[Told]) {
 
 /// Keeps others from changing the rows that are to be told, in the order of where they are. False if
 /// one has changed, or is gone.
-pub fn hold(setup: &Setup, told: &[Told]) -> bool {
+pub fn lock_rows(setup: &Setup, told: &[NewId]) -> bool {
     let others = told.iter().filter(|row| !row.is_own).map(|row| row.at);
     let mut others = others.peekable();
     while let Some(&At { member: number, .. }) = others.peek() {
@@ -169,7 +169,7 @@ pub fn hold(setup: &Setup, told: &[Told]) -> bool {
 }
 
 /// Sets ids. Returns how many rows there were.
-fn update(setup: &Setup, told: &[Told]) -> u64 {
+fn update(setup: &Setup, told: &[NewId]) -> u64 {
     let (key, cluster) = (&setup.key, &setup.cluster);
     // A row is known by its place: nobody moves it now.
     let table =
@@ -201,7 +201,7 @@ fn update(setup: &Setup, told: &[Told]) -> u64 {
             array(base, &ids),
         ]
     };
-    let telling = Telling::begin(setup);
+    let own_update = OwnUpdate::begin(setup);
     let mut took_all = |row: &super::access::Row| {
         // SAFETY: keys and ids are values of the key's type.
         let took = unsafe {
@@ -219,5 +219,5 @@ fn update(setup: &Setup, told: &[Told]) -> u64 {
         }
     };
     let access = Access { equality: None, ..access(setup) };
-    access.execute_repeatable(&source, &parameters, &mut took_all, &mut || telling.written())
+    access.execute_repeatable(&source, &parameters, &mut took_all, &mut || own_update.written())
 }

@@ -17,7 +17,7 @@ pub struct At {
 pub struct RowValues {
     pub key: Option<pg_sys::Datum>,
     pub cluster: Option<pg_sys::Datum>,
-    pub fp: Option<pg_sys::Datum>,
+    pub searched: Option<pg_sys::Datum>,
     pub scope: Vec<Option<pg_sys::Datum>>,
     /// If texts are compared, and only of a transition table's rows.
     pub text: Option<pg_sys::Datum>,
@@ -35,7 +35,7 @@ impl RowValues {
             RowValues {
                 key: value(slot, &setup.key.column),
                 cluster: value(slot, &setup.cluster.column),
-                fp: value(slot, &setup.fp.column),
+                searched: value(slot, &setup.searched.column),
                 scope: setup.scope.iter().map(|named| value(slot, &named.column)).collect(),
                 text: setup.text().and_then(|column| value(slot, column)),
                 at: None,
@@ -52,7 +52,7 @@ impl RowValues {
         // SAFETY: as this function's.
         unsafe {
             setup.key.column.same(self.key, other.key)
-                && setup.fp.column.same(self.fp, other.fp)
+                && setup.searched.column.same(self.searched, other.searched)
                 && setup
                     .scope
                     .iter()
@@ -71,7 +71,8 @@ impl RowValues {
         };
         let mut scope = setup.scope.iter().zip(&self.scope);
         setup.is_partitioned
-            && (lacks(&setup.fp, self.fp) || scope.any(|(named, &value)| lacks(named, value)))
+            && (lacks(&setup.searched, self.searched)
+                || scope.any(|(named, &value)| lacks(named, value)))
     }
 }
 

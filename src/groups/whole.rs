@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use pgrx::pg_sys;
 
+use super::assign::assign;
 use super::components::{Components, Row};
 use super::looks::note_look;
 use super::marks;
-use super::names::assign;
 use super::search::{View, search};
 use super::setup::Setup;
 use super::sql::as_role;
@@ -26,7 +26,7 @@ use crate::types::tid;
 
 /// Finds all groups of the table, and tells the rows whose id is another one. Returns how many
 /// groups there are. The lock of all groups is held alone.
-pub fn settle(setup: &Setup) -> usize {
+pub fn regroup_all(setup: &Setup) -> usize {
     let previous_look = note_look(setup);
     loop {
         pgrx::check_for_interrupts!();
@@ -41,13 +41,13 @@ pub fn settle(setup: &Setup) -> usize {
             }
         }
         let assignment = assign(&mut components);
-        if table::hold(setup, &assignment.told) {
+        if table::lock_rows(setup, &assignment.told) {
             // Before ids are told: triggers of the user's that fire then may mark groups. A
             // temporary table without marks can be changed in a transaction that only reads.
             if marks::any(setup) {
                 marks::clear(setup);
             }
-            table::tell(setup, &assignment.told);
+            table::write_ids(setup, &assignment.told);
             return assignment.groups;
         }
     }

@@ -58,7 +58,7 @@ pub struct RowKey {
 /// The arguments of one trigger.
 pub struct Arguments {
     /// The column that rows are searched by: the fingerprint, or the text.
-    pub fp: Named,
+    pub searched: Named,
     pub by: By,
     /// The columns in which duplicates have equal values.
     pub scope: Vec<Named>,
@@ -88,7 +88,7 @@ impl Arguments {
         // SAFETY: the trigger's arguments and names live as long as its description.
         let given = unsafe { Given::read(relation, trigger, Of::Dedup) };
         let similar = given.similar();
-        let fp = match &similar {
+        let searched = match &similar {
             Some((body, _)) => {
                 check_known_before(&given, &body.column);
                 body.clone()
@@ -98,30 +98,33 @@ impl Arguments {
         let by = match similar {
             Some((_, similar)) => By::Similarity(similar),
             None => {
-                let width = given.width(&fp.column, schema);
+                let width = given.width(&searched.column, schema);
                 By::Distance { width, distance: given.distance(width) }
             }
         };
         let is_by_text = by.similar().is_some();
-        let body = if is_by_text { None } else { given.body(&fp.column) };
+        let body = if is_by_text { None } else { given.body(&searched.column) };
         let (config, method) = if is_by_text {
             Default::default()
         } else {
-            (given.config(body.is_some(), &fp.column), given.method(body.is_some(), &fp.column))
+            (
+                given.config(body.is_some(), &searched.column),
+                given.method(body.is_some(), &searched.column),
+            )
         };
         let action_name = given.choice("action");
         // SAFETY: as this function's.
         let (key, key_name) = unsafe { given.key(relation) }.unzip();
         let action = given.action(action_name, key.as_ref());
-        let scope = given.scope(&fp.column, &action);
+        let scope = given.scope(&searched.column, &action);
         let (verification, text) = if is_by_text {
-            (None, Some(fp.clone()))
+            (None, Some(searched.clone()))
         } else {
             let check = |text: &Column| check_known_before(&given, text);
             verification(&given, &config, schema, check).unzip()
         };
         Arguments {
-            fp,
+            searched,
             by,
             scope,
             body,
@@ -248,9 +251,9 @@ impl<'a> Given<'a> {
     }
 
     /// The columns in which duplicates have equal values.
-    fn scope(&self, fp: &Column, action: &Action) -> Vec<Named> {
+    fn scope(&self, searched: &Column, action: &Action) -> Vec<Named> {
         self.equal_columns(|Named { column, name }| {
-            if column.number == fp.number {
+            if column.number == searched.number {
                 self.raise_scope(name, "by which near rows are found", "Leave the column out.")
             }
             let set = [action.link(), action.flag()];

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 
-use super::watch;
+use super::setup;
 use crate::catalog::Schema;
 use crate::catalog::names::qualified_name;
 use crate::catalog::relations::triggers;
@@ -35,7 +35,7 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> Strin
         let relation = PgRelation::open(table);
         let is_it = |trigger: &&pg_sys::Trigger| shown(CStr::from_ptr(trigger.tgname)) == name;
         if let Some(trigger) = triggers(relation.as_ptr()).iter().find(is_it) {
-            watch::take(relation.as_ptr(), trigger, schema);
+            setup::take(relation.as_ptr(), trigger, schema);
         }
     }
     name

@@ -51,6 +51,25 @@ impl Event<'_> {
         }
     }
 
+    /// The value of a column of the new row.
+    ///
+    /// # Safety
+    /// The column is the trigger's table's.
+    pub unsafe fn value(&self, column: &Column) -> Option<pg_sys::Datum> {
+        // SAFETY: as this function's.
+        unsafe { self.read(self.new, column) }
+    }
+
+    /// Whether an update leaves the very bytes of a value.
+    ///
+    /// # Safety
+    /// The column is the trigger's table's.
+    pub unsafe fn keeps(&self, column: &Column) -> bool {
+        // SAFETY: as this function's.
+        let same = |old| unsafe { column.same(self.read(old, column), self.value(column)) };
+        self.old.is_some_and(same)
+    }
+
     /// A column of the new or the old row.
     ///
     /// # Safety

@@ -35,17 +35,13 @@ impl Expression {
         }
     }
 
-    /// Whether an update changed a column that the expression reads.
+    /// Whether a column that the expression reads is another one, or comes in.
     ///
     /// # Safety
     /// The event is of the table that the expression was made for.
     pub unsafe fn input_changed(&self, event: &Event<'_>) -> bool {
-        let Some(old) = event.old else { return true };
-        // SAFETY: rows and columns are of the trigger's table.
-        let changed = |input: &Column| unsafe {
-            !input.same(event.read(old, input), event.read(event.new, input))
-        };
-        self.inputs.is_empty() || self.inputs.iter().any(changed)
+        // SAFETY: columns of the trigger's table.
+        self.inputs.is_empty() || self.inputs.iter().any(|input| unsafe { !event.keeps(input) })
     }
 
     /// The value for the new row, valid until the next row.

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::bits::B256;
 
-use super::arguments::{Action, RowKey};
+use super::arguments::Action;
 use super::changes::Changes;
 use super::event::Event;
 use super::generated::Expression;
 use super::moves::{self, Criteria};
-use super::search::{Duplicate, Query, Seen, look, nearest};
+use super::search::{Duplicate, Query, Seen, look_at_everything, nearest};
+use super::setup::{self, Setup};
 use super::violation::Violation;
-use super::watch::{self, Watch};
 use crate::call::{StatementId, interrupts, keep};
 use crate::catalog::Schema;
 use crate::claims::board::{self, Scope, What};
@@ -45,11 +45,11 @@ pub unsafe fn judge(fcinfo: pg_sys::FunctionCallInfo) -> Verdict {
         memory::prepare();
         let event = Event::of(fcinfo);
         let schema = Schema::of_call(fcinfo);
-        let mut watch = watch::take(event.relation, event.trigger, schema);
+        let mut setup = setup::take(event.relation, event.trigger, schema);
         let verdict =
-            Judge { event: &event, watch: &mut watch, fcinfo, changes: Changes::default() }
+            Judge { event: &event, setup: &mut setup, fcinfo, changes: Changes::default() }
                 .verdict();
-        watch::give_back(event.trigger.tgoid, watch);
+        setup::give_back(event.trigger.tgoid, setup);
         verdict
     }
 }
@@ -70,22 +70,23 @@ unsafe fn site<'a>(fcinfo: pg_sys::FunctionCallInfo) -> &'a mut Site {
     keep(fcinfo, |_: &()| true, || ((), Site::default()))
 }
 
-/// Whether a row needs no search.
+/// What is still to be done about a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Settled {
-    No,
-    /// An update leaves what it is judged by.
-    AsItWas,
+enum Needs {
+    /// A claim, and a look for near rows.
+    Look,
+    /// An update leaves what the row is judged by.
+    Nothing,
     /// It comes from another partition, by an update that was judged.
-    AsItMoves,
-    /// The same row, by another key from now on. Rows that have taken it for themselves, by the key
-    /// that it had, must be there before, or see it.
-    Renamed,
+    NothingMoved,
+    /// An update gives it another key, and leaves all else. Inserts with the key that it had pass it
+    /// by as the same row ([`Query::same_row`]). With a claim such an insert sees it, or waits.
+    ClaimOnly,
 }
 
 struct Judge<'a> {
     event: &'a Event<'a>,
-    watch: &'a mut Watch,
+    setup: &'a mut Setup,
     fcinfo: pg_sys::FunctionCallInfo,
     changes: Changes,
 }
@@ -94,30 +95,30 @@ impl Judge<'_> {
     unsafe fn verdict(mut self) -> Verdict {
         // SAFETY: as judge's.
         unsafe {
-            let fp_column = self.watch.arguments.fp.column;
+            let column = self.setup.arguments.searched.column;
             let before = self
                 .event
                 .old
-                .map(|old| self.event.read(old, &fp_column).map(|datum| self.code(datum)));
-            let fp = self.fingerprint(before);
-            let settled = self.settled(before, fp);
+                .map(|old| self.event.read(old, &column).map(|datum| self.searched_code(datum)));
+            let searched = self.new_code(before);
+            let needs = self.classify(before, searched);
             if claims::is_any() {
-                self.go_on_with_claims(settled);
+                self.go_on_with_claims(needs);
             }
-            if !matches!(settled, Settled::No | Settled::Renamed) {
+            if !matches!(needs, Needs::Look | Needs::ClaimOnly) {
                 return self.keep();
             }
-            let found = match (fp, self.scope()) {
-                (Some(fp), Some(scope)) => self.search(fp, &scope, settled == Settled::No),
+            let found = match (searched, self.scope()) {
+                (Some(searched), Some(scope)) => self.claim_and_search(searched, &scope, needs),
                 _ => None,
             };
-            if settled == Settled::Renamed {
+            if needs == Needs::ClaimOnly {
                 return self.keep();
             }
-            match (found, self.watch.arguments.action) {
+            match (found, self.setup.arguments.action) {
                 (Some(_), Action::Skip) => Verdict::NoRow,
                 (Some(found), Action::Error) => {
-                    Verdict::Violation(Violation::new(self.event, &self.watch.arguments, &found))
+                    Verdict::Violation(Violation::new(self.event, &self.setup.arguments, &found))
                 }
                 (found, _) => {
                     self.mark(found);
@@ -131,10 +132,10 @@ impl Judge<'_> {
     ///
     /// # Safety
     /// It is a value of the column that is searched.
-    unsafe fn code(&self, datum: pg_sys::Datum) -> Code {
+    unsafe fn searched_code(&self, datum: pg_sys::Datum) -> Code {
         // SAFETY: as this function's.
         unsafe {
-            match self.watch.arguments.by {
+            match self.setup.arguments.by {
                 By::Distance { width, .. } => width.code(datum),
                 By::Similarity(_) => match Value::of_text(datum) {
                     Value::Text(hash) => Code::new(hash),
@@ -149,38 +150,34 @@ impl Judge<'_> {
         Verdict::Row(unsafe { self.changes.apply(self.event.new, (*self.event.relation).rd_att) })
     }
 
-    /// The fingerprint that the row will have. `before`: the one it had, of an update.
-    unsafe fn fingerprint(&mut self, before: Option<Option<Code>>) -> Option<Code> {
+    /// What the row will be searched by. `before`: what the one was that an update replaces.
+    unsafe fn new_code(&mut self, before: Option<Option<Code>>) -> Option<Code> {
         // SAFETY: as judge's.
         unsafe {
-            let arguments = &self.watch.arguments;
-            let (event, column) = (self.event, arguments.fp.column);
+            let arguments = &self.setup.arguments;
+            let (event, column) = (self.event, arguments.searched.column);
             let By::Distance { width, .. } = arguments.by else {
-                return event.read(event.new, &column).map(|text| self.code(text));
+                return event.value(&column).map(|text| self.searched_code(text));
             };
             if column.generated == Generated::Stored {
                 let make = || Expression::of(self.fcinfo, event, &column);
                 let expression = site(self.fcinfo).expression.get_or_insert_with(make);
                 return match before {
-                    Some(fp) if !expression.input_changed(event) => fp,
+                    Some(code) if !expression.input_changed(event) => code,
                     _ => expression.evaluate(event).map(|datum| width.code(datum)),
                 };
             }
-            let given = event.read(event.new, &column).map(|datum| width.code(datum));
+            let given = event.value(&column).map(|datum| width.code(datum));
             let Some(body) = arguments.body else { return given };
-            let body_changed = event.old.is_some_and(|old| {
-                !body.same(event.read(old, &body), event.read(event.new, &body))
-            });
-            if given.is_some() && !body_changed {
+            if given.is_some() && (event.old.is_none() || event.keeps(&body)) {
                 return given;
             }
             let has_hashed = std::mem::replace(&mut site(self.fcinfo).has_hashed, true);
-            let text = event.read(event.new, &body);
-            let fp = text.and_then(|text| self.hash(width, text, !has_hashed));
-            if fp != given {
-                self.changes.set(&column, fp.map(|fp| width.fingerprint_datum(fp)));
+            let code = event.value(&body).and_then(|text| self.hash(width, text, !has_hashed));
+            if code != given {
+                self.changes.set(&column, code.map(|code| width.fingerprint_datum(code)));
             }
-            fp
+            code
         }
     }
 
@@ -192,7 +189,7 @@ impl Judge<'_> {
     ) -> Option<Code> {
         // SAFETY: the body's column has the representation of text.
         let text = unsafe { Text::decode(text) };
-        let hasher = self.watch.hasher(width, statement_begins);
+        let hasher = self.setup.hasher(width, statement_begins);
         let (text, interrupts) = (text.as_str(), &mut interrupts());
         match width {
             Width::Bits64 => hasher.fingerprint::<u64>(text, interrupts).map(Code::new),
@@ -204,95 +201,83 @@ impl Judge<'_> {
     /// The values of the scope's columns. `None` if one is NULL: nothing is equal to it, so that
     /// the row has no duplicates.
     unsafe fn scope(&self) -> Option<Vec<pg_sys::Datum>> {
-        let columns = self.watch.arguments.scope.iter();
+        let columns = self.setup.arguments.scope.iter();
         // SAFETY: as judge's.
-        columns.map(|scope| unsafe { self.event.read(self.event.new, &scope.column) }).collect()
+        columns.map(|scope| unsafe { self.event.value(&scope.column) }).collect()
     }
 
-    /// Whether an update leaves the row in the scope that it was in.
-    unsafe fn stays_in_scope(&self, old: pg_sys::HeapTuple) -> bool {
+    /// Whether an update leaves what the row is judged by: what it was searched by, its scope, and
+    /// its text if texts are compared.
+    unsafe fn leaves(&self, old: pg_sys::HeapTuple) -> bool {
+        let (event, arguments) = (self.event, &self.setup.arguments);
         // SAFETY: as judge's.
-        let stays = |column: &Column| unsafe {
-            let (before, after) =
-                (self.event.read(old, column), self.event.read(self.event.new, column));
-            column.same(before, after)
-                || before.zip(after).is_some_and(|(before, after)| column.equal(before, after))
-        };
-        self.watch.arguments.scope.iter().all(|scope| stays(&scope.column))
-    }
-
-    /// Whether an update leaves the text as it was, or texts are not compared.
-    unsafe fn keeps_text(&self, old: pg_sys::HeapTuple) -> bool {
-        // SAFETY: as judge's.
-        let keeps = |text: &Column| unsafe {
-            text.same(self.event.read(old, text), self.event.read(self.event.new, text))
-        };
-        self.watch.arguments.text.as_ref().is_none_or(|text| keeps(&text.column))
+        unsafe {
+            let are_equal = |column: &Column| {
+                let both = event.read(old, column).zip(event.value(column));
+                both.is_some_and(|(before, after)| column.equal(before, after))
+            };
+            let mut scope = arguments.scope.iter().map(|scope| &scope.column);
+            scope.all(|column| event.keeps(column) || are_equal(column))
+                && arguments.text.as_ref().is_none_or(|text| event.keeps(&text.column))
+        }
     }
 
     /// Whether an update leaves the key by which rows are taken for the same.
-    unsafe fn keeps_key(&self, old: pg_sys::HeapTuple) -> bool {
-        let key = self.watch.arguments.key.as_ref().filter(|key| !key.unique.is_empty());
+    unsafe fn keeps_key(&self) -> bool {
+        let key = self.setup.arguments.key.as_ref().filter(|key| !key.unique.is_empty());
         // SAFETY: as judge's.
-        key.is_none_or(|RowKey { column, .. }| unsafe {
-            column.same(self.event.read(old, column), self.event.read(self.event.new, column))
-        })
+        key.is_none_or(|key| unsafe { self.event.keeps(&key.column) })
     }
 
     /// What the row is judged by.
-    unsafe fn criteria(&self, fp: Option<Code>) -> Criteria {
+    unsafe fn criteria(&self, searched: Option<Code>) -> Criteria {
         // SAFETY: as judge's.
-        let bytes = |column: &Column| unsafe {
-            self.event.read(self.event.new, column).map(|value| column.bytes(value))
-        };
-        let arguments = &self.watch.arguments;
+        let bytes =
+            |column: &Column| unsafe { self.event.value(column).map(|value| column.bytes(value)) };
+        let arguments = &self.setup.arguments;
         let scope = arguments.scope.iter().map(|scope| &scope.column);
         let text = arguments.text.iter().map(|text| &text.column);
-        Criteria { fp, values: scope.chain(text).map(bytes).collect() }
+        Criteria { searched, values: scope.chain(text).map(bytes).collect() }
     }
 
     /// Claims of earlier rows end. Of one that moves, its own goes on.
-    unsafe fn go_on_with_claims(&mut self, settled: Settled) {
+    unsafe fn go_on_with_claims(&mut self, needs: Needs) {
         // SAFETY: as judge's.
-        let (statement, trigger) = unsafe { (self.statement(), self.trigger()) };
-        let table = self.event.table();
-        if settled != Settled::AsItMoves {
+        let statement = unsafe { self.statement() };
+        let (trigger, table) = (self.trigger_id(), self.event.table());
+        if needs != Needs::NothingMoved {
             return claims::begin_row(statement, trigger, table);
         }
-        if let Some(member) = self.watch.current_family().indexed(table) {
-            let column = (table, member.fp.number);
+        if let Some(member) = self.setup.current_family().indexed(table) {
+            let column = (table, member.searched.number);
             claims::row_moves(statement, trigger, column, &member.indexes);
         }
     }
 
-    /// Whether the row needs no search: its fingerprint was there before, in the same scope, and
-    /// its text if texts are compared.
-    unsafe fn settled(&self, before: Option<Option<Code>>, fp: Option<Code>) -> Settled {
+    /// What the row needs. An update in a partition is noted, for it may move the row to another
+    /// one: then the insertion there asks here, too.
+    unsafe fn classify(&self, before: Option<Option<Code>>, searched: Option<Code>) -> Needs {
         let event = self.event;
-        let root = self.watch.family.roots.first().copied().unwrap_or(event.table());
-        let trigger = event.trigger_name();
+        let (table, trigger) = (event.table(), event.trigger_name());
+        let root = self.setup.family.roots.first().copied().unwrap_or(table);
         // SAFETY: as judge's.
         unsafe {
             let statement = self.statement();
-            match event.old_place().zip(event.old) {
-                Some((place, old)) => {
-                    if event.is_partition() {
-                        moves::note_update(statement, root, trigger, place, self.criteria(fp));
-                    }
-                    if before != Some(fp) || !self.stays_in_scope(old) || !self.keeps_text(old) {
-                        Settled::No
-                    } else if self.keeps_key(old) {
-                        Settled::AsItWas
-                    } else {
-                        Settled::Renamed
-                    }
-                }
-                None => {
-                    let criteria = || self.criteria(fp);
-                    let moves = event.is_partition()
-                        && moves::is_second_half(statement, root, trigger, event.table(), criteria);
-                    if moves { Settled::AsItMoves } else { Settled::No }
-                }
+            let criteria = || self.criteria(searched);
+            let Some((place, old)) = event.old_place().zip(event.old) else {
+                let has_moved = event.is_partition()
+                    && moves::is_second_half(statement, root, trigger, table, criteria);
+                return if has_moved { Needs::NothingMoved } else { Needs::Look };
+            };
+            if event.is_partition() {
+                moves::note_update(statement, root, trigger, place, criteria());
+            }
+            if before != Some(searched) || !self.leaves(old) {
+                Needs::Look
+            } else if self.keeps_key() {
+                Needs::Nothing
+            } else {
+                Needs::ClaimOnly
             }
         }
     }
@@ -303,54 +288,51 @@ impl Judge<'_> {
     }
 
     /// Tells the triggers of a statement apart. Every partition's copy has the same name.
-    fn trigger(&self) -> u64 {
+    fn trigger_id(&self) -> u64 {
         hash_of(self.event.trigger_name())
     }
 
-    /// Searches for a near row, if it `looks`. A row that comes in has a claim from then on, unless
-    /// its family's lock keeps everybody else out.
-    unsafe fn search(
+    /// Searches for a near row, if the row needs that. It has a claim from then on, unless its
+    /// family's lock keeps everybody else out.
+    unsafe fn claim_and_search(
         &mut self,
-        fp: Code,
+        searched: Code,
         scope: &[pg_sys::Datum],
-        looks: bool,
+        needs: Needs,
     ) -> Option<Duplicate> {
         let (family, alone) = self.locked_family();
-        // SAFETY: PostgreSQL passes the call.
-        let site = unsafe { site(self.fcinfo) };
-        let has_verified = std::mem::replace(&mut site.has_verified, true);
-        // SAFETY: as judge's.
-        let (statement, trigger) = unsafe { (self.statement(), self.trigger()) };
-        // SAFETY: the snapshot is registered until it is released.
+        let (event, trigger) = (self.event, self.trigger_id());
+        // SAFETY: as judge's; the snapshot is registered until it is released.
         unsafe {
-            let text = self.watch.arguments.text.as_ref().map(|text| text.column);
+            let has_verified = std::mem::replace(&mut site(self.fcinfo).has_verified, true);
+            let statement = self.statement();
+            let text = self.setup.arguments.text.as_ref().map(|text| text.column);
             // Nothing is similar to no text.
             let own = match text {
-                Some(column) => Some(self.event.read(self.event.new, &column)?),
+                Some(column) => Some(event.value(&column)?),
                 None => None,
             };
-            let near_text = own.zip(self.watch.arguments.by.similar()).map(|(own, similar)| {
+            let near_text = own.zip(self.setup.arguments.by.similar()).map(|(own, similar)| {
                 let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
                 NearText { similarity: similar.similarity, config, text }.encode()
             });
-            let triggers = self.watch.triggers;
-            let (arguments, texts) = self.watch.arguments_and_texts(own, !has_verified)?;
+            let triggers = self.setup.triggers;
+            let (arguments, texts) = self.setup.arguments_and_texts(own, !has_verified)?;
             let window = arguments.window.as_ref();
-            let since = window.map(|w| w.before(self.event.read(self.event.new, &w.column.column)));
-            let unique = arguments.key.as_ref().filter(|_| self.event.old.is_none());
-            let own_key = unique.and_then(|key| self.event.read(self.event.new, &key.column));
+            let unique = arguments.key.as_ref().filter(|_| event.old.is_none());
+            let own_key = unique.and_then(|key| event.value(&key.column));
             let query = Query {
-                fp,
+                searched,
                 by: &arguments.by,
                 near_text,
                 scope,
-                updated: self.event.old_place(),
+                updated: event.old_place(),
                 key: arguments.key.as_ref(),
-                same_row: own_key.map(|key| (self.event.table(), key)),
-                since,
+                same_row: own_key.map(|key| (event.table(), key)),
+                since: window.map(|window| window.before(event.value(&window.column.column))),
                 any: matches!(arguments.action, Action::Skip | Action::Flag(_)),
             };
-            let member = family.indexed(self.event.table()).filter(|_| !alone);
+            let member = family.indexed(event.table()).filter(|_| !alone);
             let row = member.map(|member| claims::Incoming {
                 statement,
                 trigger,
@@ -358,17 +340,17 @@ impl Judge<'_> {
                 indexes: &member.indexes,
                 roots: &family.roots,
                 triggers,
-                column: hash_of(&arguments.fp.name),
-                what: what(&arguments.by, fp, texts.as_ref()),
+                column: hash_of(&arguments.searched.name),
+                what: what(&arguments.by, searched, texts.as_ref()),
                 scope: scope_of(&arguments.scope, scope),
-                attribute: member.fp.number,
+                attribute: member.searched.number,
                 is_vague: arguments.verification.is_some() || window.is_some(),
                 value: match arguments.by {
-                    By::Distance { width, .. } => Value::Fingerprint(width, fp),
-                    By::Similarity(_) => Value::Text(fp.fingerprint::<u64>()),
+                    By::Distance { width, .. } => Value::Fingerprint(width, searched),
+                    By::Similarity(_) => Value::Text(searched.fingerprint::<u64>()),
                 },
             });
-            if !looks {
+            if needs == Needs::ClaimOnly {
                 row.as_ref().map(|row| claims::claim(row));
                 return None;
             }
@@ -381,14 +363,14 @@ impl Judge<'_> {
     /// and whether nobody else can put rows in.
     fn locked_family(&mut self) -> (Rc<Family>, bool) {
         loop {
-            let known = self.watch.current_family();
+            let known = self.setup.current_family();
             // SAFETY: as judge's.
             let alone = !board::is_there()
-                || unsafe { self.watch.needs_lock_alone(self.event.relation, self.event.trigger) };
+                || unsafe { self.setup.needs_lock_alone(self.event.relation, self.event.trigger) };
             known.roots.iter().for_each(|&root| lock::take(root, alone));
             known.lock_relations();
             // Parents and children may have come or gone while locks were waited for.
-            let family = self.watch.current_family();
+            let family = self.setup.current_family();
             if Rc::ptr_eq(&known, &family) {
                 return (family, alone);
             }
@@ -397,7 +379,7 @@ impl Judge<'_> {
 
     /// Sets link and flag.
     fn mark(&mut self, found: Option<Duplicate>) {
-        let arguments = &self.watch.arguments;
+        let arguments = &self.setup.arguments;
         if let Some(flag) = arguments.action.flag() {
             self.changes.set(&flag, Some(pg_sys::Datum::from(found.is_some())));
         }
@@ -410,8 +392,9 @@ impl Judge<'_> {
     }
 }
 
-/// Searches for a row near one that comes in. If that is to have a claim, it has one from then on,
-/// unless the row will not be stored: it is without a near row, or if it `stays` in any case.
+/// Searches for a row near one that comes in. If `row` is given, that is claimed before each look.
+/// The claim outlives this call if the row will be stored: if no near one was found, or if it
+/// `stays` in any case.
 ///
 /// # Safety
 /// The family's relations are locked; the trigger was fired for the row.
@@ -427,7 +410,7 @@ unsafe fn find(
         unsafe {
             let completions = row.map(|_| snapshot::completions());
             let ticket = row.map(|row| claims::claim(row));
-            let seen = ticket.map(|_| look(family, query, texts.as_mut()));
+            let seen = ticket.map(|_| look_at_everything(family, query, texts.as_mut()));
             if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
                 claims::withdraw(ticket);
                 busy.wait();
@@ -454,13 +437,13 @@ unsafe fn find(
 }
 
 /// What a row's claim is compared by.
-fn what(by: &By, fp: Code, texts: Option<&Texts<'_>>) -> What {
+fn what(by: &By, searched: Code, texts: Option<&Texts<'_>>) -> What {
     match by {
-        By::Distance { distance, .. } => What::Fingerprint { fp, distance: *distance },
+        By::Distance { distance, .. } => What::Fingerprint { fp: searched, distance: *distance },
         By::Similarity(similar) => match texts.and_then(|t| t.keys(hash_of(&*similar.config))) {
             Some(keys) => What::Text(keys),
             // Near to everything.
-            None => What::Fingerprint { fp, distance: fp.bits() },
+            None => What::Fingerprint { fp: searched, distance: searched.bits() },
         },
     }
 }

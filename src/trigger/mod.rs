@@ -6,7 +6,7 @@
 //! and why.
 //!
 //! Where things are: [`judge`] (what becomes of a row), [`event`] (what fired the trigger),
-//! [`arguments`], [`watch`] (what is kept from row to row), [`warnings`], [`generated`] (a
+//! [`arguments`], [`setup`] (what is kept from row to row), [`warnings`], [`generated`] (a
 //! fingerprint that is a generated column), [`search`], [`window`] (by time), [`moves`] (updates
 //! that move a row to another partition), [`create`], [`changes`] and [`violation`] (the ERROR of
 //! action=error).
@@ -19,7 +19,7 @@ pub mod generated;
 pub mod judge;
 mod moves;
 pub mod search;
+mod setup;
 mod violation;
 pub mod warnings;
-pub mod watch;
 mod window;

@@ -28,7 +28,7 @@ struct Statement {
 /// What the trigger judges a row by.
 #[derive(PartialEq, Eq)]
 pub struct Criteria {
-    pub fp: Option<Code>,
+    pub searched: Option<Code>,
     /// The bytes of the values in the scope's columns, and of the text if texts are compared.
     pub values: Vec<Option<Vec<u8>>>,
 }

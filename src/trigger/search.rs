@@ -18,7 +18,7 @@ use crate::types::{Code, strategy, tid};
 
 /// What to look for.
 pub struct Query<'a> {
-    pub fp: Code,
+    pub searched: Code,
     pub by: &'a By,
     /// The text as a near_text, if rows are searched by it.
     pub near_text: Option<pg_sys::Datum>,
@@ -79,7 +79,7 @@ pub unsafe fn nearest(
     let mut search = |radius, any| {
         let texts = texts.as_deref_mut();
         let mut search =
-            Search { query, texts, radius, any, left: MAX_EQUAL, found: None, look: None };
+            Search { query, texts, radius, any, budget: MAX_EQUAL, found: None, look: None };
         // SAFETY: as this function's.
         unsafe { search.run(family, snapshot) };
         search.found
@@ -139,24 +139,28 @@ impl Busy {
 ///
 /// # Safety
 /// The family's relations are locked.
-pub unsafe fn look(family: &Family, query: &Query<'_>, texts: Option<&mut Texts<'_>>) -> Seen {
+pub unsafe fn look_at_everything(
+    family: &Family,
+    query: &Query<'_>,
+    texts: Option<&mut Texts<'_>>,
+) -> Seen {
     let mut snapshot = everything();
     let snapshot = &raw mut snapshot;
-    let look = Some(Look { snapshot, seen: Seen::None });
-    let (radius, any, left) = (query.distance(), true, MAX_EQUAL);
-    let mut search = Search { query, texts, radius, any, left, found: None, look };
+    let look = Some(DirtyLook { snapshot, seen: Seen::None });
+    let (radius, any, budget) = (query.distance(), true, MAX_EQUAL);
+    let mut search = Search { query, texts, radius, any, budget, found: None, look };
     // SAFETY: as this function's. Such a snapshot needs no registration.
     unsafe { search.run(family, snapshot) };
     search.look.map_or(Seen::None, |look| look.seen)
 }
 
-struct Look {
+struct DirtyLook {
     /// What the visibility of a row was, in this last.
     snapshot: pg_sys::Snapshot,
     seen: Seen,
 }
 
-impl Look {
+impl DirtyLook {
     /// Takes in a near row.
     fn row(&mut self) {
         // SAFETY: the snapshot lives as long as the search.
@@ -179,19 +183,19 @@ struct Search<'a, 't> {
     /// Whether the first row will do.
     any: bool,
     /// How many more near rows are looked at, once there is one.
-    left: usize,
+    budget: usize,
     found: Option<Duplicate>,
     /// Instead of a search for the nearest row.
-    look: Option<Look>,
+    look: Option<DirtyLook>,
 }
 
 impl Search<'_, '_> {
     fn is_over(&self) -> bool {
         match self.look.as_ref().map(|look| &look.seen) {
             Some(Seen::Row) => true,
-            Some(Seen::Busy(_)) => self.left == 0,
+            Some(Seen::Busy(_)) => self.budget == 0,
             Some(Seen::None) => false,
-            None => self.found.is_some() && (self.any || self.left == 0),
+            None => self.found.is_some() && (self.any || self.budget == 0),
         }
     }
 
@@ -227,11 +231,11 @@ impl Search<'_, '_> {
 
     /// An operator of the searched column, and its argument.
     fn asked(&self) -> (u16, pg_sys::Datum) {
-        let Query { fp, by, near_text, .. } = *self.query;
+        let Query { searched, by, near_text, .. } = *self.query;
         match (by, near_text) {
             (_, Some(text)) => (strategy::NEAR, text),
             (By::Distance { width, .. }, None) => {
-                (strategy::WITHIN, width.ball_datum(Ball { center: fp, radius: self.radius }))
+                (strategy::WITHIN, width.ball_datum(Ball { center: searched, radius: self.radius }))
             }
             (By::Similarity(_), None) => unreachable!("texts are searched by a near_text"),
         }
@@ -241,9 +245,9 @@ impl Search<'_, '_> {
     unsafe fn row(&mut self, member: &Member, slot: *mut pg_sys::TupleTableSlot) {
         // SAFETY: the slot holds a row of the member's table.
         unsafe {
-            let Some(fp) = value(slot, &member.fp) else { return };
+            let Some(searched) = value(slot, &member.searched) else { return };
             let distance = match self.query.by {
-                By::Distance { width, .. } => width.code(fp).hamming(&self.query.fp),
+                By::Distance { width, .. } => width.code(searched).hamming(&self.query.searched),
                 By::Similarity(_) => 0,
             };
             let nearest = self.found.filter(|_| self.texts.is_none()).map(|found| found.distance);
@@ -272,7 +276,7 @@ impl Search<'_, '_> {
                     Some(similarity)
                 }
             };
-            self.left -= 1;
+            self.budget -= 1;
             if let Some(look) = &mut self.look {
                 return look.row();
             }

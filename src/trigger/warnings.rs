@@ -23,13 +23,13 @@ pub fn warn_once(family: &Family, arguments: &Arguments) {
     let without_index = family.members.iter().any(|member| member.index.is_none());
     let unlinkable = family.unlinkable.filter(|_| arguments.action.link().is_some());
     let Some(&root) = family.roots.first() else { return };
-    let searched = hash_of((&arguments.fp.name, arguments.by.similar()));
+    let searched = hash_of((&arguments.searched.name, arguments.by.similar()));
     if (!without_index && family.foreign == 0 && unlinkable.is_none())
         || !WARNED.with_borrow_mut(|warned| warned.insert((root, searched)))
     {
         return;
     }
-    let by = (&arguments.fp, arguments.by.similar());
+    let by = (&arguments.searched, arguments.by.similar());
     warn_without_index(family, "simhash_dedup", root, by, &arguments.scope);
     if family.foreign > 0 {
         warn(

@@ -23,13 +23,13 @@ struct Update {
 
 thread_local! {
     /// The outermost first.
-    static TELLING: RefCell<Vec<Update>> = const { RefCell::new(Vec::new()) };
+    static UNDER_WAY: RefCell<Vec<Update>> = const { RefCell::new(Vec::new()) };
 }
 
 /// An update of ids. It ends when this is dropped, also by an ERROR.
-pub struct Telling(());
+pub struct OwnUpdate(());
 
-impl Telling {
+impl OwnUpdate {
     pub fn begin(setup: &Setup) -> Self {
         let update = Update {
             table: setup.table,
@@ -38,13 +38,13 @@ impl Telling {
             depth: trigger_depth(),
             is_written: false,
         };
-        TELLING.with_borrow_mut(|all| all.push(update));
-        Telling(())
+        UNDER_WAY.with_borrow_mut(|all| all.push(update));
+        OwnUpdate(())
     }
 
     /// All rows have their ids: what triggers AFTER do from here on is done to groups as they are.
     pub fn written(&self) {
-        TELLING.with_borrow_mut(|all| {
+        UNDER_WAY.with_borrow_mut(|all| {
             if let Some(last) = all.last_mut() {
                 last.is_written = true;
             }
@@ -52,22 +52,22 @@ impl Telling {
     }
 }
 
-impl Drop for Telling {
+impl Drop for OwnUpdate {
     fn drop(&mut self) {
-        TELLING.with_borrow_mut(|all| all.pop());
+        UNDER_WAY.with_borrow_mut(|all| all.pop());
     }
 }
 
 /// Whether the statement that fired this call of a trigger, of that table or one of its partitions,
 /// is an update of ours. One of a user's trigger that our update fires is one trigger deeper.
-pub fn is_telling(relation: pg_sys::Oid, column: &std::ffi::CStr) -> bool {
+pub fn is_own_update(relation: pg_sys::Oid, column: &std::ffi::CStr) -> bool {
     let depth = trigger_depth() - 1;
     let is_it = |update: &Update| {
         update.depth == depth
             && update.column.as_c_str() == column
             && update.relations.contains(&relation)
     };
-    TELLING.with_borrow(|all| all.iter().any(is_it))
+    UNDER_WAY.with_borrow(|all| all.iter().any(is_it))
 }
 
 /// Raises 27000 while rows are told their ids: by ids of which some are new and some old, nobody
@@ -76,7 +76,7 @@ pub fn refuse_meanwhile(setup: &Setup) {
     let is_it = |update: &Update| {
         !update.is_written && update.table == setup.table && update.column == setup.cluster.name
     };
-    if TELLING.with_borrow(|all| all.iter().any(is_it)) {
+    if UNDER_WAY.with_borrow(|all| all.iter().any(is_it)) {
         raise(
             PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
             format!(

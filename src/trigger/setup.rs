@@ -26,7 +26,7 @@ use crate::types::hash::hash_of;
 use crate::types::{ConfigText, Width};
 
 /// A trigger on one table: its arguments, the tables to look at, the hasher.
-pub struct Watch {
+pub struct Setup {
     pub relation: pg_sys::Oid,
     pub arguments: Arguments,
     pub family: Rc<Family>,
@@ -51,7 +51,7 @@ type FamilyKey = (Vec<pg_sys::Oid>, Names);
 const KEPT: usize = 1024;
 
 thread_local! {
-    static WATCHES: RefCell<HashMap<pg_sys::Oid, Watch>> = RefCell::new(HashMap::new());
+    static SETUPS: RefCell<HashMap<pg_sys::Oid, Setup>> = RefCell::new(HashMap::new());
     /// The families below some parents, by the parents' OIDs and the columns. The triggers of a
     /// table's partitions share one.
     static FAMILIES: RefCell<HashMap<FamilyKey, (u64, Rc<Family>)>> = RefCell::new(HashMap::new());
@@ -62,27 +62,27 @@ thread_local! {
 ///
 /// # Safety
 /// `relation` is the open table that the trigger is on.
-pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Watch {
+pub unsafe fn take(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Setup {
     // SAFETY: as this function's.
     let table = unsafe { (*relation).rd_id };
-    let kept = WATCHES.with_borrow_mut(|watches| watches.remove(&trigger.tgoid));
+    let kept = SETUPS.with_borrow_mut(|setups| setups.remove(&trigger.tgoid));
     match kept {
-        Some(watch) if watch.is_current() && watch.relation == table => watch,
+        Some(setup) if setup.is_current() && setup.relation == table => setup,
         // SAFETY: as this function's.
-        _ => unsafe { Watch::new(relation, trigger, schema) },
+        _ => unsafe { Setup::new(relation, trigger, schema) },
     }
 }
 
-pub fn give_back(trigger: pg_sys::Oid, watch: Watch) {
-    WATCHES.with_borrow_mut(|watches| {
-        if watches.len() >= KEPT {
-            watches.clear();
+pub fn give_back(trigger: pg_sys::Oid, setup: Setup) {
+    SETUPS.with_borrow_mut(|setups| {
+        if setups.len() >= KEPT {
+            setups.clear();
         }
-        watches.insert(trigger, watch);
+        setups.insert(trigger, setup);
     });
 }
 
-impl Watch {
+impl Setup {
     unsafe fn new(relation: pg_sys::Relation, trigger: &pg_sys::Trigger, schema: Schema) -> Self {
         let made = changes();
         // SAFETY: as take's.
@@ -97,7 +97,7 @@ impl Watch {
         let family = family_of(table, &names);
         warn_once(&family, &arguments);
         let family_made = made;
-        let mut watch = Watch {
+        let mut setup = Setup {
             relation: table,
             arguments,
             family,
@@ -113,13 +113,13 @@ impl Watch {
             alone: None,
         };
         // An impossible config is an error at the first row, whether or not that row needs hashing.
-        if let (&By::Distance { width, .. }, Some(_)) = (&watch.arguments.by, watch.arguments.body)
+        if let (&By::Distance { width, .. }, Some(_)) = (&setup.arguments.by, setup.arguments.body)
         {
-            watch.hasher(width, false);
+            setup.hasher(width, false);
         }
-        watch.arguments_and_shingler(false);
-        watch.arguments_and_sketcher(false);
-        watch
+        setup.arguments_and_shingler(false);
+        setup.arguments_and_sketcher(false);
+        setup
     }
 
     fn is_current(&self) -> bool {
@@ -145,9 +145,9 @@ impl Watch {
         let alone = unsafe {
             self.is_one_writers()
                 || triggers_like(relation, trigger).any(|other| {
-                    let watch = take(relation, other, self.schema);
-                    let alone = watch.is_one_writers();
-                    give_back(other.tgoid, watch);
+                    let setup = take(relation, other, self.schema);
+                    let alone = setup.is_one_writers();
+                    give_back(other.tgoid, setup);
                     alone
                 })
                 || family.relations.iter().any(|&relative| {
@@ -180,7 +180,7 @@ impl Watch {
         &mut self,
         statement_begins: bool,
     ) -> (&Arguments, Option<&mut Simhasher>) {
-        let Watch { arguments, shingler, .. } = self;
+        let Setup { arguments, shingler, .. } = self;
         let shingler = arguments.verification.as_ref().map(|verification| {
             if statement_begins && verification.shingles.names_something() {
                 *shingler = None;
@@ -196,7 +196,7 @@ impl Watch {
         &mut self,
         statement_begins: bool,
     ) -> (&Arguments, Option<&mut Sketcher>) {
-        let Watch { arguments, sketcher, schema, .. } = self;
+        let Setup { arguments, sketcher, schema, .. } = self;
         let sketcher = arguments.by.similar().map(|similar| {
             let config = ConfigText::config_of(&similar.config);
             if statement_begins && config.names_something() {
@@ -357,5 +357,5 @@ fn names(arguments: &Arguments, owner: pg_sys::Oid) -> Names {
     let text = arguments.text.as_ref().map(NamedColumn::from);
     let similar = arguments.by.similar().cloned();
     let time = arguments.window.as_ref().map(|window| (&window.column).into());
-    Names { fp: (&arguments.fp).into(), similar, scope, text, time, key }
+    Names { searched: (&arguments.searched).into(), similar, scope, text, time, key }
 }

@@ -14,16 +14,16 @@ use pgrx::pg_sys;
 use super::components::{Components, Kind, Node, Row};
 use super::keys::Key;
 use super::locks::Use;
-use super::table::{self, Told};
+use super::table::{self, NewId};
 use super::transition::At;
 
-/// How many keys of a party are asked for at once, at most.
+/// How many keys of a group are asked for at once, at most.
 const LARGEST_BATCH: usize = 1024;
 
 /// What is to be done about the components that were found.
 pub struct Assignment {
     /// The rows whose id is another one from now on, in the order of where they are.
-    pub told: Vec<Told>,
+    pub told: Vec<NewId>,
     /// Ids that end, and what the rows that have them are told.
     pub renamed: HashMap<Key, Key>,
     /// The ids on which this depends.
@@ -34,7 +34,7 @@ pub struct Assignment {
 
 /// A component: rows that are a group from now on.
 #[derive(Default)]
-struct Party {
+struct NewGroup {
     /// The rows that are known, in the order of their keys. Of a live group, only those near fresh
     /// rows.
     rows: Vec<Key>,
@@ -48,26 +48,26 @@ struct Party {
 
 /// Decides what every row's id is.
 pub fn assign(components: &mut Components<'_>) -> Assignment {
-    let mut naming = Naming { parties: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
+    let mut naming = Naming { groups: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
     let bare = bare(components);
     naming.told.extend(bare.into_iter().map(|key| (key, None)));
-    naming.components(components);
+    naming.collect(components);
     naming.inherit(components);
     naming.choose(components);
     naming.assignment(components)
 }
 
 struct Naming {
-    parties: Vec<Party>,
+    groups: Vec<NewGroup>,
     /// The new id of each row that is to be told one.
     told: HashMap<Key, Option<Key>>,
-    /// Which party has an id.
+    /// Which group has an id.
     holders: HashMap<Key, usize>,
 }
 
 impl Naming {
-    /// Makes a party of each component of two rows or more.
-    fn components(&mut self, components: &mut Components<'_>) {
+    /// Makes a group of each component of two rows or more.
+    fn collect(&mut self, components: &mut Components<'_>) {
         let is_there = |row: &Row| matches!(row.kind, Kind::Found | Kind::Live);
         components.groups.sort_unstable();
         components.groups.dedup();
@@ -88,24 +88,25 @@ impl Naming {
             let (rows, groups): (Vec<Node>, Vec<Node>) =
                 same.iter().map(|&(_, node)| node).partition(|node| node.is_row());
             let keys = |nodes: Vec<Node>| nodes.into_iter().map(Node::key).collect();
-            let mut party = Party { rows: keys(rows), groups: keys(groups), ..Party::default() };
-            party.rows.sort_unstable_by(|&a, &b| components.keys.compare(a, b));
-            party.id = least(party.groups.iter().copied(), components);
-            self.parties.push(party);
+            let mut group =
+                NewGroup { rows: keys(rows), groups: keys(groups), ..NewGroup::default() };
+            group.rows.sort_unstable_by(|&a, &b| components.keys.compare(a, b));
+            group.id = least(group.groups.iter().copied(), components);
+            self.groups.push(group);
         }
     }
 
-    /// Gives the ids of groups that may have come apart to what is left of them: to the party with
+    /// Gives the ids of groups that may have come apart to what is left of them: to the group with
     /// the row of that key, or else to the one with the oldest member. A row that has changed is a
-    /// member only of a party that has another one.
+    /// member only of a group that has another one.
     fn inherit(&mut self, components: &Components<'_>) {
-        // For each group the party, and the oldest member.
+        // For each group the group, and the oldest member.
         let mut heirs: HashMap<Key, (usize, Key)> = HashMap::new();
-        for (number, party) in self.parties.iter().enumerate() {
-            let members = party.rows.iter().filter(|&&row| components.row(row).is_member);
+        for (number, group) in self.groups.iter().enumerate() {
+            let members = group.rows.iter().filter(|&&row| components.row(row).is_member);
             let present: HashSet<Key> =
                 members.filter_map(|&row| components.row(row).former).collect();
-            for &row in &party.rows {
+            for &row in &group.rows {
                 let Some(former) = components.row(row).former else { continue };
                 if !present.contains(&former) {
                     continue;
@@ -120,20 +121,20 @@ impl Naming {
             }
         }
         for (former, (number, _)) in heirs {
-            let party = &mut self.parties[number];
-            party.id = least(party.id.into_iter().chain([former]), components);
+            let group = &mut self.groups[number];
+            group.id = least(group.id.into_iter().chain([former]), components);
         }
-        for (number, party) in self.parties.iter().enumerate() {
-            if let Some(id) = party.id {
+        for (number, group) in self.groups.iter().enumerate() {
+            if let Some(id) = group.id {
                 self.holders.insert(id, number);
             }
         }
     }
 
-    /// Names the parties that have no id.
+    /// Names the groups that have no id.
     fn choose(&mut self, components: &mut Components<'_>) {
         let mut open: Vec<usize> =
-            (0..self.parties.len()).filter(|&number| self.parties[number].id.is_none()).collect();
+            (0..self.groups.len()).filter(|&number| self.groups[number].id.is_none()).collect();
         // Ids that are about to be given up are not given to others in the same breath.
         let merging: HashSet<Key> = components.groups.iter().copied().collect();
         // Keys are asked for in batches that double: many founders may have left their groups.
@@ -153,10 +154,10 @@ impl Naming {
             let taken = self.taken(components, &keys);
             for (number, candidates) in wanted {
                 if let Some(&(_, key)) = candidates.iter().find(|(_, key)| !taken.contains(key)) {
-                    self.parties[number].id = Some(key);
+                    self.groups[number].id = Some(key);
                     self.holders.insert(key, number);
                 } else if let Some((last, _)) = candidates.last() {
-                    self.parties[number].refused = last + 1;
+                    self.groups[number].refused = last + 1;
                     open.push(number);
                 }
             }
@@ -164,17 +165,17 @@ impl Naming {
         }
     }
 
-    /// The least keys of the party's rows that are not known to be taken, each with its number
+    /// The least keys of the group's rows that are not known to be taken, each with its number
     /// among the rows.
     fn candidates(&self, number: usize, most: usize, merging: &HashSet<Key>) -> Vec<(usize, Key)> {
-        let party = &self.parties[number];
-        let rows = party.rows.iter().copied().enumerate().skip(party.refused);
+        let group = &self.groups[number];
+        let rows = group.rows.iter().copied().enumerate().skip(group.refused);
         rows.filter(|(_, key)| !self.holders.contains_key(key) && !merging.contains(key))
             .take(most)
             .collect()
     }
 
-    /// Gives a party the least key of its rows, which is another group's id. Returns that group, to
+    /// Gives a group the least key of its rows, which is another group's id. Returns that group, to
     /// be named anew.
     fn take_over(
         &mut self,
@@ -182,18 +183,18 @@ impl Naming {
         merging: &HashSet<Key>,
         components: &mut Components<'_>,
     ) -> Option<usize> {
-        let id = *self.parties[number].rows.first()?;
-        self.parties[number].id = Some(id);
+        let id = *self.groups[number].rows.first()?;
+        self.groups[number].id = Some(id);
         if let Some(other) = self.holders.insert(id, number) {
-            self.parties[other].id = None;
-            self.parties[other].refused = 0;
+            self.groups[other].id = None;
+            self.groups[other].refused = 0;
             return Some(other);
         }
         if merging.contains(&id) {
             return None;
         }
-        let mut other = Party { groups: vec![id], ..Party::default() };
-        for (key, stored, at) in members(components, &[id]) {
+        let mut other = NewGroup { groups: vec![id], ..NewGroup::default() };
+        for (key, stored, at) in rows_of_groups(components, &[id]) {
             if self.stays(components, key) {
                 *components.row_mut(key) = Row::live(Some(stored), at);
                 other.rows.push(key);
@@ -203,13 +204,13 @@ impl Naming {
             return None;
         }
         other.rows.sort_unstable_by(|&a, &b| components.keys.compare(a, b));
-        self.parties.push(other);
-        Some(self.parties.len() - 1)
+        self.groups.push(other);
+        Some(self.groups.len() - 1)
     }
 
     /// Those of the ids that are a group's in which a row is that is not fresh.
     fn taken(&self, components: &mut Components<'_>, ids: &[Key]) -> HashSet<Key> {
-        let members = members(components, ids).into_iter();
+        let members = rows_of_groups(components, ids).into_iter();
         let others = members.filter(|&(key, ..)| {
             components.row(key).kind == Kind::Live || self.stays(components, key)
         });
@@ -229,9 +230,9 @@ impl Naming {
     fn assignment(mut self, components: &mut Components<'_>) -> Assignment {
         let mut renamed: HashMap<Key, Key> = HashMap::new();
         let mut uses: Vec<(Key, Use)> = Vec::new();
-        for party in &self.parties {
-            let Some(id) = party.id else { continue };
-            for &row in &party.rows {
+        for group in &self.groups {
+            let Some(id) = group.id else { continue };
+            for &row in &group.rows {
                 let Row { kind, stored, .. } = *components.row(row);
                 if stored != Some(id) {
                     self.told.insert(row, Some(id));
@@ -241,7 +242,7 @@ impl Naming {
                     uses.push((row, Use::Changed));
                 }
             }
-            for &group in &party.groups {
+            for &group in &group.groups {
                 if group == id {
                     uses.push((group, Use::Joined));
                 } else {
@@ -251,7 +252,7 @@ impl Naming {
             }
         }
         let groups: Vec<Key> = renamed.keys().copied().collect();
-        for (key, stored, at) in members(components, &groups) {
+        for (key, stored, at) in rows_of_groups(components, &groups) {
             if self.stays(components, key)
                 && let Some(&id) = renamed.get(&stored)
             {
@@ -260,17 +261,17 @@ impl Naming {
             }
         }
         let value = |id: Option<Key>| id.map(|id| components.keys.value(id));
-        let mut told: Vec<Told> = self
+        let mut told: Vec<NewId> = self
             .told
             .iter()
             .filter_map(|(&key, &id)| {
                 let Row { at, is_own, .. } = *components.row(key);
                 let key = components.keys.value(key);
-                Some(Told { at: at?, key, id: value(id), is_own })
+                Some(NewId { at: at?, key, id: value(id), is_own })
             })
             .collect();
         told.sort_unstable_by_key(|row| row.at);
-        Assignment { told, renamed, uses, groups: self.parties.len() }
+        Assignment { told, renamed, uses, groups: self.groups.len() }
     }
 }
 
@@ -306,7 +307,7 @@ fn least(ids: impl IntoIterator<Item = Key>, components: &Components<'_>) -> Opt
 }
 
 /// The rows of some groups: their keys, their ids, and where they are.
-fn members(components: &mut Components<'_>, ids: &[Key]) -> Vec<(Key, Key, At)> {
+fn rows_of_groups(components: &mut Components<'_>, ids: &[Key]) -> Vec<(Key, Key, At)> {
     let values: Vec<pg_sys::Datum> = ids.iter().map(|&id| components.keys.value(id)).collect();
     let mut members = Vec::new();
     let setup = components.setup;
