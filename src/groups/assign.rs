@@ -1,15 +1,13 @@
-//! What the groups are called, and which rows have to be told.
+//! Which ids the groups have, and which rows get another one.
 //!
 //! Of the groups that a component brings along, the one with the least id gives its own to all. A
-//! component that brings none is named by the least key of its rows that is no other group's id. It
+//! component that brings none is called by the least key of its rows that is no other group's id. It
 //! may be one: a group keeps its id when the row of that key has left it. If the keys of all its
 //! rows are taken in this way, the component takes the least of them, and the group that had it is
-//! named anew, by a row of its own. A group loses its id in this way once at most: then it is
+//! given another id, by a row of its own. A group loses its id in this way once at most: then it is
 //! called by one of its own rows.
 
 use std::collections::{HashMap, HashSet};
-
-use pgrx::pg_sys;
 
 use super::components::{Components, Kind, Node, Row};
 use super::keys::Key;
@@ -23,8 +21,8 @@ const LARGEST_BATCH: usize = 1024;
 /// What is to be done about the components that were found.
 pub struct Assignment {
     /// The rows whose id is another one from now on, in the order of where they are.
-    pub told: Vec<NewId>,
-    /// Ids that end, and what the rows that have them are told.
+    pub new_ids: Vec<NewId>,
+    /// Ids that end, and those that their rows get.
     pub renamed: HashMap<Key, Key>,
     /// The ids on which this depends.
     pub uses: Vec<(Key, Use)>,
@@ -38,8 +36,8 @@ struct NewGroup {
     /// The rows that are known, in the order of their keys. Of a live group, only those near fresh
     /// rows.
     rows: Vec<Key>,
-    /// The live groups in it.
-    groups: Vec<Key>,
+    /// The groups that stand in it, by their ids.
+    merged: Vec<Key>,
     /// The least id among its groups and those it is the heir of.
     id: Option<Key>,
     /// How many of its first rows' keys are known to be taken.
@@ -48,9 +46,10 @@ struct NewGroup {
 
 /// Decides what every row's id is.
 pub fn assign(components: &mut Components<'_>) -> Assignment {
-    let mut naming = Naming { groups: Vec::new(), told: HashMap::new(), holders: HashMap::new() };
+    let mut naming =
+        Naming { groups: Vec::new(), new_ids: HashMap::new(), holders: HashMap::new() };
     let bare = bare(components);
-    naming.told.extend(bare.into_iter().map(|key| (key, None)));
+    naming.new_ids.extend(bare.into_iter().map(|key| (key, None)));
     naming.collect(components);
     naming.inherit(components);
     naming.choose(components);
@@ -59,8 +58,8 @@ pub fn assign(components: &mut Components<'_>) -> Assignment {
 
 struct Naming {
     groups: Vec<NewGroup>,
-    /// The new id of each row that is to be told one.
-    told: HashMap<Key, Option<Key>>,
+    /// The new id of each row that is to have one, or none.
+    new_ids: HashMap<Key, Option<Key>>,
     /// Which group has an id.
     holders: HashMap<Key, usize>,
 }
@@ -68,7 +67,7 @@ struct Naming {
 impl Naming {
     /// Makes a group of each component of two rows or more.
     fn collect(&mut self, components: &mut Components<'_>) {
-        let is_there = |row: &Row| matches!(row.kind, Kind::Found | Kind::Live);
+        let is_there = |row: &Row| matches!(row.kind, Kind::Found | Kind::Standing);
         components.groups.sort_unstable();
         components.groups.dedup();
         let rows = (0..components.rows.len()).filter(|&index| is_there(&components.rows[index]));
@@ -81,7 +80,7 @@ impl Naming {
             pgrx::check_for_interrupts!();
             if let &[(_, node)] = same {
                 if node.is_row() && components.row(node.key()).stored.is_some() {
-                    self.told.insert(node.key(), None);
+                    self.new_ids.insert(node.key(), None);
                 }
                 continue;
             }
@@ -89,9 +88,9 @@ impl Naming {
                 same.iter().map(|&(_, node)| node).partition(|node| node.is_row());
             let keys = |nodes: Vec<Node>| nodes.into_iter().map(Node::key).collect();
             let mut group =
-                NewGroup { rows: keys(rows), groups: keys(groups), ..NewGroup::default() };
+                NewGroup { rows: keys(rows), merged: keys(groups), ..NewGroup::default() };
             group.rows.sort_unstable_by(|&a, &b| components.keys.compare(a, b));
-            group.id = least(group.groups.iter().copied(), components);
+            group.id = least(group.merged.iter().copied(), components);
             self.groups.push(group);
         }
     }
@@ -100,7 +99,7 @@ impl Naming {
     /// the row of that key, or else to the one with the oldest member. A row that has changed is a
     /// member only of a group that has another one.
     fn inherit(&mut self, components: &Components<'_>) {
-        // For each group the group, and the oldest member.
+        // For each of those groups its heir, and the oldest member there.
         let mut heirs: HashMap<Key, (usize, Key)> = HashMap::new();
         for (number, group) in self.groups.iter().enumerate() {
             let members = group.rows.iter().filter(|&&row| components.row(row).is_member);
@@ -131,7 +130,7 @@ impl Naming {
         }
     }
 
-    /// Names the groups that have no id.
+    /// Finds ids for the groups that have none.
     fn choose(&mut self, components: &mut Components<'_>) {
         let mut open: Vec<usize> =
             (0..self.groups.len()).filter(|&number| self.groups[number].id.is_none()).collect();
@@ -176,7 +175,7 @@ impl Naming {
     }
 
     /// Gives a group the least key of its rows, which is another group's id. Returns that group, to
-    /// be named anew.
+    /// be given another id.
     fn take_over(
         &mut self,
         number: usize,
@@ -193,10 +192,10 @@ impl Naming {
         if merging.contains(&id) {
             return None;
         }
-        let mut other = NewGroup { groups: vec![id], ..NewGroup::default() };
+        let mut other = NewGroup { merged: vec![id], ..NewGroup::default() };
         for (key, stored, at) in rows_of_groups(components, &[id]) {
             if self.stays(components, key) {
-                *components.row_mut(key) = Row::live(Some(stored), at);
+                *components.row_mut(key) = Row::standing(Some(stored), at);
                 other.rows.push(key);
             }
         }
@@ -212,7 +211,7 @@ impl Naming {
     fn taken(&self, components: &mut Components<'_>, ids: &[Key]) -> HashSet<Key> {
         let members = rows_of_groups(components, ids).into_iter();
         let others = members.filter(|&(key, ..)| {
-            components.row(key).kind == Kind::Live || self.stays(components, key)
+            components.row(key).kind == Kind::Standing || self.stays(components, key)
         });
         others.map(|(_, stored, _)| stored).collect()
     }
@@ -222,8 +221,8 @@ impl Naming {
     fn stays(&self, components: &Components<'_>, key: Key) -> bool {
         match components.row(key).kind {
             Kind::Absent => true,
-            Kind::Fresh => !self.told.contains_key(&key),
-            Kind::Met | Kind::Found | Kind::Live => false,
+            Kind::Fresh => !self.new_ids.contains_key(&key),
+            Kind::NearOnly | Kind::Found | Kind::Standing => false,
         }
     }
 
@@ -235,34 +234,34 @@ impl Naming {
             for &row in &group.rows {
                 let Row { kind, stored, .. } = *components.row(row);
                 if stored != Some(id) {
-                    self.told.insert(row, Some(id));
+                    self.new_ids.insert(row, Some(id));
                 }
                 // Its key stands for the id of a row without near ones.
-                if kind == Kind::Live && stored.is_none() {
+                if kind == Kind::Standing && stored.is_none() {
                     uses.push((row, Use::Changed));
                 }
             }
-            for &group in &group.groups {
-                if group == id {
-                    uses.push((group, Use::Joined));
+            for &merged in &group.merged {
+                if merged == id {
+                    uses.push((id, Use::Joined));
                 } else {
-                    renamed.insert(group, id);
-                    uses.push((group, Use::Changed));
+                    renamed.insert(merged, id);
+                    uses.push((merged, Use::Changed));
                 }
             }
         }
-        let groups: Vec<Key> = renamed.keys().copied().collect();
-        for (key, stored, at) in rows_of_groups(components, &groups) {
+        let ended: Vec<Key> = renamed.keys().copied().collect();
+        for (key, stored, at) in rows_of_groups(components, &ended) {
             if self.stays(components, key)
                 && let Some(&id) = renamed.get(&stored)
             {
                 components.row_mut(key).at = Some(at);
-                self.told.insert(key, Some(id));
+                self.new_ids.insert(key, Some(id));
             }
         }
         let value = |id: Option<Key>| id.map(|id| components.keys.value(id));
-        let mut told: Vec<NewId> = self
-            .told
+        let mut new_ids: Vec<NewId> = self
+            .new_ids
             .iter()
             .filter_map(|(&key, &id)| {
                 let Row { at, is_own, .. } = *components.row(key);
@@ -270,8 +269,8 @@ impl Naming {
                 Some(NewId { at: at?, key, id: value(id), is_own })
             })
             .collect();
-        told.sort_unstable_by_key(|row| row.at);
-        Assignment { told, renamed, uses, groups: self.groups.len() }
+        new_ids.sort_unstable_by_key(|row| row.at);
+        Assignment { new_ids, renamed, uses, groups: self.groups.len() }
     }
 }
 
@@ -284,9 +283,9 @@ fn bare(components: &mut Components<'_>) -> Vec<Key> {
         let row = components.row(key);
         row.kind == Kind::Fresh && row.stored.is_some()
     });
-    let keys: Vec<pg_sys::Datum> = rows.map(|key| components.keys.value(key)).collect();
-    let (mut bare, setup) = (Vec::new(), components.setup);
-    table::rows_with(setup, &keys, &mut |row| {
+    let keys: Vec<Key> = rows.collect();
+    let mut bare = Vec::new();
+    table::rows_with(components, &keys, &mut |components, row| {
         // SAFETY: the values are of the table's columns.
         unsafe {
             if let Some(key) = row.key
@@ -308,10 +307,8 @@ fn least(ids: impl IntoIterator<Item = Key>, components: &Components<'_>) -> Opt
 
 /// The rows of some groups: their keys, their ids, and where they are.
 fn rows_of_groups(components: &mut Components<'_>, ids: &[Key]) -> Vec<(Key, Key, At)> {
-    let values: Vec<pg_sys::Datum> = ids.iter().map(|&id| components.keys.value(id)).collect();
     let mut members = Vec::new();
-    let setup = components.setup;
-    table::rows_of(setup, &values, &mut |row| {
+    table::rows_of(components, ids, &mut |components, row| {
         // SAFETY: the values are of the table's columns.
         unsafe {
             if let (Some(key), Some(cluster), Some(at)) = (row.key, row.cluster, row.at) {

@@ -1,8 +1,8 @@
 //! Which rows are connected: the components of fresh rows and the groups that they are near.
 //!
 //! A row is *fresh* if its group is to be found anew: it came in, changed, or is in a group that
-//! may have come apart. What its column says does not count. Any other row is *live*: it stands for
-//! the whole of its group.
+//! may have come apart. What its column says does not count. Any other row is *standing*: it stands
+//! for the whole of its group.
 //!
 //! Rows and groups are nodes of a forest (union-find).
 
@@ -25,10 +25,11 @@ pub enum Kind {
     /// Fresh, and not found yet: it may be gone again.
     Fresh,
     /// Fresh, and found near another row, but not yet where its statement put it.
-    Met,
+    NearOnly,
     /// Fresh, and where its statement put it.
     Found,
-    Live,
+    /// Stands for the whole of its group.
+    Standing,
 }
 
 /// What is known of the row with a key.
@@ -61,8 +62,8 @@ impl Row {
         Row { kind: Kind::Found, stored, former, is_member: true, at: Some(at), ..ABSENT }
     }
 
-    pub fn live(stored: Option<Key>, at: At) -> Self {
-        Row { kind: Kind::Live, stored, at: Some(at), ..ABSENT }
+    pub fn standing(stored: Option<Key>, at: At) -> Self {
+        Row { kind: Kind::Standing, stored, at: Some(at), ..ABSENT }
     }
 }
 
@@ -111,7 +112,7 @@ pub struct Components<'a> {
     pub setup: &'a Setup,
     pub keys: Keys,
     pub rows: Vec<Row>,
-    /// Live groups.
+    /// Groups for which a standing row was found.
     pub groups: Vec<Key>,
     /// Rows that are in no group, for want of what is searched for, or of a scope.
     pub bare: Vec<Key>,
@@ -331,7 +332,7 @@ impl<'a> Components<'a> {
     /// The keys of fresh rows that have not been found, of those that are at these points.
     pub fn unseen_at(&self, points: &HashMap<Point, Key>) -> Vec<Key> {
         let is_unseen = |changed: &&Changed| {
-            matches!(self.row(changed.key).kind, Kind::Fresh | Kind::Met)
+            matches!(self.row(changed.key).kind, Kind::Fresh | Kind::NearOnly)
                 && changed.point.is_some_and(|point| points.contains_key(&point))
         };
         let mut keys: Vec<Key> =

@@ -14,7 +14,7 @@ use super::locks::{self, Gates, Ids, Then, Use};
 use super::looks::note_look;
 use super::marks;
 use super::own_update;
-use super::search::{Found, View, search};
+use super::search::{SearchResult, View, search};
 use super::setup::{Settle, Setup, trigger_function};
 use super::sql::restricted;
 use super::strangers;
@@ -82,11 +82,11 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
         if is_missing && snapshot::completions() != completions {
             continue;
         }
-        if table::lock_rows(setup, &assignment.told) {
+        if table::lock_rows(setup, &assignment.new_ids) {
             if when == Settle::Later {
                 mark(components, &suspects.apart, &assignment);
             }
-            table::write_ids(setup, &assignment.told);
+            table::write_ids(setup, &assignment.new_ids);
             if let Some(gates) = gates {
                 gates.note_looked();
             }
@@ -97,8 +97,8 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
 
 /// What was found by a look at rows in progress, too.
 struct FirstLook {
-    found: Found,
-    /// What it relies on: see [`Found::relied`].
+    found: SearchResult,
+    /// What it relies on: see [`SearchResult::relied`].
     relied: HashSet<Point>,
     /// How many transactions had completed before.
     completions: u64,
@@ -132,11 +132,9 @@ fn begin_round(components: &mut Components<'_>, doubtful: &HashSet<Key>, when: S
     // Who joins a group that all its rows leave must know.
     suspects.all.extend(&components.left);
     if when == Settle::Now {
-        let values = suspects.apart.iter().map(|&id| components.keys.value(id));
-        let values: Vec<pg_sys::Datum> = values.collect();
-        let setup = components.setup;
+        let apart: Vec<Key> = suspects.apart.iter().copied().collect();
         // SAFETY: the values are of the table's columns.
-        table::rows_of(setup, &values, &mut |row| unsafe { components.add_former(&row) });
+        table::rows_of(components, &apart, &mut |all, row| unsafe { all.add_former(&row) });
     }
     suspects
 }

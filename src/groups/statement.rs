@@ -226,7 +226,7 @@ impl Statement<'_> {
                 whole::regroup_all(&setup);
                 return;
             }
-            add_from_table(&mut components, lacking);
+            add_from_table(&mut components, &lacking);
             self.apply(components);
         }
     }
@@ -308,7 +308,7 @@ impl Statement<'_> {
                 let changed = components.changed_keys();
                 unseen.retain(|key| !changed.contains(key));
             }
-            add_from_table(&mut components, unseen);
+            add_from_table(&mut components, &unseen);
             self.apply(components);
         }
     }
@@ -330,11 +330,9 @@ impl Statement<'_> {
 }
 
 /// Takes in rows that are not as the statement's transition table has them, by their keys.
-fn add_from_table(components: &mut Components<'_>, keys: Vec<Key>) {
-    let keys: Vec<_> = keys.into_iter().map(|key| components.keys.value(key)).collect();
-    let setup = components.setup;
+fn add_from_table(components: &mut Components<'_>, keys: &[Key]) {
     // SAFETY: the values are of the table's columns.
-    table::rows_with(setup, &keys, &mut |row| unsafe { components.change(&row, false) });
+    table::rows_with(components, keys, &mut |all, row| unsafe { all.change(&row, false) });
 }
 
 /// Below this many rows a search for each is always right.

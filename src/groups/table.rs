@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::access::Access;
+use super::components::Components;
+use super::keys::Key;
 use super::own_update::OwnUpdate;
 use super::setup::Setup;
 use super::sql::{Equal, Parameter, array};
@@ -29,41 +31,46 @@ fn name(setup: &Setup) -> String {
     })
 }
 
+/// What takes rows. Their values are of the components' table.
+type Sink<'a, 'c> = &'a mut dyn FnMut(&mut Components<'c>, RowValues);
+
 /// Hands every row of some groups to `sink`.
-pub fn rows_of(setup: &Setup, ids: &[pg_sys::Datum], sink: &mut dyn FnMut(RowValues)) {
-    rows_by(setup, &setup.cluster, ids, sink);
+pub fn rows_of<'c>(components: &mut Components<'c>, ids: &[Key], sink: Sink<'_, 'c>) {
+    rows_by(components, &components.setup.cluster, ids, sink);
 }
 
 /// Hands every row with one of some keys to `sink`.
-pub fn rows_with(setup: &Setup, keys: &[pg_sys::Datum], sink: &mut dyn FnMut(RowValues)) {
-    rows_by(setup, &setup.key, keys, sink);
+pub fn rows_with<'c>(components: &mut Components<'c>, keys: &[Key], sink: Sink<'_, 'c>) {
+    rows_by(components, &components.setup.key, keys, sink);
 }
 
 /// A join, for `= ANY ($1)` compares each row with each value unless they are constants.
-fn rows_by(
-    setup: &Setup,
-    column: &Named,
-    values: &[pg_sys::Datum],
-    sink: &mut dyn FnMut(RowValues),
-) {
+fn rows_by<'c>(components: &mut Components<'c>, column: &Named, keys: &[Key], sink: Sink<'_, 'c>) {
+    let setup = components.setup;
     let condition = format!(
         ", ROWS FROM (pg_catalog.unnest($1)) AS u(value) WHERE {}",
         Equal::of(&setup.key.column).to(&quoted(&column.name), "u.value")
     );
-    for values in values.chunks(MAX_VALUES) {
-        let values: Vec<_> = values.iter().copied().map(Some).collect();
+    for keys in keys.chunks(MAX_VALUES) {
+        let values: Vec<_> = keys.iter().map(|&key| Some(components.keys.value(key))).collect();
         // SAFETY: values of the key's type.
         let values = unsafe { array(setup.key.column.base, &values) };
-        read(setup, &condition, &[values], sink);
+        read(components, &condition, &[values], sink);
     }
 }
 
 /// Hands every row of the table to `sink`.
-pub fn all_rows(setup: &Setup, sink: &mut dyn FnMut(RowValues)) {
-    read(setup, "", &[], sink);
+pub fn all_rows<'c>(components: &mut Components<'c>, sink: Sink<'_, 'c>) {
+    read(components, "", &[], sink);
 }
 
-fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn FnMut(RowValues)) {
+fn read<'c>(
+    components: &mut Components<'c>,
+    condition: &str,
+    parameters: &[Parameter],
+    sink: Sink<'_, 'c>,
+) {
+    let setup = components.setup;
     let columns: String = [&setup.key, &setup.cluster, &setup.searched]
         .into_iter()
         .chain(&setup.scope)
@@ -83,7 +90,8 @@ fn read(setup: &Setup, condition: &str, parameters: &[Parameter], sink: &mut dyn
         let command = row.value(3).map_or(0, |command| command.value() as pg_sys::CommandId);
         let scope = (0..setup.scope.len() as i32).map(|column| row.value(7 + column)).collect();
         let (key, cluster, searched) = (row.value(4), row.value(5), row.value(6));
-        sink(RowValues { key, cluster, searched, scope, text: None, at, command });
+        let values = RowValues { key, cluster, searched, scope, text: None, at, command };
+        sink(components, values);
     });
 }
 
@@ -106,18 +114,18 @@ pub struct NewId {
     pub is_own: bool,
 }
 
-/// Tells rows their ids, which are [locked](lock_rows).
-pub fn write_ids(setup: &Setup, told: &[NewId]) {
-    if told.is_empty() {
+/// Writes new ids into rows, which are [locked](lock_rows).
+pub fn write_ids(setup: &Setup, new_ids: &[NewId]) {
+    if new_ids.is_empty() {
         return;
     }
-    let changed = update(setup, told);
-    if changed < told.len() as u64 {
+    let changed = update(setup, new_ids);
+    if changed < new_ids.len() as u64 {
         raise(
             PgSqlErrorCode::ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION,
             format!(
                 "only {changed} of {} rows of table \"{}\" took the id of their group",
-                told.len(),
+                new_ids.len(),
                 relation_name(setup.table)
             ),
             "A trigger BEFORE UPDATE must let changes of the ids' column pass.",
@@ -125,10 +133,10 @@ pub fn write_ids(setup: &Setup, told: &[NewId]) {
     }
 }
 
-/// Keeps others from changing the rows that are to be told, in the order of where they are. False if
+/// Keeps others from changing the rows that get new ids, in the order of where they are. False if
 /// one has changed, or is gone.
-pub fn lock_rows(setup: &Setup, told: &[NewId]) -> bool {
-    let others = told.iter().filter(|row| !row.is_own).map(|row| row.at);
+pub fn lock_rows(setup: &Setup, new_ids: &[NewId]) -> bool {
+    let others = new_ids.iter().filter(|row| !row.is_own).map(|row| row.at);
     let mut others = others.peekable();
     while let Some(&At { member: number, .. }) = others.peek() {
         let member = &setup.family.members[number as usize];
@@ -169,7 +177,7 @@ pub fn lock_rows(setup: &Setup, told: &[NewId]) -> bool {
 }
 
 /// Sets ids. Returns how many rows there were.
-fn update(setup: &Setup, told: &[NewId]) -> u64 {
+fn update(setup: &Setup, new_ids: &[NewId]) -> u64 {
     let (key, cluster) = (&setup.key, &setup.cluster);
     // A row is known by its place: nobody moves it now.
     let table =
@@ -183,14 +191,14 @@ fn update(setup: &Setup, told: &[NewId]) -> u64 {
         key = quoted(&key.name),
         cluster = quoted(&cluster.name),
     );
-    let mut tids: Vec<_> = told.iter().map(|row| tid::unpack(row.at.tid)).collect();
+    let mut tids: Vec<_> = new_ids.iter().map(|row| tid::unpack(row.at.tid)).collect();
     let tables =
-        told.iter().map(|row| Some(setup.family.members[row.at.member as usize].table.into()));
+        new_ids.iter().map(|row| Some(setup.family.members[row.at.member as usize].table.into()));
     let tables: Vec<Option<pg_sys::Datum>> = tables.collect();
     let tids: Vec<_> =
         tids.iter_mut().map(|tid| Some(pg_sys::Datum::from(&raw mut *tid))).collect();
-    let keys: Vec<_> = told.iter().map(|row| Some(row.key)).collect();
-    let ids: Vec<_> = told.iter().map(|row| row.id).collect();
+    let keys: Vec<_> = new_ids.iter().map(|row| Some(row.key)).collect();
+    let ids: Vec<_> = new_ids.iter().map(|row| row.id).collect();
     let base = key.column.base;
     // SAFETY: keys and ids are values of the key's type.
     let parameters = unsafe {

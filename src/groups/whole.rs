@@ -35,19 +35,19 @@ pub fn regroup_all(setup: &Setup) -> usize {
             Some((member, index)) => by_join(&mut components, member, index),
             None => {
                 // SAFETY: the values are of the table's columns.
-                table::all_rows(setup, &mut |row| unsafe { components.add_former(&row) });
+                table::all_rows(&mut components, &mut |all, row| unsafe { all.add_former(&row) });
                 let points = components.fresh_points();
                 search(&mut components, &points, View::Committed, previous_look);
             }
         }
         let assignment = assign(&mut components);
-        if table::lock_rows(setup, &assignment.told) {
+        if table::lock_rows(setup, &assignment.new_ids) {
             // Before ids are told: triggers of the user's that fire then may mark groups. A
             // temporary table without marks can be changed in a transaction that only reads.
             if marks::any(setup) {
                 marks::clear(setup);
             }
-            table::write_ids(setup, &assignment.told);
+            table::write_ids(setup, &assignment.new_ids);
             return assignment.groups;
         }
     }
