@@ -16,7 +16,8 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{PgList, PgSqlErrorCode, pg_guard, pg_sys};
 
-use super::sql::{Parameter, as_role, in_search_path};
+use super::run_as::{as_role, in_search_path};
+use super::sql::Parameter;
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::compat::{analyze_and_rewrite, check_as, run_executor};

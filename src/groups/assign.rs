@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 use super::components::{Components, Kind, Node, Row};
 use super::keys::Key;
 use super::locks::Use;
+use super::row::At;
 use super::table::{self, NewId};
-use super::transition::At;
 
 /// How many keys of a group are asked for at once, at most.
 const LARGEST_BATCH: usize = 1024;

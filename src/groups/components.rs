@@ -12,9 +12,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::bits::B256;
 
 use super::keys::{Key, Keys};
+use super::row::{At, RowValues};
 use super::scopes::Scopes;
 use super::setup::Setup;
-use super::transition::{At, RowValues};
 use crate::error::raise;
 use crate::guc::work_mem;
 

@@ -11,8 +11,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::access::Access;
 use super::components::Components;
 use super::keys::Key;
+use super::run_as::exactly;
 use super::setup::Setup;
-use super::sql::{Parameter, array, exactly};
+use super::sql::{Parameter, array};
 use crate::catalog::{Schema, rights};
 use crate::error::{raise, shown};
 

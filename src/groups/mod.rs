@@ -30,6 +30,8 @@ mod marks;
 pub mod merge_command;
 mod neighbours;
 mod own_update;
+mod row;
+mod run_as;
 mod scopes;
 mod search;
 pub mod settle;

@@ -10,8 +10,8 @@ use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 
 use super::components::{Components, Point};
+use super::row::At;
 use super::setup::Setup;
-use super::transition::At;
 use crate::call::interrupts;
 use crate::family::arguments::By;
 use crate::family::column::Column;

@@ -9,10 +9,11 @@ use super::components::Components;
 use super::keys::Key;
 use super::locks;
 use super::own_update::{is_own_update, refuse_meanwhile};
+use super::row::RowValues;
 use super::settle::settle;
 use super::setup::{Setup, cluster_column};
-use super::strangers::lender;
-use super::transition::{RowValues, Transition};
+use super::strangers::check_rights;
+use super::transition::Transition;
 use super::under_way::{self, Write};
 use super::{table, whole};
 use crate::call::trigger_data;
@@ -67,8 +68,7 @@ pub unsafe fn run(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::HeapTuple {
             return statement.keep_id(old, new);
         }
         let setup = Setup::of(statement.relation, statement.trigger, statement.schema);
-        // Whether it is refused must not depend on which rows there are.
-        lender(&setup);
+        check_rights(&setup);
         match statement.event {
             Event::Before { write, updated } => statement.before(&setup, write, updated),
             Event::Insert { new } => statement.inserted(&setup, new),
@@ -166,7 +166,7 @@ impl Statement<'_> {
             return;
         }
         under_way::write_begins(setup, write);
-        // Rows that come are locked by nobody.
+        // New rows are invisible to others, so INSERT needs no lock before it writes.
         if write == Write::Insert {
             return;
         }
@@ -183,11 +183,12 @@ impl Statement<'_> {
         };
         if concerns_groups {
             // SAFETY: as this function's.
-            unsafe { self.locked() };
+            unsafe { self.take_lock() };
         }
     }
 
-    unsafe fn locked(&self) -> Rc<Setup> {
+    /// Shares the column's lock. Returns the set-up as it is now.
+    unsafe fn take_lock(&self) -> Rc<Setup> {
         // SAFETY: as run's.
         unsafe { Setup::locked(self.relation, self.trigger, self.schema, locks::share) }
     }
@@ -199,35 +200,56 @@ impl Statement<'_> {
         unsafe {
             under_way::write_ends(setup, Write::Insert);
             let count = Transition::count(new);
-            if count == 0 {
+            if count == 0 || is_bulk(setup, count) && self.inserted_in_bulk(new) {
                 return;
             }
             let mut components = Components::new(setup);
-            let mut lacking = Vec::new();
-            // Not taken in, if all groups are found anew.
-            let locked = is_bulk(setup, count).then(|| self.locked());
-            let alone = locked.filter(|locked| locks::try_alone(locked));
+            let mut incomplete = Vec::new();
+            self.each_new(setup, new, |row| match row.key {
+                Some(key) if row.may_be_incomplete(setup) => incomplete.push(components.key(key)),
+                _ if components.concerns_groups(&row) => components.change(&row, false),
+                _ => {}
+            });
+            add_from_table(&mut components, &incomplete);
+            self.apply(components);
+        }
+    }
+
+    /// Finds all groups anew, if the column's lock can be had alone at once: two loads that share it
+    /// would wait for each other. Returns whether it could.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn inserted_in_bulk(&self, new: Rows) -> bool {
+        // SAFETY: as this function's.
+        unsafe {
+            let setup = self.take_lock();
+            if !locks::try_alone(&setup) {
+                return false;
+            }
+            self.each_new(&setup, new, |_| {});
+            refuse_meanwhile(&setup);
+            whole::regroup_all(&setup);
+            true
+        }
+    }
+
+    /// Hands each new row to `sink`. Raises 428C9 if one was given an id.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn each_new(&self, setup: &Setup, new: Rows, mut sink: impl FnMut(RowValues)) {
+        // SAFETY: as this function's.
+        unsafe {
             let mut rows = Transition::open(new, self.relation);
             while let Some(slot) = rows.next() {
                 let row = RowValues::of(slot, setup);
                 if row.cluster.is_some() {
                     raise_given(setup);
                 }
-                match row.key {
-                    _ if alone.is_some() => {}
-                    Some(key) if row.may_be_incomplete(setup) => lacking.push(components.key(key)),
-                    _ if components.concerns_groups(&row) => components.change(&row, false),
-                    _ => {}
-                }
+                sink(row);
             }
             rows.close();
-            if let Some(setup) = alone {
-                refuse_meanwhile(&setup);
-                whole::regroup_all(&setup);
-                return;
-            }
-            add_from_table(&mut components, &lacking);
-            self.apply(components);
         }
     }
 
@@ -321,7 +343,7 @@ impl Statement<'_> {
         }
         refuse_meanwhile(components.setup);
         // SAFETY: as this function's.
-        let setup = unsafe { self.locked() };
+        let setup = unsafe { self.take_lock() };
         // Partitions and indexes may have come since the rows were read.
         let mut components = components;
         components.setup = &setup;

@@ -13,10 +13,15 @@ use crate::catalog::relations::triggers;
 use crate::catalog::rights::{self, Grantee};
 use crate::error::raise;
 
-/// Whose rights are asked for when groups are read and told: the owner's, unless a stranger may
-/// create the trigger. Then it is the writer, who needs the rights himself. Raises 42501 if he has
-/// not.
-pub fn lender(setup: &Setup) -> pg_sys::Oid {
+/// Raises 42501 if the writer has to have rights on the table himself, and has not: whether rows
+/// that he writes have groups must not decide that.
+pub fn check_rights(setup: &Setup) {
+    rights_for_ids(setup);
+}
+
+/// With whose rights groups are read, and ids written: the owner's, unless a stranger may create the
+/// trigger. Then it is the writer, who needs the rights himself. Raises 42501 if he has not.
+pub fn rights_for_ids(setup: &Setup) -> pg_sys::Oid {
     // SAFETY: reads the session's state.
     let (table, owner, writer) = (setup.table, setup.owner, unsafe { pg_sys::GetUserId() });
     if rights::has_rights_of(writer, owner) {

@@ -9,10 +9,10 @@ use super::access::Access;
 use super::components::Components;
 use super::keys::Key;
 use super::own_update::OwnUpdate;
+use super::row::{At, RowValues};
 use super::setup::Setup;
 use super::sql::{Equal, Parameter, array};
-use super::strangers::lender;
-use super::transition::{At, RowValues};
+use super::strangers::rights_for_ids;
 use crate::catalog::names::{qualified_name, quoted, relation_name};
 use crate::error::raise;
 use crate::family::column::Named;
@@ -98,7 +98,7 @@ fn read<'c>(
 fn access(setup: &Setup) -> Access {
     Access {
         table: setup.table,
-        lender: lender(setup),
+        lender: rights_for_ids(setup),
         schema: setup.schema,
         equality: Some(setup.key.column.equality()),
     }
