@@ -67,6 +67,16 @@ impl Argument {
     }
 }
 
+/// The arguments of a trigger as they were written.
+///
+/// # Safety
+/// A trigger of an open relation.
+pub unsafe fn written(trigger: &pg_sys::Trigger) -> impl Iterator<Item = &CStr> {
+    let all = 0..trigger.tgnargs.max(0) as usize;
+    // SAFETY: as this function's: it has as many arguments, each a C string.
+    all.map(|index| unsafe { CStr::from_ptr(*trigger.tgargs.add(index)) })
+}
+
 /// The arguments as they were given, in the order of [`ARGUMENTS`].
 pub struct Given<'a> {
     of: Of,
@@ -80,8 +90,7 @@ impl<'a> Given<'a> {
     /// # Safety
     /// `relation` is the open table that the trigger is on.
     pub unsafe fn read(relation: pg_sys::Relation, trigger: &'a pg_sys::Trigger, of: Of) -> Self {
-        // SAFETY: tgargs has tgnargs strings. They and the names are NUL-terminated, in the
-        // server's encoding.
+        // SAFETY: as this function's. Names and arguments are in the server's encoding.
         unsafe {
             let utf8 =
                 |text: *const std::ffi::c_char| server_to_utf8(CStr::from_ptr(text).to_bytes());
@@ -92,8 +101,8 @@ impl<'a> Given<'a> {
                 trigger: format!("trigger \"{name}\" on table \"{}\"", utf8(table.data.as_ptr())),
                 values: vec![None; ARGUMENTS.len()],
             };
-            for i in 0..trigger.tgnargs as usize {
-                given.take(utf8(*trigger.tgargs.add(i)));
+            for argument in written(trigger) {
+                given.take(server_to_utf8(argument.to_bytes()));
             }
             given
         }

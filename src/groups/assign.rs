@@ -33,8 +33,8 @@ pub struct Assignment {
 /// A component: rows that are a group from now on.
 #[derive(Default)]
 struct NewGroup {
-    /// The rows that are known, in the order of their keys. Of a live group, only those near fresh
-    /// rows.
+    /// The rows that are known, in the order of their keys. Of a group that stands, only those near
+    /// fresh rows.
     rows: Vec<Key>,
     /// The groups that stand in it, by their ids.
     merged: Vec<Key>,
@@ -217,7 +217,7 @@ impl Naming {
     }
 
     /// Whether a row is in the group that its column names, as far as is known. A fresh row is, if
-    /// its search did not find it: a statement inside this one has changed it, and told it an id.
+    /// its search did not find it: a statement inside this one has changed it, and gave it an id.
     fn stays(&self, components: &Components<'_>, key: Key) -> bool {
         match components.row(key).kind {
             Kind::Absent => true,

@@ -57,9 +57,12 @@ const ABSENT: Row = Row {
 };
 
 impl Row {
+    fn fresh(stored: Option<Key>, is_member: bool) -> Self {
+        Row { kind: Kind::Fresh, stored, former: stored, is_member, ..ABSENT }
+    }
+
     pub fn found(stored: Option<Key>, at: At) -> Self {
-        let former = stored;
-        Row { kind: Kind::Found, stored, former, is_member: true, at: Some(at), ..ABSENT }
+        Row { kind: Kind::Found, at: Some(at), ..Row::fresh(stored, true) }
     }
 
     pub fn standing(stored: Option<Key>, at: At) -> Self {
@@ -268,14 +271,7 @@ impl<'a> Components<'a> {
         self.former.clear();
         for index in 0..self.changed.len() {
             let Changed { key, point, stored, stays } = self.changed[index];
-            *self.row_mut(key) = Row {
-                kind: Kind::Fresh,
-                stored,
-                former: stored,
-                is_member: stays,
-                is_own: true,
-                at: None,
-            };
+            *self.row_mut(key) = Row { is_own: true, ..Row::fresh(stored, stays) };
             if point.is_none() {
                 self.bare.push(key);
             }
@@ -295,14 +291,7 @@ impl<'a> Components<'a> {
             let (key, stored) = (self.key(key), self.id(values.cluster));
             let point = self.point(values);
             if self.row(key).kind == Kind::Absent {
-                *self.row_mut(key) = Row {
-                    kind: Kind::Fresh,
-                    stored,
-                    former: stored,
-                    is_member: true,
-                    is_own: false,
-                    at: values.at,
-                };
+                *self.row_mut(key) = Row { at: values.at, ..Row::fresh(stored, true) };
             } else if point.is_none() {
                 (self.row_mut(key).stored, self.row_mut(key).at) = (stored, values.at);
             }

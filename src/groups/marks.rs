@@ -68,8 +68,8 @@ pub fn mark(components: &Components<'_>, ids: &HashSet<Key>) {
     access.execute(&source, &parameters);
 }
 
-/// Marks the groups whose rows come from marked ones. `renamed`: ids, and what the rows with these
-/// ids are told. A mark of the old id may stay: another group can get that id in the same breath.
+/// Marks the groups whose rows come from marked ones. `renamed`: ids, and those that their rows
+/// get. A mark of the old id may stay: another group can get that id in the same breath.
 pub fn follow(components: &Components<'_>, renamed: &HashMap<Key, Key>) {
     if renamed.is_empty() {
         return;

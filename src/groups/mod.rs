@@ -5,17 +5,31 @@
 //! their neighbours, locks of the groups that these are in, and one UPDATE of the ids that are
 //! others now. docs/design/groups.md says what is promised, and why.
 //!
-//! Where things are, in the order of a statement: [`setup`] (the trigger's arguments and what they
-//! mean), [`statement`] (what fired the trigger, and what becomes of it), [`transition`] (rows
-//! before and after), [`settle`] (the steps), [`locks`] (who writes at the same time),
-//! [`components`] (which rows are connected), [`neighbours`] (what is near), [`search`] (connects
-//! them), [`bridges`] (whether a group that rows have left holds together), [`names`] (what groups
-//! are called), [`table`] (reading and telling rows), [`access`] (with whose rights).
+//! Five triggers call [`statement::run`], all with the same arguments; [`create`] makes them:
 //!
-//! And: [`whole`] (all rows of a table at once), [`marks`] (groups that are to be settled later),
-//! [`strangers`] (whose code would run then), [`create`], [`keys`], [`scopes`], [`sql`], [`merge`]
-//! (what MERGE must not do), [`telling`] (our own updates, recognised) and [`looks`] (whether a
-//! statement's rows were seen before its turn).
+//! | fired | for | does |
+//! |---|---|---|
+//! | BEFORE INSERT, UPDATE, DELETE | the statement | notes that it is [`under_way`]; takes a lock |
+//! | BEFORE UPDATE OF the ids' column | each row | keeps the id, unless it is our [`own_update`] |
+//! | AFTER INSERT; UPDATE; DELETE (three) | the statement | finds groups, writes ids |
+//!
+//! The last ones, from the top:
+//!
+//! ```text
+//! statement       reads the rows before and after (transition, row)
+//! └ settle        until nothing has changed meanwhile:
+//!   ├ search      rows in progress near the statement's (locks: who waits for whom)
+//!   ├ bridges     which groups may have come apart; their rows are read (table)
+//!   ├ search      connects fresh rows with what is near (neighbours, components)
+//!   ├ assign      which id each group has
+//!   ├ locks       of the ids on which this depends
+//!   └ table       locks rows, and writes their ids (access: with whose rights)
+//! ```
+//!
+//! And: [`setup`] (what the arguments mean), [`whole`] (all rows of a table at once), [`marks`]
+//! (groups that are settled later), [`strangers`] (whose code would run then), [`looks`] (whether
+//! rows were seen before their statement's turn), [`merge_command`] (what MERGE must not do),
+//! [`keys`] and [`scopes`] (values as numbers), [`sql`] and [`run_as`].
 
 mod access;
 mod assign;

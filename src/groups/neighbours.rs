@@ -6,13 +6,14 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
-use simhash_core::sets::near_recipe;
+use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 
 use super::components::{Components, Point};
 use super::row::At;
 use super::setup::Setup;
 use crate::call::interrupts;
+use crate::catalog::Schema;
 use crate::family::arguments::By;
 use crate::family::column::Column;
 use crate::family::scan::{Next, Opened, value};
@@ -47,13 +48,9 @@ pub struct Neighbours<'a> {
     setup: &'a Setup,
     snapshot: pg_sys::Snapshot,
     tables: Vec<Table<'a>>,
-    sketcher: Option<Sketcher>,
-    /// Sketches of texts, by their hashes; `None` of a text without words.
-    sketches: HashMap<B256, Option<Rc<Sketch>>>,
+    /// Made when the first text is searched for.
+    sketches: Option<Sketches>,
 }
-
-/// How many sketches are kept, at most.
-const MAX_SKETCHES: usize = 10_000;
 
 struct Table<'a> {
     /// Its number among the family's members.
@@ -71,7 +68,7 @@ impl<'a> Neighbours<'a> {
         // SAFETY: as this function's.
         let open = |(number, member)| unsafe { Table::open(setup, number, member, snapshot) };
         let tables = setup.family.members.iter().enumerate().filter_map(open).collect();
-        Neighbours { setup, snapshot, tables, sketcher: None, sketches: HashMap::new() }
+        Neighbours { setup, snapshot, tables, sketches: None }
     }
 
     /// Whether rows that have what is searched for are found sooner than those that are near.
@@ -101,11 +98,11 @@ impl<'a> Neighbours<'a> {
         within: Within,
         found: Sink<'_, 'c>,
     ) {
-        let scope = components.scopes.values(within.point.scope).to_vec();
+        let (tables, scope) = (&mut self.tables, within.point.scope);
         // SAFETY: as this function's.
         unsafe {
-            let asked = within.asked();
-            self.each(components, asked, &scope, &mut |row| within.distance(row), found);
+            let mut distance = |row| within.distance(row);
+            each(tables, self.snapshot, components, scope, within.asked(), &mut distance, found);
         }
     }
 
@@ -126,34 +123,40 @@ impl<'a> Neighbours<'a> {
                     let within = Within { width: *width, point, radius: *distance };
                     self.within(components, within, found);
                 }
-                By::Similarity(similar) => {
-                    let Some(own) = components.text(point) else { return };
-                    let scope = components.scopes.values(point.scope).to_vec();
-                    let sketcher =
-                        self.sketcher.take().unwrap_or_else(|| self.sketcher_of(similar));
-                    let mut sketches =
-                        Sketches { sketcher, all: std::mem::take(&mut self.sketches) };
-                    if let Some(sketch) = sketches.of(point.what, own) {
-                        let (text, config) =
-                            (Text::decode(own).into_str(), (*similar.config).into());
-                        let asked = NearText { similarity: similar.similarity, config, text };
-                        let by = &self.setup.by;
-                        let mut distance = |text: pg_sys::Datum| {
-                            let what = by.what(text);
-                            if what == point.what {
-                                return Some(0);
-                            }
-                            let other = sketches.of(what, text)?;
-                            near(&sketch, &other, similar.similarity).then_some(1)
-                        };
-                        let asked = (strategy::NEAR, asked.encode());
-                        self.each(components, asked, &scope, &mut distance, found);
-                    } else {
-                        components.wordless.insert(point.what);
-                    }
-                    (self.sketcher, self.sketches) = (Some(sketches.sketcher), sketches.all);
-                }
+                By::Similarity(similar) => self.similar(components, similar, point, found),
             }
+        }
+    }
+
+    unsafe fn similar<'c>(
+        &mut self,
+        components: &mut Components<'c>,
+        similar: &Similar,
+        point: Point,
+        found: Sink<'_, 'c>,
+    ) {
+        let (by, schema) = (&self.setup.by, self.setup.schema);
+        let Some(own) = components.text(point) else { return };
+        let sketches = self.sketches.get_or_insert_with(|| Sketches::new(similar, schema));
+        // SAFETY: as this function's.
+        unsafe {
+            let Some(sketch) = sketches.of(point.what, own) else {
+                components.wordless.insert(point.what);
+                return;
+            };
+            let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
+            let asked = NearText { similarity: similar.similarity, config, text };
+            let asked = (strategy::NEAR, asked.encode());
+            let mut distance = |text: pg_sys::Datum| {
+                let what = by.what(text);
+                if what == point.what {
+                    return Some(0);
+                }
+                let other = sketches.of(what, text)?;
+                near(&sketch, &other, similar.similarity).then_some(1)
+            };
+            let (tables, snapshot) = (&mut self.tables, self.snapshot);
+            each(tables, snapshot, components, point.scope, asked, &mut distance, found);
         }
     }
 
@@ -168,59 +171,10 @@ impl<'a> Neighbours<'a> {
                 Some(code(a.what, *width).hamming(&code(b.what, *width)) <= *distance)
             }
             By::Similarity(similar) => {
-                let (a, b) = (self.sketches.get(&a.what)?, self.sketches.get(&b.what)?);
+                let known = &self.sketches.as_ref()?.all;
+                let (a, b) = (known.get(&a.what)?, known.get(&b.what)?);
                 let both = a.as_ref().zip(b.as_ref());
                 Some(both.is_some_and(|(a, b)| near(a, b, similar.similarity)))
-            }
-        }
-    }
-
-    fn sketcher_of(&self, similar: &Similar) -> Sketcher {
-        let config = ConfigText::config_of(&similar.config);
-        Sketcher::new(simhasher_for(near_recipe(&config), self.setup.schema))
-    }
-
-    /// Calls `found` with the rows whose `distance` there is, of those that an index finds.
-    ///
-    /// # Safety
-    /// As [`Neighbours::near`].
-    unsafe fn each<'c>(
-        &mut self,
-        components: &mut Components<'c>,
-        asked: (u16, pg_sys::Datum),
-        scope: &[pg_sys::Datum],
-        distance: &mut dyn FnMut(pg_sys::Datum) -> Option<u32>,
-        found: Sink<'_, 'c>,
-    ) {
-        let snapshot = self.snapshot;
-        let mut is_over = false;
-        for Table { member: number, opened, key, cluster } in &mut self.tables {
-            let (member, number) = (opened.member, *number);
-            let mut row = |slot: *mut pg_sys::TupleTableSlot| {
-                // SAFETY: as this function's; the slot holds a row of the member's table.
-                unsafe {
-                    let searched = value(slot, &member.searched)?;
-                    let distance = distance(searched)?;
-                    if !member.is_in_scope(slot, scope) {
-                        return None;
-                    }
-                    let (key, cluster) = (value(slot, key)?, value(slot, cluster));
-                    let at = At { member: number, tid: tid::pack(&(*slot).tts_tid) };
-                    let writer = writer(snapshot);
-                    let command = command(slot);
-                    Some(Neighbour { distance, value: searched, key, cluster, at, writer, command })
-                }
-            };
-            // SAFETY: as this function's.
-            unsafe {
-                opened.near(asked, scope, &mut |slot| {
-                    let next = row(slot).map_or(Next::Any, |row| found(components, &row));
-                    is_over = next == Next::None;
-                    next
-                });
-            }
-            if is_over {
-                return;
             }
         }
     }
@@ -241,13 +195,67 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// What makes sketches, and has made.
+/// Calls `found` with the rows whose `distance` there is, of those that an index finds.
+///
+/// # Safety
+/// As [`Neighbours::near`].
+unsafe fn each<'c>(
+    tables: &mut [Table<'_>],
+    snapshot: pg_sys::Snapshot,
+    components: &mut Components<'c>,
+    scope: u32,
+    asked: (u16, pg_sys::Datum),
+    distance: &mut dyn FnMut(pg_sys::Datum) -> Option<u32>,
+    found: Sink<'_, 'c>,
+) {
+    let scope = components.scopes.values(scope).to_vec();
+    let mut is_over = false;
+    for Table { member: number, opened, key, cluster } in tables {
+        let (member, number) = (opened.member, *number);
+        let mut row = |slot: *mut pg_sys::TupleTableSlot| {
+            // SAFETY: as this function's; the slot holds a row of the member's table.
+            unsafe {
+                let searched = value(slot, &member.searched)?;
+                let distance = distance(searched)?;
+                if !member.is_in_scope(slot, &scope) {
+                    return None;
+                }
+                let (key, cluster) = (value(slot, key)?, value(slot, cluster));
+                let at = At { member: number, tid: tid::pack(&(*slot).tts_tid) };
+                let (writer, command) = (writer(snapshot), command(slot));
+                Some(Neighbour { distance, value: searched, key, cluster, at, writer, command })
+            }
+        };
+        // SAFETY: as this function's.
+        unsafe {
+            opened.near(asked, &scope, &mut |slot| {
+                let next = row(slot).map_or(Next::Any, |row| found(components, &row));
+                is_over = next == Next::None;
+                next
+            });
+        }
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// What makes sketches, and has made: of texts, by their hashes; `None` of a text without words.
 struct Sketches {
     sketcher: Sketcher,
     all: HashMap<B256, Option<Rc<Sketch>>>,
 }
 
+/// How many sketches are kept, at most.
+const MAX_SKETCHES: usize = 10_000;
+
 impl Sketches {
+    fn new(similar: &Similar, schema: Schema) -> Self {
+        let config = ConfigText::config_of(&similar.config);
+        let sketcher = Sketcher::new(simhasher_for(recipe(&config), schema));
+        Sketches { sketcher, all: HashMap::new() }
+    }
+
     /// The sketch of a text with that hash.
     ///
     /// # Safety

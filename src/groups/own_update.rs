@@ -70,7 +70,7 @@ pub fn is_own_update(relation: pg_sys::Oid, column: &std::ffi::CStr) -> bool {
     UNDER_WAY.with_borrow(|all| all.iter().any(is_it))
 }
 
-/// Raises 27000 while rows are told their ids: by ids of which some are new and some old, nobody
+/// Raises 27000 while ids are written: by ids of which some are new and some old, nobody
 /// can say what is connected.
 pub fn refuse_meanwhile(setup: &Setup) {
     let is_it = |update: &Update| {

@@ -27,20 +27,20 @@ use crate::error::raise;
 use crate::family::create::check_owner;
 use crate::family::snapshot;
 
-/// Finds the groups of rows that have come, changed or gone, and of the groups in `apart`. Tells
-/// the rows whose id is another one. `when`: what becomes of groups that may have come apart.
+/// Finds the groups of rows that have come, changed or gone, and of the groups in `apart`. Writes
+/// the ids that are others now. `when`: what becomes of groups that may have come apart.
 ///
-/// The lock of all groups is held. What is read counts once no lock is missing, and no row has
-/// changed that is to be told: until then everything is read again.
+/// The column's lock is held. What is read counts once no lock is missing, and no row has changed
+/// that gets another id: until then everything is read again.
 pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle) {
     let setup = components.setup;
     let previous_look = note_look(setup);
     let mut ids = Ids::none();
     let mut doubtful = apart;
-    let points = components.changed_points();
-    let mut gates = (!points.is_empty()).then(Gates::take_own);
+    let changed = components.changed_points();
+    let mut gates = (!changed.is_empty()).then(Gates::take_own);
     let mut first_look =
-        gates.as_mut().map(|gates| look_at_everything(components, &points, gates, previous_look));
+        gates.as_mut().map(|gates| look_at_everything(components, &changed, gates, previous_look));
     // The look need not be repeated with a snapshot: the statement only brought rows, and no
     // transaction has ended since.
     let mut first_look_suffices = doubtful.is_empty() && components.left.is_empty();
@@ -61,9 +61,8 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
                 if let (Some(look), Some(gates)) = (&*first_look, &mut gates)
                     && !look.relied.is_subset(&found.relied)
                 {
-                    let points = components.changed_points();
                     *first_look =
-                        Some(look_at_everything(components, &points, gates, previous_look));
+                        Some(look_at_everything(components, &changed, gates, previous_look));
                     continue;
                 }
                 found
@@ -212,8 +211,8 @@ fn settle_marked(setup: &Setup) -> usize {
     ids.len()
 }
 
-/// What the table's triggers are set up to do, once for each column of ids, with the lock of all
-/// groups held alone.
+/// What the table's triggers are set up to do, once for each column of ids, with the column's
+/// lock held alone.
 ///
 /// # Safety
 /// The relation is open.

@@ -111,8 +111,8 @@ impl Setup {
         setup
     }
 
-    /// The set-up as it is once the `lock` of all groups is held, and the family's relations are
-    /// locked against any change.
+    /// The set-up as it is once the column's `lock` is held, and the family's relations are locked
+    /// against any change.
     ///
     /// # Safety
     /// As [`Setup::of`].
@@ -147,15 +147,15 @@ impl Setup {
             let (searched, by) = near_by(&given, schema);
             let (verification, text) =
                 if by.is_text() { (None, None) } else { verified(&given, schema) };
-            let key = key(&given, relation);
+            let kind = (*(*relation).rd_rel).relkind as u8;
+            let is_partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
+            let key = key(&given, relation, is_partitioned);
             let cluster = cluster(&given, &key);
             let scope = scope(&given, &searched, &cluster);
             let (table, owner) = ((*relation).rd_id, (*(*relation).rd_rel).relowner);
             let family = family(table, (&searched, &by), &scope, text.as_ref(), &key);
             let is_later = given.choice("settle") == "later";
             let settle = if is_later { Settle::Later } else { Settle::Now };
-            let kind = (*(*relation).rd_rel).relkind as u8;
-            let is_partitioned = kind == pg_sys::RELKIND_PARTITIONED_TABLE;
             let moving = partition_columns(table);
             let moving = moving.iter().filter_map(|name| Column::named(table, name)).collect();
             let setup = Setup {
@@ -374,13 +374,9 @@ fn check_stored(given: &Given<'_>, key: &str, column: &Column) {
 ///
 /// # Safety
 /// An open table.
-unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation) -> Named {
+unsafe fn key(given: &Given<'_>, relation: pg_sys::Relation, is_partitioned: bool) -> Named {
     // SAFETY: as this function's.
-    let (key, unique, is_partitioned) = unsafe {
-        let is_partitioned =
-            (*(*relation).rd_rel).relkind as u8 == pg_sys::RELKIND_PARTITIONED_TABLE;
-        (given.key_or_primary(relation), single_unique(relation), is_partitioned)
-    };
+    let (key, unique) = unsafe { (given.key_or_primary(relation), single_unique(relation)) };
     let key = key.unwrap_or_else(|| {
         given.raise(
             "key",

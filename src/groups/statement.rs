@@ -152,7 +152,7 @@ impl Statement<'_> {
     }
 
     /// The lock comes before the statement locks rows: whoever finds all groups anew may have to
-    /// tell these rows new ids.
+    /// write ids into these rows.
     ///
     /// # Safety
     /// As [`run`].

@@ -24,8 +24,8 @@ use crate::family::snapshot;
 use crate::family::tables::Member;
 use crate::types::tid;
 
-/// Finds all groups of the table, and tells the rows whose id is another one. Returns how many
-/// groups there are. The lock of all groups is held alone.
+/// Finds all groups of the table, and writes the ids that are others now. Returns how many groups
+/// there are. The column's lock is held alone.
 pub fn regroup_all(setup: &Setup) -> usize {
     let previous_look = note_look(setup);
     loop {
@@ -42,7 +42,7 @@ pub fn regroup_all(setup: &Setup) -> usize {
         }
         let assignment = assign(&mut components);
         if table::lock_rows(setup, &assignment.new_ids) {
-            // Before ids are told: triggers of the user's that fire then may mark groups. A
+            // Before ids are written: triggers of the user's that fire then may mark groups. A
             // temporary table without marks can be changed in a transaction that only reads.
             if marks::any(setup) {
                 marks::clear(setup);

@@ -258,7 +258,7 @@ impl Judge<'_> {
     /// one: then the insertion there asks here, too.
     unsafe fn classify(&self, before: Option<Option<Code>>, searched: Option<Code>) -> Needs {
         let event = self.event;
-        let (table, trigger) = (event.table(), event.trigger_name());
+        let (table, trigger) = (event.table(), self.trigger_id());
         let root = self.setup.family.roots.first().copied().unwrap_or(table);
         // SAFETY: as judge's.
         unsafe {

@@ -10,7 +10,7 @@
 //! that other triggers run in between have notes of their own.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::c_void;
 
 use pgrx::pg_sys;
 
@@ -36,8 +36,8 @@ pub struct Criteria {
 /// A row of a partition whose update the trigger let pass.
 struct Noted {
     root: pg_sys::Oid,
-    /// Every partition's copy of a trigger has the same name.
-    trigger: CString,
+    /// Every partition's copy of a trigger has the same.
+    trigger: u64,
     place: RowPlace,
     criteria: Criteria,
     /// The statement's own command is this or an earlier one. Statements that began later have
@@ -59,7 +59,7 @@ const MOVED_OFFSET: u16 = 0xfffd;
 pub unsafe fn note_update(
     statement: StatementId,
     root: pg_sys::Oid,
-    trigger: &CStr,
+    trigger: u64,
     place: RowPlace,
     criteria: Criteria,
 ) {
@@ -76,8 +76,8 @@ pub unsafe fn note_update(
         let Some(statement) = all.iter_mut().find(|known| known.id == statement) else {
             return;
         };
-        statement.noted.retain(|other| other.root != root || other.trigger.as_c_str() != trigger);
-        statement.noted.push(Noted { root, trigger: trigger.to_owned(), place, criteria, command });
+        statement.noted.retain(|other| (other.root, other.trigger) != (root, trigger));
+        statement.noted.push(Noted { root, trigger, place, criteria, command });
     });
 }
 
@@ -98,13 +98,13 @@ unsafe extern "C-unwind" fn forget(memory: *mut c_void) {
 pub unsafe fn is_second_half(
     statement: StatementId,
     root: pg_sys::Oid,
-    trigger: &CStr,
+    trigger: u64,
     table: pg_sys::Oid,
     criteria: impl FnOnce() -> Criteria,
 ) -> bool {
     let noted = STATEMENTS.with_borrow_mut(|all| {
         let noted = &mut all.iter_mut().find(|known| known.id == statement)?.noted;
-        let is_it = |noted: &Noted| noted.root == root && noted.trigger.as_c_str() == trigger;
+        let is_it = |noted: &Noted| (noted.root, noted.trigger) == (root, trigger);
         let at = noted.iter().position(is_it)?;
         Some(noted.swap_remove(at))
     });

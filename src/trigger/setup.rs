@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::CStr;
 use std::rc::Rc;
 
 use pgrx::{PgRelation, pg_sys};
@@ -19,6 +18,7 @@ use crate::catalog::relations::triggers;
 use crate::claims::board::TriggerSet;
 use crate::family::arguments::By;
 use crate::family::changes::changes;
+use crate::family::given::written;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::family::verify::Texts;
 use crate::models::{fingerprinter, simhasher_for};
@@ -292,10 +292,8 @@ unsafe fn triggers_of_rows(relation: pg_sys::Relation, trigger: &pg_sys::Trigger
 /// # Safety
 /// A trigger of an open relation.
 unsafe fn identity(trigger: &pg_sys::Trigger) -> u64 {
-    let arguments = 0..trigger.tgnargs.max(0) as usize;
-    // SAFETY: as this function's: it has as many arguments, each a C string.
-    let argument = |place| unsafe { CStr::from_ptr(*trigger.tgargs.add(place)) };
-    hash_of(arguments.map(argument).collect::<Vec<_>>())
+    // SAFETY: as this function's.
+    hash_of(unsafe { written(trigger) }.collect::<Vec<_>>())
 }
 
 /// Whether a trigger's arguments ask for one writer at a time.
@@ -303,10 +301,9 @@ unsafe fn identity(trigger: &pg_sys::Trigger) -> u64 {
 /// # Safety
 /// A trigger of an open relation.
 unsafe fn says_one_writer(trigger: &pg_sys::Trigger) -> bool {
-    (0..trigger.tgnargs.max(0) as usize).any(|place| {
-        // SAFETY: as this function's: it has as many arguments, each a C string.
-        let argument = unsafe { CStr::from_ptr(*trigger.tgargs.add(place)) }.to_bytes();
-        let mut parts = argument.splitn(2, |&byte| byte == b'=').map(<[u8]>::trim_ascii);
+    // SAFETY: as this function's.
+    unsafe { written(trigger) }.any(|argument| {
+        let mut parts = argument.to_bytes().splitn(2, |&byte| byte == b'=').map(<[u8]>::trim_ascii);
         (parts.next(), parts.next()) == (Some(b"writers"), Some(b"one"))
     })
 }

@@ -194,7 +194,7 @@ impl Since {
 
     /// Both sides of the condition that a row's time is not before the start.
     unsafe fn sides(&self, column: &Column) -> (*mut pg_sys::Var, *mut pg_sys::Const) {
-        let (length, by_value) = if column.base == pg_sys::DATEOID { (4, true) } else { (8, true) };
+        let length = if column.base == pg_sys::DATEOID { 4 } else { 8 };
         // SAFETY: makes nodes.
         unsafe {
             (
@@ -206,7 +206,7 @@ impl Since {
                     length,
                     self.start(),
                     false,
-                    by_value,
+                    true,
                 ),
             )
         }
