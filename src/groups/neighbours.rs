@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
-use simhash_core::sets::recipe;
+use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 
 use super::components::{Components, Point};
@@ -252,7 +252,7 @@ const MAX_SKETCHES: usize = 10_000;
 impl Sketches {
     fn new(similar: &Similar, schema: Schema) -> Self {
         let config = ConfigText::config_of(&similar.config);
-        let sketcher = Sketcher::new(simhasher_for(recipe(&config), schema));
+        let sketcher = Sketcher::new(simhasher_for(near_recipe(&config), schema));
         Sketches { sketcher, all: HashMap::new() }
     }
 
