@@ -72,13 +72,14 @@ impl Given<'_> {
         if self.get("fp").is_some() {
             return None;
         }
-        let (Some(body), Some(similarity)) = (self.text(), self.get("similarity")) else {
-            self.raise(
-                "fp",
+        let (body, similarity) = match (self.text(), self.get("similarity")) {
+            (Some(body), Some(similarity)) => (body, similarity),
+            (text, _) => self.raise(
+                if text.is_some() { "similarity" } else { "body" },
                 "is missing",
                 "Give the text and how similar: 'body=column', 'similarity=0.7'. \
                  Or the fingerprint's column: 'fp=column'.",
-            )
+            ),
         };
         let useless = ["distance", "method", "measure", "shingle"];
         if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {

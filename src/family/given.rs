@@ -180,7 +180,8 @@ impl<'a> Given<'a> {
             PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
             &self.shown(key),
             what,
-            "Column names are written as they are stored, without quotes.",
+            "Column names are written as they are stored, without quotes. If the column was \
+             dropped or renamed, drop the trigger, and create it anew.",
         )
     }
 

@@ -13,7 +13,7 @@ use super::components::{Components, Kind, Point};
 use super::keys::Key;
 use super::neighbours::{Neighbour, Neighbours};
 use super::setup::Settle;
-use super::under_way;
+use super::under_way::{self, Others};
 use crate::family::scan::Next;
 use crate::family::snapshot;
 
@@ -68,7 +68,7 @@ pub fn may_be_apart(components: &mut Components<'_>, when: Settle) -> Suspects {
     }
     let setup = components.setup;
     let asks_all = setup.verification.is_some() || when == Settle::Later;
-    let trusts_ids = !asks_all && !under_way::others_are_under_way(setup);
+    let trusts_ids = !asks_all && under_way::others(setup) < Others::Changes;
     let wants = if trusts_ids { Wants::Bridge } else { Wants::Ids };
     // SAFETY: the family is locked; the snapshot is registered until it is released.
     unsafe {
@@ -122,7 +122,7 @@ unsafe fn near_gap(
     // SAFETY: as this function's; the neighbour is of the components' table.
     unsafe {
         // A bridge is found sooner if it is asked for.
-        if wants == Wants::Bridge && neighbours.finds_equal_sooner() {
+        if wants == Wants::Bridge {
             neighbours
                 .equal(components, point, &mut |components, row| gap.take(components, row, wants));
             if gap.is_bridged() {
@@ -130,7 +130,8 @@ unsafe fn near_gap(
             }
         }
         (gap.rows, gap.is_held) = (0, false);
-        neighbours.near(components, point, &mut |components, row| gap.take(components, row, wants));
+        neighbours
+            .near(components, point, None, &mut |components, row| gap.take(components, row, wants));
     }
     gap
 }

@@ -100,6 +100,15 @@ pub struct Point {
     pub what: B256,
 }
 
+/// A row with what is searched for, which is taken in: what is connected with it needs no
+/// comparison with others that have the same.
+#[derive(Clone, Copy)]
+pub struct Anchor {
+    pub own: Key,
+    /// Whether the id of a standing row says what it is connected with.
+    pub trusts_ids: bool,
+}
+
 /// A row that a statement has brought or changed.
 #[derive(Clone, Copy)]
 struct Changed {
@@ -352,6 +361,33 @@ impl<'a> Components<'a> {
     /// Connects two rows that are taken in.
     pub fn link_rows(&mut self, a: Key, b: Key) {
         self.link(Node::row(a), Node::row(b));
+    }
+
+    /// Whether a row that is taken in is connected with another one, or with a group.
+    pub fn are_connected(&mut self, row: Key, other: Option<Key>, group: Option<Key>) -> bool {
+        let root = self.root(Node::row(row));
+        other.is_some_and(|other| root == self.root(Node::row(other)))
+            || group.is_some_and(|group| root == self.root(Node::group(group)))
+    }
+
+    /// Whether a row with this key and id needs no comparison with what an anchor stands for.
+    ///
+    /// # Safety
+    /// They are values of the key's type.
+    pub unsafe fn is_anchored(
+        &mut self,
+        Anchor { own, trusts_ids }: Anchor,
+        key: pg_sys::Datum,
+        id: Option<pg_sys::Datum>,
+    ) -> bool {
+        // SAFETY: as this function's.
+        let (other, id) = unsafe {
+            let known = |value| self.keys.known(value);
+            (known(key), id.filter(|_| trusts_ids).and_then(known))
+        };
+        let kind = other.map_or(Kind::Absent, |other| self.row(other).kind);
+        let group = id.filter(|_| matches!(kind, Kind::Absent | Kind::Standing));
+        self.are_connected(own, other, group)
     }
 
     /// The node that stands for all nodes connected with this one.

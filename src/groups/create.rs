@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 
 use super::settle::settle_table;
-use super::setup::check_alone;
+use super::setup::{check_alone, forget_warnings};
 use crate::catalog::Schema;
 use crate::catalog::names::{qualified_name, quoted};
 use crate::error::{raise, shown};
@@ -54,6 +54,7 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> i64 {
             arguments
         ));
     }
+    forget_warnings();
     settle_table(table, true, Some(&column), schema)
 }
 

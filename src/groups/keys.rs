@@ -60,6 +60,22 @@ impl Keys {
         Keys { column, numbers, values: Vec::new(), bytes: 0 }
     }
 
+    /// The number of a value, if it has one.
+    ///
+    /// # Safety
+    /// It is a value of the key's type.
+    pub unsafe fn known(&self, value: pg_sys::Datum) -> Option<Key> {
+        // SAFETY: as this function's; all values are of that type.
+        unsafe {
+            match &self.numbers {
+                Numbers::Same(numbers) => numbers.get(self.column.bytes(value).as_slice()).copied(),
+                Numbers::Equal(numbers) => {
+                    numbers.number(|of| self.column.compare(self.value(of), value))
+                }
+            }
+        }
+    }
+
     /// The number of a value, of which a copy is kept in the current memory context if it is the
     /// first of those that are equal.
     ///
@@ -67,19 +83,12 @@ impl Keys {
     /// It is a value of the key's type.
     pub unsafe fn key(&mut self, value: pg_sys::Datum) -> Key {
         let number = Key::new(self.values.len());
-        // SAFETY: as this function's; all values are of that type.
-        let order = |of: Key, to: pg_sys::Datum| unsafe { self.column.compare(self.value(of), to) };
         // SAFETY: as this function's.
         let (bytes, copy) = unsafe {
-            let bytes = self.column.bytes(value);
-            let known = match &self.numbers {
-                Numbers::Same(numbers) => numbers.get(bytes.as_slice()).copied(),
-                Numbers::Equal(numbers) => numbers.number(|of| order(of, value)),
-            };
-            if let Some(known) = known {
+            if let Some(known) = self.known(value) {
                 return known;
             }
-            (bytes, self.column.copy(value))
+            (self.column.bytes(value), self.column.copy(value))
         };
         self.bytes += EACH + 2 * bytes.len();
         self.values.push(copy);

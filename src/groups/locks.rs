@@ -15,11 +15,14 @@
 //!
 //! docs/design/groups.md says why that is enough.
 
+use std::cell::RefCell;
+
 use pgrx::pg_sys;
 
 use super::keys::{Key, Keys};
-use super::setup::Setup;
+use super::setup::{IdColumn, Setup};
 use crate::advisory::{Class, EXCLUSIVE, Lock, SHARE};
+use crate::types::hash::hash_of;
 
 fn of_column(setup: &Setup) -> Lock {
     Lock::new(Class::IdColumn, setup.table.to_u32(), setup.cluster.column.number as u32)
@@ -61,41 +64,63 @@ impl Ids {
         Ids([None; BUCKETS])
     }
 
-    /// Takes those that are missing, in ascending order. Returns whether any was.
+    /// Takes those that are missing. Returns whether any was. All that a call has are taken in
+    /// ascending order: where one is missing below another, all are given back first.
     pub fn take(&mut self, setup: &Setup, keys: &Keys, wanted: &[(Key, Use)]) -> bool {
-        let mut missing = [None; BUCKETS];
+        let mut needed = [None; BUCKETS];
         for &(id, using) in wanted {
             // SAFETY: an id is a value of the key's type.
             let hash = unsafe { setup.key.column.hash(keys.value(id)) };
             let bucket = hash as usize % BUCKETS;
-            if self.0[bucket] < Some(using) {
-                missing[bucket] = missing[bucket].max(Some(using));
+            needed[bucket] = needed[bucket].max(Some(using));
+        }
+        let is_missing = |&bucket: &usize| self.0[bucket] < needed[bucket];
+        let Some(first) = (0..BUCKETS).find(is_missing) else { return false };
+        if self.0[first..].iter().any(Option::is_some) {
+            self.release(setup);
+        }
+        for (bucket, needed) in needed.into_iter().enumerate() {
+            if let Some(using) = needed.filter(|_| self.0[bucket] < needed) {
+                lock_of(setup, bucket).take(mode(using));
+                self.0[bucket] = Some(using);
             }
         }
-        let mut any = false;
-        for (bucket, using) in missing.into_iter().enumerate() {
-            let Some(using) = using else { continue };
-            let mode = if using == Use::Joined { SHARE } else { EXCLUSIVE };
-            let column = (setup.cluster.column.number as u32) << 16;
-            Lock::new(Class::Ids, setup.table.to_u32(), column | bucket as u32).take(mode);
-            (self.0[bucket], any) = (Some(using), true);
+        true
+    }
+
+    /// Gives all back. What was read under them does not count any more.
+    pub fn release(&mut self, setup: &Setup) {
+        for (bucket, using) in self.0.iter_mut().enumerate() {
+            if let Some(using) = using.take() {
+                lock_of(setup, bucket).release(mode(using));
+            }
         }
-        any
     }
 }
 
-thread_local! {
-    /// The latest transaction that has looked at rows in progress.
-    static LOOKED: std::cell::Cell<pg_sys::TransactionId> =
-        const { std::cell::Cell::new(pg_sys::InvalidTransactionId) };
+fn lock_of(setup: &Setup, bucket: usize) -> Lock {
+    let column = (setup.cluster.column.number as u32) << 16;
+    Lock::new(Class::Ids, setup.table.to_u32(), column | bucket as u32)
 }
 
-/// The gates that a transaction holds: its own, so that whoever is near it waits before he looks,
-/// and those of others in progress, whose rows it passes by. They will look once it has ended.
+fn mode(using: Use) -> pg_sys::LOCKMODE {
+    if using == Use::Joined { SHARE } else { EXCLUSIVE }
+}
+
+thread_local! {
+    /// The columns whose rows in progress the latest transaction has looked at.
+    static LOOKED: RefCell<(pg_sys::TransactionId, Vec<IdColumn>)> =
+        const { RefCell::new((pg_sys::InvalidTransactionId, Vec::new())) };
+}
+
+/// The gates of a column that a transaction holds: its own, so that whoever is near it waits before
+/// he looks, and those of others in progress, whose rows it passes by. They will look once it has
+/// ended.
 pub struct Gates {
+    column: IdColumn,
     own: pg_sys::TransactionId,
     kept: Vec<pg_sys::TransactionId>,
-    /// Nothing of this transaction was looked at before: it can give way.
+    /// Nothing of this transaction was looked at before for the column: it can give way.
     can_yield: bool,
 }
 
@@ -108,11 +133,14 @@ pub enum Then {
 
 impl Gates {
     /// Takes the transaction's own gate.
-    pub fn take_own() -> Self {
+    pub fn take_own(setup: &Setup) -> Self {
         // SAFETY: a transaction that has written has a number.
         let own = unsafe { pg_sys::GetTopTransactionId() };
-        let gates = Gates { own, kept: Vec::new(), can_yield: LOOKED.get() != own };
-        gate(own).take(EXCLUSIVE);
+        let column = setup.id_column();
+        let has_looked =
+            LOOKED.with_borrow(|(of, columns)| *of == own && columns.contains(&column));
+        let gates = Gates { column, own, kept: Vec::new(), can_yield: !has_looked };
+        gates.gate(own).take(EXCLUSIVE);
         gates
     }
 
@@ -125,16 +153,25 @@ impl Gates {
             if self.kept.contains(&writer) {
                 continue;
             }
-            pgrx::check_for_interrupts!();
-            let gate = gate(writer);
-            if !gate.try_take(EXCLUSIVE) {
+            let gate = self.gate(writer);
+            let mut attempts = 0;
+            while !gate.try_take(EXCLUSIVE) {
+                pgrx::check_for_interrupts!();
                 // SAFETY: compares two numbers.
                 let is_older = |holder| unsafe { pg_sys::TransactionIdPrecedes(holder, self.own) };
-                if self.can_yield && gate.holder(EXCLUSIVE).is_some_and(is_older) {
-                    self.give_way(&gate);
-                    return Then::LookAgain;
+                attempts += 1;
+                match gate.holder(EXCLUSIVE) {
+                    Some(holder) if self.can_yield && is_older(holder) => {
+                        self.give_way(&gate);
+                        return Then::LookAgain;
+                    }
+                    // It was given back, and may be taken anew by an older one.
+                    None if attempts < ATTEMPTS => {}
+                    _ => {
+                        gate.take(EXCLUSIVE);
+                        break;
+                    }
                 }
-                gate.take(EXCLUSIVE);
             }
             self.kept.push(writer);
         }
@@ -142,20 +179,30 @@ impl Gates {
     }
 
     fn give_way(&mut self, to: &Lock) {
-        for kept in self.kept.drain(..).chain([self.own]) {
-            gate(kept).release(EXCLUSIVE);
+        for kept in std::mem::take(&mut self.kept).into_iter().chain([self.own]) {
+            self.gate(kept).release(EXCLUSIVE);
         }
         to.take(EXCLUSIVE);
         to.release(EXCLUSIVE);
-        gate(self.own).take(EXCLUSIVE);
+        self.gate(self.own).take(EXCLUSIVE);
+    }
+
+    /// The gate of a transaction. Of two columns with one number in it, one waits for the other.
+    fn gate(&self, transaction: pg_sys::TransactionId) -> Lock {
+        let column = hash_of((self.column.0.to_u32(), self.column.1)) as u32;
+        Lock::new(Class::Gate, transaction.into_inner(), column)
     }
 
     /// The statement is done. What comes after it in this transaction cannot give way.
     pub fn note_looked(self) {
-        LOOKED.set(self.own);
+        LOOKED.with_borrow_mut(|(of, columns)| {
+            if *of != self.own {
+                (*of, *columns) = (self.own, Vec::new());
+            }
+            columns.push(self.column);
+        });
     }
 }
 
-fn gate(transaction: pg_sys::TransactionId) -> Lock {
-    Lock::new(Class::Gate, transaction.into_inner(), 0)
-}
+/// How often a gate is tried that somebody holds of whom nothing is known.
+const ATTEMPTS: usize = 100;

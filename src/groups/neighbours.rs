@@ -9,7 +9,7 @@ use simhash_core::bits::B256;
 use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{Sketch, Sketcher, near};
 
-use super::components::{Components, Point};
+use super::components::{Anchor, Components, Point};
 use super::row::At;
 use super::setup::Setup;
 use crate::call::interrupts;
@@ -71,25 +71,56 @@ impl<'a> Neighbours<'a> {
         Neighbours { setup, snapshot, tables, sketches: None }
     }
 
-    /// Whether rows that have what is searched for are found sooner than those that are near.
-    pub fn finds_equal_sooner(&self) -> bool {
-        !self.setup.by.is_text()
-    }
-
-    /// Calls `found` with the rows that have what is searched for.
+    /// Calls `found` with the rows that have what is searched for. They are found sooner than those
+    /// that are near.
     ///
     /// # Safety
-    /// As [`Neighbours::near`]; they are found sooner.
+    /// As [`Neighbours::near`].
     pub unsafe fn equal<'c>(
         &mut self,
         components: &mut Components<'c>,
         point: Point,
         found: Sink<'_, 'c>,
     ) {
-        if let By::Distance { width, .. } = &self.setup.by {
-            // SAFETY: as this function's.
-            unsafe { self.within(components, Within { width: *width, point, radius: 0 }, found) };
+        // SAFETY: as this function's.
+        unsafe {
+            match &self.setup.by {
+                By::Distance { width, .. } => {
+                    let within = Within { width: *width, point, radius: 0 };
+                    self.within(components, within, found);
+                }
+                By::Similarity(similar) => {
+                    if let Some((own, _)) = self.own(components, similar, point) {
+                        let by = &self.setup.by;
+                        let asked = (strategy::EQUAL, own);
+                        let mut distance = |text| (by.what(text) == point.what).then_some(0);
+                        let (tables, from) = (&mut self.tables, (self.snapshot, point.scope, None));
+                        each(tables, components, from, asked, &mut distance, found);
+                    }
+                }
+            }
         }
+    }
+
+    /// The text of a point, and its sketch. `None` if it has no words.
+    ///
+    /// # Safety
+    /// As [`Neighbours::near`].
+    unsafe fn own(
+        &mut self,
+        components: &mut Components<'_>,
+        similar: &Similar,
+        point: Point,
+    ) -> Option<(pg_sys::Datum, Rc<Sketch>)> {
+        let schema = self.setup.schema;
+        let own = components.text(point)?;
+        let sketches = self.sketches.get_or_insert_with(|| Sketches::new(similar, schema));
+        // SAFETY: as this function's.
+        let sketch = unsafe { sketches.of(point.what, own) };
+        if sketch.is_none() {
+            components.wordless.insert(point.what);
+        }
+        Some((own, sketch?))
     }
 
     unsafe fn within<'c>(
@@ -98,15 +129,16 @@ impl<'a> Neighbours<'a> {
         within: Within,
         found: Sink<'_, 'c>,
     ) {
-        let (tables, scope) = (&mut self.tables, within.point.scope);
+        let (tables, from) = (&mut self.tables, (self.snapshot, within.point.scope, None));
         // SAFETY: as this function's.
         unsafe {
             let mut distance = |row| within.distance(row);
-            each(tables, self.snapshot, components, scope, within.asked(), &mut distance, found);
+            each(tables, components, from, within.asked(), &mut distance, found);
         }
     }
 
-    /// Calls `found` with the rows that are near and in the scope, as it wants them.
+    /// Calls `found` with the rows that are near and in the scope, as it wants them. With an anchor,
+    /// of texts, those that are equal are left out, and what is connected with it.
     ///
     /// # Safety
     /// As [`Neighbours::open`]; the point is one of the components'.
@@ -114,6 +146,7 @@ impl<'a> Neighbours<'a> {
         &mut self,
         components: &mut Components<'c>,
         point: Point,
+        anchor: Option<Anchor>,
         found: Sink<'_, 'c>,
     ) {
         // SAFETY: as this function's.
@@ -123,7 +156,9 @@ impl<'a> Neighbours<'a> {
                     let within = Within { width: *width, point, radius: *distance };
                     self.within(components, within, found);
                 }
-                By::Similarity(similar) => self.similar(components, similar, point, found),
+                By::Similarity(similar) => {
+                    self.similar(components, similar, (point, anchor), found);
+                }
             }
         }
     }
@@ -132,31 +167,27 @@ impl<'a> Neighbours<'a> {
         &mut self,
         components: &mut Components<'c>,
         similar: &Similar,
-        point: Point,
+        (point, anchor): (Point, Option<Anchor>),
         found: Sink<'_, 'c>,
     ) {
-        let (by, schema) = (&self.setup.by, self.setup.schema);
-        let Some(own) = components.text(point) else { return };
-        let sketches = self.sketches.get_or_insert_with(|| Sketches::new(similar, schema));
+        let by = &self.setup.by;
         // SAFETY: as this function's.
         unsafe {
-            let Some(sketch) = sketches.of(point.what, own) else {
-                components.wordless.insert(point.what);
-                return;
-            };
+            let Some((own, sketch)) = self.own(components, similar, point) else { return };
+            let Some(sketches) = &mut self.sketches else { return };
             let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
             let asked = NearText { similarity: similar.similarity, config, text };
             let asked = (strategy::NEAR, asked.encode());
             let mut distance = |text: pg_sys::Datum| {
                 let what = by.what(text);
                 if what == point.what {
-                    return Some(0);
+                    return anchor.is_none().then_some(0);
                 }
                 let other = sketches.of(what, text)?;
                 near(&sketch, &other, similar.similarity).then_some(1)
             };
-            let (tables, snapshot) = (&mut self.tables, self.snapshot);
-            each(tables, snapshot, components, point.scope, asked, &mut distance, found);
+            let (tables, from) = (&mut self.tables, (self.snapshot, point.scope, anchor));
+            each(tables, components, from, asked, &mut distance, found);
         }
     }
 
@@ -195,15 +226,15 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// Calls `found` with the rows whose `distance` there is, of those that an index finds.
+/// Calls `found` with the rows whose `distance` there is, of those that an index finds in a scope.
+/// What an anchor is connected with is left out, unless a transaction in progress has written it.
 ///
 /// # Safety
 /// As [`Neighbours::near`].
 unsafe fn each<'c>(
     tables: &mut [Table<'_>],
-    snapshot: pg_sys::Snapshot,
     components: &mut Components<'c>,
-    scope: u32,
+    (snapshot, scope, anchor): (pg_sys::Snapshot, u32, Option<Anchor>),
     asked: (u16, pg_sys::Datum),
     distance: &mut dyn FnMut(pg_sys::Datum) -> Option<u32>,
     found: Sink<'_, 'c>,
@@ -212,24 +243,31 @@ unsafe fn each<'c>(
     let mut is_over = false;
     for Table { member: number, opened, key, cluster } in tables {
         let (member, number) = (opened.member, *number);
-        let mut row = |slot: *mut pg_sys::TupleTableSlot| {
+        let mut row = |components: &mut Components<'c>, slot: *mut pg_sys::TupleTableSlot| {
             // SAFETY: as this function's; the slot holds a row of the member's table.
             unsafe {
+                let (key, cluster) = (value(slot, key)?, value(slot, cluster));
+                let writer = writer(snapshot);
+                if let Some(anchor) = anchor.filter(|_| writer.is_none())
+                    && components.is_anchored(anchor, key, cluster)
+                {
+                    return None;
+                }
                 let searched = value(slot, &member.searched)?;
                 let distance = distance(searched)?;
                 if !member.is_in_scope(slot, &scope) {
                     return None;
                 }
-                let (key, cluster) = (value(slot, key)?, value(slot, cluster));
                 let at = At { member: number, tid: tid::pack(&(*slot).tts_tid) };
-                let (writer, command) = (writer(snapshot), command(slot));
+                let command = command(slot);
                 Some(Neighbour { distance, value: searched, key, cluster, at, writer, command })
             }
         };
         // SAFETY: as this function's.
         unsafe {
             opened.near(asked, &scope, &mut |slot| {
-                let next = row(slot).map_or(Next::Any, |row| found(components, &row));
+                let row = row(components, slot);
+                let next = row.map_or(Next::Any, |row| found(components, &row));
                 is_over = next == Next::None;
                 next
             });
@@ -338,9 +376,12 @@ unsafe fn writer(snapshot: pg_sys::Snapshot) -> Option<pg_sys::TransactionId> {
 }
 
 /// The command that has written a row of the own transaction; 0 for a row of another one.
+///
+/// The system column cmin would not do: of a row that was deleted, too, by a subtransaction that was
+/// rolled back, say, it is a number that stands for both commands.
 unsafe fn command(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::CommandId {
-    let mut is_null = true;
-    // SAFETY: the slot holds a row of a table.
+    let (mut is_null, mut is_copy) = (true, false);
+    // SAFETY: the slot holds a row of a table. A heap's row is in a buffer that the slot has pinned.
     unsafe {
         let written = pg_sys::MinTransactionIdAttributeNumber;
         let writer = pg_sys::slot_getsysattr(slot, written, &mut is_null);
@@ -348,7 +389,28 @@ unsafe fn command(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::CommandId {
         if !pg_sys::TransactionIdIsCurrentTransactionId(writer) {
             return 0;
         }
-        let command = pg_sys::MinCommandIdAttributeNumber;
-        pg_sys::slot_getsysattr(slot, command, &mut is_null).value() as pg_sys::CommandId
+        if (*slot).tts_ops != &raw const pg_sys::TTSOpsBufferHeapTuple {
+            let command = pg_sys::MinCommandIdAttributeNumber;
+            return pg_sys::slot_getsysattr(slot, command, &mut is_null).value() as u32;
+        }
+        let row = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut is_copy);
+        pg_sys::HeapTupleHeaderGetCmin((*row).t_data)
+    }
+}
+
+/// The command that has written the row at a place, as of a [`Neighbour`].
+pub fn command_at(setup: &Setup, at: At) -> pg_sys::CommandId {
+    let member = &setup.family.members[at.member as usize];
+    // SAFETY: the family's relations are locked. What is opened is closed.
+    unsafe {
+        let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
+        let relation = pg_sys::table_open(member.table, no_lock);
+        let slot = pg_sys::table_slot_create(relation, std::ptr::null_mut());
+        let (mut tid, any) = (tid::unpack(at.tid), &raw mut pg_sys::SnapshotAnyData);
+        let is_there = pg_sys::table_tuple_fetch_row_version(relation, &mut tid, any, slot);
+        let command = if is_there { command(slot) } else { 0 };
+        pg_sys::ExecDropSingleTupleTableSlot(slot);
+        pg_sys::table_close(relation, no_lock);
+        command
     }
 }

@@ -21,9 +21,8 @@ pub struct RowValues {
     pub scope: Vec<Option<pg_sys::Datum>>,
     /// If texts are compared, and only of a transition table's rows.
     pub text: Option<pg_sys::Datum>,
-    /// Where it is, and by which command it was written. Unknown of a transition table's rows.
+    /// Where it is. Unknown of a transition table's rows.
     pub at: Option<At>,
-    pub command: pg_sys::CommandId,
 }
 
 impl RowValues {
@@ -39,7 +38,6 @@ impl RowValues {
                 scope: setup.scope.iter().map(|named| value(slot, &named.column)).collect(),
                 text: setup.text().and_then(|column| value(slot, column)),
                 at: None,
-                command: 0,
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The values of the scope's columns as numbers: rows with the same bytes in them have one number.
+//! The values of the scope's columns as numbers: rows with equal values in them have one number.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use super::setup::Setup;
 
 #[derive(Default)]
 pub struct Scopes {
-    numbers: HashMap<Vec<Vec<u8>>, u32>,
+    /// By a hash that equal values share.
+    numbers: HashMap<Vec<u32>, Vec<u32>>,
     values: Vec<Vec<pg_sys::Datum>>,
     bytes: usize,
 }
@@ -31,19 +32,28 @@ impl Scopes {
             return Some(0);
         }
         let values = values.iter().copied().collect::<Option<Vec<_>>>()?;
-        let columns = setup.scope.iter().map(|named| &named.column);
-        // SAFETY: as this function's.
-        let bytes: Vec<_> =
-            columns.clone().zip(&values).map(|(c, &value)| unsafe { c.bytes(value) }).collect();
-        if let Some(&number) = self.numbers.get(&bytes) {
-            return Some(number);
+        let columns = || setup.scope.iter().map(|named| &named.column);
+        // SAFETY: as this function's. Values may be equal and differ in bytes: 1.0 and 1.00.
+        unsafe {
+            let hashes = columns().zip(&values).map(|(c, &value)| c.hash(value)).collect();
+            let alike = self.numbers.entry(hashes).or_default();
+            let is_it = |&number: &u32| {
+                let known = &self.values[number as usize];
+                columns()
+                    .zip(known)
+                    .zip(&values)
+                    .all(|((c, &a), &b)| c.same(Some(a), Some(b)) || c.equal(a, b))
+            };
+            if let Some(known) = alike.iter().copied().find(is_it) {
+                return Some(known);
+            }
+            let number = self.values.len() as u32;
+            alike.push(number);
+            let bytes = columns().zip(&values).map(|(c, &value)| c.bytes(value).len() + 64);
+            self.bytes += bytes.sum::<usize>() + 64;
+            self.values.push(columns().zip(values).map(|(c, value)| c.copy(value)).collect());
+            Some(number)
         }
-        let number = self.values.len() as u32;
-        self.bytes += bytes.iter().map(|bytes| 2 * bytes.len() + 64).sum::<usize>() + 64;
-        // SAFETY: as this function's.
-        self.values.push(columns.zip(values).map(|(c, value)| unsafe { c.copy(value) }).collect());
-        self.numbers.insert(bytes, number);
-        Some(number)
     }
 
     pub fn values(&self, number: u32) -> &[pg_sys::Datum] {

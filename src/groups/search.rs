@@ -14,12 +14,12 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::sets::similarity::TextSet;
 
-use super::components::{Components, Kind, Node, Point, Row};
+use super::components::{Anchor, Components, Kind, Point, Row};
 use super::keys::Key;
-use super::neighbours::{Neighbour, Neighbours};
+use super::neighbours::{Neighbour, Neighbours, command_at};
 use super::row::At;
 use super::table;
-use super::under_way;
+use super::under_way::{self, Others};
 use crate::bulk::sets::RowSets;
 use crate::bulk::verify::Verification;
 use crate::family::scan::Next;
@@ -50,6 +50,8 @@ pub struct SearchResult {
     copies_of: HashMap<Point, Key>,
     /// Whether every near row is wanted. Otherwise one standing row of each fingerprint is enough.
     wants_copies: bool,
+    /// Whether a row without an id may be one whose turn has not come: it stands for nothing.
+    bare_rows_come: bool,
     /// The command of the look before.
     previous_look: Option<pg_sys::CommandId>,
 }
@@ -80,8 +82,13 @@ pub fn search(
         View::Everything => &raw mut everything,
     };
     let mut similar = setup.verification.as_ref().map(Similar::new);
-    let wants_copies = similar.is_some() || under_way::others_are_under_way(setup);
-    let mut found = SearchResult { wants_copies, previous_look, ..SearchResult::default() };
+    let others = under_way::others(setup);
+    let mut found = SearchResult {
+        wants_copies: similar.is_some() || others == Others::Changes,
+        bare_rows_come: others != Others::Nothing,
+        previous_look,
+        ..SearchResult::default()
+    };
     let mut near = Vec::new();
     // SAFETY: the family's relations are locked. The snapshot is registered until it is released;
     // one of everything needs no registration.
@@ -121,11 +128,15 @@ impl SearchResult {
         point: Point,
         near: &mut Vec<Near>,
     ) {
-        let asks = neighbours.finds_equal_sooner() && !self.wants_copies;
+        if components.setup.by.is_text() {
+            // SAFETY: as this function's.
+            return unsafe { self.find_similar(components, neighbours, point, near) };
+        }
+        let asks = !self.wants_copies;
         // SAFETY: as this function's.
         unsafe {
             let mut is_cut_short = false;
-            neighbours.near(components, point, &mut |components, row| {
+            neighbours.near(components, point, None, &mut |components, row| {
                 is_cut_short = asks && near.len() == FEW;
                 if is_cut_short { Next::None } else { self.take(components, row, point, near) }
             });
@@ -138,10 +149,48 @@ impl SearchResult {
             });
             if !self.copies_of.contains_key(&point) {
                 near.clear();
-                neighbours.near(components, point, &mut |components, row| {
+                neighbours.near(components, point, None, &mut |components, row| {
                     self.take(components, row, point, near)
                 });
             }
+        }
+    }
+
+    /// The same for texts: those that are equal first. Then what is connected with these already
+    /// needs no comparison, and whatever is found is connected at once.
+    ///
+    /// # Safety
+    /// As [`Neighbours::near`].
+    unsafe fn find_similar(
+        &mut self,
+        components: &mut Components<'_>,
+        neighbours: &mut Neighbours<'_>,
+        point: Point,
+        near: &mut Vec<Near>,
+    ) {
+        // SAFETY: as this function's.
+        unsafe {
+            neighbours.equal(components, point, &mut |components, row| {
+                self.take(components, row, point, near)
+            });
+            if self.copies_of.contains_key(&point) {
+                return;
+            }
+            self.unite(components, near);
+            let own = near.first().map(|own| own.key);
+            let trusts_ids = !self.wants_copies;
+            near.clear();
+            let own = own.map(|own| Anchor { own, trusts_ids });
+            neighbours.near(components, point, own, &mut |components, row| {
+                let next = self.take(components, row, point, near);
+                for near in near.drain(..) {
+                    if let Some(Anchor { own, .. }) = own {
+                        self.take_in(components, &near);
+                        components.link_rows(own, near.key);
+                    }
+                }
+                next
+            });
         }
     }
 
@@ -171,7 +220,9 @@ impl SearchResult {
             let what = unsafe { by.what(row.value) };
             self.relied.insert(Point { what, ..point });
         }
-        match matches!(kind, Kind::Absent | Kind::Standing) && !self.wants_copies {
+        let stands = matches!(kind, Kind::Absent | Kind::Standing)
+            && (stored.is_some() || !self.bare_rows_come);
+        match stands && !self.wants_copies {
             true if distance == 0 => {
                 self.copies_of.insert(point, key);
                 Next::None
@@ -224,6 +275,7 @@ impl SearchResult {
 
     /// Reads the fresh rows that no search came across, because others have what they have.
     fn find_unseen(&mut self, components: &mut Components<'_>) {
+        let setup = components.setup;
         let unseen = components.unseen_at(&self.copies_of);
         if !unseen.is_empty() {
             table::rows_with(components, &unseen, &mut |components, values| {
@@ -236,9 +288,10 @@ impl SearchResult {
                     };
                     let Some(&other) = self.copies_of.get(&point) else { return };
                     let (key, stored) = (components.key(key), components.id(values.cluster));
+                    let command = self.previous_look.map_or(0, |_| command_at(setup, at));
                     let row = components.row_mut(key);
                     row.kind = Kind::Found;
-                    self.note(row, stored, at, values.command);
+                    self.note(row, stored, at, command);
                     components.link_rows(key, other);
                 }
             });
@@ -321,7 +374,10 @@ impl<'a> Similar<'a> {
         for other in near {
             pgrx::check_for_interrupts!();
             // A row that is done would have been connected, if it were similar.
-            if self.done.contains(&other.key) || is_connected(components, own.key, other) {
+            let trusted = other.stored.filter(|_| components.row(other.key).kind == Kind::Absent);
+            if self.done.contains(&other.key)
+                || components.are_connected(own.key, Some(other.key), trusted)
+            {
                 continue;
             }
             let (digest, theirs) = self.set(neighbours, other);
@@ -346,16 +402,4 @@ impl<'a> Similar<'a> {
         // is read.
         unsafe { self.sets().set(row.key.index() as u64, || neighbours.text(row.at)) }
     }
-}
-
-/// Whether a row that is taken in is connected with another one, by the group of the other if that
-/// stands for its row.
-fn is_connected(components: &mut Components<'_>, row: Key, other: &Near) -> bool {
-    let root = components.root(Node::row(row));
-    if root == components.root(Node::row(other.key)) {
-        return true;
-    }
-    let is_standing = components.row(other.key).kind == Kind::Absent;
-    let group = other.stored.filter(|_| is_standing);
-    group.is_some_and(|group| root == components.root(Node::group(group)))
 }

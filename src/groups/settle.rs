@@ -38,7 +38,7 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
     let mut ids = Ids::none();
     let mut doubtful = apart;
     let changed = components.changed_points();
-    let mut gates = (!changed.is_empty()).then(Gates::take_own);
+    let mut gates = (!changed.is_empty()).then(|| Gates::take_own(setup));
     let mut first_look =
         gates.as_mut().map(|gates| look_at_everything(components, &changed, gates, previous_look));
     // The look need not be repeated with a snapshot: the statement only brought rows, and no
@@ -57,10 +57,11 @@ pub fn settle(components: &mut Components<'_>, apart: HashSet<Key>, when: Settle
                 let points = components.fresh_points();
                 let found = search(components, &points, View::Committed, previous_look);
                 // The first look skipped copies behind a row that is gone now. Behind it may be
-                // rows in progress.
+                // rows in progress. Gates come before ids.
                 if let (Some(look), Some(gates)) = (&*first_look, &mut gates)
                     && !look.relied.is_subset(&found.relied)
                 {
+                    ids.release(setup);
                     *first_look =
                         Some(look_at_everything(components, &changed, gates, previous_look));
                     continue;

@@ -83,6 +83,11 @@ thread_local! {
         RefCell::new(HashSet::new());
 }
 
+/// Warnings that this session has had are given again.
+pub fn forget_warnings() {
+    WARNED.with_borrow_mut(HashSet::clear);
+}
+
 impl Setup {
     /// The set-up of a trigger, made if need be.
     ///

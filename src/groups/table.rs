@@ -76,8 +76,7 @@ fn read<'c>(
         .chain(&setup.scope)
         .map(|named| format!(", t.{}", quoted(&named.name)))
         .collect();
-    let source =
-        format!("SELECT t.tableoid, t.ctid, t.cmin{columns} FROM {} AS t{condition}", name(setup));
+    let source = format!("SELECT t.tableoid, t.ctid{columns} FROM {} AS t{condition}", name(setup));
     let members = setup.family.members.iter().zip(0..);
     let numbers: HashMap<pg_sys::Oid, u32> =
         members.map(|(member, number)| (member.table, number)).collect();
@@ -87,10 +86,9 @@ fn read<'c>(
         let tid = row.value(2).map(|tid| unsafe { tid::pack(&*tid.cast_mut_ptr()) });
         let member = table.and_then(|oid| numbers.get(&oid).copied());
         let at = member.zip(tid).map(|(member, tid)| At { member, tid });
-        let command = row.value(3).map_or(0, |command| command.value() as pg_sys::CommandId);
-        let scope = (0..setup.scope.len() as i32).map(|column| row.value(7 + column)).collect();
-        let (key, cluster, searched) = (row.value(4), row.value(5), row.value(6));
-        let values = RowValues { key, cluster, searched, scope, text: None, at, command };
+        let scope = (0..setup.scope.len() as i32).map(|column| row.value(6 + column)).collect();
+        let (key, cluster, searched) = (row.value(3), row.value(4), row.value(5));
+        let values = RowValues { key, cluster, searched, scope, text: None, at };
         sink(components, values);
     });
 }

@@ -64,12 +64,27 @@ pub fn write_ends(setup: &Setup, write: Write) {
     });
 }
 
-/// Whether another statement, or a part of one, has written rows, and its turn has not come: so not
-/// all rows have the id of what they are near, or one of what they are still connected with.
-pub fn others_are_under_way(setup: &Setup) -> bool {
+/// What others have written whose turn has not come: another statement, or a part of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Others {
+    Nothing,
+    /// New rows, which have no id yet. Ids that there are can be trusted.
+    Rows,
+    /// Not all rows have the id of what they are near, or one of what they are still connected
+    /// with.
+    Changes,
+}
+
+/// What others have under way.
+pub fn others(setup: &Setup) -> Others {
     BEGUN.with_borrow_mut(|all| {
         forget(all);
-        all.iter().any(|begun| begun.column == setup.id_column())
+        let own = all.iter().filter(|begun| begun.column == setup.id_column());
+        let others = own.map(|begun| match begun.write {
+            Write::Insert => Others::Rows,
+            Write::Update | Write::Delete => Others::Changes,
+        });
+        others.max().unwrap_or(Others::Nothing)
     })
 }
 

@@ -4,9 +4,9 @@ use std::ffi::CStr;
 
 use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 
-use super::setup;
+use super::{setup, warnings};
 use crate::catalog::Schema;
-use crate::catalog::names::qualified_name;
+use crate::catalog::names::{qualified_name, relation_name};
 use crate::catalog::relations::triggers;
 use crate::error::{raise, shown};
 use crate::family::create::{expect_table, identifier, literals, run};
@@ -35,10 +35,26 @@ pub fn create(table: pg_sys::Oid, arguments: &[String], schema: Schema) -> Strin
         let relation = PgRelation::open(table);
         let is_it = |trigger: &&pg_sys::Trigger| shown(CStr::from_ptr(trigger.tgname)) == name;
         if let Some(trigger) = triggers(relation.as_ptr()).iter().find(is_it) {
+            if let Some(same) = setup::same_trigger(relation.as_ptr(), trigger) {
+                raise_repeated(table, &shown(CStr::from_ptr(same.tgname)));
+            }
+            warnings::forget();
             setup::take(relation.as_ptr(), trigger, schema);
         }
     }
     name
+}
+
+fn raise_repeated(table: pg_sys::Oid, trigger: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_DUPLICATE_OBJECT,
+        format!(
+            "trigger {} of table \"{}\" has these arguments already",
+            identifier(trigger),
+            relation_name(table)
+        ),
+        "Rows would be judged twice.",
+    )
 }
 
 /// That name, or with a number if a trigger of the table has it.

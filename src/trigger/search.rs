@@ -59,8 +59,8 @@ pub struct Duplicate {
 }
 
 /// Of rows that are as good as each other, the least key of so many is taken. So a copy of a text
-/// that is there a million times costs what a copy of one does that is there a thousand times.
-const MAX_EQUAL: usize = 1000;
+/// that is there a million times costs what a copy of one does that is there a hundred times.
+const MAX_EQUAL: usize = 100;
 
 /// The nearest row that `snapshot` sees. Of several at the same distance it is the one with the
 /// least key, and of these the first one in its table. A row without a key comes after those with

@@ -268,6 +268,22 @@ unsafe fn triggers_like<'a>(
         .filter(move |other| other.tgfoid == function && other.tgoid != own && is_enabled(other))
 }
 
+/// Another trigger of the relation that does the same as this one.
+///
+/// # Safety
+/// The relation is open as long as the result is used.
+pub unsafe fn same_trigger<'a>(
+    relation: pg_sys::Relation,
+    trigger: &pg_sys::Trigger,
+) -> Option<&'a pg_sys::Trigger> {
+    // SAFETY: as this function's.
+    unsafe {
+        let own = (identity(trigger), trigger.tgtype);
+        triggers_like(relation, trigger)
+            .find(|other| (identity(other), other.tgtype) == own && other.tgqual.is_null())
+    }
+}
+
 /// Which triggers the rows of a table have.
 ///
 /// # Safety

@@ -18,6 +18,11 @@ thread_local! {
     static WARNED: RefCell<HashSet<(pg_sys::Oid, u64)>> = RefCell::new(HashSet::new());
 }
 
+/// Warnings that this session has had are given again.
+pub fn forget() {
+    WARNED.with_borrow_mut(HashSet::clear);
+}
+
 /// Gives the warnings about a family, once in each session.
 pub fn warn_once(family: &Family, arguments: &Arguments) {
     let without_index = family.members.iter().any(|member| member.index.is_none());
