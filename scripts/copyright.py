@@ -46,6 +46,8 @@ DATA = [
      "the lists of Stopwords ISO"),
     ("cargo/caseless-*/src/case_folding_data.rs cargo/unicode-segmentation-*/src/tables.rs",
      ["1991-2026 Unicode, Inc."], "Unicode-3.0", "tables of the Unicode Character Database"),
+    ("crates/simhash-core/src/numbers/months.rs", ["2004-2026 Unicode, Inc."], "Unicode-3.0",
+     "names of months, of the Unicode CLDR"),
     ("postgresql/src/include/*",
      ["1996-2026 PostgreSQL Global Development Group",
       "1994 The Regents of the University of California"], "PostgreSQL-server",

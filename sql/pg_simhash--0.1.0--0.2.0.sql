@@ -440,7 +440,13 @@ CREATE FUNCTION simhash_explain(a text, b text, config simhash_config DEFAULT '{
 COMMENT ON FUNCTION simhash_explain(a text, b text, config simhash_config, method text,
     bits integer) IS
   'the features of two texts, those that matter most first: who has them, their weights, how many '
-  'of the differing bits each one causes; and how far and how similar the texts are';
+  'of the differing bits each one causes; and how far and how similar the texts are; before them, '
+  'the numbers that differ, if the config compares these';
+CREATE FUNCTION simhash_numbers(body text, config simhash_config DEFAULT '{}') RETURNS text[]
+  AS 'MODULE_PATHNAME', 'simhash_numbers_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION simhash_numbers(body text, config simhash_config) IS
+  'the numbers of a text, each in one form, as "numbers" in a config has them compared';
 
 --
 -- Bit strings: their ball, comparison, distances

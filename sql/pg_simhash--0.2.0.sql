@@ -1436,7 +1436,8 @@ CREATE FUNCTION simhash_explain(a text, b text, config simhash_config DEFAULT '{
 COMMENT ON FUNCTION simhash_explain(a text, b text, config simhash_config, method text,
     bits integer) IS
   'the features of two texts, those that matter most first: who has them, their weights, how many '
-  'of the differing bits each one causes; and how far and how similar the texts are';
+  'of the differing bits each one causes; and how far and how similar the texts are; before them, '
+  'the numbers that differ, if the config compares these';
 CREATE FUNCTION simhash_normalize(body text, config simhash_config DEFAULT '{}') RETURNS text
   AS 'MODULE_PATHNAME', 'simhash_normalize_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
@@ -1447,6 +1448,11 @@ CREATE FUNCTION simhash_tokens(body text, config simhash_config DEFAULT '{}') RE
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
 COMMENT ON FUNCTION simhash_tokens(body text, config simhash_config) IS
   'the tokens of a text, in order, before shingling';
+CREATE FUNCTION simhash_numbers(body text, config simhash_config DEFAULT '{}') RETURNS text[]
+  AS 'MODULE_PATHNAME', 'simhash_numbers_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION simhash_numbers(body text, config simhash_config) IS
+  'the numbers of a text, each in one form, as "numbers" in a config has them compared';
 
 -- Arrays of one fingerprint for each lexicon. Their distance is the least over equal positions. The
 -- operator <@ (fingerprint64[], hamming_ball64[]) is the form of hamming(fps, $1) <= k that an

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
-use simhash_core::config::Config;
+use simhash_core::config::{Config, Numbers};
 use simhash_core::search::Key;
 use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
@@ -166,7 +166,7 @@ impl Recipe {
         // SAFETY: as this function's.
         let (similarity, config) = unsafe { Options::of_texts(rel) };
         let is_other = similarity.is_some_and(|given| given != self.similarity)
-            || config.is_some_and(|given| !ConfigText::same_sets(&given, &self.config));
+            || config.is_some_and(|given| !ConfigText::same_near(&given, &self.config));
         if is_other && WARNED.with_borrow_mut(|warned| warned.insert(rel.file())) {
             warn(
                 &format!(
@@ -185,21 +185,26 @@ impl Recipe {
         }
     }
 
-    /// Whether texts of both have the same sets of shingles.
-    pub fn makes_same_sets(&self, other: &Self) -> bool {
-        ConfigText::same_sets(&self.config, &other.config) && self.words == other.words
+    /// Whether texts are near each other by both if they are by one.
+    pub fn is_of_same_texts(&self, other: &Self) -> bool {
+        ConfigText::same_near(&self.config, &other.config) && self.words == other.words
     }
 
-    /// What makes an index's sets of shingles. Raises 55000 as [`Recipe::expect_same_words`] does.
+    /// The recipe, by which these numbers must agree.
+    pub fn with_numbers(self, numbers: Numbers) -> Self {
+        Self { config: ConfigText::with_numbers(&self.config, Some(numbers)).into(), ..self }
+    }
+
+    /// What makes sets of shingles by this recipe of an index. Raises 55000 as
+    /// [`Recipe::expect_same_words`] does.
     ///
     /// # Safety
     /// The index is open.
-    pub unsafe fn simhasher(rel: IndexRel) -> Simhasher {
-        let own = Self::of(rel);
+    pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
-        own.expect_same_words(rel, schema);
-        simhasher_for(near_recipe(&ConfigText::config_of(&own.config)), schema)
+        self.expect_same_words(rel, schema);
+        simhasher_for(near_recipe(&ConfigText::config_of(&self.config)), schema)
     }
 
     /// Raises 55000 if a list of words, or the model, is not the one that the index was built with:

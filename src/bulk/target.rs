@@ -305,15 +305,15 @@ fn check_content(index: pg_sys::Relation, content: Content) {
 fn check_alike(first: Source, expected: &Stored, source: Source, stored: Stored) {
     let Stored { meta, enums, recipe } = stored;
     let Stored { meta: expected, enums: expected_enums, recipe: expected_recipe } = expected;
-    let makes_other_sets = match (recipe, expected_recipe) {
-        (Some(recipe), Some(expected)) => !recipe.makes_same_sets(expected),
+    let is_of_others = match (recipe, expected_recipe) {
+        (Some(recipe), Some(expected)) => !recipe.is_of_same_texts(expected),
         _ => false,
     };
     let differing = if meta.bits != expected.bits {
         "fingerprints of another width"
     } else if (meta.scope, meta.scope_kinds) != (expected.scope, expected.scope_kinds) {
         "other columns that are compared by equality"
-    } else if makes_other_sets {
+    } else if is_of_others {
         "another config"
     } else if (meta.bands, meta.rows) != (expected.bands, expected.rows) {
         "keys of another similarity"

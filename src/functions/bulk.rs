@@ -272,11 +272,15 @@ fn duplicate_rows(
     };
     let keep = keep.as_ref().map(Text::as_str);
     let is_verified = distance.is_some() && body.is_some();
+    let config_of_all = config.config();
+    let numbers = config_of_all.numbers;
+    // An index on texts has all but the numbers in its keys.
+    let in_keys = Config { numbers: numbers.filter(|_| distance.is_some()), ..config_of_all };
     let of_verification = [
         ("body", body.is_some() && distance.is_none()),
         ("shingle", shingle != 0),
         ("measure", Measure::from_name(measure.as_str()) != Some(Measure::default())),
-        ("config", config.config() != Config::default()),
+        ("config", in_keys != Config::default()),
     ];
     if let Some((name, _)) = of_verification.into_iter().find(|&(_, is_set)| is_set && !is_verified)
     {
@@ -284,13 +288,13 @@ fn duplicate_rows(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("{name} is for fingerprints that are verified by their texts"),
             "Give a distance, and body, the column of the texts. An index on the texts needs none \
-             of these, and has its own config.",
+             of these, and has its own config, but for numbers.",
         )
     }
     let Some(distance) = distance else {
         let target = target(Content::Texts);
         let places = Places::of(&target);
-        let rows = texts::duplicates(target, similarity, keep);
+        let rows = texts::duplicates(target, similarity, keep, numbers);
         return TableIterator::new(rows.map(move |(row, kept, similarity)| {
             let ((row, table), (kept, kept_table)) = (places.of_row(row), places.of_row(kept));
             (row, kept, Some(similarity), None, table, kept_table)
@@ -344,7 +348,7 @@ fn simhash_similar_clusters(
     let places = Places::of(&target);
     let linkage = linkage.as_ref().map_or(Linkage::Chain, |name| linkage_of(name.as_str()));
     let keep = keep.as_ref().map(Text::as_str);
-    let rows = texts::clusters(target, similarity, linkage, keep).map(move |member| {
+    let rows = texts::clusters(target, similarity, linkage, keep, None).map(move |member| {
         let (row, table) = places.of_row(member.row);
         let (representative, representative_table) = places.of_row(member.representative);
         let size = i32::try_from(member.size).unwrap_or(i32::MAX);

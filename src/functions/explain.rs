@@ -1,10 +1,12 @@
-//! `simhash_explain`: two texts side by side, and why their fingerprints differ.
+//! `simhash_explain`: two texts side by side, and why their fingerprints differ. Before that, the
+//! numbers that differ, if the configuration compares them.
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::bits::B256;
 use simhash_core::config::Method;
 use simhash_core::explain::{Explanation, explain};
+use simhash_core::numbers::{Difference, differences};
 use simhash_core::sets::recipe;
 
 use super::hashers::method_named;
@@ -41,9 +43,11 @@ fn simhash_explain(
         Method::Simhash => config.config(),
         Method::Minhash => recipe(&config.config()),
     };
-    let mut simhasher = simhasher_for(config, Schema::of_call(fcinfo));
     let texts = [a.as_str(), b.as_str()];
     let interrupt = &mut interrupts();
+    let numbers = differences(texts, &config, LARGEST_VALUE, interrupt)
+        .unwrap_or_else(|| raise_too_large("the numbers of a text are too long together"));
+    let mut simhasher = simhasher_for(config, Schema::of_call(fcinfo));
     let found = match bits {
         64 => explain::<u64>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
         128 => explain::<u128>(method, &mut simhasher, texts, LARGEST_VALUE, interrupt),
@@ -58,13 +62,19 @@ fn simhash_explain(
         .unwrap_or_else(|| raise_too_large("the features of these texts are too long together"));
     let distance = found.distance.map(|distance| distance as i32);
     let similarity = found.similarity.map(|similarity| similarity as f32);
-    TableIterator::new(std::mem::take(&mut found.rows).into_iter().map(move |row| {
+    let numbers = numbers.into_iter().map(move |Difference { number, times }| {
+        let side = if times[0] > times[1] { "a" } else { "b" };
+        let side = Text::from(side.to_owned());
+        (Text::from(number), side, None, None, None, distance, similarity)
+    });
+    let features = std::mem::take(&mut found.rows).into_iter().map(move |row| {
         let side = Text::from(row.side().to_owned());
         let [weight_a, weight_b] = row.weights;
         let share = distance.map(|_| readable(row.share));
         let feature = Text::from(found.feature(&row).to_owned());
         (feature, side, weight_a, weight_b, share, distance, similarity)
-    }))
+    });
+    TableIterator::new(numbers.chain(features))
 }
 
 /// Rounded to four places.

@@ -30,6 +30,7 @@ mod minhash_signature;
 mod models;
 mod near_duplicate;
 mod near_text;
+mod numbers;
 mod order;
 mod own_features;
 mod planner;

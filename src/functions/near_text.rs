@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::fcinfo::direct_function_call;
 use pgrx::{Internal, PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::config::Numbers;
 
 use super::compared::near_at_site;
 use crate::error::raise;
@@ -50,7 +51,8 @@ fn near_text<'a>(body: Text<'a>, similarity: f64, config: ConfigText<'a>) -> Nea
     NearText { similarity, config: config.into_str(), text: body.into_str() }
 }
 
-/// The greater similarity of the two decides. Raises 22023 if their configs make other sets.
+/// The greater similarity of the two decides, and which numbers must agree as
+/// [`Numbers::of_both`] says. Raises 22023 if their configs make other sets.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> bool {
     if !ConfigText::same_sets(&a.config, &b.config) {
@@ -60,7 +62,14 @@ fn near_text_near(a: NearText<'_>, b: NearText<'_>, fcinfo: pg_sys::FunctionCall
             "Make both with the same config: near_text(body, similarity, config).",
         )
     }
-    near(fcinfo, &a, [&a.text, &b.text], a.similarity.max(b.similarity))
+    let texts = [&*a.text, &*b.text];
+    let similarity = a.similarity.max(b.similarity);
+    if a.config == b.config {
+        return near(fcinfo, &a, texts, similarity);
+    }
+    let numbers = Numbers::of_both(a.config().numbers, b.config().numbers);
+    let config = ConfigText::with_numbers(&a.config, numbers);
+    near_at_site(fcinfo, &config, || ConfigText::config_of(&config), texts, similarity)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -22,7 +22,7 @@ use crate::bulk::texts::{self, Linkage};
 use crate::family::arguments::By;
 use crate::family::snapshot;
 use crate::family::tables::Member;
-use crate::types::tid;
+use crate::types::{ConfigText, tid};
 
 /// Finds all groups of the table, and writes the ids that are others now. Returns how many groups
 /// there are. The column's lock is held alone.
@@ -128,7 +128,9 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
         }
         By::Similarity(similar) => {
             let target = Target::new(index, Content::Texts);
-            let members = texts::clusters(target, similar.similarity, Linkage::Chain, None);
+            let numbers = Some(ConfigText::config_of(&similar.config).numbers());
+            let members =
+                texts::clusters(target, similar.similarity, Linkage::Chain, None, numbers);
             members.map(|member| (member.row, member.representative)).collect()
         }
     }

@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::config::{Config, ConfigError};
-use simhash_core::sets::near_recipe;
+use simhash_core::config::{Config, ConfigError, Numbers};
+use simhash_core::sets::are_same_sets;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::text::{Text, server_to_utf8};
@@ -52,9 +52,20 @@ impl<'a> ConfigText<'a> {
     }
 
     /// Whether every text has the same set of shingles, with the same weights, by both configs, of
-    /// which the canonical texts are given.
+    /// which the canonical texts are given. Which numbers must agree may differ.
     pub fn same_sets(a: &str, b: &str) -> bool {
-        a == b || near_recipe(&parse(a)) == near_recipe(&parse(b))
+        a == b || are_same_sets(&parse(a), &parse(b))
+    }
+
+    /// Whether the same texts are near-duplicates by both configs.
+    pub fn same_near(a: &str, b: &str) -> bool {
+        let [a, b] = [a, b].map(parse);
+        are_same_sets(&a, &b) && a.numbers() == b.numbers()
+    }
+
+    /// A config's canonical text, by which these numbers must agree.
+    pub fn with_numbers(config: &str, numbers: Option<Numbers>) -> String {
+        Config { numbers, ..parse(config) }.to_string()
     }
 }
 

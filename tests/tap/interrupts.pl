@@ -108,6 +108,8 @@ my %calls = (
 	'simhash_normalize' => $of->('sentences', 'simhash_normalize(body)'),
 	'simhash_tokens' => $of->('distinct', 'simhash_tokens(body)'),
 	'simhash_tokens of words' => $of->('words', 'simhash_tokens(body)'),
+	'simhash_numbers' => $of->('distinct',
+		q{simhash_numbers(repeat(body, 10), '{"numbers": "same"}')}),
 	'simhash_features' =>
 		q{SELECT count(*) FROM input, simhash_features(body) WHERE kind = 'distinct'},
 	'simhash128_features' => <<'SQL',

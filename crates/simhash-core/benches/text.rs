@@ -8,7 +8,10 @@ use criterion::{
 };
 use simhash_core::bits::B256;
 use simhash_core::config::Method;
+use simhash_core::numbers::for_each_number;
 use simhash_core::sets::minhash::Fingerprinter;
+use simhash_core::sets::recipe;
+use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::simd::accumulate::BitSums;
 use simhash_core::{Config, Fingerprint, Simhasher};
 use xxhash_rust::xxh3::xxh3_64;
@@ -58,6 +61,30 @@ fn normalization(group: &mut BenchmarkGroup<WallTime>, texts: &[String]) {
             }
         });
     });
+}
+
+/// The numbers alone, and sets of shingles without and with them.
+fn numbers(group: &mut BenchmarkGroup<WallTime>, texts: &[String]) {
+    group.bench_function("numbers", |bencher| {
+        let config = Config::default();
+        bencher.iter(|| {
+            for text in texts {
+                let sink = &mut |number: &str| drop(black_box(number.len()));
+                for_each_number(text, &config, &mut || (), sink);
+            }
+        });
+    });
+    for (name, config) in [("shingles", "{}"), ("shingles, numbers", r#"{"numbers": "same"}"#)] {
+        let config = recipe(&config.parse().expect("a configuration"));
+        let mut simhasher = Simhasher::new(config).expect("no model");
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                for text in texts {
+                    black_box(ShingleSet::new(&mut simhasher, text, &mut || ()));
+                }
+            });
+        });
+    }
 }
 
 /// Lower-case ASCII words are counted in a hash map. Then every distinct word takes one pass over
@@ -112,6 +139,7 @@ fn english(criterion: &mut Criterion) {
             r#"{"tokenizer": "char", "shingle": 4}"#,
         );
         normalization(&mut group, &texts);
+        numbers(&mut group, &texts);
     }
 }
 
@@ -136,6 +164,7 @@ fn chinese(criterion: &mut Criterion) {
         r#"{"tokenizer": "char", "shingle": 2}"#,
     );
     normalization(&mut group, &texts);
+    numbers(&mut group, &texts);
 }
 
 fn accumulation(criterion: &mut Criterion) {

@@ -21,6 +21,7 @@ pub mod hash;
 pub mod join;
 pub mod models;
 pub mod normalize;
+pub mod numbers;
 pub mod random;
 pub mod scope;
 pub mod search;

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use simhash_core::config::{
-    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Position, Shingles, StopList,
-    StopWords, Tokenizer, WEIGHT_UNIT, Weight,
+    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Numbers, Position, Shingles,
+    StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
 };
-use simhash_core::sets::recipe;
+use simhash_core::sets::{are_same_sets, recipe};
 
 fn canonical(json: &str) -> String {
     json.parse::<Config>().unwrap_or_else(|error| panic!("{json}: {error}")).to_string()
@@ -35,6 +35,9 @@ fn canonical_forms() {
             r#"{"dictionary": "药", "stopwords": "medical \"2\""}"#,
         ),
         (r#"{"cap":3.0}"#, r#"{"cap": 3}"#),
+        (r#"{"numbers":"same","cap":1}"#, r#"{"cap": 1, "numbers": "same"}"#),
+        // One config may leave the choice to another.
+        (r#"{"numbers":"any"}"#, r#"{"numbers": "any"}"#),
         (r#"{"shingle":[2,1,2]}"#, r#"{"shingle": [1, 2]}"#),
         (r#"{"shingle":[3]}"#, r#"{"shingle": 3}"#),
         (r#"{"shingle":[1]}"#, r#"{"shingle": 1}"#),
@@ -48,6 +51,23 @@ fn canonical_forms() {
     ] {
         assert_eq!(canonical(json), expected);
     }
+}
+
+#[test]
+fn of_two_that_say_which_numbers_agree_less_is_compared() {
+    use Numbers::{Any, Order, Same};
+    for (a, b, both) in [
+        (None, None, None),
+        (Some(Same), None, Some(Same)),
+        (Some(Same), Some(Order), Some(Same)),
+        (Some(Same), Some(Any), Some(Any)),
+        (Some(Order), Some(Order), Some(Order)),
+    ] {
+        assert_eq!([Numbers::of_both(a, b), Numbers::of_both(b, a)], [both; 2]);
+    }
+    refused(r#"{"numbers": "all"}"#, r#"invalid value "all" for "numbers""#, "any, same, order");
+    let [a, b] = [r#"{"numbers": "same"}"#, "{}"].map(|json| json.parse::<Config>().unwrap());
+    assert!(are_same_sets(&a, &b) && recipe(&a) != recipe(&b));
 }
 
 #[track_caller]
@@ -167,10 +187,11 @@ fn config() -> impl Strategy<Value = Config> {
             (1..=MAX_CAP * WEIGHT_UNIT).prop_map(|units| Cap::Absolute((units as f32) as u32)),
             (1..=99u8).prop_map(Cap::Percentile),
         ]),
+        prop::option::of(prop::sample::select(Numbers::ALL)),
         "[^\0]{1,20}",
     )
         .prop_map(
-            |(tokenizer, shingle, weight, normalize, lists, hmm, position, cap, name)| {
+            |(tokenizer, shingle, weight, normalize, lists, hmm, position, cap, numbers, name)| {
                 let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
                 let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
                 let normalize = normalize.into_iter().collect();
@@ -187,6 +208,7 @@ fn config() -> impl Strategy<Value = Config> {
                     model,
                     position,
                     cap,
+                    numbers,
                 }
             },
         )

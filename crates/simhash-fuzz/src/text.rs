@@ -2,6 +2,7 @@
 
 use simhash_core::config::Method;
 use simhash_core::explain::explain;
+use simhash_core::numbers::differences;
 use simhash_core::sets::similarity::{Measure, Similarity};
 use simhash_core::{Config, Fingerprint, Simhasher};
 
@@ -27,7 +28,8 @@ pub fn run(data: &[u8]) {
     for measure in [Measure::Jaccard, Measure::Containment, Measure::Weighted] {
         let Some(similarity) = Similarity::new(measure, f64::MIN_POSITIVE) else { continue };
         let config = similarity.config(&config, similarity.shingles(&config));
-        let Ok(mut simhasher) = Simhasher::new(config) else { continue };
+        let differing = differences([a, b], &config, usize::MAX, none).map_or(0, |all| all.len());
+        let Ok(mut simhasher) = Simhasher::new(config.clone()) else { continue };
         let [a, b] = [a, b].map(|text| similarity.set(&mut simhasher, text, none));
         let there = similarity.verified(&a, &b);
         assert_eq!(there, similarity.verified(&b, &a), "similarity has no direction");
@@ -35,5 +37,6 @@ pub fn run(data: &[u8]) {
         let own = similarity.verified(&a, &a);
         assert!(own.is_none_or(|s| (s - 1.0).abs() < 1e-9), "{own:?}");
         assert_eq!(own.is_none(), a.is_empty());
+        assert!(there.is_none() || differing == 0, "{config}: {a:?} and {b:?}");
     }
 }

@@ -14,6 +14,7 @@ mod rows;
 use std::collections::HashMap;
 
 use pgrx::PgSqlErrorCode;
+use simhash_core::config::Numbers;
 use simhash_core::sharing::{self, Clusters, Full, Law, Same, chain, star};
 
 use self::rows::{TextRows, Texts, rows_with_keys};
@@ -41,21 +42,24 @@ struct Whole {
 
 impl Whole {
     /// The rows are taken in the order of `keep`, or as they lie in their tables. With
-    /// `others_first` those of the second of two indexes come before.
+    /// `others_first` those of the second of two indexes come before. Which numbers must agree is
+    /// what the index says, if it is not given.
     fn new(
         target: Target,
         similarity: f64,
         keep: Option<&str>,
         others_first: bool,
         command: Command,
+        numbers: Option<Numbers>,
     ) -> Option<Self> {
         check_similarity(similarity);
         let opened = target.open();
         let first = opened.first()?;
         let recipe = Recipe::of(first.rel());
+        let recipe = numbers.map_or(recipe.clone(), |numbers| recipe.with_numbers(numbers));
         let law = law_of(&opened, similarity);
         // SAFETY: the index is open.
-        let simhasher = unsafe { Recipe::simhasher(first.rel()) };
+        let simhasher = unsafe { recipe.simhasher(first.rel()) };
         let Named { table, index } = target.named[0];
         let progress = Progress::start(command, table, index, 1, 0);
         let split = target.split.unwrap_or(opened.len());
@@ -183,7 +187,7 @@ pub struct Pairs {
 
 /// All pairs of rows whose texts are near-duplicates.
 pub fn pairs(target: Target, similarity: f64) -> Option<Pairs> {
-    let whole = Whole::new(target, similarity, None, false, Command::Pairs)?;
+    let whole = Whole::new(target, similarity, None, false, Command::Pairs, None)?;
     let pairs = sharing::Pairs::new(whole.places(), whole.split(), whole.law, whole.memory);
     let (batch, left, right) = Default::default();
     Some(Pairs { whole, pairs, batch, next: 0, left, right, is_one: false, at: (0, 0) })
@@ -245,13 +249,15 @@ impl Iterator for Pairs {
 }
 
 /// The rows that the cover in the order of `keep` drops, each with the row that stands for it; of
-/// two tables, the rows of the first that are near one of the second.
+/// two tables, the rows of the first that are near one of the second. Which numbers must agree is
+/// what the index says, if it is not given.
 pub fn duplicates(
     target: Target,
     similarity: f64,
     keep: Option<&str>,
+    numbers: Option<Numbers>,
 ) -> Box<dyn Iterator<Item = Pair>> {
-    let whole = Whole::new(target, similarity, keep, true, Command::Duplicates);
+    let whole = Whole::new(target, similarity, keep, true, Command::Duplicates, numbers);
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
     let (places, split) = (whole.places(), whole.split());
     let opened = whole.target.open();
@@ -285,14 +291,16 @@ pub struct Member {
     pub least: f64,
 }
 
-/// All rows of clusters of two or more.
+/// All rows of clusters of two or more. Which numbers must agree is what the index says, if it is
+/// not given.
 pub fn clusters(
     target: Target,
     similarity: f64,
     linkage: Linkage,
     keep: Option<&str>,
+    numbers: Option<Numbers>,
 ) -> Box<dyn Iterator<Item = Member>> {
-    let whole = Whole::new(target, similarity, keep, false, Command::Clusters);
+    let whole = Whole::new(target, similarity, keep, false, Command::Clusters, numbers);
     let Some(mut whole) = whole else { return Box::new(std::iter::empty()) };
     let (places, law, memory) = (whole.places(), whole.law, whole.memory);
     let opened = whole.target.open();

@@ -1,7 +1,8 @@
 //! What the leader and its workers send each other: texts, and the sets that are made of them.
 //!
 //! A message is a number of the round, then for each row its number, how many bytes or hashes
-//! follow, and these. Numbers are `u32`, hashes `u64`, in the machine's order.
+//! follow, and these. Before hashes stands what stands for the text's numbers. Numbers are `u32`,
+//! hashes `u64`, in the machine's order.
 
 use simhash_core::sets::shingles::ShingleSet;
 
@@ -29,6 +30,7 @@ pub fn add_text(row: u32, text: &str, message: &mut Vec<u8>) {
 pub fn add_set(row: u32, set: &ShingleSet, message: &mut Vec<u8>) {
     message.extend(row.to_ne_bytes());
     message.extend((set.len() as u32).to_ne_bytes());
+    message.extend(set.numbers().to_ne_bytes());
     message.extend(set.hashes().iter().flat_map(|hash| hash.to_ne_bytes()));
 }
 
@@ -49,9 +51,12 @@ pub fn text(message: &[u8]) -> Option<(u32, &str, &[u8])> {
 pub fn set(message: &[u8]) -> Option<(u32, ShingleSet, &[u8])> {
     let (row, rest) = number(message)?;
     let (count, rest) = number(rest)?;
+    let (numbers, rest) = rest.split_first_chunk()?;
+    let numbers = u64::from_ne_bytes(*numbers);
     let (hashes, rest) = rest.split_at_checked(count as usize * size_of::<u64>())?;
     let (hashes, []) = hashes.as_chunks() else { return None };
-    let set = ShingleSet::from_parts(hashes.iter().copied().map(u64::from_ne_bytes), [])?;
+    let hashes = hashes.iter().copied().map(u64::from_ne_bytes);
+    let set = ShingleSet::from_parts(hashes, [], numbers)?;
     Some((row, set, rest))
 }
 

@@ -3,9 +3,12 @@
 //!
 //! The index finds what `near_text(body, 0.8) ~= near_text($1, 0.9)` asks for. The greater
 //! similarity decides, so that is the call, if the call's similarity is known and not smaller than
-//! the index's. Configurations must be constant and equal.
+//! the index's. Configurations must be constant, and equal but for which numbers must agree. The
+//! call's argument says that, so that it decides, unless the index's texts are compared by less:
+//! then the call stands beside.
 
 use pgrx::{PgList, PgRelation, pg_sys};
+use simhash_core::config::Numbers;
 
 use super::objects::NearObjects;
 use super::recipe::{Asked, Call, Recipe, asked};
@@ -16,6 +19,7 @@ use crate::planner::indexed_columns::SearchedColumn;
 use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{Rewritten, call, operator_clause};
 use crate::types::ConfigText;
+use crate::types::datum::Encode;
 
 /// What an index on a near_text serves, in the place of a call. If an index on the other text
 /// serves the call itself, it goes beside the call, and the planner chooses.
@@ -37,7 +41,12 @@ pub unsafe fn rewritten(
         let found = call_of.texts.map(|text| {
             translate(text).map_or(Found::Nothing, |text| look(root, text, &near, &asked_of))
         });
-        let is_beside = found.iter().any(|found| matches!(found, Found::Text));
+        let numbers = asked_of.config.config().numbers();
+        let says_less = |found: &Found| match found {
+            Found::Value(value) => value.compares_less_than(numbers),
+            _ => false,
+        };
+        let is_beside = found.iter().any(|found| matches!(found, Found::Text) || says_less(found));
         let served = found.map(|found| match found {
             Found::Value(value) => Some(value),
             Found::Nothing | Found::Text => None,
@@ -55,19 +64,25 @@ pub unsafe fn rewritten(
         // One of the two must say the similarity that is asked for. The other one may be what an
         // index has.
         let as_indexed = |i: usize, value: Value| with_text(value.expression, call_of.texts[i]);
-        let as_asked = |i: usize| {
-            let arguments = [call_of.texts[i], call_of.similarity, call_of.config];
+        let as_asked = |i: usize, beside_value: Value| {
+            let is_left =
+                beside_value.numbers.is_some() && asked_of.config.config().numbers.is_none();
+            let config =
+                if is_left { with_numbers(&call_of, &asked_of, numbers) } else { call_of.config };
+            let arguments = [call_of.texts[i], call_of.similarity, config];
             let made = call(near.make, near.value, &arguments);
             if is_beside { beside(&near, made) } else { made }
         };
         let (a, b) = match served {
             [Some(own), Some(other)]
-                if own.similarity == similarity || other.similarity == similarity =>
+                if (own.similarity == similarity || other.similarity == similarity)
+                    && Numbers::of_both(own.numbers, other.numbers).unwrap_or_default()
+                        == numbers =>
             {
                 (as_indexed(0, own), as_indexed(1, other))
             }
-            [Some(own), _] => (as_indexed(0, own), as_asked(1)),
-            [None, Some(own)] => (as_indexed(1, own), as_asked(0)),
+            [Some(own), _] => (as_indexed(0, own), as_asked(1, own)),
+            [None, Some(own)] => (as_indexed(1, own), as_asked(0, own)),
             [None, None] => return None,
         };
         let clause = operator_clause(near.on_values, a, b, pg_sys::InvalidOid);
@@ -98,8 +113,28 @@ enum Found {
 #[derive(Clone, Copy)]
 struct Value {
     similarity: f64,
+    numbers: Option<Numbers>,
     /// The call of near_text, in terms of the query's table. It is a copy.
     expression: *mut pg_sys::Node,
+}
+
+impl Value {
+    /// Whether fewer numbers must agree than a call asks for, whatever its argument says.
+    fn compares_less_than(&self, asked: Numbers) -> bool {
+        Numbers::of_both(self.numbers, Some(asked)) != Some(asked)
+    }
+}
+
+/// The config of a call, with which numbers must agree, where it leaves that to the default. So
+/// the call decides, whatever a value says beside it.
+unsafe fn with_numbers(call: &Call, asked_of: &Asked<'_>, numbers: Numbers) -> *mut pg_sys::Node {
+    let said = ConfigText::with_numbers(asked_of.config.as_str(), Some(numbers));
+    // SAFETY: the config is a constant, for it is known what is asked for.
+    unsafe {
+        let copy: *mut pg_sys::Const = pg_sys::copyObjectImpl(call.config.cast()).cast();
+        (*copy).constvalue = ConfigText::stored(&said).encode();
+        copy.cast()
+    }
 }
 
 /// A call of near_text, with another text. That may be the same one in other words: as a column of
@@ -202,7 +237,8 @@ unsafe fn serves(
             && ConfigText::same_sets(config.as_str(), asked_of.config.as_str())
             && asked_of.similarity.is_some_and(|asked| asked >= similarity);
         if serves {
-            Found::Value(Value { similarity, expression: indexed })
+            let numbers = config.config().numbers;
+            Found::Value(Value { similarity, numbers, expression: indexed })
         } else {
             Found::Nothing
         }

@@ -2,7 +2,9 @@
 //!
 //! Every key has a default, so `{}` is a whole configuration. The text form is canonical: it has
 //! only the keys that differ from the default, in one order. So equal configurations have equal
-//! texts. The default of "shingle" depends on the method, so it is written if it was given.
+//! texts. The default of "shingle" depends on the method, so it is written if it was given. So is
+//! "numbers", of which one configuration may leave the choice to another
+//! ([`Numbers::of_both`]).
 
 mod shingles;
 
@@ -50,6 +52,8 @@ pub struct Config {
     pub position: Position,
     /// The largest weight that counts. A heavier feature weighs this much.
     pub cap: Option<Cap>,
+    /// Which numbers of near-duplicates must agree, if it is said: see [`Config::numbers`].
+    pub numbers: Option<Numbers>,
 }
 
 /// Weights are integers in units of 1 / `WEIGHT_UNIT`: see [`crate::weight`].
@@ -141,6 +145,17 @@ impl StopList {
     }
 }
 
+impl Numbers {
+    /// What two configurations say together. Where both say something, less is compared. Where one
+    /// says nothing, the other decides.
+    pub fn of_both(a: Option<Numbers>, b: Option<Numbers>) -> Option<Numbers> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(if (a as u8) < b as u8 { a } else { b }),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
 /// Which stop words are removed before shingling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StopWords {
@@ -186,6 +201,18 @@ choice! {
         /// The eighth of the distinct features in which its rank lies: each eighth has a pattern of
         /// its own, XORed into every fourth bit.
         Spread = "spread",
+    }
+}
+
+choice! {
+    /// Which numbers of two texts must agree for them to be near-duplicates ([`crate::numbers`]).
+    Numbers, default Any, {
+        /// None.
+        Any = "any",
+        /// All, in whatever order: the texts have each as often.
+        Same = "same",
+        /// All, in the same order.
+        Order = "order",
     }
 }
 
@@ -295,6 +322,7 @@ impl Default for Config {
             model: None,
             position: Position::default(),
             cap: None,
+            numbers: None,
         }
     }
 }
@@ -316,7 +344,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "tokenizer",
     "shingle",
     "weight",
@@ -327,6 +355,7 @@ const KEYS: [&str; 10] = [
     "model",
     "position",
     "cap",
+    "numbers",
 ];
 
 impl FromStr for Config {
@@ -386,6 +415,7 @@ impl Config {
                 }
                 "position" => config.position = named(key, value, Position::ALL)?,
                 "cap" => config.cap = Some(cap(value)?),
+                "numbers" => config.numbers = Some(named(key, value, Numbers::ALL)?),
                 _ => {
                     return Err(ConfigError {
                         message: format!("unknown key {}", quote(&Value::from(key.as_str()))),
@@ -414,6 +444,11 @@ impl Config {
     pub fn with_shingles(&self, shingles: Shingles) -> Config {
         let shingle = Some(shingles).filter(|&shingles| shingles != Shingles::TOKENS);
         Config { shingle, ..self.clone() }
+    }
+
+    /// Which numbers of near-duplicates must agree: none, unless the configuration says it.
+    pub fn numbers(&self) -> Numbers {
+        self.numbers.unwrap_or_default()
     }
 
     /// Whether it names a model or a list of words, which may be deleted.
@@ -612,6 +647,9 @@ impl fmt::Display for Config {
         }
         if let Some(cap) = self.cap {
             object.entry("cap", cap.to_json())?;
+        }
+        if let Some(numbers) = self.numbers {
+            object.entry("numbers", numbers.name().into())?;
         }
         object.out.write_str("}")
     }

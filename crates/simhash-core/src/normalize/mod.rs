@@ -13,6 +13,8 @@ mod cleaning;
 mod html;
 mod mapping;
 
+use std::borrow::Cow;
+
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
 use cleaning::Cleaner;
@@ -51,6 +53,19 @@ pub(crate) fn normalize_into(
         clean(&visible, steps, interrupt, out);
     } else {
         clean(text, steps, interrupt, out);
+    }
+}
+
+/// The text without what the step html drops, if that is one of the steps.
+pub(crate) fn visible<'a>(
+    text: &'a str,
+    steps: NormalizeSteps,
+    interrupt: &Interrupt,
+) -> Cow<'a, str> {
+    if steps.contains(NormalizeStep::Html) {
+        Cow::Owned(html::visible_text(text, interrupt))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

@@ -20,8 +20,9 @@ pub mod weighted;
 
 use crate::config::{Config, Position, Shingles, Weight};
 
-/// The configuration by which texts become sets where near-duplicates are looked for: weighed by
-/// inverse document frequency if it says so ([`shingles::ShingleSet`]), and by nothing else.
+/// The configuration by which texts become sets where near-duplicates are looked for, and which of
+/// their numbers must agree: weighed by inverse document frequency if it says so
+/// ([`shingles::ShingleSet`]), and by nothing else.
 pub fn near_recipe(config: &Config) -> Config {
     let model = config.model.clone().filter(|_| config.weight == Weight::Idf);
     let weight = if model.is_some() { Weight::Idf } else { Weight::default() };
@@ -30,7 +31,14 @@ pub fn near_recipe(config: &Config) -> Config {
 
 /// The configuration by which texts become sets in every other method that compares sets.
 pub fn recipe(config: &Config) -> Config {
-    set_config(config, config.set_shingles())
+    Config { numbers: config.numbers, ..set_config(config, config.set_shingles()) }
+}
+
+/// Whether every text has the same set of shingles, with the same weights, by both configurations.
+/// Which numbers must agree may differ.
+pub fn are_same_sets(a: &Config, b: &Config) -> bool {
+    let sets = |config| Config { numbers: None, ..near_recipe(config) };
+    sets(a) == sets(b)
 }
 
 /// The part of `config` that decides which shingles a text has, with shingles of the given sizes.
@@ -42,6 +50,7 @@ pub fn set_config(config: &Config, shingles: Shingles) -> Config {
         model: None,
         position: Position::default(),
         cap: None,
+        numbers: None,
         ..config.with_shingles(shingles)
     }
 }

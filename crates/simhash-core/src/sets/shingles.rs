@@ -6,6 +6,7 @@ use crate::Simhasher;
 use crate::config::Weight;
 use crate::hash::feature_hash;
 use crate::join::sort_checked;
+use crate::numbers;
 
 /// The text's distinct shingles, in the order in which they first occur. `None` when together they
 /// are longer than `limit` bytes.
@@ -65,6 +66,9 @@ pub(super) fn each_weight(
 /// weights, and what weighs nothing is not in it. A shingle weighs the same in every text, so the
 /// weighted Jaccard coefficient, the sum of the smaller weights over the sum of the greater ones,
 /// is the weight of what two sets have in common over that of their union.
+///
+/// With it goes what stands for the text's numbers ([`crate::numbers`]), if the configuration
+/// compares them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShingleSet {
     /// Ascending.
@@ -72,6 +76,7 @@ pub struct ShingleSet {
     /// The weight of each, in units of 1 / [`MODEL_UNIT`](crate::weight::MODEL_UNIT). None if all
     /// weigh 1.
     weights: Box<[u32]>,
+    numbers: u64,
 }
 
 impl ShingleSet {
@@ -86,7 +91,8 @@ impl ShingleSet {
         });
         sort_checked(&mut hashes, interrupt);
         hashes.dedup();
-        ShingleSet { hashes: hashes.into(), weights: Box::default() }
+        let numbers = numbers::digest(text, simhasher.config(), interrupt);
+        ShingleSet { hashes: hashes.into(), weights: Box::default(), numbers }
     }
 
     fn weighed(simhasher: &mut Simhasher, text: &str, interrupt: &mut dyn FnMut()) -> Self {
@@ -95,20 +101,28 @@ impl ShingleSet {
         sort_checked(&mut shingles, interrupt);
         shingles.dedup_by_key(|&mut (hash, _)| hash);
         let (hashes, weights): (Vec<_>, Vec<_>) = shingles.into_iter().unzip();
-        ShingleSet { hashes: hashes.into(), weights: weights.into() }
+        let numbers = numbers::digest(text, simhasher.config(), interrupt);
+        ShingleSet { hashes: hashes.into(), weights: weights.into(), numbers }
     }
 
-    /// The set with these [`ShingleSet::hashes`] and [`ShingleSet::weights`]. `None` if the hashes
-    /// do not ascend, or weights are missing, or 0.
+    /// The set with these [`ShingleSet::hashes`], [`ShingleSet::weights`] and
+    /// [`ShingleSet::numbers`]. `None` if the hashes do not ascend, or weights are missing, or 0.
     pub fn from_parts(
         hashes: impl IntoIterator<Item = u64>,
         weights: impl IntoIterator<Item = u32>,
+        numbers: u64,
     ) -> Option<Self> {
         let hashes: Box<[u64]> = hashes.into_iter().collect();
         let weights: Box<[u32]> = weights.into_iter().collect();
         let are_whole = weights.is_empty() || weights.len() == hashes.len();
         (are_whole && !weights.contains(&0) && hashes.is_sorted_by(|a, b| a < b))
-            .then_some(ShingleSet { hashes, weights })
+            .then_some(ShingleSet { hashes, weights, numbers })
+    }
+
+    /// What stands for the text's numbers: equal for texts whose numbers agree, and 0 if the
+    /// configuration does not compare them.
+    pub fn numbers(&self) -> u64 {
+        self.numbers
     }
 
     /// The shingles' hashes, ascending.
@@ -136,11 +150,12 @@ impl ShingleSet {
         size_of_val(&*self.hashes) + size_of_val(&*self.weights)
     }
 
-    /// A hash of the set, by which equal sets are found.
+    /// A hash of the set and the numbers, by which equal ones are found.
     pub fn digest(&self) -> u128 {
         let mut hasher = Xxh3::new();
         self.hashes.iter().for_each(|hash| hasher.update(&hash.to_le_bytes()));
         self.weights.iter().for_each(|weight| hasher.update(&weight.to_le_bytes()));
+        hasher.update(&self.numbers.to_le_bytes());
         hasher.digest128()
     }
 
@@ -178,6 +193,14 @@ impl ShingleSet {
         let union = less + more - common;
         let jaccard = common as f64 / union as f64;
         (jaccard >= least).then_some(jaccard)
+    }
+
+    /// Jaccard similarity, if it is at least `least` and the texts' numbers agree.
+    pub fn near(&self, other: &Self, least: f64) -> Option<f64> {
+        if self.numbers != other.numbers {
+            return None;
+        }
+        self.jaccard_from(other, least)
     }
 
     /// How many shingles both have. `None` if more than `most` are in one of them only.

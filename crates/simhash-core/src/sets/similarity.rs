@@ -87,10 +87,12 @@ impl Similarity {
     }
 
     /// The part of a configuration that decides which shingles a text has, with shingles of the
-    /// given sizes, and what they weigh if that counts.
+    /// given sizes, which numbers must agree, and what shingles weigh if that counts.
     pub fn config(self, config: &Config, shingles: Shingles) -> Config {
         match self.measure {
-            Measure::Jaccard | Measure::Containment => set_config(config, shingles),
+            Measure::Jaccard | Measure::Containment => {
+                Config { numbers: config.numbers, ..set_config(config, shingles) }
+            }
             Measure::Weighted => {
                 Config { position: Position::None, ..config.with_shingles(shingles) }
             }
@@ -112,8 +114,12 @@ impl Similarity {
         }
     }
 
-    /// The similarity of two sets, if it is great enough. An empty set is similar to nothing.
+    /// The similarity of two sets, if it is great enough and the texts' numbers agree. An empty set
+    /// is similar to nothing.
     pub fn verified(self, a: &TextSet, b: &TextSet) -> Option<f64> {
+        if a.numbers() != b.numbers() {
+            return None;
+        }
         let similarity = match (a, b) {
             (TextSet::Plain(a), TextSet::Plain(b)) => self.of_plain(a, b),
             (TextSet::Weighted(a), TextSet::Weighted(b)) => a.jaccard(b),
@@ -152,6 +158,13 @@ impl TextSet {
         match self {
             Self::Plain(set) => set.is_empty(),
             Self::Weighted(set) => set.weighs_nothing(),
+        }
+    }
+
+    fn numbers(&self) -> u64 {
+        match self {
+            Self::Plain(set) => set.numbers(),
+            Self::Weighted(set) => set.numbers(),
         }
     }
 

@@ -328,14 +328,15 @@ impl Least {
 }
 
 /// Whether two texts are near-duplicates: candidates by [`Law::of`] the similarity, and at least so
-/// similar by Jaccard's coefficient of their sets of shingles. Whoever asks first has no bearing on
-/// it. False if the similarity has no law.
+/// similar by Jaccard's coefficient of their sets of shingles, and their numbers agree if the
+/// configuration compares them. Whoever asks first has no bearing on it. False if the similarity
+/// has no law.
 ///
 /// Shingles are compared by hashes of 64 bits. Two texts of a million shingles together have some
 /// pair of equal hashes with a probability of 2^-25; their similarity is wrong by one shingle then.
 pub fn near(a: &Sketch, b: &Sketch, similarity: f64) -> bool {
     Law::of(similarity).is_some_and(|law| law.holds(a, b))
-        && a.set.jaccard_from(&b.set, similarity).is_some()
+        && a.set.near(&b.set, similarity).is_some()
 }
 
 #[cfg(test)]
@@ -425,7 +426,7 @@ mod tests {
         let sketch = |hashes: &[u64]| {
             let mut hashes = hashes.to_vec();
             hashes.sort_unstable();
-            let set = ShingleSet::from_parts(hashes, []).unwrap();
+            let set = ShingleSet::from_parts(hashes, [], 0).unwrap();
             let components = Box::new(of_set(&set, &interrupt).unwrap());
             Sketch { components, set: ShingleSet::default() }
         };
@@ -497,7 +498,7 @@ mod tests {
                     let mut all = [a, b].concat();
                     all.sort_unstable();
                     let hashes = all.iter().map(|&(hash, _)| hash);
-                    ShingleSet::from_parts(hashes, all.iter().map(|&(_, weight)| weight)).unwrap()
+                    ShingleSet::from_parts(hashes, all.iter().map(|&(_, w)| w), 0).unwrap()
                 };
                 let sets = [set(&parts[0], &parts[1]), set(&parts[1], &parts[2])];
                 let found = sets[0].jaccard(&sets[1]).unwrap();
@@ -537,7 +538,7 @@ mod tests {
         shingles.sort_unstable();
         let hashes = shingles.iter().map(|&(hash, _)| hash);
         let weights = shingles.iter().map(|&(_, weight)| weight);
-        let set = ShingleSet::from_parts(hashes, weights).unwrap();
+        let set = ShingleSet::from_parts(hashes, weights, 0).unwrap();
         let components = Box::new(of_set(&set, &Interrupt::new(&mut || ())).unwrap());
         let sketch = Sketch { components, set };
         let keys = sketch.keys(Layout::of(0.5).unwrap());

@@ -5,6 +5,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::Simhasher;
 use crate::join::sort_checked;
+use crate::numbers;
 
 /// A set of weighted shingles, by their 128-bit hashes. With uniform weights its similarities are
 /// those of a [`ShingleSet`](super::shingles::ShingleSet).
@@ -28,6 +29,8 @@ pub struct WeightedSet {
     /// The weight of each.
     units: Vec<u32>,
     total: u64,
+    /// As of a [`ShingleSet`](super::shingles::ShingleSet).
+    numbers: u64,
 }
 
 impl WeightedSet {
@@ -38,7 +41,13 @@ impl WeightedSet {
         sort_checked(&mut shingles, interrupt);
         let total = shingles.iter().map(|&(_, units)| u64::from(units)).sum();
         let (hashes, units) = shingles.into_iter().unzip();
-        WeightedSet { hashes, units, total }
+        let numbers = numbers::digest(text, simhasher.config(), interrupt);
+        WeightedSet { hashes, units, total, numbers }
+    }
+
+    /// What stands for the text's numbers.
+    pub fn numbers(&self) -> u64 {
+        self.numbers
     }
 
     /// The number of distinct shingles.
@@ -63,6 +72,7 @@ impl WeightedSet {
             hasher.update(&hash.to_le_bytes());
             hasher.update(&units.to_le_bytes());
         }
+        hasher.update(&self.numbers.to_le_bytes());
         hasher.digest128()
     }
 

@@ -199,7 +199,7 @@ impl Comparer {
     /// near-duplicates. Both sets are kept.
     pub fn near(&self, a: u32, b: u32, keys: u32, least: f64) -> Option<f64> {
         let (a, b) = (self.set(a)?, self.set(b)?);
-        let similarity = a.jaccard_from(b, least.max(self.law.similarity))?;
+        let similarity = a.near(b, least.max(self.law.similarity))?;
         // Keys are hashes of bands, of about 27 bits. That two bands of a pair which do not agree
         // have equal keys happens. That three have, for a pair that is near, does not.
         let is_sure = self.law.is_of_bands && keys as usize > self.law.sketch.shared + 1;

@@ -1,0 +1,260 @@
+//! What readers take for the numbers of a text, and for the same ones.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Simhasher;
+use crate::sets::shingles::ShingleSet;
+
+fn in_order(text: &str) -> Vec<String> {
+    let config = r#"{"numbers": "order"}"#.parse().unwrap();
+    list(text, &config, usize::MAX, &mut || ()).unwrap()
+}
+
+#[track_caller]
+fn all_are(forms: &[&str], numbers: &[&str]) {
+    for form in forms {
+        assert_eq!(in_order(form), numbers, "{form}");
+        // Whatever stands around it.
+        assert_eq!(in_order(&format!("on ({form}), as said")), numbers, "({form})");
+    }
+}
+
+#[test]
+fn numbers_in_any_form() {
+    all_are(
+        &["1234", "1,234", "1.234", "1'234", "1’234", "1\u{202F}234", "１２３４", "١٢٣٤"],
+        &["1234"],
+    );
+    all_are(
+        &["1,234.50", "1.234,50", "1\u{A0}234,5", "$1,234.50", "1234.5 €", "1234.5%"],
+        &["1234.5"],
+    );
+    all_are(&["12 kg", "12kg", "12 Kg", "EUR12", "12 €", "€12", "12%", "+12", "12th"], &["12"]);
+    all_are(&["-5", "−5", "(-5)"], &["-5"]);
+    all_are(&["10-15", "10–15", "10 - 15", "10 to 15", "10-15kg", "5 and 7"][..5], &["10", "15"]);
+    all_are(&["½ cup"], &["1/2"]);
+    all_are(&["1½"], &["1", "1/2"]);
+    all_are(&["16:9"], &["16:9"]);
+    all_are(&["24/7"], &["24/7"]);
+    all_are(&["३ और ४", "৩ ৪", "๓ ๔"], &["3", "4"]);
+    all_are(&["10-year-old", "10 year old"], &["10"]);
+    all_are(&["no numbers", "", "a-b", "...", "Q&A"], &[]);
+}
+
+#[test]
+fn dates_in_any_form() {
+    all_are(
+        &[
+            "2024-03-04",
+            "2024/03/04",
+            "2024.03.04",
+            "2024-3-4",
+            "04.03.2024",
+            "4 March 2024",
+            "4th March 2024",
+            "4th of March, 2024",
+            "March 4, 2024",
+            "March 4th, 2024",
+            "Mar. 4, 2024",
+            "MARCH 4 2024",
+            "04-Mar-2024",
+            "04/Mar/2024",
+            "04Mar2024",
+            "4. März 2024",
+            "4 mars 2024",
+            "4 de marzo de 2024",
+            "4 marzo 2024",
+            "4 de março de 2024",
+            "4 maart 2024",
+            "4 марта 2024 г.",
+            "4 marca 2024",
+            "2024年3月4日",
+            "2024 年 3 月 4 日",
+            "２０２４年３月４日",
+            "二〇二四年三月四日",
+            "二零二四年三月四号",
+            "2024년 3월 4일",
+        ],
+        &["2024-03-04"],
+    );
+    all_are(&["31.12.2024", "12/31/2024", "31/12/2024", "31 Dec 2024"], &["2024-12-31"]);
+    all_are(&["1er août 2024", "1 August 2024", "August 1st, 2024"], &["2024-08-01"]);
+    all_are(&["March 2024", "März 2024", "2024年3月", "2024-03"], &["2024-03"]);
+    all_are(&["4 March", "March 4", "4. März", "4 mars", "3月4日", "三月四日"], &["--03-04"]);
+    all_are(&["2024年", "二〇二四年", "2024"], &["2024"]);
+    // The order of day and month is unknown.
+    all_are(&["04/03/2024", "4/3/2024", "04-03-2024"], &["4/3/2024"]);
+    all_are(&["03/04/2024"], &["3/4/2024"]);
+}
+
+#[test]
+fn dates_that_are_none_are_numbers() {
+    all_are(&["31.02.2024"], &["31.02.2024"]);
+    all_are(&["2023-02-29"], &["2023", "02", "29"].map(|n| n.trim_start_matches('0')));
+    all_are(&["40 March"], &["40"]);
+    all_are(&["30 February 2024"], &["30", "2024-02"]);
+    all_are(&["13/13/2024"], &["13/13/2024"]);
+    all_are(&["2024年13月"], &["2024", "13"]);
+    // Verbs.
+    all_are(&["these 2 may differ", "2 march on"], &["2"]);
+}
+
+#[test]
+fn times_in_any_form() {
+    all_are(
+        &["14:30", "2:30 pm", "2:30PM", "2:30 p.m.", "14h30", "14.30 Uhr", "14时30分"],
+        &["14:30"],
+    );
+    all_are(&["2 pm", "2pm", "14:00"], &["14:00"]);
+    all_are(&["12 am", "0:00", "00:00"], &["0:00"]);
+    all_are(&["14:30:05.25"], &["14:30:05.25"]);
+    all_are(&["2024-03-04T14:30:00Z", "2024-03-04 14:30:00"], &["2024-03-04", "14:30:00"]);
+    all_are(&["25:30"], &["25:30"]);
+}
+
+#[test]
+fn versions_telephones_and_identifiers() {
+    all_are(&["1.2.3", "v1.2.3", "V1.2.3"], &["1.2.3"]);
+    all_are(&["1.2.3-rc1", "1.2.3-RC1"], &["1.2.3-rc1"]);
+    all_are(&["1.2.3-beta"], &["1.2.3-beta"]);
+    all_are(&["3.10"], &["3.10"]);
+    all_are(&["192.168.0.1"], &["192.168.0.1"]);
+    all_are(&["+49 (30) 1234-567", "+49 30 1234567", "+49-30-1234567"], &["+49301234567"]);
+    all_are(&["(555) 123-4567", "555-123-4567"], &["5551234567"]);
+    all_are(&["INV-2024-0017", "inv-2024-0017"], &["inv-2024-0017"]);
+    all_are(&["AB12CD", "ab12cd"], &["ab12cd"]);
+    all_are(&["COVID-19", "Covid-19-related"], &["covid-19"]);
+    all_are(&["python3.9"], &["python3.9"]);
+    all_are(&["12b"], &["12b"]);
+    let uuid = "550e8400-e29b-41d4-a716-446655440000";
+    all_are(&[uuid, &uuid.to_uppercase()], &[uuid]);
+    let hash = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+    all_are(&[hash], &[hash]);
+    all_are(&["978-3-16-148410-0", "9783161484100"], &["9783161484100"]);
+    all_are(&["Ф12Б"], &["ф12б"]);
+}
+
+#[test]
+fn chinese_numerals() {
+    all_are(&["三千", "3000", "3,000", "三千元"], &["3000"]);
+    all_are(&["3万", "三万", "30,000"], &["30000"]);
+    all_are(&["1.5亿", "150,000,000"], &["150000000"]);
+    all_are(&["第三章", "三人", "三个", "三月"], &["3"]);
+    all_are(&["第十二条", "十二条"], &["12"]);
+    all_are(&["百分之五"], &["5"]);
+    all_are(&["一个", "统一", "万一", "千万", "一些", "十分", "三三两两", "一人"], &[]);
+    all_are(&["第3章"], &["3"]);
+}
+
+#[test]
+fn long_numbers_are_kept() {
+    let long = "123456789".repeat(1000);
+    all_are(&[&long, &format!("{long}.00")], &[&long]);
+    let other = format!("{}8", &long[..long.len() - 1]);
+    assert_ne!(in_order(&long), in_order(&other));
+    let chinese = "一二三四五六七八九".repeat(1000);
+    all_are(&[&chinese], &[&long]);
+}
+
+#[test]
+fn what_html_hides_has_no_numbers() {
+    let config = r#"{"numbers": "order", "normalize": ["html"]}"#.parse().unwrap();
+    let text = "<td width=100>5 &#8364;<!-- 7 --></td>";
+    assert_eq!(list(text, &config, 100, &mut || ()).unwrap(), ["5"]);
+    assert_eq!(in_order(text), ["100", "5", "8364", "7"]);
+}
+
+fn differ(rule: &str, a: &str, b: &str) -> bool {
+    let config: Config = format!(r#"{{"numbers": "{rule}"}}"#).parse().unwrap();
+    let mut simhasher = Simhasher::new(config.clone()).unwrap();
+    let [x, y] = [a, b].map(|text| ShingleSet::new(&mut simhasher, text, &mut || ()));
+    let found = differences([a, b], &config, usize::MAX, &mut || ()).unwrap();
+    assert_eq!(x.numbers() != y.numbers(), !found.is_empty(), "{rule}: {a} / {b}");
+    assert!(x == y || x.digest() != y.digest());
+    !found.is_empty()
+}
+
+#[test]
+fn rules_compare_what_they_say() {
+    for (a, b, any, same, order) in [
+        ("pay 5 by 2024-03-04", "pay 5 by March 4, 2024", false, false, false),
+        ("pay 5 by 2024-03-04", "pay 5 by 2024-03-05", false, true, true),
+        ("2 of 3", "3 of 2", false, false, true),
+        ("2 and 2", "2", false, true, true),
+        ("none", "", false, false, false),
+    ] {
+        assert_eq!(["any", "same", "order"].map(|rule| differ(rule, a, b)), [any, same, order]);
+    }
+}
+
+#[test]
+fn differences_name_the_numbers() {
+    let config = r#"{"numbers": "order"}"#.parse().unwrap();
+    let of = |a, b| {
+        let all = differences([a, b], &config, usize::MAX, &mut || ()).unwrap();
+        all.into_iter().map(|one| (one.number, one.times)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("1 2 3 2", "1 3 2 4"), [("2".into(), [2, 1]), ("4".into(), [0, 1])]);
+    assert_eq!(of("1 2 3", "1 3 2"), [("2".into(), [1, 0]), ("3".into(), [0, 1])]);
+    assert_eq!(of("1 2 3", "1 2 3"), []);
+    assert_eq!(differences(["12345", ""], &config, 4, &mut || ()), None);
+}
+
+#[test]
+fn a_long_text_is_interrupted() {
+    for unit in ["12 ", "word ", "一二三 ", "é", "1-a-", "1,", "1:"] {
+        let text = unit.repeat(200_000);
+        let mut checks = 0;
+        for_each_number(&text, &Config::default(), &mut || checks += 1, &mut |_| ());
+        assert!(checks > text.len() / (64 << 10), "{unit}: {checks} checks");
+    }
+}
+
+proptest! {
+    /// Numbers in any order, in forms that mean the same, are the same numbers.
+    #[test]
+    fn order_and_form_do_not_matter(
+        numbers in prop::collection::vec((1000u32..999_999, 0usize..5), 1..20),
+        rotate in 0usize..20,
+    ) {
+        let form = |number: u32, form: usize| {
+            let (high, low) = (number / 1000, number % 1000);
+            match form {
+                0 => format!("{number}"),
+                1 => format!("{high},{low:03}"),
+                2 => format!("{high}.{low:03}"),
+                3 => format!("{high}'{low:03}.00"),
+                _ => format!("0{number}"),
+            }
+        };
+        let a: Vec<String> = numbers.iter().map(|&(number, _)| format!("{number} x")).collect();
+        let mut b: Vec<String> =
+            numbers.iter().map(|&(number, of)| format!("x {}", form(number, of))).collect();
+        b.rotate_left(rotate % numbers.len());
+        prop_assert!(!differ("same", &a.join(" "), &b.join(" ")));
+        b.pop();
+        prop_assert!(differ("same", &a.join(" "), &b.join(" ")));
+    }
+
+    /// Every digit that a text has is in its numbers, or told where it belongs.
+    #[test]
+    fn whole_numbers_are_all_there(numbers in prop::collection::vec(0u32..5000, 0..20)) {
+        let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+        prop_assert_eq!(in_order(&words.join(" x ")), words);
+    }
+
+    /// Any text has numbers, and every form is its own only form.
+    #[test]
+    fn any_text_is_read(text in r"([0-9]{1,4}|[-+./:, '()TZ年月日一十万]|am|pm|Mar|é|v|x){0,40}") {
+        for number in in_order(&text) {
+            prop_assert!(!number.is_empty());
+        }
+        let _ = differ("same", &text, &text);
+    }
+
+    #[test]
+    fn arbitrary_text_is_read(text in any::<String>()) {
+        in_order(&text);
+    }
+}
