@@ -41,7 +41,7 @@ fn goes_on(text: &str, at: usize) -> bool {
 }
 
 pub(super) fn date(year: u32, month: u32, day: u32) -> Option<String> {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         2 => 28 + u32::from(is_leap),
         4 | 6 | 9 | 11 => 30,

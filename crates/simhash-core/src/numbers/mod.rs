@@ -36,7 +36,8 @@ pub fn for_each_number(
 }
 
 /// The numbers of a text, as they are compared: in ascending order of their forms if all must
-/// agree in whatever order, else as the text has them. `None` if together they are longer than `limit` bytes.
+/// agree in whatever order, else as the text has them. `None` if together they are longer than
+/// `limit` bytes.
 ///
 /// ```
 /// use simhash_core::{Config, numbers::list};
