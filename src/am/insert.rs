@@ -8,7 +8,7 @@ use super::kind::open;
 use super::options::Options;
 use crate::call::StatementId;
 use crate::claims;
-use crate::storage::{Index, IndexRel, family, with_key_type};
+use crate::storage::{Index, IndexRel, family, row_header, with_key_type};
 use crate::types::tid;
 
 /// aminsert. Always false: this access method does not say whether the row is unique.
@@ -70,27 +70,14 @@ unsafe fn end_claim(
     }
 }
 
-/// Whether a row was stored speculatively.
+/// Whether a row was stored speculatively. Of a table that is no heap nobody can tell.
 ///
 /// # Safety
 /// It is in the open table, which this transaction has put it into.
 unsafe fn is_on_trial(heap: pg_sys::Relation, tid: pg_sys::ItemPointer) -> bool {
-    // SAFETY: as this function's. The page is pinned and locked while its row is read.
-    unsafe {
-        if (*(*heap).rd_rel).relam != pg_sys::HEAP_TABLE_AM_OID {
-            // Nobody can tell.
-            return true;
-        }
-        let (block, place) = tid::parts(tid::pack(&*tid));
-        let buffer = pg_sys::ReadBuffer(heap, block);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let page = pg_sys::BufferGetPage(buffer);
-        let item = pg_sys::PageGetItemId(page, place);
-        let header = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
-        let is_on_trial = (*header).t_ctid.ip_posid == SPECULATIVE;
-        pg_sys::UnlockReleaseBuffer(buffer);
-        is_on_trial
-    }
+    // SAFETY: as this function's.
+    let header = unsafe { row_header(heap, tid::pack(&*tid)) };
+    header.is_none_or(|header| header.t_ctid.ip_posid == SPECULATIVE)
 }
 
 /// storage/itemptr.h: where the header of such a row points to.

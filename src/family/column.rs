@@ -164,15 +164,20 @@ impl Column {
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| datumCopy(value, by_value, length)) }
     }
 
+    /// The type's entry in the cache, which lives as long as the backend.
+    fn cached(&self, flags: u32) -> *mut pg_sys::TypeCacheEntry {
+        // SAFETY: a look-up.
+        unsafe { pg_sys::lookup_type_cache(self.base, flags as i32) }
+    }
+
     /// How two values are ordered; `Equal` for a type without an order.
     ///
     /// # Safety
     /// Both are values of this column.
     pub unsafe fn compare(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> std::cmp::Ordering {
-        // SAFETY: a type cache entry lives as long as the backend.
+        let entry = self.cached(pg_sys::TYPECACHE_CMP_PROC_FINFO);
+        // SAFETY: as this function's.
         unsafe {
-            let entry =
-                pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_CMP_PROC_FINFO as i32);
             if (*entry).cmp_proc == pg_sys::InvalidOid {
                 return std::cmp::Ordering::Equal;
             }
@@ -184,11 +189,8 @@ impl Column {
 
     /// Whether [`compare`](Self::compare) knows an order of the type.
     pub fn has_order(&self) -> bool {
-        // SAFETY: a type cache entry lives as long as the backend.
-        unsafe {
-            let entry = pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_CMP_PROC as i32);
-            (*entry).cmp_proc != pg_sys::InvalidOid
-        }
+        // SAFETY: see cached.
+        unsafe { (*self.cached(pg_sys::TYPECACHE_CMP_PROC)).cmp_proc != pg_sys::InvalidOid }
     }
 
     /// Whether equal values are the same bytes, so that [`bytes`](Self::bytes) tell them apart. The
@@ -233,8 +235,8 @@ impl Column {
     /// The operator that says whether two values are equal: that of the type's default operator
     /// class for B-trees or hashing. `InvalidOid` for a type without one.
     pub fn equality(&self) -> pg_sys::Oid {
-        // SAFETY: a type cache entry lives as long as the backend.
-        unsafe { (*pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr }
+        // SAFETY: see cached.
+        unsafe { (*self.cached(pg_sys::TYPECACHE_EQ_OPR)).eq_opr }
     }
 
     /// Whether two values are equal, as SQL's `=` has it under the column's collation. False for a
@@ -243,9 +245,9 @@ impl Column {
     /// # Safety
     /// Both are values of this column.
     pub unsafe fn equal(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> bool {
-        // SAFETY: a type cache entry lives as long as the backend.
+        let entry = self.cached(pg_sys::TYPECACHE_EQ_OPR_FINFO);
+        // SAFETY: as this function's.
         unsafe {
-            let entry = pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_EQ_OPR_FINFO as i32);
             if (*entry).eq_opr == pg_sys::InvalidOid {
                 return false;
             }
@@ -260,11 +262,9 @@ impl Column {
     /// # Safety
     /// It is a value of this column.
     pub unsafe fn hash(&self, value: pg_sys::Datum) -> u32 {
-        // SAFETY: a type cache entry lives as long as the backend. Its hash function agrees with
-        // its equality.
+        let entry = self.cached(pg_sys::TYPECACHE_HASH_PROC_FINFO);
+        // SAFETY: as this function's. The type's hash function agrees with its equality.
         unsafe {
-            let entry =
-                pg_sys::lookup_type_cache(self.base, pg_sys::TYPECACHE_HASH_PROC_FINFO as i32);
             if (*entry).hash_proc == pg_sys::InvalidOid {
                 return 0;
             }

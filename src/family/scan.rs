@@ -70,7 +70,7 @@ impl<'a> Opened<'a> {
     ) {
         let Some(serving) = &self.member.index else {
             // SAFETY: as open's.
-            return unsafe { self.all(sink) };
+            return unsafe { self.all(false, sink) };
         };
         // SAFETY: as open's and this function's. Of a scan key the access method reads the column,
         // the strategy, the argument and its type only. No type stands for the column's own.
@@ -132,15 +132,16 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Hands every row to `sink`.
+    /// Hands every row to `sink`: in the order of the file, or from where another scan is at the
+    /// moment.
     ///
     /// # Safety
     /// As [`Opened::open`].
-    pub unsafe fn all(&self, sink: Sink<'_>) {
+    pub unsafe fn all(&self, in_order: bool, sink: Sink<'_>) {
         // SAFETY: as this function's.
         unsafe {
-            let scan =
-                pg_sys::table_beginscan(self.relation, self.snapshot, 0, std::ptr::null_mut());
+            let (relation, snapshot, none) = (self.relation, self.snapshot, std::ptr::null_mut());
+            let scan = pg_sys::table_beginscan_strat(relation, snapshot, 0, none, true, !in_order);
             while pg_sys::table_scan_getnextslot(scan, FORWARD, self.slot) {
                 pgrx::check_for_interrupts!();
                 if sink(self.slot) == Next::None {

@@ -92,77 +92,55 @@ impl Access {
         sink: &mut dyn FnMut(&Row),
         written: &mut dyn FnMut(),
     ) -> u64 {
-        in_search_path(self.table, self.schema, || {
-            self.run_here(source, parameters, does, sink, written)
-        })
-    }
-
-    fn run_here(
-        self,
-        source: &str,
-        parameters: &[Parameter],
-        does: Does,
-        sink: &mut dyn FnMut(&Row),
-        written: &mut dyn FnMut(),
-    ) -> u64 {
         let text = CString::new(&*utf8_to_server(source)).unwrap_or_default();
-        // SAFETY: the sequence by which PostgreSQL runs a statement. What it allocates is in a
-        // context of its own, which is deleted at the end, or by the abort of the transaction; so
-        // are the snapshots released.
-        unsafe {
-            let outer = pg_sys::CurrentMemoryContext;
-            let own = pg_sys::AllocSetContextCreateInternal(
-                outer,
-                c"statement of simhash_cluster".as_ptr(),
-                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-            );
-            pg_sys::MemoryContextSwitchTo(own);
-            let snapshot = snapshot::snapshot();
-            let (mut crosscheck, mut flags) = (std::ptr::null_mut(), 0);
-            match does {
-                Does::Read => {
-                    pg_sys::PushActiveSnapshot(snapshot);
-                    flags = pg_sys::EXEC_FLAG_SKIP_TRIGGERS;
-                }
-                Does::Change { repeatable } => {
-                    pg_sys::PushCopiedSnapshot(snapshot);
-                    pg_sys::UpdateActiveSnapshotCommandId();
-                    if repeatable && pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 {
-                        crosscheck = pg_sys::GetTransactionSnapshot();
+        let run = |outer| {
+            // SAFETY: the sequence by which PostgreSQL runs a statement. Snapshots are released at
+            // the end, or by the abort of the transaction.
+            unsafe {
+                let snapshot = snapshot::snapshot();
+                let (mut crosscheck, mut flags) = (std::ptr::null_mut(), 0);
+                match does {
+                    Does::Read => {
+                        pg_sys::PushActiveSnapshot(snapshot);
+                        flags = pg_sys::EXEC_FLAG_SKIP_TRIGGERS;
+                    }
+                    Does::Change { repeatable } => {
+                        pg_sys::PushCopiedSnapshot(snapshot);
+                        pg_sys::UpdateActiveSnapshotCommandId();
+                        if repeatable && pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32
+                        {
+                            crosscheck = pg_sys::GetTransactionSnapshot();
+                        }
                     }
                 }
+                let values = bound(parameters);
+                let mut receiver = Receiver::new(outer, sink);
+                let query = pg_sys::CreateQueryDesc(
+                    self.plan(&text, parameters, values),
+                    text.as_ptr(),
+                    pg_sys::GetActiveSnapshot(),
+                    crosscheck,
+                    (&raw mut receiver).cast(),
+                    values,
+                    std::ptr::null_mut(),
+                    0,
+                );
+                pg_sys::ExecutorStart(query, flags as i32);
+                run_executor(query);
+                written();
+                let count = (*(*query).estate).es_processed;
+                pg_sys::ExecutorFinish(query);
+                pg_sys::ExecutorEnd(query);
+                pg_sys::FreeQueryDesc(query);
+                pg_sys::PopActiveSnapshot();
+                snapshot::release(snapshot);
+                if does != Does::Read {
+                    pg_sys::CommandCounterIncrement();
+                }
+                count
             }
-            let values = bound(parameters);
-            let plan = self.plan(&text, parameters, values);
-            let mut receiver = Receiver::new(outer, sink);
-            let query = pg_sys::CreateQueryDesc(
-                plan,
-                text.as_ptr(),
-                pg_sys::GetActiveSnapshot(),
-                crosscheck,
-                (&raw mut receiver).cast(),
-                values,
-                std::ptr::null_mut(),
-                0,
-            );
-            pg_sys::ExecutorStart(query, flags as i32);
-            run_executor(query);
-            written();
-            let count = (*(*query).estate).es_processed;
-            pg_sys::ExecutorFinish(query);
-            pg_sys::ExecutorEnd(query);
-            pg_sys::FreeQueryDesc(query);
-            pg_sys::PopActiveSnapshot();
-            snapshot::release(snapshot);
-            if does != Does::Read {
-                pg_sys::CommandCounterIncrement();
-            }
-            pg_sys::MemoryContextSwitchTo(outer);
-            pg_sys::MemoryContextDelete(own);
-            count
-        }
+        };
+        in_search_path(self.table, self.schema, || in_own_memory(run))
     }
 
     /// Names are looked up as the lender, who may use the schemas. Then a statement is planned as
@@ -238,6 +216,27 @@ impl Access {
             format!("table \"{}\" has rules for UPDATE", relation_name(self.table)),
             "simhash_cluster tells rows their ids by UPDATE: use triggers instead of rules.",
         )
+    }
+}
+
+/// Runs something in a memory context of its own, which is deleted at the end, or by the abort of
+/// the transaction. It is told which context is the caller's.
+fn in_own_memory<T>(run: impl FnOnce(pg_sys::MemoryContext) -> T) -> T {
+    // SAFETY: the context is deleted when nothing uses it any more.
+    unsafe {
+        let outer = pg_sys::CurrentMemoryContext;
+        let own = pg_sys::AllocSetContextCreateInternal(
+            outer,
+            c"statement of simhash_cluster".as_ptr(),
+            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+        );
+        pg_sys::MemoryContextSwitchTo(own);
+        let result = run(outer);
+        pg_sys::MemoryContextSwitchTo(outer);
+        pg_sys::MemoryContextDelete(own);
+        result
     }
 }
 

@@ -36,6 +36,14 @@ fn table(schema: Schema) -> (String, Access) {
     (format!("{}.simhash_unsettled", shown(schema.quoted_name())), access)
 }
 
+/// Runs a statement about the marks of a column of ids, which are `m` of the table `{marks}`. The
+/// table and the column are its first two parameters.
+fn execute(setup: &Setup, source: &str, more: &[Parameter]) {
+    let (name, access) = table(setup.schema);
+    let parameters = [&subject(setup), more].concat();
+    access.execute(&source.replace("{marks}", &name), &parameters);
+}
+
 /// The table and the column of ids that marks are about.
 fn subject(setup: &Setup) -> [Parameter; 2] {
     let column = setup.cluster.name.as_ptr();
@@ -53,40 +61,28 @@ const ABOUT: &str =
 
 /// Marks some groups.
 pub fn mark(components: &Components<'_>, ids: &HashSet<Key>) {
-    if ids.is_empty() {
-        return;
+    if !ids.is_empty() {
+        let source = "INSERT INTO {marks} (relation, \"column\", cluster) \
+                      SELECT $1, $2, u.id FROM ROWS FROM (pg_catalog.unnest($3)) AS u(id) \
+                      ON CONFLICT DO NOTHING";
+        execute(components.setup, source, &[texts(components, ids.iter().copied())]);
     }
-    let setup = components.setup;
-    let (name, access) = table(setup.schema);
-    let source = format!(
-        "INSERT INTO {name} (relation, \"column\", cluster) \
-         SELECT $1, $2, u.id FROM ROWS FROM (pg_catalog.unnest($3)) AS u(id) \
-         ON CONFLICT DO NOTHING"
-    );
-    let [relation, column] = subject(setup);
-    let parameters = [relation, column, texts(components, ids.iter().copied())];
-    access.execute(&source, &parameters);
 }
 
 /// Marks the groups whose rows come from marked ones. `renamed`: ids, and those that their rows
 /// get. A mark of the old id may stay: another group can get that id in the same breath.
 pub fn follow(components: &Components<'_>, renamed: &HashMap<Key, Key>) {
-    if renamed.is_empty() {
-        return;
+    if !renamed.is_empty() {
+        let (old, new): (Vec<Key>, Vec<Key>) = renamed.iter().unzip();
+        let source = format!(
+            "INSERT INTO {{marks}} (relation, \"column\", cluster) \
+             SELECT $1, $2, u.new FROM {{marks}} AS m, \
+             ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u(old, new) \
+             WHERE {ABOUT} AND m.cluster OPERATOR(pg_catalog.=) u.old ON CONFLICT DO NOTHING"
+        );
+        let parameters = [texts(components, old), texts(components, new)];
+        execute(components.setup, &source, &parameters);
     }
-    let setup = components.setup;
-    let (old, new): (Vec<Key>, Vec<Key>) = renamed.iter().unzip();
-    let (name, access) = table(setup.schema);
-    let source = format!(
-        "INSERT INTO {name} (relation, \"column\", cluster) \
-         SELECT $1, $2, u.new FROM {name} AS m, \
-         ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS u(old, new) \
-         WHERE {ABOUT} AND m.cluster OPERATOR(pg_catalog.=) u.old ON CONFLICT DO NOTHING"
-    );
-    let [relation, column] = subject(setup);
-    let (old, new) = (texts(components, old), texts(components, new));
-    let parameters = [relation, column, old, new];
-    access.execute(&source, &parameters);
 }
 
 /// An array of the text forms of ids.
@@ -148,7 +144,5 @@ pub fn forget_dropped(schema: Schema) {
 
 /// Takes all marks away.
 pub fn clear(setup: &Setup) {
-    let (name, access) = table(setup.schema);
-    let source = format!("DELETE FROM {name} AS m WHERE {ABOUT}");
-    access.execute(&source, &subject(setup));
+    execute(setup, &format!("DELETE FROM {{marks}} AS m WHERE {ABOUT}"), &[]);
 }

@@ -20,6 +20,7 @@ use crate::bulk::clusters::clusters;
 use crate::bulk::target::{Content, Target};
 use crate::bulk::texts::{self, Linkage};
 use crate::family::arguments::By;
+use crate::family::scan::{Next, Opened};
 use crate::family::snapshot;
 use crate::family::tables::Member;
 use crate::types::{ConfigText, tid};
@@ -93,7 +94,9 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
         members.sort_unstable();
         let mut representatives = HashMap::new();
         let mut members = members.into_iter().peekable();
-        each_row(member, setup, snapshot, &mut |tid, row| {
+        let Some(opened) = Opened::open(member, snapshot) else { return };
+        opened.all(true, &mut |slot| {
+            let (tid, row) = (tid::pack(&(*slot).tts_tid), RowValues::of(slot, setup));
             let mut representative = None;
             while let Some(&(member, its)) = members.peek() {
                 if member > tid {
@@ -102,17 +105,17 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
                 representative = (member == tid).then_some(its);
                 members.next();
             }
-            if representative.is_none() && row.cluster.is_none() {
-                return;
-            }
-            let Some(key) = row.key else { return };
+            let key = row.key.filter(|_| representative.is_some() || row.cluster.is_some());
+            let Some(key) = key else { return Next::Any };
             let (key, stored) = (components.key(key), components.id(row.cluster));
             let first = representative.map_or(key, |representative| {
                 *representatives.entry(representative).or_insert(key)
             });
             *components.row_mut(key) = Row::found(stored, At { member: 0, tid });
             components.link_rows(key, first);
+            Next::Any
         });
+        opened.close();
         snapshot::release(snapshot);
     }
 }
@@ -133,34 +136,6 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
                 texts::clusters(target, similar.similarity, Linkage::Chain, None, numbers);
             members.map(|member| (member.row, member.representative)).collect()
         }
-    }
-}
-
-/// Reads a table in the order of its file.
-///
-/// # Safety
-/// The snapshot is registered, the table is locked.
-unsafe fn each_row(
-    member: &Member,
-    setup: &Setup,
-    snapshot: pg_sys::Snapshot,
-    sink: &mut dyn FnMut(u64, RowValues),
-) {
-    // SAFETY: as this function's; an ERROR on the way releases what is open.
-    unsafe {
-        let relation = pg_sys::table_open(member.table, pg_sys::NoLock as pg_sys::LOCKMODE);
-        let slot = pg_sys::table_slot_create(relation, std::ptr::null_mut());
-        let none = std::ptr::null_mut();
-        // Not from where another scan is at the moment.
-        let scan = pg_sys::table_beginscan_strat(relation, snapshot, 0, none, true, false);
-        let forward = pg_sys::ScanDirection::ForwardScanDirection;
-        while pg_sys::table_scan_getnextslot(scan, forward, slot) {
-            pgrx::check_for_interrupts!();
-            sink(tid::pack(&(*slot).tts_tid), RowValues::of(slot, setup));
-        }
-        pg_sys::table_endscan(scan);
-        pg_sys::ExecDropSingleTupleTableSlot(slot);
-        pg_sys::table_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod buffer;
 mod cache;
+mod heap;
 mod order;
 mod relation;
 mod store;
@@ -15,5 +16,6 @@ mod wal;
 pub use buffer::{Pinned, Shared};
 pub use cache::{Index, family, forget_file, meta, note, open};
 pub(crate) use cache::{with_block_key_type, with_fingerprint_type, with_key_type};
+pub use heap::row_header;
 pub use order::check_for_interrupts;
 pub use relation::{IndexRel, PageBytes};

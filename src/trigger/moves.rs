@@ -16,7 +16,8 @@ use pgrx::pg_sys;
 
 use super::event::RowPlace;
 use crate::call::StatementId;
-use crate::types::{Code, tid};
+use crate::storage::row_header;
+use crate::types::Code;
 
 /// The rows that one statement updates.
 struct Statement {
@@ -146,33 +147,16 @@ unsafe fn has_moved(place: RowPlace, command: pg_sys::CommandId) -> bool {
     }
 }
 
-/// A copy of the header of the row at that place. None if the table is no heap.
+/// The header of the row at that place.
 ///
 /// # Safety
 /// The row's version is still there, or its table is gone.
 unsafe fn header(place: RowPlace) -> Option<pg_sys::HeapTupleHeaderData> {
-    // SAFETY: the buffer is pinned and locked while the page is read; the offset is checked.
+    let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
+    // SAFETY: as this function's; what is opened is closed.
     unsafe {
-        let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
-        let relation = pg_sys::try_relation_open(place.table, lock);
-        if relation.is_null() {
-            return None;
-        }
-        let mut header = None;
-        if (*(*relation).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID {
-            let (number, offset) = tid::parts(place.tid);
-            let buffer = pg_sys::ReadBuffer(relation, number);
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let page = pg_sys::BufferGetPage(buffer);
-            if offset >= 1 && offset <= pg_sys::PageGetMaxOffsetNumber(page) {
-                let item = pg_sys::PageGetItemId(page, offset);
-                if (*item).lp_flags() == pg_sys::LP_NORMAL {
-                    let row = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
-                    header = Some(row.read_unaligned());
-                }
-            }
-            pg_sys::UnlockReleaseBuffer(buffer);
-        }
+        let relation = pg_sys::try_relation_open(place.table, lock).as_mut()?;
+        let header = row_header(relation, place.tid);
         pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
         header
     }
