@@ -94,8 +94,7 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
         members.sort_unstable();
         let mut representatives = HashMap::new();
         let mut members = members.into_iter().peekable();
-        let Some(opened) = Opened::open(member, snapshot) else { return };
-        opened.all(true, &mut |slot| {
+        let mut take = |slot: *mut pg_sys::TupleTableSlot| {
             let (tid, row) = (tid::pack(&(*slot).tts_tid), RowValues::of(slot, setup));
             let mut representative = None;
             while let Some(&(member, its)) = members.peek() {
@@ -106,16 +105,21 @@ fn by_join(components: &mut Components<'_>, member: &Member, index: pg_sys::Oid)
                 members.next();
             }
             let key = row.key.filter(|_| representative.is_some() || row.cluster.is_some());
-            let Some(key) = key else { return Next::Any };
+            let Some(key) = key else { return };
             let (key, stored) = (components.key(key), components.id(row.cluster));
             let first = representative.map_or(key, |representative| {
                 *representatives.entry(representative).or_insert(key)
             });
             *components.row_mut(key) = Row::found(stored, At { member: 0, tid });
             components.link_rows(key, first);
-            Next::Any
-        });
-        opened.close();
+        };
+        if let Some(opened) = Opened::open(member, snapshot) {
+            opened.all(true, &mut |slot| {
+                take(slot);
+                Next::Any
+            });
+            opened.close();
+        }
         snapshot::release(snapshot);
     }
 }
