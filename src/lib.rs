@@ -15,8 +15,8 @@
 //! - [`storage`]: the index's pages. [`models`]: trained models.
 //! - [`planner`]: which clauses an index can answer, and for how many rows.
 //! - [`am`]: the access method. [`bulk`]: a whole table at once.
-//! - [`family`]: what the triggers have in common. [`trigger`]: duplicates on insert. [`groups`]: ids
-//!   of groups, kept as rows change.
+//! - [`family`]: what the triggers have in common. [`trigger`]: duplicates on insert. [`groups`]:
+//!   ids of groups, kept as rows change.
 //! - [`functions`]: what SQL calls, in terms of all these.
 
 #![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]

@@ -1,5 +1,5 @@
-//! The arguments of the triggers, 'key=value' each: which ones there are, what was given, and errors
-//! that quote it.
+//! The arguments of the triggers, 'key=value' each: which ones there are, what was given, and
+//! errors that quote it.
 
 use std::ffi::{CStr, CString};
 

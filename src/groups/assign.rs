@@ -1,8 +1,8 @@
 //! Which ids the groups have, and which rows get another one.
 //!
 //! Of the groups that a component brings along, the one with the least id gives its own to all. A
-//! component that brings none is called by the least key of its rows that is no other group's id. It
-//! may be one: a group keeps its id when the row of that key has left it. If the keys of all its
+//! component that brings none is called by the least key of its rows that is no other group's id.
+//! It may be one: a group keeps its id when the row of that key has left it. If the keys of all its
 //! rows are taken in this way, the component takes the least of them, and the group that had it is
 //! given another id, by a row of its own. A group loses its id in this way once at most: then it is
 //! called by one of its own rows.

@@ -3,15 +3,15 @@
 //! Order: the column's lock ([`share`]), gates, ids, rows. All last until the transaction or
 //! subtransaction ends.
 //!
-//! - *The column's*, one for each column of ids. Whoever changes a group shares it. Who has it alone
-//!   finds all groups anew.
-//! - *[`Gates`]*: a lock on a transaction's number. Who holds another's gate makes it wait before it
-//!   looks. Rows that are not committed are seen by those only who look at everything that is in the
-//!   index. Of two transactions with near rows in progress, one has to look after the other has
+//! - *The column's*, one for each column of ids. Whoever changes a group shares it. Who has it
+//!   alone finds all groups anew.
+//! - *[`Gates`]*: a lock on a transaction's number. Who holds another's gate makes it wait before
+//!   it looks. Rows that are not committed are seen by those only who look at everything that is in
+//!   the index. Of two transactions with near rows in progress, one has to look after the other has
 //!   ended: the one whose gate the other one holds.
 //! - *[`Ids`].* Shared if rows join a group that keeps its id. Alone if the id ends or passes to
-//!   another group, or if its group may be divided. The key of a row without near rows stands for an
-//!   id: who gives the row its first one has it alone.
+//!   another group, or if its group may be divided. The key of a row without near rows stands for
+//!   an id: who gives the row its first one has it alone.
 //!
 //! docs/design/groups.md says why that is enough.
 

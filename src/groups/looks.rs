@@ -2,8 +2,8 @@
 //! or by a statement inside it. Locks keep other sessions out.
 //!
 //! A row that was changed has the id of the group where it was, until its statement's turn comes.
-//! Who looks before takes it for an id of where the row is. Say an UPDATE makes row 1, of group 1, a
-//! copy of row 7, and a trigger of the user's, AFTER UPDATE FOR EACH ROW, inserts one more. The
+//! Who looks before takes it for an id of where the row is. Say an UPDATE makes row 1, of group 1,
+//! a copy of row 7, and a trigger of the user's, AFTER UPDATE FOR EACH ROW, inserts one more. The
 //! INSERT's turn comes first: it finds an id of group 1 beside row 7, and connects the two. So when
 //! the UPDATE's turn comes, group 1 is doubtful. Two parts of a WITH do the same.
 

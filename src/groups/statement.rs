@@ -215,8 +215,8 @@ impl Statement<'_> {
         }
     }
 
-    /// Finds all groups anew, if the column's lock can be had alone at once: two loads that share it
-    /// would wait for each other. Returns whether it could.
+    /// Finds all groups anew, if the column's lock can be had alone at once: two loads that share
+    /// it would wait for each other. Returns whether it could.
     ///
     /// # Safety
     /// As [`run`].

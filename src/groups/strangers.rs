@@ -19,8 +19,8 @@ pub fn check_rights(setup: &Setup) {
     rights_for_ids(setup);
 }
 
-/// With whose rights groups are read, and ids written: the owner's, unless a stranger may create the
-/// trigger. Then it is the writer, who needs the rights himself. Raises 42501 if he has not.
+/// With whose rights groups are read, and ids written: the owner's, unless a stranger may create
+/// the trigger. Then it is the writer, who needs the rights himself. Raises 42501 if he has not.
 pub fn rights_for_ids(setup: &Setup) -> pg_sys::Oid {
     // SAFETY: reads the session's state.
     let (table, owner, writer) = (setup.table, setup.owner, unsafe { pg_sys::GetUserId() });

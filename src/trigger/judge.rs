@@ -79,8 +79,8 @@ enum Needs {
     Nothing,
     /// It comes from another partition, by an update that was judged.
     NothingMoved,
-    /// An update gives it another key, and leaves all else. Inserts with the key that it had pass it
-    /// by as the same row ([`Query::same_row`]). With a claim such an insert sees it, or waits.
+    /// An update gives it another key, and leaves all else. Inserts with the key that it had pass
+    /// it by as the same row ([`Query::same_row`]). With a claim such an insert sees it, or waits.
     ClaimOnly,
 }
 
