@@ -4,8 +4,15 @@
 //! - `simhash-simulate explore SCHEDULES [SEED]` explores schedules, from a seed on.
 //! - `simhash-simulate mutants [SEED [MUTANT...]]` looks for every fault that can be made on
 //!   purpose, or for these.
-//! - `simhash-simulate test SCHEDULES [SEED]` does both, and ends with "N passed, N failed".
+//! - `simhash-simulate test SCHEDULES [SEED]` does both, and what is below, and ends with
+//!   "N passed, N failed".
 //! - `simhash-simulate seed SEED [MUTANT]` repeats a failure.
+//!
+//! Other protocols of the extension are here as [models](protocols):
+//!
+//! - `simhash-simulate protocols [NAME...]` explores every order of their steps, in more scenarios
+//!   than `test`, and looks for their mutants. Of one that is named (`claims`, `claims/Blind`) it
+//!   shows the way to the fault.
 
 #![allow(clippy::disallowed_types, reason = "memory is not refused here")]
 
@@ -17,8 +24,10 @@ mod facts;
 mod failure;
 mod opened;
 mod program;
+mod protocols;
 mod random;
 mod rows;
+mod score;
 #[cfg(test)]
 mod sequential;
 mod settle;
@@ -34,6 +43,7 @@ use std::time::{Duration, Instant};
 
 use explore::{Failure, SCHEDULES, explore};
 use facts::Facts;
+use score::Score;
 use simhash_index::mutant::{self, Mutant};
 use world::locked;
 
@@ -42,14 +52,17 @@ fn main() -> ExitCode {
     let number = |i: usize| arguments.get(i).and_then(|argument| argument.parse::<u64>().ok());
     let seed = number(2).unwrap_or(1);
     let Score { passed, failed } = match (arguments.first().map(String::as_str), number(1)) {
-        (Some("test"), Some(schedules)) => run(schedules, seed).and(mutants(1, &[])),
+        (Some("test"), Some(schedules)) => {
+            run(schedules, seed).and(mutants(1, &[])).and(protocols::run(&[], false))
+        }
         (Some("explore"), Some(schedules)) => run(schedules, seed),
         (Some("mutants"), first) => mutants(first.unwrap_or(1), arguments.get(2..).unwrap_or(&[])),
+        (Some("protocols"), _) => protocols::run(&arguments[1..], true),
         (Some("seed"), Some(seed)) => repeat(seed, arguments.get(2).map(String::as_str)),
         _ => {
             eprintln!(
                 "usage: simhash-simulate test|explore SCHEDULES [SEED] \
-                 | mutants [SEED [MUTANT...]] | seed SEED [MUTANT]"
+                 | mutants [SEED [MUTANT...]] | seed SEED [MUTANT] | protocols [NAME...]"
             );
             return ExitCode::from(2);
         }
@@ -60,23 +73,6 @@ fn main() -> ExitCode {
 
 /// Every fault made on purpose must be found within this many schedules: those of an everyday run.
 const MUTANT_SCHEDULES: u64 = 40_000;
-
-/// How many tests passed and failed. An exploration is one test, and so is the search for a fault.
-#[derive(Clone, Copy, Debug, Default)]
-struct Score {
-    passed: u64,
-    failed: u64,
-}
-
-impl Score {
-    fn of(passed: bool) -> Self {
-        Self { passed: u64::from(passed), failed: u64::from(!passed) }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self { passed: self.passed + other.passed, failed: self.failed + other.failed }
-    }
-}
 
 /// Explores schedules on all processors, of seeds that follow each other from `first`.
 fn search(
