@@ -4,6 +4,7 @@
 
 pub mod claims;
 mod explore;
+pub mod groups;
 mod mutants;
 
 use std::fmt::Debug;
@@ -16,7 +17,14 @@ use explore::{Fault, Outcome, Protocol, explore_all};
 /// fault. `names`: only these. `is_whole`: all scenarios, and not those of an everyday run.
 pub fn run(names: &[String], is_whole: bool) -> Score {
     let claims = |mutant| claims::scenarios(mutant, is_whole);
-    of(names, "claims", claims, claims::Mutant::ALL, |mutant| mutant.description())
+    let groups = |mutant| groups::scenarios(mutant, is_whole);
+    of(names, "claims", claims, claims::Mutant::ALL, |mutant| mutant.description()).and(of(
+        names,
+        "groups",
+        groups,
+        groups::Mutant::ALL,
+        |mutant| mutant.description(),
+    ))
 }
 
 fn of<P: Protocol + Sync, M: Copy + Debug>(
