@@ -10,6 +10,7 @@ use unicode_normalization::{IsNormalized, char::canonical_combining_class, is_nf
 use unicode_properties::{
     GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory,
 };
+use unicode_script::{Script, UnicodeScript};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::han::is_han;
@@ -93,6 +94,14 @@ impl Properties {
     pub(crate) const MID_HEBREW: Properties = Properties(1 << 15);
     /// Word_Break Extend, Format or ZWJ: it is treated like the character before it.
     pub(crate) const EXTENDS: Properties = Properties(1 << 16);
+    /// Of a script whose letters are told apart without their marks: see [`has_loose_marks`].
+    pub(crate) const MARKED: Properties = Properties(1 << 17);
+    /// A mark that may be dropped where it stands on such a letter.
+    pub(crate) const LOOSE: Properties = Properties(1 << 18);
+    /// A decimal digit (general category Nd).
+    pub(crate) const DECIMAL: Properties = Properties(1 << 19);
+    /// A small letter (general category Ll).
+    pub(crate) const SMALL: Properties = Properties(1 << 20);
 
     /// No property.
     pub(crate) const NONE: Properties = Properties(0);
@@ -153,6 +162,15 @@ fn compute_properties(c: char) -> Properties {
     put(Properties::MARK, group == GeneralCategoryGroup::Mark);
     put(Properties::IGNORABLE, is_default_ignorable(c));
     put(Properties::COMPOSES, composes(c, group));
+    let is_mark =
+        group == GeneralCategoryGroup::Mark && c.general_category() != GeneralCategory::SpacingMark;
+    put(Properties::MARKED, !is_mark && has_loose_marks(c.script()));
+    put(
+        Properties::LOOSE,
+        is_mark && (c.script() == Script::Inherited || has_loose_marks(c.script())),
+    );
+    put(Properties::SMALL, c.general_category() == GeneralCategory::LowercaseLetter);
+    put(Properties::DECIMAL, c.general_category() == GeneralCategory::DecimalNumber);
     // The segmentation crate does not export the word break property. How it cuts a probe shows it.
     put(Properties::LETTER, is_one_word(&[c, ':', 'a']));
     put(Properties::HEBREW, is_one_word(&[c, '"', 'א']));
@@ -184,6 +202,13 @@ fn composes(c: char, group: GeneralCategoryGroup) -> bool {
     group == GeneralCategoryGroup::Mark
         || canonical_combining_class(c) != 0
         || is_nfkc_quick(std::iter::once(c)) == IsNormalized::Maybe
+}
+
+/// Whether a script writes words that its readers know without their marks. In others a mark may be
+/// a vowel (Devanagari, Thai) or make another letter (Japanese).
+fn has_loose_marks(script: Script) -> bool {
+    use Script::{Arabic, Cyrillic, Greek, Hebrew, Latin};
+    matches!(script, Latin | Greek | Cyrillic | Arabic | Hebrew)
 }
 
 /// Default_Ignorable_Code_Point of DerivedCoreProperties.txt.

@@ -6,7 +6,8 @@
 //! `large SETS ROOT [SET]...` measures the large sets in the directory SETS, which `evaluate/draw`
 //! makes.
 //! `sample FROM TO` draws what is shipped from full corpora. `tokenizers FILE` prints a table of
-//! tokenizers for the texts of one file.
+//! tokenizers for the texts of one file. `steps FILE` prints a table of the steps of normalisation
+//! for one of the large sets.
 
 #![allow(clippy::disallowed_types, reason = "no server's memory depends on this program")]
 
@@ -57,13 +58,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             large::run(Path::new(sets), &Path::new(root).join("docs/evaluation"), only)
         }
         ["sample", from, to] => sample(Path::new(from), Path::new(to)),
+        ["steps", file] => large::steps::run(Path::new(file)),
         ["tokenizers", file] => {
             let rows = tokenizers::run(&corpus::read(Path::new(file))?);
             print!("{}", tokenizers::table(&rows));
             Ok(())
         }
         _ => Err("usage: simhash-evaluate run ROOT [CORPORA] | only EXPERIMENT ROOT [CORPORA] \
-                  | large SETS ROOT [SET]... | sample FROM TO | tokenizers FILE"
+                  | large SETS ROOT [SET]... | sample FROM TO | tokenizers FILE \
+                  | steps FILE"
             .into()),
     }
 }

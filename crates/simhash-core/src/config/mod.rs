@@ -244,12 +244,27 @@ choice! {
     NormalizeStep, default Nfkc, {
         /// Tags, comments, scripts and styles dropped, entities decoded.
         Html = "html",
+        /// UTF-8 that was read as Windows-1252 or Latin-1 put right, where that is certain.
+        Mojibake = "mojibake",
+        /// `data:` URIs and long runs of base64 dropped.
+        Data = "data",
+        /// A word that a hyphen breaks at the end of a line put together.
+        Hyphens = "hyphens",
+        /// Letters and digits that look like others become those: Unicode Technical Standard #39.
+        Confusables = "confusables",
         /// Unicode normalisation form KC, which also turns full-width forms into half-width ones.
         Nfkc = "nfkc",
-        /// Full Unicode case folding.
+        /// The German umlauts become ae, oe and ue, and ß becomes ss.
+        German = "german",
+        /// Combining marks of Latin, Greek, Cyrillic, Arabic and Hebrew dropped, strokes through
+        /// Latin letters, and tatweel.
+        Marks = "marks",
+        /// Full Unicode case folding, by which the dotless i and the dotted I are i, too.
         Lower = "lower",
         /// Traditional Chinese characters become simplified ones.
         Simplified = "simplified",
+        /// The decimal digits of all scripts become 0 to 9, with the Arabic signs between them.
+        Digits = "digits",
         /// Punctuation and symbols other than emoji dropped.
         Punctuation = "punctuation",
         /// Invisible format characters dropped, runs of white space become one space, none at the
@@ -269,7 +284,7 @@ pub enum Cap {
 
 /// A set of [`NormalizeStep`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct NormalizeSteps(u8);
+pub struct NormalizeSteps(u16);
 
 impl NormalizeSteps {
     /// No step at all.
@@ -302,10 +317,17 @@ impl FromIterator<NormalizeStep> for NormalizeSteps {
     }
 }
 
-/// Every step but `html`.
+impl NormalizeStep {
+    /// Whether it is applied unless a configuration says otherwise.
+    pub fn is_default(self) -> bool {
+        use NormalizeStep::{Confusables, German, Html, Mojibake};
+        !matches!(self, Html | Mojibake | Confusables | German)
+    }
+}
+
 impl Default for NormalizeSteps {
     fn default() -> Self {
-        NormalizeStep::ALL.iter().copied().filter(|&step| step != NormalizeStep::Html).collect()
+        NormalizeStep::ALL.iter().copied().filter(|step| step.is_default()).collect()
     }
 }
 

@@ -5,6 +5,8 @@
 //!   because Han text has no spaces.
 //! - A colon always holds words apart (`iOS：Android`), and a semicolon holds numbers apart.
 //! - A point between two digits stays: `3.14` is not `314`.
+//! - A point between two letters leaves nothing if each of them stands alone (`U.S.A.`), and a space
+//!   otherwise (`end.Start`, `manned.org`).
 //! - A comma or an apostrophe between two digits leaves nothing before exactly three digits
 //!   (`1,000`), and a space otherwise (`1,5`, `6'10`).
 //! - White space between two Han characters is dropped: a line break there, or the spaces of a
@@ -29,16 +31,46 @@ const POINTS: [char; 4] = ['.', '\u{2024}', '\u{FE52}', '\u{FF0E}'];
 /// them stand within a number (Word_Break MidNum).
 const SEMICOLONS: [char; 6] = [';', '\u{37E}', '\u{FE14}', '\u{FE54}', '\u{FF1B}', '\u{2044}'];
 
-/// The digits since a comma that left nothing. If there turn out not to be three of them, the comma
-/// leaves a space after all.
+/// What came since a comma in a number, or since a point among letters, that left nothing. If there
+/// turns out not to be so much of it, a space is left after all.
 struct Group {
-    /// Where in the clean text the comma stood.
+    /// Where in the clean text the comma or the point stood.
     start: usize,
-    digits: usize,
+    kind: GroupKind,
+    length: usize,
 }
 
-impl Group {
-    const DIGITS: usize = 3;
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GroupKind {
+    Digits,
+    /// A letter that stands alone, with nothing but punctuation or white space beside it.
+    Letter,
+}
+
+impl GroupKind {
+    fn wanted(self) -> usize {
+        match self {
+            GroupKind::Digits => 3,
+            GroupKind::Letter => 1,
+        }
+    }
+
+    /// Whether a character may be of the group.
+    fn holds(self, set: Properties) -> bool {
+        match self {
+            GroupKind::Digits => set.any(Properties::NUMERIC),
+            GroupKind::Letter => !set.any(Properties::HAN),
+        }
+    }
+
+    /// How much of some words of ASCII, with single spaces between, the group goes on with.
+    fn ascii_length(self, words: &[u8]) -> usize {
+        let holds = |byte: &&u8| match self {
+            GroupKind::Digits => byte.is_ascii_digit(),
+            GroupKind::Letter => **byte != b' ',
+        };
+        words.iter().take_while(holds).count()
+    }
 }
 
 /// The punctuation since the last character that was kept.
@@ -56,6 +88,8 @@ pub(super) struct Cleaner<'a> {
     out: &'a mut String,
     punctuation: bool,
     space: bool,
+    /// Whether letters and digits of ASCII map to themselves, apart from case.
+    plain_ascii: bool,
     /// Whether ASCII letters, which are copied as they are, become lower case at the end.
     lower: bool,
     /// The last kept character, apart from marks. `None` after white space and at the start.
@@ -63,8 +97,10 @@ pub(super) struct Cleaner<'a> {
     /// Whether the last character written, apart from marks, is Han.
     after_han: bool,
     gap: Option<Gap>,
-    /// The group of digits that the text so far ends with.
+    /// The group that the text so far ends with.
     group: Option<Group>,
+    /// Where in the clean text punctuation left nothing the last time.
+    closed: usize,
     /// Whether white space was met that is not written yet.
     pending_space: bool,
     /// Whether a mark or an invisible character that comes now has nothing to stand on.
@@ -80,11 +116,13 @@ impl<'a> Cleaner<'a> {
             out,
             punctuation,
             space,
+            plain_ascii: !steps.contains(NormalizeStep::Confusables),
             lower,
             last: None,
             after_han: false,
             gap: None,
             group: None,
+            closed: 0,
             pending_space: false,
             orphans: true,
         }
@@ -132,8 +170,9 @@ impl<'a> Cleaner<'a> {
         self.out.push(c);
         self.orphans = false;
         if !set.any(Properties::EXTENDS) {
-            if self.group.is_some() {
-                self.extend_group(usize::from(set.any(Properties::NUMERIC)), 1);
+            if let Some(group) = &self.group {
+                let holds = group.kind.holds(set);
+                self.extend_group(usize::from(holds), 1);
             }
             self.last = Some(set);
             self.after_han = set.any(Properties::HAN);
@@ -168,12 +207,23 @@ impl<'a> Cleaner<'a> {
         let held_apart = match (self.gap.take(), self.last) {
             (Some(gap), Some(last)) if gap.is_point(last, next) => return self.out.push(gap.c),
             (Some(gap), Some(last)) if gap.groups(last, next) => {
-                self.group = Some(Group { start: self.out.len(), digits: 0 });
+                self.group =
+                    Some(Group { start: self.out.len(), kind: GroupKind::Digits, length: 0 });
                 false
+            }
+            (Some(gap), Some(last)) if gap.is_stop(last, next) => {
+                let alone = self.ends_in_single_letter();
+                self.group = alone.then_some(Group {
+                    start: self.out.len(),
+                    kind: GroupKind::Letter,
+                    length: 0,
+                });
+                !alone
             }
             (Some(gap), Some(last)) => !gap.vanishes(last, next),
             _ => false,
         };
+        self.closed = self.out.len();
         let between_han = self.after_han && next.any(Properties::HAN);
         if std::mem::take(&mut self.pending_space) && !between_han || held_apart {
             self.after_han = false;
@@ -181,14 +231,21 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Goes on with the group: `length` characters were pushed, of which the first `digits` are
-    /// digits.
+    /// The text so far ends with a letter: whether that stands alone.
+    fn ends_in_single_letter(&self) -> bool {
+        let word = self.out[self.closed..].chars().rev().map(properties);
+        let before = word.filter(|set| !set.any(Properties::EXTENDS)).nth(1);
+        before.is_none_or(|set| set.any(Properties::WHITE.or(Properties::HAN)))
+    }
+
+    /// Goes on with the group: `length` characters were pushed, of which the first `held` may be of
+    /// it.
     #[cold]
-    fn extend_group(&mut self, digits: usize, length: usize) {
+    fn extend_group(&mut self, held: usize, length: usize) {
         if let Some(group) = &mut self.group {
-            group.digits += digits;
-            // At one digit too many it is settled early, before there is more text to move.
-            if digits < length || group.digits > Group::DIGITS {
+            group.length += held;
+            // At one too many it is settled early, before there is more text to move.
+            if held < length || group.length > group.kind.wanted() {
                 self.end_group();
             }
         }
@@ -204,7 +261,7 @@ impl<'a> Cleaner<'a> {
     #[cold]
     fn settle_group(&mut self) {
         if let Some(group) = self.group.take()
-            && group.digits != Group::DIGITS
+            && group.length != group.kind.wanted()
         {
             self.out.insert(group.start, ' ');
         }
@@ -231,7 +288,7 @@ impl<'a> Cleaner<'a> {
     /// of a combining mark. It also stops at punctuation that no white space follows: `push` must
     /// judge that.
     pub(super) fn push_ascii(&mut self, text: &str) -> usize {
-        if !(self.punctuation && self.space) {
+        if !(self.punctuation && self.space && self.plain_ascii) {
             return 0;
         }
         let bytes = text.as_bytes();
@@ -244,8 +301,9 @@ impl<'a> Cleaner<'a> {
                 }
                 let words = &text[at..at + length];
                 self.out.push_str(words);
-                if self.group.is_some() {
-                    self.extend_group(words.bytes().take_while(u8::is_ascii_digit).count(), length);
+                if let Some(group) = &self.group {
+                    let held = group.kind.ascii_length(words.as_bytes());
+                    self.extend_group(held, length);
                 }
                 at += length;
                 self.last = Some(properties(char::from(bytes[at - 1])));
@@ -277,6 +335,15 @@ impl Gap {
             && POINTS.contains(&self.c)
             && last.any(Properties::NUMERIC)
             && next.any(Properties::NUMERIC)
+    }
+
+    /// Whether it may end an abbreviation, a part of a name, or a sentence.
+    fn is_stop(&self, last: Properties, next: Properties) -> bool {
+        self.single
+            && POINTS.contains(&self.c)
+            && last.any(Properties::LETTER)
+            && next.any(Properties::LETTER)
+            && !next.any(Properties::COMPOSES)
     }
 
     /// Whether it may stand between the digits of a number, as a comma may.

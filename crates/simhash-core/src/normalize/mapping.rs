@@ -1,15 +1,19 @@
-//! Characters are mapped to characters: NFKC, case folding, traditional to simplified Chinese, and
-//! invisible ones to nothing.
+//! Characters are mapped to characters: NFKC, marks dropped, case folding, traditional to simplified
+//! Chinese, digits to ASCII ones, and invisible characters to nothing.
 //!
 //! The definition is [`Mapping::apply`]: the steps are repeated until nothing changes. All but a
 //! few characters map by themselves, whatever stands beside them. For those a table holds the
 //! answer.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use caseless::Caseless;
 use hanconv::RawDictionary;
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::decompose_canonical;
+use unicode_script::{Script, UnicodeScript};
+use unicode_security::skeleton;
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::han::is_han;
@@ -69,9 +73,13 @@ impl Entry {
 /// The character-mapping part of a set of steps.
 #[derive(Clone, Copy)]
 pub(super) struct Mapping {
+    confusables: bool,
     nfkc: bool,
+    german: bool,
+    marks: bool,
     lower: bool,
     simplified: bool,
+    digits: bool,
     /// The `space` step drops invisible characters.
     visible: bool,
     table: &'static CharTable<Entry>,
@@ -85,22 +93,41 @@ const LONGEST_HAN: usize = 4 << 10;
 static SIMPLIFIED_HAN: Lazy<ThreeByteSet> =
     Lazy::new(|| ThreeByteSet::main_han(|c| simplify(c) == c));
 
-/// One table for every combination of the four flags.
-static TABLES: [CharTable<Entry>; 16] = [const { CharTable::new() }; 16];
+/// The steps that map characters.
+const STEPS: [NormalizeStep; 8] = [
+    NormalizeStep::Confusables,
+    NormalizeStep::Nfkc,
+    NormalizeStep::German,
+    NormalizeStep::Marks,
+    NormalizeStep::Lower,
+    NormalizeStep::Simplified,
+    NormalizeStep::Digits,
+    NormalizeStep::Space,
+];
+
+/// One table for every combination of them, made when it is first used.
+static TABLES: [OnceLock<Box<CharTable<Entry>>>; 1 << STEPS.len()] =
+    [const { OnceLock::new() }; 1 << STEPS.len()];
 
 impl Mapping {
     pub(super) fn new(steps: NormalizeSteps) -> Self {
-        let [nfkc, lower, simplified, visible] = [
-            NormalizeStep::Nfkc,
-            NormalizeStep::Lower,
-            NormalizeStep::Simplified,
-            NormalizeStep::Space,
-        ]
-        .map(|step| steps.contains(step));
-        let flags = [nfkc, lower, simplified, visible];
+        let flags = STEPS.map(|step| steps.contains(step));
         let table = flags.iter().fold(0, |index, &flag| 2 * index + usize::from(flag));
+        let table = TABLES[table].get_or_init(|| Box::new(CharTable::new()));
+        let [confusables, nfkc, german, marks, lower, simplified, digits, visible] = flags;
         let unchanged_han = if simplified { &*SIMPLIFIED_HAN } else { &*MAIN_HAN };
-        Mapping { nfkc, lower, simplified, visible, table: &TABLES[table], unchanged_han }
+        Mapping {
+            confusables,
+            nfkc,
+            german,
+            marks,
+            lower,
+            simplified,
+            digits,
+            visible,
+            table,
+            unchanged_han,
+        }
     }
 
     #[inline]
@@ -115,9 +142,33 @@ impl Mapping {
         self.unchanged_han.run_length(bytes, LONGEST_HAN)
     }
 
-    /// Whether normalisation may join `c` to what stands before it.
+    /// Whether normalisation may join `c` to what stands before it, or drop it there.
     pub(super) fn composes(&self, c: char) -> bool {
-        self.nfkc && properties(c).any(Properties::COMPOSES)
+        let set = properties(c);
+        self.nfkc && set.any(Properties::COMPOSES) || self.marks && set.any(Properties::LOOSE)
+    }
+
+    /// Whether what comes before `text` can be mapped without regard to it.
+    #[inline]
+    pub(super) fn starts_alone(&self, text: &str) -> bool {
+        match text.chars().next() {
+            Some(next) if !next.is_ascii() => self.map(next).stands_alone(),
+            _ => true,
+        }
+    }
+
+    /// The bytes of the marks that `text` starts with and that are dropped after `base`, which maps
+    /// to one character.
+    #[inline]
+    pub(super) fn dropped_marks(&self, base: char, text: &str) -> usize {
+        // An umlaut may be more than a letter with a mark, and a letter with a mark may look like one.
+        let by_itself = !self.german && !self.confusables;
+        if self.marks && by_itself && properties(base).any(Properties::MARKED) {
+            let marks = text.chars().take_while(|&c| properties(c).any(Properties::LOOSE));
+            marks.map(char::len_utf8).sum()
+        } else {
+            0
+        }
     }
 
     fn compute(&self, c: char) -> Mapped {
@@ -162,16 +213,131 @@ impl Mapping {
         if self.visible {
             text.retain(|c| !properties(c).any(Properties::IGNORABLE));
         }
+        if self.confusables {
+            text = text.chars().flat_map(|c| prototype(c, self.lower)).collect();
+        }
         if self.nfkc {
             text = text.nfkc().collect();
         }
+        if self.german {
+            text = german(&text);
+        }
+        if self.marks {
+            text = without_marks(&text);
+        }
         if self.lower {
-            text = text.chars().default_case_fold().collect();
+            text = text.chars().map(dotted).default_case_fold().collect();
         }
         if self.simplified {
             text = text.chars().map(simplify).collect();
         }
+        if self.digits {
+            text = text.chars().map(western_digit).collect();
+        }
         text
+    }
+}
+
+/// What a letter or digit looks like, by Unicode Technical Standard #39. With `lower`, capital and
+/// small letters are one. So is then i with what its capital looks like: l and 1.
+fn prototype(c: char, lower: bool) -> Vec<char> {
+    let set = properties(c);
+    match c {
+        'i' if lower => vec!['l'],
+        _ if set.any(Properties::HAN) || !set.any(Properties::WORD) => vec![c],
+        _ => skeleton(c.encode_utf8(&mut [0; 4])).collect(),
+    }
+}
+
+/// The text with umlauts written out, as in DIN 5007-2.
+fn german(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            'ä' => out.push_str("ae"),
+            'ö' => out.push_str("oe"),
+            'ü' => out.push_str("ue"),
+            'Ä' => out.push_str("Ae"),
+            'Ö' => out.push_str("Oe"),
+            'Ü' => out.push_str("Ue"),
+            'ß' => out.push_str("ss"),
+            'ẞ' => out.push_str("SS"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// The text without the marks of the scripts that are read without them, without the strokes of
+/// Latin letters, and without the tatweel, which only makes Arabic words longer.
+fn without_marks(text: &str) -> String {
+    const TATWEEL: char = '\u{640}';
+    let mut out = String::with_capacity(text.len());
+    let mut on_marked = false;
+    for c in text.chars().filter(|&c| c != TATWEEL) {
+        let set = properties(c);
+        if set.any(Properties::LOOSE) {
+            if !on_marked {
+                out.push(c);
+            }
+            continue;
+        }
+        on_marked = set.any(Properties::MARKED);
+        if on_marked {
+            decompose_canonical(c, |part| {
+                if !properties(part).any(Properties::LOOSE) {
+                    out.push(without_stroke(part));
+                }
+            });
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The letter that a Latin letter with a stroke is, such as d of đ. By Unicode it has no
+/// decomposition, but Unicode Technical Standard #39 shows it as that letter under an overlay.
+fn without_stroke(c: char) -> char {
+    let is_overlay = |c| matches!(c, '\u{335}'..='\u{338}');
+    let letter = |c: char| {
+        let shown: Vec<char> = skeleton(c.encode_utf8(&mut [0; 4])).collect();
+        match shown[..] {
+            [letter @ ('a'..='z' | 'A'..='Z'), overlay] if is_overlay(overlay) => Some(letter),
+            _ => None,
+        }
+    };
+    if c.is_ascii() || c.script() != Script::Latin {
+        return c;
+    }
+    // A capital eth looks like a D with a stroke, but is none: a letter goes by its small form.
+    let mut folded = std::iter::once(c).default_case_fold();
+    match (folded.next().and_then(letter), letter(c)) {
+        (Some(small), Some(own)) if own.eq_ignore_ascii_case(&small) => own,
+        _ => c,
+    }
+}
+
+/// An i for the dotless one and the dotted capital of Turkish and Azeri. Their other two are the i
+/// and I of ASCII, which fold to i, so that all four are alike.
+fn dotted(c: char) -> char {
+    if matches!(c, 'ı' | 'İ') { 'i' } else { c }
+}
+
+/// The ASCII digit that a decimal digit is, and the ASCII signs for the Arabic point and comma of
+/// numbers. Of each script the digits 0 to 9 are consecutive characters (Unicode's stability
+/// policy).
+fn western_digit(c: char) -> char {
+    let is_decimal =
+        |code| char::from_u32(code).is_some_and(|c| properties(c).any(Properties::DECIMAL));
+    match c {
+        '\u{66B}' => '.',
+        '\u{66C}' => ',',
+        _ if properties(c).any(Properties::DECIMAL) => {
+            let before = (0..c as u32).rev().take_while(|&code| is_decimal(code)).count();
+            char::from(b'0' + (before % 10) as u8)
+        }
+        _ => c,
     }
 }
 
@@ -210,36 +376,44 @@ mod tests {
         (0..=0x10_ffff).filter_map(char::from_u32)
     }
 
-    /// The table and its shortcuts against the definition, for every character and combination of
-    /// steps.
+    /// The table and its shortcuts against the definition, for every combination of steps: every
+    /// character that any step by itself changes. And for the default ones every character.
     #[test]
     fn the_table_holds_what_the_steps_give() {
-        for mask in 0..16u8 {
-            let steps = [
-                NormalizeStep::Nfkc,
-                NormalizeStep::Lower,
-                NormalizeStep::Simplified,
-                NormalizeStep::Space,
-            ]
-            .into_iter()
-            .enumerate()
-            .filter(|(bit, _)| mask >> bit & 1 == 1)
-            .map(|(_, step)| step)
-            .collect();
-            let mapping = Mapping::new(steps);
-            for c in all_chars() {
-                let applied = mapping.apply(c.encode_utf8(&mut [0; 4]));
-                assert_eq!(mapping.apply_once(&applied), applied, "{c:?} is not settled");
-                match mapping.map(c) {
-                    Mapped::One(mapped) => assert_eq!(applied, mapped.to_string(), "{c:?}"),
-                    Mapped::Nothing => assert_eq!(applied, "", "{c:?}"),
-                    Mapped::Several => {
-                        assert!(!applied.chars().any(|c| mapping.composes(c)), "{c:?}");
-                    }
-                    Mapped::Composing => assert!(mapping.nfkc),
+        let of_mask = |mask: u32| {
+            let steps = STEPS.into_iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1);
+            Mapping::new(steps.map(|(_, step)| step).collect())
+        };
+        let check = |mapping: &Mapping, c: char| {
+            let applied = mapping.apply(c.encode_utf8(&mut [0; 4]));
+            assert_eq!(mapping.apply_once(&applied), applied, "{c:?} is not settled");
+            match mapping.map(c) {
+                Mapped::One(mapped) => assert_eq!(applied, mapped.to_string(), "{c:?}"),
+                Mapped::Nothing => assert_eq!(applied, "", "{c:?}"),
+                Mapped::Several => {
+                    assert!(!applied.chars().any(|c| mapping.composes(c)), "{c:?}");
                 }
+                Mapped::Composing => assert!(mapping.nfkc || mapping.marks || mapping.confusables),
             }
+        };
+        let single: Vec<Mapping> = (0..STEPS.len()).map(|bit| of_mask(1 << bit)).collect();
+        let changed: Vec<char> = all_chars()
+            .filter(|&c| {
+                let by = |mapping: &Mapping| {
+                    mapping.composes(c) || mapping.apply_once(&c.to_string()) != c.to_string()
+                };
+                // Han characters and syllables of Hangul stand for all of their kind.
+                (c as u32 % 16 == 0 || !matches!(c, '一'..='\u{9FFF}' | '가'..='힣'))
+                    && single.iter().any(by)
+            })
+            .collect();
+        assert!(changed.len() > 10_000, "{}", changed.len());
+        for mask in 0..1 << STEPS.len() {
+            let mapping = of_mask(mask);
+            changed.iter().for_each(|&c| check(&mapping, c));
         }
+        let default = Mapping::new(NormalizeSteps::default());
+        all_chars().for_each(|c| check(&default, c));
     }
 
     #[test]

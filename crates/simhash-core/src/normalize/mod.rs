@@ -2,22 +2,32 @@
 //! count.
 //!
 //! The steps are applied in the order of [`NormalizeStep::ALL`]. First markup is removed
-//! ([`html`]). Then characters are mapped ([`mapping`]): NFKC, case folding, simplified characters,
-//! and no invisible ones. Then punctuation and white space are cleaned ([`cleaning`]).
+//! ([`html`]), what was misread is put right ([`mojibake`]), data is dropped ([`data`]), and words
+//! are put together that a line's end breaks ([`hyphens`]). Then characters are mapped
+//! ([`mapping`]): what looks alike, NFKC, umlauts, marks, case folding, simplified characters,
+//! digits, and no invisible ones. Then punctuation and white space are cleaned ([`cleaning`]).
 //!
-//! Without `html`, or with `html` and `punctuation`, normalising a normalised text changes nothing.
-//! With `html` alone it may: escaped markup, such as `&lt;b&gt;`, is text after one pass, and
-//! markup to a second one.
+//! Normalising a normalised text changes nothing, with these exceptions: what is left of one pass
+//! may look like something else to a second one.
+//! - `html` without `punctuation`: escaped markup, such as `&lt;b&gt;`, looks like markup.
+//! - `data` without `lower` and `punctuation`: pieces that were put together look like data.
+//! - `mojibake`: small letters look like bytes where the capitals did not.
 
 mod cleaning;
+mod data;
 mod html;
+mod hyphens;
 mod mapping;
+mod mojibake;
+
+use std::borrow::Cow;
 
 use std::borrow::Cow;
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
 use cleaning::Cleaner;
+pub use data::MAX_BASE64;
 use mapping::{Mapped, Mapping};
 
 /// A longer run of characters that may compose with each other is cut to this many. No writing
@@ -48,12 +58,21 @@ pub(crate) fn normalize_into(
     out: &mut String,
 ) {
     out.clear();
+    let mut text = Cow::Borrowed(text);
     if steps.contains(NormalizeStep::Html) {
-        let visible = html::visible_text(text, interrupt);
-        clean(&visible, steps, interrupt, out);
-    } else {
-        clean(text, steps, interrupt, out);
+        text = Cow::Owned(html::visible_text(&text, interrupt));
     }
+    if steps.contains(NormalizeStep::Mojibake)
+        && let Cow::Owned(right) = mojibake::put_right(&text, interrupt)
+    {
+        text = Cow::Owned(right);
+    }
+    if steps.contains(NormalizeStep::Data)
+        && let Cow::Owned(rest) = data::without_data(&text, interrupt)
+    {
+        text = Cow::Owned(rest);
+    }
+    clean(&text, steps, interrupt, out);
 }
 
 /// The text without what the step html drops, if that is one of the steps.
@@ -71,6 +90,7 @@ pub(crate) fn visible<'a>(
 
 fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
     out.reserve(text.len());
+    let joins_lines = steps.contains(NormalizeStep::Hyphens);
     let mapping = Mapping::new(steps);
     let mut cleaner = Cleaner::new(steps, out);
     let mut at = 0;
@@ -81,8 +101,11 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut Str
             0xE4..=0xE9 => push_han(&text[at..], &mapping, &mut cleaner),
             _ => 0,
         };
+        if at == start && joins_lines {
+            at += hyphens::broken(text, at);
+        }
         if at == start {
-            at += push_next(&text[at..], &mapping, &mut cleaner, interrupt);
+            at += push_next(&text[at..], joins_lines, &mapping, &mut cleaner, interrupt);
         }
         interrupt.spend(at - start);
     }
@@ -110,22 +133,32 @@ fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
     at
 }
 
-/// Pushes the next character with what composes with it. Returns the number of bytes read.
+/// Pushes the next character with what composes with it. Returns the number of bytes read. With
+/// `joins_lines`, that ends before a soft hyphen at the end of a line.
 #[inline]
-fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &Interrupt) -> usize {
-    let mut chars = text.chars();
-    let Some(c) = chars.next() else { return 0 };
-    let length = c.len_utf8();
+fn push_next(
+    text: &str,
+    joins_lines: bool,
+    mapping: &Mapping,
+    cleaner: &mut Cleaner,
+    interrupt: &Interrupt,
+) -> usize {
+    let Some(c) = text.chars().next() else { return 0 };
+    let mut length = c.len_utf8();
     let mapped = mapping.map(c);
-    let alone = match chars.next() {
-        None => true,
-        Some(next) if next.is_ascii() => true,
-        Some(next) => mapping.map(next).stands_alone(),
-    };
+    let mut alone = mapping.starts_alone(&text[length..]);
+    if !alone && matches!(mapped, Mapped::One(_)) {
+        let marks = mapping.dropped_marks(c, &text[length..]);
+        if marks > 0 {
+            interrupt.spend(marks);
+            length += marks;
+            alone = mapping.starts_alone(&text[length..]);
+        }
+    }
     match mapped {
         Mapped::One(mapped) if alone => cleaner.push(mapped),
-        Mapped::Nothing => {}
-        _ => return push_cluster(text, mapping, cleaner, interrupt),
+        Mapped::Nothing => return c.len_utf8(),
+        _ => return push_cluster(text, joins_lines, mapping, cleaner, interrupt),
     }
     length
 }
@@ -135,6 +168,7 @@ fn push_next(text: &str, mapping: &Mapping, cleaner: &mut Cleaner, interrupt: &I
 #[cold]
 fn push_cluster(
     text: &str,
+    joins_lines: bool,
     mapping: &Mapping,
     cleaner: &mut Cleaner,
     interrupt: &Interrupt,
@@ -148,6 +182,10 @@ fn push_cluster(
     }
     for (at, c) in chars {
         interrupt.spend(c.len_utf8());
+        if joins_lines && c == hyphens::SOFT_HYPHEN && hyphens::broken(text, at) > 0 {
+            end = at;
+            break;
+        }
         match mapping.map(c) {
             Mapped::Composing if composing < MAX_COMBINING_RUN => {
                 composing += 1;

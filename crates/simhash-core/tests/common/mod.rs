@@ -105,6 +105,16 @@ const PIECES: &[&str] = &[
     "é",
     "e\u{301}",
     "É",
+    "đ",
+    "Ł",
+    "й",
+    "\u{640}",
+    "\u{64E}",
+    "\u{5B8}",
+    "-\n",
+    "- \r\n ",
+    "‑\n",
+    "\u{AD}\n",
     "ñ",
     "ß",
     "ẞ",
@@ -253,7 +263,7 @@ pub fn ascii_text() -> impl Strategy<Value = String> {
 pub fn steps() -> impl Strategy<Value = NormalizeSteps> {
     prop_oneof![
         Just(NormalizeSteps::default()),
-        prop::sample::subsequence(&NormalizeStep::ALL[1..], 0..=5)
+        prop::sample::subsequence(&NormalizeStep::ALL[1..], 0..NormalizeStep::ALL.len())
             .prop_map(|steps| steps.into_iter().collect()),
     ]
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rayon::prelude::*;
+use simhash_core::config::Config;
 use simhash_core::hash::feature_hash;
 use simhash_core::sets::minhash::MinHasher;
 use simhash_core::sets::sketch::{Law, Layout, Sketcher};
@@ -59,6 +60,21 @@ pub fn cut(texts: &Texts, features: Features, parted: bool, similarity: f64) -> 
     }
     keys.finish();
     (sets, keys)
+}
+
+/// The sets of the texts' shingles by a configuration, and the hash of each normalised text.
+pub fn sets_of(texts: &Texts, config: &Config) -> (Sets, Vec<u64>) {
+    let mut simhasher = Simhasher::new(config.clone()).expect("no model is needed");
+    let (mut sets, mut normalized, mut of_text) = (Sets::new(), Vec::new(), Vec::new());
+    for line in &texts.lines {
+        of_text.clear();
+        simhasher.for_each_feature(line, &mut || (), |shingle| {
+            of_text.push(feature_hash::<u64>(shingle.as_bytes()));
+        });
+        sets.push(&mut of_text);
+        normalized.push(feature_hash(simhasher.normalize(line, &mut || ()).as_bytes()));
+    }
+    (sets, normalized)
 }
 
 impl Keys {

@@ -12,6 +12,7 @@ mod join;
 mod meet;
 mod rivals;
 mod sets;
+pub mod steps;
 mod tally;
 
 use std::error::Error;

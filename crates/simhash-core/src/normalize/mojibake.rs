@@ -1,0 +1,90 @@
+//! Text in UTF-8 that was read as Windows-1252 or Latin-1 is put right: `cafÃ©` is café.
+//!
+//! Only where it is certain. Every character beyond ASCII must be part of such a misreading, and at
+//! least one misreading must be *telling*: no text that was read rightly has it.
+
+use std::borrow::Cow;
+
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+
+use crate::interrupt::Interrupt;
+
+/// How often a text may have been misread.
+const ROUNDS: usize = 3;
+
+/// What Windows-1252 has at 0x80 to 0x9F. It has nothing where a control character stands, and
+/// what reads it as Latin-1 has control characters at all of these places.
+const WINDOWS: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
+];
+
+/// The text as it was before it was misread, perhaps several times.
+pub(super) fn put_right<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..if text.is_ascii() { 0 } else { ROUNDS } {
+        match reread(&text, interrupt) {
+            Some(right) => text = Cow::Owned(right),
+            None => break,
+        }
+    }
+    text
+}
+
+/// The text whose UTF-8 was misread as this one, if that is certain.
+fn reread(text: &str, interrupt: &Interrupt) -> Option<String> {
+    let mut out = String::new();
+    let mut telling = false;
+    let mut rest = text;
+    let mut bytes = Vec::new();
+    while let Some(start) = rest.bytes().position(|byte| byte >= 0x80) {
+        let (ascii, run) = rest.split_at(start);
+        let end = run.bytes().position(|byte| byte < 0x80).unwrap_or(run.len());
+        let after;
+        (rest, after) = (&run[end..], run[end..].chars().next());
+        interrupt.spend(start + end);
+        bytes.clear();
+        for c in run[..end].chars() {
+            bytes.push(byte(c)?);
+        }
+        let right = std::str::from_utf8(&bytes).ok().filter(|right| right.chars().all(is_usual))?;
+        let is_small = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase());
+        let beside = is_small(ascii.chars().next_back()) || is_small(after);
+        telling |= is_telling(right, beside);
+        if out.is_empty() {
+            out.reserve(text.len());
+        }
+        out.push_str(ascii);
+        out.push_str(right);
+    }
+    out.push_str(rest);
+    telling.then_some(out)
+}
+
+/// The byte that `c` was read for.
+fn byte(c: char) -> Option<u8> {
+    match u8::try_from(u32::from(c)) {
+        Ok(byte) => Some(byte),
+        Err(_) => WINDOWS.iter().position(|&windows| windows == c).map(|at| 0x80 + at as u8),
+    }
+}
+
+/// Whether these characters, each of which was misread for two to four, tell it. One character may
+/// have been a capital and a sign: `CAFÉ»`. So there must be two, or a small letter beside one whose
+/// first byte was read as Ã, as in `cafÃ©`, or one whose first byte was read as Â or whose first two
+/// were read as â€.
+fn is_telling(right: &str, beside_small: bool) -> bool {
+    let mut chars = right.chars();
+    match (chars.next(), chars.next()) {
+        (Some(_), Some(_)) => true,
+        (Some('\u{80}'..='\u{BF}' | '\u{2000}'..='\u{203F}' | '€'), None) => true,
+        (Some('\u{C0}'..='\u{FF}'), None) => beside_small,
+        _ => false,
+    }
+}
+
+/// Whether texts have such characters: not controls, and nothing that is not assigned.
+fn is_usual(c: char) -> bool {
+    c.general_category_group() != GeneralCategoryGroup::Other
+        || matches!(c, '\u{200B}'..='\u{200F}')
+}
