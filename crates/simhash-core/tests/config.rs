@@ -26,7 +26,7 @@ fn canonical_forms() {
         (
             concat!(
                 r#"{"normalize":["space","punctuation","digits","simplified","lower","marks","#,
-                r#""nfkc","hyphens","data"]}"#
+                r#""nfkc","hyphens","data","mojibake"]}"#
             ),
             "{}",
         ),

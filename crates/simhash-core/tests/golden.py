@@ -2,10 +2,10 @@
 """Checks golden.jsonl without the crate: hashes by PyPI's xxhash, the rest by code of its own.
 
 From the tokens on, every vector is computed: shingles, distinct features, weights (level weights
-are taken from the vector), positions, sums and signs, and the keys of sketches. For texts of ASCII,
-and of letters of some scripts and spaces, normalisation and tokens are computed too. With a
-dictionary, whose words are pairs of a word and its frequency or null, tokens are computed for
-Chinese as well, by jieba's algorithm without guesses. Prints 'N passed, N failed'.
+are taken from the vector), positions, sums and signs, and the keys of sketches. For texts in
+scripts that put spaces between words, normalisation and tokens are computed too, by unicodedata.
+With a dictionary, whose words are pairs of a word and its frequency or null, tokens are computed
+for Chinese as well, by jieba's algorithm without guesses. Prints 'N passed, N failed'.
 Exits 1 when one failed.
 """
 import functools
@@ -26,22 +26,117 @@ HASHES = {
     256: lambda feature: xxhash.xxh3_128_intdigest(feature, seed=0) << 128
     | xxhash.xxh3_128_intdigest(feature, seed=0x9E3779B97F4A7C15),
 }
-DEFAULT_STEPS = ["nfkc", "lower", "simplified", "punctuation", "space"]
+DEFAULT_STEPS = [
+    "mojibake",
+    "data",
+    "hyphens",
+    "nfkc",
+    "marks",
+    "lower",
+    "simplified",
+    "digits",
+    "punctuation",
+    "space",
+]
+MARKED = ("LATIN", "GREEK", "CYRILLIC", "ARABIC", "HEBREW")
 
 
-def normalize_ascii(text):
-    text = text.lower()
+def is_loose(c):
+    """Whether it is a mark that is dropped on letters of those scripts: its name shows its own."""
+    is_mark = unicodedata.category(c) in ("Mn", "Me")
+    return is_mark and unicodedata.name(c).startswith(("COMBINING", *MARKED))
+
+
+def without_marks(text):
+    """Without marks, tatweel and the strokes of Latin letters."""
+    out, on_marked = "", False
+    for c in unicodedata.normalize("NFD", text.replace("\N{ARABIC TATWEEL}", "")):
+        name = unicodedata.name(c, "")
+        if is_loose(c) and on_marked:
+            continue
+        if not is_loose(c):
+            on_marked = name.startswith(MARKED)
+        if name.startswith("LATIN") and name.endswith(" WITH STROKE"):
+            c = unicodedata.lookup(name.removesuffix(" WITH STROKE"))
+        out += c
+    return unicodedata.normalize("NFC", out)
+
+
+def reread(text):
+    """What was misread as Windows-1252 or Latin-1, if all of it was, and it tells.
+
+    These vectors have several misread characters side by side, or Ã before or after a small letter,
+    or the quotation marks of English.
+    """
+    try:
+        windows = [c.encode("latin-1" if ord(c) < 256 else "cp1252") for c in text]
+        right = b"".join(windows).decode("utf-8")
+    except UnicodeError:
+        return text
+    telling = re.search("[\u0080-\U0010ffff]{2}|[a-z][À-ÿ]|[À-ÿ][a-z]|[\u2010-\u203f]", right)
+    return right if telling and not text.isascii() else text
+
+
+def without_data(text):
+    """Without data: URIs, and runs of base64 of over 200 characters or over full lines."""
     text = re.sub(
-        r"(?<=[a-z])[.'](?=[a-z])|(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))|(?<=[a-z0-9])_+(?=[a-z0-9])",
+        r"(?<![A-Za-z0-9])(?i:data):(?:;[\w=;+-]+|[\w.+-]+/[\w.+;=/-]+),[^\s\"'`<>()\\\u0080-\U0010ffff]*",
+        " ",
+        text,
+    )
+    line = r"[A-Za-z0-9+/=_-]"
+    runs = rf"(?<!{line})(?:{line}{{60,}}\r?\n)*{line}+(?!{line})"
+
+    def dropped(run):
+        run = run[0]
+        mixed = all(re.search(kind, run) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+        return " " if len(run) > 200 and mixed else run
+
+    return re.sub(runs, dropped, text)
+
+
+def join_lines(text):
+    """With words that a hyphen breaks at the end of a line put together."""
+    blanks = "[ \t\u00a0]*"
+    return re.sub(
+        f"(?<=[^\\W\\d_])[-\u00ad\u2010\u2011]{blanks}(?:\r\n|[\n\r\x85\u2028]){blanks}(?=([^\\W\\d_]))",
+        lambda found: "" if found[1].islower() else found[0],
+        text,
+    )
+
+
+def digits(text):
+    """With ASCII digits, and with ASCII signs for the Arabic ones between them."""
+    text = text.replace("\u066b", ".").replace("\u066c", ",")
+    return "".join(str(unicodedata.decimal(c, c)) for c in text)
+
+
+def folded(text, german=False):
+    """By the steps that map characters, but for simplified ones."""
+    text = unicodedata.normalize("NFKC", text.replace("\u00ad", ""))
+    for letter, plain in zip("äöüÄÖÜ", ("ae", "oe", "ue", "Ae", "Oe", "Ue")) if german else ():
+        text = text.replace(letter, plain)
+    text = without_marks(text)
+    text = text.replace("ı", "i").replace("İ", "i").casefold()
+    return digits(without_marks(unicodedata.normalize("NFKC", text)))
+
+
+def normalize(text, german=False):
+    """Of letters of scripts that put spaces between words, digits, and what is punctuation in ASCII.
+
+    By all default steps. Letters beyond ASCII are letters to the rules of punctuation, too.
+    """
+    text = folded(join_lines(without_data(reread(text))), german)
+    letter, word = r"[^\W\d_]", r"[^\W_]"
+    text = re.sub(
+        rf"(?<={letter})['’](?={letter})"
+        rf"|(?<!{letter}{letter})(?<={letter})[.](?={letter}(?!{letter}))"
+        rf"|(?<=[0-9])[,'](?=[0-9]{{3}}(?![0-9]))"
+        rf"|(?<={word})_+(?={word})",
         "",
         text,
     )
-    return " ".join(re.findall(r"[a-z0-9]+(?:(?<=[0-9])[.](?=[0-9])[a-z0-9]+)*", text))
-
-
-def normalize_letters(text):
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    return " ".join(re.findall(rf"{word}+(?:(?<=[0-9])[.](?=[0-9]){word}+)*", text))
 
 
 def tokens_of(normalized):
@@ -49,20 +144,26 @@ def tokens_of(normalized):
     return re.findall(r"[^\W\d_]+|[0-9]+(?:[.][0-9]+)*", normalized)
 
 
-def is_letters(text):
-    """Whether the text is of spaces and letters of scripts that put spaces between words."""
-    scripts = ("LATIN", "GREEK", "CYRILLIC", "HEBREW", "ARABIC", "HANGUL")
-    return all(
-        c == " " or unicodedata.category(c)[0] == "L" and unicodedata.name(c).startswith(scripts)
-        for c in text
-    )
+def is_spaced(text):
+    """Whether letters of the text are of scripts that put spaces between words, and the rest of it
+    is ASCII, what was misread, marks, digits, and what ends lines.
+    """
+
+    def known(c):
+        name, category = unicodedata.name(c, ""), unicodedata.category(c)
+        of_script = category[0] == "L" and name.startswith((*MARKED, "HANGUL"))
+        other = "\u00ad\u00a0\u066b\u066c©\u2010€™"
+        return c.isascii() or of_script or is_loose(c) or category == "Nd" or c in other
+
+    return all(map(known, text))
 
 
-def normalized_of(text):
-    """The normalised text, if it is computed for such texts."""
-    if text.isascii():
-        return normalize_ascii(text)
-    return normalize_letters(text) if is_letters(text) else None
+def normalized_of(text, steps):
+    """The text normalised by the default steps and perhaps german, if it is computed for such."""
+    others = set(steps) - set(DEFAULT_STEPS)
+    if set(DEFAULT_STEPS) - set(steps) or others - {"german"} or not is_spaced(text):
+        return None
+    return normalize(text, bool(others))
 
 
 @functools.cache
@@ -140,7 +241,8 @@ def tokens_by_lists(vector):
 
 def normalize_simple(text):
     """Of letters, digits, simplified Han characters, spaces, hyphens, points and commas."""
-    text = re.sub(r"(?<=[a-z])[.](?=[a-z])", "", normalize_letters(text))
+    text = " ".join(folded(text).split())
+    text = re.sub(r"(?<![a-z][a-z])(?<=[a-z])[.](?=[a-z](?![a-z]))", "", text)
     han, mark = "[\u4e00-\u9fff]", "[-,.。]"
     text = re.sub(f"(?<={han}){mark}|{mark}(?={han})", "", text)
     text = re.sub(f"(?<={han}) +(?={han})", "", re.sub(mark, " ", text))
@@ -290,10 +392,10 @@ def keys_digest(components, bands, rows):
 def problems_of(vector):
     text, config = vector["text"], vector["config"]
     tokenizer = config.get("tokenizer", "auto")
-    has_default_steps = config.get("normalize", DEFAULT_STEPS) == DEFAULT_STEPS
+    steps = config.get("normalize", DEFAULT_STEPS)
     has_lists = "dictionary" in config or config.get("stopwords", "none") != "none"
-    if has_default_steps and not has_lists:
-        normalized = normalized_of(text)
+    if not has_lists:
+        normalized = normalized_of(text, steps)
         if normalized is not None and tokenizer in ("auto", "word"):
             if vector["normalized"] != normalized:
                 yield f"normalized should be {normalized!r}"

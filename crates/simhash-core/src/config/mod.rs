@@ -320,8 +320,7 @@ impl FromIterator<NormalizeStep> for NormalizeSteps {
 impl NormalizeStep {
     /// Whether it is applied unless a configuration says otherwise.
     pub fn is_default(self) -> bool {
-        use NormalizeStep::{Confusables, German, Html, Mojibake};
-        !matches!(self, Html | Mojibake | Confusables | German)
+        !matches!(self, NormalizeStep::Html | NormalizeStep::Confusables | NormalizeStep::German)
     }
 }
 

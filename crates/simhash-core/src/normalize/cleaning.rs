@@ -5,8 +5,8 @@
 //!   because Han text has no spaces.
 //! - A colon always holds words apart (`iOS：Android`), and a semicolon holds numbers apart.
 //! - A point between two digits stays: `3.14` is not `314`.
-//! - A point between two letters leaves nothing if each of them stands alone (`U.S.A.`), and a space
-//!   otherwise (`end.Start`, `manned.org`).
+//! - A point between two letters leaves nothing if neither has another letter beside it (`U.S.A.`),
+//!   and a space otherwise (`end.Start`, `manned.org`).
 //! - A comma or an apostrophe between two digits leaves nothing before exactly three digits
 //!   (`1,000`), and a space otherwise (`1,5`, `6'10`).
 //! - White space between two Han characters is dropped: a line break there, or the spaces of a
@@ -43,7 +43,7 @@ struct Group {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GroupKind {
     Digits,
-    /// A letter that stands alone, with nothing but punctuation or white space beside it.
+    /// A letter that stands alone, without a letter beside it.
     Letter,
 }
 
@@ -59,7 +59,7 @@ impl GroupKind {
     fn holds(self, set: Properties) -> bool {
         match self {
             GroupKind::Digits => set.any(Properties::NUMERIC),
-            GroupKind::Letter => !set.any(Properties::HAN),
+            GroupKind::Letter => set.any(Properties::LETTER),
         }
     }
 
@@ -67,7 +67,7 @@ impl GroupKind {
     fn ascii_length(self, words: &[u8]) -> usize {
         let holds = |byte: &&u8| match self {
             GroupKind::Digits => byte.is_ascii_digit(),
-            GroupKind::Letter => **byte != b' ',
+            GroupKind::Letter => byte.is_ascii_alphabetic(),
         };
         words.iter().take_while(holds).count()
     }
@@ -235,7 +235,7 @@ impl<'a> Cleaner<'a> {
     fn ends_in_single_letter(&self) -> bool {
         let word = self.out[self.closed..].chars().rev().map(properties);
         let before = word.filter(|set| !set.any(Properties::EXTENDS)).nth(1);
-        before.is_none_or(|set| set.any(Properties::WHITE.or(Properties::HAN)))
+        before.is_none_or(|set| !set.any(Properties::LETTER))
     }
 
     /// Goes on with the group: `length` characters were pushed, of which the first `held` may be of

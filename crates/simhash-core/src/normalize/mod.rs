@@ -10,8 +10,9 @@
 //! Normalising a normalised text changes nothing, with these exceptions: what is left of one pass
 //! may look like something else to a second one.
 //! - `html` without `punctuation`: escaped markup, such as `&lt;b&gt;`, looks like markup.
+//! - `hyphens` without `punctuation` and `space`: a capital letter after the hyphen became small.
 //! - `data` without `lower` and `punctuation`: pieces that were put together look like data.
-//! - `mojibake`: small letters look like bytes where the capitals did not.
+//! - `mojibake` without `lower`, `punctuation` and `space`: what changed looks misread.
 
 mod cleaning;
 mod data;

@@ -2,12 +2,16 @@
 //!
 //! Only where it is certain. Every character beyond ASCII must be part of such a misreading, and at
 //! least one misreading must be *telling*: no text that was read rightly has it.
+//!
+//! What tells has a capital letter, a sign or a control character. So a text that was normalised by
+//! `lower`, `punctuation` and `space` has nothing that tells.
 
 use std::borrow::Cow;
 
-use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use crate::interrupt::Interrupt;
+use crate::unicode::{Properties, properties};
 
 /// How often a text may have been misread.
 const ROUNDS: usize = 3;
@@ -37,7 +41,7 @@ fn reread(text: &str, interrupt: &Interrupt) -> Option<String> {
     let mut telling = false;
     let mut rest = text;
     let mut bytes = Vec::new();
-    while let Some(start) = rest.bytes().position(|byte| byte >= 0x80) {
+    while let Some(start) = beyond_ascii(rest.as_bytes()) {
         let (ascii, run) = rest.split_at(start);
         let end = run.bytes().position(|byte| byte < 0x80).unwrap_or(run.len());
         let after;
@@ -50,7 +54,7 @@ fn reread(text: &str, interrupt: &Interrupt) -> Option<String> {
         let right = std::str::from_utf8(&bytes).ok().filter(|right| right.chars().all(is_usual))?;
         let is_small = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase());
         let beside = is_small(ascii.chars().next_back()) || is_small(after);
-        telling |= is_telling(right, beside);
+        telling |= run[..end].chars().any(is_odd) && is_telling(right, beside);
         if out.is_empty() {
             out.reserve(text.len());
         }
@@ -59,6 +63,20 @@ fn reread(text: &str, interrupt: &Interrupt) -> Option<String> {
     }
     out.push_str(rest);
     telling.then_some(out)
+}
+
+/// Where the first byte that is not ASCII stands.
+fn beyond_ascii(bytes: &[u8]) -> Option<usize> {
+    const CHUNK: usize = 64;
+    let chunk = bytes.chunks(CHUNK).position(|chunk| !chunk.is_ascii())?;
+    let within = bytes[chunk * CHUNK..].iter().position(|byte| !byte.is_ascii())?;
+    Some(chunk * CHUNK + within)
+}
+
+/// Whether normalisation drops or changes it: a capital letter, a sign or a control character.
+fn is_odd(c: char) -> bool {
+    properties(c).any(Properties::PUNCTUATION.or(Properties::WHITE))
+        || c.general_category() == GeneralCategory::UppercaseLetter
 }
 
 /// The byte that `c` was read for.
@@ -71,13 +89,13 @@ fn byte(c: char) -> Option<u8> {
 
 /// Whether these characters, each of which was misread for two to four, tell it. One character may
 /// have been a capital and a sign: `CAFÉ»`. So there must be two, or a small letter beside one whose
-/// first byte was read as Ã, as in `cafÃ©`, or one whose first byte was read as Â or whose first two
-/// were read as â€.
+/// first byte was read as Ã, as in `cafÃ©`, or a sign whose first byte was read as Â (`Â°`) or whose
+/// first two were read as `â€` or the like, or one of four bytes (`ðŸ˜€`).
 fn is_telling(right: &str, beside_small: bool) -> bool {
     let mut chars = right.chars();
     match (chars.next(), chars.next()) {
         (Some(_), Some(_)) => true,
-        (Some('\u{80}'..='\u{BF}' | '\u{2000}'..='\u{203F}' | '€'), None) => true,
+        (Some('\u{80}'..='\u{BF}' | '\u{2000}'..='\u{213F}' | '\u{10000}'..), None) => true,
         (Some('\u{C0}'..='\u{FF}'), None) => beside_small,
         _ => false,
     }
