@@ -23,8 +23,6 @@ mod mojibake;
 
 use std::borrow::Cow;
 
-use std::borrow::Cow;
-
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
 use cleaning::Cleaner;
