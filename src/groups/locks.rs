@@ -146,7 +146,8 @@ impl Gates {
 
     /// Deals with transactions in progress that have near rows, by their gates:
     /// - One that is free is kept: its transaction will look after this one has ended.
-    /// - One that an older transaction holds: this one gives way if it can, and looks again.
+    /// - One of an older transaction, or that one holds: this one gives way if it can, and looks
+    ///   again. (The older one may wait for its own gate, which a younger one keeps.)
     /// - One that is held otherwise is waited for, and kept.
     pub fn deal_with(&mut self, writers: &[pg_sys::TransactionId]) -> Then {
         for &writer in writers {
@@ -161,7 +162,7 @@ impl Gates {
                 let is_older = |holder| unsafe { pg_sys::TransactionIdPrecedes(holder, self.own) };
                 attempts += 1;
                 match gate.holder(EXCLUSIVE) {
-                    Some(holder) if self.can_yield && is_older(holder) => {
+                    Some(holder) if self.can_yield && (is_older(holder) || is_older(writer)) => {
                         self.give_way(&gate);
                         return Then::LookAgain;
                     }
