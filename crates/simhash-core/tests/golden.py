@@ -27,8 +27,8 @@ HASHES = {
     | xxhash.xxh3_128_intdigest(feature, seed=0x9E3779B97F4A7C15),
 }
 DEFAULT_STEPS = [
-    "mojibake",
     "data",
+    "mojibake",
     "hyphens",
     "nfkc",
     "marks",
@@ -126,7 +126,7 @@ def normalize(text, german=False):
 
     By all default steps. Letters beyond ASCII are letters to the rules of punctuation, too.
     """
-    text = folded(join_lines(without_data(reread(text))), german)
+    text = folded(join_lines(reread(without_data(text))), german)
     letter, word = r"[^\W\d_]", r"[^\W_]"
     text = re.sub(
         rf"(?<={letter})['’](?={letter})"

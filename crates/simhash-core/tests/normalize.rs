@@ -402,7 +402,7 @@ proptest! {
         let steps = if settles { steps } else { steps.without(NormalizeStep::Mojibake) };
         let keeps_hyphens = !steps.contains(Punctuation) && !steps.contains(Space);
         let steps = if keeps_hyphens { steps.without(NormalizeStep::Hyphens) } else { steps };
-        let html = html && steps.contains(NormalizeStep::Punctuation);
+        let html = html && steps.contains(Punctuation);
         let steps = if html { steps.with(NormalizeStep::Html) } else { steps };
         let once = run(&text, steps);
         prop_assert_eq!(run(&once, steps), once);

@@ -244,10 +244,10 @@ choice! {
     NormalizeStep, default Nfkc, {
         /// Tags, comments, scripts and styles dropped, entities decoded.
         Html = "html",
-        /// UTF-8 that was read as Windows-1252 or Latin-1 put right, where that is certain.
-        Mojibake = "mojibake",
         /// `data:` URIs and long runs of base64 dropped.
         Data = "data",
+        /// UTF-8 that was read as Windows-1252 or Latin-1 put right, where that is certain.
+        Mojibake = "mojibake",
         /// A word that a hyphen breaks at the end of a line put together.
         Hyphens = "hyphens",
         /// Letters and digits that look like others become those: Unicode Technical Standard #39.

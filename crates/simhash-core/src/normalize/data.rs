@@ -1,7 +1,6 @@
 //! Data within a text is dropped: `data:` URIs, and runs of base64 such as keys and attachments.
 //! What is left of each is a space.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr_iter;
@@ -15,44 +14,63 @@ pub const MAX_BASE64: usize = 200;
 /// and MIME has 76.
 const FULL_LINE: usize = 60;
 
-/// The text without data.
-pub(super) fn without_data<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
-    let mut found = uris(text, interrupt);
-    long_runs(text.as_bytes(), interrupt, &mut found);
-    if found.is_empty() {
-        return Cow::Borrowed(text);
+/// The text without URIs, if it has any.
+pub(super) fn without_uris(text: &str, interrupt: &Interrupt) -> Option<String> {
+    let uris = uris(text, interrupt);
+    (!uris.is_empty()).then(|| without(text, &uris))
+}
+
+/// The text without URIs and without runs of base64 that are too long for words, if it has such a
+/// run.
+pub(super) fn without_runs(text: &str, interrupt: &Interrupt) -> Option<String> {
+    if long_runs(text.as_bytes(), interrupt).is_empty() {
+        return None;
     }
-    found.sort_unstable_by_key(|range| range.start);
+    let text = without_uris(text, interrupt).unwrap_or_else(|| text.to_owned());
+    let runs = long_runs(text.as_bytes(), interrupt);
+    Some(without(&text, &runs))
+}
+
+/// The text with a space in place of each of the ranges, which are ascending.
+fn without(text: &str, ranges: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
-    for range in found {
-        // A run of base64 may be part of a URI.
-        if range.start >= end {
-            out.push_str(&text[end..range.start]);
-            out.push(' ');
-        }
-        end = end.max(range.end);
+    for range in ranges {
+        out.push_str(&text[end..range.start]);
+        out.push(' ');
+        end = range.end;
     }
     out.push_str(&text[end..]);
-    Cow::Owned(out)
+    out
+}
+
+const SCHEME: &str = "data";
+
+/// Whether the colon at `colon` ends the scheme of a `data:` URI.
+#[inline]
+pub(super) fn ends_scheme(text: &str, colon: usize) -> bool {
+    let before = &text.as_bytes()[..colon];
+    before.last_chunk::<{ SCHEME.len() }>().is_some_and(|scheme| {
+        scheme.eq_ignore_ascii_case(SCHEME.as_bytes())
+            && before[..colon - SCHEME.len()]
+                .last()
+                .is_none_or(|byte| !byte.is_ascii_alphanumeric())
+    })
 }
 
 /// The `data:` URIs (RFC 2397): `data:`, a type such as `image/png` or none, parameters, a comma,
 /// and data. Without a type there must be a parameter.
 fn uris(text: &str, interrupt: &Interrupt) -> Vec<Range<usize>> {
-    const SCHEME: &[u8] = b"data";
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = Vec::new();
     for colon in memchr_iter(b':', bytes) {
         interrupt.spend(1);
-        let Some(start) = colon.checked_sub(SCHEME.len()) else { continue };
-        let begins = start.checked_sub(1).is_none_or(|at| !bytes[at].is_ascii_alphanumeric());
-        let is_new = found.last().is_none_or(|last| last.end <= start);
-        if begins && is_new && bytes[start..colon].eq_ignore_ascii_case(SCHEME) {
+        let is_new = found.last().is_none_or(|last| last.end < colon);
+        if is_new && ends_scheme(text, colon) {
             let length = uri_length(&bytes[colon + 1..]);
             interrupt.spend(length);
             if length > 0 {
-                found.push(start..colon + 1 + length);
+                found.push(colon - SCHEME.len()..colon + 1 + length);
             }
         }
     }
@@ -76,8 +94,9 @@ fn uri_length(bytes: &[u8]) -> usize {
     length + 1 + data.count()
 }
 
-/// Adds the runs of base64 that are too long for words.
-fn long_runs(bytes: &[u8], interrupt: &Interrupt, found: &mut Vec<Range<usize>>) {
+/// The runs of base64 that are too long for words.
+fn long_runs(bytes: &[u8], interrupt: &Interrupt) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
     // A run that is too long reaches over one of these places.
     let mut at = MAX_BASE64;
     while at < bytes.len() {
@@ -90,10 +109,11 @@ fn long_runs(bytes: &[u8], interrupt: &Interrupt, found: &mut Vec<Range<usize>>)
         interrupt.spend(before + after);
         let block = at - before..at + after;
         if block.len() > MAX_BASE64 {
-            runs_of_block(bytes, block, found);
+            runs_of_block(bytes, block, &mut found);
         }
         at += after + MAX_BASE64;
     }
+    found
 }
 
 /// Base64 in both of its alphabets (RFC 4648), and ends of lines.

@@ -7,6 +7,12 @@ const HYPHENS: [char; 6] = ['-', SOFT_HYPHEN, '\u{2010}', '\u{2011}', '\u{FE63}'
 
 pub(super) const SOFT_HYPHEN: char = '\u{AD}';
 
+/// Whether a hyphen may start with this byte in UTF-8.
+#[inline]
+pub(super) fn may_start(byte: u8) -> bool {
+    matches!(byte, b'-' | 0xC2 | 0xE2 | 0xEF)
+}
+
 /// The bytes from the hyphen at `at` to the rest of the word that it breaks: the hyphen, the end of
 /// the line, and the blanks before and after that. 0 if there is no such hyphen. A letter stands
 /// before it, and the rest starts with a small letter, so that names such as Jean-Paul stay two

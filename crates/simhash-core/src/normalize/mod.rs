@@ -2,7 +2,7 @@
 //! count.
 //!
 //! The steps are applied in the order of [`NormalizeStep::ALL`]. First markup is removed
-//! ([`html`]), what was misread is put right ([`mojibake`]), data is dropped ([`data`]), and words
+//! ([`html`]), data is dropped ([`data`]), what was misread is put right ([`mojibake`]), and words
 //! are put together that a line's end breaks ([`hyphens`]). Then characters are mapped
 //! ([`mapping`]): what looks alike, NFKC, umlauts, marks, case folding, simplified characters,
 //! digits, and no invisible ones. Then punctuation and white space are cleaned ([`cleaning`]).
@@ -56,18 +56,12 @@ pub(crate) fn normalize_into(
     interrupt: &Interrupt,
     out: &mut String,
 ) {
-    out.clear();
     let mut text = Cow::Borrowed(text);
     if steps.contains(NormalizeStep::Html) {
         text = Cow::Owned(html::visible_text(&text, interrupt));
     }
-    if steps.contains(NormalizeStep::Mojibake)
-        && let Cow::Owned(right) = mojibake::put_right(&text, interrupt)
-    {
-        text = Cow::Owned(right);
-    }
     if steps.contains(NormalizeStep::Data)
-        && let Cow::Owned(rest) = data::without_data(&text, interrupt)
+        && let Some(rest) = data::without_runs(&text, interrupt)
     {
         text = Cow::Owned(rest);
     }
@@ -87,21 +81,33 @@ pub(crate) fn visible<'a>(
     }
 }
 
+/// Replaces `out` by the text after `steps`, apart from those that come before.
+///
+/// What changes the text as a whole is looked for where something of it is met, so that other texts
+/// do not pay for it. Once it is found, this starts again with the changed text.
 fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
+    out.clear();
     out.reserve(text.len());
     let joins_lines = steps.contains(NormalizeStep::Hyphens);
+    let mut steps_left = steps;
     let mapping = Mapping::new(steps);
     let mut cleaner = Cleaner::new(steps, out);
     let mut at = 0;
     while at < text.len() {
         let start = at;
-        at += match text.as_bytes()[at] {
+        let first = text.as_bytes()[at];
+        at += match first {
             0..0x80 => cleaner.push_ascii(&text[at..]),
             0xE4..=0xE9 => push_han(&text[at..], &mapping, &mut cleaner),
             _ => 0,
         };
-        if at == start && joins_lines {
-            at += hyphens::broken(text, at);
+        if at == start && !matches!(first, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b' ') {
+            if let Some(changed) = changed(text, at, &mut steps_left, interrupt) {
+                return clean(&changed, steps_left, interrupt, out);
+            }
+            if joins_lines && hyphens::may_start(first) {
+                at += hyphens::broken(text, at);
+            }
         }
         if at == start {
             at += push_next(&text[at..], joins_lines, &mapping, &mut cleaner, interrupt);
@@ -109,6 +115,27 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut Str
         interrupt.spend(at - start);
     }
     cleaner.finish();
+}
+
+/// The whole text without URIs if one may lie at `at`, or put right if it may have been misread. The
+/// step that was tried is taken out of `steps`.
+#[inline]
+fn changed(
+    text: &str,
+    at: usize,
+    steps: &mut NormalizeSteps,
+    interrupt: &Interrupt,
+) -> Option<String> {
+    let first = text.as_bytes()[at];
+    if first >= 0x80 && steps.contains(NormalizeStep::Mojibake) {
+        *steps = steps.without(NormalizeStep::Mojibake);
+        mojibake::put_right(text, interrupt)
+    } else if first == b':' && steps.contains(NormalizeStep::Data) && data::ends_scheme(text, at) {
+        *steps = steps.without(NormalizeStep::Data);
+        data::without_uris(text, interrupt)
+    } else {
+        None
+    }
 }
 
 /// Pushes the Han characters that `text` starts with and that map to themselves. They never compose

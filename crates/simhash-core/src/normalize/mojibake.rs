@@ -6,8 +6,6 @@
 //! What tells has a capital letter, a sign or a control character. So a text that was normalised by
 //! `lower`, `punctuation` and `space` has nothing that tells.
 
-use std::borrow::Cow;
-
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use crate::interrupt::Interrupt;
@@ -23,16 +21,16 @@ const WINDOWS: [char; 32] = [
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
 ];
 
-/// The text as it was before it was misread, perhaps several times.
-pub(super) fn put_right<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
-    let mut text = Cow::Borrowed(text);
-    for _ in 0..if text.is_ascii() { 0 } else { ROUNDS } {
-        match reread(&text, interrupt) {
-            Some(right) => text = Cow::Owned(right),
+/// The text as it was before it was misread, perhaps several times. `None` if it is right.
+pub(super) fn put_right(text: &str, interrupt: &Interrupt) -> Option<String> {
+    let mut right = reread(text, interrupt)?;
+    for _ in 1..ROUNDS {
+        match reread(&right, interrupt) {
+            Some(before) => right = before,
             None => break,
         }
     }
-    text
+    Some(right)
 }
 
 /// The text whose UTF-8 was misread as this one, if that is certain.
