@@ -137,8 +137,8 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Calls `found` with the rows that are near and in the scope, as it wants them. With an anchor,
-    /// of texts, those that are equal are left out, and what is connected with it.
+    /// Calls `found` with the rows that are near and in the scope, as it wants them. With an
+    /// anchor, of texts, those that are equal are left out, and what is connected with it.
     ///
     /// # Safety
     /// As [`Neighbours::open`]; the point is one of the components'.
@@ -377,11 +377,12 @@ unsafe fn writer(snapshot: pg_sys::Snapshot) -> Option<pg_sys::TransactionId> {
 
 /// The command that has written a row of the own transaction; 0 for a row of another one.
 ///
-/// The system column cmin would not do: of a row that was deleted, too, by a subtransaction that was
-/// rolled back, say, it is a number that stands for both commands.
+/// The system column cmin would not do: of a row that was deleted, too, by a subtransaction that
+/// was rolled back, say, it is a number that stands for both commands.
 unsafe fn command(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::CommandId {
     let (mut is_null, mut is_copy) = (true, false);
-    // SAFETY: the slot holds a row of a table. A heap's row is in a buffer that the slot has pinned.
+    // SAFETY: the slot holds a row of a table. A heap's row is in a buffer that the slot has
+    // pinned.
     unsafe {
         let written = pg_sys::MinTransactionIdAttributeNumber;
         let writer = pg_sys::slot_getsysattr(slot, written, &mut is_null);

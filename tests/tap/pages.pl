@@ -69,8 +69,8 @@ for my $page (sort glob "$docs/*.md")
 	run_example("begun_$name", $_, $name) for @blocks;
 }
 
-# The pages have a line for each argument of the triggers, with each of its words, and no others: what
-# the HINT about an unknown argument lists.
+# The pages have a line for each argument of the triggers, with each of its words, and no others:
+# what the HINT about an unknown argument lists.
 for (['simhash_dedup', 'trigger.md'], ['simhash_cluster', 'groups.md'])
 {
 	my ($function, $page) = @$_;

@@ -342,7 +342,8 @@ def exponential(value):
     else:
         mantissa, exponent = math.frexp(rest)
         mantissa, exponent = 2 * mantissa, exponent - 1
-        above, below, powers = f32(1 - mantissa), f32(1 + mantissa), f32(-exponent * f32(math.log(2)))
+        above, below = f32(1 - mantissa), f32(1 + mantissa)
+        powers = f32(-exponent * f32(math.log(2)))
     s = f32(above / below)
     square = f32(s * s)
     series = 0.0

@@ -50,8 +50,8 @@ DROP TRIGGER aa ON t;
 -- and one that it divides comes apart.
 INSERT INTO t SELECT 1000 + i, 'ffff0000ffff0000' FROM generate_series(1, 2000) i;
 INSERT INTO t VALUES (1005, 'ffff0000ffff0001') ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
-INSERT INTO t VALUES (1006, '0000ffff0000ffff'), (5000, '0000ffff0000ffff'), (5001, 'ffff0000ffff0000')
-  ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
+INSERT INTO t VALUES (1006, '0000ffff0000ffff'), (5000, '0000ffff0000ffff'),
+  (5001, 'ffff0000ffff0000') ON CONFLICT (id) DO UPDATE SET fp = EXCLUDED.fp;
 SELECT story, count(*), min(id), max(id) FROM t GROUP BY story ORDER BY story;
 DROP TABLE t, many;
 DROP FUNCTION brings;

@@ -1,5 +1,5 @@
--- Rare words decide: near_duplicate by the weighted Jaccard coefficient, where a model says how rare
--- the pairs of words are. What it is, is computed here from the model's terms.
+-- Rare words decide: near_duplicate by the weighted Jaccard coefficient, where a model says how
+-- rare the pairs of words are. What it is, is computed here from the model's terms.
 \pset null NULL
 SET client_min_messages = warning;
 CREATE TABLE notice (id int PRIMARY KEY, body text);
@@ -11,7 +11,8 @@ INSERT INTO notice
     || ' in version ' || i / 4
   FROM generate_series(1, 120) i;
 INSERT INTO notice
-  SELECT 200 + i, (SELECT string_agg('w' || (i * 31 + j * 7) % 400, ' ') FROM generate_series(1, 20) j)
+  SELECT 200 + i,
+    (SELECT string_agg('w' || (i * 31 + j * 7) % 400, ' ') FROM generate_series(1, 20) j)
   FROM generate_series(1, 60) i;
 SELECT simhash_train('rare', 'SELECT body FROM notice', '{"shingle": 2}');
 \set idf '{"weight": "idf", "model": "rare", "shingle": 2}'
@@ -45,10 +46,13 @@ CREATE FUNCTION differ(asked double precision) RETURNS bigint LANGUAGE plpgsql A
 DECLARE n bigint;
 BEGIN
   SET LOCAL enable_seqscan = off;
-  CREATE TEMP TABLE by_index ON COMMIT DROP AS SELECT a.id AS a, b.id AS b FROM some_notice a JOIN notice b
+  CREATE TEMP TABLE by_index ON COMMIT DROP AS
+    SELECT a.id AS a, b.id AS b FROM some_notice a JOIN notice b
     ON near_duplicate(a.body, b.body, asked, '{"weight": "idf", "model": "rare", "shingle": 2}');
-  SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off;
-  CREATE TEMP TABLE by_scan ON COMMIT DROP AS SELECT a.id AS a, b.id AS b FROM some_notice a, notice b
+  SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off;
+  SET LOCAL enable_bitmapscan = off;
+  CREATE TEMP TABLE by_scan ON COMMIT DROP AS
+    SELECT a.id AS a, b.id AS b FROM some_notice a, notice b
     WHERE near_duplicate(a.body || '', b.body || '', asked,
       '{"weight": "idf", "model": "rare", "shingle": 2}');
   SELECT count(*) INTO n FROM (TABLE by_index EXCEPT TABLE by_scan
@@ -57,16 +61,19 @@ BEGIN
   DROP TABLE by_index, by_scan;
   RETURN n;
 END $$;
-EXPLAIN (COSTS off) SELECT id FROM notice WHERE near_duplicate(body, 'libaa and its codecs', 0.5, :'idf');
+EXPLAIN (COSTS off)
+SELECT id FROM notice WHERE near_duplicate(body, 'libaa and its codecs', 0.5, :'idf');
 EXPLAIN (COSTS off) SELECT id FROM notice WHERE near_duplicate(body, 'libaa and its codecs', 0.5);
 SELECT asked, differ(asked) FROM unnest('{0.4, 0.5, 0.7, 0.9}'::float8[]) asked;
-SELECT count(*) > 30 AS some, count(*) FILTER (WHERE NOT near_duplicate(a.body, b.body, 0.5, :'idf'))
-  AS wrong, count(*) = (SELECT count(*) FROM notice a JOIN notice b ON a.id < b.id
+SELECT count(*) > 30 AS some,
+  count(*) FILTER (WHERE NOT near_duplicate(a.body, b.body, 0.5, :'idf')) AS wrong,
+  count(*) = (SELECT count(*) FROM notice a JOIN notice b ON a.id < b.id
     AND near_duplicate(a.body || '', b.body || '', 0.5, :'idf')) AS all_of_them
 FROM simhash_pairs('notice_idf', similarity => 0.5) p
 JOIN notice a ON a.ctid = p.a JOIN notice b ON b.ctid = p.b;
 CREATE TABLE kept (id int PRIMARY KEY, body text, same_as int, story int);
-CREATE INDEX ON kept USING simhash (body) WITH (config = '{"weight": "idf", "model": "rare", "shingle": 2}');
+CREATE INDEX ON kept USING simhash (body)
+  WITH (config = '{"weight": "idf", "model": "rare", "shingle": 2}');
 CREATE INDEX ON kept (story);
 SELECT simhash_dedup_create('kept', 'body=body', 'similarity=0.6', 'action=link', 'link=same_as',
   'config={"weight": "idf", "model": "rare", "shingle": 2}');

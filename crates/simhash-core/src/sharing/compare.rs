@@ -37,7 +37,7 @@ pub struct Comparer {
     sets: Vec<Option<ShingleSet>>,
     /// A bit for each row, 1 if there is something in `sets`.
     known: Vec<u64>,
-    /// How many shingles a row has, as far as its set was ever read, and all weigh the same; else 0.
+    /// How many shingles a row has, as far as its set was ever read and all weigh the same; else 0.
     sizes: Vec<u32>,
     /// The rows whose sets are kept, in the order in which they were read.
     order: VecDeque<u32>,

@@ -178,8 +178,10 @@ mod tests {
         ) {
             let (hashes, scales): (Vec<u64>, Vec<f32>) =
                 hashes.into_iter().map(|(hash, units)| (hash, 1.0 / units as f32)).unzip();
-            let number = |(&hash, &scale): (&u64, &f32), lane| exponential(value(hash, lane)) * scale;
-            let of = |lane| hashes.iter().zip(&scales).map(move |each| number(each, lane));
+            let number = |hash, scale, lane| exponential(value(hash, lane)) * scale;
+            let of = |lane| {
+                hashes.iter().zip(&scales).map(move |(&hash, &scale)| number(hash, scale, lane))
+            };
             let expected = std::array::from_fn(|lane| {
                 of(lane).reduce(f32::min).map_or(u32::MAX, f32::to_bits)
             });
