@@ -79,11 +79,8 @@ def reread(text):
 
 def without_data(text):
     """Without data: URIs, and runs of base64 of over 200 characters or over full lines."""
-    text = re.sub(
-        r"(?<![A-Za-z0-9])(?i:data):(?:;[\w=;+-]+|[\w.+-]+/[\w.+;=/-]+),[^\s\"'`<>()\\\u0080-\U0010ffff]*",
-        " ",
-        text,
-    )
+    kind, data = r"(?:;[\w=;+-]+|[\w.+-]+/[\w.+;=/-]+)", r"[^\s\"'`<>()\\\u0080-\U0010ffff]*"
+    text = re.sub(rf"(?<![A-Za-z0-9])(?i:data):{kind},{data}", " ", text)
     line = r"[A-Za-z0-9+/=_-]"
     runs = rf"(?<!{line})(?:{line}{{60,}}\r?\n)*{line}+(?!{line})"
 
@@ -97,9 +94,9 @@ def without_data(text):
 
 def join_lines(text):
     """With words that a hyphen breaks at the end of a line put together."""
-    blanks = "[ \t\u00a0]*"
+    blanks, letter, end = "[ \t\u00a0]*", r"[^\W\d_]", "(?:\r\n|[\n\r\x85\u2028])"
     return re.sub(
-        f"(?<=[^\\W\\d_])[-\u00ad\u2010\u2011]{blanks}(?:\r\n|[\n\r\x85\u2028]){blanks}(?=([^\\W\\d_]))",
+        f"(?<={letter})[-\u00ad\u2010\u2011]{blanks}{end}{blanks}(?=({letter}))",
         lambda found: "" if found[1].islower() else found[0],
         text,
     )
@@ -122,7 +119,7 @@ def folded(text, german=False):
 
 
 def normalize(text, german=False):
-    """Of letters of scripts that put spaces between words, digits, and what is punctuation in ASCII.
+    """Of letters of scripts that put spaces between words, digits, and the punctuation of ASCII.
 
     By all default steps. Letters beyond ASCII are letters to the rules of punctuation, too.
     """

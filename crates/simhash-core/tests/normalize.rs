@@ -335,8 +335,10 @@ fn reread(text: &str) -> Option<String> {
         let small = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase());
         if is_ascii(after) {
             let alone = is_ascii(before);
-            let by_itself = matches!(c, '\u{80}'..='\u{BF}' | '\u{2000}'..='\u{213F}' | '\u{10000}'..)
-                || matches!(c, '\u{C0}'..='\u{FF}') && (small(before) || small(after));
+            let sign =
+                |c| matches!(c, '\u{80}'..='\u{BF}' | '\u{2000}'..='\u{213F}' | '\u{10000}'..);
+            let by_itself =
+                sign(c) || matches!(c, '\u{C0}'..='\u{FF}') && (small(before) || small(after));
             telling |= odd_runs[run] && (!alone || by_itself);
             run += 1;
         }
@@ -379,7 +381,10 @@ proptest! {
 
     #[test]
     fn equals_its_definition_on_what_was_misread(
-        pieces in prop::collection::vec(("[ a-zé»É]{0,3}", "[ a-z]{0,2}|[é’»дÂÉ你😀]{1,2}", 0..4usize), 0..4),
+        pieces in prop::collection::vec(
+            ("[ a-zé»É]{0,3}", "[ a-z]{0,2}|[é’»дÂÉ你😀]{1,2}", 0..4usize),
+            0..4,
+        ),
         steps in common::steps(),
     ) {
         let misread = |text: &str| text.bytes().map(char::from).collect::<String>();
@@ -420,7 +425,7 @@ proptest! {
                 0 => (format!("data:image/png;base64,{base64}"), String::new()),
                 1 => (format!("url(DATA:;charset=utf-8,{base64}%20.)"), "url( )".into()),
                 2 => (format!("data: {base64}"), format!("data: {}", left(&base64))),
-                3 => (format!("metadata:image/png,{base64}"), format!("metadata:image/png,{}", left(&base64))),
+                3 => (format!("metadata:a/b,{base64}"), format!("metadata:a/b,{}", left(&base64))),
                 4 => (wrapped(&random_base64(seed, 4 * length + 60), 76), String::new()),
                 5 => (base64.to_lowercase(), base64.to_lowercase()),
                 6 => (wrapped(&base64, 59), wrapped(&base64, 59)),
@@ -593,8 +598,8 @@ fn strokes_of_latin_letters() {
     // By the Unicode names LATIN ... WITH STROKE, BARRED O, L WITH BAR and the like.
     assert_eq!(
         changed.collect::<Vec<_>>().join(" "),
-        "ØO øo ĐD đd ĦH ħh ŁL łl ŦT ŧt ƀb ƚl ƟO ƵZ ƶz ǤG ǥg ǾO ǿo ȼc ɆE ɇe ɈJ ɉj ɍr ɎY ɏy ɟj ɨi ɵo ᵻi \
-         ᵼi ᵽp ᵾu ꝊO ꝋo ꬾo"
+        "ØO øo ĐD đd ĦH ħh ŁL łl ŦT ŧt ƀb ƚl ƟO ƵZ ƶz ǤG ǥg ǾO ǿo ȼc ɆE ɇe ɈJ ɉj ɍr ɎY ɏy ɟj ɨi \
+         ɵo ᵻi ᵼi ᵽp ᵾu ꝊO ꝋo ꬾo"
     );
 }
 

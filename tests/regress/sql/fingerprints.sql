@@ -94,6 +94,20 @@ SELECT simhash_normalize('漢語詞彙', '{"normalize": ["simplified"]}'),
        simhash_normalize('Straße ΣΊΣΥΦΟΣ', '{"normalize": ["lower"]}'),
        simhash_normalize(E' a \n\t b ', '{"normalize": ["space"]}'),
        simhash_normalize('a.b, c!', '{"normalize": ["punctuation"]}');
+SELECT simhash_normalize('L''été à Łódź, Đà Nẵng', '{"normalize": ["marks"]}'),
+       simhash_normalize('IŞIK ışık İ', '{"normalize": ["marks", "lower"]}'),
+       simhash_normalize('Größe ÄÖÜ', '{"normalize": ["german"]}'),
+       simhash_normalize('१२ ٣٫٥', '{"normalize": ["digits"]}'),
+       simhash_normalize(E'exam- \n  ple, Jean-\nPaul', '{"normalize": ["hyphens"]}'),
+       simhash_normalize('a data:image/png;base64,iVBORw0KGgo= b', '{"normalize": ["data"]}'),
+       simhash_normalize('Un cafÃ©. CAFÉ»', '{"normalize": ["mojibake"]}'),
+       simhash_normalize('Un cafÃ©', '{"normalize": ["mojibake"]}'),
+       simhash_normalize('Сhеар', '{"normalize": ["confusables"]}') \gx
+SELECT simhash_normalize('manned.org path/app.apk 3.5mm U.S.A. e.g. end.Start');
+SELECT simhash_normalize(t.body) = simhash_normalize(t.other) AS same, t.body
+  FROM (VALUES ('Crème brûlée', 'creme brulee'), ('كِتَابٌ', 'كتاب'), ('שָׁלוֹם', 'שלום'),
+    ('٢٠٢٦', '2026'), ('İSTANBUL', 'istanbul'), ('Tiếng Việt', 'tieng viet'),
+    ('हिन्दी', 'हनद'), ('がぎ', 'かき')) t(body, other);
 
 -- configurations: canonical form, and errors that say what is allowed
 SELECT '{ "weight" : "tf", "shingle" : 3 }'::simhash_config,

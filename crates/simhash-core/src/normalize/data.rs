@@ -22,8 +22,9 @@ pub(super) fn without_uris(text: &str, interrupt: &Interrupt) -> Option<String> 
 
 /// The text without URIs and without runs of base64 that are too long for words, if it has such a
 /// run.
+#[inline]
 pub(super) fn without_runs(text: &str, interrupt: &Interrupt) -> Option<String> {
-    if long_runs(text.as_bytes(), interrupt).is_empty() {
+    if text.len() <= MAX_BASE64 || long_runs(text.as_bytes(), interrupt).is_empty() {
         return None;
     }
     let text = without_uris(text, interrupt).unwrap_or_else(|| text.to_owned());

@@ -1,5 +1,5 @@
-//! Characters are mapped to characters: NFKC, marks dropped, case folding, traditional to simplified
-//! Chinese, digits to ASCII ones, and invisible characters to nothing.
+//! Characters are mapped to characters: what looks alike, NFKC, umlauts, case folding, traditional
+//! to simplified Chinese, digits to ASCII ones, and marks and invisible characters to nothing.
 //!
 //! The definition is [`Mapping::apply`]: the steps are repeated until nothing changes. All but a
 //! few characters map by themselves, whatever stands beside them. For those a table holds the
@@ -73,15 +73,8 @@ impl Entry {
 /// The character-mapping part of a set of steps.
 #[derive(Clone, Copy)]
 pub(super) struct Mapping {
-    confusables: bool,
-    nfkc: bool,
-    german: bool,
-    marks: bool,
-    lower: bool,
-    simplified: bool,
-    digits: bool,
-    /// The `space` step drops invisible characters.
-    visible: bool,
+    /// Of these, [`STEPS`] count. `space` drops invisible characters.
+    steps: NormalizeSteps,
     table: &'static CharTable<Entry>,
     unchanged_han: &'static ThreeByteSet,
 }
@@ -110,24 +103,19 @@ static TABLES: [OnceLock<Box<CharTable<Entry>>>; 1 << STEPS.len()] =
     [const { OnceLock::new() }; 1 << STEPS.len()];
 
 impl Mapping {
+    #[inline]
     pub(super) fn new(steps: NormalizeSteps) -> Self {
-        let flags = STEPS.map(|step| steps.contains(step));
-        let table = flags.iter().fold(0, |index, &flag| 2 * index + usize::from(flag));
-        let table = TABLES[table].get_or_init(|| Box::new(CharTable::new()));
-        let [confusables, nfkc, german, marks, lower, simplified, digits, visible] = flags;
+        let flag = |(bit, &step): (usize, &NormalizeStep)| usize::from(steps.contains(step)) << bit;
+        let table = &TABLES[STEPS.iter().enumerate().map(flag).sum::<usize>()];
+        let table = table.get_or_init(|| Box::new(CharTable::new()));
+        let simplified = steps.contains(NormalizeStep::Simplified);
         let unchanged_han = if simplified { &*SIMPLIFIED_HAN } else { &*MAIN_HAN };
-        Mapping {
-            confusables,
-            nfkc,
-            german,
-            marks,
-            lower,
-            simplified,
-            digits,
-            visible,
-            table,
-            unchanged_han,
-        }
+        Mapping { steps, table, unchanged_han }
+    }
+
+    #[inline]
+    fn has(&self, step: NormalizeStep) -> bool {
+        self.steps.contains(step)
     }
 
     #[inline]
@@ -145,7 +133,8 @@ impl Mapping {
     /// Whether normalisation may join `c` to what stands before it, or drop it there.
     pub(super) fn composes(&self, c: char) -> bool {
         let set = properties(c);
-        self.nfkc && set.any(Properties::COMPOSES) || self.marks && set.any(Properties::LOOSE)
+        self.has(NormalizeStep::Nfkc) && set.any(Properties::COMPOSES)
+            || self.has(NormalizeStep::Marks) && set.any(Properties::LOOSE)
     }
 
     /// Whether what comes before `text` can be mapped without regard to it.
@@ -161,9 +150,9 @@ impl Mapping {
     /// to one character.
     #[inline]
     pub(super) fn dropped_marks(&self, base: char, text: &str) -> usize {
-        // An umlaut may be more than a letter with a mark, and a letter with a mark may look like one.
-        let by_itself = !self.german && !self.confusables;
-        if self.marks && by_itself && properties(base).any(Properties::MARKED) {
+        // An umlaut may be more than a letter with a mark, which may look like another letter.
+        let by_itself = !self.has(NormalizeStep::German) && !self.has(NormalizeStep::Confusables);
+        if self.has(NormalizeStep::Marks) && by_itself && properties(base).any(Properties::MARKED) {
             let marks = text.chars().take_while(|&c| properties(c).any(Properties::LOOSE));
             marks.map(char::len_utf8).sum()
         } else {
@@ -172,13 +161,13 @@ impl Mapping {
     }
 
     fn compute(&self, c: char) -> Mapped {
-        if self.visible && properties(c).any(Properties::IGNORABLE) {
+        if self.has(NormalizeStep::Space) && properties(c).any(Properties::IGNORABLE) {
             return Mapped::Nothing;
         }
         let maps_by_nfkc = matches!(c,
             '\u{F900}'..='\u{FAFF}' | '\u{2F800}'..='\u{2FA1F}' | '\u{3000}'..='\u{303F}');
         if is_han(c) && !maps_by_nfkc {
-            return Mapped::One(if self.simplified { simplify(c) } else { c });
+            return Mapped::One(if self.has(NormalizeStep::Simplified) { simplify(c) } else { c });
         }
         if self.composes(c) {
             return Mapped::Composing;
@@ -210,28 +199,29 @@ impl Mapping {
 
     fn apply_once(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        if self.visible {
+        if self.has(NormalizeStep::Space) {
             text.retain(|c| !properties(c).any(Properties::IGNORABLE));
         }
-        if self.confusables {
-            text = text.chars().flat_map(|c| prototype(c, self.lower)).collect();
+        if self.has(NormalizeStep::Confusables) {
+            text =
+                text.chars().flat_map(|c| prototype(c, self.has(NormalizeStep::Lower))).collect();
         }
-        if self.nfkc {
+        if self.has(NormalizeStep::Nfkc) {
             text = text.nfkc().collect();
         }
-        if self.german {
+        if self.has(NormalizeStep::German) {
             text = german(&text);
         }
-        if self.marks {
+        if self.has(NormalizeStep::Marks) {
             text = without_marks(&text);
         }
-        if self.lower {
+        if self.has(NormalizeStep::Lower) {
             text = text.chars().map(dotted).default_case_fold().collect();
         }
-        if self.simplified {
+        if self.has(NormalizeStep::Simplified) {
             text = text.chars().map(simplify).collect();
         }
-        if self.digits {
+        if self.has(NormalizeStep::Digits) {
             text = text.chars().map(western_digit).collect();
         }
         text
@@ -393,7 +383,11 @@ mod tests {
                 Mapped::Several => {
                     assert!(!applied.chars().any(|c| mapping.composes(c)), "{c:?}");
                 }
-                Mapped::Composing => assert!(mapping.nfkc || mapping.marks || mapping.confusables),
+                Mapped::Composing => assert!(
+                    mapping.has(NormalizeStep::Nfkc)
+                        || mapping.has(NormalizeStep::Marks)
+                        || mapping.has(NormalizeStep::Confusables)
+                ),
             }
         };
         let single: Vec<Mapping> = (0..STEPS.len()).map(|bit| of_mask(1 << bit)).collect();

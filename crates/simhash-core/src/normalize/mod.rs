@@ -101,7 +101,7 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut Str
             0xE4..=0xE9 => push_han(&text[at..], &mapping, &mut cleaner),
             _ => 0,
         };
-        if at == start && !matches!(first, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b' ') {
+        if at == start && matches!(first, b':' | b'-' | 0x80..) {
             if let Some(changed) = changed(text, at, &mut steps_left, interrupt) {
                 return clean(&changed, steps_left, interrupt, out);
             }
@@ -117,8 +117,8 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut Str
     cleaner.finish();
 }
 
-/// The whole text without URIs if one may lie at `at`, or put right if it may have been misread. The
-/// step that was tried is taken out of `steps`.
+/// The whole text without URIs if one may lie at `at`, or put right if it may have been misread.
+/// The step that was tried is taken out of `steps`.
 #[inline]
 fn changed(
     text: &str,

@@ -86,9 +86,10 @@ fn byte(c: char) -> Option<u8> {
 }
 
 /// Whether these characters, each of which was misread for two to four, tell it. One character may
-/// have been a capital and a sign: `CAFÉ»`. So there must be two, or a small letter beside one whose
-/// first byte was read as Ã, as in `cafÃ©`, or a sign whose first byte was read as Â (`Â°`) or whose
-/// first two were read as `â€` or the like, or one of four bytes (`ðŸ˜€`).
+/// have been a capital and a sign: `CAFÉ»`. So there must be two, or one of these:
+/// - its first byte was read as Ã, and a small letter is beside it: `cafÃ©`,
+/// - it is a sign whose first byte was read as Â (`Â°`), or whose first two as `â€` or the like,
+/// - it has four bytes: `ðŸ˜€`.
 fn is_telling(right: &str, beside_small: bool) -> bool {
     let mut chars = right.chars();
     match (chars.next(), chars.next()) {
