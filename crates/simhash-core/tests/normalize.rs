@@ -405,7 +405,9 @@ proptest! {
         use NormalizeStep::{Lower, Punctuation, Space};
         let settles = [Lower, Punctuation, Space].iter().all(|&step| steps.contains(step));
         let steps = if settles { steps } else { steps.without(NormalizeStep::Mojibake) };
-        let keeps_hyphens = !steps.contains(Punctuation) && !steps.contains(Space);
+        // A digit may become a letter, before which a line ends.
+        let keeps_hyphens = !steps.contains(Punctuation) && !steps.contains(Space)
+            || steps.contains(NormalizeStep::Confusables);
         let steps = if keeps_hyphens { steps.without(NormalizeStep::Hyphens) } else { steps };
         let html = html && steps.contains(Punctuation);
         let steps = if html { steps.with(NormalizeStep::Html) } else { steps };

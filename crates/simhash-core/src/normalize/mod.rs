@@ -11,6 +11,7 @@
 //! may look like something else to a second one.
 //! - `html` without `punctuation`: escaped markup, such as `&lt;b&gt;`, looks like markup.
 //! - `hyphens` without `punctuation` and `space`: a capital letter after the hyphen became small.
+//!   With `confusables`: a digit after it became a letter.
 //! - `data` without `lower` and `punctuation`: pieces that were put together look like data.
 //! - `mojibake` without `lower`, `punctuation` and `space`: what changed looks misread.
 
@@ -56,6 +57,11 @@ pub(crate) fn normalize_into(
     interrupt: &Interrupt,
     out: &mut String,
 ) {
+    clean(&without_markup(text, steps, interrupt), steps, interrupt, out);
+}
+
+/// The text without markup and runs of base64, if these are dropped.
+fn without_markup<'a>(text: &'a str, steps: NormalizeSteps, interrupt: &Interrupt) -> Cow<'a, str> {
     let mut text = Cow::Borrowed(text);
     if steps.contains(NormalizeStep::Html) {
         text = Cow::Owned(html::visible_text(&text, interrupt));
@@ -65,20 +71,22 @@ pub(crate) fn normalize_into(
     {
         text = Cow::Owned(rest);
     }
-    clean(&text, steps, interrupt, out);
+    text
 }
 
-/// The text without what the step html drops, if that is one of the steps.
+/// The text without what the steps html and data drop, if these are steps.
 pub(crate) fn visible<'a>(
     text: &'a str,
     steps: NormalizeSteps,
     interrupt: &Interrupt,
 ) -> Cow<'a, str> {
-    if steps.contains(NormalizeStep::Html) {
-        Cow::Owned(html::visible_text(text, interrupt))
-    } else {
-        Cow::Borrowed(text)
+    let text = without_markup(text, steps, interrupt);
+    if steps.contains(NormalizeStep::Data)
+        && let Some(rest) = data::without_uris(&text, interrupt)
+    {
+        return Cow::Owned(rest);
     }
+    text
 }
 
 /// Replaces `out` by the text after `steps`, apart from those that come before.
