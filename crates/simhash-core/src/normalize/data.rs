@@ -118,8 +118,20 @@ fn long_runs(bytes: &[u8], interrupt: &Interrupt) -> Vec<Range<usize>> {
 }
 
 /// Base64 in both of its alphabets (RFC 4648), and ends of lines.
+static BLOCK: [bool; 256] = {
+    let mut block = [false; 256];
+    let mut byte = 0;
+    while byte < 128u8 {
+        block[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n');
+        byte += 1;
+    }
+    block
+};
+
+#[inline]
 fn in_block(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/-_=\r\n".contains(byte)
+    BLOCK[usize::from(*byte)]
 }
 
 /// The runs of a block: lines, of which all but the last are full.

@@ -127,7 +127,7 @@ fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut Str
 
 /// The whole text without URIs if one may lie at `at`, or put right if it may have been misread.
 /// The step that was tried is taken out of `steps`.
-#[inline]
+#[inline(never)]
 fn changed(
     text: &str,
     at: usize,
