@@ -100,7 +100,7 @@ SELECT simhash_normalize('L''été à Łódź, Đà Nẵng', '{"normalize": ["ma
        simhash_normalize('१२ ٣٫٥', '{"normalize": ["digits"]}'),
        simhash_normalize(E'exam- \n  ple, Jean-\nPaul', '{"normalize": ["hyphens"]}'),
        simhash_normalize('a data:image/png;base64,iVBORw0KGgo= b', '{"normalize": ["data"]}'),
-       simhash_normalize('Un cafÃ©. CAFÉ»', '{"normalize": ["mojibake"]}'),
+       simhash_normalize('CAFÉ»', '{"normalize": ["mojibake"]}'),
        simhash_normalize('Un cafÃ©', '{"normalize": ["mojibake"]}'),
        simhash_normalize('Сhеар', '{"normalize": ["confusables"]}') \gx
 SELECT simhash_normalize('manned.org path/app.apk 3.5mm U.S.A. e.g. end.Start');
