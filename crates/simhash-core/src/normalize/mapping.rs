@@ -397,7 +397,7 @@ mod tests {
                     mapping.composes(c) || mapping.apply_once(&c.to_string()) != c.to_string()
                 };
                 // Han characters and syllables of Hangul stand for all of their kind.
-                (c as u32 % 16 == 0 || !matches!(c, '一'..='\u{9FFF}' | '가'..='힣'))
+                ((c as u32).is_multiple_of(16) || !matches!(c, '一'..='\u{9FFF}' | '가'..='힣'))
                     && single.iter().any(by)
             })
             .collect();
