@@ -126,8 +126,7 @@ def normalize(text, german=False):
     text = folded(join_lines(reread(without_data(text))), german)
     letter, word = r"[^\W\d_]", r"[^\W_]"
     text = re.sub(
-        rf"(?<={letter})['’](?={letter})"
-        rf"|(?<!{letter}{letter})(?<={letter})[.](?={letter}(?!{letter}))"
+        rf"(?<={letter})['’.](?={letter})"
         rf"|(?<=[0-9])[,'](?=[0-9]{{3}}(?![0-9]))"
         rf"|(?<={word})_+(?={word})",
         "",
@@ -239,7 +238,7 @@ def tokens_by_lists(vector):
 def normalize_simple(text):
     """Of letters, digits, simplified Han characters, spaces, hyphens, points and commas."""
     text = " ".join(folded(text).split())
-    text = re.sub(r"(?<![a-z][a-z])(?<=[a-z])[.](?=[a-z](?![a-z]))", "", text)
+    text = re.sub(r"(?<=[a-z])[.](?=[a-z])", "", text)
     han, mark = "[\u4e00-\u9fff]", "[-,.。]"
     text = re.sub(f"(?<={han}){mark}|{mark}(?={han})", "", text)
     text = re.sub(f"(?<={han}) +(?={han})", "", re.sub(mark, " ", text))

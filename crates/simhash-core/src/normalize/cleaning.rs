@@ -5,8 +5,6 @@
 //!   because Han text has no spaces.
 //! - A colon always holds words apart (`iOS：Android`), and a semicolon holds numbers apart.
 //! - A point between two digits stays: `3.14` is not `314`.
-//! - A point between two letters leaves nothing if neither has another letter beside it (`U.S.A.`),
-//!   and a space otherwise (`end.Start`, `manned.org`).
 //! - A comma or an apostrophe between two digits leaves nothing before exactly three digits
 //!   (`1,000`), and a space otherwise (`1,5`, `6'10`).
 //! - White space between two Han characters is dropped: a line break there, or the spaces of a
@@ -31,46 +29,16 @@ const POINTS: [char; 4] = ['.', '\u{2024}', '\u{FE52}', '\u{FF0E}'];
 /// them stand within a number (Word_Break MidNum).
 const SEMICOLONS: [char; 6] = [';', '\u{37E}', '\u{FE14}', '\u{FE54}', '\u{FF1B}', '\u{2044}'];
 
-/// What came since a comma in a number, or since a point among letters, that left nothing. If there
-/// turns out not to be so much of it, a space is left after all.
+/// The digits since a comma that left nothing. If there turn out not to be three of them, the comma
+/// leaves a space after all.
 struct Group {
-    /// Where in the clean text the comma or the point stood.
+    /// Where in the clean text the comma stood.
     start: usize,
-    kind: GroupKind,
-    length: usize,
+    digits: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum GroupKind {
-    Digits,
-    /// A letter that stands alone, without a letter beside it.
-    Letter,
-}
-
-impl GroupKind {
-    fn wanted(self) -> usize {
-        match self {
-            GroupKind::Digits => 3,
-            GroupKind::Letter => 1,
-        }
-    }
-
-    /// Whether a character may be of the group.
-    fn holds(self, set: Properties) -> bool {
-        match self {
-            GroupKind::Digits => set.any(Properties::NUMERIC),
-            GroupKind::Letter => set.any(Properties::LETTER),
-        }
-    }
-
-    /// How much of some words of ASCII, with single spaces between, the group goes on with.
-    fn ascii_length(self, words: &[u8]) -> usize {
-        let holds = |byte: &&u8| match self {
-            GroupKind::Digits => byte.is_ascii_digit(),
-            GroupKind::Letter => byte.is_ascii_alphabetic(),
-        };
-        words.iter().take_while(holds).count()
-    }
+impl Group {
+    const DIGITS: usize = 3;
 }
 
 /// The punctuation since the last character that was kept.
@@ -97,10 +65,8 @@ pub(super) struct Cleaner<'a> {
     /// Whether the last character written, apart from marks, is Han.
     after_han: bool,
     gap: Option<Gap>,
-    /// The group that the text so far ends with.
+    /// The group of digits that the text so far ends with.
     group: Option<Group>,
-    /// Where in the clean text punctuation left nothing the last time.
-    closed: usize,
     /// Whether white space was met that is not written yet.
     pending_space: bool,
     /// Whether a mark or an invisible character that comes now has nothing to stand on.
@@ -122,7 +88,6 @@ impl<'a> Cleaner<'a> {
             after_han: false,
             gap: None,
             group: None,
-            closed: 0,
             pending_space: false,
             orphans: true,
         }
@@ -170,9 +135,8 @@ impl<'a> Cleaner<'a> {
         self.out.push(c);
         self.orphans = false;
         if !set.any(Properties::EXTENDS) {
-            if let Some(group) = &self.group {
-                let holds = group.kind.holds(set);
-                self.extend_group(usize::from(holds), 1);
+            if self.group.is_some() {
+                self.extend_group(usize::from(set.any(Properties::NUMERIC)), 1);
             }
             self.last = Some(set);
             self.after_han = set.any(Properties::HAN);
@@ -207,23 +171,12 @@ impl<'a> Cleaner<'a> {
         let held_apart = match (self.gap.take(), self.last) {
             (Some(gap), Some(last)) if gap.is_point(last, next) => return self.out.push(gap.c),
             (Some(gap), Some(last)) if gap.groups(last, next) => {
-                self.group =
-                    Some(Group { start: self.out.len(), kind: GroupKind::Digits, length: 0 });
+                self.group = Some(Group { start: self.out.len(), digits: 0 });
                 false
-            }
-            (Some(gap), Some(last)) if gap.is_stop(last, next) => {
-                let alone = self.ends_in_single_letter();
-                self.group = alone.then_some(Group {
-                    start: self.out.len(),
-                    kind: GroupKind::Letter,
-                    length: 0,
-                });
-                !alone
             }
             (Some(gap), Some(last)) => !gap.vanishes(last, next),
             _ => false,
         };
-        self.closed = self.out.len();
         let between_han = self.after_han && next.any(Properties::HAN);
         if std::mem::take(&mut self.pending_space) && !between_han || held_apart {
             self.after_han = false;
@@ -231,21 +184,14 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// The text so far ends with a letter: whether that stands alone.
-    fn ends_in_single_letter(&self) -> bool {
-        let word = self.out[self.closed..].chars().rev().map(properties);
-        let before = word.filter(|set| !set.any(Properties::EXTENDS)).nth(1);
-        before.is_none_or(|set| !set.any(Properties::LETTER))
-    }
-
-    /// Goes on with the group: `length` characters were pushed, of which the first `held` may be of
-    /// it.
+    /// Goes on with the group: `length` characters were pushed, of which the first `digits` are
+    /// digits.
     #[cold]
-    fn extend_group(&mut self, held: usize, length: usize) {
+    fn extend_group(&mut self, digits: usize, length: usize) {
         if let Some(group) = &mut self.group {
-            group.length += held;
-            // At one too many it is settled early, before there is more text to move.
-            if held < length || group.length > group.kind.wanted() {
+            group.digits += digits;
+            // At one digit too many it is settled early, before there is more text to move.
+            if digits < length || group.digits > Group::DIGITS {
                 self.end_group();
             }
         }
@@ -261,7 +207,7 @@ impl<'a> Cleaner<'a> {
     #[cold]
     fn settle_group(&mut self) {
         if let Some(group) = self.group.take()
-            && group.length != group.kind.wanted()
+            && group.digits != Group::DIGITS
         {
             self.out.insert(group.start, ' ');
         }
@@ -301,9 +247,8 @@ impl<'a> Cleaner<'a> {
                 }
                 let words = &text[at..at + length];
                 self.out.push_str(words);
-                if let Some(group) = &self.group {
-                    let held = group.kind.ascii_length(words.as_bytes());
-                    self.extend_group(held, length);
+                if self.group.is_some() {
+                    self.extend_group(words.bytes().take_while(u8::is_ascii_digit).count(), length);
                 }
                 at += length;
                 self.last = Some(properties(char::from(bytes[at - 1])));
@@ -335,15 +280,6 @@ impl Gap {
             && POINTS.contains(&self.c)
             && last.any(Properties::NUMERIC)
             && next.any(Properties::NUMERIC)
-    }
-
-    /// Whether it may end an abbreviation, a part of a name, or a sentence.
-    fn is_stop(&self, last: Properties, next: Properties) -> bool {
-        self.single
-            && POINTS.contains(&self.c)
-            && last.any(Properties::LETTER)
-            && next.any(Properties::LETTER)
-            && !next.any(Properties::COMPOSES)
     }
 
     /// Whether it may stand between the digits of a number, as a comma may.
