@@ -457,15 +457,17 @@ mod tests {
                     *count += usize::from(law.holds(&x, &y));
                 }
             }
-            for ((_, law), count) in LAWS.iter().zip(counts) {
-                let p = tail(law.bands, j.powi(law.rows as i32), law.shared);
-                let deviation = (p * (1.0 - p) / PAIRS as f64).sqrt() + 1.0 / PAIRS as f64;
-                let found = count as f64 / PAIRS as f64;
-                assert!(
-                    (found - p).abs() < 4.5 * deviation,
-                    "{law:?} finds {found} of {a} and {b} with {common} in common, not {p}"
-                );
-            }
+            assert_laws(j, counts, PAIRS);
+        }
+    }
+
+    /// Checks that each law found as many of the pairs, all `j` similar, as it should.
+    fn assert_laws(j: f64, counts: [usize; LAWS.len()], pairs: usize) {
+        for ((_, law), count) in LAWS.iter().zip(counts) {
+            let p = tail(law.bands, j.powi(law.rows as i32), law.shared);
+            let deviation = (p * (1.0 - p) / pairs as f64).sqrt() + 1.0 / pairs as f64;
+            let found = count as f64 / pairs as f64;
+            assert!((found - p).abs() < 4.5 * deviation, "{law:?} finds {found} at {j}, not {p}");
         }
     }
 
@@ -517,15 +519,7 @@ mod tests {
             let share = equal as f64 / trials;
             let deviation = (j * (1.0 - j) / trials).sqrt();
             assert!((share - j).abs() < 4.5 * deviation, "{share} of components agree, not {j}");
-            for ((_, law), count) in LAWS.iter().zip(counts) {
-                let p = tail(law.bands, j.powi(law.rows as i32), law.shared);
-                let deviation = (p * (1.0 - p) / PAIRS as f64).sqrt() + 1.0 / PAIRS as f64;
-                let found = count as f64 / PAIRS as f64;
-                assert!(
-                    (found - p).abs() < 4.5 * deviation,
-                    "{law:?} finds {found} at {j}, not {p}"
-                );
-            }
+            assert_laws(j, counts, PAIRS);
         }
     }
 
