@@ -47,8 +47,16 @@ def is_loose(c):
     return is_mark and unicodedata.name(c).startswith(("COMBINING", *MARKED))
 
 
+ONE_WAY = {
+    **{"æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ð": "d", "Ð": "D", "þ": "th", "Þ": "TH"},
+    **{"ی": "ي", "ى": "ي", "ک": "ك", "ہ": "ه", "ھ": "ه", "ە": "ه", "ۃ": "ة"},
+    **{"ൺ": "ണ്", "ൻ": "ന്", "ർ": "ര്", "ൽ": "ല്", "ൾ": "ള്", "ൿ": "ക്"},
+    **dict.fromkeys("ʹʻʼʽʾʿ", "'"),
+}
+
+
 def without_marks(text):
-    """Without marks, tatweel and the strokes of Latin letters."""
+    """Without marks, tatweel and the strokes of Latin letters, letters written in one way."""
     out, on_marked = "", False
     for c in unicodedata.normalize("NFD", text.replace("\N{ARABIC TATWEEL}", "")):
         name = unicodedata.name(c, "")
@@ -58,7 +66,7 @@ def without_marks(text):
             on_marked = name.startswith(MARKED)
         if name.startswith("LATIN") and name.endswith(" WITH STROKE"):
             c = unicodedata.lookup(name.removesuffix(" WITH STROKE"))
-        out += c
+        out += ONE_WAY.get(c, c)
     return unicodedata.normalize("NFC", out)
 
 

@@ -259,7 +259,8 @@ fn german(text: &str) -> String {
 }
 
 /// The text without the marks of the scripts that are read without them, without the strokes of
-/// Latin letters, and without the tatweel, which only makes Arabic words longer.
+/// Latin letters, and without the tatweel, which only makes Arabic words longer. Letters that are
+/// written in two ways are written in one.
 fn without_marks(text: &str) -> String {
     const TATWEEL: char = '\u{640}';
     let mut out = String::with_capacity(text.len());
@@ -276,11 +277,11 @@ fn without_marks(text: &str) -> String {
         if on_marked {
             decompose_canonical(c, |part| {
                 if !properties(part).any(Properties::LOOSE) {
-                    out.push(without_stroke(part));
+                    push_in_one_way(without_stroke(part), &mut out);
                 }
             });
         } else {
-            out.push(c);
+            push_in_one_way(c, &mut out);
         }
     }
     out
@@ -306,6 +307,40 @@ fn without_stroke(c: char) -> char {
         (Some(small), Some(own)) if own.eq_ignore_ascii_case(&small) => own,
         _ => c,
     }
+}
+
+/// Appends a letter, or what is also written for it:
+/// - two letters for a Latin ligature, and for eth and thorn (CLDR's transform Latin-ASCII);
+/// - the letters of Arabic keyboards for those of Persian and Urdu ones;
+/// - a consonant and a virama for a chillu of Malayalam (The Unicode Standard, 12.9), whose joiner
+///   is invisible;
+/// - the apostrophe for letters that are written as one: of Uzbek, Hawaiian, Ukrainian, and of
+///   transliterations.
+fn push_in_one_way(c: char, out: &mut String) {
+    let other = match c {
+        'æ' => "ae",
+        'Æ' => "AE",
+        'œ' => "oe",
+        'Œ' => "OE",
+        'ð' => "d",
+        'Ð' => "D",
+        'þ' => "th",
+        'Þ' => "TH",
+        // Farsi yeh and alef maksura; keheh; heh goal, heh doachashmee, ae; teh marbuta goal.
+        '\u{6CC}' | '\u{649}' => "\u{64A}",
+        '\u{6A9}' => "\u{643}",
+        '\u{6C1}' | '\u{6BE}' | '\u{6D5}' => "\u{647}",
+        '\u{6C3}' => "\u{629}",
+        '\u{D7A}' => "\u{D23}\u{D4D}",
+        '\u{D7B}' => "\u{D28}\u{D4D}",
+        '\u{D7C}' => "\u{D30}\u{D4D}",
+        '\u{D7D}' => "\u{D32}\u{D4D}",
+        '\u{D7E}' => "\u{D33}\u{D4D}",
+        '\u{D7F}' => "\u{D15}\u{D4D}",
+        '\u{2B9}' | '\u{2BB}'..='\u{2BF}' => "'",
+        _ => return out.push(c),
+    };
+    out.push_str(other);
 }
 
 /// An i for the dotless one and the dotted capital of Turkish and Azeri. Their other two are the i
