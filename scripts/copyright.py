@@ -46,6 +46,15 @@ DATA = [
      "the lists of Stopwords ISO"),
     ("cargo/caseless-*/src/case_folding_data.rs cargo/unicode-segmentation-*/src/tables.rs",
      ["1991-2026 Unicode, Inc."], "Unicode-3.0", "tables of the Unicode Character Database"),
+    ("cargo/icu_segmenter_data-*/data/segmenter_dictionary_*",
+     ["2006-2008, Google Inc.", "1999 TaBE Project", "1999 Pai-Hsiang Hsiao",
+      "1999 Computer Systems and Communication Lab, Institute of Information Science,"
+      " Academia Sinica", "1996 Chih-Hao Tsai @ Beckman Institute, University of Illinois",
+      "2000-2003 Nara Institute of Science and Technology",
+      "2013-2015 International Business Machines Corporation and others",
+      "2013 Brian Eugene Wilson, Robert Martin Campbell", "2013, LeRoy Benjamin Sharon",
+      "2016-2026 Unicode, Inc. and others"], "ICU-dictionaries",
+     "ICU's dictionaries of Japanese, Thai, Lao, Khmer and Burmese words"),
     ("crates/simhash-core/src/numbers/months.rs", ["2004-2026 Unicode, Inc."], "Unicode-3.0",
      "names of months, of the Unicode CLDR"),
     ("postgresql/src/include/*",
@@ -220,6 +229,8 @@ Comment:
     texts["PostgreSQL"] = own_text.strip()
     texts["PostgreSQL-server"] = POSTGRESQL_SERVER
     texts["libm-notices"] = libm_notices(crates)
+    with open("packaging/icu_dictionaries.txt", encoding="utf-8") as file:
+        texts["ICU-dictionaries"] = file.read().strip()
     paragraphs += [f"License: {name}\n{indented(text)}" for name, text in texts.items()]
     print("\n\n".join(paragraphs))
 

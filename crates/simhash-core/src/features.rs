@@ -106,8 +106,11 @@ impl Featurizer {
         sink: &mut impl FnMut(&str),
     ) {
         let dictionary = self.dictionary.as_deref();
-        let words = dictionary.and_then(|dictionary| dictionary.han.as_ref());
-        let cutting = Cutting { hmm: config.hmm, words };
+        let cutting = Cutting {
+            hmm: config.hmm,
+            words: dictionary.and_then(|dictionary| dictionary.han.as_ref()),
+            whole: dictionary.and_then(|dictionary| dictionary.whole.as_ref()),
+        };
         match dictionary.and_then(|dictionary| dictionary.phrases.as_ref()) {
             None => for_each_token(text, config.tokenizer, cutting, interrupt, sink),
             Some(phrases) => {

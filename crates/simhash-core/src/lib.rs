@@ -25,6 +25,7 @@ pub mod numbers;
 pub mod random;
 pub mod scope;
 pub mod search;
+pub mod segment;
 pub mod sets;
 pub mod sharing;
 pub mod simd;

@@ -1,4 +1,5 @@
-//! Tokens: the words or characters of a normalised text, in order.
+//! Tokens: the words or characters of a normalised text, in order. Chinese words are found by
+//! jieba, those of other scripts without spaces by [`segment`], all others by UAX #29.
 //!
 //! A token ends where a letter and a digit meet: `iPhone15` and `iPhone 15` are the same two
 //! tokens. It also ends at a colon: `iOS：Android` is two tokens, though UAX #29 takes it for one
@@ -14,24 +15,28 @@ use crate::config::Tokenizer;
 use crate::dictionary::dictionary;
 use crate::han::is_han;
 use crate::interrupt::Interrupt;
+use crate::segment;
 use crate::unicode::{MAIN_HAN, Properties, ascii, properties};
-use crate::words::HanWords;
+use crate::words::{HanWords, WholeWords};
 
-/// How many Han characters are cut into words in one piece. A longer run is cut after every such
-/// number of characters. For the tokenizer `jieba`, this goes for any characters but white space.
+/// How many characters of a script without spaces are cut into words in one piece. A longer run is
+/// cut after every such number of characters. For the tokenizer `jieba`, this goes for any
+/// characters but white space.
 pub const MAX_HAN_RUN: usize = 4096;
 
 /// How many bytes of other text without white space are cut into words in one piece. A longer run
 /// is cut at the last character boundary before every such number of bytes.
 pub const MAX_WORD_RUN: usize = 4 << 20;
 
-/// How Han characters are cut into words.
+/// How text without spaces is cut into words.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutting<'a> {
     /// Whether jieba guesses words that are not in its dictionary.
     pub(crate) hmm: bool,
-    /// The user's words.
+    /// The user's words for jieba.
     pub(crate) words: Option<&'a HanWords>,
+    /// Those for text that ICU4X cuts.
+    pub(crate) whole: Option<&'a WholeWords>,
 }
 
 /// Hands every token of `text` to `sink`.
@@ -50,7 +55,8 @@ pub(crate) fn for_each_token(
     }
 }
 
-/// Words by UAX #29. With `HAN`, runs of Han characters go through jieba.
+/// Words by UAX #29. With `HAN`, runs of Han characters go through jieba, and those of other
+/// scripts without spaces through ICU4X.
 fn words<const HAN: bool>(
     text: &str,
     cutting: Cutting<'_>,
@@ -62,9 +68,16 @@ fn words<const HAN: bool>(
     while at < bytes.len() {
         let start = at;
         if HAN && bytes[at] >= 0x80 {
-            let run = han_run(&text[at..]);
+            let rest = &text[at..];
+            let run = han_run(rest);
+            if segment::begins_japanese(rest, run.len()) {
+                let run = segment::japanese_run(rest, MAX_HAN_RUN);
+                at += run.len();
+                cut_spaceless(run, cutting, interrupt, sink);
+                continue;
+            }
             if !run.is_empty() {
-                let runs = han_runs(&text[at..], run.len());
+                let runs = han_runs(rest, run.len());
                 at += runs.len();
                 cut_han(runs, cutting, interrupt, sink);
                 continue;
@@ -87,6 +100,9 @@ fn words<const HAN: bool>(
                 match kind {
                     RunKind::White => {}
                     RunKind::Han => cut_han(run, cutting, interrupt, sink),
+                    RunKind::Japanese | RunKind::Southeast => {
+                        cut_spaceless(run, cutting, interrupt, sink)
+                    }
                     RunKind::Other => cut_words(run, interrupt, sink),
                 }
             }
@@ -99,18 +115,26 @@ fn words<const HAN: bool>(
 enum RunKind {
     White,
     Han,
+    /// Starts with hiragana. What starts with Han is looked for before.
+    Japanese,
+    Southeast,
     Other,
 }
 
 impl RunKind {
     fn of<const HAN: bool>(c: char) -> Self {
+        const SPACELESS: Properties = Properties::UNSPACED.or(Properties::SOUTHEAST);
         let set = properties(c);
         if set.any(Properties::WHITE) {
             RunKind::White
-        } else if HAN && set.any(Properties::HAN) {
-            RunKind::Han
-        } else {
+        } else if !HAN || !set.any(SPACELESS) {
             RunKind::Other
+        } else if set.any(Properties::HAN) {
+            RunKind::Han
+        } else if set.any(Properties::HIRAGANA) {
+            RunKind::Japanese
+        } else {
+            RunKind::Southeast
         }
     }
 }
@@ -120,11 +144,16 @@ impl RunKind {
 fn next_run<const HAN: bool>(text: &str) -> (&str, RunKind) {
     let window = &text[..char_boundary(text, MAX_WORD_RUN)];
     let kind = window.chars().next().map_or(RunKind::White, RunKind::of::<HAN>);
-    if kind == RunKind::Han {
-        return (han_run(text), kind);
-    }
-    let end = window.find(|c| RunKind::of::<HAN>(c) != kind).unwrap_or(window.len());
-    (&text[..end], kind)
+    let run = match kind {
+        RunKind::Han => han_run(text),
+        RunKind::Japanese => segment::japanese_run(text, MAX_HAN_RUN),
+        RunKind::Southeast => segment::southeast_asian_run(text, MAX_HAN_RUN),
+        RunKind::White | RunKind::Other => {
+            let end = window.find(|c| RunKind::of::<HAN>(c) != kind);
+            &window[..end.unwrap_or(window.len())]
+        }
+    };
+    (run, kind)
 }
 
 /// The Han characters that `text` starts with, cut to the longest allowed run.
@@ -142,8 +171,10 @@ fn han_runs(text: &str, length: usize) -> &str {
     const MANY: usize = 1 << 10;
     let mut length = length;
     while length < MANY && text[length..].starts_with(' ') {
-        match han_run(&text[length + 1..]).len() {
+        let rest = &text[length + 1..];
+        match han_run(rest).len() {
             0 => break,
+            next if segment::begins_japanese(rest, next) => break,
             next => length += 1 + next,
         }
     }
@@ -222,6 +253,9 @@ fn is_token(word: &str) -> bool {
 /// Cutting a byte by jieba takes about as long as this many bytes of other work.
 const JIEBA_COST: usize = 8;
 
+/// The same of a byte that is cut by ICU4X.
+const SEGMENT_COST: usize = 8;
+
 /// Words of runs of Han characters with spaces between them, by jieba.
 fn cut_han(run: &str, cutting: Cutting<'_>, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     let mut not_space = |word: &str| {
@@ -239,6 +273,30 @@ fn cut_han(run: &str, cutting: Cutting<'_>, interrupt: &Interrupt, sink: &mut im
         }
     }
     interrupt.spend(JIEBA_COST * run.len());
+}
+
+/// Words of a run of Japanese, or of letters of Southeast Asia.
+fn cut_spaceless(
+    run: &str,
+    cutting: Cutting<'_>,
+    interrupt: &Interrupt,
+    sink: &mut impl FnMut(&str),
+) {
+    let cut = |text: &str, sink: &mut dyn FnMut(&str)| {
+        segment::cut(text, &mut |word| {
+            if is_token(word) {
+                sink(word);
+            }
+        });
+        interrupt.spend(SEGMENT_COST * text.len());
+    };
+    let mut rest = run;
+    while let Some(found) = cutting.whole.and_then(|words| words.find(rest, interrupt)) {
+        cut(&rest[..found.start], sink);
+        sink(&rest[found.clone()]);
+        rest = &rest[found.end..];
+    }
+    cut(rest, sink);
 }
 
 /// Words of the whole text, by jieba.

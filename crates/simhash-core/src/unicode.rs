@@ -102,11 +102,17 @@ impl Properties {
     pub(crate) const DECIMAL: Properties = Properties(1 << 19);
     /// A small letter (general category Ll).
     pub(crate) const SMALL: Properties = Properties(1 << 20);
+    /// A letter of Hiragana, of the block of three bytes.
+    pub(crate) const HIRAGANA: Properties = Properties(1 << 21);
+    /// A letter of Thai, Lao, Khmer or Myanmar, or a sign that does not extend one.
+    pub(crate) const SOUTHEAST: Properties = Properties(1 << 22);
 
     /// No property.
     pub(crate) const NONE: Properties = Properties(0);
     /// What makes a run of characters a token.
     pub(crate) const TOKEN: Properties = Self::WORD.or(Self::EMOJI);
+    /// What is written without spaces and with line breaks anywhere.
+    pub(crate) const UNSPACED: Properties = Self::HAN.or(Self::HIRAGANA);
     /// What an extender joins.
     pub(crate) const EXTENDABLE: Properties = Self::LETTER.or(Self::NUMERIC).or(Self::KATAKANA);
 
@@ -186,6 +192,9 @@ fn compute_properties(c: char) -> Properties {
     }
     let extends = is_one_word(&['!', c]);
     put(Properties::EXTENDS, extends);
+    let is_letter = matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Mark);
+    put(Properties::HIRAGANA, is_letter && !extends && is_hiragana(c));
+    put(Properties::SOUTHEAST, is_letter && !extends && is_southeast_asian(c.script()));
     put(
         Properties::EXTENDER,
         !extends && [['a', c], ['ア', c], [c, 'a']].iter().all(|probe| is_one_word(probe)),
@@ -209,6 +218,15 @@ fn composes(c: char, group: GeneralCategoryGroup) -> bool {
 fn has_loose_marks(script: Script) -> bool {
     use Script::{Arabic, Cyrillic, Greek, Hebrew, Latin};
     matches!(script, Latin | Greek | Cyrillic | Arabic | Hebrew)
+}
+
+fn is_hiragana(c: char) -> bool {
+    c.script() == Script::Hiragana && matches!(c, '\u{3041}'..='\u{309F}')
+}
+
+/// Whether words of a script are found by a dictionary, and spaces stand between phrases.
+fn is_southeast_asian(script: Script) -> bool {
+    matches!(script, Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar)
 }
 
 /// Default_Ignorable_Code_Point of DerivedCoreProperties.txt.

@@ -228,7 +228,7 @@ fn drop_punctuation(stretch: &str) -> String {
                 }
                 if is_point && is_digit(base) && is_digit(c) {
                     out.push_str(&dropped);
-                } else if (parted || parts || composes(c)) && !is_han(base) && !is_han(c) {
+                } else if (parted || parts || composes(c)) && !has_no_space(base, c) {
                     out.push(' ');
                 }
             }
@@ -247,14 +247,23 @@ fn drop_punctuation(stretch: &str) -> String {
     out
 }
 
-/// One space between words, but none between Han characters.
+/// Whether a character of Han or hiragana is written beside another, or punctuation beside Han.
+fn has_no_space(before: char, after: char) -> bool {
+    is_han(before) || is_han(after) || is_unspaced(before) && is_unspaced(after)
+}
+
+fn is_unspaced(c: char) -> bool {
+    is_han(c) || matches!(c, '\u{3041}'..='\u{3096}' | '\u{309D}'..='\u{309F}')
+}
+
+/// One space between words, but none between characters of Han or hiragana.
 fn join_words<'a>(words: impl Iterator<Item = &'a str>) -> String {
     let mut out = String::new();
     let mut before: Option<&str> = None;
     for word in words {
         if let Some(before) = before {
             let last = before.chars().rev().find(|&c| !is_attached(c));
-            if !(last.is_some_and(is_han) && word.starts_with(is_han)) {
+            if !(last.is_some_and(is_unspaced) && word.starts_with(is_unspaced)) {
                 out.push(' ');
             }
         }

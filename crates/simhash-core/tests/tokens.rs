@@ -1,11 +1,14 @@
-//! Tokens against UAX #29 and jieba themselves, and those of texts that people write.
+//! Tokens against UAX #29, jieba and ICU4X themselves, and those of texts that people write.
 
 mod common;
 
+use icu_segmenter::WordSegmenter;
 use proptest::prelude::*;
 use simhash_core::han::is_han;
+use simhash_core::segment::MAX_KANJI_RUN;
 use simhash_core::tokenize::{MAX_HAN_RUN, MAX_WORD_RUN};
 use simhash_core::{Config, Simhasher};
+use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{
     GeneralCategory, GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory,
 };
@@ -104,21 +107,118 @@ fn respaced(text: &str, put_in: bool) -> String {
     spaced
 }
 
-/// The words of Han runs by jieba, and of what is between them by UAX #29.
-fn auto_words(text: &str, jieba: &jieba_rs::Jieba) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let end = rest.find(|c| is_han(c) != is_han(first)).unwrap_or(rest.len());
-        let (run, after) = rest.split_at(end);
-        rest = after;
-        if is_han(first) {
-            found.extend(jieba.cut(run, true).iter().map(|token| token.word.to_owned()));
-        } else {
-            found.extend(words(run));
+/// How characters are cut: by jieba, together with hiragana, by ICU4X's dictionaries of Southeast
+/// Asia, by UAX #29.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum By {
+    Han,
+    Hiragana,
+    Southeast,
+    Other,
+}
+
+/// By the blocks of Unicode.
+fn cut_by(c: char) -> By {
+    let is_letter = !is_white(c)
+        && !is_one_word(['!', c, c])
+        && !matches!(
+            c.general_category_group(),
+            GeneralCategoryGroup::Punctuation
+                | GeneralCategoryGroup::Symbol
+                | GeneralCategoryGroup::Number
+                | GeneralCategoryGroup::Other
+        );
+    match c {
+        _ if is_han(c) => By::Han,
+        '\u{3041}'..='\u{3096}' | '\u{309D}'..='\u{309F}' => By::Hiragana,
+        '\u{E01}'..='\u{EDF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17DD}' if is_letter => {
+            By::Southeast
+        }
+        _ => By::Other,
+    }
+}
+
+/// The runs of a text, each with how it is cut. Marks go with hiragana and letters of Southeast
+/// Asia before them, and so does a prolonged sound mark with hiragana.
+fn runs(text: &str) -> Vec<(By, String)> {
+    let mut runs: Vec<(By, String)> = Vec::new();
+    for c in text.chars() {
+        let mut by = cut_by(c);
+        if let Some((last, run)) = runs.last_mut() {
+            let marks_too = matches!(last, By::Hiragana | By::Southeast);
+            if marks_too && is_one_word(['!', c, c]) || *last == By::Hiragana && c == 'ー' {
+                by = *last;
+            }
+            if *last == by {
+                run.push(c);
+                continue;
+            }
+        }
+        runs.push((by, c.to_string()));
+    }
+    // Han beside hiragana is Japanese, unless there is much of it.
+    let is_kanji = |run: &str| run.chars().count() <= MAX_KANJI_RUN;
+    let beside = |at: usize| runs.get(at).is_some_and(|(by, _)| *by == By::Hiragana);
+    let mut joined: Vec<(By, String)> = Vec::new();
+    for (at, (by, run)) in runs.iter().enumerate() {
+        let japanese =
+            *by == By::Han && is_kanji(run) && (beside(at + 1) || at > 0 && beside(at - 1));
+        let by = if japanese { By::Hiragana } else { *by };
+        match joined.last_mut() {
+            Some((last, whole)) if *last == by && by == By::Hiragana => whole.push_str(run),
+            _ => joined.push((by, run.clone())),
         }
     }
-    found
+    joined
+}
+
+/// The words of a run by ICU4X. It is given the vowel am, ho no and ho mo as its dictionaries have
+/// them, and a mark of length is left with what it lengthens.
+fn icu_words(run: &str) -> Vec<String> {
+    const PARTS: [(&str, &str); 4] = [
+        ("\u{E4D}\u{E32}", "\u{E33}"),
+        ("\u{ECD}\u{EB2}", "\u{EB3}"),
+        ("\u{EAB}\u{E99}", "\u{EDC}"),
+        ("\u{EAB}\u{EA1}", "\u{EDD}"),
+    ];
+    let mut pieces: Vec<(&str, String)> = Vec::new();
+    let mut rest = run;
+    while let Some(c) = rest.chars().next() {
+        let found = PARTS.iter().find(|(parts, _)| rest.starts_with(parts));
+        let (piece, one) = found.map_or((&rest[..c.len_utf8()], c.to_string()), |(parts, one)| {
+            (*parts, (*one).to_owned())
+        });
+        rest = &rest[piece.len()..];
+        pieces.push((piece, one));
+    }
+    let whole: String = pieces.iter().map(|(_, one)| one.as_str()).collect();
+    let ends: Vec<usize> =
+        WordSegmenter::new_dictionary(Default::default()).segment_str(&whole).collect();
+    let mut pieces = pieces.iter().map(|(piece, _)| *piece);
+    let mut words: Vec<String> = Vec::new();
+    for pair in ends.windows(2) {
+        let length = whole[pair[0]..pair[1]].chars().count();
+        let word: String = pieces.by_ref().take(length).collect();
+        let first = word.chars().next().unwrap();
+        match words.last_mut() {
+            Some(last) if first == 'ー' || is_one_word(['!', first, first]) => {
+                last.push_str(&word)
+            }
+            _ => words.push(word),
+        }
+    }
+    words.retain(|word| is_token(word));
+    words
+}
+
+/// The words of each run by what cuts it.
+fn auto_words(text: &str, jieba: &jieba_rs::Jieba) -> Vec<String> {
+    let cut = |(by, run): &(By, String)| match by {
+        By::Han => jieba.cut(run, true).iter().map(|token| token.word.to_owned()).collect(),
+        By::Hiragana | By::Southeast => icu_words(run),
+        By::Other => words(run),
+    };
+    runs(text).iter().flat_map(cut).collect()
 }
 
 const RAW: &str = r#"{"tokenizer": "word", "normalize": []}"#;
@@ -137,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn auto_gives_han_to_jieba(texts in prop::collection::vec(common::text(), 8)) {
+    fn auto_looks_words_up(texts in prop::collection::vec(common::text(), 8)) {
         let jieba = JIEBA.with(std::rc::Rc::clone);
         for text in texts {
             prop_assert_eq!(tokens(&text, r#"{"normalize": []}"#), auto_words(&text, &jieba));
@@ -250,6 +350,72 @@ fn examples() {
     }
 }
 
+/// What ICU4X's tests have, and ICU4C with them (Thai), and what ICU4C 78 cuts alike.
+#[test]
+fn words_are_found_where_no_space_parts_them() {
+    for expected in [
+        // Thai.
+        "ภาษา|ไทย|ภาษา|ไทย",
+        "โรง|พยาบาล",
+        "น้ำตาล|ทราย",
+        "ดำเนิน|การ",
+        "ซอฟต์แวร์",
+        "กรุงเทพมหานคร",
+        "มหาวิทยาลัย|เชียงใหม่",
+        "ข้าว|เหนียว|มะม่วง",
+        "ตาม|ที่|กล่าว|มา|แล้ว",
+        // Lao, Khmer, Burmese.
+        "ພາສາ|ລາວ|ພາສາ|ລາວ",
+        "ຊື່|ໜຶ່ງ|ຂອງ",
+        "ភាសាខ្មែរ",
+        "មាន|ពាក្យ|បញ្ជា",
+        "မြန်မာ|စာ|မြန်မာ|စာ",
+        // Japanese.
+        "こんにちは|世界",
+        "うなぎ|うなじ",
+        "の|世界",
+        "ภาษา|ไทย|こんにちは|世界",
+    ] {
+        let expected: Vec<String> = expected.split('|').map(|word| word.nfkc().collect()).collect();
+        assert_eq!(tokens(&expected.concat(), "{}"), expected);
+    }
+}
+
+#[test]
+fn texts_without_spaces() {
+    for (text, config, expected) in [
+        // Verbs begin with Han and go on with hiragana. Katakana is one word, as by UAX #29.
+        ("東京タワーに行きました", "{}", "东京|タワー|に|行き|まし|た"),
+        // White space and punctuation within a Japanese text part nothing, as within a Chinese one.
+        ("こん\nにちは、世\n界。", "{}", "こんにちは|世界"),
+        ("コンピュータ サイエンス", "{}", "コンピュータ|サイエンス"),
+        ("らーめん", r#"{"normalize": []}"#, "らー|めん"),
+        ("か\u{3099}き", r#"{"normalize": []}"#, "か\u{3099}|き"),
+        // A Chinese text with one of its words, and the next run after a space.
+        ("我买了優の良品", "{}", "我|买|了|优|の|良品"),
+        ("北京 優の", r#"{"normalize": ["nfkc"]}"#, "北京|優|の"),
+        // Spaces of Thai stay, digits are apart, and other spellings are alike.
+        ("ภาษา ไทย2567", "{}", "ภาษา|ไทย|2567"),
+        ("ภาษา\u{200B}ไทย", "{}", "ภาษา|ไทย"),
+        ("ໜຶ່ງ ຫນຶ່ງ", "{}", "ຫນຶ່ງ|ຫນຶ່ງ"),
+        ("abcไทยabc", "{}", "abc|ไทย|abc"),
+        // Only auto looks for words.
+        ("ไทย です", r#"{"tokenizer": "word"}"#, "ไ|ท|ย|で|す"),
+        ("ไทยです", r#"{"tokenizer": "char"}"#, "ไ|ท|ย|で|す"),
+    ] {
+        assert_eq!(tokens(text, config).join("|"), expected, "{text:?} {config}");
+    }
+}
+
+#[test]
+fn much_han_beside_hiragana_is_chinese() {
+    // ICU4X's dictionary has 研究生命 as 研究生|命, jieba cuts 研究|生命.
+    let begins = |han: usize| format!("{}研究生命の", "国".repeat(han - 4));
+    let cut = |han: usize| tokens(&begins(han), "{}").iter().rev().nth(1).unwrap().clone();
+    assert_eq!(cut(MAX_KANJI_RUN), "命");
+    assert_eq!(cut(MAX_KANJI_RUN + 1), "生命");
+}
+
 #[test]
 fn a_word_of_a_million_characters_is_one_token() {
     let word = "x".repeat(1_000_000);
@@ -272,6 +438,13 @@ fn endless_runs_are_cut() {
     let cut: usize =
         found.iter().take_while(|token| *token != "中").map(|token| token.chars().count()).sum();
     assert_eq!(cut, MAX_HAN_RUN - 1);
+    // So is a word of Thai.
+    let text = format!("ไป{}", "ภาษา".repeat(MAX_HAN_RUN / 4));
+    let found = tokens(&text, "{}");
+    assert_eq!(found.concat(), text);
+    let cut: usize =
+        found.iter().take_while(|token| *token != "ษา").map(|token| token.chars().count()).sum();
+    assert_eq!(cut, MAX_HAN_RUN);
 }
 
 #[test]

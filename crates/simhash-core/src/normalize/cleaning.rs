@@ -1,14 +1,14 @@
 //! Punctuation and white space: what is dropped, and where one space stays.
 //!
 //! - Dropped punctuation leaves a space where it held two words apart by UAX #29: between `foo` and
-//!   `bar` in `foo/bar`, but not in `don't` or `snake_case`. It leaves none beside a Han character,
-//!   because Han text has no spaces.
+//!   `bar` in `foo/bar`, but not in `don't` or `snake_case`. It leaves none beside a Han character
+//!   and between hiragana, because such text has no spaces.
 //! - A colon always holds words apart (`iOS：Android`), and a semicolon holds numbers apart.
 //! - A point between two digits stays: `3.14` is not `314`.
 //! - A comma or an apostrophe between two digits leaves nothing before exactly three digits
 //!   (`1,000`), and a space otherwise (`1,5`, `6'10`).
-//! - White space between two Han characters is dropped: a line break there, or the spaces of a
-//!   justified or wrapped text, part no words.
+//! - White space between two characters of Han or hiragana is dropped: a line break there, or the
+//!   spaces of a justified or wrapped text, part no words.
 //! - A combining mark or an invisible character is dropped where it stands on dropped punctuation,
 //!   on white space or at the start of the text.
 //! - A dropped symbol that UAX #29 takes for a letter (Ⓐ) always leaves a space. So does an
@@ -62,8 +62,8 @@ pub(super) struct Cleaner<'a> {
     lower: bool,
     /// The last kept character, apart from marks. `None` after white space and at the start.
     last: Option<Properties>,
-    /// Whether the last character written, apart from marks, is Han.
-    after_han: bool,
+    /// Whether the last character written, apart from marks, is Han or hiragana.
+    after_unspaced: bool,
     gap: Option<Gap>,
     /// The group of digits that the text so far ends with.
     group: Option<Group>,
@@ -85,7 +85,7 @@ impl<'a> Cleaner<'a> {
             plain_ascii: !steps.contains(NormalizeStep::Confusables),
             lower,
             last: None,
-            after_han: false,
+            after_unspaced: false,
             gap: None,
             group: None,
             pending_space: false,
@@ -139,7 +139,7 @@ impl<'a> Cleaner<'a> {
                 self.extend_group(usize::from(set.any(Properties::NUMERIC)), 1);
             }
             self.last = Some(set);
-            self.after_han = set.any(Properties::HAN);
+            self.after_unspaced = set.any(Properties::UNSPACED);
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Cleaner<'a> {
         self.out.push_str(han);
         self.orphans = false;
         self.last = Some(HAN);
-        self.after_han = true;
+        self.after_unspaced = true;
     }
 
     /// `bytes` starts with punctuation that vanishes between two Han characters, whatever the other
@@ -177,9 +177,9 @@ impl<'a> Cleaner<'a> {
             (Some(gap), Some(last)) => !gap.vanishes(last, next),
             _ => false,
         };
-        let between_han = self.after_han && next.any(Properties::HAN);
-        if std::mem::take(&mut self.pending_space) && !between_han || held_apart {
-            self.after_han = false;
+        let unspaced = self.after_unspaced && next.any(Properties::UNSPACED);
+        if std::mem::take(&mut self.pending_space) && !unspaced || held_apart {
+            self.after_unspaced = false;
             self.push_space();
         }
     }
@@ -252,7 +252,7 @@ impl<'a> Cleaner<'a> {
                 }
                 at += length;
                 self.last = Some(properties(char::from(bytes[at - 1])));
-                self.after_han = false;
+                self.after_unspaced = false;
                 self.orphans = false;
             }
             let white = ascii::white_length(&bytes[at..]);
@@ -290,9 +290,11 @@ impl Gap {
             && next.any(Properties::NUMERIC)
     }
 
-    /// Whether the text closes up over the gap: no word boundary lies in it, or it lies beside Han.
+    /// Whether the text closes up over the gap: no word boundary lies in it, or it lies beside Han
+    /// or between hiragana.
     fn vanishes(self, last: Properties, next: Properties) -> bool {
-        if last.or(next).any(Properties::HAN) {
+        let unspaced = last.any(Properties::UNSPACED) && next.any(Properties::UNSPACED);
+        if unspaced || last.or(next).any(Properties::HAN) {
             return true;
         }
         if next.any(Properties::COMPOSES) {

@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::lazy::Lazy;
 
 /// Words with their frequencies, and all that words begin with.
-struct Frequencies(Counter<u64>);
+pub(super) struct Frequencies(Counter<u64>);
 
 /// What words begin with, if it is not a word itself.
 const ONLY_PREFIX: u32 = 0;
@@ -29,8 +29,12 @@ impl Default for Frequencies {
 }
 
 impl Frequencies {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.hashes().is_empty()
+    }
+
     /// Adds a word. If it is there already, the greater frequency counts.
-    fn add(&mut self, word: &str, frequency: u32, interrupt: &Interrupt) {
+    pub(super) fn add(&mut self, word: &str, frequency: u32, interrupt: &Interrupt) {
         for (end, c) in word.char_indices() {
             let prefix = &word[..end + c.len_utf8()];
             let hash = feature_hash(prefix.as_bytes());
@@ -47,7 +51,7 @@ impl Frequencies {
 
     /// `None` if no word begins so. Otherwise its frequency, if it is a word.
     #[inline]
-    fn get(&self, word: u64) -> Option<Option<u32>> {
+    pub(super) fn get(&self, word: u64) -> Option<Option<u32>> {
         self.0.get(word).map(|number| number.checked_sub(1))
     }
 }
@@ -106,7 +110,7 @@ pub(crate) struct HanWords {
 
 impl HanWords {
     pub(super) fn is_empty(&self) -> bool {
-        self.own.0.hashes().is_empty()
+        self.own.is_empty()
     }
 
     /// Adds a word. Without a frequency it gets the least with which jieba does not cut it, if

@@ -3,13 +3,14 @@
 //!
 //! What a list holds is checked here, put in one order, and hashed, so that two lists are equal if
 //! their hashes are. A configuration normalises the words as it does texts. How a dictionary then
-//! changes the tokens of a text is in [`cut`] and [`phrases`], and, normative, in
+//! changes the tokens of a text is in [`cut`], [`whole`] and [`phrases`], and, normative, in
 //! docs/design/text.md.
 
 mod cut;
 mod phrases;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,7 @@ use crate::tokenize::{Cutting, for_each_token};
 use crate::unicode::{Properties, properties};
 pub(crate) use cut::HanWords;
 pub(crate) use phrases::{Joiner, Phrases};
+pub(crate) use whole::WholeWords;
 
 /// The most words of a list.
 pub const MAX_WORDS: usize = 1_000_000;
@@ -254,30 +256,41 @@ struct Seen {
 pub(crate) struct Dictionary {
     /// The words that jieba cuts out of runs of Han characters. `None` if there are none.
     pub(crate) han: Option<HanWords>,
+    /// The words that are looked for in runs which ICU4X cuts. `None` if there are none.
+    pub(crate) whole: Option<WholeWords>,
     /// The words of several tokens, which are joined. `None` if there are none.
     pub(crate) phrases: Option<Phrases>,
 }
 
 impl Dictionary {
-    /// A word of characters that jieba cuts is a word for jieba. Any other is what the tokenizer
-    /// makes of it, joined; so is every word for a tokenizer without jieba.
+    /// A word of characters that jieba cuts is a word for jieba. One that can stand in a run which
+    /// ICU4X cuts is looked for there. Any other is what the tokenizer makes of it, joined; so is
+    /// every word for a tokenizer without either.
     fn new(list: &WordList, seen: Seen, interrupt: &Interrupt) -> Self {
         let uses_jieba = matches!(seen.tokenizer, Tokenizer::Auto | Tokenizer::Jieba);
         let is_han = |word: &str| uses_jieba && word.chars().all(cut::is_han_of_jieba);
+        let uses_icu = seen.tokenizer == Tokenizer::Auto;
         let mut han = HanWords::default();
+        let mut whole = WholeWords::default();
         let mut has_others = false;
         list.for_each_normalized(seen.steps, interrupt, |word, frequency| {
             if word.is_empty() {
-            } else if is_han(word) {
+                return;
+            }
+            if uses_icu && frequency != Some(0) {
+                whole.add(word, interrupt);
+            }
+            if is_han(word) {
                 han.add(word, frequency, interrupt);
             } else {
                 has_others = true;
             }
         });
         let han = Some(han).filter(|han| !han.is_empty());
+        let whole = Some(whole).filter(|whole| !whole.is_empty());
         let mut phrases = Phrases::default();
         if has_others {
-            let cutting = Cutting { hmm: seen.hmm, words: han.as_ref() };
+            let cutting = Cutting { hmm: seen.hmm, words: han.as_ref(), whole: whole.as_ref() };
             let mut tokens = String::new();
             list.for_each_normalized(seen.steps, interrupt, |word, frequency| {
                 if !is_han(word) && frequency != Some(0) {
@@ -289,7 +302,7 @@ impl Dictionary {
                 }
             });
         }
-        Dictionary { han, phrases: Some(phrases).filter(|phrases| !phrases.is_empty()) }
+        Dictionary { han, whole, phrases: Some(phrases).filter(|phrases| !phrases.is_empty()) }
     }
 }
 

@@ -96,7 +96,7 @@ fn other_words_are_tokens_joined() {
         "东京タワー|と|こんにちは",
     );
     cut("대한 민국 만세", D, &[("대한 민국", None)], "대한민국|만세");
-    cut("佐々木さん", D, &[("佐々木", None)], "佐々木|さ|ん");
+    cut("佐々木と", D, &[("佐々木", None)], "佐々木|と");
     // By word, Han characters are single, and every word is joined.
     cut(
         "我爱石墨烯",
@@ -104,6 +104,18 @@ fn other_words_are_tokens_joined() {
         &[("石墨烯", None)],
         "我|爱|石墨烯",
     );
+    // Where ICU4X cuts, words are looked for first: the first that begins, and the longest.
+    let words = [("京都タワー", None), ("都に", None), ("府の", None), ("京都府", None)];
+    cut(
+        "東京都に行き、京都府の京都タワーを見た",
+        D,
+        &words,
+        "东京|都に|行き|京都府|の|京都タワー|を|见|た",
+    );
+    cut("โพสต์เกรสไทย", D, &[("โพสต์เกรส", None)], "โพสต์เกรส|ไทย");
+    cut("ไทย", D, &[("ไท", None), ("ไ", Some(0))], "ไท|ย");
+    // But not within a grapheme cluster.
+    cut("ที่นี่", D, &[("ท", None)], "ที่|นี่");
     // A frequency of 0 joins nothing.
     cut("new york", D, &[("new york", Some(0)), ("x", None)], "new|york");
 }

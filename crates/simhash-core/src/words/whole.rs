@@ -1,0 +1,47 @@
+//! Words of the user's own in scripts without spaces that ICU4X cuts ([`segment`]). It takes no
+//! words, so they are looked for before it: the first that begins in a run, and of those that begin
+//! together the longest. What stands between them is cut without them.
+//!
+//! [`segment`]: crate::segment
+
+use std::ops::Range;
+
+use super::cut::Frequencies;
+use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
+use crate::segment::{continues_word, is_spaceless};
+
+/// The user's words that can stand in such a run, Han ones too.
+#[derive(Default)]
+pub(crate) struct WholeWords(Frequencies);
+
+impl WholeWords {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds `word` if it could stand in a run.
+    pub(super) fn add(&mut self, word: &str, interrupt: &Interrupt) {
+        if word.chars().all(is_spaceless) && !word.starts_with(continues_word) {
+            self.0.add(word, 1, interrupt);
+        }
+    }
+
+    /// Where the first of them stands in `run`.
+    pub(crate) fn find(&self, run: &str, interrupt: &Interrupt) -> Option<Range<usize>> {
+        let starts = run.char_indices().filter(|&(_, c)| !continues_word(c));
+        starts.map(|(start, _)| start).find_map(|start| {
+            let mut longest = None;
+            for (at, c) in run[start..].char_indices() {
+                let end = start + at + c.len_utf8();
+                interrupt.spend(end - start);
+                match self.0.get(feature_hash(&run.as_bytes()[start..end])) {
+                    None => break,
+                    Some(Some(_)) if !run[end..].starts_with(continues_word) => longest = Some(end),
+                    Some(_) => {}
+                }
+            }
+            longest.map(|end| start..end)
+        })
+    }
+}
