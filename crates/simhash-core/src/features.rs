@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::code::Style;
 use crate::config::{Config, Shingles, StopList, StopWords, Weight};
 use crate::han::is_han;
 use crate::interrupt::Interrupt;
@@ -110,6 +111,7 @@ impl Featurizer {
             hmm: config.hmm,
             words: dictionary.and_then(|dictionary| dictionary.han.as_ref()),
             whole: dictionary.and_then(|dictionary| dictionary.whole.as_ref()),
+            style: Style::of(config),
         };
         match dictionary.and_then(|dictionary| dictionary.phrases.as_ref()) {
             None => for_each_token(text, config.tokenizer, cutting, interrupt, sink),

@@ -1,5 +1,6 @@
 //! Near-duplicate detection without a database: fingerprints, distances and exact search plans.
 
+mod code;
 mod counter;
 mod exact;
 mod features;

@@ -304,7 +304,7 @@ impl Simhasher {
 
     /// The text after the configuration's normalisation steps.
     pub fn normalize(&mut self, text: &str, interrupt: &mut dyn FnMut()) -> String {
-        normalize::normalize(text, self.config.normalize, interrupt)
+        normalize::normalize(text, self.config.text_steps(), interrupt)
     }
 
     /// The tokens of the normalised text, in order, without the stop words.
@@ -322,7 +322,7 @@ impl Simhasher {
         mut sink: impl FnMut(&str),
     ) {
         let interrupt = Interrupt::new(interrupt);
-        normalize_into(text, self.config.normalize, &interrupt, &mut self.normalized);
+        normalize_into(text, self.config.text_steps(), &interrupt, &mut self.normalized);
         self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut sink);
     }
 
@@ -369,7 +369,7 @@ impl Simhasher {
         if let Some(known) = &mut known {
             known.clear();
         }
-        normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
+        normalize_into(text, self.config.text_steps(), interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(
             &self.normalized,
             &self.config,
@@ -393,7 +393,7 @@ impl Simhasher {
         interrupt: &Interrupt,
         mut sink: impl FnMut(Occurrence<'_>),
     ) {
-        normalize_into(text, self.config.normalize, interrupt, &mut self.normalized);
+        normalize_into(text, self.config.text_steps(), interrupt, &mut self.normalized);
         self.featurizer.for_each_feature(&self.normalized, &self.config, interrupt, &mut sink);
     }
 

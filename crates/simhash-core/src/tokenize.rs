@@ -11,6 +11,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::code::{Style, code};
 use crate::config::Tokenizer;
 use crate::dictionary::dictionary;
 use crate::han::is_han;
@@ -28,7 +29,7 @@ pub const MAX_HAN_RUN: usize = 4096;
 /// is cut at the last character boundary before every such number of bytes.
 pub const MAX_WORD_RUN: usize = 4 << 20;
 
-/// How text without spaces is cut into words.
+/// How text without spaces and source code are cut into words.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutting<'a> {
     /// Whether jieba guesses words that are not in its dictionary.
@@ -37,6 +38,8 @@ pub(crate) struct Cutting<'a> {
     pub(crate) words: Option<&'a HanWords>,
     /// Those for text that ICU4X cuts.
     pub(crate) whole: Option<&'a WholeWords>,
+    /// What the tokenizer for code does.
+    pub(crate) style: Style,
 }
 
 /// Hands every token of `text` to `sink`.
@@ -52,12 +55,13 @@ pub(crate) fn for_each_token(
         Tokenizer::Word => words::<false>(text, cutting, interrupt, sink),
         Tokenizer::Jieba => jieba_words(text, cutting, interrupt, sink),
         Tokenizer::Char => characters(text, interrupt, sink),
+        Tokenizer::Code => code(text, cutting, interrupt, sink),
     }
 }
 
 /// Words by UAX #29. With `HAN`, runs of Han characters go through jieba, and those of other
 /// scripts without spaces through ICU4X.
-fn words<const HAN: bool>(
+pub(crate) fn words<const HAN: bool>(
     text: &str,
     cutting: Cutting<'_>,
     interrupt: &Interrupt,

@@ -106,6 +106,8 @@ impl Properties {
     pub(crate) const HIRAGANA: Properties = Properties(1 << 21);
     /// A letter of Thai, Lao, Khmer or Myanmar, or a sign that does not extend one.
     pub(crate) const SOUTHEAST: Properties = Properties(1 << 22);
+    /// A capital letter (general categories Lu and Lt).
+    pub(crate) const CAPITAL: Properties = Properties(1 << 23);
 
     /// No property.
     pub(crate) const NONE: Properties = Properties(0);
@@ -176,6 +178,13 @@ fn compute_properties(c: char) -> Properties {
         is_mark && (c.script() == Script::Inherited || has_loose_marks(c.script())),
     );
     put(Properties::SMALL, c.general_category() == GeneralCategory::LowercaseLetter);
+    put(
+        Properties::CAPITAL,
+        matches!(
+            c.general_category(),
+            GeneralCategory::UppercaseLetter | GeneralCategory::TitlecaseLetter
+        ),
+    );
     put(Properties::DECIMAL, c.general_category() == GeneralCategory::DecimalNumber);
     // The segmentation crate does not export the word break property. How it cuts a probe shows it.
     put(Properties::LETTER, is_one_word(&[c, ':', 'a']));

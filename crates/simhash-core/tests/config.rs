@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use simhash_core::config::{
-    Cap, Config, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Numbers, Position, Shingles,
+    Cap, Config, Kept, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Numbers, Position, Shingles,
     StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
 };
 use simhash_core::sets::{are_same_sets, recipe};
@@ -107,7 +107,7 @@ fn names_of_lists() {
         (
             r#"{"dictionary": "a", "tokenizer": "char"}"#,
             r#""dictionary" "a" is not used by the tokenizer char"#,
-            "auto, word and jieba",
+            "auto, word, jieba and code",
         ),
     ] {
         refused(json, message, hint);
@@ -121,12 +121,12 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         (
             r#"{"tokenizer": "words"}"#,
             r#"invalid value "words" for "tokenizer""#,
-            "auto, word, jieba, char",
+            "auto, word, jieba, char, code",
         ),
         (
             r#"{"tokenizer": null}"#,
             r#"invalid value null for "tokenizer""#,
-            "auto, word, jieba, char",
+            "auto, word, jieba, char, code",
         ),
         (r#"{"shingle": 0}"#, r#"invalid value 0 for "shingle""#, "from 1 to 1000"),
         (r#"{"shingle": 2.5}"#, r#"invalid value 2.5 for "shingle""#, "whole number"),
@@ -197,13 +197,32 @@ fn config() -> impl Strategy<Value = Config> {
             (1..=99u8).prop_map(Cap::Percentile),
         ]),
         prop::option::of(prop::sample::select(Numbers::ALL)),
+        (prop::sample::select(Kept::ALL), prop::sample::select(Kept::ALL)),
         "[^\0]{1,20}",
     )
         .prop_map(
-            |(tokenizer, shingle, weight, normalize, lists, hmm, position, cap, numbers, name)| {
+            |(
+                tokenizer,
+                shingle,
+                weight,
+                normalize,
+                lists,
+                hmm,
+                position,
+                cap,
+                numbers,
+                kept,
+                name,
+            )| {
                 let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
                 let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
-                let normalize = normalize.into_iter().collect();
+                let is_code = tokenizer == Tokenizer::Code;
+                let takes = |step| {
+                    use NormalizeStep::{Confusables, Hyphens, Punctuation, Space};
+                    !is_code || ![Confusables, Hyphens, Punctuation, Space].contains(&step)
+                };
+                let normalize = normalize.into_iter().filter(|&step| takes(step)).collect();
+                let (comments, whitespace) = if is_code { kept } else { Default::default() };
                 let (dictionary, stopwords) = lists;
                 let dictionary = dictionary.filter(|_| tokenizer != Tokenizer::Char);
                 Config {
@@ -218,6 +237,8 @@ fn config() -> impl Strategy<Value = Config> {
                     position,
                     cap,
                     numbers,
+                    comments,
+                    whitespace,
                 }
             },
         )

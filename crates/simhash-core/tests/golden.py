@@ -268,6 +268,161 @@ def normalize_simple(text):
     return " ".join(text.split())
 
 
+DIRECTIVES = (
+    "include include_next import define undef if ifdef ifndef elif elifdef elifndef else endif error"
+    " warning pragma line ident embed region endregion nullable"
+)
+DIRECTIVE = re.compile(rf"#!?\[|#[ \t]*(?:{'|'.join(DIRECTIVES.split())})(?![a-z_])")
+PREFIX = re.compile(r"(?<![A-Za-z0-9_])(?:[brufnxetlq]|br|rb|fr|rf|ur|u8)$", re.I)
+OPERATOR = re.compile(
+    r">>>=|<<=|>>=|>>>|<<<|===|!==|\*\*=|//=|&&=|\|\|=|\?\?=|\.\.[.=<]|<=>|->\*|!~\*"
+    r"|[=!<>:+*/%&|^~.-]=|<>|[-=|]>|<-|::|\+\+|--|&&|\|\||<<|>>|\*\*|//|\?[?.:]|\.\.|[=!]~|##"
+    r"|[^\w\s]"
+)
+SIGN = re.compile(r"(?<=[A-Za-z])(\+\+|#)(?![A-Za-z0-9])|(?:^|(?<=\s))(\.)(?=[A-Za-z])")
+
+
+def words_of_names(text):
+    """The text with a space between the words of its names."""
+    kinds = "".join("A" if c.isupper() else "a" if c.isalpha() else c for c in text)
+    ends = re.finditer("(?<=a)(?=A)|(?<=A)(?=Aa)", kinds)
+    cuts = [0, *(end.start() for end in ends), len(text)]
+    return " ".join(text[a:b] for a, b in zip(cuts, cuts[1:])).replace("_", " ")
+
+
+class Code:
+    """Tokens of source code in ASCII, letters of scripts that part words, and Han without guesses.
+
+    By default, or with comments, white space or case kept.
+    """
+
+    def __init__(self, text, config):
+        self.text, self.tokens = text, []
+        self.keeps = [config.get(key) == "keep" for key in ("comments", "whitespace")]
+        self.fold = folded if config.get("normalize") != [] else str
+        self.marks = self.marks_of([line.lstrip(" \t") for line in text.split("\n")])
+        self.at, self.last, self.indents, self.names = 0, "\n", [], set()
+        while self.at < len(text):
+            self.step(text[self.at :])
+
+    @staticmethod
+    def marks_of(lines):
+        """Which marks begin comments."""
+        count = lambda mark: sum(bool(re.match(mark, line)) for line in lines)
+        directives = count(DIRECTIVE)
+        hashes = count(rf"(?!{DIRECTIVE.pattern})#(?=\s|$|[!#=*-])")
+        slashes, blocks, dashes = count("//"), count(r"/\*"), count(r"--(?=\s|$|\[[\[=])")
+        hashed = hashes > directives
+        mostly = hashed and hashes > slashes + blocks
+        dashed = dashes and dashes >= slashes and not (hashed and hashes > dashes)
+        return {"#": hashed, "##": mostly, "//": slashes + blocks, "/*": blocks, "--": dashed}
+
+    def push(self, *tokens):
+        if self.last == "\n" and self.keeps[1]:
+            white = self.text[: self.at].rpartition("\n")[2].expandtabs(8)
+            self.tokens += "↵" if self.tokens else ""
+            while self.indents and self.indents[-1] > len(white):
+                self.indents.pop()
+                self.tokens.append("⇤")
+            if len(white) > sum(self.indents[-1:]):
+                self.indents.append(len(white))
+                self.tokens.append("⇥")
+            self.last = " "
+        self.tokens += tokens
+
+    def push_prose(self, text):
+        """The words of a string or a comment, and the signs of C++, C# and .NET."""
+        for piece in filter(None, SIGN.split(text)):
+            if piece in ("++", "#", "."):
+                self.push(piece)
+            else:
+                piece = normalize_prose(words_of_names(piece), self.fold)
+                self.push(*cut(piece, "auto", {}))
+
+    def step(self, rest):
+        white = re.match(r"\s+", rest)
+        word = re.match(r"(?:\w|(?<=[0-9])\.(?=[0-9]))+", rest)
+        comment = self.comment(rest)
+        string = self.string(rest)
+        if white:
+            found = white[0]
+            self.last = "\n" if "\n" in found else self.last
+        elif comment:
+            found, said = comment
+            if self.keeps[0]:
+                self.push()
+                self.push_prose(said)
+            self.last = "\n" if "\n" in found else self.last
+        elif string:
+            found, said = string
+            self.push('"')
+            self.push_prose(re.sub(r"\\[0abefnrtv\\]", " ", said))
+            self.last = found[-1]
+        elif word:
+            found = word[0]
+            self.push(*cut(self.fold(words_of_names(found)), "auto", {}))
+            self.last = found[-1]
+            self.look_for_hyphens(rest)
+        elif self.at in self.names:
+            found = "-"
+        else:
+            found = OPERATOR.match(rest)[0]
+            self.push(found)
+            self.last = found[-1]
+        self.at += len(found)
+
+    def look_for_hyphens(self, rest):
+        name = re.match(r"\w+(?:(?<=[A-Za-z0-9])-(?=[A-Za-z])\w+)+", rest)
+        if name and self.at + name[0].index("-") not in self.names:
+            after = re.match(r" *=(?![=>~])|:(?=\s|$)", rest[name.end() :])
+            if after or re.search("(?:--|</|@)$", self.text[: self.at]):
+                self.names |= {self.at + at for at, c in enumerate(name[0]) if c == "-"}
+
+    def string(self, rest):
+        word = re.search(r"\w*$", self.text[: self.at])[0]
+        if rest[0] == "'" and word and not PREFIX.search(word):
+            return None
+        if re.match(r"'[A-Za-z_]\w*(?!['\w])", rest) and self.last in "&<":
+            return None
+        quoted = r"(\"{3}|'{3})((?s:.*?))\1|([\"'])((?:\\(?s:.)|(?!\3)[^\\\n])*)\3"
+        found = re.match(quoted, rest)
+        return found and (found[0], found[2] if found[1] else found[4])
+
+    def comment(self, rest):
+        before, first = self.text[: self.at], self.last == "\n"
+        line = lambda mark: (rest.split("\n")[0], rest.split("\n")[0][mark:])
+        closed = re.match(r"/\*((?s:.*?))\*/|--\[(=*)\[((?s:.*?))\]\2\]|<!--((?s:.*?))-->", rest)
+        if rest.startswith("//") and not self.marks["##"] and not before.endswith(":"):
+            behind = self.marks["//"] and not re.search(r"[A-Za-z0-9_./\\\[]$", before)
+            if first or self.last in ";{},:" or behind:
+                return line(2)
+        if closed and rest[0] == "/":
+            pattern = re.search(r"[A-Za-z0-9_.*/\\~$\[-]$", before) or rest[2] == ")"
+            if pattern or self.marks["##"] and not (self.marks["/*"] and first):
+                return None
+        if closed:
+            return closed[0], closed[1] or closed[3] or closed[4] or ""
+        if rest[0] == "#" and self.marks["#"]:
+            begins = re.match(r"#(?=\s|$|[!#=*-])", rest) and not DIRECTIVE.match(rest)
+            if first and (self.marks["##"] or begins):
+                return line(1)
+            if not first and re.search(r"[\s;]$", before) and re.match(r"#(?=\s|$)", rest):
+                return line(1)
+        if rest.startswith("--") and self.marks["--"]:
+            if first or re.search(r"[\s;,)]$", before) and re.match(r"--(?=\s|$|-)", rest):
+                return line(2)
+        return None
+
+
+def normalize_prose(text, fold):
+    """With punctuation dropped, as in a text of letters, digits, Han and the punctuation of ASCII."""
+    letter, han = r"[^\W\d_]", "[\u4e00-\u9fff]"
+    digits = r"(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))"
+    text = re.sub(rf"(?<={letter})['’.](?={letter})|{digits}", "", fold(text))
+    text = re.sub(r"(?<![0-9])\.|\.(?![0-9])|[^\w\s.]", " ", text)
+    return re.sub(rf"(?<={han})\s+(?={han})", "", " ".join(text.split()))
+
+
 def features_of(tokens, shingle):
     """Distinct features and their counts, in order of their last tokens, shorter ones first."""
     sizes = sorted(set(shingle)) if isinstance(shingle, list) else [shingle]
@@ -423,6 +578,11 @@ def problems_of(vector):
                 yield f"normalized should be {normalized!r}"
             if vector["tokens"] != tokens_of(normalized):
                 yield f"tokens should be {tokens_of(normalized)!r}"
+    if tokenizer == "code":
+        if text.isascii() and vector["normalized"] != text:
+            yield "normalized should be the text"
+        if vector["tokens"] != Code(text, config).tokens:
+            yield f"tokens should be {Code(text, config).tokens!r}"
     guesses = tokenizer != "word" and config.get("hmm", True)
     if ("dictionary" in vector or "stopwords" in vector) and not guesses:
         if vector["tokens"] != tokens_by_lists(vector):

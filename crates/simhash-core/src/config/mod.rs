@@ -4,7 +4,7 @@
 //! only the keys that differ from the default, in one order. So equal configurations have equal
 //! texts. The default of "shingle" depends on the method, so it is written if it was given. So is
 //! "numbers", of which one configuration may leave the choice to another
-//! ([`Numbers::of_both`]).
+//! ([`Numbers::of_both`]). The default of "normalize" depends on the tokenizer.
 
 mod shingles;
 
@@ -54,6 +54,10 @@ pub struct Config {
     pub cap: Option<Cap>,
     /// Which numbers of near-duplicates must agree, if it is said: see [`Config::numbers`].
     pub numbers: Option<Numbers>,
+    /// Whether [`Tokenizer::Code`] cuts comments into words.
+    pub comments: Kept,
+    /// Whether [`Tokenizer::Code`] makes tokens of line breaks and indentation.
+    pub whitespace: Kept,
 }
 
 /// Weights are integers in units of 1 / `WEIGHT_UNIT`: see [`crate::weight`].
@@ -101,6 +105,36 @@ choice! {
         Jieba = "jieba",
         /// Extended grapheme clusters (UAX #29): what a reader calls characters.
         Char = "char",
+        /// The words of names, symbols, and the words of strings: source code.
+        Code = "code",
+    }
+}
+
+choice! {
+    /// What becomes of a part of source code that does not change what a program does.
+    Kept, default Drop, {
+        /// It is left out.
+        Drop = "drop",
+        /// There are tokens for it.
+        Keep = "keep",
+    }
+}
+
+impl Tokenizer {
+    /// The steps that are applied unless a configuration lists them. Source code keeps its symbols,
+    /// lines and data.
+    pub fn default_steps(self) -> NormalizeSteps {
+        use NormalizeStep::{Digits, Lower, Marks, Nfkc, Simplified};
+        match self {
+            Tokenizer::Code => [Nfkc, Marks, Lower, Simplified, Digits].into_iter().collect(),
+            _ => NormalizeSteps::default(),
+        }
+    }
+
+    /// Whether it can cut what a step leaves.
+    fn takes(self, step: NormalizeStep) -> bool {
+        use NormalizeStep::{Confusables, Hyphens, Punctuation, Space};
+        self != Tokenizer::Code || !matches!(step, Confusables | Hyphens | Punctuation | Space)
     }
 }
 
@@ -344,6 +378,8 @@ impl Default for Config {
             position: Position::default(),
             cap: None,
             numbers: None,
+            comments: Kept::default(),
+            whitespace: Kept::default(),
         }
     }
 }
@@ -365,7 +401,7 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "tokenizer",
     "shingle",
     "weight",
@@ -377,6 +413,8 @@ const KEYS: [&str; 11] = [
     "position",
     "cap",
     "numbers",
+    "comments",
+    "whitespace",
 ];
 
 impl FromStr for Config {
@@ -416,12 +454,13 @@ impl Config {
 
     fn from_object(object: &Map<String, Value>) -> Result<Self, ConfigError> {
         let mut config = Config::default();
+        let mut normalize = None;
         for (key, value) in object {
             match key.as_str() {
                 "tokenizer" => config.tokenizer = named(key, value, Tokenizer::ALL)?,
                 "shingle" => config.shingle = Some(shingle(value)?),
                 "weight" => config.weight = named(key, value, Weight::ALL)?,
-                "normalize" => config.normalize = steps(value)?,
+                "normalize" => normalize = Some(steps(value)?),
                 "dictionary" => {
                     config.dictionary = Some(name(key, value, "the name of a dictionary")?);
                 }
@@ -437,6 +476,8 @@ impl Config {
                 "position" => config.position = named(key, value, Position::ALL)?,
                 "cap" => config.cap = Some(cap(value)?),
                 "numbers" => config.numbers = Some(named(key, value, Numbers::ALL)?),
+                "comments" => config.comments = named(key, value, Kept::ALL)?,
+                "whitespace" => config.whitespace = named(key, value, Kept::ALL)?,
                 _ => {
                     return Err(ConfigError {
                         message: format!("unknown key {}", quote(&Value::from(key.as_str()))),
@@ -445,8 +486,19 @@ impl Config {
                 }
             }
         }
+        config.normalize = normalize.unwrap_or(config.tokenizer.default_steps());
         config.check_combination()?;
+        config.check_code(object)?;
         Ok(config)
+    }
+
+    /// The steps that are applied to a text before it is cut. Source code is cut where its letters
+    /// become capital, so its tokens become small and not the text.
+    pub fn text_steps(&self) -> NormalizeSteps {
+        match self.tokenizer {
+            Tokenizer::Code => self.normalize.without(NormalizeStep::Lower),
+            _ => self.normalize,
+        }
     }
 
     /// How many tokens make a feature that is weighed and summed: one, unless the configuration
@@ -486,7 +538,7 @@ impl Config {
                     "\"dictionary\" {} is not used by the tokenizer char",
                     quote(&Value::from(dictionary.as_str()))
                 ),
-                hint: "A dictionary serves the tokenizers auto, word and jieba.".into(),
+                hint: "A dictionary serves the tokenizers auto, word, jieba and code.".into(),
             });
         }
         let trained = matches!(self.weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
@@ -511,6 +563,41 @@ impl Config {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+impl Config {
+    /// What is only for code, and what is not for code.
+    fn check_code(&self, given: &Map<String, Value>) -> Result<(), ConfigError> {
+        if let Some(step) = self.normalize.iter().find(|&step| !self.tokenizer.takes(step)) {
+            let taken =
+                NormalizeStep::ALL.iter().copied().filter(|&step| self.tokenizer.takes(step));
+            return Err(ConfigError {
+                message: format!(
+                    "the step \"{}\" of \"normalize\" takes from a text what the tokenizer {} reads",
+                    step.name(),
+                    self.tokenizer
+                ),
+                hint: format!(
+                    "With the tokenizer {} leave out \"normalize\", or list only steps out of {}.",
+                    self.tokenizer,
+                    names(&taken.collect::<Vec<_>>())
+                ),
+            });
+        }
+        if self.tokenizer != Tokenizer::Code
+            && let Some(key) = ["comments", "whitespace"].into_iter().find(|&k| given.contains_key(k))
+        {
+            return Err(ConfigError {
+                message: format!(
+                    "\"{key}\" {} is not used by the tokenizer {}",
+                    quote(&given[key]),
+                    self.tokenizer
+                ),
+                hint: "It serves the tokenizer code.".into(),
+            });
+        }
+        Ok(())
     }
 }
 
@@ -645,7 +732,7 @@ impl fmt::Display for Config {
         if self.weight != default.weight {
             object.entry("weight", self.weight.name().into())?;
         }
-        if self.normalize != default.normalize {
+        if self.normalize != self.tokenizer.default_steps() {
             object.list(
                 "normalize",
                 self.normalize.iter().map(|step| format!("\"{}\"", step.name())),
@@ -671,6 +758,12 @@ impl fmt::Display for Config {
         }
         if let Some(numbers) = self.numbers {
             object.entry("numbers", numbers.name().into())?;
+        }
+        if self.comments != default.comments {
+            object.entry("comments", self.comments.name().into())?;
+        }
+        if self.whitespace != default.whitespace {
+            object.entry("whitespace", self.whitespace.name().into())?;
         }
         object.out.write_str("}")
     }

@@ -58,6 +58,8 @@ pub(super) struct Cleaner<'a> {
     space: bool,
     /// Whether letters and digits of ASCII map to themselves, apart from case.
     plain_ascii: bool,
+    /// Whether ASCII characters stay as they are, apart from case, whatever stands around them.
+    verbatim: bool,
     /// Whether ASCII letters, which are copied as they are, become lower case at the end.
     lower: bool,
     /// The last kept character, apart from marks. `None` after white space and at the start.
@@ -78,11 +80,15 @@ impl<'a> Cleaner<'a> {
         let [lower, punctuation, space] =
             [NormalizeStep::Lower, NormalizeStep::Punctuation, NormalizeStep::Space]
                 .map(|step| steps.contains(step));
+        let any = |of: &[NormalizeStep]| of.iter().any(|&step| steps.contains(step));
+        let plain_ascii = !steps.contains(NormalizeStep::Confusables);
+        let reads_ascii = any(&[NormalizeStep::Data, NormalizeStep::Hyphens]);
         Cleaner {
             out,
             punctuation,
             space,
-            plain_ascii: !steps.contains(NormalizeStep::Confusables),
+            plain_ascii,
+            verbatim: plain_ascii && !punctuation && !space && !reads_ascii,
             lower,
             last: None,
             after_unspaced: false,
@@ -234,10 +240,20 @@ impl<'a> Cleaner<'a> {
     /// of a combining mark. It also stops at punctuation that no white space follows: `push` must
     /// judge that.
     pub(super) fn push_ascii(&mut self, text: &str) -> usize {
+        let bytes = text.as_bytes();
+        if self.verbatim {
+            let stretch = &bytes[..bytes.len().min(ascii::STRETCH)];
+            let length = stretch.iter().position(|&byte| byte >= 0x80);
+            // The last one may be the base of a mark.
+            let length = length.map_or(stretch.len(), |length| length.saturating_sub(1));
+            let may_be_base = length == stretch.len() && length < bytes.len();
+            let length = length - usize::from(may_be_base && length > 0);
+            self.out.push_str(&text[..length]);
+            return length;
+        }
         if !(self.punctuation && self.space && self.plain_ascii) {
             return 0;
         }
-        let bytes = text.as_bytes();
         let mut at = 0;
         while at < ascii::STRETCH {
             let length = ascii::words_length(&bytes[at..]);

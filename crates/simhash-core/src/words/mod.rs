@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
+use crate::code::Style;
 use crate::config::{Config, NormalizeStep, NormalizeSteps, Tokenizer};
 use crate::interrupt::Interrupt;
 use crate::join::sort_checked;
@@ -205,9 +206,10 @@ impl WordList {
     pub(crate) fn dictionary(&self, config: &Config, interrupt: &Interrupt) -> Arc<Dictionary> {
         const KEPT: usize = 2;
         let seen = Seen {
-            steps: plain_text(config.normalize),
+            steps: plain_text(config.text_steps()),
             tokenizer: config.tokenizer,
             hmm: config.hmm,
+            style: Style::of(config),
         };
         // Nothing unwinds while the lock is held, but one that did would have left the list whole.
         let prepared = || self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,6 +252,7 @@ struct Seen {
     steps: NormalizeSteps,
     tokenizer: Tokenizer,
     hmm: bool,
+    style: Style,
 }
 
 /// A dictionary as one configuration sees it.
@@ -267,9 +270,12 @@ impl Dictionary {
     /// ICU4X cuts is looked for there. Any other is what the tokenizer makes of it, joined; so is
     /// every word for a tokenizer without either.
     fn new(list: &WordList, seen: Seen, interrupt: &Interrupt) -> Self {
-        let uses_jieba = matches!(seen.tokenizer, Tokenizer::Auto | Tokenizer::Jieba);
+        let uses_jieba = matches!(
+            seen.tokenizer,
+            Tokenizer::Auto | Tokenizer::Jieba | Tokenizer::Code
+        );
         let is_han = |word: &str| uses_jieba && word.chars().all(cut::is_han_of_jieba);
-        let uses_icu = seen.tokenizer == Tokenizer::Auto;
+        let uses_icu = matches!(seen.tokenizer, Tokenizer::Auto | Tokenizer::Code);
         let mut han = HanWords::default();
         let mut whole = WholeWords::default();
         let mut has_others = false;
@@ -290,7 +296,12 @@ impl Dictionary {
         let whole = Some(whole).filter(|whole| !whole.is_empty());
         let mut phrases = Phrases::default();
         if has_others {
-            let cutting = Cutting { hmm: seen.hmm, words: han.as_ref(), whole: whole.as_ref() };
+            let cutting = Cutting {
+                hmm: seen.hmm,
+                words: han.as_ref(),
+                whole: whole.as_ref(),
+                style: seen.style,
+            };
             let mut tokens = String::new();
             list.for_each_normalized(seen.steps, interrupt, |word, frequency| {
                 if !is_han(word) && frequency != Some(0) {
