@@ -137,6 +137,7 @@ fn strings_are_words() {
             ("print(\"你好，世界\")", "print ( \" 你好 世界 )"),
             ("don't y' 1'000 b'a c' b'd'", "don ' t y ' 1 ' 000 b \" a c b \" d"),
             ("fn f<'a>(x: &'a str, y: &'a str)", "fn f < ' a > ( x : & ' a str , y : & ' a str )"),
+            ("f(\"c++.x _.y a\\n.z\")", "f ( \" c ++ x y a . z )"),
             ("c = '\"'; d = '\\''; e = 'x'", "c = \" ; d = \" ; e = \" x"),
             ("x = \"open // not closed", "x = \" open // not closed"),
             ("d = \"\"\"two\n// lines\n\"\"\" + e", "d = \" two lines + e"),

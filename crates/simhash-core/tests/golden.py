@@ -336,8 +336,8 @@ class Code:
             if piece in ("++", "#", "."):
                 self.push(piece)
             else:
-                piece = normalize_prose(words_of_names(piece), self.fold)
-                self.push(*cut(piece, "auto", {}))
+                words = normalize_prose(words_of_names(piece), self.fold)
+                self.push(*cut(words, "auto", {}))
 
     def step(self, rest):
         white = re.match(r"\s+", rest)

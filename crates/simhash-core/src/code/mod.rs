@@ -378,20 +378,23 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
             .steps
             .with(NormalizeStep::Punctuation)
             .with(NormalizeStep::Space);
-        let mut rest = text;
-        while !rest.is_empty() {
-            let (before, sign, after) = strings::next_sign(rest, self.interrupt);
+        let without_escapes;
+        let mut text = text;
+        if has_escapes && text.contains('\\') {
+            without_escapes = strings::without_escapes(text);
+            text = &without_escapes;
+        }
+        let mut start = 0;
+        while start < text.len() {
+            let sign = strings::next_sign(text, start);
+            self.interrupt.spend(sign.end - start);
             self.spaced.clear();
-            if has_escapes && before.contains('\\') {
-                names::push_spaced(&strings::without_escapes(before), &mut self.spaced);
-            } else {
-                names::push_spaced(before, &mut self.spaced);
-            }
+            names::push_spaced(&text[start..sign.start], &mut self.spaced);
             self.cut_spaced(steps);
+            start = sign.end;
             if !sign.is_empty() {
-                (self.sink)(sign);
+                (self.sink)(&text[sign]);
             }
-            rest = after;
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Where strings end, and which symbols in them are read.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::comments::{Comments, find};
-use crate::interrupt::Interrupt;
 
 /// Where a quote stands.
 pub(super) struct Here<'a> {
@@ -85,7 +83,7 @@ fn end_on_line(text: &[u8], quote: u8) -> Option<usize> {
 
 /// The text with a space in place of each backslash and the letter after it that stands for a
 /// control character.
-pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
+pub(super) fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -101,20 +99,16 @@ pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
             _ => {}
         }
     }
-    Cow::Owned(out)
+    out
 }
 
-/// The first sign in prose that is part of a name, with what stands before and after it: `++` or
-/// `#` behind a letter (C++, C#), a point before a letter but not behind a word (.NET). Empty if
-/// there is none.
-pub(super) fn next_sign<'t>(
-    text: &'t str,
-    interrupt: &Interrupt,
-) -> (&'t str, &'t str, &'t str) {
+/// The first sign from `start` on in prose that is part of a name: `++` or `#` behind a letter (C++,
+/// C#), a point before a letter but not behind a word (.NET). Empty, at the end, if there is none.
+pub(super) fn next_sign(text: &str, start: usize) -> Range<usize> {
     let bytes = text.as_bytes();
-    let is_of_word = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric());
+    let is_of_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
     let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
-    for (at, &byte) in bytes.iter().enumerate() {
+    for (at, &byte) in bytes.iter().enumerate().skip(start) {
         let after_letter = || at > 0 && is_letter(at - 1);
         let length = match byte {
             b'+' if after_letter() && bytes.get(at + 1) == Some(&b'+') && !is_of_word(at + 2) => 2,
@@ -122,9 +116,7 @@ pub(super) fn next_sign<'t>(
             b'.' if is_letter(at + 1) && (at == 0 || bytes[at - 1].is_ascii_whitespace()) => 1,
             _ => continue,
         };
-        interrupt.spend(at);
-        return (&text[..at], &text[at..at + length], &text[at + length..]);
+        return at..at + length;
     }
-    interrupt.spend(text.len());
-    (text, "", "")
+    text.len()..text.len()
 }
