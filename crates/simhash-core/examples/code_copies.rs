@@ -2,7 +2,7 @@
 //! several ways, and the copy is compared with all files, by several configurations. The disguises
 //! are made by a scanner of their own, so that they do not depend on what is measured.
 //!
-//! `cargo run --release -p simhash-core --example code_copies -- DIRECTORY EXTENSION [FILES [SEED]]`
+//! `cargo run --release --example code_copies -- DIRECTORY EXTENSION [FILES [SEED]]`
 //! where EXTENSION is that of a language of the family of C. It prints a table in Markdown.
 
 use std::collections::HashMap;
@@ -65,7 +65,8 @@ fn scan(text: &str) -> Vec<Piece> {
             }
             ('/', Some('*')) => {
                 at += 2;
-                while at < chars.len() && !(chars[at - 1] == '*' && chars[at] == '/' && at > start + 2)
+                while at < chars.len()
+                    && !(chars[at - 1] == '*' && chars[at] == '/' && at > start + 2)
                 {
                     at += 1;
                 }
@@ -173,7 +174,8 @@ fn commented(text: &str, random: &mut SplitMix64) -> String {
                 .map(|_| words[random.below(words.len() as u64) as usize])
                 .collect::<Vec<_>>()
                 .join(" ");
-            let new = if random.below(2) == 0 { format!("// {new}") } else { format!("/* {new} */") };
+            let new =
+                if random.below(2) == 0 { format!("// {new}") } else { format!("/* {new} */") };
             pieces.extend([Piece::Comment(new), Piece::Line]);
         }
         continued = piece == Piece::Symbol('\\');
@@ -298,30 +300,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let speed = bytes as f64 / 1e6 / begin.elapsed().as_secs_f64();
         let disguised: Vec<Vec<ShingleSet>> =
             copies.iter().map(|copies| copies.iter().map(&mut set).collect()).collect();
-        for similarity in SIMILARITIES {
-            let is_near =
-                |a: &ShingleSet, b: &ShingleSet| a.jaccard(b).is_some_and(|s| s >= similarity);
-            let (mut right, mut wrong) = (0, 0);
-            let mut recalls = String::new();
-            for copies in &disguised {
-                let mut found = 0;
-                for (i, copy) in copies.iter().enumerate() {
-                    for (j, original) in originals.iter().enumerate() {
-                        if is_near(copy, original) {
-                            found += usize::from(i == j);
-                            wrong += usize::from(i != j);
-                        }
-                    }
+        // For each similarity: the copies that are found of each disguise, other files that are
+        // found, and pairs of the files themselves.
+        let mut found = [[0; DISGUISES.len()]; SIMILARITIES.len()];
+        let mut wrong = [0; SIMILARITIES.len()];
+        let mut pairs = [0; SIMILARITIES.len()];
+        let each_near = |a: &ShingleSet, b: &ShingleSet, count: &mut dyn FnMut(usize)| {
+            let similarity = a.jaccard_from(b, SIMILARITIES[0]).unwrap_or(0.0);
+            (0..SIMILARITIES.len()).filter(|&at| similarity >= SIMILARITIES[at]).for_each(count);
+        };
+        for (disguise, copies) in disguised.iter().enumerate() {
+            for (i, copy) in copies.iter().enumerate() {
+                for (j, original) in originals.iter().enumerate() {
+                    each_near(copy, original, &mut |at| match i == j {
+                        true => found[at][disguise] += 1,
+                        false => wrong[at] += 1,
+                    });
                 }
-                right += found;
-                recalls += &format!(" {:.3} |", found as f64 / texts.len() as f64);
             }
-            let mut pairs = 0;
-            for (i, a) in originals.iter().enumerate() {
-                pairs += originals[..i].iter().filter(|b| is_near(a, b)).count();
-            }
-            let precision = right as f64 / (right + wrong).max(1) as f64;
-            println!("| `{json}` | {similarity} |{recalls} {precision:.3} | {pairs} | {speed:.0} |");
+        }
+        for (i, a) in originals.iter().enumerate() {
+            originals[..i].iter().for_each(|b| each_near(a, b, &mut |at| pairs[at] += 1));
+        }
+        for (at, similarity) in SIMILARITIES.iter().enumerate() {
+            let share = |count: usize| format!("{:.3}", count as f64 / texts.len() as f64);
+            let recalls = found[at].map(share).join(" | ");
+            let right: usize = found[at].iter().sum();
+            let precision = right as f64 / (right + wrong[at]).max(1) as f64;
+            let pairs = pairs[at];
+            println!(
+                "| `{json}` | {similarity} | {recalls} | {precision:.3} | {pairs} | {speed:.0} |"
+            );
         }
     }
     Ok(())

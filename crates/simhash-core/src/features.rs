@@ -10,7 +10,8 @@ use crate::han::is_han;
 use crate::interrupt::Interrupt;
 use crate::levels::Levels;
 use crate::stopwords::{WordSet, is_number};
-use crate::tokenize::{Cutting, for_each_token};
+use crate::tokenize::Cutting;
+use crate::tokens::for_each_token;
 use crate::words::{Dictionary, Joiner, WordList};
 
 /// What stands between the tokens of a shingle. No token holds it.
@@ -107,17 +108,17 @@ impl Featurizer {
         sink: &mut impl FnMut(&str),
     ) {
         let dictionary = self.dictionary.as_deref();
+        let style = Style::of(config);
         let cutting = Cutting {
             hmm: config.hmm,
             words: dictionary.and_then(|dictionary| dictionary.han.as_ref()),
             whole: dictionary.and_then(|dictionary| dictionary.whole.as_ref()),
-            style: Style::of(config),
         };
         match dictionary.and_then(|dictionary| dictionary.phrases.as_ref()) {
-            None => for_each_token(text, config.tokenizer, cutting, interrupt, sink),
+            None => for_each_token(text, config.tokenizer, style, cutting, interrupt, sink),
             Some(phrases) => {
                 let mut joiner = Joiner::new(phrases, interrupt);
-                for_each_token(text, config.tokenizer, cutting, interrupt, &mut |token| {
+                for_each_token(text, config.tokenizer, style, cutting, interrupt, &mut |token| {
                     joiner.push(token, sink);
                 });
                 joiner.finish(sink);

@@ -9,6 +9,7 @@ mod lazy;
 mod levels;
 mod sorted;
 mod stopwords;
+mod tokens;
 mod unicode;
 mod weight;
 

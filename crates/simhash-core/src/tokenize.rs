@@ -1,5 +1,6 @@
-//! Tokens: the words or characters of a normalised text, in order. Chinese words are found by
-//! jieba, those of other scripts without spaces by [`segment`], all others by UAX #29.
+//! Words and characters of a normalised text, in order: the tokens of every tokenizer but that for
+//! code. Chinese words are found by jieba, those of other scripts without spaces by [`segment`],
+//! all others by UAX #29.
 //!
 //! A token ends where a letter and a digit meet: `iPhone15` and `iPhone 15` are the same two
 //! tokens. It also ends at a colon: `iOS：Android` is two tokens, though UAX #29 takes it for one
@@ -11,8 +12,6 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::code::{Style, code};
-use crate::config::Tokenizer;
 use crate::dictionary::dictionary;
 use crate::han::is_han;
 use crate::interrupt::Interrupt;
@@ -29,7 +28,7 @@ pub const MAX_HAN_RUN: usize = 4096;
 /// is cut at the last character boundary before every such number of bytes.
 pub const MAX_WORD_RUN: usize = 4 << 20;
 
-/// How text without spaces and source code are cut into words.
+/// How text without spaces is cut into words.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutting<'a> {
     /// Whether jieba guesses words that are not in its dictionary.
@@ -38,25 +37,6 @@ pub(crate) struct Cutting<'a> {
     pub(crate) words: Option<&'a HanWords>,
     /// Those for text that ICU4X cuts.
     pub(crate) whole: Option<&'a WholeWords>,
-    /// What the tokenizer for code does.
-    pub(crate) style: Style,
-}
-
-/// Hands every token of `text` to `sink`.
-pub(crate) fn for_each_token(
-    text: &str,
-    tokenizer: Tokenizer,
-    cutting: Cutting<'_>,
-    interrupt: &Interrupt,
-    sink: &mut impl FnMut(&str),
-) {
-    match tokenizer {
-        Tokenizer::Auto => words::<true>(text, cutting, interrupt, sink),
-        Tokenizer::Word => words::<false>(text, cutting, interrupt, sink),
-        Tokenizer::Jieba => jieba_words(text, cutting, interrupt, sink),
-        Tokenizer::Char => characters(text, interrupt, sink),
-        Tokenizer::Code => code(text, cutting, interrupt, sink),
-    }
 }
 
 /// Words by UAX #29. With `HAN`, runs of Han characters go through jieba, and those of other
@@ -304,7 +284,7 @@ fn cut_spaceless(
 }
 
 /// Words of the whole text, by jieba.
-fn jieba_words(
+pub(crate) fn jieba_words(
     text: &str,
     cutting: Cutting<'_>,
     interrupt: &Interrupt,
@@ -330,7 +310,7 @@ fn jieba_words(
 }
 
 /// Extended grapheme clusters, without white space.
-fn characters(text: &str, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
+pub(crate) fn characters(text: &str, interrupt: &Interrupt, sink: &mut impl FnMut(&str)) {
     let mut rest = text;
     while !rest.is_empty() {
         let (run, kind) = next_run::<false>(rest);

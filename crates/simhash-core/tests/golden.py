@@ -269,8 +269,8 @@ def normalize_simple(text):
 
 
 DIRECTIVES = (
-    "include include_next import define undef if ifdef ifndef elif elifdef elifndef else endif error"
-    " warning pragma line ident embed region endregion nullable"
+    "include include_next import define undef if ifdef ifndef elif elifdef elifndef else endif"
+    " error warning pragma line ident embed region endregion nullable"
 )
 DIRECTIVE = re.compile(rf"#!?\[|#[ \t]*(?:{'|'.join(DIRECTIVES.split())})(?![a-z_])")
 PREFIX = re.compile(r"(?<![A-Za-z0-9_])(?:[brufnxetlq]|br|rb|fr|rf|ur|u8)$", re.I)
@@ -415,7 +415,7 @@ class Code:
 
 
 def normalize_prose(text, fold):
-    """With punctuation dropped, as in a text of letters, digits, Han and the punctuation of ASCII."""
+    """With punctuation dropped: of letters, digits, Han and the punctuation of ASCII."""
     letter, han = r"[^\W\d_]", "[\u4e00-\u9fff]"
     digits = r"(?<=[0-9])[,'](?=[0-9]{3}(?![0-9]))"
     text = re.sub(rf"(?<={letter})['’.](?={letter})|{digits}", "", fold(text))

@@ -20,9 +20,11 @@ SELECT simhash('// none', :'code'), minhash64('/* none */', :'code'),
 
 CREATE TABLE source (id int PRIMARY KEY, body text);
 INSERT INTO source VALUES
-  (1, E'/* Counts. */\nint count(const char *s)\n{\n    int n = 0;\n    while (*s++)\n        n++;\n}'),
+  (1, E'/* Counts. */\nint count(const char *s)\n{\n    int n = 0;\n    while (*s++)\n'
+    || E'        n++;\n}'),
   (2, E'int count( const char* s ) {\n\tint n=0; // from none\n\twhile( *s++ ) n++; }'),
-  (3, E'// Counts.\nint sum(const int *v, int n)\n{\n    return n ? *v + sum(v + 1, n - 1) : 0;\n}'),
+  (3, E'// Counts.\nint sum(const int *v, int n)\n{\n    return n ? *v + sum(v + 1, n - 1)'
+    || E' : 0;\n}'),
   (4, E'# Counts.\ndef count(s):\n    return len(s) // 1'),
   (5, '// Counts.');
 -- By the function, by an index, by a constraint, and by whole tables.

@@ -5,23 +5,8 @@
 //! comments often begin lines, and its operators hardly do. Then each mark is judged where it
 //! stands ([`Here`]). In doubt it is code.
 
-use super::strings::Found;
+use super::ends::{Found, MAX_LEVEL, Unclosed, find};
 use crate::interrupt::Interrupt;
-
-/// What is known not to be closed in the rest of a text. So nothing is looked for twice.
-#[derive(Debug, Default)]
-pub(super) struct Comments {
-    block: bool,
-    markup: bool,
-    /// By the number of signs in the brackets of Lua.
-    brackets: [bool; MAX_LEVEL + 1],
-    pub(super) double_quotes: bool,
-    pub(super) single_quotes: bool,
-    pub(super) backtick: bool,
-}
-
-/// The most `=` between the brackets of a comment in Lua.
-const MAX_LEVEL: usize = 7;
 
 /// The marks that begin comments in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +25,28 @@ pub(super) struct Marks {
 /// What follows the `#` of a line that is no comment: directives of the C preprocessor, of C# and
 /// of Objective-C.
 const DIRECTIVES: [&[u8]; 22] = [
-    b"include", b"include_next", b"import", b"define", b"undef", b"if", b"ifdef", b"ifndef",
-    b"elif", b"elifdef", b"elifndef", b"else", b"endif", b"error", b"warning", b"pragma", b"line",
-    b"ident", b"embed", b"region", b"endregion", b"nullable",
+    b"include",
+    b"include_next",
+    b"import",
+    b"define",
+    b"undef",
+    b"if",
+    b"ifdef",
+    b"ifndef",
+    b"elif",
+    b"elifdef",
+    b"elifndef",
+    b"else",
+    b"endif",
+    b"error",
+    b"warning",
+    b"pragma",
+    b"line",
+    b"ident",
+    b"embed",
+    b"region",
+    b"endregion",
+    b"nullable",
 ];
 
 impl Marks {
@@ -116,7 +120,7 @@ impl Here<'_> {
     pub(super) fn comment(
         &self,
         marks: &Marks,
-        unclosed: &mut Comments,
+        unclosed: &mut Unclosed,
         interrupt: &Interrupt,
     ) -> Option<Found> {
         let found = match &self.bytes[self.at..] {
@@ -182,7 +186,8 @@ impl Here<'_> {
             || matches!(self.last, b';' | b'{' | b'}' | b',' | b':')
             || marks.slashes_behind_code
                 && !self.before().is_some_and(|byte| {
-                    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'\\' | b'[')
+                    byte.is_ascii_alphanumeric()
+                        || matches!(byte, b'_' | b'.' | b'/' | b'\\' | b'[')
                 })
     }
 
@@ -217,15 +222,4 @@ impl Here<'_> {
                     byte.is_ascii_whitespace() || matches!(byte, b';' | b',' | b')')
                 }) && (ends_word(after) || after[0] == b'-'))
     }
-}
-
-/// Where `end` first occurs from `start` on. `unclosed` remembers that it does not.
-pub(super) fn find(bytes: &[u8], start: usize, end: &[u8], unclosed: &mut bool) -> Option<usize> {
-    if *unclosed {
-        return None;
-    }
-    let rest = bytes.get(start..)?;
-    let found = memchr::memmem::find(rest, end);
-    *unclosed = found.is_none();
-    found.map(|at| start + at)
 }

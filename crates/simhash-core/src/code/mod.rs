@@ -18,6 +18,7 @@
 //! Case parts words of names, so letters become small here and not when the text is normalised.
 
 mod comments;
+mod ends;
 mod names;
 mod operators;
 mod strings;
@@ -27,7 +28,8 @@ use crate::interrupt::Interrupt;
 use crate::normalize::normalize_into;
 use crate::tokenize::{Cutting, MAX_WORD_RUN, words};
 use crate::unicode::{Properties, properties};
-use comments::{Comments, Marks};
+use comments::Marks;
+use ends::Unclosed;
 use names::for_each_part;
 
 /// What a configuration says about code.
@@ -65,6 +67,7 @@ const QUOTE: &str = "\"";
 /// Hands every token of `text` to `sink`.
 pub(crate) fn code(
     text: &str,
+    style: Style,
     cutting: Cutting<'_>,
     interrupt: &Interrupt,
     sink: &mut impl FnMut(&str),
@@ -76,7 +79,7 @@ pub(crate) fn code(
         bytes: text.as_bytes(),
         at: 0,
         marks: Marks::of(text, interrupt),
-        unclosed: Comments::default(),
+        unclosed: Unclosed::default(),
         last: b'\n',
         line: 0,
         indents: Vec::new(),
@@ -87,6 +90,7 @@ pub(crate) fn code(
         in_backticks: false,
         spaced: String::new(),
         mapped: String::new(),
+        style,
         cutting,
         interrupt,
         sink,
@@ -100,7 +104,7 @@ struct Lexer<'a, 'i, S> {
     at: usize,
     marks: Marks,
     /// What is known not to be closed in the rest of the text.
-    unclosed: Comments,
+    unclosed: Unclosed,
     /// The last byte of code on this line. A line feed if there is none.
     last: u8,
     /// Where this line starts.
@@ -119,6 +123,7 @@ struct Lexer<'a, 'i, S> {
     /// Buffers.
     spaced: String,
     mapped: String,
+    style: Style,
     cutting: Cutting<'a>,
     interrupt: &'a Interrupt<'i>,
     sink: &'a mut S,
@@ -151,7 +156,7 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
     /// Notes that a token starts here. The first of a line says how it is indented.
     #[inline]
     fn begin(&mut self) {
-        if self.last == b'\n' && self.cutting.style.whitespace == Kept::Keep {
+        if self.last == b'\n' && self.style.whitespace == Kept::Keep {
             self.begin_line();
         }
     }
@@ -198,7 +203,7 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         }
         self.begin();
         let word = &self.text[start..end];
-        let folded = if capitals && self.cutting.style.steps.contains(NormalizeStep::Lower) {
+        let folded = if capitals && self.style.steps.contains(NormalizeStep::Lower) {
             self.mapped.clear();
             self.mapped.push_str(word);
             self.mapped.make_ascii_lowercase();
@@ -280,7 +285,7 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         self.last = 0x80;
         self.spaced.clear();
         names::push_spaced(&rest[..length], &mut self.spaced);
-        self.cut_spaced(self.cutting.style.steps);
+        self.cut_spaced(self.style.steps);
     }
 
     /// Cuts what stands in the buffer as `auto` does, normalised by `steps`.
@@ -322,7 +327,7 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         let Some(found) = here.comment(&self.marks, &mut self.unclosed, self.interrupt) else {
             return false;
         };
-        if self.cutting.style.comments == Kept::Keep {
+        if self.style.comments == Kept::Keep {
             self.begin();
             let text = &self.text[found.text];
             self.prose(text, false);
@@ -372,12 +377,7 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
 
     /// The words of a string or a comment.
     fn prose(&mut self, text: &str, has_escapes: bool) {
-        let steps = self
-            .cutting
-            .style
-            .steps
-            .with(NormalizeStep::Punctuation)
-            .with(NormalizeStep::Space);
+        let steps = self.style.steps.with(NormalizeStep::Punctuation).with(NormalizeStep::Space);
         let without_escapes;
         let mut text = text;
         if has_escapes && text.contains('\\') {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::comments::{Comments, find};
+use super::ends::{Found, Unclosed, find};
 
 /// Where a quote stands.
 pub(super) struct Here<'a> {
@@ -14,21 +14,13 @@ pub(super) struct Here<'a> {
     pub(super) last: u8,
 }
 
-/// A string or a comment.
-pub(super) struct Found {
-    /// What stands between its marks.
-    pub(super) text: Range<usize>,
-    pub(super) end: usize,
-}
-
 /// What stands directly before a string in some language: Python, Rust, C, SQL.
-const PREFIXES: [&str; 16] = [
-    "b", "r", "u", "f", "l", "n", "x", "e", "t", "br", "rb", "fr", "rf", "ur", "u8", "q",
-];
+const PREFIXES: [&str; 16] =
+    ["b", "r", "u", "f", "l", "n", "x", "e", "t", "br", "rb", "fr", "rf", "ur", "u8", "q"];
 
 impl Here<'_> {
     /// The string that the quote opens. `None` if it opens none.
-    pub(super) fn string(&self, quote: u8, unclosed: &mut Comments) -> Option<Found> {
+    pub(super) fn string(&self, quote: u8, unclosed: &mut Unclosed) -> Option<Found> {
         if quote == b'\'' && !self.may_open() {
             return None;
         }
@@ -102,8 +94,9 @@ pub(super) fn without_escapes(text: &str) -> String {
     out
 }
 
-/// The first sign from `start` on in prose that is part of a name: `++` or `#` behind a letter (C++,
-/// C#), a point before a letter but not behind a word (.NET). Empty, at the end, if there is none.
+/// The first sign from `start` on in prose that is part of a name: `++` or `#` behind a letter
+/// (C++, C#), a point before a letter but not behind a word (.NET). Empty, at the end, if there is
+/// none.
 pub(super) fn next_sign(text: &str, start: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let is_of_word = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);

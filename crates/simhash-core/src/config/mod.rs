@@ -574,7 +574,7 @@ impl Config {
                 NormalizeStep::ALL.iter().copied().filter(|&step| self.tokenizer.takes(step));
             return Err(ConfigError {
                 message: format!(
-                    "the step \"{}\" of \"normalize\" takes from a text what the tokenizer {} reads",
+                    "the step \"{}\" of \"normalize\" takes away what the tokenizer {} reads",
                     step.name(),
                     self.tokenizer
                 ),
@@ -586,7 +586,8 @@ impl Config {
             });
         }
         if self.tokenizer != Tokenizer::Code
-            && let Some(key) = ["comments", "whitespace"].into_iter().find(|&k| given.contains_key(k))
+            && let Some(key) =
+                ["comments", "whitespace"].into_iter().find(|&k| given.contains_key(k))
         {
             return Err(ConfigError {
                 message: format!(

@@ -22,7 +22,8 @@ use crate::config::{Config, NormalizeStep, NormalizeSteps, Tokenizer};
 use crate::interrupt::Interrupt;
 use crate::join::sort_checked;
 use crate::normalize::normalize_into;
-use crate::tokenize::{Cutting, for_each_token};
+use crate::tokenize::Cutting;
+use crate::tokens::for_each_token;
 use crate::unicode::{Properties, properties};
 pub(crate) use cut::HanWords;
 pub(crate) use phrases::{Joiner, Phrases};
@@ -270,10 +271,8 @@ impl Dictionary {
     /// ICU4X cuts is looked for there. Any other is what the tokenizer makes of it, joined; so is
     /// every word for a tokenizer without either.
     fn new(list: &WordList, seen: Seen, interrupt: &Interrupt) -> Self {
-        let uses_jieba = matches!(
-            seen.tokenizer,
-            Tokenizer::Auto | Tokenizer::Jieba | Tokenizer::Code
-        );
+        let uses_jieba =
+            matches!(seen.tokenizer, Tokenizer::Auto | Tokenizer::Jieba | Tokenizer::Code);
         let is_han = |word: &str| uses_jieba && word.chars().all(cut::is_han_of_jieba);
         let uses_icu = matches!(seen.tokenizer, Tokenizer::Auto | Tokenizer::Code);
         let mut han = HanWords::default();
@@ -296,19 +295,22 @@ impl Dictionary {
         let whole = Some(whole).filter(|whole| !whole.is_empty());
         let mut phrases = Phrases::default();
         if has_others {
-            let cutting = Cutting {
-                hmm: seen.hmm,
-                words: han.as_ref(),
-                whole: whole.as_ref(),
-                style: seen.style,
-            };
+            let cutting =
+                Cutting { hmm: seen.hmm, words: han.as_ref(), whole: whole.as_ref() };
             let mut tokens = String::new();
             list.for_each_normalized(seen.steps, interrupt, |word, frequency| {
                 if !is_han(word) && frequency != Some(0) {
                     tokens.clear();
-                    for_each_token(word, seen.tokenizer, cutting, interrupt, &mut |token| {
-                        phrases::push(&mut tokens, token);
-                    });
+                    for_each_token(
+                        word,
+                        seen.tokenizer,
+                        seen.style,
+                        cutting,
+                        interrupt,
+                        &mut |token| {
+                            phrases::push(&mut tokens, token);
+                        },
+                    );
                     phrases.add(&tokens, interrupt);
                 }
             });

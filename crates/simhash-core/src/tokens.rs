@@ -1,0 +1,24 @@
+//! The tokens of a normalised text, by any tokenizer.
+
+use crate::code::{Style, code};
+use crate::config::Tokenizer;
+use crate::interrupt::Interrupt;
+use crate::tokenize::{Cutting, characters, jieba_words, words};
+
+/// Hands every token of `text` to `sink`.
+pub(crate) fn for_each_token(
+    text: &str,
+    tokenizer: Tokenizer,
+    style: Style,
+    cutting: Cutting<'_>,
+    interrupt: &Interrupt,
+    sink: &mut impl FnMut(&str),
+) {
+    match tokenizer {
+        Tokenizer::Auto => words::<true>(text, cutting, interrupt, sink),
+        Tokenizer::Word => words::<false>(text, cutting, interrupt, sink),
+        Tokenizer::Jieba => jieba_words(text, cutting, interrupt, sink),
+        Tokenizer::Char => characters(text, interrupt, sink),
+        Tokenizer::Code => code(text, style, cutting, interrupt, sink),
+    }
+}
