@@ -1551,6 +1551,13 @@ CREATE FUNCTION near_duplicate(a text, b text, similarity double precision DEFAU
 COMMENT ON FUNCTION near_duplicate(a text, b text, similarity double precision,
     config simhash_config) IS
   'whether the sketches of two texts agree, and text_similarity(a, b, config) >= similarity';
+CREATE FUNCTION edit_similarity(a text, b text, config simhash_config DEFAULT '{}')
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'edit_similarity_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION edit_similarity(a text, b text, config simhash_config) IS
+  'one minus the edit distance of two normalised texts over the length of the longer one, in '
+  'graphemes; 0 for a text without any';
 
 CREATE TYPE near_text;
 

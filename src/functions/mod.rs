@@ -14,6 +14,7 @@ mod compared;
 mod config;
 mod dedup_texts;
 mod distance;
+mod edit_similarity;
 mod evaluate;
 mod explain;
 mod fingerprint;

@@ -129,6 +129,8 @@ SQL
 	'shingle_containment' => $of->('distinct', q{shingle_containment(body, body || ' more', 3)}),
 	'near_duplicate' => $of->('distinct', q{near_duplicate(body, body || ' more', 0.3)}),
 	'text_similarity' => $of->('distinct', q{text_similarity(body || ' more', body)}),
+	'edit_similarity' => $of->('distinct',
+		q{edit_similarity(left(body, 400000), reverse(left(body, 400000)))}),
 	'near_text' => $of->('distinct', q{near_text(body) ~= near_text('more ' || body)}),
 	'minhash' => $of->('distinct', 'minhash(body, 256)'),
 	'minhash128' => $of->('distinct', q{minhash128(body, '{"shingle": [1, 2]}')}),

@@ -17,6 +17,7 @@ pub mod bits;
 pub mod config;
 pub mod dictionary;
 pub mod explain;
+pub mod edit;
 pub mod fingerprint;
 pub mod han;
 pub mod hash;

@@ -31,7 +31,7 @@ SELECT p.oid::regprocedure AS function, lanname FROM member_function p
 -- A function that reads a text states its cost, which is higher than that of an operator on
 -- numbers.
 SELECT oid::regprocedure AS cheap FROM member_function
-  WHERE proname ~ '^(simhash|esimhash|imatch|minhash|ksentence|shingle|near|text_similarity)'
+  WHERE proname ~ '^(simhash|esimhash|imatch|minhash|ksentence|shingle|near|text_similarity|edit)'
     AND proname !~ '_(in|out|recv|send|support)$' AND procost <= 1
     AND 'text'::regtype = ANY (proargtypes) ORDER BY oid::regprocedure::text COLLATE "C";
 

@@ -166,3 +166,19 @@ SELECT count(*) > 200 AS pairs, count(*) FILTER (WHERE hamming(minhash128(a), mi
 FROM near_pairs WHERE exact BETWEEN 0.3 AND 0.999;
 DROP TABLE near_texts, near_pairs;
 DROP FUNCTION pairs_of, jaccard_of;
+
+-- the edit distance of normalised texts, in graphemes, over the longer one's length
+SELECT edit_similarity('Kitten', 'sitting') = 4 / 7.0::double precision AS four_of_seven,
+  edit_similarity('intention', 'execution') = 4 / 9.0::double precision AS four_of_nine,
+  edit_similarity('The CAT sat.', 'the cat sat'), edit_similarity('漢字', '汉字'),
+  edit_similarity('été', U&'e\0301te\0301'), edit_similarity('hello world', 'helloworld') * 11,
+  edit_similarity('ab', 'AB', '{"normalize": []}'), edit_similarity('ab', 'ba');
+SELECT edit_similarity(NULL, 'a'), edit_similarity('a', NULL), edit_similarity('a', 'a', NULL);
+SELECT edit_similarity(a, b), edit_similarity(b, a)
+FROM (VALUES ('', ''), ('...', '...'), ('', 'a b'), ('a b', '-'), ('a', 'a'), ('a', 'A.'),
+  ('a', 'b')) t(a, b);
+SELECT edit_similarity('a', 'b', '{"normalise": []}');
+-- beyond a million graphemes, without what both begin and end with
+SELECT edit_similarity(repeat('a', 1048577), repeat('b', 10));
+SELECT edit_similarity(repeat('a', 2000000) || 'x', repeat('a', 2000000) || 'y')
+  = 2000000 / 2000001.0::double precision AS all_but_one;
