@@ -1093,6 +1093,18 @@ COMMENT ON FUNCTION simhash_blocks(fp text) IS
   'the blocks of a fingerprint in text form: 4 of 64 bits, 8 of 128, 16 of 256';
 
 --
+-- Keys by parts of a lexicon
+--
+
+CREATE FUNCTION imatch_keys(body text, model text, lexicons integer DEFAULT 10,
+    low real DEFAULT 1, high real DEFAULT 8)
+  RETURNS bigint[]
+  AS 'MODULE_PATHNAME', 'imatch_keys_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION imatch_keys(body text, model text, lexicons integer, low real, high real) IS
+  'I-Match by the whole lexicon of a model and by each of its random parts; any equal element '
+  'means duplicate';
+
+--
 -- Words of the user's own
 --
 

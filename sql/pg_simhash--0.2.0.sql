@@ -2689,6 +2689,13 @@ CREATE FUNCTION imatch(body text, model text, low real DEFAULT 1, high real DEFA
   AS 'MODULE_PATHNAME', 'imatch_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2500;
 COMMENT ON FUNCTION imatch(body text, model text, low real, high real) IS
   'I-Match: hash of the terms with an IDF in a band; equal means duplicate';
+CREATE FUNCTION imatch_keys(body text, model text, lexicons integer DEFAULT 10,
+    low real DEFAULT 1, high real DEFAULT 8)
+  RETURNS bigint[]
+  AS 'MODULE_PATHNAME', 'imatch_keys_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION imatch_keys(body text, model text, lexicons integer, low real, high real) IS
+  'I-Match by the whole lexicon of a model and by each of its random parts; any equal element '
+  'means duplicate';
 
 --
 -- Words of the user's own

@@ -1,5 +1,5 @@
 //! The functions that read a model by name: `esimhash`, `simhash_lexicons`, `imatch`,
-//! `simhash_model_term`.
+//! `imatch_keys`, `simhash_model_term`.
 
 use std::sync::Arc;
 
@@ -66,6 +66,18 @@ fn lexicon<'a>(fcinfo: pg_sys::FunctionCallInfo, name: &Text<'_>) -> &'a mut Lex
     )
 }
 
+/// How many random parts of a lexicon a call asks for.
+fn parts_of(lexicons: i32) -> usize {
+    const MOST: usize = 100;
+    usize::try_from(lexicons).ok().filter(|&parts| parts <= MOST).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{lexicons} is not a number of lexicons"),
+            &format!("Allowed: 0 to {MOST}, beside the whole one."),
+        )
+    })
+}
+
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_lexicons(
     body: Text<'_>,
@@ -74,42 +86,23 @@ fn simhash_lexicons(
     shingle: i32,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> ReturnedArray {
-    const MOST: i32 = 100;
-    if !(0..=MOST).contains(&lexicons) {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{lexicons} is not a number of lexicons"),
-            &format!("Allowed: 0 to {MOST}, beside the whole one."),
-        )
-    }
+    let parts = parts_of(lexicons);
     let shingle = shingles_of(shingle, "").longest();
     let lexicon = lexicon(fcinfo, &model);
     if lexicon.model.config().shingles() != Shingles::TOKENS {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!(
-                "model \"{}\" was trained on shingles of {} tokens",
-                model.as_str(),
-                lexicon.model.config().shingles()
-            ),
+            format!("model \"{}\" was trained on {trained_on}", model.as_str()),
             "A lexicon is one of tokens: train a model with shingle 1.",
         )
     }
-    let parts = lexicons as usize;
     let simhasher = &mut lexicon.simhasher;
     let found =
         fingerprints(&lexicon.model, simhasher, body.as_str(), parts, shingle, &mut interrupts());
     Fingerprints(found).returned(fcinfo)
 }
 
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn imatch(
-    body: Text<'_>,
-    model: Text<'_>,
-    low: f32,
-    high: f32,
-    fcinfo: pg_sys::FunctionCallInfo,
-) -> Option<Fp128> {
+fn check_band(low: f32, high: f32) {
     if low.is_nan() || high.is_nan() || low > high {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -126,11 +119,40 @@ fn imatch(
         .map(Fp128)
 }
 
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn imatch(
+    body: Text<'_>,
+    model: Text<'_>,
+    low: f32,
+    high: f32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<Fp128> {
+    check_band(low, high);
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash_model_term(
     model: Text<'_>,
     term: Text<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn imatch_keys(
+    body: Text<'_>,
+    model: Text<'_>,
+    lexicons: i32,
+    low: f32,
+    high: f32,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Option<ReturnedArray> {
+    let parts = parts_of(lexicons);
+    check_band(low, high);
+    let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
+    let (low, high, body) = (low.into(), high.into(), body.as_str());
+    let keys = core_imatch::keys(model, simhasher, body, parts, low, high, &mut interrupts())?;
+    let elements = keys.into_iter().map(|key| Some(key.to_ne_bytes()));
+    Some(ReturnedArray::new(elements, fcinfo))
+}
+
 ) -> TableIterator<'static, (name!(documents, i64), name!(idf, f64), name!(entropy, f64))> {
     let model = find(Schema::of_call(fcinfo), model.as_str());
     let known = model.term(feature_hash(term.as_str().as_bytes()));

@@ -141,6 +141,7 @@ SQL
 	'ksentence of one' => $of->('distinct', 'ksentence(body, 3)'),
 	'esimhash' => $of->('distinct', q{esimhash(body, 'small')}),
 	'imatch' => $of->('words', q{imatch(body, 'small', -10, 20)}),
+	'imatch_keys' => q{SELECT imatch_keys(string_agg(body, ' '), 'small', 100, -10, 20) FROM many},
 	'simhash_lexicons' => $of->('words', q{simhash_lexicons(body, 'small', 100, 3)}),
 	'dedup_texts' => <<'SQL',
 SELECT count(*) FROM dedup_texts('SELECT id, body FROM many', exact => 'trie', distance => 3)

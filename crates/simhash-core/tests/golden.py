@@ -632,7 +632,7 @@ def weighted_example():
 
 
 def main():
-    examples = [worked_example(), weighted_example()]
+    examples = [worked_example(), weighted_example(), imatch_example()]
     passed, failed = sum(examples), sum(not example for example in examples)
     vectors = pathlib.Path(__file__).with_name("golden.jsonl")
     for line in vectors.read_text(encoding="utf-8").splitlines():
@@ -647,3 +647,27 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
+IMATCH = "f787dfe8149373f9"
+
+
+def imatch_example():
+    """The unit test of I-Match has the same texts and the same keys."""
+    corpus = [
+        "the cat sat on the mat",
+        "the dog ran to the cow",
+        "the cow ran by a mill",
+        "the end",
+    ]
+    idf = lambda word: math.log(4 / (sum(word in text.split() for text in corpus) + 1))
+    known = {word for text in corpus for word in text.split()}
+    words = sorted(set("the cat sat the cow ran to a mill".split()) & known)
+    terms = [word for word in words if 0.2 <= idf(word) <= 8]
+    # A part lacks three tenths of the words.
+    has = lambda part, word: xxhash.xxh3_64_intdigest(word.encode(), seed=part) >= (2**64 - 1) // 10 * 3
+    parts = [[word for word in terms if part == 0 or has(part, word)] for part in range(11)]
+    joined = ["\n".join(part).encode() for part in parts]
+    keys = [xxhash.xxh3_64_intdigest(words, seed=part) for part, words in enumerate(joined)]
+    digits = "".join(f"{key:016x}" for key in keys)
+    return f"{HASHES[64](digits.encode()):016x}" == IMATCH
+
+

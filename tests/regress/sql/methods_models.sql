@@ -67,6 +67,39 @@ SELECT imatch('the cat sat', 'ten', 0.4, 0.8) = imatch('a CAT, a cat', 'ten', 0.
   imatch('the', 'ten', 0.4, 0.8), imatch('zebra', 'ten', 0, 10);
 SELECT imatch('the cat sat', 'ten', 0.8, 0.4);
 SELECT imatch('the cat sat', 'ten', 'NaN', 0.4);
+-- and by random lexicons: the whole one comes first, and each has keys of its own
+SELECT array_length(imatch_keys('the cat sat', 'ten', 4, 0.3), 1),
+  array_length(imatch_keys('the cat sat', 'ten', low => 0.3), 1),
+  array_length(imatch_keys('the cat sat', 'ten', 0, 0.3), 1),
+  imatch_keys('the', 'ten', 10, 0.4, 0.8), imatch_keys('zebra', 'ten', 10, 0, 10),
+  imatch_keys('the cat sat', NULL);
+SELECT imatch_keys('the cat sat', 'ten', 4, 0.3) = imatch_keys('a CAT, sat; the cat', 'ten', 4, 0.3)
+    AS of_sets,
+  imatch_keys('the cat sat', 'ten', 4, 0.3) = imatch_keys('the cat sat', 'again', 4, 0.3)
+    AS reproducible,
+  imatch_keys('the cat sat', 'ten', 0, 0.3) && imatch_keys('the cat sat ran', 'ten', 0, 0.3)
+    AS by_the_whole,
+  imatch_keys('the cat sat', 'ten', 10, 0.3) && imatch_keys('the cat sat ran', 'ten', 10, 0.3)
+    AS by_parts,
+  cardinality(imatch_keys('ran', 'ten', 100, 0.3)) BETWEEN 60 AND 90 AS some_lack_it;
+SELECT imatch_keys('the cat sat', 'ten', -1);
+SELECT imatch_keys('the cat sat', 'ten', 101);
+SELECT imatch_keys('the cat sat', 'ten', 10, 0.8, 0.4);
+SELECT imatch_keys('the cat sat', 'none such');
+-- found by GIN as without it
+CREATE TABLE pets AS SELECT row_number() OVER () AS id, a.body || b.body AS body
+  FROM ten a, (VALUES (''), (' ran'), (' one cow'), (' zebra')) b(body);
+CREATE INDEX pets_keys ON pets USING gin (imatch_keys(body, 'ten', 10, 0.3));
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM pets
+  WHERE imatch_keys(body, 'ten', 10, 0.3) && imatch_keys('the cat sat ran', 'ten', 10, 0.3);
+CREATE TABLE by_index AS SELECT id FROM pets
+  WHERE imatch_keys(body, 'ten', 10, 0.3) && imatch_keys('the cat sat ran', 'ten', 10, 0.3);
+RESET enable_seqscan;
+DROP INDEX pets_keys;
+SELECT count(*) > 0 AS some, count(b.id) = count(*) AS same FROM (SELECT id FROM pets
+    WHERE imatch_keys(body, 'ten', 10, 0.3) && imatch_keys('the cat sat ran', 'ten', 10, 0.3)) p
+  FULL JOIN by_index b USING (id);
 
 -- a role that may not read models
 CREATE ROLE methods_reader ROLE CURRENT_USER;

@@ -19,7 +19,7 @@ const DROPPED: u64 = (u64::MAX / 10) * 3;
 ///
 /// A part lacks the terms whose XXH3-64, with the part's number as seed, is below three tenths of
 /// 2^64. So the parts are the same on every machine, and independent of each other.
-fn has(lexicon: u64, term: &str) -> bool {
+pub(super) fn has(lexicon: u64, term: &str) -> bool {
     lexicon == 0 || xxh3_64_with_seed(term.as_bytes(), lexicon) >= DROPPED
 }
 
