@@ -43,7 +43,7 @@ pub fn verification(
         given.raise(&given.shown("similarity"), "needs the texts", hint)
     });
     check(&text.column);
-    let sizes = sizes(given).unwrap_or_else(|| similarity.shingles(config));
+    let sizes = sizes(given, config).unwrap_or_else(|| similarity.shingles(config));
     let shingles = similarity.config(config, sizes);
     // SAFETY: the name of a column, in the server's encoding.
     let body = unsafe { server_to_utf8(text.name.to_bytes()) }.to_owned();
@@ -54,8 +54,12 @@ fn measure(given: &Given<'_>) -> Measure {
     Measure::from_name(given.choice("measure")).unwrap_or_default()
 }
 
-fn sizes(given: &Given<'_>) -> Option<Shingles> {
+fn sizes(given: &Given<'_>, config: &Config) -> Option<Shingles> {
     let size = given.get("shingle")?;
+    if config.spots.is_some() {
+        let hint = "Features are spots or shingles: leave one of both out.";
+        given.raise(&given.shown("shingle"), "excludes \"spots\" in the config", hint)
+    }
     let sizes = size.parse().ok().and_then(|size: usize| Shingles::new([size]));
     Some(sizes.unwrap_or_else(|| {
         given.raise_as(

@@ -9,7 +9,7 @@ use simhash_core::Config;
 use simhash_core::sets::similarity::{Measure, Similarity};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
-use super::shingles::shingles_of;
+use super::shingles::shingles_instead;
 use crate::bulk::clusters::clusters;
 use crate::bulk::fingerprints::{self, Duplicate};
 use crate::bulk::held::Held;
@@ -526,7 +526,7 @@ fn verification(
     let config = config.config();
     let sizes = match shingle {
         0 => similarity.shingles(&config),
-        _ => shingles_of(shingle, "0, which takes those of the config, and "),
+        _ => shingles_instead(shingle, &config),
     };
     let shingles = similarity.config(&config, sizes);
     Verification { body: body.as_str().to_owned(), similarity, shingles, schema }

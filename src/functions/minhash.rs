@@ -75,7 +75,7 @@ fn minhash_jaccard(a: Signature, b: Signature) -> f32 {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "cannot compare signatures that were made by different configs".into(),
-            "Tokenizer, shingle, normalize, dictionary, stopwords and hmm must be the same.",
+            "Tokenizer, shingle, normalize, dictionary, stopwords, spots and hmm must be the same.",
         )
     }
     estimate(&a.components, &b.components) as f32

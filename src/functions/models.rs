@@ -89,7 +89,12 @@ fn simhash_lexicons(
     let parts = parts_of(lexicons);
     let shingle = shingles_of(shingle, "").longest();
     let lexicon = lexicon(fcinfo, &model);
-    if lexicon.model.config().shingles() != Shingles::TOKENS {
+    let config = lexicon.model.config();
+    if config.spots.is_some() || config.shingles() != Shingles::TOKENS {
+        let trained_on = match config.spots {
+            Some(_) => "spots".to_owned(),
+            None => format!("shingles of {} tokens", config.shingles()),
+        };
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("model \"{}\" was trained on {trained_on}", model.as_str()),
@@ -114,11 +119,6 @@ fn check_band(low: f32, high: f32) {
             "low must not be greater than high; IDF is ln(|D| / (df + 1)).",
         )
     }
-    let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
-    core_imatch::imatch(model, simhasher, body.as_str(), low.into(), high.into(), &mut interrupts())
-        .map(Fp128)
-}
-
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -130,11 +130,11 @@ fn imatch(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Option<Fp128> {
     check_band(low, high);
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn simhash_model_term(
-    model: Text<'_>,
-    term: Text<'_>,
-    fcinfo: pg_sys::FunctionCallInfo,
+    let Lexicon { model, simhasher } = lexicon(fcinfo, &model);
+    core_imatch::imatch(model, simhasher, body.as_str(), low.into(), high.into(), &mut interrupts())
+        .map(Fp128)
+}
+
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn imatch_keys(
     body: Text<'_>,
@@ -153,6 +153,11 @@ fn imatch_keys(
     Some(ReturnedArray::new(elements, fcinfo))
 }
 
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn simhash_model_term(
+    model: Text<'_>,
+    term: Text<'_>,
+    fcinfo: pg_sys::FunctionCallInfo,
 ) -> TableIterator<'static, (name!(documents, i64), name!(idf, f64), name!(entropy, f64))> {
     let model = find(Schema::of_call(fcinfo), model.as_str());
     let known = model.term(feature_hash(term.as_str().as_bytes()));

@@ -2,7 +2,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Simhasher;
-use simhash_core::config::{MAX_SHINGLE, Shingles};
+use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
 use simhash_core::sets::set_config;
 use simhash_core::sets::shingles::ShingleSet;
 
@@ -25,13 +25,26 @@ fn shingler<'a>(
         let config_of_call = config.config();
         let sizes = match k {
             0 => config_of_call.set_shingles(),
-            _ => shingles_of(k, "0, which takes those of the config, and "),
+            _ => shingles_instead(k, &config_of_call),
         };
         (
             (k, config.as_str().to_owned()),
             simhasher_for(set_config(&config_of_call, sizes), Schema::of_call(fcinfo)),
         )
     })
+}
+
+/// Shingles of `k` tokens, which is not 0, in place of those of the config.
+pub fn shingles_instead(k: i32, config: &Config) -> Shingles {
+    let shingles = shingles_of(k, "0, which takes those of the config, and ");
+    if config.spots.is_some() {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("shingles of {k} tokens, but \"spots\" in the config"),
+            "Features are spots or shingles: ask for 0 tokens, or leave the spots out.",
+        )
+    }
+    shingles
 }
 
 /// Shingles of `k` tokens. `also` is what else is allowed.

@@ -1,21 +1,22 @@
 //! Features: every shingle of k consecutive tokens, without the stop words. Several k give the
-//! shingles of each.
+//! shingles of each. Or spots, which begin with the stop words ([`crate::spots`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::code::Style;
-use crate::config::{Config, Shingles, StopList, StopWords, Weight};
+use crate::config::{Config, Shingles, Spots, StopList, StopWords, Weight};
 use crate::han::is_han;
 use crate::interrupt::Interrupt;
 use crate::levels::Levels;
+use crate::spots::Chains;
 use crate::stopwords::{WordSet, is_number};
 use crate::tokenize::Cutting;
 use crate::tokens::for_each_token;
 use crate::words::{Dictionary, Joiner, WordList};
 
-/// What stands between the tokens of a shingle. No token holds it.
-const SEPARATOR: char = ' ';
+/// What stands between the tokens of a shingle or a spot. No token holds it.
+pub(crate) const SEPARATOR: char = ' ';
 
 /// One occurrence of a feature.
 #[derive(Clone, Copy)]
@@ -43,6 +44,7 @@ pub(crate) struct Featurizer {
     /// `None` unless features weigh by level.
     levels: Option<Levels>,
     window: Window,
+    chains: Chains,
 }
 
 impl Featurizer {
@@ -63,11 +65,11 @@ impl Featurizer {
             },
             levels: (config.weight == Weight::Level).then(|| Levels::new(config.normalize)),
             window: Window::new(config.shingles()),
+            chains: Chains::default(),
         }
     }
 
-    /// Hands every token but the stop words to `sink`. A single letter beside a number is no stop
-    /// word: it is half of A4 or i7.
+    /// Hands every token but the stop words to `sink`.
     pub(crate) fn for_each_token(
         &self,
         text: &str,
@@ -75,27 +77,45 @@ impl Featurizer {
         interrupt: &Interrupt,
         sink: &mut impl FnMut(&str),
     ) {
-        match &self.stop_words {
-            None => self.for_each_word(text, config, interrupt, sink),
-            Some(stop_words) => {
-                let mut waiting = String::new();
-                let mut after_number = false;
-                self.for_each_word(text, config, interrupt, &mut |token| {
-                    let is_number = is_number(token);
-                    if !waiting.is_empty() {
-                        if is_number {
-                            sink(&waiting);
-                        }
-                        waiting.clear();
-                    }
-                    if !stop_words.contains(token) || after_number && is_letter(token) {
-                        sink(token);
-                    } else if is_letter(token) {
-                        waiting.push_str(token);
-                    }
-                    after_number = is_number;
-                });
+        self.for_each_told_apart(text, config, interrupt, &mut |token, is_stop_word| {
+            if !is_stop_word {
+                sink(token);
             }
+        });
+    }
+
+    /// Hands every token to `sink`, and whether it is a stop word. A single letter beside a number
+    /// is none: it is half of A4 or i7.
+    fn for_each_told_apart(
+        &self,
+        text: &str,
+        config: &Config,
+        interrupt: &Interrupt,
+        sink: &mut impl FnMut(&str, bool),
+    ) {
+        let Some(stop_words) = &self.stop_words else {
+            return self.for_each_word(text, config, interrupt, &mut |token| sink(token, false));
+        };
+        // A stop word of one letter, until it is known whether a number comes next.
+        let mut waiting = String::new();
+        let mut after_number = false;
+        self.for_each_word(text, config, interrupt, &mut |token| {
+            let is_number = is_number(token);
+            if !waiting.is_empty() {
+                sink(&waiting, !is_number);
+                waiting.clear();
+            }
+            if !stop_words.contains(token) || after_number && is_letter(token) {
+                sink(token, false);
+            } else if is_letter(token) {
+                waiting.push_str(token);
+            } else {
+                sink(token, true);
+            }
+            after_number = is_number;
+        });
+        if !waiting.is_empty() {
+            sink(&waiting, true);
         }
     }
 
@@ -134,9 +154,12 @@ impl Featurizer {
         interrupt: &Interrupt,
         sink: &mut impl FnMut(Occurrence<'_>),
     ) {
+        if let Some(spots) = config.spots {
+            return self.for_each_spot(text, config, spots, interrupt, sink);
+        }
         let mut window = std::mem::take(&mut self.window);
         window.restart(config.shingles());
-        let level = |token: &str| self.levels.as_ref().map_or(0, |levels| levels.level(token));
+        let level = |token: &str| self.level(token);
         if config.shingles() == Shingles::TOKENS {
             self.for_each_token(text, config, interrupt, &mut |token| {
                 sink(Occurrence { text: token, level: level(token), size: 0 });
@@ -148,6 +171,33 @@ impl Featurizer {
             window.finish(sink);
         }
         self.window = window;
+    }
+
+    /// Hands every spot to `sink`, in the order of their last tokens.
+    fn for_each_spot(
+        &mut self,
+        text: &str,
+        config: &Config,
+        spots: Spots,
+        interrupt: &Interrupt,
+        sink: &mut impl FnMut(Occurrence<'_>),
+    ) {
+        let mut chains = std::mem::take(&mut self.chains);
+        chains.restart();
+        let level = |token: &str| self.level(token);
+        self.for_each_told_apart(text, config, interrupt, &mut |token, is_stop_word| {
+            if is_stop_word {
+                chains.push_stop_word(token);
+            } else {
+                chains.push(token, spots, &level, interrupt, sink);
+            }
+        });
+        self.chains = chains;
+    }
+
+    /// 0 unless features weigh by level.
+    fn level(&self, token: &str) -> u32 {
+        self.levels.as_ref().map_or(0, |levels| levels.level(token))
     }
 }
 

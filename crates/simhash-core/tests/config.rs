@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use simhash_core::config::{
-    Cap, Config, Kept, MAX_CAP, MAX_SHINGLE, MAX_SIZES, NormalizeStep, Numbers, Position, Shingles,
-    StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
+    Cap, Config, Kept, MAX_CAP, MAX_SHINGLE, MAX_SIZES, MAX_SPOT, NormalizeStep, Numbers, Position,
+    Shingles, Spots, StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
 };
 use simhash_core::sets::{are_same_sets, recipe};
 
@@ -45,6 +45,10 @@ fn canonical_forms() {
         // One config may leave the choice to another.
         (r#"{"numbers":"any"}"#, r#"{"numbers": "any"}"#),
         (r#"{"shingle":[2,1,2]}"#, r#"{"shingle": [1, 2]}"#),
+        (
+            r#"{"spots":{"distance":3},"stopwords":"auto","hmm":false}"#,
+            r#"{"stopwords": "auto", "spots": {"chain": 2, "distance": 3}, "hmm": false}"#,
+        ),
         (r#"{"shingle":[3]}"#, r#"{"shingle": 3}"#),
         (r#"{"shingle":[1]}"#, r#"{"shingle": 1}"#),
         (
@@ -163,6 +167,20 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         (r#"{"model": ""}"#, r#"invalid value "" for "model""#, "trained model"),
         (r#"{"model": "m"}"#, r#""model" "m" is not used"#, "idf, tfidf, entropy"),
         (r#"{"weight": "idf"}"#, r#""weight" "idf" needs a "model""#, "uniform, tf, log, level"),
+        (r#"{"spots": {}}"#, r#""spots" need "stopwords""#, "auto"),
+        (r#"{"spots": {}, "stopwords": "none"}"#, r#""spots" need "stopwords""#, "or name a list"),
+        (r#"{"spots": {}, "stopwords": "en", "shingle": 2}"#, "exclude each other", "\"chain\""),
+        (
+            r#"{"spots": {}, "stopwords": "en", "tokenizer": "char"}"#,
+            "not made by the tokenizer char",
+            "auto, word or jieba",
+        ),
+        (r#"{"spots": true}"#, r#"invalid value true for "spots""#, "from 1 to 100"),
+        (r#"{"spots": {"chain": 0}}"#, r#"invalid value {"chain":0} for "spots""#, "from 1 to 100"),
+        (r#"{"spots": {"chain": 101}}"#, "for \"spots\"", "from 1 to 100"),
+        (r#"{"spots": {"distance": 1.5}}"#, "for \"spots\"", "whole numbers"),
+        (r#"{"spots": {"distance": "2"}}"#, "for \"spots\"", "whole numbers"),
+        (r#"{"spots": {"chains": 2}}"#, r#"invalid value {"chains":2}"#, "\"chain\" and"),
         (r#"[1]"#, "not a JSON object: [1]", "JSON object"),
         (r#"{"shingle": 2"#, "not valid JSON", "JSON object"),
         ("", "not valid JSON", "JSON object"),
@@ -196,7 +214,10 @@ fn config() -> impl Strategy<Value = Config> {
             (1..=MAX_CAP * WEIGHT_UNIT).prop_map(|units| Cap::Absolute((units as f32) as u32)),
             (1..=99u8).prop_map(Cap::Percentile),
         ]),
-        prop::option::of(prop::sample::select(Numbers::ALL)),
+        (
+            prop::option::of(prop::sample::select(Numbers::ALL)),
+            prop::option::of((1..=MAX_SPOT, 1..=MAX_SPOT)),
+        ),
         (prop::sample::select(Kept::ALL), prop::sample::select(Kept::ALL)),
         "[^\0]{1,20}",
     )
@@ -210,10 +231,11 @@ fn config() -> impl Strategy<Value = Config> {
                 hmm,
                 position,
                 cap,
-                numbers,
+                others,
                 kept,
                 name,
             )| {
+                let (numbers, spots) = others;
                 let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
                 let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
                 let is_code = tokenizer == Tokenizer::Code;
@@ -225,6 +247,10 @@ fn config() -> impl Strategy<Value = Config> {
                 let (comments, whitespace) = if is_code { kept } else { Default::default() };
                 let (dictionary, stopwords) = lists;
                 let dictionary = dictionary.filter(|_| tokenizer != Tokenizer::Char);
+                let spots = spots.map(|(chain, distance)| Spots { chain, distance }).filter(|_| {
+                    tokenizer != Tokenizer::Char && stopwords != StopWords::Of(StopList::None)
+                });
+                let shingle = shingle.filter(|_| spots.is_none());
                 Config {
                     tokenizer,
                     shingle,
@@ -232,6 +258,7 @@ fn config() -> impl Strategy<Value = Config> {
                     normalize,
                     dictionary,
                     stopwords,
+                    spots,
                     hmm,
                     model,
                     position,

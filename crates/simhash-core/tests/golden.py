@@ -238,8 +238,9 @@ def cut(text, tokenizer, own):
             yield from cut_han(run, own)
 
 
-def tokens_by_lists(vector):
-    """The tokens by the dictionary and the stop words of a vector of simplified characters."""
+def told_apart(vector):
+    """The tokens by the dictionary of a vector of simplified characters, and whether each is one of
+    its stop words."""
     tokenizer = vector["config"].get("tokenizer", "auto")
     entries = [(normalize_simple(w), count) for w, count in vector.get("dictionary", [])]
     own = {}
@@ -255,7 +256,24 @@ def tokens_by_lists(vector):
         found.append("".join(tokens[:size]))
         tokens = tokens[size:]
     stop = {normalize_simple(word).replace(" ", "") for word in vector.get("stopwords", [])}
-    return [token for token in found if token not in stop]
+    return [(token, token in stop) for token in found]
+
+
+def tokens_by_lists(vector):
+    """Those that are no stop words."""
+    return [token for token, is_stop_word in told_apart(vector) if not is_stop_word]
+
+
+def spots_of(tokens, chain, distance):
+    """Distinct spots and their counts: a stop word, and tokens after it, in order of the last."""
+    counts = {}
+    for end in range(1, len(tokens) + 1):
+        for start in range(end):
+            rest = [token for token, is_stop_word in tokens[start:end] if not is_stop_word]
+            if tokens[start][1] and not tokens[end - 1][1] and len(rest) == chain * distance:
+                spot = " ".join([tokens[start][0], *rest[distance - 1 :: distance]])
+                counts[spot] = counts.get(spot, 0) + 1
+    return counts
 
 
 def normalize_simple(text):
@@ -587,7 +605,12 @@ def problems_of(vector):
     if ("dictionary" in vector or "stopwords" in vector) and not guesses:
         if vector["tokens"] != tokens_by_lists(vector):
             yield f"tokens should be {tokens_by_lists(vector)!r}"
-    counts = features_of(vector["tokens"], config.get("shingle", 1))
+    if "spots" in config:
+        spots = {"chain": 2, "distance": 1, **config["spots"]}
+        counts = elements = spots_of(told_apart(vector), **spots)
+    else:
+        counts = features_of(vector["tokens"], config.get("shingle", 1))
+        elements = features_of(vector["tokens"], config.get("shingle", 2))
     scheme = config.get("weight", "uniform")
     weights = vector["weights"]
     if scheme != "level":
@@ -600,7 +623,7 @@ def problems_of(vector):
         expected = simhash(list(counts), weights, config.get("position", "none"), width)
         if vector[key] != expected:
             yield f"{key} should be {expected}"
-    elements = list(features_of(vector["tokens"], config.get("shingle", 2)))
+    elements = list(elements)
     for key, width in (("minhash64", 64), ("minhash128", 128), ("minhash256", 256)):
         expected = minhash(elements, width)
         if vector[key] != expected:
@@ -631,22 +654,6 @@ def weighted_example():
     return keys_digest(weighted_sketch(features), 35, 3) == WEIGHTED
 
 
-def main():
-    examples = [worked_example(), weighted_example(), imatch_example()]
-    passed, failed = sum(examples), sum(not example for example in examples)
-    vectors = pathlib.Path(__file__).with_name("golden.jsonl")
-    for line in vectors.read_text(encoding="utf-8").splitlines():
-        vector = json.loads(line)
-        problems = list(problems_of(vector))
-        passed, failed = passed + (not problems), failed + bool(problems)
-        for problem in problems:
-            print(f"{vector['text'][:40]!r} {vector['config']}: {problem}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
 IMATCH = "f787dfe8149373f9"
 
 
@@ -671,3 +678,19 @@ def imatch_example():
     return f"{HASHES[64](digits.encode()):016x}" == IMATCH
 
 
+def main():
+    examples = [worked_example(), weighted_example(), imatch_example()]
+    passed, failed = sum(examples), sum(not example for example in examples)
+    vectors = pathlib.Path(__file__).with_name("golden.jsonl")
+    for line in vectors.read_text(encoding="utf-8").splitlines():
+        vector = json.loads(line)
+        problems = list(problems_of(vector))
+        passed, failed = passed + (not problems), failed + bool(problems)
+        for problem in problems:
+            print(f"{vector['text'][:40]!r} {vector['config']}: {problem}")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,6 +7,7 @@
 //! ([`Numbers::of_both`]). The default of "normalize" depends on the tokenizer.
 
 mod shingles;
+mod spots;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 
 use shingles::Sizes;
 pub use shingles::{MAX_SHINGLE, MAX_SIZES, Shingles};
+pub use spots::{MAX_SPOT, Spots};
 
 /// How a text becomes features and their weights.
 ///
@@ -43,6 +45,8 @@ pub struct Config {
     pub dictionary: Option<String>,
     /// The stop words that are removed before shingling.
     pub stopwords: StopWords,
+    /// Features are spots, not shingles, which begin with the stop words.
+    pub spots: Option<Spots>,
     /// Whether jieba guesses words that are not in its dictionary (hidden Markov model).
     pub hmm: bool,
     /// The trained model that [`Weight::Idf`], [`Weight::Tfidf`], [`Weight::Entropy`] and
@@ -373,6 +377,7 @@ impl Default for Config {
             normalize: NormalizeSteps::default(),
             dictionary: None,
             stopwords: StopWords::default(),
+            spots: None,
             hmm: true,
             model: None,
             position: Position::default(),
@@ -401,13 +406,14 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "tokenizer",
     "shingle",
     "weight",
     "normalize",
     "dictionary",
     "stopwords",
+    "spots",
     "hmm",
     "model",
     "position",
@@ -465,6 +471,7 @@ impl Config {
                     config.dictionary = Some(name(key, value, "the name of a dictionary")?);
                 }
                 "stopwords" => config.stopwords = stop_words(value)?,
+                "spots" => config.spots = Some(spots::parse(value)?),
                 "hmm" => {
                     config.hmm = value
                         .as_bool()
@@ -513,9 +520,11 @@ impl Config {
     }
 
     /// The configuration with these shingles, by which texts have the same features and elements.
-    /// It names them unless they are single tokens, so that there is one for each.
+    /// It names them unless they are single tokens, so that there is one for each. Spots are the
+    /// same whatever the shingles.
     pub fn with_shingles(&self, shingles: Shingles) -> Config {
-        let shingle = Some(shingles).filter(|&shingles| shingles != Shingles::TOKENS);
+        let named = |&shingles: &Shingles| shingles != Shingles::TOKENS && self.spots.is_none();
+        let shingle = Some(shingles).filter(named);
         Config { shingle, ..self.clone() }
     }
 
@@ -532,6 +541,9 @@ impl Config {
     }
 
     fn check_combination(&self) -> Result<(), ConfigError> {
+        if self.spots.is_some() {
+            spots::check_combination(self)?;
+        }
         if let (Some(dictionary), Tokenizer::Char) = (&self.dictionary, self.tokenizer) {
             return Err(ConfigError {
                 message: format!(
@@ -744,6 +756,10 @@ impl fmt::Display for Config {
         }
         if self.stopwords != default.stopwords {
             object.entry("stopwords", self.stopwords.name().into())?;
+        }
+        if let Some(spots) = self.spots {
+            object.key("spots")?;
+            write!(object.out, "{spots}")?;
         }
         if self.hmm != default.hmm {
             object.entry("hmm", self.hmm.into())?;
