@@ -246,7 +246,8 @@ mod tests {
         // Of 2^12 rows, each of 2^6 words.
         let [a, b] = ["ab", "cd"].map(|pair| pair.repeat(1 << 11));
         let mut checks = 0;
-        let of = |interrupt: &mut dyn FnMut()| similarity([&a, &b], NormalizeSteps::NONE, interrupt);
+        let of =
+            |interrupt: &mut dyn FnMut()| similarity([&a, &b], NormalizeSteps::NONE, interrupt);
         assert_eq!(of(&mut || checks += 1), Ok(0.0));
         assert!(checks > 10, "{checks} checks");
         let mut left = checks - 2;

@@ -11,12 +11,9 @@ use crate::interrupt::Interrupt;
 use crate::levels::Levels;
 use crate::spots::Chains;
 use crate::stopwords::{WordSet, is_number};
-use crate::tokenize::Cutting;
+use crate::tokenize::{Cutting, SEPARATOR};
 use crate::tokens::for_each_token;
 use crate::words::{Dictionary, Joiner, WordList};
-
-/// What stands between the tokens of a shingle or a spot. No token holds it.
-pub(crate) const SEPARATOR: char = ' ';
 
 /// One occurrence of a feature.
 #[derive(Clone, Copy)]
@@ -189,7 +186,9 @@ impl Featurizer {
             if is_stop_word {
                 chains.push_stop_word(token);
             } else {
-                chains.push(token, spots, &level, interrupt, sink);
+                chains.push(token, spots, &level, interrupt, &mut |text, level| {
+                    sink(Occurrence { text, level, size: 0 });
+                });
             }
         });
         self.chains = chains;

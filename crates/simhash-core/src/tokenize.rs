@@ -28,6 +28,9 @@ pub const MAX_HAN_RUN: usize = 4096;
 /// is cut at the last character boundary before every such number of bytes.
 pub const MAX_WORD_RUN: usize = 4 << 20;
 
+/// What stands between the tokens of a shingle or a spot. No token holds it.
+pub(crate) const SEPARATOR: char = ' ';
+
 /// How text without spaces is cut into words.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutting<'a> {

@@ -670,7 +670,8 @@ def imatch_example():
     words = sorted(set("the cat sat the cow ran to a mill".split()) & known)
     terms = [word for word in words if 0.2 <= idf(word) <= 8]
     # A part lacks three tenths of the words.
-    has = lambda part, word: xxhash.xxh3_64_intdigest(word.encode(), seed=part) >= (2**64 - 1) // 10 * 3
+    hashed = lambda part, word: xxhash.xxh3_64_intdigest(word.encode(), seed=part)
+    has = lambda part, word: hashed(part, word) >= (2**64 - 1) // 10 * 3
     parts = [[word for word in terms if part == 0 or has(part, word)] for part in range(11)]
     joined = ["\n".join(part).encode() for part in parts]
     keys = [xxhash.xxh3_64_intdigest(words, seed=part) for part, words in enumerate(joined)]

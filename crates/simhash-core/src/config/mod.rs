@@ -471,7 +471,7 @@ impl Config {
                     config.dictionary = Some(name(key, value, "the name of a dictionary")?);
                 }
                 "stopwords" => config.stopwords = stop_words(value)?,
-                "spots" => config.spots = Some(spots::parse(value)?),
+                "spots" => config.spots = Some(spots(value)?),
                 "hmm" => {
                     config.hmm = value
                         .as_bool()
@@ -542,7 +542,7 @@ impl Config {
 
     fn check_combination(&self) -> Result<(), ConfigError> {
         if self.spots.is_some() {
-            spots::check_combination(self)?;
+            self.check_spots()?;
         }
         if let (Some(dictionary), Tokenizer::Char) = (&self.dictionary, self.tokenizer) {
             return Err(ConfigError {
@@ -612,6 +612,30 @@ impl Config {
         }
         Ok(())
     }
+
+    /// What spots must have beside them, and must not.
+    fn check_spots(&self) -> Result<(), ConfigError> {
+        let (message, hint) = if self.stopwords == StopWords::default() {
+            (
+                "\"spots\" need \"stopwords\"",
+                "A spot begins with a stop word: say \"stopwords\": \"auto\", \"en\" or \"zh\", or \
+                 name a list made by simhash_stopwords.",
+            )
+        } else if self.shingle.is_some() {
+            (
+                "\"spots\" and \"shingle\" exclude each other",
+                "Features are spots or shingles. How many tokens a spot has is its \"chain\".",
+            )
+        } else if self.tokenizer == Tokenizer::Char {
+            (
+                "\"spots\" are not made by the tokenizer char",
+                "Stop words are words: use the tokenizer auto, word or jieba.",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError { message: message.into(), hint: hint.into() })
+    }
 }
 
 /// The value as JSON, shortened when it is long.
@@ -654,6 +678,16 @@ fn shingle(value: &Value) -> Result<Shingles, ConfigError> {
             "a whole number from 1 to {MAX_SHINGLE}, or a list of up to {MAX_SIZES} of them"
         );
         invalid("shingle", value, allowed)
+    })
+}
+
+fn spots(value: &Value) -> Result<Spots, ConfigError> {
+    Spots::deserialize(value).ok().filter(|_| value.is_object()).ok_or_else(|| {
+        let allowed = format!(
+            "an object with \"chain\" and \"distance\", whole numbers from 1 to {MAX_SPOT}, such \
+             as {{\"chain\": 2, \"distance\": 1}}"
+        );
+        invalid("spots", value, allowed)
     })
 }
 

@@ -1,17 +1,16 @@
-//! Spots: which chains of tokens are features, and with what they go together.
+//! Spots: which chains of tokens are features.
 
 use std::fmt;
 
-use serde_json::Value;
-
-use super::{Config, ConfigError, StopList, StopWords, Tokenizer, invalid};
+use serde::Deserialize;
 
 /// The longest chain of a spot, and the greatest distance in it.
 pub const MAX_SPOT: usize = 100;
 
-/// The chain of a spot signature (Theobald, Siddharth and Paepcke, SIGIR 2008): after a
-/// stop word, every `distance`th of the tokens that are none, `chain` of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The chain of a spot signature (Theobald, Siddharth and Paepcke, SIGIR 2008): after a stop word,
+/// every `distance`th of the tokens that are none, `chain` of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "Keys")]
 pub struct Spots {
     /// Tokens in a chain, beside the stop word before it: 1 to [`MAX_SPOT`].
     pub chain: usize,
@@ -19,9 +18,27 @@ pub struct Spots {
     pub distance: usize,
 }
 
-impl Default for Spots {
+/// Spots as they are written. A key that is left out has its default.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Keys {
+    chain: usize,
+    distance: usize,
+}
+
+impl Default for Keys {
     fn default() -> Self {
-        Spots { chain: 2, distance: 1 }
+        Keys { chain: 2, distance: 1 }
+    }
+}
+
+impl TryFrom<Keys> for Spots {
+    type Error = &'static str;
+
+    fn try_from(Keys { chain, distance }: Keys) -> Result<Self, Self::Error> {
+        let allowed = 1..=MAX_SPOT;
+        let both = allowed.contains(&chain) && allowed.contains(&distance);
+        both.then_some(Spots { chain, distance }).ok_or("no spots")
     }
 }
 
@@ -30,53 +47,4 @@ impl fmt::Display for Spots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{\"chain\": {}, \"distance\": {}}}", self.chain, self.distance)
     }
-}
-
-/// An object such as `{"chain": 2, "distance": 1}`. A key that is left out has its default.
-pub(super) fn parse(value: &Value) -> Result<Spots, ConfigError> {
-    let allowed = || {
-        format!(
-            "an object with \"chain\" and \"distance\", whole numbers from 1 to {MAX_SPOT}, such \
-             as {{\"chain\": 2, \"distance\": 1}}"
-        )
-    };
-    let wrong = || invalid("spots", value, allowed());
-    let mut spots = Spots::default();
-    for (key, value) in value.as_object().ok_or_else(wrong)? {
-        let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
-        let number = number.filter(|number| (1..=MAX_SPOT).contains(number)).ok_or_else(wrong)?;
-        match key.as_str() {
-            "chain" => spots.chain = number,
-            "distance" => spots.distance = number,
-            _ => return Err(wrong()),
-        }
-    }
-    Ok(spots)
-}
-
-/// What a configuration with spots must have beside them, and must not.
-pub(super) fn check_combination(config: &Config) -> Result<(), ConfigError> {
-    let wrong = |message: &str, hint: &str| {
-        Err(ConfigError { message: message.into(), hint: hint.into() })
-    };
-    if config.stopwords == StopWords::Of(StopList::None) {
-        return wrong(
-            "\"spots\" need \"stopwords\"",
-            "A spot begins with a stop word: say \"stopwords\": \"auto\", \"en\" or \"zh\", or name \
-             a list made by simhash_stopwords.",
-        );
-    }
-    if config.shingle.is_some() {
-        return wrong(
-            "\"spots\" and \"shingle\" exclude each other",
-            "Features are spots or shingles. How many tokens a spot has is its \"chain\".",
-        );
-    }
-    if config.tokenizer == Tokenizer::Char {
-        return wrong(
-            "\"spots\" are not made by the tokenizer char",
-            "Stop words are words: use the tokenizer auto, word or jieba.",
-        );
-    }
-    Ok(())
 }
