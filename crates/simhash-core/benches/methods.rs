@@ -1,5 +1,5 @@
-//! What the other methods cost, compared with simhash on the same texts: E-Simhash, MinHash, the
-//! exact sets.
+//! What the other methods cost, compared with simhash on the same texts: E-Simhash, MinHash,
+//! KSentence, the exact sets.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use simhash_core::config::{Cap, Method, Position, Weight};
 use simhash_core::models::Model;
 use simhash_core::models::train::Trainer;
 use simhash_core::sets::bloom::ScalableBloom;
+use simhash_core::sets::ksentence::{ksentence, normalize_config};
 use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
@@ -34,7 +35,7 @@ fn trained(texts: &[String]) -> Model {
 }
 
 fn texts(criterion: &mut Criterion) {
-    for name in ["zh_laws", "en_licenses"] {
+    for name in ["zh_laws", "en_licenses", "en_verses"] {
         let texts = sample(name);
         let mut group = criterion.benchmark_group(format!("methods/{name}"));
         group.throughput(Throughput::Bytes(texts.iter().map(|text| text.len() as u64).sum()));
@@ -59,6 +60,15 @@ fn texts(criterion: &mut Criterion) {
             bencher.iter(|| {
                 for text in &texts {
                     black_box(esimhash.fingerprint::<u128>(text, &mut || ()));
+                }
+            });
+        });
+        let mut normalizer = Simhasher::new(normalize_config()).expect("no model");
+        group.bench_function("ksentence", |bencher| {
+            bencher.iter(|| {
+                for text in &texts {
+                    let normalized = normalizer.normalize(text, &mut || ());
+                    black_box(ksentence(&normalized, 5, &mut || ()));
                 }
             });
         });

@@ -652,6 +652,17 @@ fn long_runs_of_marks_are_cut() {
     assert_eq!(default(&text), "ab");
 }
 
+/// ASCII is copied in pieces of 16 kB where nothing is dropped. A mark may come after any of them.
+#[test]
+fn a_mark_after_a_long_run_of_ascii() {
+    let steps = NormalizeSteps::NONE.with(NormalizeStep::Nfkc).with(NormalizeStep::Lower);
+    for length in (16 << 10) - 4..(16 << 10) + 4 {
+        let before = "X y.".repeat(5000)[..length].to_owned();
+        let text = format!("{before}E\u{301}");
+        assert_eq!(run(&text, steps), format!("{}é", before.to_lowercase()), "{length}");
+    }
+}
+
 #[test]
 fn large_texts_take_linear_time_and_check_for_interruption() {
     for unit in common::UNITS {

@@ -58,8 +58,8 @@ pub(super) struct Cleaner<'a> {
     space: bool,
     /// Whether letters and digits of ASCII map to themselves, apart from case.
     plain_ascii: bool,
-    /// Whether ASCII characters stay as they are, apart from case, whatever stands around them.
-    verbatim: bool,
+    /// Whether a colon or a hyphen of ASCII may belong to what a step looks for.
+    reads_ascii: bool,
     /// Whether ASCII letters, which are copied as they are, become lower case at the end.
     lower: bool,
     /// The last kept character, apart from marks. `None` after white space and at the start.
@@ -88,7 +88,7 @@ impl<'a> Cleaner<'a> {
             punctuation,
             space,
             plain_ascii,
-            verbatim: plain_ascii && !punctuation && !space && !reads_ascii,
+            reads_ascii,
             lower,
             last: None,
             after_unspaced: false,
@@ -241,18 +241,15 @@ impl<'a> Cleaner<'a> {
     /// judge that.
     pub(super) fn push_ascii(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
-        if self.verbatim {
-            let stretch = &bytes[..bytes.len().min(ascii::STRETCH)];
-            let length = stretch.iter().position(|&byte| byte >= 0x80);
-            // The last one may be the base of a mark.
-            let length = length.map_or(stretch.len(), |length| length.saturating_sub(1));
-            let may_be_base = length == stretch.len() && length < bytes.len();
-            let length = length - usize::from(may_be_base && length > 0);
-            self.out.push_str(&text[..length]);
-            return length;
-        }
-        if !(self.punctuation && self.space && self.plain_ascii) {
-            return 0;
+        match (self.plain_ascii, self.punctuation, self.space) {
+            (true, true, true) => {}
+            (true, false, false) => {
+                // Nothing is dropped, so nothing depends on what was pushed.
+                let length = ascii::unjudged_length(bytes, self.reads_ascii);
+                self.out.push_str(&text[..length]);
+                return length;
+            }
+            _ => return 0,
         }
         let mut at = 0;
         while at < ascii::STRETCH {
@@ -344,6 +341,22 @@ mod ascii {
             length -= 1;
         }
         length - usize::from(ends_in_space(length))
+    }
+
+    /// The length of the ASCII text that `bytes` starts with and that no step but `lower` changes:
+    /// no colon, which may belong to data, and no hyphen. It ends before a last character that is
+    /// followed by a byte beyond ASCII.
+    #[inline]
+    pub(super) fn unjudged_length(bytes: &[u8], reads_ascii: bool) -> usize {
+        let bytes = &bytes[..bytes.len().min(STRETCH)];
+        let ends = |&byte: &u8| byte >= 0x80 || reads_ascii && matches!(byte, b':' | b'-');
+        match bytes.iter().position(ends) {
+            Some(end) if bytes[end] >= 0x80 => end.saturating_sub(1),
+            Some(end) => end,
+            // The next byte is not looked at.
+            None if bytes.len() == STRETCH => STRETCH - 1,
+            None => bytes.len(),
+        }
     }
 
     /// The length of a run of white space, with one sentence mark before it, that ends before

@@ -13,7 +13,7 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 use crate::config::{Config, NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
 use crate::join::sort_checked_by;
-use crate::unicode::CharTable;
+use crate::unicode::{CharTable, MAIN_HAN};
 
 /// The normalisation that a text must have had: the default one without the steps that would remove
 /// the ends of its sentences.
@@ -38,23 +38,67 @@ pub fn ksentence(normalized: &str, k: usize, interrupt: &mut dyn FnMut()) -> Opt
     let interrupt = Interrupt::new(interrupt);
     let mut longest = Longest::new(k);
     let mut spaced = false;
-    for c in normalized.chars() {
-        interrupt.spend(2 * c.len_utf8());
-        if ENDS_SENTENCE.get(c, ends_sentence) {
+    let mut at = 0;
+    while let Some(c) = normalized[at..].chars().next() {
+        let rest = &normalized.as_bytes()[at..];
+        let words = words_length(rest);
+        let han = if words == 0 { MAIN_HAN.run_length(rest, STRETCH / 3) } else { 0 };
+        let run = &normalized[at..at + words + han];
+        let length = if run.is_empty() { c.len_utf8() } else { run.len() };
+        interrupt.spend(2 * length);
+        if run.is_empty() && ENDS_SENTENCE.get(c, ends_sentence) {
             longest.finish(&interrupt);
             spaced = false;
-        } else if c.is_whitespace() {
+        } else if run.is_empty() && c.is_whitespace() {
             spaced = !longest.is_between();
         } else {
             if std::mem::take(&mut spaced) {
                 longest.push(' ');
             }
-            longest.push(c);
+            match run {
+                "" => longest.push(c),
+                _ => longest.push_run(run, words + han / 3),
+            }
         }
+        at += length;
     }
     longest.finish(&interrupt);
     longest.md5(&interrupt)
 }
+
+/// The most bytes that are read at once, before a check for interruption.
+const STRETCH: usize = 16 << 10;
+
+/// The length of the words that `bytes` starts with, of ASCII within a sentence, and with single
+/// spaces between them.
+fn words_length(bytes: &[u8]) -> usize {
+    let bytes = &bytes[..bytes.len().min(STRETCH)];
+    let is_word = |&byte: &u8| WORD[usize::from(byte)];
+    let mut length = 0;
+    loop {
+        let word = bytes[length..].iter().position(|byte| !is_word(byte));
+        length += word.unwrap_or(bytes.len() - length);
+        match &bytes[length..] {
+            [b' ', next, ..] if word != Some(0) && is_word(next) => length += 1,
+            _ => return length,
+        }
+    }
+}
+
+/// Which bytes are ASCII that neither ends a sentence nor is white space.
+static WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0;
+    while byte < 0x80 {
+        let c = byte as u8;
+        // Of ASCII's punctuation these are symbols to Unicode (category S).
+        let symbol = matches!(c, b'$' | b'+' | b'<' | b'=' | b'>' | b'^' | b'`' | b'|' | b'~');
+        let white = matches!(c, b' ' | b'\t'..=b'\r');
+        word[byte] = symbol || !white && !c.is_ascii_punctuation();
+        byte += 1;
+    }
+    word
+};
 
 static ENDS_SENTENCE: CharTable<bool> = CharTable::new();
 
@@ -96,6 +140,12 @@ impl Longest {
         self.open.chars += 1;
     }
 
+    /// Adds characters, of which the number is known.
+    fn push_run(&mut self, run: &str, chars: usize) {
+        self.text.push_str(run);
+        self.open.chars += chars;
+    }
+
     fn finish(&mut self, interrupt: &Interrupt) {
         if !self.is_between() {
             self.open.end = self.text.len();
@@ -108,12 +158,18 @@ impl Longest {
         }
     }
 
-    fn drop_shorter(&mut self, interrupt: &Interrupt) {
+    /// Drops all sentences but the `k` longest, which are left in no order.
+    fn select(&mut self, interrupt: &Interrupt) {
         let Longest { k, text, sentences, .. } = self;
         if sentences.len() > *k {
             sentences.select_nth_unstable_by(*k, |a, b| order(text, a, b, interrupt));
             sentences.truncate(*k);
         }
+    }
+
+    fn drop_shorter(&mut self, interrupt: &Interrupt) {
+        self.select(interrupt);
+        let Longest { text, sentences, .. } = self;
         let mut kept = String::with_capacity(sentences.iter().map(|s| s.end - s.start).sum());
         for sentence in sentences {
             let start = kept.len();
@@ -125,11 +181,12 @@ impl Longest {
     }
 
     fn md5(mut self, interrupt: &Interrupt) -> Option<[u8; 16]> {
+        self.select(interrupt);
         let text = &self.text;
         let check = &mut || interrupt.check();
         sort_checked_by(&mut self.sentences, check, |a, b| order(text, a, b, interrupt));
         let mut md5 = Md5::new();
-        for (place, sentence) in self.sentences.iter().take(self.k).enumerate() {
+        for (place, sentence) in self.sentences.iter().enumerate() {
             if place > 0 {
                 md5.update("\n");
             }
@@ -193,8 +250,29 @@ mod tests {
                 word.repeat(i as usize / 64 % 4) + end
             })
             .collect();
-        for k in [1, 2, 7, 400, 513, 3_000, usize::MAX] {
-            assert_eq!(ksentence(&text, k, &mut || ()), plain(&text, k), "{k}");
+        // Longer than what is read at once, with anything at its end.
+        let long: String = (0..40)
+            .map(|i| {
+                let words = ["a bc de ", "汉字", "é x"][i % 3].repeat(3000 - 7 * i);
+                words + ["", " ", "$ ", ". ", "，"][i % 5]
+            })
+            .collect();
+        for text in [text, long] {
+            for k in [1, 2, 7, 400, 513, 3_000, usize::MAX] {
+                assert_eq!(ksentence(&text, k, &mut || ()), plain(&text, k), "{k}");
+            }
+        }
+    }
+
+    /// What is read by words is what Unicode says of each character.
+    #[test]
+    fn ascii_within_a_sentence() {
+        for byte in 0..=255u8 {
+            let within = byte < 0x80 && {
+                let c = char::from(byte);
+                !ends_sentence(c) && !c.is_whitespace()
+            };
+            assert_eq!(WORD[usize::from(byte)], within, "{byte}");
         }
     }
 
