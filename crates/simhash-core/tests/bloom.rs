@@ -103,8 +103,7 @@ fn accuracy_by_memory() {
         let asked = Shape::for_rate(TEXTS.into(), wrong.computed).unwrap();
         assert_eq!(asked.hashes, shape.hashes, "{bits} bits");
         assert!(asked.bits.abs_diff(shape.bits) <= 1, "{bits} bits: {asked:?}");
-        let [a, b, c, d] =
-            [wrong.computed, wrong.measured, new.computed, new.measured].map(shown);
+        let [a, b, c, d] = [wrong.computed, wrong.measured, new.computed, new.measured].map(shown);
         let row = format!("| {bits} | {} | {a} | {b} | {c} | {d} |", shape.hashes);
         if !page.lines().any(|line| line == row) {
             missing.push(row);
