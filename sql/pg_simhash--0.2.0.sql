@@ -2330,6 +2330,75 @@ CREATE OPERATOR && (
 COMMENT ON OPERATOR && (minhash_signature, minhash_signature) IS
   'share a band: candidates for a high similarity';
 
+CREATE FUNCTION minhash_or(minhash_signature, minhash_signature) RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_or(minhash_signature, minhash_signature) IS
+  'implementation of | operator';
+CREATE OPERATOR | (
+  LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_or,
+  COMMUTATOR = |
+);
+COMMENT ON OPERATOR | (minhash_signature, minhash_signature) IS
+  'signature of the union of two sets';
+CREATE FUNCTION minhash_agg_add(internal, text) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_agg_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION minhash_agg_add(internal, text) IS 'transition of minhash_agg';
+CREATE FUNCTION minhash_agg_add(internal, text, integer) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_agg_add_permutations_wrapper'
+  LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION minhash_agg_add(internal, text, integer) IS 'transition of minhash_agg';
+CREATE FUNCTION minhash_agg_add(internal, text, integer, simhash_config) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_agg_add_config_wrapper'
+  LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION minhash_agg_add(internal, text, integer, simhash_config) IS
+  'transition of minhash_agg';
+CREATE FUNCTION minhash_union_add(internal, minhash_signature) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_union_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_union_add(internal, minhash_signature) IS
+  'transition of minhash_union';
+CREATE FUNCTION minhash_agg_combine(internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_agg_combine(internal, internal) IS 'combination of partial unions';
+CREATE FUNCTION minhash_agg_serialize(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'minhash_agg_serialize_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_agg_serialize(internal) IS 'partial union to bytes';
+CREATE FUNCTION minhash_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'minhash_agg_deserialize_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_agg_deserialize(bytea, internal) IS 'bytes to partial union';
+CREATE FUNCTION minhash_agg_final(internal) RETURNS minhash_signature
+  AS 'MODULE_PATHNAME', 'minhash_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION minhash_agg_final(internal) IS 'the signature';
+CREATE AGGREGATE minhash_agg(text) (
+  SFUNC = minhash_agg_add, STYPE = internal, FINALFUNC = minhash_agg_final,
+  COMBINEFUNC = minhash_agg_combine, SERIALFUNC = minhash_agg_serialize,
+  DESERIALFUNC = minhash_agg_deserialize, SSPACE = 640, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE minhash_agg(text) IS
+  'MinHash signature of the union of the sets of shingles of the texts; NULL where none has any';
+CREATE AGGREGATE minhash_agg(text, permutations integer) (
+  SFUNC = minhash_agg_add, STYPE = internal, FINALFUNC = minhash_agg_final,
+  COMBINEFUNC = minhash_agg_combine, SERIALFUNC = minhash_agg_serialize,
+  DESERIALFUNC = minhash_agg_deserialize, SSPACE = 640, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE minhash_agg(text, permutations integer) IS
+  'MinHash signature of the union of the sets of shingles of the texts; NULL where none has any';
+CREATE AGGREGATE minhash_agg(text, permutations integer, config simhash_config) (
+  SFUNC = minhash_agg_add, STYPE = internal, FINALFUNC = minhash_agg_final,
+  COMBINEFUNC = minhash_agg_combine, SERIALFUNC = minhash_agg_serialize,
+  DESERIALFUNC = minhash_agg_deserialize, SSPACE = 640, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE minhash_agg(text, permutations integer, config simhash_config) IS
+  'MinHash signature of the union of the sets of shingles of the texts; NULL where none has any';
+CREATE AGGREGATE minhash_union(minhash_signature) (
+  SFUNC = minhash_union_add, STYPE = internal, FINALFUNC = minhash_agg_final,
+  COMBINEFUNC = minhash_agg_combine, SERIALFUNC = minhash_agg_serialize,
+  DESERIALFUNC = minhash_agg_deserialize, SSPACE = 640, PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE minhash_union(minhash_signature) IS
+  'MinHash signature of the union of the sets of the signatures';
+
 CREATE FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_gin_extract_value_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -1,10 +1,10 @@
-//! `minhash`, `jaccard` and the band operator `&&`, which cuts signatures as
-//! [`Banding::default_for`] says.
+//! `minhash`, `jaccard`, the union `|` of two signatures, and the band operator `&&`, which cuts
+//! signatures as [`Banding::default_for`] says. Aggregates are in `minhash_aggregate`.
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::sets::bands::{Banding, keys, share_a_band};
-use simhash_core::sets::minhash::{MAX_COMPONENTS, MinHasher, jaccard as estimate};
+use simhash_core::sets::minhash::{MAX_COMPONENTS, MinHasher, Union, jaccard as estimate};
 use simhash_core::sets::recipe;
 
 use crate::call::{interrupts, keep};
@@ -14,11 +14,33 @@ use crate::models::simhasher_for;
 use crate::types::minhash::{Signature, origin};
 use crate::types::{ConfigText, Text};
 
-/// What a call site of `minhash` keeps.
-struct Maker {
-    simhasher: Simhasher,
-    minhasher: MinHasher,
-    origin: u64,
+/// What a call site keeps that makes signatures of texts.
+pub(super) struct Maker {
+    pub simhasher: Simhasher,
+    pub minhasher: MinHasher,
+    pub origin: u64,
+}
+
+impl Maker {
+    /// The call site's, for signatures of that many components, by the stored text of a config.
+    pub fn of_site<'a>(
+        fcinfo: pg_sys::FunctionCallInfo,
+        permutations: i32,
+        config: &str,
+    ) -> &'a mut Maker {
+        let serves = |made_for: &(i32, String)| made_for.0 == permutations && made_for.1 == config;
+        keep(fcinfo, serves, || {
+            let components = components(permutations);
+            let config_of_set = recipe(&ConfigText::config_of(config));
+            let origin = origin(&config_of_set);
+            let maker = Maker {
+                simhasher: simhasher_for(config_of_set, Schema::of_call(fcinfo)),
+                minhasher: MinHasher::new(components),
+                origin,
+            };
+            ((permutations, config.to_owned()), maker)
+        })
+    }
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -28,22 +50,10 @@ fn minhash(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> Option<Signature> {
-    let serves =
-        |made_for: &(i32, String)| made_for.0 == permutations && made_for.1 == config.as_str();
-    let maker = keep(fcinfo, serves, || {
-        let components = components(permutations);
-        let config_of_set = recipe(&config.config());
-        let origin = origin(&config_of_set);
-        let maker = Maker {
-            simhasher: simhasher_for(config_of_set, Schema::of_call(fcinfo)),
-            minhasher: MinHasher::new(components),
-            origin,
-        };
-        ((permutations, config.as_str().to_owned()), maker)
-    });
-    let components =
-        maker.minhasher.text_signature(&mut maker.simhasher, body.as_str(), &mut interrupts())?;
-    Some(Signature { origin: maker.origin, components })
+    let Maker { simhasher, minhasher, origin } =
+        Maker::of_site(fcinfo, permutations, config.as_str());
+    let components = minhasher.text_signature(simhasher, body.as_str(), &mut interrupts())?;
+    Some(Signature { origin: *origin, components })
 }
 
 fn components(permutations: i32) -> usize {
@@ -58,33 +68,45 @@ fn components(permutations: i32) -> usize {
     )
 }
 
-#[pg_extern(sql = false, immutable, strict, parallel_safe)]
-fn minhash_jaccard(a: Signature, b: Signature) -> f32 {
-    if a.components.len() != b.components.len() {
+/// Raises 22023 unless signatures were made alike. Each is given by its origin and the number of
+/// its components. `verb` says what cannot be done with them.
+pub(super) fn check_alike(verb: &str, a: (u64, usize), b: (u64, usize)) {
+    if a.1 != b.1 {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!(
-                "cannot compare signatures of {} and {} components",
-                a.components.len(),
-                b.components.len()
-            ),
+            format!("cannot {verb} signatures of {} and {} components", a.1, b.1),
             "Make both with the same number of permutations.",
         )
     }
-    if a.origin != b.origin {
+    if a.0 != b.0 {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "cannot compare signatures that were made by different configs".into(),
+            format!("cannot {verb} signatures that were made by different configs"),
             "Tokenizer, shingle, normalize, dictionary, stopwords, spots and hmm must be the same.",
         )
     }
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash_jaccard(a: Signature, b: Signature) -> f32 {
+    check_alike("compare", a.kind(), b.kind());
     estimate(&a.components, &b.components) as f32
+}
+
+/// The signature of the union of two sets.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash_or(a: Signature, b: Signature) -> Signature {
+    check_alike("unite", a.kind(), b.kind());
+    let mut least = vec![0; a.components.len()];
+    let mut union = Union::of_nothing(&mut least);
+    union.add(&a.components);
+    union.add(&b.components);
+    Signature { origin: a.origin, components: union.signature() }
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn minhash_share_band(a: Signature, b: Signature) -> bool {
-    a.origin == b.origin
-        && a.components.len() == b.components.len()
+    a.kind() == b.kind()
         && share_a_band(&a.components, &b.components, Banding::default_for(a.components.len()))
 }
 

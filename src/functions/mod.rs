@@ -26,6 +26,7 @@ mod inspect;
 mod ksentence;
 mod lexicons;
 mod minhash;
+mod minhash_aggregate;
 mod minhash_gin;
 mod minhash_signature;
 mod models;

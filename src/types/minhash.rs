@@ -46,6 +46,11 @@ impl Signature {
         })
     }
 
+    /// The origin and the number of components. Signatures of one kind can be compared.
+    pub fn kind(&self) -> (u64, usize) {
+        (self.origin, self.components.len())
+    }
+
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.origin.to_le_bytes().to_vec();
         bytes.extend(self.components.iter().flat_map(|c| c.to_le_bytes()));

@@ -131,6 +131,107 @@ SELECT count(*) FROM banded q, LATERAL (SELECT 1 FROM banded t WHERE t.a && q.b 
 SQL
 	'with default options index and operator agree');
 
+# Sets that are spread over rows: by the definition, of the hashes of all distinct shingles.
+sub mixed
+{
+	use integer;
+	my $x = shift;
+	$x = (($x ^ $x >> 16) * 0x85ebca6b) & 0xffffffff;
+	$x = (($x ^ $x >> 13) * 0xc2b2ae35) & 0xffffffff;
+	return $x ^ $x >> 16;
+}
+# The components, at most 128, of a set of hashes in hexadecimal digits.
+sub components
+{
+	my ($components, @hashes) = @_;
+	my $bits = 1;
+	$bits++ while 1 << $bits < $components;
+	my @coefficients = map {
+		my ($high, $b) = map { hex } /^(.{8})(.{8})$/;
+		[ $b, $high & 0xffff | 1, $high >> 16 & 0xfffe ]
+	} @hashes;
+	return map {
+		my $i = $_;
+		mixed(min map {
+				my ($b, $a, $q) = @$_;
+				($b + (($a * $i + $q * $i * $i) % 2**$bits << 32 - $bits)) % 2**32
+		} @coefficients)
+	} 0 .. $components - 1;
+}
+for my $components (1, 16, 100, 128)
+{
+	my $wrong = 0;
+	for my $row (rows(<<"SQL")) {
+SELECT substring(minhash_agg(body, $components)::text from '{(.*)}'),
+    (SELECT string_agg(DISTINCT hash::text, ',')
+      FROM texts t, simhash_features(t.body, '{"shingle": 2}') WHERE t.id % 11 = texts.id % 11)
+  FROM texts GROUP BY id % 11
+SQL
+		my ($found, $hashes) = @$row;
+		$wrong++ if $found ne join ',', components($components, split /,/, $hashes);
+	}
+	is($wrong, 0, "minhash_agg of $components components is the signature of the union");
+}
+($squares, $expected, $pairs) = (0, 0, 0);
+for my $row (rows(<<'SQL')) {
+WITH sets AS (SELECT id / 10 AS part, minhash_agg(body, 64, '{"shingle": 1}') AS m
+    FROM texts GROUP BY 1)
+SELECT a.part, b.part, jaccard(a.m, b.m) FROM sets a JOIN sets b ON a.part < b.part
+SQL
+	my @sets = map {
+		my $part = $_;
+		+{ map { %{ shingles($texts[$_], 1) } } 10 * $part .. min(10 * $part + 9, $#texts) }
+	} @$row[ 0, 1 ];
+	my $exact = jaccard(@sets);
+	$squares += ($row->[2] - $exact)**2;
+	$expected += $exact * (1 - $exact) / 64;
+	$pairs++;
+}
+cmp_ok($pairs, '>', 400, 'pairs of sets of ten rows');
+cmp_ok($squares, '<', 1.1 * $expected, 'jaccard of unions has the error of permutations, or less');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE spread AS
+  SELECT id, id % 97 AS part, CASE WHEN id % 5 > 0 THEN body END AS body FROM texts
+  UNION ALL SELECT id + 1000, id % 97, '...' FROM texts
+  UNION ALL SELECT id + 2000, 97, NULL FROM texts;
+ANALYZE spread;
+CREATE VIEW serial AS SELECT part, minhash_agg(body) AS m FROM spread GROUP BY part;
+SQL
+my $serial = 'SET max_parallel_workers_per_gather = 0; CREATE TABLE alone AS TABLE serial';
+$node->safe_psql('postgres', $serial);
+is(value('SELECT count(m) || $$ of $$ || count(*) FROM alone'),
+	'97 of 98', 'a group without a token has no signature');
+my %plans = (
+	'a parallel plan' => [ 'max_parallel_workers_per_gather = 2', qr/Partial/ ],
+	'a plan that spills' => [ "work_mem = '64kB'; SET enable_sort = off", qr/HashAggregate/ ],
+	'a plan that sorts' => [ 'enable_hashagg = off', qr/GroupAggregate/ ]);
+for my $plan (sort keys %plans)
+{
+	my ($setting, $node_of_plan) = @{ $plans{$plan} };
+	like(value("SET $setting; EXPLAIN (COSTS OFF) TABLE serial"), $node_of_plan, $plan);
+	is(value("SET $setting; SELECT count(*) FROM serial s JOIN alone a USING (part) "
+			. 'WHERE s.m IS NOT DISTINCT FROM a.m'), '98', "$plan gives the same");
+}
+for my $other (
+	'SELECT part, minhash_union(minhash(body)) AS m FROM spread GROUP BY part',
+	'SELECT part, minhash_agg(body ORDER BY id DESC) AS m FROM spread GROUP BY part',
+	'SELECT part, minhash_agg(body || $$ ... $$) FROM (TABLE spread UNION ALL TABLE spread) s'
+	  . ' GROUP BY part',
+	'SELECT DISTINCT ON (part) part, minhash_agg(body) OVER (PARTITION BY part ORDER BY id) AS m'
+	  . ' FROM spread ORDER BY part, id DESC',
+	'SELECT part, minhash_union(m) FROM (SELECT part, id % 3, minhash_agg(body) AS m FROM spread'
+	  . ' GROUP BY part, id % 3) s GROUP BY part',
+	'SELECT part, coalesce(a.m | b.m, a.m, b.m) FROM'
+	  . ' (SELECT part, minhash_agg(body) AS m FROM spread WHERE id % 2 = 0 GROUP BY part) a'
+	  . ' FULL JOIN (SELECT part, minhash_agg(body) AS m FROM spread WHERE id % 2 = 1'
+	  . ' GROUP BY part) b USING (part)')
+{
+	is(value("SELECT count(*) FROM ($other) s (part, m) JOIN alone a USING (part) "
+			. 'WHERE s.m IS NOT DISTINCT FROM a.m'), '98', "the same: $other");
+}
+is(value('SET max_parallel_workers_per_gather = 2; SELECT minhash_union(m) = '
+		. '(SELECT minhash_agg(body) FROM spread) FROM alone'), 't', 'the union of all groups');
+
 # KSentence
 my $poem = "床前明月光，疑是地上霜。举头望明月\n低头思故乡 and  Home";
 for my $k (1, 2, 9) {

@@ -483,23 +483,27 @@ def murmur3_finalizer(x):
     return x ^ x >> 16
 
 
-def minhash(features, width):
-    """One bit of each component.
+def signature(features, width):
+    """The components of a set.
 
-    It is a bit of the least value b + (a i + q i^2) 2^(32 - log2 width) of any feature, mixed.
+    One is the least value b + (a i + q i^2) 2^(32 - log2 width) of any feature, mixed.
     """
-    if not features:
-        return None
     scale = 2**32 // width
-    fingerprint = 0
     for i in range(width):
         values = []
         for feature in features:
             value = HASHES[64](feature.encode())
             b, a, q = value % 2**32, (value >> 32) % 2**16 // 2 * 2 + 1, (value >> 48) // 2 * 2
             values.append((b + (a * i + q * i * i) * scale) % 2**32)
-        fingerprint |= murmur3_finalizer(min(values)) >> 31 << i
-    return f"{fingerprint:0{width // 4}x}"
+        yield murmur3_finalizer(min(values))
+
+
+def minhash(features, width):
+    """One bit of each component."""
+    if not features:
+        return None
+    bits = (component >> 31 << i for i, component in enumerate(signature(features, width)))
+    return f"{sum(bits):0{width // 4}x}"
 
 
 def splitmix(x):
@@ -679,8 +683,19 @@ def imatch_example():
     return f"{HASHES[64](digits.encode()):016x}" == IMATCH
 
 
+UNITED = "9705e1156f535a2e"
+
+
+def united_example():
+    """The unit test of unions has the same rows and the same digest. No shingle crosses rows."""
+    rows = ("one two three", "three four", "five", "...", "three four")
+    shingles = [shingle for row in rows for shingle in features_of(tokens_of(normalize(row)), 2)]
+    digits = "".join(f"{component:08x}" for component in signature(shingles, 64))
+    return f"{HASHES[64](digits.encode()):016x}" == UNITED
+
+
 def main():
-    examples = [worked_example(), weighted_example(), imatch_example()]
+    examples = [worked_example(), weighted_example(), imatch_example(), united_example()]
     passed, failed = sum(examples), sum(not example for example in examples)
     vectors = pathlib.Path(__file__).with_name("golden.jsonl")
     for line in vectors.read_text(encoding="utf-8").splitlines():

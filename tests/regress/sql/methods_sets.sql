@@ -54,6 +54,32 @@ SELECT count(*) FROM sets_t WHERE s && NULL;
 RESET enable_seqscan;
 DROP TABLE sets_t;
 
+-- sets that are spread over rows
+SELECT minhash_agg(b, 8) = minhash('a b c', 8) AS pairs_of_both,
+  minhash_agg(b, 8, '{"shingle": 1}') = minhash('c b a', 8, '{"shingle": 1}') AS words_of_both,
+  minhash_agg(b) = minhash('a b c') AS by_default
+FROM unnest(ARRAY['a b', NULL, '', '...', 'b c', 'a b']) b;
+SELECT minhash_agg(b) AS of_none FROM unnest(ARRAY[NULL, '', '...']) b;
+SELECT minhash_agg('a'), minhash_agg('a', 8), minhash_union(minhash('a')) WHERE false;
+SELECT minhash_agg('a', NULL), minhash_agg('a', 8, NULL), minhash_union(NULL);
+SELECT minhash_agg(b, 8) OVER (ORDER BY b) = minhash('a ' || b, 8, '{"shingle": 1}') AS of_frame
+FROM (VALUES ('a'), ('b')) v (b);
+SELECT minhash('a b', 8) | minhash('b c', 8) = minhash('a b c', 8) AS united,
+  minhash('a', 8) | NULL AS with_null,
+  minhash_union(m) = minhash('a b c', 8) AS of_rows
+FROM (VALUES (minhash('a b', 8)), (NULL), (minhash('b c', 8))) v (m);
+SELECT minhash_agg('a', 0);
+SELECT minhash_agg('a', 8193);
+SELECT minhash_agg('a', n) FROM (VALUES (8), (16)) v (n);
+SELECT minhash_agg('', n) IS NULL AS of_none FROM (VALUES (8), (16)) v (n);
+SELECT minhash_agg('a', 8, c::simhash_config) FROM (VALUES ('{}'), ('{"shingle": 1}')) v (c);
+SELECT minhash_agg('a', 8, c::simhash_config) = minhash('a', 8) AS one_kind
+FROM (VALUES ('{}'), ('{"weight": "tf"}'), ('{"shingle": 2}')) v (c);
+SELECT minhash_union(minhash('a', n)) FROM (VALUES (8), (16)) v (n);
+SELECT minhash('a', 8) | minhash('a', 8, '{"shingle": 1}');
+SELECT minhash_agg_add(NULL, 'a');
+SELECT minhash_agg_deserialize('\x00', NULL);
+
 -- sentences
 SELECT ksentence('One. Two three, four', 2) = ksentence('two THREE; four! one', 2) AS same,
   ksentence('... ', 2), ksentence(NULL);

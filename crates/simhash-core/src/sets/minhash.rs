@@ -20,7 +20,7 @@
 use crate::config::Method;
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
-use crate::simd::least::{self, mix};
+use crate::simd::least::{self, mix, unmix};
 use crate::{Fingerprint, Simhasher};
 
 /// The most components of a signature: 32 kB.
@@ -66,6 +66,11 @@ impl MinHasher {
             length: 0,
             elements: 0,
         }
+    }
+
+    /// How many components its signatures have.
+    pub fn components(&self) -> usize {
+        self.components
     }
 
     /// The signature of a text's shingles. `None` when it has none.
@@ -152,6 +157,74 @@ impl MinHasher {
         let mut words = least::first_bits(groups);
         // There is a group of lanes for each word.
         (self.elements > 0).then(|| F::from_words(|_| words.next().unwrap_or(0)))
+    }
+}
+
+/// The signature of a union of sets, of which it keeps nothing else: a component of it comes from
+/// the least of the sets' least values.
+///
+/// ```
+/// use simhash_core::sets::minhash::{MinHasher, Union};
+/// let mut minhasher = MinHasher::new(128);
+/// let [a, b, both] = [&[1, 2][..], &[2, 3], &[1, 2, 3]]
+///     .map(|set| minhasher.signature(set.iter().copied()).unwrap());
+/// let mut least = [0; 128];
+/// let mut union = Union::of_nothing(&mut least);
+/// union.add(&a);
+/// union.add(&b);
+/// assert_eq!(union.signature(), both);
+/// ```
+pub struct Union<'a> {
+    /// The least value of every component, before it is mixed.
+    least: &'a mut [u32],
+}
+
+impl<'a> Union<'a> {
+    /// The union of no set yet. `least`, one value a component, is overwritten.
+    pub fn of_nothing(least: &'a mut [u32]) -> Self {
+        least.fill(u32::MAX);
+        Union { least }
+    }
+
+    /// Goes on with the union that a slice holds.
+    pub fn held_in(least: &'a mut [u32]) -> Self {
+        Union { least }
+    }
+
+    /// Adds the shingles of a text. False when it has none.
+    ///
+    /// # Panics
+    /// When the minhasher is for another number of components.
+    pub fn add_text(
+        &mut self,
+        minhasher: &mut MinHasher,
+        simhasher: &mut Simhasher,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+    ) -> bool {
+        assert_eq!(self.least.len(), minhasher.components);
+        minhasher.add_text(simhasher, text, interrupt);
+        minhasher.take_waiting();
+        self.lower(minhasher.least.iter().copied());
+        minhasher.elements > 0
+    }
+
+    /// Adds the set of a signature.
+    ///
+    /// # Panics
+    /// When the signature has another number of components.
+    pub fn add(&mut self, components: &[u32]) {
+        assert_eq!(self.least.len(), components.len());
+        self.lower(components.iter().copied().map(unmix));
+    }
+
+    fn lower(&mut self, by: impl Iterator<Item = u32>) {
+        self.least.iter_mut().zip(by).for_each(|(least, by)| *least = by.min(*least));
+    }
+
+    /// The signature of the union of what was added. It is that of no set before anything was.
+    pub fn signature(&self) -> Vec<u32> {
+        self.least.iter().copied().map(mix).collect()
     }
 }
 
@@ -298,6 +371,57 @@ mod tests {
             prop_assert_eq!(&minhasher.signature(other), &a);
             prop_assert_eq!(a.unwrap().len(), components);
         }
+    }
+
+    fn united<'a>(
+        signatures: impl IntoIterator<Item = &'a Vec<u32>>,
+        components: usize,
+    ) -> Vec<u32> {
+        let mut least = vec![7; components];
+        let mut union = Union::of_nothing(&mut least);
+        signatures.into_iter().for_each(|signature| union.add(signature));
+        union.signature()
+    }
+
+    proptest! {
+        /// The components of a union by the definition: of all elements together. Adding sets again
+        /// or in another order, or unions of some of them, changes nothing.
+        #[test]
+        fn a_union_has_the_signature_of_all_elements(
+            sets in prop::collection::vec(prop::collection::vec(any::<u64>(), 1..20), 1..8)
+                .prop_shuffle(),
+            components in 1usize..200,
+        ) {
+            let mut minhasher = MinHasher::new(components);
+            let expected = minhasher.signature(sets.concat()).unwrap();
+            let signatures: Vec<_> =
+                sets.iter().map(|set| minhasher.signature(set.clone()).unwrap()).collect();
+            prop_assert_eq!(&united(&signatures, components), &expected);
+            let twice = signatures.iter().rev().chain(&signatures);
+            prop_assert_eq!(&united(twice, components), &expected);
+            let (some, others) = signatures.split_at(signatures.len() / 2);
+            let others = united(others, components);
+            prop_assert_eq!(&united(some.iter().chain([&others]), components), &expected);
+        }
+    }
+
+    /// No shingle crosses texts. `golden.py` has the same rows and the same digest.
+    #[test]
+    fn a_union_of_texts_has_the_shingles_of_each() {
+        let mut minhasher = MinHasher::new(64);
+        let mut simhasher = Simhasher::new(crate::sets::recipe(&"{}".parse().unwrap())).unwrap();
+        let mut least = [0; 64];
+        let mut union = Union::of_nothing(&mut least);
+        let had = ["one two three", "three four", "five", "...", "three four"]
+            .map(|text| union.add_text(&mut minhasher, &mut simhasher, text, &mut || ()));
+        assert_eq!(had, [true, true, true, false, true]);
+        let signature = union.signature();
+        assert_eq!(Union::held_in(&mut least).signature(), signature);
+        let elements = ["one two", "two three", "three four", "five"]
+            .map(|shingle| feature_hash::<u64>(shingle.as_bytes()));
+        assert_eq!(minhasher.signature(elements).as_ref(), Some(&signature));
+        let digits: String = signature.iter().map(|c| format!("{c:08x}")).collect();
+        assert_eq!(feature_hash::<u64>(digits.as_bytes()), 0x9705_e115_6f53_5a2e);
     }
 
     #[test]

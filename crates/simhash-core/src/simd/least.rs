@@ -58,6 +58,15 @@ pub fn mix(mut x: u32) -> u32 {
     x ^ x >> 16
 }
 
+/// The value that [`mix`] makes `mixed` of.
+#[inline(always)]
+pub fn unmix(mixed: u32) -> u32 {
+    // The factors are the inverses of those of `mix`, modulo 2^32.
+    let x = (mixed ^ mixed >> 16).wrapping_mul(0x7ed1_b41d);
+    let x = (x ^ x >> 13 ^ x >> 26).wrapping_mul(0xa5cb_9243);
+    x ^ x >> 16
+}
+
 /// For every group the first bits of the mixed lanes: bit i is that of lane i.
 pub fn first_bits(groups: &[[u32; GROUP]]) -> impl Iterator<Item = u64> {
     groups.iter().map(|group| {
@@ -273,6 +282,13 @@ mod tests {
             [hash & 0xffff_ffff, hash >> 32 & 0xffff | 1, hash >> 48 & 0xfffe].map(u128::from);
         let lane = lane as u128;
         ((b + ((a * lane + q * lane * lane) << (32 - bits))) % (1 << 32)) as u32
+    }
+
+    proptest! {
+        #[test]
+        fn mixing_can_be_undone(x: u32) {
+            prop_assert_eq!(unmix(mix(x)), x);
+        }
     }
 
     type Kernel = fn(&[u64], u32, &mut [[u32; GROUP]]);

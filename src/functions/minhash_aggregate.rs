@@ -1,0 +1,178 @@
+//! The aggregates `minhash_agg` and `minhash_union`: signatures of sets that are spread over rows.
+//!
+//! Their state is in the aggregate's memory context. In a parallel plan it travels as bytea. Rows
+//! without a set (NULL, or no shingle) make none, so that every plan checks the same rows.
+
+use pgrx::datum::Internal;
+use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
+use simhash_core::sets::minhash::Union;
+
+use super::minhash::{Maker, check_alike};
+use crate::call::{AggregateState, aggregate_context, interrupts};
+use crate::error::raise;
+use crate::types::minhash::Signature;
+use crate::types::{ConfigText, Text};
+
+/// What `minhash` takes when the caller does not say, as in the SQL script.
+const PERMUTATIONS: i32 = 128;
+const CONFIG: &str = "{}";
+
+/// The union of at least one set. Its values are in the aggregate's memory context as well, so
+/// PostgreSQL knows how much memory a group takes, and writes to temporary files when there are too
+/// many.
+struct State {
+    origin: u64,
+    components: usize,
+    least: *mut u32,
+}
+
+// SAFETY: only the functions here make states of these aggregates, which share their state type.
+unsafe impl AggregateState for State {}
+
+impl State {
+    /// The union of one set where it lives as long as the aggregate.
+    fn of<'a>(signature: &Signature, fcinfo: pg_sys::FunctionCallInfo) -> &'a mut State {
+        let context = aggregate_context(fcinfo);
+        let (origin, components) = signature.kind();
+        // SAFETY: what is allocated is written before it is read, and lives as long as the context.
+        let state = unsafe {
+            let bytes = components * size_of::<u32>();
+            let least: *mut u32 = pg_sys::MemoryContextAlloc(context, bytes).cast();
+            least.write_bytes(0, components);
+            let state: *mut State = pg_sys::MemoryContextAlloc(context, size_of::<State>()).cast();
+            state.write(State { origin, components, least });
+            &mut *state
+        };
+        Union::of_nothing(state.least_mut()).add(&signature.components);
+        state
+    }
+
+    fn kind(&self) -> (u64, usize) {
+        (self.origin, self.components)
+    }
+
+    fn least_mut(&mut self) -> &mut [u32] {
+        // SAFETY: allocated with that many values, and all were written.
+        unsafe { std::slice::from_raw_parts_mut(self.least, self.components) }
+    }
+
+    fn union(&mut self) -> Union<'_> {
+        Union::held_in(self.least_mut())
+    }
+
+    fn signature(&mut self) -> Signature {
+        Signature { origin: self.origin, components: self.union().signature() }
+    }
+}
+
+fn accumulate(
+    state: Internal,
+    row: (Option<Text<'_>>, Option<i32>, Option<&str>),
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let mut state = State::given(state);
+    if let (Some(body), Some(permutations), Some(config)) = row {
+        let Maker { simhasher, minhasher, origin } = Maker::of_site(fcinfo, permutations, config);
+        let (body, interrupt) = (body.as_str(), &mut interrupts());
+        match &mut state {
+            Some(state) if state.kind() == (*origin, minhasher.components()) => {
+                state.union().add_text(minhasher, simhasher, body, interrupt);
+            }
+            _ => {
+                if let Some(components) = minhasher.text_signature(simhasher, body, interrupt) {
+                    let signature = Signature { origin: *origin, components };
+                    state = Some(united(state, &signature, fcinfo));
+                }
+            }
+        }
+    }
+    State::returned(state)
+}
+
+/// The state with another set. Raises 22023 if its signature was made in another way.
+fn united<'a>(
+    state: Option<&'a mut State>,
+    signature: &Signature,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> &'a mut State {
+    let Some(state) = state else { return State::of(signature, fcinfo) };
+    check_alike("unite", state.kind(), signature.kind());
+    state.union().add(&signature.components);
+    state
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn minhash_agg_add(
+    state: Internal,
+    body: Option<Text<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    accumulate(state, (body, Some(PERMUTATIONS), Some(CONFIG)), fcinfo)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn minhash_agg_add_permutations(
+    state: Internal,
+    body: Option<Text<'_>>,
+    permutations: Option<i32>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    accumulate(state, (body, permutations, Some(CONFIG)), fcinfo)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn minhash_agg_add_config(
+    state: Internal,
+    body: Option<Text<'_>>,
+    permutations: Option<i32>,
+    config: Option<ConfigText<'_>>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    accumulate(state, (body, permutations, config.as_ref().map(ConfigText::as_str)), fcinfo)
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn minhash_union_add(
+    state: Internal,
+    signature: Option<Signature>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let state = State::given(state);
+    let Some(signature) = signature else { return State::returned(state) };
+    State::returned(Some(united(state, &signature, fcinfo)))
+}
+
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn minhash_agg_combine(
+    state: Internal,
+    other: Internal,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let (state, other) = (State::given(state), State::given(other));
+    let Some(other) = other else { return State::returned(state) };
+    State::returned(Some(united(state, &other.signature(), fcinfo)))
+}
+
+/// As bytea, which is laid out as a signature is.
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash_agg_serialize(state: Internal) -> Option<Signature> {
+    State::given(state).map(State::signature)
+}
+
+#[pg_extern(sql = false, immutable, strict, parallel_safe)]
+fn minhash_agg_deserialize(
+    bytes: &[u8],
+    _internal: Internal,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Internal {
+    let signature = Signature::from_bytes(bytes).unwrap_or_else(|| {
+        raise(PgSqlErrorCode::ERRCODE_DATA_CORRUPTED, "malformed state of minhash_agg".into(), "")
+    });
+    State::returned(Some(State::of(&signature, fcinfo)))
+}
+
+/// The state lives on and may be asked again.
+#[pg_extern(sql = false, immutable, parallel_safe)]
+fn minhash_agg_final(state: Internal) -> Option<Signature> {
+    State::given(state).map(State::signature)
+}
