@@ -1,4 +1,4 @@
-//! The database's encoding: text from the server as UTF-8, and back.
+//! The database's encoding: text from the server as UTF-8, and back, as it is or to be read.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -46,6 +46,66 @@ pub unsafe fn from_server(bytes: &[u8]) -> Result<&str, Utf8Error> {
 /// As [`std::str::from_utf8`], which takes several times as long over text beyond ASCII.
 pub fn utf8(bytes: &[u8]) -> Result<&str, Utf8Error> {
     simdutf8::basic::from_utf8(bytes).or_else(|_| std::str::from_utf8(bytes))
+}
+
+/// `text` in the database's encoding, to be read rather than stored: a character that the encoding
+/// lacks is [`escaped`].
+pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
+    if text.is_ascii() || converts_nothing() {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    // SAFETY: a setting of the backend, and a look-up in the catalogue.
+    let (database, conversion) = unsafe {
+        let database = pg_sys::GetDatabaseEncoding();
+        (database, pg_sys::FindDefaultConversionProc(UTF8, database))
+    };
+    if conversion == pg_sys::InvalidOid {
+        return to_server(text);
+    }
+    const MOST: usize = 1 << 16;
+    let mut room = vec![0; MOST.min(text.len()) * pg_sys::MAX_CONVERSION_GROWTH as usize + 1];
+    let mut shown = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        pgrx::check_for_interrupts!();
+        let end = (0..=MOST.min(rest.len())).rev().find(|&end| rest.is_char_boundary(end));
+        let piece = &rest[..end.unwrap_or(rest.len())];
+        // SAFETY: reads the piece, of that many bytes, and writes at most the room, where it ends
+        // what it writes by NUL. It returns how many bytes it has converted: it stops before the
+        // first character that the encoding lacks.
+        let converted = unsafe {
+            pg_sys::pg_do_encoding_conversion_buf(
+                conversion,
+                UTF8,
+                database,
+                piece.as_ptr().cast_mut(),
+                piece.len() as i32,
+                room.as_mut_ptr(),
+                room.len() as i32,
+                true,
+            )
+        } as usize;
+        let written = CStr::from_bytes_until_nul(&room).map_or(&[][..], CStr::to_bytes);
+        shown.extend_from_slice(written);
+        rest = &rest[converted..];
+        if converted < piece.len()
+            && let Some(lacking) = rest.chars().next()
+        {
+            shown.extend_from_slice(escaped(lacking).as_bytes());
+            rest = &rest[lacking.len_utf8()..];
+        }
+    }
+    Cow::Owned(shown)
+}
+
+const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
+
+/// A character as in E'...' strings: `\u5b66`, `\U0001f600`. `unistr` makes the character of it.
+pub fn escaped(c: char) -> String {
+    match u32::from(c) {
+        code @ ..0x1_0000 => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    }
 }
 
 /// `text` in the database's encoding. PostgreSQL raises its own error for what that cannot say.

@@ -106,11 +106,5 @@ fn sendable(text: &str) -> String {
     if text.is_ascii() || encoding::converts_nothing() {
         return text.to_owned();
     }
-    text.chars()
-        .map(|c| match u32::from(c) {
-            0..0x80 => c.to_string(),
-            code @ 0x80..0x1_0000 => format!("\\u{code:04x}"),
-            code => format!("\\U{code:08x}"),
-        })
-        .collect()
+    text.chars().map(|c| if c.is_ascii() { c.to_string() } else { encoding::escaped(c) }).collect()
 }

@@ -15,7 +15,7 @@ use crate::catalog::Schema;
 use crate::error::raise;
 use crate::models::simhasher_for;
 use crate::types::varlena::{LARGEST_VALUE, raise_too_large};
-use crate::types::{ConfigText, Text};
+use crate::types::{ConfigText, Shown, Text};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
@@ -29,7 +29,7 @@ fn simhash_explain(
 ) -> TableIterator<
     'static,
     (
-        name!(feature, Text<'static>),
+        name!(feature, Shown),
         name!(side, Text<'static>),
         name!(weight_a, Option<f32>),
         name!(weight_b, Option<f32>),
@@ -65,13 +65,13 @@ fn simhash_explain(
     let numbers = numbers.into_iter().map(move |Difference { number, times }| {
         let side = if times[0] > times[1] { "a" } else { "b" };
         let side = Text::from(side.to_owned());
-        (Text::from(number), side, None, None, None, distance, similarity)
+        (Shown::from(number), side, None, None, None, distance, similarity)
     });
     let features = std::mem::take(&mut found.rows).into_iter().map(move |row| {
         let side = Text::from(row.side().to_owned());
         let [weight_a, weight_b] = row.weights;
         let share = distance.map(|_| readable(row.share));
-        let feature = Text::from(found.feature(&row).to_owned());
+        let feature = Shown::from(found.feature(&row).to_owned());
         (feature, side, weight_a, weight_b, share, distance, similarity)
     });
     TableIterator::new(numbers.chain(features))

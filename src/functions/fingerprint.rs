@@ -10,7 +10,7 @@ use super::hashers::{minhasher, new_simhasher, simhasher};
 use crate::call::interrupts;
 use crate::types::returned_array::TextArray;
 use crate::types::varlena::{LARGEST_VALUE, raise_too_large};
-use crate::types::{ConfigText, Fp64, Fp128, Fp256, Text};
+use crate::types::{ConfigText, Fp64, Fp128, Fp256, Shown, Text};
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn simhash(
@@ -71,9 +71,9 @@ fn simhash_normalize(
     body: Text<'_>,
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
-) -> Text<'static> {
+) -> Shown {
     let normalized = simhasher(fcinfo, &config).normalize(body.as_str(), &mut interrupts());
-    Text::from(normalized)
+    Shown::from(normalized)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -84,7 +84,7 @@ fn simhash_tokens(
 ) -> TextArray {
     let mut tokens = TextArray::new();
     simhasher(fcinfo, &config)
-        .for_each_token(body.as_str(), &mut interrupts(), |token| tokens.push(token));
+        .for_each_token(body.as_str(), &mut interrupts(), |token| tokens.push_shown(token));
     tokens
 }
 
@@ -106,14 +106,12 @@ macro_rules! features_of {
             body: Text<'_>,
             config: ConfigText<'_>,
             fcinfo: pg_sys::FunctionCallInfo,
-        ) -> TableIterator<
-            'static,
-            (name!(feature, Text<'static>), name!(weight, f32), name!(hash, $type)),
-        > {
+        ) -> TableIterator<'static, (name!(feature, Shown), name!(weight, f32), name!(hash, $type))>
+        {
             let features = features::<$bits>(body, config, fcinfo);
             TableIterator::new((0..features.len()).map(move |place| {
                 let feature = features.get(place);
-                (Text::from(feature.text.to_owned()), feature.weight, $type(feature.hash))
+                (Shown::from(feature.text.to_owned()), feature.weight, $type(feature.hash))
             }))
         }
     };

@@ -69,7 +69,7 @@ fn shingles(
     shingler(fcinfo, k, &config).for_each_distinct_feature(
         body.as_str(),
         &mut interrupts(),
-        |shingle| shingles.push(shingle),
+        |shingle| shingles.push_shown(shingle),
     );
     shingles
 }

@@ -39,5 +39,5 @@ pub use fingerprint128::Fp128;
 pub use fingerprint256::Fp256;
 pub use near_text::NearText;
 pub use numeric::Numeric;
-pub use text::Text;
+pub use text::{Shown, Text};
 pub use width::Width;

@@ -81,15 +81,24 @@ impl TextArray {
 
     /// Adds an element, or raises 54000 when no array could hold it.
     pub fn push(&mut self, text: &str) {
+        self.push_bytes(&encoding::to_server(text));
+    }
+
+    /// As [`TextArray::push`], for people to read: a character that the database's encoding lacks
+    /// is escaped.
+    pub fn push_shown(&mut self, text: &str) {
+        self.push_bytes(&encoding::to_server_shown(text));
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
         const ALIGNMENT: usize = 4;
-        let bytes = encoding::to_server(text);
         let size = pg_sys::VARHDRSZ + bytes.len();
         if self.elements.len() + size > LARGEST_VALUE - HEADER {
             raise_too_large("the elements of this array are too long together")
         }
         let start = self.elements.len();
         self.elements.extend_from_slice(&[0; pg_sys::VARHDRSZ]);
-        self.elements.extend_from_slice(&bytes);
+        self.elements.extend_from_slice(bytes);
         // SAFETY: four bytes of a header, which may stand anywhere.
         unsafe {
             pgrx::varlena::set_varsize_4b(self.elements[start..].as_mut_ptr().cast(), size as i32);

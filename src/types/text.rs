@@ -1,7 +1,7 @@
 //! `text` as UTF-8, whatever the database's encoding.
 //!
 //! In a UTF8 database nothing is copied but a toasted value. In another one PostgreSQL converts,
-//! both ways, and raises its own error for what cannot be converted.
+//! both ways, and raises its own error for what cannot be converted, unless it is [`Shown`].
 
 use std::borrow::Cow;
 
@@ -20,6 +20,25 @@ pub struct Text<'a>(Cow<'a, str>);
 sql_type!(Text<'_>, "text");
 argument!(Text<'_>);
 result!(Text<'_>);
+
+/// A `text` result that people read, such as a token: a character that the database's encoding
+/// lacks is escaped.
+pub struct Shown(String);
+
+sql_type!(Shown, "text");
+result!(Shown);
+
+impl From<String> for Shown {
+    fn from(text: String) -> Self {
+        Shown(text)
+    }
+}
+
+impl Encode for Shown {
+    fn encode(self) -> pg_sys::Datum {
+        palloc_varlena(&[&encoding::to_server_shown(&self.0)])
+    }
+}
 
 impl<'a> Text<'a> {
     pub fn as_str(&self) -> &str {

@@ -1,7 +1,10 @@
 # For the same text a database in another encoding than UTF8 gives the fingerprint that a UTF8
-# database gives, or an error that names the encoding.
+# database gives. What functions show to people is the same as well, but for characters that the
+# encoding lacks: they are written as in E'...' strings.
 use strict;
 use warnings;
+use utf8;
+use Encode qw(decode_utf8);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -10,16 +13,54 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->start;
 
+# A text of ordinary words in each encoding of a server that can hold Chinese or Japanese, and in
+# some that cannot.
 my %text = (
-	LATIN1 => q{U&'Caf\00E9 d\00E9j\00E0 vu: the cat sat on the mat'},
-	EUC_CN => q{U&'\6211\7231\5317\4EAC\5929\5B89\95E8 the cat sat'},
-	EUC_JP => q{U&'\6771\4EAC\3068\5927\962A the cat sat'},
-	SQL_ASCII => q{'the cat sat on the mat'});
-my @answers = ('simhash(t)', 'simhash128(t)',
-	q{simhash(t, '{"tokenizer": "char", "shingle": 2}')}, 'array_length(simhash_tokens(t), 1)');
+	LATIN1 => 'Café déjà vu: the cat sat on the mat, ¼ or 5 µm',
+	WIN1252 => 'Šárka’s œuvre™ costs ƒ 5 … 12 µg',
+	KOI8R => 'Ёлка и кошка, √2 ≈ 1,4 ²',
+	EUC_CN => '我爱北京天安门 the cat sat ①㈠Ⅻ，二〇二四年三月四日',
+	EUC_JP => '東京と大阪の圖書館 the cat sat 電話番號は１２３４、カード「簡體漢字」',
+	EUC_JIS_2004 => '東京と大阪の圖書館 the cat sat 電話番號は１２３４、㍿①',
+	EUC_KR => '서울 圖書館 電話番號 漢學 ㈜ ① the cat sat',
+	EUC_TW => '臺灣大學圖書館，電話號碼一二三四 the cat sat 簡體漢語',
+	SQL_ASCII => 'the cat sat on the mat');
+my @fingerprints = ('simhash(t)', 'simhash128(t)', 'minhash128(t)', 'minhash(t, 8)',
+	'ksentence(t)', q{simhash(t, '{"tokenizer": "char", "shingle": 2}')},
+	q{near_duplicate(t, t || ' more', 0.5)}, 'array_length(simhash_tokens(t), 1)');
+my @shown = ('simhash_normalize(t)',
+	q{simhash_normalize(t, '{"normalize": ["nfkc", "simplified"]}')},
+	q{array_to_string(simhash_tokens(t), '|')},
+	q{array_to_string(simhash_tokens(t, '{"tokenizer": "char"}'), '|')},
+	q{array_to_string(shingles(t, 2), '|')},
+	q{array_to_string(simhash_numbers(t || ' 4.3.2024 5,50'), '|')},
+	q{(SELECT string_agg(concat(feature, '=', hash), '|') FROM simhash_features(t))},
+	q{(SELECT string_agg(feature, '|') FROM simhash128_features(t))},
+	q{(SELECT string_agg(feature, '|') FROM simhash256_features(t))},
+	q{(SELECT string_agg(concat(feature, side, share), '|') FROM simhash_explain(t, t || ' x'))});
 
+$ENV{PGCLIENTENCODING} = 'UTF8';
 $node->safe_psql('postgres', "CREATE DATABASE utf8 TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'");
 $node->safe_psql('utf8', 'CREATE EXTENSION pg_simhash');
+# What PostgreSQL says of a character and an encoding.
+$node->safe_psql('utf8', <<'SQL');
+CREATE FUNCTION lacks(encoding text, c text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM convert_to(c, encoding);
+  RETURN false;
+EXCEPTION WHEN untranslatable_character THEN
+  RETURN true;
+END $$
+SQL
+
+# A query of a text, which psql gets as ASCII.
+sub query_of
+{
+	my ($answer, $text) = @_;
+	$text =~ s/([^ -~])/sprintf '\\+%06X', ord $1/ge;
+	return "SELECT $answer FROM (SELECT U&'" . $text =~ s/'/''/gr . "'::text) x (t)";
+}
+my %escaped;
 for my $encoding (sort keys %text)
 {
 	$node->safe_psql('postgres', <<"SQL");
@@ -27,20 +68,58 @@ CREATE DATABASE x_\L$encoding\E TEMPLATE template0 ENCODING '$encoding' LOCALE '
 SQL
 	my $database = "x_\L$encoding";
 	$node->safe_psql($database, 'CREATE EXTENSION pg_simhash');
-	for my $answer (@answers)
+	for my $answer (@fingerprints)
 	{
-		my $query = "SELECT $answer FROM (SELECT $text{$encoding}::text) x (t)";
-		my ($status, $output, $error) = $node->psql($database, $query);
-		if ($status == 0)
-		{
-			is($output, $node->safe_psql('utf8', $query), "$encoding: $answer is what UTF8 gives");
-		}
-		else
-		{
-			like($error, qr/encoding/i, "$encoding: $answer says that the encoding is in the way");
-		}
+		my $query = query_of($answer, $text{$encoding});
+		is($node->safe_psql($database, $query), $node->safe_psql('utf8', $query),
+			"$encoding: $answer is what UTF8 gives");
+	}
+	for my $answer (@shown)
+	{
+		my $query = query_of($answer, $text{$encoding});
+		my $expected = decode_utf8($node->safe_psql('utf8', $query));
+		my %chars = map { $_ => 1 } grep { !/[ -~]/ } split //, $expected;
+		my @lacking = grep { $encoding ne 'SQL_ASCII'
+			  && $node->safe_psql('utf8', query_of("lacks('$encoding', t)", $_)) eq 't' }
+		  sort keys %chars;
+		$expected =~ s/\Q$_\E/sprintf '\\u%04x', ord/ge for @lacking;
+		is(decode_utf8($node->safe_psql($database, $query)), $expected, "$encoding: $answer");
+		$escaped{$encoding} += @lacking;
 	}
 }
+cmp_ok($escaped{$_}, '>', 0, "$_ lacks something of its text")
+  for qw(LATIN1 WIN1252 EUC_JP EUC_JIS_2004 EUC_KR EUC_TW);
+
+# By a person's judgement: the signs of micrometres and of a fraction, and simplified characters
+# that Japanese does not use.
+for my $case (
+	[ 'LATIN1', '5 µm', '{}', '5 \\u03bcm' ],
+	[ 'LATIN1', '¼', '{"normalize": ["nfkc"]}', '1\\u20444' ],
+	[ 'EUC_JP', '圖書館', '{}', '\\u56fe\\u4e66\\u9986' ],
+	[ 'EUC_JP', '電話は大學へ', '{}', '\\u7535\\u8bddは大学へ' ],
+	[ 'EUC_JP', '図書館 the cat', '{"normalize": []}', '図書館 the cat' ])
+{
+	my ($encoding, $text, $config, $expected) = @$case;
+	my $query = query_of("simhash_normalize(t, '$config')", $text);
+	my $shown = decode_utf8($node->safe_psql("x_\L$encoding", $query));
+	is($shown, $expected, "$encoding: what is lacking is escaped");
+	is($node->safe_psql('utf8', "SELECT unistr('" . Encode::encode_utf8($shown) . "')"),
+		$node->safe_psql('utf8', $query), "$encoding: unistr reads it");
+}
+# Long texts are converted in pieces. Each of them may begin or end with what is lacking.
+for my $before (0 .. 3)
+{
+	my $text = "'" . 'x' x $before . "' || repeat(U&'\\5716', 70000) || 'y'";
+	is($node->safe_psql('x_euc_jp', "SELECT md5(simhash_normalize($text))"),
+		$node->safe_psql('utf8',
+			"SELECT md5(replace(simhash_normalize($text), U&'\\56FE', '\\u56fe'))"),
+		'a long text of what is lacking');
+	$text =~ s/5716/732B/;
+	is($node->safe_psql('x_euc_jp', "SELECT md5(convert_to(simhash_normalize($text), 'UTF8'))"),
+		$node->safe_psql('utf8', "SELECT md5(convert_to(simhash_normalize($text), 'UTF8'))"),
+		'a long text of what is there');
+}
+delete $ENV{PGCLIENTENCODING};
 
 # Messages quote names and values in a form that every encoding can send: characters beyond ASCII as
 # in E'...' strings.
