@@ -540,9 +540,18 @@ impl<K: TreeKey> Candidates<K> {
             if self.is_done {
                 return false;
             }
-            self.step(index, |tid, _| tids.push(tid));
+            self.next_step(index, tids);
         }
         true
+    }
+
+    /// Reads on by a leaf of those runs that are behind, and appends the rows that are known by
+    /// then, if any. False at the end.
+    pub fn next_step<S: Store>(&mut self, index: &Index<K, S>, tids: &mut Vec<u64>) -> bool {
+        if !self.is_done {
+            self.step(index, |tid, _| tids.push(tid));
+        }
+        !self.is_done
     }
 
     /// Reads on by a leaf of those runs that are behind. `each` gets the rows that are known by

@@ -19,6 +19,7 @@
 
 mod chance;
 mod sample;
+pub mod similarity;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +49,42 @@ pub struct Counts {
     pub complete: usize,
     /// The nearest neighbours of those rows by distance. As many distances as in `near`.
     pub nearest: Vec<u64>,
+    /// The rows that have a crowd of neighbours within each distance, and the neighbours within it
+    /// of those whose crowd is a family. As many distances as in `near`.
+    pub crowds: Vec<Crowds>,
+}
+
+/// A row with so many neighbours is crowded: two dozen.
+pub const CROWD: f64 = 24.0;
+
+/// From this share of neighbours on a table is one of families.
+pub const FAMILIES: f64 = 2.0 / 3.0;
+
+/// Rows with many neighbours. An edited text has few versions; a template is filled in dozens of
+/// times.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Crowds {
+    /// The rows that have [`CROWD`] neighbours.
+    pub rows: u64,
+    /// The neighbours of those rows of which most neighbours are no near copies.
+    pub of_families: f64,
+}
+
+impl Crowds {
+    /// Counts a row with so many neighbours, of which some are near copies. Says whether they are a
+    /// family.
+    pub fn count(&mut self, found: f64, copies: f64) -> bool {
+        let is_crowd = found >= CROWD;
+        let is_family = is_crowd && copies < found / 2.0;
+        self.rows += u64::from(is_crowd);
+        self.of_families += if is_family { found } else { 0.0 };
+        is_family
+    }
+}
+
+/// The distance up to which fingerprints are those of near copies.
+pub fn copies(bits: u32) -> u32 {
+    bits / 16
 }
 
 /// One distance.
@@ -58,12 +95,20 @@ pub struct Row {
     pub expected_false: f64,
     /// How many neighbours of a row were found within the distance.
     pub found: f64,
+    /// About how many pairs of rows are at the distance.
+    pub pairs: f64,
+    /// About how many rows have a neighbour within the distance, and a crowd of them.
+    pub near: f64,
+    pub crowded: f64,
+    /// The share of the neighbours within the distance that are of families.
+    pub related: f64,
     pub suggested: bool,
 }
 
 impl Row {
-    /// The share of the neighbours found that chance does not explain. `None` if none was found.
-    pub fn true_share(&self) -> Option<f64> {
+    /// The share of the neighbours found that chance does not explain. That says nothing about
+    /// copies: related texts are beyond chance too. `None` if none was found.
+    pub fn beyond_chance(&self) -> Option<f64> {
         (self.found > 0.0).then(|| (1.0 - self.expected_false / self.found).max(0.0))
     }
 }
@@ -87,14 +132,22 @@ pub fn suggest(counts: &Counts) -> Vec<Row> {
     let among = counts.sampled as f64 * counts.rows.saturating_sub(1) as f64;
     let complete = &counts.near[..counts.complete.min(counts.near.len())];
     let chance = Chance::of_neighbours(counts.bits, &counts.pairs, complete, among);
-    let mut found = 0;
+    let (mut found, mut near) = (0, 0);
+    let each = 1.0 / counts.sampled.max(1) as f64;
+    let of_table = counts.rows as f64 * each;
     let mut rows: Vec<Row> = (0..counts.near.len())
         .map(|d| {
             found += counts.near[d];
+            near += counts.nearest[d];
+            let crowds = counts.crowds.get(d).copied().unwrap_or_default();
             Row {
                 distance: d as u32,
                 expected_false: chance.neighbours(d as u32, counts.rows),
-                found: if counts.sampled > 0 { found as f64 / counts.sampled as f64 } else { 0.0 },
+                found: found as f64 * each,
+                pairs: counts.near[d] as f64 * of_table / 2.0,
+                near: near as f64 * of_table,
+                crowded: crowds.rows as f64 * of_table,
+                related: crowds.of_families / (found as f64).max(1.0),
                 suggested: false,
             }
         })

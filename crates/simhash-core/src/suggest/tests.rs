@@ -54,6 +54,7 @@ impl<F: Key> Rows<F> {
             complete: reach as usize + 1,
             pairs,
             sampled: self.fingerprints.len() as u64,
+            crowds: Vec::new(),
         }
     }
 
@@ -186,6 +187,7 @@ fn what_grows_with_the_distance_is_related_and_no_copy() {
         complete: near.len(),
         near,
         pairs,
+        crowds: Vec::new(),
     });
     assert!((12..=20).contains(&suggested(&rows)), "{rows:?}");
 }
@@ -196,7 +198,7 @@ fn equal_rows_get_distance_0() {
         let made = Rows { fingerprints: vec![7u64; rows], origins: vec![0; rows] };
         let rows = suggest(&made.counts(16));
         assert_eq!(suggested(&rows), 0);
-        assert!(rows[0].true_share() > Some(0.99));
+        assert!(rows[0].beyond_chance() > Some(0.99));
     }
 }
 
@@ -209,7 +211,7 @@ fn one_row_gets_no_suggestion() {
         assert!(answer.iter().all(|row| {
             row.found == 0.0
                 && row.expected_false == 0.0
-                && row.true_share().is_none()
+                && row.beyond_chance().is_none()
                 && !row.suggested
         }));
     }
@@ -299,7 +301,8 @@ proptest! {
         let near = counts[129..=129 + reach.min(64)].to_vec();
         let nearest = counts[64..64 + near.len()].to_vec();
         let distances = near.len();
-        let counts = Counts { bits, rows, pairs, sampled, near, complete, nearest };
+        let crowds = Vec::new();
+        let counts = Counts { bits, rows, pairs, sampled, near, complete, nearest, crowds };
         let answer = suggest(&counts);
         prop_assert_eq!(answer.len(), distances);
         if rows > 1 {
@@ -308,7 +311,7 @@ proptest! {
         for (i, row) in answer.iter().enumerate() {
             prop_assert!(row.expected_false.is_finite() && row.expected_false >= 0.0);
             prop_assert!(row.found.is_finite());
-            prop_assert!(row.true_share().is_none_or(|share| (0.0..=1.0).contains(&share)));
+            prop_assert!(row.beyond_chance().is_none_or(|share| (0.0..=1.0).contains(&share)));
             if let Some(before) = i.checked_sub(1).map(|j| answer[j]) {
                 prop_assert!(row.expected_false >= before.expected_false);
                 prop_assert!(row.found >= before.found);
