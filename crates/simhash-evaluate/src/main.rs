@@ -7,7 +7,7 @@
 //! makes.
 //! `sample FROM TO` draws what is shipped from full corpora. `tokenizers FILE` prints a table of
 //! tokenizers for the texts of one file. `steps FILE` prints a table of the steps of normalisation
-//! for one of the large sets.
+//! for one of the large sets, and `suggested FILE` a row of what is proposed for one.
 
 #![allow(clippy::disallowed_types, reason = "no server's memory depends on this program")]
 
@@ -58,6 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             large::run(Path::new(sets), &Path::new(root).join("docs/evaluation"), only)
         }
         ["sample", from, to] => sample(Path::new(from), Path::new(to)),
+        ["suggested", file] => large::suggested::run(Path::new(file)),
         ["steps", file] => large::steps::run(Path::new(file)),
         ["tokenizers", file] => {
             let rows = tokenizers::run(&corpus::read(Path::new(file))?);
@@ -66,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         _ => Err("usage: simhash-evaluate run ROOT [CORPORA] | only EXPERIMENT ROOT [CORPORA] \
                   | large SETS ROOT [SET]... | sample FROM TO | tokenizers FILE \
-                  | steps FILE"
+                  | steps FILE | suggested FILE"
             .into()),
     }
 }

@@ -13,6 +13,7 @@ mod meet;
 mod rivals;
 mod sets;
 pub mod steps;
+pub mod suggested;
 mod tally;
 
 use std::error::Error;

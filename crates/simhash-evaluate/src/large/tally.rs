@@ -30,6 +30,13 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// All pairs of one label.
+    pub fn all_same(&self) -> u64 {
+        self.same.iter().sum()
+    }
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, more: Self) {
         self.same.iter_mut().zip(more.same).for_each(|(sum, more)| *sum += more);
@@ -43,6 +50,16 @@ impl AddAssign for Tally {
 pub struct Curve {
     same: Vec<u64>,
     other: Vec<u64>,
+}
+
+impl Curve {
+    pub fn same(&self) -> &[u64] {
+        &self.same
+    }
+
+    pub fn other(&self) -> &[u64] {
+        &self.other
+    }
 }
 
 /// Counts pairs of one set of texts.
