@@ -1091,6 +1091,26 @@ COMMENT ON FUNCTION simhash_blocks(fp fingerprint256, blocks integer) IS
 
 COMMENT ON FUNCTION simhash_blocks(fp text) IS
   'the blocks of a fingerprint in text form: 4 of 64 bits, 8 of 128, 16 of 256';
+-- Similarities too, and other columns.
+DROP FUNCTION simhash_suggest(regclass);
+CREATE FUNCTION simhash_suggest(index regclass, OUT distance integer,
+    OUT similarity double precision, OUT found double precision,
+    OUT expected_false double precision, OUT beyond_chance double precision, OUT pairs bigint,
+    OUT near_rows bigint, OUT crowded_rows bigint, OUT suggested boolean, OUT note text)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 30 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_suggest_limits_wrapper';
+COMMENT ON FUNCTION simhash_suggest(regclass) IS
+  'neighbours of a row within every distance, or from every similarity on, in a sample of a '
+  'simhash index; which distance or similarity to use, and what the table looks like';
+CREATE FUNCTION simhash_suggest_pairs(index regclass, OUT distance integer,
+    OUT similarity double precision, OUT a tid, OUT b tid, OUT a_text text, OUT b_text text)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 100 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_suggest_pairs_wrapper';
+COMMENT ON FUNCTION simhash_suggest_pairs(regclass) IS
+  'ten pairs of each distance, or of each band of similarities, of a sample of a simhash index, to '
+  'look at';
 
 --
 -- Keys by parts of a lexicon

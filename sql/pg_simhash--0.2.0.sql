@@ -2160,14 +2160,23 @@ CREATE FUNCTION simhash_blocks(fp text, blocks integer, OUT block smallint, OUT 
 COMMENT ON FUNCTION simhash_blocks(fp text, blocks integer) IS
   'so many blocks of a fingerprint in text form';
 CREATE FUNCTION simhash_suggest(index regclass, OUT distance integer,
-    OUT expected_false double precision, OUT found double precision,
-    OUT true_share double precision, OUT suggested boolean)
+    OUT similarity double precision, OUT found double precision,
+    OUT expected_false double precision, OUT beyond_chance double precision, OUT pairs bigint,
+    OUT near_rows bigint, OUT crowded_rows bigint, OUT suggested boolean, OUT note text)
   RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'simhash_suggest_wrapper'
-  LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED COST 10000000 ROWS 30;
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 30 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_suggest_limits_wrapper';
 COMMENT ON FUNCTION simhash_suggest(regclass) IS
-  'neighbours of a row within every distance, by chance and as found in a sample of a simhash '
-  'index; which distance to use';
+  'neighbours of a row within every distance, or from every similarity on, in a sample of a '
+  'simhash index; which distance or similarity to use, and what the table looks like';
+CREATE FUNCTION simhash_suggest_pairs(index regclass, OUT distance integer,
+    OUT similarity double precision, OUT a tid, OUT b tid, OUT a_text text, OUT b_text text)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 100 COST 10000000
+  AS 'MODULE_PATHNAME', 'simhash_suggest_pairs_wrapper';
+COMMENT ON FUNCTION simhash_suggest_pairs(regclass) IS
+  'ten pairs of each distance, or of each band of similarities, of a sample of a simhash index, to '
+  'look at';
 CREATE FUNCTION simhash_evaluate(pairs text,
   OUT distance integer, OUT true_positives bigint, OUT false_positives bigint,
   OUT false_negatives bigint, OUT true_negatives bigint,

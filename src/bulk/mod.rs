@@ -5,7 +5,7 @@
 //! [`session`] (the join, batch by batch), [`team`] and [`worker`] (its parallel workers),
 //! [`shared`] and [`message`] (what these share and send), [`pairs`] and [`clusters`] (the
 //! answers), [`held`] (what a query may not change meanwhile), [`verify`] (by the texts), [`sets`]
-//! (of which each is cut into shingles once), [`suggest`] (which distance to use), [`progress`]
+//! (of which each is cut into shingles once), [`suggest`] (which limit to use), [`progress`]
 //! (what other sessions see), [`file`] (clusters beyond memory), [`errors`].
 
 pub mod clusters;

@@ -1,6 +1,6 @@
-//! `simhash_suggest`: which distance suits this table, by a sample of its rows and their
-//! neighbours. Where columns are compared by equality, only rows of one scope are compared with
-//! each other.
+//! `simhash_suggest` and `simhash_suggest_pairs`: which distance suits this table, by a sample of
+//! its rows and their neighbours. Where columns are compared by equality, only rows of one scope
+//! are compared with each other. For texts it is [`super::texts::suggest`] that looks.
 //!
 //! The first block table is read once, for the number of entries and a sample of them. The rows of
 //! the sample that the query sees count. The distances between them tell what chance does. Then the
@@ -10,10 +10,13 @@
 //! The same index gives the same answer: the sample has a fixed seed, and the number of leaves read
 //! limits the work, not a clock.
 
+use std::collections::BTreeMap;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::scoped::Bytes;
 use simhash_core::search::{Plan, TreeKey};
-use simhash_core::suggest::{self, Chance, Counts, Row, Sample, pair_distances, reach};
+use simhash_core::suggest::similarity;
+use simhash_core::suggest::{self, Chance, Counts, Crowds, Row, Sample, pair_distances, reach};
 use simhash_index::range::RangeScan;
 use simhash_index::scopes::Extent;
 use simhash_index::walk::LeafWalk;
@@ -23,11 +26,13 @@ use super::errors::raise_is_of_texts;
 use super::heap::Heap;
 use super::leaves::most_rows;
 use super::progress::{self, Command, Progress};
+use super::texts::suggest::{Pair as TextPair, histogram, is_of_texts};
 use crate::am::columns::Columns;
 use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::{Kind, open};
 use crate::am::opened::Opened;
-use crate::am::rights::check_may_know;
+use crate::am::rights::{check_may_know, check_may_read};
+use crate::catalog::rights::check_rows_are_all;
 use crate::error::raise;
 use crate::storage::{Index, check_for_interrupts, family, with_block_key_type};
 
@@ -58,22 +63,106 @@ const MOST_NEIGHBOURS: usize = 1000;
 /// says nothing about chance.
 const CUT_OF: u64 = 50;
 
-/// A row for each distance. Raises an ERROR unless the caller may know how many rows there are.
-pub fn suggest(index: pg_sys::Oid) -> Vec<Row> {
-    check_may_know(index);
-    let opened = Opened::new(index, pg_sys::AccessShareLock);
-    opened.check_valid();
-    check_rows_are_here(&opened);
-    // SAFETY: the heap is open.
-    let heap = unsafe { (*opened.heap).rd_id };
+/// A row for each distance, for an index of fingerprints. Raises an ERROR for one of texts. `each`
+/// is given pairs of the sample, by the TIDs of their visible versions, and their distances.
+pub fn by_distance(opened: &Opened, each: &mut dyn FnMut([u64; 2], u32)) -> Vec<Row> {
+    // SAFETY: the relations are open.
+    let (heap, index) = unsafe { ((*opened.heap).rd_id, (*opened.index).rd_id) };
     with_block_key_type!(family(opened.rel()), K => {
         let found = open::<K>(opened.rel());
         let _progress = Progress::start(Command::Suggest, heap, index, 1, most_rows(&found));
-        rows(&opened, &found)
+        rows(opened, &found, each)
     }, raise_is_of_texts(&opened.rel().name()))
 }
 
-fn rows<K: TreeKey>(opened: &Opened, index: &Index<K>) -> Vec<Row> {
+/// What was found about an index.
+pub enum Suggestion {
+    Distances(Vec<Row>),
+    Similarities(similarity::Answer),
+}
+
+/// What is known of every distance or similarity. Raises an ERROR unless the caller may know how
+/// many rows there are.
+pub fn suggest(index: pg_sys::Oid) -> Suggestion {
+    check_may_know(index);
+    let opened = open_own(index);
+    if is_of_texts(&opened) {
+        Suggestion::Similarities(histogram(&opened, |_| ()).answer())
+    } else {
+        Suggestion::Distances(by_distance(&opened, &mut |_, _| ()))
+    }
+}
+
+/// As the version 0.1.0 has it: distances only.
+pub fn distances_only(index: pg_sys::Oid) -> Vec<Row> {
+    check_may_know(index);
+    by_distance(&open_own(index), &mut |_, _| ())
+}
+
+/// A pair of the sample to look at.
+pub struct Shown {
+    /// One of these is known.
+    pub distance: Option<u32>,
+    pub similarity: Option<f64>,
+    /// The TIDs of the rows' visible versions.
+    pub rows: [u64; 2],
+    /// How the texts begin.
+    pub texts: Option<[String; 2]>,
+}
+
+/// So many pairs of each distance, or of each band of similarities, are shown.
+const SHOWN: usize = 10;
+
+/// Pairs to look at, the most similar first: of each distance or band of similarities some, of
+/// different rows of the sample. Raises an ERROR unless the caller may read all of the rows.
+pub fn pairs(index: pg_sys::Oid) -> Vec<Shown> {
+    let table = check_may_read(index);
+    check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
+    let opened = open_own(index);
+    let mut bands: BTreeMap<u32, Vec<Shown>> = BTreeMap::new();
+    // Of each row of the sample one pair in a band.
+    let mut show = |band: u32, rows: [u64; 2], shown: &dyn Fn() -> Shown| {
+        let of_band = bands.entry(band).or_default();
+        let is_new = |pair: &Shown| pair.rows.iter().all(|row| !rows.contains(row));
+        if of_band.len() < SHOWN && of_band.iter().all(is_new) {
+            of_band.push(shown());
+        }
+    };
+    if is_of_texts(&opened) {
+        histogram(&opened, |pair: &TextPair<'_>| {
+            let &TextPair { rows, texts, similarity } = pair;
+            show(similarity::from_top(similarity), rows, &|| Shown {
+                distance: None,
+                similarity: Some(similarity),
+                rows,
+                texts: Some(texts.map(str::to_owned)),
+            });
+        });
+    } else {
+        by_distance(&opened, &mut |rows, distance| {
+            show(distance, rows, &|| Shown {
+                distance: Some(distance),
+                similarity: None,
+                rows,
+                texts: None,
+            });
+        });
+    }
+    bands.into_values().flatten().collect()
+}
+
+fn open_own(index: pg_sys::Oid) -> Opened {
+    let opened = Opened::new(index, pg_sys::AccessShareLock);
+    opened.check_valid();
+    check_rows_are_here(&opened);
+    opened
+}
+
+fn rows<K: TreeKey>(
+    opened: &Opened,
+    index: &Index<K>,
+    each: &mut dyn FnMut([u64; 2], u32),
+) -> Vec<Row> {
     if Kind::of(index).has_many_keys() {
         raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -101,8 +190,9 @@ fn rows<K: TreeKey>(opened: &Opened, index: &Index<K>) -> Vec<Row> {
         raise_small_scopes(index, in_scope);
     }
     let reach = reach(&Chance::of_pairs(bits, &pairs), bits, rows);
-    let Near { sampled, near, complete, nearest } = near(&mut heap, index, reach, &visible);
-    suggest::suggest(&Counts { bits, rows, pairs, sampled, near, complete, nearest })
+    let found = near(&mut heap, index, reach, &visible, each);
+    let Near { sampled, near, complete, nearest, crowds } = found;
+    suggest::suggest(&Counts { bits, rows, pairs, sampled, near, complete, nearest, crowds })
 }
 
 /// Raises 55000: there are next to no pairs of rows with one scope.
@@ -234,16 +324,27 @@ struct Near {
     complete: usize,
     /// How many rows have their nearest neighbour at each distance.
     nearest: Vec<u64>,
+    /// The rows that have a crowd of neighbours within each distance.
+    crowds: Vec<Crowds>,
 }
 
 /// Searches the neighbours of some rows of the sample. Only neighbours that the snapshot sees
-/// count.
-fn near<K: TreeKey>(heap: &mut Heap, index: &Index<K>, reach: u32, sample: &[Entry<K>]) -> Near {
+/// count. `each` is given the entry of each row with each of its neighbours, and their distance.
+fn near<K: TreeKey>(
+    heap: &mut Heap,
+    index: &Index<K>,
+    reach: u32,
+    sample: &[Entry<K>],
+    each: &mut dyn FnMut([u64; 2], u32),
+) -> Near {
     let (reach, searches) = affordable(index, reach, sample);
     let mut plans = Plans { index, reach, last: None };
     let distances = reach as usize + 1;
-    let mut found =
-        Near { sampled: 0, near: vec![0; distances], complete: 0, nearest: vec![0; distances] };
+    let (first, near) = (vec![0; distances], vec![0; distances]);
+    let crowds = vec![Crowds::default(); distances];
+    let mut found = Near { sampled: 0, near, complete: 0, nearest: first, crowds };
+    let mut of_row = vec![0u64; distances];
+    let bits = index.layout.bits();
     // Rows that may have more neighbours, by the distance of the last one that counted.
     let mut cut = vec![0u64; distances];
     let mut work = 0.0;
@@ -256,11 +357,24 @@ fn near<K: TreeKey>(heap: &mut Heap, index: &Index<K>, reach: u32, sample: &[Ent
         found.sampled += 1;
         let plan = plans.of_scope(row.key.scope());
         work += f64::from(nearest(index, plan, row, &mut candidates)) + candidates.len() as f64;
-        let neighbours = candidates.iter().filter(|(_, tid)| heap.visible(*tid).is_some());
-        for (place, (distance, _)) in neighbours.take(MOST_NEIGHBOURS).enumerate() {
-            found.near[*distance as usize] += 1;
-            found.nearest[*distance as usize] += u64::from(place == 0);
-            cut[*distance as usize] += u64::from(place + 1 == MOST_NEIGHBOURS);
+        let own = heap.visible(row.tid);
+        of_row.fill(0);
+        let neighbours = candidates.iter().filter_map(|&(d, tid)| Some((d, heap.visible(tid)?)));
+        for (place, (distance, tid)) in neighbours.take(MOST_NEIGHBOURS).enumerate() {
+            let d = distance as usize;
+            of_row[d] += 1;
+            found.nearest[d] += u64::from(place == 0);
+            cut[d] += u64::from(place + 1 == MOST_NEIGHBOURS);
+            if let Some(own) = own {
+                each([own, tid], distance);
+            }
+        }
+        let (mut all, mut copies) = (0, 0);
+        for (d, &count) in of_row.iter().enumerate() {
+            found.near[d] += count;
+            all += count;
+            copies += if d as u32 <= suggest::copies(bits) { count } else { 0 };
+            found.crowds[d].count(all as f64, copies as f64);
         }
         if found.sampled.is_multiple_of(16) {
             progress::searched(found.sampled as f64 / searches as f64, found.near.iter().sum());

@@ -1,11 +1,15 @@
-//! `simhash_suggest`: which distance suits a table.
+//! `simhash_suggest`: which distance or which similarity suits a table, and
+//! `simhash_suggest_pairs`: pairs to look at.
 
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
+use simhash_core::suggest::similarity::{Answer, Finding};
+use simhash_core::suggest::{CROWD, FAMILIES, Row};
 
-use crate::bulk::suggest::suggest;
+use crate::bulk::suggest::{Suggestion, distances_only, pairs, suggest};
+use crate::types::{Text, tid};
 
-/// A row for each distance: see the SQL catalogue for the columns.
+/// A row for each distance, as version 0.1.0 declares it.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn simhash_suggest(
@@ -20,7 +24,146 @@ fn simhash_suggest(
         name!(suggested, bool),
     ),
 > {
-    TableIterator::new(suggest(index).into_iter().map(|row| {
-        (row.distance as i32, row.expected_false, row.found, row.true_share(), row.suggested)
+    TableIterator::new(distances_only(index).into_iter().map(|row| {
+        (row.distance as i32, row.expected_false, row.found, row.beyond_chance(), row.suggested)
+    }))
+}
+
+/// The columns of `simhash_suggest`.
+type Columns = (
+    Option<i32>,
+    Option<f64>,
+    f64,
+    Option<f64>,
+    Option<f64>,
+    i64,
+    i64,
+    i64,
+    bool,
+    Option<Text<'static>>,
+);
+
+/// A row for each distance, or for each band of similarities: see the SQL catalogue for the
+/// columns.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn simhash_suggest_limits(
+    index: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(distance, Option<i32>),
+        name!(similarity, Option<f64>),
+        name!(found, f64),
+        name!(expected_false, Option<f64>),
+        name!(beyond_chance, Option<f64>),
+        name!(pairs, i64),
+        name!(near_rows, i64),
+        name!(crowded_rows, i64),
+        name!(suggested, bool),
+        name!(note, Option<Text<'static>>),
+    ),
+> {
+    let rows: Vec<Columns> = match suggest(index) {
+        Suggestion::Distances(rows) => rows.iter().map(of_distance).collect(),
+        Suggestion::Similarities(answer) => of_similarities(&answer),
+    };
+    TableIterator::new(rows)
+}
+
+fn of_distance(row: &Row) -> Columns {
+    let note = (row.suggested && row.related >= FAMILIES).then(|| {
+        format!(
+            "{}. No distance tells them apart: index the texts, and weigh rare words.",
+            families(row.related)
+        )
+    });
+    (
+        Some(row.distance as i32),
+        None,
+        row.found,
+        Some(row.expected_false),
+        row.beyond_chance(),
+        row.pairs.round() as i64,
+        row.near.round() as i64,
+        row.crowded.round() as i64,
+        row.suggested,
+        note.map(Text::from),
+    )
+}
+
+fn of_similarities(answer: &Answer) -> Vec<Columns> {
+    let notes: Vec<String> = answer.findings.iter().map(said).collect();
+    let rows = answer.rows.iter().map(|row| {
+        let note = (row.suggested && !notes.is_empty()).then(|| notes.join(" ").into());
+        (
+            None,
+            Some(row.similarity),
+            row.found,
+            None,
+            None,
+            row.pairs.round() as i64,
+            row.near.round() as i64,
+            row.crowded.round() as i64,
+            row.suggested,
+            note,
+        )
+    });
+    rows.collect()
+}
+
+fn families(share: f64) -> String {
+    format!(
+        "families: related, not copied: {:.0} % of the neighbours are those of rows with {CROWD} \
+         and more, most of which are no near copies",
+        share * 100.0
+    )
+}
+
+/// What a finding says to a person.
+fn said(finding: &Finding) -> String {
+    match *finding {
+        Finding::NoPairs => "no near pairs were found: 0.7 is the default.".into(),
+        Finding::FewRows(rows) => format!("{rows} rows say little."),
+        Finding::Single(share) => format!(
+            "short: {:.0} % of the rows have no more than two words, and are near only to those \
+             with the same.",
+            share * 100.0
+        ),
+        Finding::Families(share) => format!(
+            "{}. Weigh rare words: simhash_train, then an index WITH (config = \
+             '{{\"weight\": \"idf\", \"model\": ...}}'), and the similarity 0.6.",
+            families(share)
+        ),
+        Finding::Crowded(share) => format!("{}. Look at simhash_suggest_pairs.", families(share)),
+        Finding::Numbers(share) => format!(
+            "numbers: {:.0} % of the near pairs differ in nothing else. If numbers matter: \
+             config '{{\"numbers\": \"same\"}}'.",
+            share * 100.0
+        ),
+    }
+}
+
+/// Pairs to look at: see the SQL catalogue for the columns.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn simhash_suggest_pairs(
+    index: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(distance, Option<i32>),
+        name!(similarity, Option<f64>),
+        name!(a, pg_sys::ItemPointerData),
+        name!(b, pg_sys::ItemPointerData),
+        name!(a_text, Option<Text<'static>>),
+        name!(b_text, Option<Text<'static>>),
+    ),
+> {
+    TableIterator::new(pairs(index).into_iter().map(|pair| {
+        let [a, b] = pair.rows.map(tid::unpack);
+        let [a_text, b_text] = pair.texts.map_or([None, None], |texts| texts.map(Some));
+        let (a_text, b_text) = (a_text.map(Text::from), b_text.map(Text::from));
+        (pair.distance.map(|d| d as i32), pair.similarity, a, b, a_text, b_text)
     }))
 }

@@ -177,6 +177,8 @@ SQL
 	'simhash_pairs' => q{SELECT count(*) FROM (SELECT simhash_pairs('fps_fp', 6)) pairs},
 	'simhash_clusters' => q{SELECT count(*) FROM simhash_clusters('fps_fp', 6)},
 	'simhash_suggest' => q{SELECT count(*) FROM simhash_suggest('fps_fp')},
+	'simhash_suggest of texts' => q{SELECT count(*) FROM simhash_suggest('many_body')},
+	'simhash_suggest_pairs' => q{SELECT count(*) FROM simhash_suggest_pairs('many_body')},
 	'nearest' => <<'SQL',
 SELECT count(*) FROM (SELECT fp FROM fps ORDER BY fp <~> '0000000000000000' LIMIT 1000000) n
 SQL

@@ -230,6 +230,52 @@ error_like($node, $clean, qr/55000.*can be seen/s,
 	'a table of which next to nothing is left has to be vacuumed first');
 $node->safe_psql('postgres', 'VACUUM spam');
 answer_is($node, $clean =~ s/distance/count(*)/r, '1', 'and then has an answer');
+# Texts. Of 40,000 rows 8,000 have a copy in another one with one of 24 words replaced: 21 pairs of
+# words of 25. 2,000 rows more are 50 templates of 24 words, each filled in 40 times with 8 more:
+# 23 of 39. So 8,000 pairs are in the band of 0.8, 39,000 in that of 0.55.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION word(text) RETURNS text LANGUAGE sql IMMUTABLE AS
+  $$ SELECT translate(left(md5($1), 12), '0123456789', 'ghijklmnop') $$;
+CREATE TABLE texts AS
+  SELECT i AS id, (
+    SELECT string_agg(word(CASE WHEN i > 32000 AND w = 9 THEN 'edit ' || i
+        ELSE 'text ' || i - CASE WHEN i > 32000 THEN 32000 ELSE 0 END || ' ' || w END),
+      ' ' ORDER BY w) FROM generate_series(1, 24) w) AS body
+  FROM generate_series(1, 40000) i
+  UNION ALL SELECT 40000 + i, (SELECT string_agg(word(CASE WHEN w > 24 THEN 'own ' || i
+      ELSE 'template ' || i % 50 END || ' ' || w), ' ' ORDER BY w)
+    FROM generate_series(1, 32) w)
+  FROM generate_series(1, 2000) i;
+CREATE INDEX texts_body ON texts USING simhash (body);
+SQL
+my $of_texts = q{SELECT * FROM simhash_suggest('texts_body')};
+answer_is($node, $of_texts, $node->safe_psql('postgres', $of_texts),
+	'the same index of texts gives the same answer');
+# Of 2,048 rows 780 have a copy, give or take 25, and 98 are of a family, give or take 10. Four
+# times as much is allowed.
+answer_is($node, <<'SQL', 't|t|t|t', 'a sample tells how many pairs there are');
+SELECT sum(pairs) FILTER (WHERE similarity = 0.8) BETWEEN 6900 AND 9100,
+  sum(pairs) FILTER (WHERE similarity = 0.55) BETWEEN 23000 AND 55000,
+  sum(pairs) FILTER (WHERE similarity NOT IN (0.55, 0.8)) = 0,
+  sum(crowded_rows) FILTER (WHERE similarity = 0.55) BETWEEN 1200 AND 2800
+  FROM simhash_suggest('texts_body')
+SQL
+answer_is($node, <<'SQL', 't|t', 'families are told from copies');
+SELECT similarity > 23.0 / 39 AND similarity <= 21.0 / 25,
+  note LIKE 'families: related, not copied%'
+  FROM simhash_suggest('texts_body') WHERE suggested
+SQL
+# 30,000 copies of one text cost no more than a thousand: look-ups end.
+$node->safe_psql('postgres', <<'SQL');
+INSERT INTO texts SELECT 50000 + i, repeat('the same words of all ', 20)
+  FROM generate_series(1, 30000) i
+SQL
+my $start = time;
+answer_is($node, <<'SQL', '1|t', 'rows with very many copies');
+SELECT similarity, found > 100 FROM simhash_suggest('texts_body') WHERE similarity = 1
+SQL
+cmp_ok(time - $start, '<', 60, 'take no more than a minute');
+error_like($node, "SET statement_timeout = '20ms'; $of_texts", qr/57014/, 'it is cancelled, too');
 answer_is($node, <<'SQL', 't|0', 'one row gets no suggestion');
 CREATE TEMP TABLE one AS SELECT 1::bigint AS fp;
 CREATE INDEX one_fp ON one USING simhash (fp hamming_int8_ops);

@@ -62,6 +62,8 @@ my @altered = ('cast (pg_catalog.jsonb AS %s.simhash_config), pg_cast',
 		  'in SQL', 'pg_description', 'pg_proc' } 'clusters', 'pairs');
 push @altered, map { "function %s.simhash_index_info(pg_catalog.regclass), $_" }
   'in SQL', 'pg_proc';
+push @altered, map { "function %s.simhash_suggest(pg_catalog.regclass), $_" }
+  'in SQL', 'pg_description', 'pg_proc';
 @altered = sort @altered;
 my %ways = (
 	superuser => {

@@ -10,6 +10,7 @@ mod cutters;
 mod parcel;
 mod postings;
 mod rows;
+pub mod suggest;
 
 use std::collections::HashMap;
 

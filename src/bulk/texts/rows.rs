@@ -149,7 +149,7 @@ impl<'a> TextRows<'a> {
         // SAFETY: the relations are open as long as this.
         let reader = || (table, unsafe { Reader::new(&opened[table]) });
         let (_, reader) = self.reader.insert(kept.unwrap_or_else(reader));
-        let visible = row::number(table, reader.heap.visible(row::tid(number))?);
+        let visible = row::number(table, reader.visible(row::tid(number))?);
         if visible != number {
             self.texts.moved.insert(number, visible);
         }
@@ -271,7 +271,7 @@ unsafe fn pages(relation: pg_sys::Relation) -> u32 {
 }
 
 /// Reads the texts of one table's rows as its index has them.
-struct Reader {
+pub struct Reader {
     heap: Heap,
     kind: Kind,
     indexed: Indexed,
@@ -280,7 +280,7 @@ struct Reader {
 impl Reader {
     /// # Safety
     /// The relations stay open while the result is used.
-    unsafe fn new(opened: &Opened) -> Self {
+    pub unsafe fn new(opened: &Opened) -> Self {
         // SAFETY: as this function's.
         unsafe {
             let (heap, kind) = (Heap::new(opened), Kind::of_index(opened.index));
@@ -288,11 +288,16 @@ impl Reader {
         }
     }
 
+    /// The version of a row that the query sees, which is in the heap's slot then.
+    pub fn visible(&mut self, tid: u64) -> Option<u64> {
+        self.heap.visible(tid)
+    }
+
     /// What `read` makes of the text of the row that the heap has in its slot. `None` for NULL.
     ///
     /// # Safety
     /// The heap has a row there.
-    unsafe fn with_text<T>(&mut self, read: impl FnOnce(&str) -> T) -> Option<T> {
+    pub unsafe fn with_text<T>(&mut self, read: impl FnOnce(&str) -> T) -> Option<T> {
         let kind = self.kind;
         // SAFETY: as this function's. The value is of the index's column, whose kind this is.
         unsafe {

@@ -23,7 +23,7 @@ BEGIN
       count(*) FILTER (WHERE round(s.found::numeric, 9) <>
         round(COALESCE((SELECT sum(c) FROM n WHERE d <= s.distance), 0)::numeric
           / greatest((SELECT count(*) FROM r), 1), 9)
-        OR s.true_share IS DISTINCT FROM CASE WHEN s.found > 0
+        OR s.beyond_chance IS DISTINCT FROM CASE WHEN s.found > 0
           THEN greatest(1 - s.expected_false / s.found, 0) END)
     FROM s$q$, tab, expression, index);
 END $$;
@@ -42,7 +42,7 @@ CREATE INDEX doc_number ON doc USING simhash (number hamming_int8_ops);
 CREATE INDEX doc_ball ON doc USING simhash (ball);
 CREATE INDEX doc_expression ON doc USING simhash (edited(fp, 1, 7));
 CREATE INDEX doc_part ON doc USING simhash (fp) WHERE part;
-SELECT distance, expected_false < 0.001 AS no_chance, found, true_share > 0.99 AS all_true
+SELECT distance, expected_false < 0.001 AS no_chance, found, beyond_chance > 0.99 AS all_true
   FROM simhash_suggest('doc_fp') WHERE distance <= 5 OR suggested;
 SELECT distance BETWEEN 4 AND 6 AS right FROM simhash_suggest('doc_fp') WHERE suggested;
 SELECT suggested, wrong FROM brute('doc_fp', 'doc', 'fp');
@@ -92,7 +92,7 @@ CREATE TABLE tiny (fp fingerprint64);
 CREATE INDEX tiny_fp ON tiny USING simhash (fp);
 -- A table of fewer than two rows has no neighbours, and no suggestion.
 SELECT max(distance), max(expected_false) AS expected_false, max(found) AS found,
-  max(true_share) AS true_share, bool_or(suggested) AS suggested FROM simhash_suggest('tiny_fp');
+  max(beyond_chance) AS beyond_chance, bool_or(suggested) AS suggested FROM simhash_suggest('tiny_fp');
 SELECT suggested, wrong FROM brute('tiny_fp', 'tiny', 'fp');
 INSERT INTO tiny VALUES (NULL), (NULL), ('0123456789abcdef');
 SELECT suggested, wrong FROM brute('tiny_fp', 'tiny', 'fp');

@@ -453,7 +453,6 @@ ALTER INDEX bad_b SET (similarity = 0.2);
 ALTER INDEX bad_b SET (config = '{"shingle": 0}');
 SELECT * FROM simhash_pairs('bad_b', 3);
 SELECT * FROM simhash_clusters('bad_b', 3);
-SELECT * FROM simhash_suggest('bad_b');
 SELECT simhash_like('bad_b', 'a b c');
 SELECT body ~= near_text(body, 1.5) FROM bad;
 SELECT '<a,0.8>'::near_text;

@@ -1,0 +1,222 @@
+//! `simhash_suggest` for texts: which similarity suits a table, by a sample of its rows and their
+//! neighbours.
+//!
+//! The rows of the index are read once, for their number and a sample of them. Each is looked up as
+//! a query does it, and the texts of some of its candidates are read and compared with its own.
+//! [`simhash_core::suggest::similarity`] draws the conclusions.
+//!
+//! The same index gives the same answer: the samples have fixed seeds, and rows, leaves and bytes
+//! limit the work, not a clock.
+
+use pgrx::PgSqlErrorCode;
+use simhash_core::config::{Config, Weight};
+use simhash_core::random::SplitMix64;
+use simhash_core::sets::sketch::{Law, Sketch, Sketcher};
+use simhash_core::suggest::Sample;
+use simhash_core::suggest::similarity::{Histogram, Neighbour, Parts};
+use simhash_index::postings::{Candidates, Presence, ROWS, posting_key};
+use simhash_index::{Entry, TreeKey};
+
+use super::super::leaves::each_entry;
+use super::super::progress::{self, Command, Progress};
+use super::rows::Reader;
+use crate::am::kind::{Kind, open};
+use crate::am::opened::Opened;
+use crate::am::texts::Recipe;
+use crate::call::interrupts;
+use crate::error::raise;
+use crate::storage::{Index, check_for_interrupts, family, with_key_type};
+use crate::types::ConfigText;
+
+/// The most rows that are looked up.
+const SAMPLE: usize = 2048;
+/// Rows of the index that are looked at to find that many which the query sees.
+const TRIED: usize = 16 * SAMPLE;
+/// So many candidates of one row count, the first ones. A row with a million copies says no more
+/// than a row with this many.
+const MOST_CANDIDATES: usize = 1000;
+/// Of these the texts of so many are read, drawn at random. Each stands for its share of them.
+const MOST_READ: usize = 64;
+/// Steps of one row's look-up: in each, a leaf of every key is read.
+const STEPS: usize = 256;
+/// Look-ups end when the texts that were read have so many bytes: some seconds.
+const BYTES: usize = 128 << 20;
+
+/// A pair of the sample, both rows by the TIDs of their visible versions.
+pub struct Pair<'a> {
+    pub rows: [u64; 2],
+    pub texts: [&'a str; 2],
+    pub similarity: f64,
+}
+
+/// The histogram of an index of texts that is open. `each` is given every pair that was compared
+/// and is near, as the index has it.
+pub fn histogram(opened: &Opened, each: impl FnMut(&Pair<'_>)) -> Histogram {
+    let rel = opened.rel();
+    let recipe = Recipe::of(rel);
+    // SAFETY: the relations are open.
+    let (heap, index, simhasher) =
+        unsafe { ((*opened.heap).rd_id, (*opened.index).rd_id, recipe.simhasher(rel)) };
+    let _progress = Progress::start(Command::Suggest, heap, index, 1, 0);
+    let config = ConfigText::config_of(&recipe.config);
+    with_key_type!(family(rel), K => {
+        let index = open::<K>(rel);
+        // SAFETY: the relations stay open while this is used.
+        let reader = unsafe { Reader::new(opened) };
+        let law = Law::of(recipe.similarity);
+        let Some(law) = law else { raise_no_law(recipe.similarity) };
+        let random = SplitMix64::new(0);
+        let (sketcher, index) = (Sketcher::new(simhasher), &index);
+        Looking { index, recipe, config, law, sketcher, reader, random, bytes: 0 }.all(each)
+    })
+}
+
+fn raise_no_law(similarity: f64) -> ! {
+    let code = PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
+    raise(code, format!("no law for similarity {similarity}"), "")
+}
+
+struct Looking<'a, K: TreeKey> {
+    index: &'a Index<K>,
+    recipe: Recipe,
+    config: Config,
+    law: Law,
+    sketcher: Sketcher,
+    reader: Reader,
+    random: SplitMix64,
+    /// Of texts that were read.
+    bytes: usize,
+}
+
+/// A row of the sample, as the query sees it.
+struct Read {
+    /// The TID of the visible version.
+    row: u64,
+    text: String,
+    /// None for a text without a token.
+    sketch: Option<Sketch>,
+    parts: Parts,
+}
+
+impl<K: TreeKey> Looking<'_, K> {
+    fn all(&mut self, mut each: impl FnMut(&Pair<'_>)) -> Histogram {
+        progress::reading();
+        let mut sample = Sample::new(TRIED);
+        each_entry(self.index, ROWS, |entry: Entry<K>| {
+            if entry.key.fingerprint() == Presence::Keys.key::<K::Fingerprint>() {
+                sample.offer(entry);
+            }
+        });
+        let entries = sample.seen();
+        progress::have_read(entries as usize);
+        progress::searching();
+        let mut histogram =
+            Histogram::new(self.recipe.similarity, self.config.weight == Weight::Idf);
+        let (mut tried, mut seen) = (0u64, 0u64);
+        let sample = sample.into_items();
+        let most = sample.len().min(SAMPLE) as f64;
+        for entry in sample {
+            if seen as usize >= SAMPLE || self.bytes > BYTES {
+                break;
+            }
+            tried += 1;
+            let Some(read) = self.read(entry.tid) else { continue };
+            seen += 1;
+            let (neighbours, of_each) = self.neighbours(&entry, &read, &mut each);
+            let words = read.sketch.as_ref().map_or(0, |sketch| sketch.set().len());
+            histogram.add(words, &neighbours, of_each);
+            if seen.is_multiple_of(16) {
+                progress::searched(seen as f64 / most, histogram.found() as u64);
+            }
+        }
+        let share = seen as f64 / tried.max(1) as f64;
+        histogram.finish((entries as f64 * share).round() as u64);
+        histogram
+    }
+
+    /// A row by the TID that the index has. `None` if the query does not see it.
+    fn read(&mut self, tid: u64) -> Option<Read> {
+        let row = self.reader.visible(tid)?;
+        let (sketcher, config, bytes) = (&mut self.sketcher, &self.config, &mut self.bytes);
+        // SAFETY: the row is in its slot.
+        unsafe {
+            self.reader.with_text(|text| {
+                *bytes += text.len();
+                let sketch = sketcher.sketch(text, &mut interrupts());
+                let parts = Parts::of(text, config, &mut interrupts());
+                Read { row, text: beginning(text), sketch, parts }
+            })
+        }
+    }
+
+    /// The neighbours of a row, some of them, and how many each stands for.
+    fn neighbours(
+        &mut self,
+        entry: &Entry<K>,
+        read: &Read,
+        each: &mut impl FnMut(&Pair<'_>),
+    ) -> (Vec<Neighbour>, f64) {
+        let mut neighbours = Vec::new();
+        let Some(own) = &read.sketch else { return (neighbours, 1.0) };
+        let mut candidates = self.candidates(entry, own);
+        let all = candidates.len();
+        for place in 0..all.min(MOST_READ) {
+            let other = place as u64 + self.random.below((all - place) as u64);
+            candidates.swap(place, other as usize);
+        }
+        candidates.truncate(MOST_READ);
+        let of_each = all as f64 / candidates.len().max(1) as f64;
+        // In the order of the heap.
+        candidates.sort_unstable();
+        for tid in candidates {
+            check_for_interrupts();
+            let Some(other) = self.read(tid) else { continue };
+            let Some(sketch) = &other.sketch else { continue };
+            let Some(similarity) = own.set().near(sketch.set(), self.recipe.similarity) else {
+                continue;
+            };
+            let by_numbers = read.parts.differ_by_numbers(other.parts);
+            neighbours.push(Neighbour { similarity, by_numbers });
+            each(&Pair {
+                rows: [read.row, other.row],
+                texts: [&read.text, &other.text],
+                similarity,
+            });
+        }
+        (neighbours, of_each)
+    }
+
+    /// The rows that may be near to a row, without itself: the first ones.
+    fn candidates(&mut self, entry: &Entry<K>, sketch: &Sketch) -> Vec<u64> {
+        let keys: Vec<K::Fingerprint> =
+            sketch.keys(self.recipe.layout()).take(self.law.bands).map(posting_key).collect();
+        let mut found = Candidates::new(self.index, entry.key.scope(), &keys, self.law.shared);
+        let mut tids = Vec::new();
+        for _ in 0..STEPS {
+            if tids.len() > MOST_CANDIDATES || !found.next_step(self.index, &mut tids) {
+                break;
+            }
+        }
+        tids.retain(|&tid| tid != entry.tid);
+        tids.truncate(MOST_CANDIDATES);
+        tids
+    }
+}
+
+/// So many characters of a text are shown.
+const SHOWN: usize = 200;
+
+/// The beginning of a text, on one line.
+fn beginning(text: &str) -> String {
+    let start = text.chars().take(SHOWN);
+    let start: String = start.map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: Vec<&str> = start.split_whitespace().collect();
+    let rest = if text.chars().nth(SHOWN).is_some() { "..." } else { "" };
+    words.join(" ") + rest
+}
+
+/// Whether an index that is open is on texts.
+pub fn is_of_texts(opened: &Opened) -> bool {
+    // SAFETY: the index is open.
+    unsafe { Kind::of_index(opened.index) }.is_of_texts()
+}
