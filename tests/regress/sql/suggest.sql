@@ -92,7 +92,8 @@ CREATE TABLE tiny (fp fingerprint64);
 CREATE INDEX tiny_fp ON tiny USING simhash (fp);
 -- A table of fewer than two rows has no neighbours, and no suggestion.
 SELECT max(distance), max(expected_false) AS expected_false, max(found) AS found,
-  max(beyond_chance) AS beyond_chance, bool_or(suggested) AS suggested FROM simhash_suggest('tiny_fp');
+  max(beyond_chance) AS beyond_chance, bool_or(suggested) AS suggested
+  FROM simhash_suggest('tiny_fp');
 SELECT suggested, wrong FROM brute('tiny_fp', 'tiny', 'fp');
 INSERT INTO tiny VALUES (NULL), (NULL), ('0123456789abcdef');
 SELECT suggested, wrong FROM brute('tiny_fp', 'tiny', 'fp');
