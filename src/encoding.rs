@@ -66,14 +66,17 @@ pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
     let mut room = vec![0; MOST.min(text.len()) * pg_sys::MAX_CONVERSION_GROWTH as usize + 1];
     let mut shown = Vec::with_capacity(text.len());
     let mut rest = text;
-    while !rest.is_empty() {
+    // So many bytes of the rest are converted character by character.
+    let mut slowly = 0;
+    while let Some(first) = rest.chars().next() {
         pgrx::check_for_interrupts!();
-        let end = (0..=MOST.min(rest.len())).rev().find(|&end| rest.is_char_boundary(end));
+        let most = if slowly > 0 { first.len_utf8() } else { MOST };
+        let end = (0..=most.min(rest.len())).rev().find(|&end| rest.is_char_boundary(end));
         let piece = &rest[..end.unwrap_or(rest.len())];
         // SAFETY: reads the piece, of that many bytes, and writes at most the room, where it ends
         // what it writes by NUL. It returns how many bytes it has converted: it stops before the
         // first character that the encoding lacks.
-        let converted = unsafe {
+        let mut converted = unsafe {
             pg_sys::pg_do_encoding_conversion_buf(
                 conversion,
                 UTF8,
@@ -85,15 +88,28 @@ pub fn to_server_shown(text: &str) -> Cow<'_, [u8]> {
                 true,
             )
         } as usize;
-        let written = CStr::from_bytes_until_nul(&room).map_or(&[][..], CStr::to_bytes);
+        let mut written = CStr::from_bytes_until_nul(&room).map_or(&[][..], CStr::to_bytes);
+        // PostgreSQL's conversion to EUC_TW makes characters that its EUC_TW does not allow.
+        // SAFETY: reads that many bytes.
+        let valid = unsafe {
+            pg_sys::pg_encoding_verifymbstr(database, written.as_ptr().cast(), written.len() as i32)
+        } as usize;
+        if valid < written.len() {
+            if slowly == 0 {
+                slowly = piece.len();
+                continue;
+            }
+            (converted, written) = (0, &[]);
+        }
         shown.extend_from_slice(written);
-        rest = &rest[converted..];
         if converted < piece.len()
-            && let Some(lacking) = rest.chars().next()
+            && let Some(lacking) = rest[converted..].chars().next()
         {
             shown.extend_from_slice(escaped(lacking).as_bytes());
-            rest = &rest[lacking.len_utf8()..];
+            converted += lacking.len_utf8();
         }
+        rest = &rest[converted..];
+        slowly = slowly.saturating_sub(converted);
     }
     Cow::Owned(shown)
 }
