@@ -73,7 +73,7 @@ SELECT array_length(imatch_keys('the cat sat', 'ten', 4, 0.3), 1),
   array_length(imatch_keys('the cat sat', 'ten', 0, 0.3), 1),
   imatch_keys('the', 'ten', 10, 0.4, 0.8), imatch_keys('zebra', 'ten', 10, 0, 10),
   imatch_keys('the cat sat', NULL);
-SELECT imatch_keys('the cat sat', 'ten', 4, 0.3) = imatch_keys('a CAT, sat; the cat', 'ten', 4, 0.3)
+SELECT imatch_keys('the cat sat', 'ten', 4, 0.3) = imatch_keys('CAT, sat; the cat', 'ten', 4, 0.3)
     AS of_sets,
   imatch_keys('the cat sat', 'ten', 4, 0.3) = imatch_keys('the cat sat', 'again', 4, 0.3)
     AS reproducible,
@@ -85,14 +85,12 @@ SELECT imatch_keys('the cat sat', 'ten', 4, 0.3) = imatch_keys('a CAT, sat; the 
 SELECT imatch_keys('the cat sat', 'ten', -1);
 SELECT imatch_keys('the cat sat', 'ten', 101);
 SELECT imatch_keys('the cat sat', 'ten', 10, 0.8, 0.4);
-SELECT imatch_keys('the cat sat', 'none such');
+SELECT imatch_keys('the cat sat', 'nine');
 -- found by GIN as without it
 CREATE TABLE pets AS SELECT row_number() OVER () AS id, a.body || b.body AS body
   FROM ten a, (VALUES (''), (' ran'), (' one cow'), (' zebra')) b(body);
 CREATE INDEX pets_keys ON pets USING gin (imatch_keys(body, 'ten', 10, 0.3));
 SET enable_seqscan = off;
-EXPLAIN (COSTS OFF) SELECT id FROM pets
-  WHERE imatch_keys(body, 'ten', 10, 0.3) && imatch_keys('the cat sat ran', 'ten', 10, 0.3);
 CREATE TABLE by_index AS SELECT id FROM pets
   WHERE imatch_keys(body, 'ten', 10, 0.3) && imatch_keys('the cat sat ran', 'ten', 10, 0.3);
 RESET enable_seqscan;
