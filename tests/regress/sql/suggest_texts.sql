@@ -33,14 +33,14 @@ BEGIN
     $q$, tab, index, config);
 END $$;
 
--- Copies: of 400 texts of 30 words 100 have a copy with one word replaced, which is 27 pairs of
--- words of 31, and 60 one with three, which is 23 of 35. No other pairs share a word.
+-- Copies: of 120 texts of 30 words 50 have a copy with one word replaced, which is 27 pairs of
+-- words of 31, and 30 one with three, which is 23 of 35. No other pairs share a word.
 CREATE TABLE copies (id integer, body text);
 INSERT INTO copies
-  SELECT i, edited('copy ' || i, 30, '{}') FROM generate_series(1, 400) i
-  UNION ALL SELECT 1000 + i, edited('copy ' || i, 30, '{7}') FROM generate_series(1, 100) i
+  SELECT i, edited('copy ' || i, 30, '{}') FROM generate_series(1, 120) i
+  UNION ALL SELECT 1000 + i, edited('copy ' || i, 30, '{7}') FROM generate_series(1, 50) i
   UNION ALL SELECT 2000 + i, edited('copy ' || i, 30, '{7,15,22}')
-    FROM generate_series(101, 160) i;
+    FROM generate_series(51, 80) i;
 CREATE INDEX copies_body ON copies USING simhash (body);
 SELECT similarity, pairs, near_rows, crowded_rows FROM simhash_suggest('copies_body');
 -- Any similarity up to 23/35 finds all pairs and no other.
@@ -133,15 +133,16 @@ SELECT sum(pairs) FROM simhash_suggest('copies_body');
 SELECT count(*) AS differ FROM simhash_suggest('families_body') a
   FULL JOIN simhash_suggest('families_body') b ON a::text = b::text WHERE a IS NULL OR b IS NULL;
 -- Of a scope, of an expression, of a constraint.
-CREATE TABLE tenants AS SELECT id % 2 AS tenant, body FROM families;
+CREATE TABLE tenants AS SELECT id % 2 AS tenant, body FROM families WHERE abs(id) < 500;
 CREATE INDEX tenants_body ON tenants USING simhash (tenant, body);
 CREATE INDEX tenants_lower ON tenants USING simhash (lower(body));
 CREATE INDEX tenants_near ON tenants USING simhash (near_text(body, 0.8));
 SELECT sum(pairs) = (SELECT count(*) FROM tenants a JOIN tenants b
     ON a.ctid < b.ctid AND a.tenant = b.tenant AND text_similarity(a.body, b.body) >= 0.5) AS equal
   FROM simhash_suggest('tenants_body');
-SELECT count(*) FILTER (WHERE a.found <> b.found) AS differ FROM simhash_suggest('tenants_lower') a
-  JOIN simhash_suggest('families_body') b USING (similarity);
+SELECT sum(pairs) = (SELECT count(*) FROM tenants a JOIN tenants b
+    ON a.ctid < b.ctid AND text_similarity(a.body, b.body) >= 0.5) AS equal
+  FROM simhash_suggest('tenants_lower');
 SELECT similarity, pairs FROM simhash_suggest('tenants_near') WHERE pairs > 0;
 
 -- Whoever may not read the texts sees none of them.
