@@ -133,8 +133,8 @@ pub fn suggest(counts: &Counts) -> Vec<Row> {
     let complete = &counts.near[..counts.complete.min(counts.near.len())];
     let chance = Chance::of_neighbours(counts.bits, &counts.pairs, complete, among);
     let (mut found, mut near) = (0, 0);
-    let each = 1.0 / counts.sampled.max(1) as f64;
-    let of_table = counts.rows as f64 * each;
+    let sampled = counts.sampled.max(1) as f64;
+    let of_table = counts.rows as f64 / sampled;
     let mut rows: Vec<Row> = (0..counts.near.len())
         .map(|d| {
             found += counts.near[d];
@@ -143,7 +143,7 @@ pub fn suggest(counts: &Counts) -> Vec<Row> {
             Row {
                 distance: d as u32,
                 expected_false: chance.neighbours(d as u32, counts.rows),
-                found: found as f64 * each,
+                found: found as f64 / sampled,
                 pairs: counts.near[d] as f64 * of_table / 2.0,
                 near: near as f64 * of_table,
                 crowded: crowds.rows as f64 * of_table,
