@@ -602,8 +602,10 @@ fn letters_that_marks_changes() {
     let in_two_ways = "ÆAE ÐD ÞTH æae ðd þth ŒOE œoe ǢAE ǣae ǼAE ǽae ʹ' ʻ' ʼ' ʽ' ʾ' ʿ' \
                        ىي کك ھه ۀه ہه ۂه ۃة یي ەه \
                        ൺണ\u{d4d} ൻന\u{d4d} ർര\u{d4d} ൽല\u{d4d} ൾള\u{d4d} ൿക\u{d4d}";
-    let (others, of_strokes): (Vec<&str>, Vec<&str>) =
-        changed.iter().map(String::as_str).partition(|c| in_two_ways.split(' ').any(|two| two == *c));
+    let (others, of_strokes): (Vec<&str>, Vec<&str>) = changed
+        .iter()
+        .map(String::as_str)
+        .partition(|c| in_two_ways.split(' ').any(|two| two == *c));
     assert_eq!(of_strokes.join(" "), strokes);
     assert_eq!(others.join(" "), in_two_ways);
 }

@@ -295,8 +295,7 @@ impl Dictionary {
         let whole = Some(whole).filter(|whole| !whole.is_empty());
         let mut phrases = Phrases::default();
         if has_others {
-            let cutting =
-                Cutting { hmm: seen.hmm, words: han.as_ref(), whole: whole.as_ref() };
+            let cutting = Cutting { hmm: seen.hmm, words: han.as_ref(), whole: whole.as_ref() };
             let mut tokens = String::new();
             list.for_each_normalized(seen.steps, interrupt, |word, frequency| {
                 if !is_han(word) && frequency != Some(0) {
