@@ -98,6 +98,7 @@ DROP INDEX pets_keys;
 SELECT count(*) > 0 AS some, count(b.id) = count(*) AS same FROM (SELECT id FROM pets
     WHERE imatch_keys(body, 'ten', 10, 0.3) && imatch_keys('the cat sat ran', 'ten', 10, 0.3)) p
   FULL JOIN by_index b USING (id);
+DROP TABLE by_index;
 
 -- a role that may not read models
 CREATE ROLE methods_reader ROLE CURRENT_USER;

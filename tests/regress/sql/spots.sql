@@ -68,3 +68,6 @@ SELECT simhash_train('spots', 'SELECT body FROM page', :'spots');
 SELECT simhash_lexicons('the cat sat', 'spots', 1);
 SELECT simhash_train('words', 'SELECT body FROM page');
 SELECT simhash('a', '{"spots": {}, "stopwords": "antecedents", "weight": "idf", "model": "words"}');
+DROP TABLE page, kept;
+DELETE FROM simhash_model WHERE name IN ('spots', 'words');
+DELETE FROM simhash_word_list WHERE name = 'antecedents';
