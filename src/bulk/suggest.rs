@@ -10,8 +10,6 @@
 //! The same index gives the same answer: the sample has a fixed seed, and the number of leaves read
 //! limits the work, not a clock.
 
-use std::collections::BTreeMap;
-
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::scoped::Bytes;
 use simhash_core::search::{Plan, TreeKey};
@@ -119,10 +117,14 @@ pub fn pairs(index: pg_sys::Oid) -> Vec<Shown> {
     let table = check_may_read(index);
     check_rows_are_all(table, "Call it as a role that row-level security does not apply to.");
     let opened = open_own(index);
-    let mut bands: BTreeMap<u32, Vec<Shown>> = BTreeMap::new();
+    let mut bands: Vec<Vec<Shown>> = Vec::new();
     // Of each row of the sample one pair in a band.
     let mut show = |band: u32, rows: [u64; 2], shown: &dyn Fn() -> Shown| {
-        let of_band = bands.entry(band).or_default();
+        let band = band as usize;
+        if bands.len() <= band {
+            bands.resize_with(band + 1, Vec::new);
+        }
+        let of_band = &mut bands[band];
         let is_new = |pair: &Shown| pair.rows.iter().all(|row| !rows.contains(row));
         if of_band.len() < SHOWN && of_band.iter().all(is_new) {
             of_band.push(shown());
@@ -148,7 +150,7 @@ pub fn pairs(index: pg_sys::Oid) -> Vec<Shown> {
             });
         });
     }
-    bands.into_values().flatten().collect()
+    bands.into_iter().flatten().collect()
 }
 
 fn open_own(index: pg_sys::Oid) -> Opened {

@@ -88,7 +88,7 @@ pub(crate) fn words<const HAN: bool>(
                     RunKind::White => {}
                     RunKind::Han => cut_han(run, cutting, interrupt, sink),
                     RunKind::Japanese | RunKind::Southeast => {
-                        cut_spaceless(run, cutting, interrupt, sink)
+                        cut_spaceless(run, cutting, interrupt, sink);
                     }
                     RunKind::Other => cut_words(run, interrupt, sink),
                 }

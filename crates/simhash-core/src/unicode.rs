@@ -145,13 +145,15 @@ fn compute_properties(c: char) -> Properties {
     if is_han(c) {
         return Properties::HAN.or(Properties::WORD);
     }
-    let mut set = Properties::NONE;
+    let group = c.general_category_group();
+    let mut set = word_break(c);
+    let is_letter = matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Mark);
+    let is_base = is_letter && !set.any(Properties::EXTENDS);
     let mut put = |property: Properties, holds: bool| {
         if holds {
             set = set.or(property);
         }
     };
-    let group = c.general_category_group();
     let emoji = !c.is_ascii() && c.is_emoji_char();
     put(
         Properties::WHITE,
@@ -186,7 +188,20 @@ fn compute_properties(c: char) -> Properties {
         ),
     );
     put(Properties::DECIMAL, c.general_category() == GeneralCategory::DecimalNumber);
-    // The segmentation crate does not export the word break property. How it cuts a probe shows it.
+    put(Properties::HIRAGANA, is_base && is_hiragana(c));
+    put(Properties::SOUTHEAST, is_base && is_southeast_asian(c.script()));
+    set
+}
+
+/// What the word break property says. The segmentation crate does not export it; how it cuts a
+/// probe shows it.
+fn word_break(c: char) -> Properties {
+    let mut set = Properties::NONE;
+    let mut put = |property: Properties, holds: bool| {
+        if holds {
+            set = set.or(property);
+        }
+    };
     put(Properties::LETTER, is_one_word(&[c, ':', 'a']));
     put(Properties::HEBREW, is_one_word(&[c, '"', 'א']));
     put(Properties::NUMERIC, is_one_word(&[c, ',', '1']));
@@ -201,9 +216,6 @@ fn compute_properties(c: char) -> Properties {
     }
     let extends = is_one_word(&['!', c]);
     put(Properties::EXTENDS, extends);
-    let is_letter = matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Mark);
-    put(Properties::HIRAGANA, is_letter && !extends && is_hiragana(c));
-    put(Properties::SOUTHEAST, is_letter && !extends && is_southeast_asian(c.script()));
     put(
         Properties::EXTENDER,
         !extends && [['a', c], ['ア', c], [c, 'a']].iter().all(|probe| is_one_word(probe)),

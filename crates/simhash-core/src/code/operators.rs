@@ -5,13 +5,22 @@
 #[inline]
 pub(super) fn length(bytes: &[u8]) -> usize {
     let at = |place: usize| bytes.get(place).copied().unwrap_or(0);
-    let four = [at(0), at(1), at(2), at(3)];
-    let [a, b, c, _] = four;
-    if &four == b">>>=" {
-        return 4;
+    let [a, b, c, d] = [at(0), at(1), at(2), at(3)];
+    if &[a, b, c, d] == b">>>=" {
+        4
+    } else if is_of_three([a, b, c]) {
+        3
+    } else if is_of_two([a, b]) {
+        2
+    } else {
+        1
     }
-    let is_three = matches!(
-        &[a, b, c],
+}
+
+#[inline]
+fn is_of_three(bytes: [u8; 3]) -> bool {
+    matches!(
+        &bytes,
         b"<<="
             | b">>="
             | b">>>"
@@ -29,9 +38,13 @@ pub(super) fn length(bytes: &[u8]) -> usize {
             | b"<=>"
             | b"->*"
             | b"!~*"
-    );
-    let is_two = matches!(
-        &[a, b],
+    )
+}
+
+#[inline]
+fn is_of_two(bytes: [u8; 2]) -> bool {
+    matches!(
+        &bytes,
         b"=="
             | b"!="
             | b"<="
@@ -68,10 +81,5 @@ pub(super) fn length(bytes: &[u8]) -> usize {
             | b"!~"
             | b"|>"
             | b"##"
-    );
-    match (is_three, is_two) {
-        (true, _) => 3,
-        (_, true) => 2,
-        _ => 1,
-    }
+    )
 }

@@ -84,11 +84,8 @@ pub(super) fn without_escapes(text: &str) -> String {
             continue;
         }
         out.push(' ');
-        match chars.peek() {
-            Some('0' | 'a' | 'b' | 'e' | 'f' | 'n' | 'r' | 't' | 'v' | '\\') => {
-                chars.next();
-            }
-            _ => {}
+        if let Some('0' | 'a' | 'b' | 'e' | 'f' | 'n' | 'r' | 't' | 'v' | '\\') = chars.peek() {
+            chars.next();
         }
     }
     out
