@@ -267,6 +267,15 @@ fn files(path: &Path, extension: &str, found: &mut Vec<String>) -> std::io::Resu
     Ok(())
 }
 
+/// At most so many of them, drawn at random.
+fn drawn(mut texts: Vec<String>, most: usize, random: &mut SplitMix64) -> Vec<String> {
+    while texts.len() > most {
+        let place = random.below(texts.len() as u64) as usize;
+        texts.swap_remove(place);
+    }
+    texts
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [directory, extension, rest @ ..] = &arguments[..] else {
@@ -277,18 +286,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut random = SplitMix64::new(seed);
     let mut texts = Vec::new();
     files(Path::new(directory), extension, &mut texts)?;
-    while texts.len() > most {
-        let place = random.below(texts.len() as u64) as usize;
-        texts.swap_remove(place);
-    }
+    let texts = drawn(texts, most, &mut random);
     let copies: Vec<Vec<String>> = DISGUISES
         .iter()
         .map(|(_, disguise)| texts.iter().map(|text| disguise(text, &mut random)).collect())
         .collect();
     let bytes: usize = texts.iter().map(String::len).sum();
     println!("{} files, {} kB, seed {seed}\n", texts.len(), bytes / 1000);
-    let names = DISGUISES.map(|(name, _)| name).join(" | ");
-    println!("| config | at | {names} | precision | pairs of files | MB/s |");
+    let names = DISGUISES.map(|(name, _)| name);
+    println!("| config | at | {} | precision | pairs of files | MB/s |", names.join(" | "));
     println!("|---|---|{}---|---|---|", "---|".repeat(DISGUISES.len()));
     for json in CONFIGS {
         let config: Config = json.parse()?;
@@ -324,10 +330,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         for (at, similarity) in SIMILARITIES.iter().enumerate() {
             let share = |count: usize| format!("{:.3}", count as f64 / texts.len() as f64);
-            let recalls = found[at].map(share).join(" | ");
+            let (recalls, pairs) = (found[at].map(share).join(" | "), pairs[at]);
             let right: usize = found[at].iter().sum();
             let precision = right as f64 / (right + wrong[at]).max(1) as f64;
-            let pairs = pairs[at];
             println!(
                 "| `{json}` | {similarity} | {recalls} | {precision:.3} | {pairs} | {speed:.0} |"
             );

@@ -119,6 +119,28 @@ fn names_of_lists() {
 }
 
 #[test]
+fn errors_of_spots_say_what_they_take() {
+    for (json, message, hint) in [
+        (r#"{"spots": {}}"#, r#""spots" need "stopwords""#, "auto"),
+        (r#"{"spots": {}, "stopwords": "none"}"#, r#""spots" need "stopwords""#, "or name a list"),
+        (r#"{"spots": {}, "stopwords": "en", "shingle": 2}"#, "exclude each other", "\"chain\""),
+        (
+            r#"{"spots": {}, "stopwords": "en", "tokenizer": "char"}"#,
+            "not made by the tokenizer char",
+            "auto, word or jieba",
+        ),
+        (r#"{"spots": true}"#, r#"invalid value true for "spots""#, "from 1 to 100"),
+        (r#"{"spots": {"chain": 0}}"#, r#"invalid value {"chain":0} for "spots""#, "from 1 to 100"),
+        (r#"{"spots": {"chain": 101}}"#, "for \"spots\"", "from 1 to 100"),
+        (r#"{"spots": {"distance": 1.5}}"#, "for \"spots\"", "whole numbers"),
+        (r#"{"spots": {"distance": "2"}}"#, "for \"spots\"", "whole numbers"),
+        (r#"{"spots": {"chains": 2}}"#, r#"invalid value {"chains":2}"#, "\"chain\" and"),
+    ] {
+        refused(json, message, hint);
+    }
+}
+
+#[test]
 fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
     for (json, message, hint) in [
         (r#"{"shingel": 2}"#, r#"unknown key "shingel""#, "tokenizer, shingle, weight, normalize"),
@@ -167,20 +189,6 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         (r#"{"model": ""}"#, r#"invalid value "" for "model""#, "trained model"),
         (r#"{"model": "m"}"#, r#""model" "m" is not used"#, "idf, tfidf, entropy"),
         (r#"{"weight": "idf"}"#, r#""weight" "idf" needs a "model""#, "uniform, tf, log, level"),
-        (r#"{"spots": {}}"#, r#""spots" need "stopwords""#, "auto"),
-        (r#"{"spots": {}, "stopwords": "none"}"#, r#""spots" need "stopwords""#, "or name a list"),
-        (r#"{"spots": {}, "stopwords": "en", "shingle": 2}"#, "exclude each other", "\"chain\""),
-        (
-            r#"{"spots": {}, "stopwords": "en", "tokenizer": "char"}"#,
-            "not made by the tokenizer char",
-            "auto, word or jieba",
-        ),
-        (r#"{"spots": true}"#, r#"invalid value true for "spots""#, "from 1 to 100"),
-        (r#"{"spots": {"chain": 0}}"#, r#"invalid value {"chain":0} for "spots""#, "from 1 to 100"),
-        (r#"{"spots": {"chain": 101}}"#, "for \"spots\"", "from 1 to 100"),
-        (r#"{"spots": {"distance": 1.5}}"#, "for \"spots\"", "whole numbers"),
-        (r#"{"spots": {"distance": "2"}}"#, "for \"spots\"", "whole numbers"),
-        (r#"{"spots": {"chains": 2}}"#, r#"invalid value {"chains":2}"#, "\"chain\" and"),
         (r#"[1]"#, "not a JSON object: [1]", "JSON object"),
         (r#"{"shingle": 2"#, "not valid JSON", "JSON object"),
         ("", "not valid JSON", "JSON object"),
@@ -192,28 +200,41 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
     assert!(Config::parse(&"[".repeat(100_000)).is_err());
 }
 
+fn shingles() -> impl Strategy<Value = Shingles> {
+    prop::collection::vec(1..=MAX_SHINGLE, 1..=MAX_SIZES)
+        .prop_map(|sizes| Shingles::new(sizes).unwrap())
+}
+
+fn stopwords() -> impl Strategy<Value = StopWords> {
+    prop_oneof![
+        prop::sample::select(StopList::ALL).prop_map(StopWords::Of),
+        "[^\0]{6,20}".prop_map(StopWords::Named),
+    ]
+}
+
+fn cap() -> impl Strategy<Value = Cap> {
+    prop_oneof![
+        (1..=MAX_CAP * WEIGHT_UNIT).prop_map(|units| Cap::Absolute((units as f32) as u32)),
+        (1..=99u8).prop_map(Cap::Percentile),
+    ]
+}
+
+/// Whether it may be a step of the tokenizer.
+fn takes(tokenizer: Tokenizer, step: NormalizeStep) -> bool {
+    use NormalizeStep::{Confusables, Hyphens, Punctuation, Space};
+    tokenizer != Tokenizer::Code || ![Confusables, Hyphens, Punctuation, Space].contains(&step)
+}
+
 fn config() -> impl Strategy<Value = Config> {
     (
         prop::sample::select(Tokenizer::ALL),
-        prop::option::of(
-            prop::collection::vec(1..=MAX_SHINGLE, 1..=MAX_SIZES)
-                .prop_map(|sizes| Shingles::new(sizes).unwrap()),
-        ),
+        prop::option::of(shingles()),
         prop::sample::select(Weight::ALL),
         prop::sample::subsequence(NormalizeStep::ALL, 0..=NormalizeStep::ALL.len()),
-        (
-            prop::option::of("[^\0]{1,20}"),
-            prop_oneof![
-                prop::sample::select(StopList::ALL).prop_map(StopWords::Of),
-                "[^\0]{6,20}".prop_map(StopWords::Named),
-            ],
-        ),
+        (prop::option::of("[^\0]{1,20}"), stopwords()),
         any::<bool>(),
         prop::sample::select(Position::ALL),
-        prop::option::of(prop_oneof![
-            (1..=MAX_CAP * WEIGHT_UNIT).prop_map(|units| Cap::Absolute((units as f32) as u32)),
-            (1..=99u8).prop_map(Cap::Percentile),
-        ]),
+        prop::option::of(cap()),
         (
             prop::option::of(prop::sample::select(Numbers::ALL)),
             prop::option::of((1..=MAX_SPOT, 1..=MAX_SPOT)),
@@ -238,12 +259,8 @@ fn config() -> impl Strategy<Value = Config> {
                 let (numbers, spots) = others;
                 let trained = matches!(weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
                 let model = (trained || matches!(cap, Some(Cap::Percentile(_)))).then_some(name);
+                let steps = normalize.into_iter().filter(|&step| takes(tokenizer, step));
                 let is_code = tokenizer == Tokenizer::Code;
-                let takes = |step| {
-                    use NormalizeStep::{Confusables, Hyphens, Punctuation, Space};
-                    !is_code || ![Confusables, Hyphens, Punctuation, Space].contains(&step)
-                };
-                let normalize = normalize.into_iter().filter(|&step| takes(step)).collect();
                 let (comments, whitespace) = if is_code { kept } else { Default::default() };
                 let (dictionary, stopwords) = lists;
                 let dictionary = dictionary.filter(|_| tokenizer != Tokenizer::Char);
@@ -255,7 +272,7 @@ fn config() -> impl Strategy<Value = Config> {
                     tokenizer,
                     shingle,
                     weight,
-                    normalize,
+                    normalize: steps.collect(),
                     dictionary,
                     stopwords,
                     spots,

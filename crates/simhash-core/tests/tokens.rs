@@ -202,7 +202,7 @@ fn icu_words(run: &str) -> Vec<String> {
         let first = word.chars().next().unwrap();
         match words.last_mut() {
             Some(last) if first == 'ー' || is_one_word(['!', first, first]) => {
-                last.push_str(&word)
+                last.push_str(&word);
             }
             _ => words.push(word),
         }
