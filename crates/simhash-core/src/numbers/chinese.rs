@@ -9,7 +9,7 @@ pub(super) struct Numeral {
     pub bytes: usize,
     pub length: usize,
     /// Whether it is one by itself, whatever is before or behind it. One character often is not:
-    /// 一 is in 一个 and 统一. Nor are two digits, which are an estimate as in 三四天.
+    /// 一 is in 一个 and 统一, and 百 in 百姓. Nor are two digits, which are an estimate as in 三四天.
     pub is_clear: bool,
 }
 
@@ -68,6 +68,10 @@ pub(super) fn numeral(text: &str) -> Result<Numeral, usize> {
         zeros |= matches!(part, Part::Digit(0));
     }
     let run = &text[..bytes];
+    if length == 1 && (run == "百" || run == "千") {
+        let digits = if run == "百" { "100" } else { "1000" }.to_owned();
+        return Ok(Numeral { digits, bytes, length, is_clear: false });
+    }
     if units {
         let value = if length <= LONGEST { by_units(run) } else { None };
         let digits = value.ok_or(bytes)?.to_string();

@@ -4,11 +4,10 @@
 
 use std::fmt::Write as _;
 
-use caseless::Caseless;
-
 use super::digits::digits_length;
-use super::fold::GROUP;
+use super::fold::{GROUP, plain};
 use super::months::{self, month};
+use crate::interrupt::Interrupt;
 
 /// A date or a time that was read, and where it ends.
 pub(super) type Read = Option<(String, usize)>;
@@ -98,25 +97,27 @@ pub(super) fn numeric(text: &str, at: usize) -> Read {
 }
 
 /// 4 March 2024, 4. März, 4 de marzo de 2024, 4th of March 2024, 04-Mar-2024.
-pub(super) fn day_first(text: &str, at: usize) -> Read {
+pub(super) fn day_first(text: &str, at: usize, interrupt: &Interrupt) -> Read {
     let day = short(text, at).filter(|day| day.length <= 2 && day.value > 0)?;
     let behind = after_ordinal(text, day.end);
     let named = skip(text, behind, &["of ", "de ", "di "]);
-    let (month, name, end) = month_name(text, named)?;
+    let (month, name, end) = month_name(text, named, interrupt)?;
     let year = year(text, skip(text, end, &["of ", "de ", "del "]));
     if let Some((year, end)) = year {
         return Some((date(year, month, day.value)?, end));
     }
-    let is_apart = named > behind && !is_verb(name) && !byte(text, end).is_ascii_digit();
+    let is_apart = named > behind && (!is_word(name) || text[..named].ends_with("de "));
+    let is_apart = is_apart && !is_verb(name) && !byte(text, end).is_ascii_digit();
     Some((day_of_month(month, day.value).filter(|_| is_apart)?, end))
 }
 
 /// March 4, 2024, where the month ends at `before`: also March 4, and March 2024.
-pub(super) fn after_month(text: &str, from: usize, at: usize) -> Read {
-    let (month, name) = month_before(text, from, at)?;
+pub(super) fn after_month(text: &str, from: usize, at: usize, interrupt: &Interrupt) -> Read {
+    let (month, name) = month_before(text, from, at, interrupt)?;
+    let is_certain = !is_verb(name) && !is_word(name);
     let number = short(text, at)?;
     if number.length == 4 {
-        let (year, end) = year(text, at).filter(|_| !is_verb(name))?;
+        let (year, end) = year(text, at).filter(|_| is_certain)?;
         return Some((month_of_year(year, month)?, end));
     }
     if number.length > 2 || goes_on(text, number.end) && byte(text, number.end) != b'-' {
@@ -129,13 +130,20 @@ pub(super) fn after_month(text: &str, from: usize, at: usize) -> Read {
     {
         return Some((date, end));
     }
-    let day = day_of_month(month, number.value).filter(|_| !is_verb(name))?;
+    let day = day_of_month(month, number.value).filter(|_| is_certain)?;
     Some((day, end))
 }
 
 /// Words that name a month only with a capital, if there is no year.
 fn is_verb(name: &str) -> bool {
     matches!(name, "may" | "march")
+}
+
+/// Names of months that without their marks are a word or a name, as in Nobel de la Paz 2024 and
+/// Marco 5. A day or a year alone does not make them a month.
+fn is_word(name: &str) -> bool {
+    const WORDS: [&str; 6] = ["marco", "março", "marÇo", "paz", "paź", "paŹ"];
+    WORDS.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
 /// A year of four digits, or of two behind a stroke as in 04/Mar/24, and where it ends.
@@ -174,7 +182,11 @@ fn skip(text: &str, at: usize, words: &[&str]) -> usize {
 }
 
 /// The month named at a place, its name as it stands there, and where it ends.
-fn month_name(text: &str, at: usize) -> Option<(u32, &str, usize)> {
+fn month_name<'t>(
+    text: &'t str,
+    at: usize,
+    interrupt: &Interrupt,
+) -> Option<(u32, &'t str, usize)> {
     let mut end = at;
     for c in text[at..].chars() {
         if !is_letter(c) {
@@ -186,11 +198,16 @@ fn month_name(text: &str, at: usize) -> Option<(u32, &str, usize)> {
         }
     }
     let name = &text[at..end];
-    Some((named(name)?, name, end))
+    Some((named(name, interrupt)?, name, end))
 }
 
 /// The month whose name ends before a place and does not begin before `from`.
-fn month_before(text: &str, from: usize, at: usize) -> Option<(u32, &str)> {
+fn month_before<'t>(
+    text: &'t str,
+    from: usize,
+    at: usize,
+    interrupt: &Interrupt,
+) -> Option<(u32, &'t str)> {
     let before = &text[from..at];
     let between = |c| matches!(c, ' ' | '\u{1F}' | '\n' | '-' | '/' | '.');
     let name_end = before.trim_end_matches(between).len();
@@ -208,15 +225,23 @@ fn month_before(text: &str, from: usize, at: usize) -> Option<(u32, &str)> {
         }
     }
     let name = &before[start..name_end];
-    Some((named(name)?, name))
+    Some((named(name, interrupt)?, name))
 }
 
-fn named(name: &str) -> Option<u32> {
+fn named(name: &str, interrupt: &Interrupt) -> Option<u32> {
     if name.len() < 3 {
         return None;
     }
-    let folded: String = name.chars().default_case_fold().collect();
-    month(&folded).map(u32::from)
+    let mut lower = [0; months::LONGEST];
+    let found = match lower.get_mut(..name.len()) {
+        Some(lower) if name.is_ascii() => {
+            lower.copy_from_slice(name.as_bytes());
+            lower.make_ascii_lowercase();
+            month(lower)
+        }
+        _ => month(plain(name, interrupt).as_bytes()),
+    };
+    found.map(u32::from)
 }
 
 /// Letters of the scripts in which months are known.
@@ -248,7 +273,7 @@ pub(super) fn time(text: &str, at: usize) -> Read {
         }
         let (half, end) = half_of_day(text, end).map_or((None, end), |(h, end)| (Some(h), end));
         let end = if matches!(byte(text, end), b'Z' | b'z') { end + 1 } else { end };
-        let hour = of_day(hour.value, half)?;
+        let hour = of_day(hour.value, half.or(half_before(text, at)))?;
         return Some((format!("{hour}:{:02}{time}", minute.value), end));
     }
     if let Some(minute) = minute(b".")
@@ -259,22 +284,37 @@ pub(super) fn time(text: &str, at: usize) -> Read {
         return Some((format!("{hour}:{:02}", minute.value), minute.end + 4));
     }
     let (half, end) = half_of_day(text, hour.end)?;
-    Some((format!("{}:00", of_day(hour.value, Some(half))?), end))
+    let hour = of_day(hour.value, Some(half)).filter(|_| (1..=12).contains(&hour.value))?;
+    Some((format!("{hour}:00"), end))
 }
 
-/// The hour of 24, where it may be one of 12.
-fn of_day(hour: u32, half: Option<Half>) -> Option<u32> {
-    match half {
-        None => (hour <= 24).then_some(hour),
-        Some(half) => (1..=12).contains(&hour).then_some(hour % 12 + half as u32),
-    }
+/// The hour of 24, where it may be one of 12. More than 12 is of 24, whatever is said: 13:00 pm.
+pub(super) fn of_day(hour: u32, half: Option<Half>) -> Option<u32> {
+    let hour = match half {
+        Some(Half::Am | Half::Pm) if !(1..=12).contains(&hour) => hour,
+        Some(Half::Am) => hour % 12,
+        Some(Half::Pm) => hour % 12 + 12,
+        Some(Half::After) if hour < 12 => hour + 12,
+        None | Some(Half::After) => hour,
+    };
+    (hour <= 24).then_some(hour)
 }
 
-/// By how many hours the hour is later.
+/// Which half of the day an hour is in.
 #[derive(Clone, Copy)]
-enum Half {
-    Am = 0,
-    Pm = 12,
+pub(super) enum Half {
+    Am,
+    Pm,
+    /// In the afternoon or the evening, where the hour is counted from 0 or from 12: 午後0時30分.
+    After,
+}
+
+/// The half of the day that is named before a place: 下午2:30.
+pub(super) fn half_before(text: &str, at: usize) -> Option<Half> {
+    const NAMES: [&str; 6] = ["下午", "晚上", "傍晚", "午后", "午後", "오후"];
+    let before = &text[..at];
+    let before = before.strip_suffix([' ', '\u{1F}']).unwrap_or(before);
+    NAMES.iter().any(|name| before.ends_with(name)).then_some(Half::After)
 }
 
 fn half_of_day(text: &str, at: usize) -> Option<(Half, usize)> {

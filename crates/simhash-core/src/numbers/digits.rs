@@ -44,7 +44,7 @@ pub(super) fn each(run: &str, mut sink: impl FnMut(&str)) {
 }
 
 /// The one number that a run is.
-fn one(run: &str) -> Option<String> {
+pub(super) fn one(run: &str) -> Option<String> {
     let separators: Vec<u8> = run.bytes().filter(|byte| !byte.is_ascii_digit()).collect();
     let Some((&last, others)) = separators.split_last() else { return Some(whole(run)) };
     let Some(&first) = others.first() else {
@@ -89,7 +89,7 @@ pub(super) fn whole(digits: &str) -> String {
 
 /// A number with a fraction. Zeros at the end of the fraction count, for 3.10 may be a version and
 /// is not 3.1 then, unless there is nothing else in it or the whole part has four digits or more.
-fn decimal(before: &str, fraction: &str) -> String {
+pub(super) fn decimal(before: &str, fraction: &str) -> String {
     let (before, stripped) = (whole(before), fraction.trim_end_matches('0'));
     match if before.len() > 3 || stripped.is_empty() { stripped } else { fraction } {
         "" => before,

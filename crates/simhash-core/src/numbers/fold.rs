@@ -1,16 +1,26 @@
-//! A text as the scanner reads it: digits of all scripts and full-width forms become ASCII.
+//! A text as the scanner reads it: digits of all scripts and full-width forms become ASCII, and
+//! what is not seen or stands above a letter is dropped.
 
 use std::borrow::Cow;
 
+use unicode_normalization::char::compose;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
+use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
-use crate::unicode::CharTable;
+use crate::normalize::normalize_into;
+use crate::unicode::{CharTable, Properties, properties};
 
 /// What the spaces become that group digits as 1 234 567 does, and that do not break a line.
 pub(super) const GROUP: u8 = 0x1F;
 
-/// The text with digits of value n as the ASCII digit n. Borrowed if nothing changes.
+/// What stands in the table for a character that is dropped, and for the first one of a syllable of
+/// Hangul that is written in parts.
+const DROPPED: u8 = 0x7F;
+const PART: u8 = 0x7E;
+
+/// The text with digits of value n as the ASCII digit n, and without invisible characters and marks
+/// that are characters of their own. Borrowed if nothing changes.
 pub(super) fn fold<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
     let mut folded = String::new();
     let mut copied = 0;
@@ -19,11 +29,19 @@ pub(super) fn fold<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
         interrupt.spend(next + 1);
         at += next;
         let Some(c) = text[at..].chars().next() else { break };
-        let end = at + c.len_utf8();
+        let mut end = at + c.len_utf8();
         let ascii = FOLDED.get(c, fold_char);
         if ascii != 0 {
             folded.push_str(&text[copied..at]);
-            folded.push(char::from(ascii));
+            match ascii {
+                DROPPED => {}
+                PART => {
+                    let (syllable, length) = syllable(&text[at..], c);
+                    folded.push(syllable);
+                    end = at + length;
+                }
+                _ => folded.push(char::from(ascii)),
+            }
             copied = end;
         }
         at = end;
@@ -35,6 +53,30 @@ pub(super) fn fold<'a>(text: &'a str, interrupt: &Interrupt) -> Cow<'a, str> {
     Cow::Owned(folded)
 }
 
+/// The syllable of Hangul that a text starts with, whose first part is `first`, and its bytes.
+fn syllable(text: &str, first: char) -> (char, usize) {
+    let (mut syllable, mut length) = (first, first.len_utf8());
+    for part in text.chars().skip(1).take(2) {
+        let Some(more) = compose(syllable, part) else { break };
+        (syllable, length) = (more, length + part.len_utf8());
+    }
+    (syllable, length)
+}
+
+/// A word as it is compared: in small letters and without marks.
+pub(super) fn plain(word: &str, interrupt: &Interrupt) -> String {
+    const STEPS: NormalizeSteps = NormalizeSteps::NONE
+        .with(NormalizeStep::Nfkc)
+        .with(NormalizeStep::Marks)
+        .with(NormalizeStep::Lower);
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
+    let mut plain = String::new();
+    normalize_into(word, STEPS, interrupt, &mut plain);
+    plain
+}
+
 fn next_non_ascii(bytes: &[u8]) -> Option<usize> {
     const STRIDE: usize = 16;
     let chunks = bytes.chunks_exact(STRIDE);
@@ -44,16 +86,21 @@ fn next_non_ascii(bytes: &[u8]) -> Option<usize> {
 
 static FOLDED: CharTable<u8> = CharTable::new();
 
-/// The ASCII character that stands for one of others; 0 if none does.
+/// The ASCII character that stands for one of others, [`DROPPED`] or [`PART`]; 0 if none does.
 fn fold_char(c: char) -> u8 {
     match c {
         ..'\u{80}' => 0,
         // Full-width forms of ASCII.
         '\u{FF01}'..='\u{FF5E}' => (c as u32 - 0xFEE0) as u8,
-        '\u{3000}' => b' ',
+        '\u{2028}' | '\u{2029}' => b'\n',
         '\u{A0}' | '\u{2007}' | '\u{2009}' | '\u{202F}' => GROUP,
+        '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{205F}' | '\u{3000}' => b' ',
         '\u{2010}' | '\u{2011}' | '\u{2212}' => b'-',
         '\u{2019}' => b'\'',
+        // The stroke of ½ where it is written as three characters.
+        '\u{2044}' => b'/',
+        '\u{1100}'..='\u{1112}' => PART,
+        _ if properties(c).any(Properties::IGNORABLE.or(Properties::LOOSE)) => DROPPED,
         // The Arabic decimal and thousands separators.
         '\u{66B}' => b'.',
         '\u{66C}' => b',',
@@ -104,5 +151,32 @@ mod tests {
         let text = "Größe 12 m² – naïve ½ 二〇二四";
         assert!(matches!(folded(text), Cow::Borrowed(same) if same == text));
         assert_eq!(folded("Ａ－１：é１２"), "A-1:é12");
+    }
+
+    #[test]
+    fn what_is_not_seen_is_dropped() {
+        for (text, expected) in [
+            ("12\u{200B}34", "1234"),
+            ("31\u{200F}/12\u{200F}/2024", "31/12/2024"),
+            ("\u{FEFF}1\u{AD}2\u{200E}", "12"),
+            ("fe\u{301}vrier", "fevrier"),
+            ("5\u{FE0F}\u{20E3}", "5"),
+            ("1\u{2003}2\u{2028}3", "1 2\n3"),
+            // The parts of 2024년 3월, and a syllable that has no end.
+            ("2024\u{1102}\u{1167}\u{11AB} 3\u{110B}\u{116F}\u{11AF}", "2024년 3월"),
+            ("\u{1109}\u{1175}1", "시1"),
+            ("\u{1109}", "\u{1109}"),
+        ] {
+            assert_eq!(folded(text), expected);
+        }
+    }
+
+    #[test]
+    fn plain_words_have_no_marks() {
+        let interrupt = &mut || ();
+        let interrupt = Interrupt::new(interrupt);
+        for (word, expected) in [("AB12", "ab12"), ("Février", "fevrier"), ("Ф12Й", "ф12и")] {
+            assert_eq!(plain(word, &interrupt), expected);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! The numbers of a text, each in one form whatever way it is written, and whether those of two
 //! texts agree: [`Numbers`](crate::config::Numbers).
 //!
-//! [`fold`] makes digits of all scripts ASCII digits. [`scan`] finds what numbers there are:
-//! [`digits`] with separators, [`dates`] and times, [`chinese`] numerals, telephone numbers, and
-//! identifiers of letters and digits. Values are strings of digits of any length. The rules are
-//! those of docs/numbers.md.
+//! [`fold`] makes digits of all scripts ASCII digits, and drops what is not seen. [`scan`] finds
+//! what numbers there are: [`digits`] with separators and [`units`], [`dates`] and times,
+//! [`chinese`] numerals, telephone numbers, and identifiers of letters and digits. Values are
+//! strings of digits of any length. The rules are those of docs/numbers.md.
 
 mod chinese;
 mod dates;
@@ -12,6 +12,7 @@ mod digits;
 mod fold;
 mod months;
 mod scan;
+mod units;
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -22,8 +23,8 @@ use crate::interrupt::Interrupt;
 use crate::join::sort_checked;
 use crate::normalize::visible;
 
-/// Hands the numbers of a text to `sink`, in their order. Of the configuration only the step html
-/// matters: what it drops has no numbers.
+/// Hands the numbers of a text to `sink`, in their order. Of the configuration only the steps html
+/// and data matter: what they drop has no numbers.
 pub fn for_each_number(
     text: &str,
     config: &Config,

@@ -1,10 +1,10 @@
 //! Finds the numbers of a text and writes each in its one form.
 
-use caseless::Caseless;
-
 use super::chinese::{Numeral, numeral};
-use super::dates::{self, byte, date, day_of_month, is_letter, month_of_year};
-use super::digits::{self, digits_length, run_length, scaled, whole};
+use super::dates::{self, byte, date, day_of_month, half_before, is_letter, month_of_year, of_day};
+use super::digits::{self, decimal, digits_length, run_length, whole};
+use super::fold::{GROUP, plain};
+use super::units::multiple;
 use crate::interrupt::Interrupt;
 
 /// What a byte may begin.
@@ -106,7 +106,13 @@ impl Scanner<'_, '_, '_> {
     /// Reads what the first digit at a place belongs to. Returns where it ends.
     fn number(&mut self, at: usize) -> usize {
         let text = self.text;
-        if let Some((date, end)) = dates::after_month(text, self.done, at) {
+        if byte(text, at.wrapping_sub(1)) == b'.' {
+            let end = at + run_length(&text.as_bytes()[at..]);
+            if self.point(at, end).is_some() {
+                return self.numbers(at);
+            }
+        }
+        if let Some((date, end)) = dates::after_month(text, self.done, at, self.interrupt) {
             return self.put(&date, end);
         }
         let start = self.word_start(at);
@@ -117,7 +123,8 @@ impl Scanner<'_, '_, '_> {
         if start == at && joined < at {
             return self.identifier(joined);
         }
-        if let Some((date, end)) = dates::numeric(text, at).or_else(|| dates::day_first(text, at)) {
+        let day_first = || dates::day_first(text, at, self.interrupt);
+        if let Some((date, end)) = dates::numeric(text, at).or_else(day_first) {
             let end = self.put(&date, end);
             // The time of a date as in ISO 8601 is no identifier.
             let is_time = byte(text, end) == b'T' && byte(text, end + 1).is_ascii_digit();
@@ -130,7 +137,7 @@ impl Scanner<'_, '_, '_> {
         if let Some((digits, end)) = self.phone(at) {
             return self.put(&digits, end);
         }
-        if let Some(end) = self.chinese_date(at) {
+        if let Some(end) = self.chinese_date(at).or_else(|| self.part_of_one(at)) {
             return end;
         }
         self.numbers(at)
@@ -187,6 +194,9 @@ impl Scanner<'_, '_, '_> {
         let bytes = text.as_bytes();
         let end = at + run_length(&bytes[at..]);
         let joint = byte(text, end);
+        if let Some(end) = self.with_exponent(at, end) {
+            return end;
+        }
         let is_plain = digits_length(&bytes[at..]) == end - at;
         if matches!(joint, b'/' | b':') && is_plain && byte(text, end + 1).is_ascii_digit() {
             return self.ratio(at, joint);
@@ -198,35 +208,90 @@ impl Scanner<'_, '_, '_> {
         if byte(text, word_end) == b'-' && self.is_word(word_end + 1) {
             return self.hyphenated(at);
         }
-        self.run(at, end);
-        self.done = word_end;
-        word_end
+        self.done = self.run(at, end).max(word_end);
+        self.done
     }
 
-    /// Hands out the numbers of a run, with their sign or the Chinese unit behind it.
-    fn run(&mut self, at: usize, end: usize) {
+    /// A number times ten to a power: 1.5e-3, 1.5E+10, which is 1.5e10 too.
+    fn with_exponent(&mut self, at: usize, end: usize) -> Option<usize> {
         let text = self.text;
-        let is_negative = at.checked_sub(1).is_some_and(|sign| {
-            let before = sign.checked_sub(1).map_or(b' ', |before| byte(text, before));
-            byte(text, sign) == b'-' && matches!(before, b' ' | b'\n' | b'\t' | b'(' | b'[' | b'=')
-        });
-        let power = match text[end..].chars().next() {
-            Some('万' | '萬' | '만') => 4,
-            Some('亿' | '億' | '억') => 8,
-            _ => 0,
-        };
+        let sign = byte(text, end + 1);
+        if !matches!(byte(text, end), b'e' | b'E') || !matches!(sign, b'+' | b'-') {
+            return None;
+        }
+        let digits = digits_length(text.as_bytes().get(end + 2..)?);
+        let behind = end + 2 + digits;
+        let goes_on = matches!(byte(text, behind), b'-' | b'.') && self.is_word(behind + 1);
+        if digits == 0 || goes_on || self.is_word(behind) {
+            return None;
+        }
+        let minus = if self.is_negative(at) { "-" } else { "" };
+        let of_exponent = if sign == b'-' { "-" } else { "" };
+        let (number, exponent) = (&text[at..end], &text[end + 2..behind]);
+        Some(self.put(&format!("{minus}{number}e{of_exponent}{exponent}"), behind))
+    }
+
+    /// Whether there is a minus before a place, and it is a sign: it begins what it is in.
+    fn is_negative(&self, at: usize) -> bool {
+        at.checked_sub(1).is_some_and(|sign| byte(self.text, sign) == b'-' && self.begins(sign))
+    }
+
+    /// Whether nothing is before a place, or white space, a bracket that opens, or an equals sign.
+    fn begins(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map_or(b' ', |before| byte(self.text, before));
+        before.is_ascii_whitespace() || matches!(before, GROUP | b'(' | b'[' | b'{' | b'=')
+    }
+
+    /// The place of the point that plain digits are a fraction behind: .5, -.25. It is none in
+    /// No.5 and 1..5.
+    fn point(&self, at: usize, end: usize) -> Option<usize> {
+        let point = at.checked_sub(1).filter(|&point| byte(self.text, point) == b'.')?;
+        let before = point.checked_sub(1).map_or(b' ', |before| byte(self.text, before));
+        let begins = self.begins(point) || b"-+~<>$\"'".contains(&before);
+        let is_plain = digits_length(&self.text.as_bytes()[at..]) == end - at;
+        (begins && is_plain).then_some(point)
+    }
+
+    /// Hands out the numbers of a run, with the sign of the first one, and the Chinese units behind
+    /// the last one. Returns where these end.
+    fn run(&mut self, at: usize, end: usize) -> usize {
+        if let Some(point) = self.point(at, end) {
+            let number = decimal("0", &self.text[at..end]);
+            return self.put_number(&number, self.is_negative(point), end);
+        }
+        let is_negative = self.is_negative(at);
+        let run = &self.text[at..end];
+        // Characters of these units begin with such a byte.
+        let is_multiple = matches!(byte(self.text, end), 0xE4..=0xEC);
+        if is_multiple && let Some(number) = digits::one(run) {
+            return self.put_number(&number, is_negative, end);
+        }
+        // Of a list they multiply the last number: 1,2,3万.
+        let mut last = None;
         let sink = &mut self.sink;
         let mut is_negative = is_negative;
-        digits::each(&text[at..end], |number| {
+        digits::each(run, |number| {
             self.interrupt.spend(number.len() + 16);
-            // A version is no multiple of anything.
+            // A version is no amount.
             let is_version = number.bytes().filter(|&byte| byte == b'.').count() > 1;
-            match (std::mem::take(&mut is_negative) && number != "0" && !is_version, power) {
-                (true, _) => sink(&format!("-{number}")),
-                (false, 1..) if !is_version => sink(&scaled(number, power)),
-                _ => sink(number),
+            if std::mem::take(&mut is_negative) && number != "0" && !is_version {
+                sink(&format!("-{number}"));
+            } else if is_multiple && !is_version {
+                last.replace(number.to_owned()).iter().for_each(|number| sink(number));
+            } else {
+                sink(number);
             }
         });
+        last.map_or(end, |number| self.put_number(&number, false, end))
+    }
+
+    /// Hands out a number with its sign and the Chinese units behind it. Returns where these end.
+    fn put_number(&mut self, number: &str, is_negative: bool, end: usize) -> usize {
+        let units = multiple(self.text, number, end);
+        let (number, end) = units.as_ref().map_or((number, end), |(all, end)| (all, *end));
+        self.interrupt.spend(number.len() + 16);
+        let sign = if is_negative && number != "0" { "-" } else { "" };
+        self.put(&format!("{sign}{number}"), end)
     }
 
     /// Whole numbers that strokes or colons join: 24/7, 16:9.
@@ -269,8 +334,8 @@ impl Scanner<'_, '_, '_> {
             return self.put(&joined, end);
         }
         for &(start, end, _) in parts {
-            self.run(start, start + run_length(&self.text.as_bytes()[start..end]));
-            self.done = end;
+            let run = start + run_length(&self.text.as_bytes()[start..end]);
+            self.done = self.run(start, run).max(end);
         }
         self.done
     }
@@ -314,7 +379,7 @@ impl Scanner<'_, '_, '_> {
         let with_digits = parts.iter().rposition(|(_, _, part)| *part != Part::Letters);
         let last = self.early(&parts).max(with_digits).unwrap_or(0);
         let end = parts[last].1;
-        let name: String = self.text[start..end].chars().default_case_fold().collect();
+        let name = plain(&self.text[start..end], self.interrupt);
         self.put(&name, end)
     }
 
@@ -337,7 +402,7 @@ impl Scanner<'_, '_, '_> {
             Err(0) => at + c.len_utf8(),
             Err(length) => at + length,
             Ok(found) => {
-                if let Some(end) = self.chinese_date(at) {
+                if let Some(end) = self.chinese_date(at).or_else(|| self.part_of_one(at)) {
                     return end;
                 }
                 let end = at + found.bytes;
@@ -352,18 +417,40 @@ impl Scanner<'_, '_, '_> {
     /// Whether one character, or two digits, are a number because of what is beside them.
     fn is_counted(&self, at: usize, end: usize, found: &Numeral) -> bool {
         let before = &self.text[self.done.min(at)..at];
-        if before.ends_with('第') || before.ends_with("分之") {
+        if before.ends_with('第') || before.ends_with(PARTS) {
             return true;
         }
-        let next = self.text[end..].chars().next();
-        match next {
+        // Tens and hundreds whose number is not told, or is told in digits: 几十人, 3 千克.
+        let is_apart = |before: &str| before.ends_with(|c: char| c.is_ascii_digit());
+        if before.ends_with(['几', '幾', '数', '數'])
+            || self.text[at..end].starts_with(['百', '千'])
+                && self.text[..at].strip_suffix(' ').is_some_and(is_apart)
+        {
+            return false;
+        }
+        let behind = &self.text[end..];
+        let mut next = behind.chars();
+        match next.next() {
             Some('年' | '月' | '日' | '号' | '號' | '元' | '岁' | '歲') => true,
             Some(
                 '个' | '個' | '人' | '块' | '塊' | '条' | '條' | '章' | '节' | '節' | '名' | '位'
                 | '次' | '倍',
             ) => found.digits != "1",
+            // Two digits are an estimate: 三四天.
+            _ if found.length > 1 => false,
+            Some('天' | '点' | '點' | '周' | '週' | '时' | '時') => found.digits != "1",
+            Some('秒') => true,
+            Some('小') => matches!(next.next(), Some('时' | '時')),
+            Some('分') => matches!(next.next(), Some('钟' | '鐘' | '間')),
+            Some('又') => part_of_one(self.text, end + '又'.len_utf8()).is_some(),
             _ => false,
         }
+    }
+
+    /// 三分之一, 3分之1. Of 百分之五, which is 5 %, it is nothing.
+    fn part_of_one(&mut self, at: usize) -> Option<usize> {
+        let (written, end) = part_of_one(self.text, at)?;
+        Some(self.put(&written, end))
     }
 
     /// 2024年3月4日, 二〇二四年三月四日, 3月4日, 2024년 3월 4일; also a time, 14时30分.
@@ -389,12 +476,32 @@ impl Scanner<'_, '_, '_> {
         let minute_at = past(text, behind, &['时', '時', '点', '點', '시'])?;
         let (minute, end) = short_numeral(text, minute_at)?;
         let end = past(text, end, &['分', '분'])?;
-        let written = (first <= 24 && minute < 60).then(|| format!("{first}:{minute:02}"))?;
+        let hour = of_day(first, half_before(text, at)).filter(|_| minute < 60)?;
+        let written = format!("{hour}:{minute:02}");
         Some(self.put(&written, end))
     }
 }
 
 const DAY: &[char] = &['日', '号', '號', '일'];
+
+/// What stands between the parts of a fraction, the lower one first.
+const PARTS: &str = "分之";
+
+/// A fraction that a text has at a place, and where it ends.
+fn part_of_one(text: &str, at: usize) -> Option<(String, usize)> {
+    let number = |at: usize| {
+        let rest = &text[at..];
+        match digits_length(rest.as_bytes()) {
+            0 => numeral(rest).ok().map(|found| (found.digits, at + found.bytes)),
+            length => Some((whole(&rest[..length]), at + length)),
+        }
+    };
+    let (below, end) = number(at)?;
+    let is_percent = &text[at..end] == "百";
+    let behind = text[end..].strip_prefix(PARTS).filter(|_| !is_percent)?;
+    let (above, end) = number(text.len() - behind.len())?;
+    Some((format!("{above}/{below}"), end))
+}
 
 /// A number of at most four digits, or a Chinese numeral of that value, and where it ends.
 fn short_numeral(text: &str, at: usize) -> Option<(u32, usize)> {

@@ -148,6 +148,117 @@ fn chinese_numerals() {
 }
 
 #[test]
+fn digits_with_units() {
+    all_are(&["3千元", "3千円", "3천원", "3 000 元".replace(' ', "\u{A0}").as_str()], &["3000"]);
+    all_are(&["3百万", "3백만", "三百万"], &["3000000"]);
+    all_are(&["3千万", "3천만원", "三千万"], &["30000000"]);
+    all_are(&["3万5千", "3만5천", "3만 5천원", "3萬5千"], &["35000"]);
+    all_are(&["2千3百", "二千三百"], &["2300"]);
+    all_are(&["12万3千", "十二万三千"], &["123000"]);
+    all_are(&["1.5万", "1.5만", "15,000"], &["15000"]);
+    all_are(&["-3万"], &["-30000"]);
+    all_are(&["3-5万"], &["3", "50000"]);
+    all_are(&["1,2,3万"], &["1", "2", "30000"]);
+    all_are(&["1.2.3元", "1.2.3万"], &["1.2.3"]);
+    all_are(&["3千克", "3千米"], &["3"]);
+    // Other scales are words, and letters are units.
+    all_are(&["3 Mio.", "3k", "3 thousand"], &["3"]);
+}
+
+#[test]
+fn chinese_numerals_before_units() {
+    all_are(&["近三天", "三小时", "三点", "三秒", "三周", "三週", "三点半"], &["3"]);
+    all_are(&["五分钟", "5分钟", "五分鐘"], &["5"]);
+    all_are(&["十点", "十天", "十分钟", "十时"], &["10"]);
+    all_are(&["百元", "100元", "百人"], &["100"]);
+    all_are(&["一小时", "一分钟", "一秒", "一年"], &["1"]);
+    all_are(&["一天", "一点", "一周", "一时", "三四天", "百姓", "百分百", "几百元"], &[]);
+    all_are(&["几十人", "十分满意", "三分", "小百货"], &[]);
+    all_are(&["3 千元"], &["3"]);
+}
+
+#[test]
+fn fractions() {
+    all_are(&["三分之一", "3分之1", "1/3", "⅓", "1⁄3"], &["1/3"]);
+    all_are(&["四分之一", "¼"], &["1/4"]);
+    all_are(&["二又二分之一", "2½"], &["2", "1/2"]);
+    all_are(&["百分之五", "百分之5", "5%"], &["5"]);
+    all_are(&["百分之百"], &["100"]);
+    all_are(&[".5 mg", "0.5 mg", ".5mg", "٫5"], &["0.5"]);
+    all_are(&["-.25", "−.25", "-0.25"], &["-0.25"]);
+    all_are(&["p<.05", "p = .05"], &["0.05"]);
+    all_are(&["$.50", "$0.50"], &["0.50"]);
+    all_are(&["May .5"], &["0.5"]);
+    all_are(&["v.5", "No.5", "a.5", "...5", "一.5"], &["5"]);
+    all_are(&["1..5"], &["1", "5"]);
+    all_are(&["1.5e-3", "1.5E-3"], &["1.5e-3"]);
+    all_are(&["1.5E+10", "1.5e+10", "1.5e10"], &["1.5e10"]);
+    all_are(&["-1.5e+10"], &["-1.5e10"]);
+}
+
+#[test]
+fn signs() {
+    all_are(&["-5", "{-5", "[-5]", "=-5", "\u{200E}-5", "a -5", "a\u{A0}-5"], &["-5"]);
+    all_are(&["a-5"], &["a-5"]);
+    all_are(&["10-5"], &["10", "5"]);
+}
+
+#[test]
+fn halves_of_days_in_chinese() {
+    all_are(&["下午2时30分", "下午2:30", "晚上2点30分", "午後2時30分"], &["14:30"]);
+    all_are(&["오후 2시 30분", "오후 2:30", "下午14时30分", "下午两点三十分"], &["14:30"]);
+    all_are(&["上午2时30分", "凌晨2时30分", "오전 2시 30분", "2时30分"], &["2:30"]);
+    all_are(&["午後0時30分", "下午12:30"], &["12:30"]);
+    all_are(&["13:00 pm", "13:00", "1 pm"], &["13:00"]);
+}
+
+#[test]
+fn marks_and_what_is_not_seen_part_nothing() {
+    let february = ["4 février 2024", "4 fe\u{301}vrier 2024", "4 fevrier 2024", "4 FÉVRIER 2024"];
+    all_are(&february, &["2024-02-04"]);
+    for (name, month) in [
+        ("aout", 8),
+        ("marco", 3),
+        ("Marz", 3),
+        ("Maerz", 3),
+        ("pazdziernik", 10),
+        ("paź", 10),
+        ("wrzesien", 9),
+        ("wrzesnia", 9),
+        ("kwiecien", 4),
+        ("grudzien", 12),
+        ("decembre", 12),
+        ("styczen", 1),
+        ("sierpien", 8),
+        ("май", 5),
+        ("маи\u{306}", 5),
+    ] {
+        all_are(&[&format!("4 {name} 2024")], &[&format!("2024-{month:02}-04")]);
+    }
+    all_are(&["4 de março", "4 de marco", "4 de MARÇO"], &["--03-04"]);
+    all_are(&["Nobel de la Paz 2024", "Marco 2024", "março 2024"], &["2024"]);
+    all_are(&["31\u{200F}/12\u{200F}/2024", "31\u{AD}/12/2024"], &["2024-12-31"]);
+    all_are(&["12\u{200B}34", "\u{FEFF}1234", "12\u{200D}34", "1\u{2060}234"], &["1234"]);
+    all_are(&["2024년 3월 4일", "2024\u{1102}\u{1167}\u{11AB} 3월 4일"], &["2024-03-04"]);
+    all_are(&["É12", "e\u{301}12", "E12"], &["e12"]);
+}
+
+/// Nor do they in a configuration without steps.
+#[test]
+fn of_the_steps_only_html_and_data_matter() {
+    let read = |text, normalize| {
+        let config = format!(r#"{{"numbers": "order", "normalize": {normalize}}}"#);
+        list(text, &config.parse().unwrap(), 1000, &mut || ()).unwrap()
+    };
+    for text in ["4 fe\u{301}vrier 2024", "4 fevrier 2024", "\u{200F}4 février\u{200F} 2024"] {
+        assert_eq!(read(text, "[]"), ["2024-02-04"]);
+    }
+    let data = "data:image/png;base64,AB12 x 5";
+    assert_eq!(read(data, r#"["data"]"#), ["5"]);
+    assert_eq!(read(data, "[]"), ["base64", "ab12", "5"]);
+}
+
+#[test]
 fn long_numbers_are_kept() {
     let long = "123456789".repeat(1000);
     all_are(&[&long, &format!("{long}.00")], &[&long]);
@@ -203,7 +314,23 @@ fn differences_name_the_numbers() {
 
 #[test]
 fn a_long_text_is_interrupted() {
-    for unit in ["12 ", "word ", "一二三 ", "é", "1-a-", "1,", "1:"] {
+    for unit in [
+        "12 ",
+        "word ",
+        "一二三 ",
+        "é",
+        "1-a-",
+        "1,",
+        "1:",
+        "1万",
+        "1万1",
+        "1e+",
+        "三分之",
+        "e\u{301}",
+        " .1",
+        "二又",
+        "百元",
+    ] {
         let text = unit.repeat(200_000);
         let mut checks = 0;
         for_each_number(&text, &Config::default(), &mut || checks += 1, &mut |_| ());
