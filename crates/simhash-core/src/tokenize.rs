@@ -294,22 +294,44 @@ pub(crate) fn jieba_words(
     sink: &mut impl FnMut(&str),
 ) {
     let mut rest = text;
-    while !rest.is_empty() {
-        let (run, kind) = next_run::<false>(rest);
-        let (piece, _) =
-            run.split_at(run.char_indices().nth(MAX_HAN_RUN).map_or(run.len(), |(at, _)| at));
-        rest = &rest[piece.len()..];
+    while let Some(first) = rest.chars().next() {
+        let kind = RunKind::of::<false>(first);
+        let mut places = rest.char_indices().enumerate();
+        let ends = places.find(|&(n, (_, c))| n == MAX_HAN_RUN || RunKind::of::<false>(c) != kind);
+        let (piece, others) = rest.split_at(ends.map_or(rest.len(), |(_, (at, _))| at));
+        rest = others;
         if kind == RunKind::Other {
-            for part in parts(piece) {
-                cut_han(part, cutting, interrupt, &mut |word| {
-                    if is_token(word) {
-                        sink(word);
-                    }
-                });
-            }
+            parts(piece).for_each(|part| cut_with_marks(part, cutting, interrupt, sink));
         }
         interrupt.spend(piece.len());
     }
+}
+
+/// Words of a part, by jieba, which makes words of their own of the marks of other scripts: they go
+/// with the word before them.
+fn cut_with_marks(
+    part: &str,
+    cutting: Cutting<'_>,
+    interrupt: &Interrupt,
+    sink: &mut impl FnMut(&str),
+) {
+    let mut put = |word: &str| {
+        if is_token(word) {
+            sink(word);
+        }
+    };
+    let (mut start, mut end) = (0, 0);
+    cut_han(part, cutting, interrupt, &mut |word| {
+        // Words are cut out of the part, in its order.
+        let at = end + part[end..].find(word).unwrap_or(0);
+        let is_mark = word.chars().next().is_some_and(|c| properties(c).any(Properties::MARK));
+        if !(is_mark && at == end) {
+            put(&part[start..end]);
+            start = at;
+        }
+        end = at + word.len();
+    });
+    put(&part[start..end]);
 }
 
 /// Extended grapheme clusters, without white space.

@@ -65,7 +65,7 @@ impl Properties {
     pub(crate) const PUNCTUATION: Properties = Properties(1 << 1);
     /// Letters and numbers (general categories L and N).
     pub(crate) const WORD: Properties = Properties(1 << 2);
-    /// Emoji other than the ASCII characters with that property.
+    /// Emoji other than the ASCII characters with that property, and ©, ® and ™.
     pub(crate) const EMOJI: Properties = Properties(1 << 3);
     /// Combining marks (general category M).
     pub(crate) const MARK: Properties = Properties(1 << 4);
@@ -154,7 +154,8 @@ fn compute_properties(c: char) -> Properties {
             set = set.or(property);
         }
     };
-    let emoji = !c.is_ascii() && c.is_emoji_char();
+    // Nobody takes the signs of copyright and of trade marks for emoji.
+    let emoji = !c.is_ascii() && !matches!(c, '©' | '®' | '™') && c.is_emoji_char();
     put(
         Properties::WHITE,
         group == GeneralCategoryGroup::Separator

@@ -40,7 +40,7 @@ fn is_mark(c: char) -> bool {
 fn is_punctuation(c: char) -> bool {
     let group = c.general_category_group();
     matches!(group, GeneralCategoryGroup::Punctuation | GeneralCategoryGroup::Symbol)
-        && (c.is_ascii() || !c.is_emoji_char())
+        && (c.is_ascii() || "©®™".contains(c) || !c.is_emoji_char())
 }
 
 fn is_invisible(c: char) -> bool {

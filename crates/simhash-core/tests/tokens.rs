@@ -31,7 +31,7 @@ fn is_token(word: &str) -> bool {
     word.chars().any(|c| {
         let group = c.general_category_group();
         matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number)
-            || !c.is_ascii() && c.is_emoji_char()
+            || !c.is_ascii() && !"©®™".contains(c) && c.is_emoji_char()
             || is_han(c)
     })
 }
@@ -344,6 +344,10 @@ fn examples() {
         ("3.14 is π", r#"{"normalize": []}"#, "3.14|is|π"),
         ("C++与S店", r#"{"tokenizer": "jieba", "normalize": []}"#, "C++|与|S|店"),
         ("Mate60Pro 3.14", r#"{"tokenizer": "jieba"}"#, "mate|60|pro|3.14"),
+        // Vowel signs stay with their letters.
+        ("हिन्दी กิน", r#"{"tokenizer": "jieba"}"#, "हि|न्|दी|กิ|น"),
+        // Signs of trade marks are no emoji.
+        ("Acme® Widget © 2026 👍", r#"{"tokenizer": "word"}"#, "acme|widget|2026|👍"),
         ("... !!", "{}", ""),
     ] {
         assert_eq!(tokens(text, config).join("|"), expected, "{text:?} {config}");
