@@ -51,11 +51,16 @@ pub(super) fn each_weight(
     interrupt: &mut dyn FnMut(),
     mut sink: impl FnMut(u64, u32),
 ) {
+    let mut some = false;
     simhasher.for_each_weight(text, interrupt, |hash: u128, weight| {
         if weight > 0 {
+            some = true;
             sink(hash as u64, weight);
         }
     });
+    if !some {
+        simhasher.for_each_weight(text, interrupt, |hash: u128, _| sink(hash as u64, 1));
+    }
 }
 
 /// A set of shingles, by 64 bits of their hashes. Two sets of n shingles together have two shingles
@@ -63,7 +68,8 @@ pub(super) fn each_weight(
 /// wrong by one shingle then.
 ///
 /// Where a configuration weighs shingles by their inverse document frequency, the set has these
-/// weights, and what weighs nothing is not in it. A shingle weighs the same in every text, so the
+/// weights, and what weighs nothing is not in it. (Of a text of which nothing weighs anything, all
+/// weigh the same.) A shingle weighs the same in every text, so the
 /// weighted Jaccard coefficient, the sum of the smaller weights over the sum of the greater ones,
 /// is the weight of what two sets have in common over that of their union.
 ///

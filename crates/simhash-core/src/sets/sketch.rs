@@ -544,7 +544,8 @@ mod tests {
     fn rare_words_decide() {
         let plain: Config = r#"{"tokenizer": "word"}"#.parse().unwrap();
         let mut trainer = Trainer::new(&plain).unwrap();
-        // Of words that are in all ten texts the idf is below 0: they are not in the sets.
+        // Of words that are in all ten texts the idf is below 0: they are not in the sets, but in
+        // that of a text without others.
         for i in 0..10 {
             trainer.add(&format!("all of these say item{i}"), &mut || ()).unwrap();
         }
@@ -553,16 +554,23 @@ mod tests {
         let config = near_recipe(&config.parse().unwrap());
         let mut sketcher = Sketcher::new(Simhasher::with_model(config, model).unwrap());
         let mut sketch = |text: &str| sketcher.sketch(text, &mut || ());
-        assert_eq!(sketch("all of these say"), None);
         let [one, same, other] = ["all of these say item1", "item1", "all of these say item2"]
             .map(|t| sketch(t).unwrap());
         assert_eq!(one, same);
+        let [common, copy, less] =
+            ["all of these say", "say all of these", "these"].map(|t| sketch(t).unwrap());
+        assert_eq!(common, copy);
+        assert_eq!(common.set().jaccard(less.set()), Some(0.25));
+        assert_eq!(common.set().jaccard(one.set()), Some(0.0));
+        assert_eq!(sketch("..."), None);
         assert!(near(&one, &same, 1.0) && !near(&one, &other, LEAST_SIMILARITY));
         let layout = Layout::of(DEFAULT_SIMILARITY).unwrap();
         let mut keys = Vec::new();
         assert!(sketcher.keys("say item1 of all", layout, &mut || (), &mut keys));
         assert!(one.keys(layout).eq(keys.iter().copied()));
-        assert!(!sketcher.keys("of all", layout, &mut || (), &mut keys) && keys.is_empty());
+        assert!(sketcher.keys("these say all of", layout, &mut || (), &mut keys));
+        assert!(common.keys(layout).eq(keys.iter().copied()));
+        assert!(!sketcher.keys("...", layout, &mut || (), &mut keys) && keys.is_empty());
     }
 
     proptest! {
