@@ -13,7 +13,7 @@ use pgrx::{PgList, PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, Numbers};
 use simhash_core::search::Key;
 use simhash_core::sets::near_recipe;
-use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout, Sketcher};
+use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout};
 use simhash_core::words::WordList;
 use simhash_core::{Named, Simhasher};
 use simhash_index::postings::posting_key;
@@ -21,9 +21,9 @@ use simhash_index::{Damage, META_PAGE, Meta, Store};
 
 use super::kind::{Kind, key_columns};
 use super::options::Options;
-use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::error::{raise, warn};
+use crate::models::sketches::Sketches;
 use crate::models::{named, simhasher_for};
 use crate::storage::{IndexRel, meta, note};
 use crate::types::ConfigText;
@@ -268,7 +268,7 @@ pub struct TextKeys {
     kind: Kind,
     pub recipe: Recipe,
     layout: Layout,
-    sketcher: Rc<RefCell<Sketcher>>,
+    sketches: Rc<RefCell<Sketches>>,
     made: Vec<u64>,
 }
 
@@ -298,8 +298,8 @@ impl TextKeys {
         let schema = unsafe { schema_of(rel) };
         recipe.expect_same_words(rel, schema);
         let layout = recipe.layout();
-        let sketcher = sketcher(&recipe.config, schema);
-        Self { kind, recipe, layout, sketcher, made: Vec::new() }
+        let sketches = sketches(&recipe.config, schema);
+        Self { kind, recipe, layout, sketches, made: Vec::new() }
     }
 
     /// The keys of a value of the indexed column. None if its text has no token.
@@ -332,9 +332,7 @@ impl TextKeys {
     }
 
     fn of_text<F: Key>(&mut self, text: &str, bands: usize) -> Vec<F> {
-        self.made.clear();
-        let mut sketcher = self.sketcher.borrow_mut();
-        sketcher.keys(text, self.layout, &mut interrupts(), &mut self.made);
+        self.sketches.borrow_mut().keys(text, self.layout, &mut self.made);
         self.made.iter().take(bands).map(|&key| posting_key(key)).collect()
     }
 
@@ -403,31 +401,30 @@ impl TextKeys {
     }
 }
 
-/// A sketcher, its config and the extension's schema.
-type Last = (Schema, Rc<str>, Rc<RefCell<Sketcher>>);
+/// What makes sketches, its config and the extension's schema.
+type Last = (Schema, Rc<str>, Rc<RefCell<Sketches>>);
 
 thread_local! {
     /// Files of indexes of which was said that their parameters have changed.
     static WARNED: RefCell<HashSet<(pg_sys::Oid, u32)>> = RefCell::default();
-    /// The sketcher of the config that was asked for last, if it names no list of words and no
-    /// model: those may be made anew.
+    /// That of the config that was asked for last, if it names no list of words and no model: those
+    /// may be made anew.
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
 /// What makes sketches by a config.
-fn sketcher(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketcher>> {
+fn sketches(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketches>> {
     let known = LAST.with_borrow(|last| {
         let last = last.as_ref().filter(|(of, known, _)| *of == schema && known == config);
-        last.map(|(.., sketcher)| sketcher.clone())
+        last.map(|(.., sketches)| sketches.clone())
     });
     known.unwrap_or_else(|| {
-        let recipe = near_recipe(&ConfigText::config_of(config));
-        let is_lasting = !recipe.names_something();
-        let sketcher = Rc::new(RefCell::new(Sketcher::new(simhasher_for(recipe, schema))));
-        if is_lasting {
-            LAST.set(Some((schema, config.clone(), sketcher.clone())));
+        let read = ConfigText::config_of(config);
+        let sketches = Rc::new(RefCell::new(Sketches::new(&read, schema)));
+        if !near_recipe(&read).names_something() {
+            LAST.set(Some((schema, config.clone(), sketches.clone())));
         }
-        sketcher
+        sketches
     })
 }
 

@@ -8,6 +8,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use pgrx::{pg_guard, pg_sys};
+use simhash_core::sets::outline::Outline;
 use simhash_core::sets::sketch::{Law, MOST_BANDS};
 
 use crate::types::Code;
@@ -27,13 +28,15 @@ pub struct Claim {
 }
 
 /// What two rows are compared by.
+#[allow(clippy::large_enum_variant, reason = "it stands in shared memory")]
 #[derive(Clone, Copy)]
 pub enum What {
     Fingerprint {
         fp: Code,
         distance: u32,
     },
-    /// The keys of a text's sketch, of which near texts have some in common.
+    /// The keys of a text's sketch, of which near texts have some in common, and what tells that
+    /// most others are not near.
     Text(TextKeys),
 }
 
@@ -42,6 +45,9 @@ pub enum What {
 pub struct TextKeys {
     pub keys: [u32; MOST_BANDS],
     pub law: Law,
+    pub similarity: f64,
+    /// `None` of a long text.
+    pub outline: Option<Outline>,
     /// A hash of the config by which texts become sets.
     pub config: u64,
 }
@@ -61,7 +67,10 @@ impl What {
                     return true;
                 }
                 let bands = a.keys[..a.law.bands].iter().zip(&b.keys);
+                let least = a.similarity.min(b.similarity);
+                let outlines = a.outline.as_ref().zip(b.outline.as_ref());
                 bands.filter(|(a, b)| a == b).count() >= a.law.shared.min(b.law.shared)
+                    && outlines.is_none_or(|(a, b)| a.may_reach(b, least))
             }
             _ => true,
         }

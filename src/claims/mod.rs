@@ -143,11 +143,12 @@ fn wait(ticket: u64) {
     lock(ticket).release(SHARE);
 }
 
-/// Publishes a claim of a row once none is near, and returns its ticket.
+/// Publishes a claim of a row once none is near, and returns its ticket. Calls `prepare` before it
+/// waits: what can be done then keeps no one waiting later.
 ///
 /// # Safety
 /// Called by the row's trigger, in its statement.
-pub unsafe fn claim(row: &Incoming<'_>) -> u64 {
+pub unsafe fn claim(row: &Incoming<'_>, mut prepare: impl FnMut()) -> u64 {
     // SAFETY: as this function's.
     unsafe { hear_of_the_end(row.statement) };
     loop {
@@ -187,6 +188,7 @@ pub unsafe fn claim(row: &Incoming<'_>) -> u64 {
                 if OWN.with_borrow(|all| all.iter().any(|own| own.ticket == other)) {
                     raise_inside();
                 }
+                prepare();
                 wait(other);
             }
             Published::Full => {

@@ -2,12 +2,14 @@
 //! those that an index of texts proposes.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
+use simhash_core::sets::outline::Outline;
 use simhash_core::sets::similarity::{Measure, Similarity, TextSet};
-use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, Sketcher, near};
+use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, near};
 
 use super::column::{Column, Generated, Named};
 use super::given::Given;
@@ -15,6 +17,7 @@ use crate::bulk::verify::Verification;
 use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::claims::board::TextKeys;
+use crate::models::sketches::Sketches;
 use crate::types::text::{server_to_utf8, with_text};
 use crate::types::varlena::with_packed_bytes;
 
@@ -102,7 +105,7 @@ pub enum Texts<'a> {
         own_shingles: OnceCell<TextSet>,
     },
     /// As near_duplicate compares them.
-    Sketches { similarity: f64, sketcher: &'a mut Sketcher, own: Sketch, text: Vec<u8> },
+    Sketches { similarity: f64, sketches: &'a mut Sketches, own: Rc<Sketch>, text: Vec<u8> },
 }
 
 impl<'a> Texts<'a> {
@@ -122,17 +125,14 @@ impl<'a> Texts<'a> {
     /// `own` has the representation of text.
     pub unsafe fn by_sketches(
         similarity: f64,
-        sketcher: &'a mut Sketcher,
+        sketches: &'a mut Sketches,
         own: pg_sys::Datum,
     ) -> Option<Self> {
         // SAFETY: as this function's.
         let (text, own) = unsafe {
-            (
-                with_packed_bytes(own, <[u8]>::to_vec),
-                with_text(own, |text| sketcher.sketch(text, &mut interrupts()))?,
-            )
+            (with_packed_bytes(own, <[u8]>::to_vec), with_text(own, |text| sketches.of(text))?)
         };
-        Some(Texts::Sketches { similarity, sketcher, own, text })
+        Some(Texts::Sketches { similarity, sketches, own, text })
     }
 
     /// The keys by which near texts have something in common, with a hash of the config; `None` if
@@ -145,7 +145,13 @@ impl<'a> Texts<'a> {
             // The high half says which band it is of.
             *place = (key ^ key >> 32) as u32;
         }
-        Some(TextKeys { keys, law, config })
+        let (similarity, outline) = (*similarity, Outline::of(own.set()));
+        Some(TextKeys { keys, law, similarity, outline, config })
+    }
+
+    /// Whether what was made of other rows' texts serves when they are compared again.
+    pub fn are_kept(&self) -> bool {
+        matches!(self, Texts::Sketches { .. })
     }
 
     /// The similarity of another row's text, if it is great enough.
@@ -163,13 +169,13 @@ impl<'a> Texts<'a> {
                 let own = own_shingles.get_or_init(|| shingles(*own));
                 similarity.verified(own, &other)
             }
-            Texts::Sketches { similarity, sketcher, own, text } => {
+            Texts::Sketches { similarity, sketches, own, text } => {
                 // SAFETY: as this function's.
                 unsafe {
                     if with_packed_bytes(other, |bytes| bytes == text.as_slice()) {
                         return Some(1.0);
                     }
-                    let other = with_text(other, |text| sketcher.sketch(text, &mut interrupts()))?;
+                    let other = with_text(other, |text| sketches.of(text))?;
                     near(own, &other, *similarity).then(|| own.set().jaccard(other.set()))?
                 }
             }

@@ -8,12 +8,12 @@ use pgrx::pg_sys;
 use simhash_core::config::Config;
 use simhash_core::sets::near_recipe;
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::sets::sketch::{Sketch, Sketcher, near};
+use simhash_core::sets::sketch::{Sketch, near};
 use simhash_core::simhash::Simhasher;
 
 use crate::call::{interrupts, keep, keep_later};
 use crate::catalog::Schema;
-use crate::models::simhasher_for;
+use crate::models::{simhasher_for, sketches};
 use crate::types::ConfigText;
 
 /// What was made of the last text at each of two places.
@@ -65,8 +65,8 @@ impl Sets {
 
 /// Compares texts by their sketches.
 pub struct Sketches {
-    sketcher: Sketcher,
-    sketches: Places<Option<Sketch>>,
+    all: sketches::Sketches,
+    latest: Places<Option<Rc<Sketch>>>,
     /// What the sketches depend on, unless that is a list of words, which may be made anew.
     made_by: Option<Rc<(Schema, Config)>>,
 }
@@ -85,10 +85,10 @@ const LONGEST_KEPT: usize = 64 << 10;
 
 impl Sketches {
     fn new(config: &Config, schema: Schema) -> Self {
-        let sketcher = Sketcher::new(shingler(config, schema));
         let recipe = near_recipe(config);
         let made_by = (!recipe.names_something()).then(|| Rc::new((schema, recipe)));
-        Sketches { sketcher, sketches: Places::NONE, made_by }
+        let all = sketches::Sketches::new(config, schema);
+        Sketches { all, latest: Places::NONE, made_by }
     }
 
     /// The call site's, for `config`.
@@ -127,8 +127,7 @@ impl Sketches {
     }
 
     fn compare(&mut self, texts: [&str; 2], similarity: f64) -> bool {
-        let make = |text: &str| self.sketcher.sketch(text, &mut interrupts());
-        match self.sketches.of(texts, make) {
+        match self.latest.of(texts, |text| self.all.of(text)) {
             [Some(a), Some(b)] => near(a, b, similarity),
             _ => false,
         }
@@ -137,9 +136,9 @@ impl Sketches {
     /// Forgets what is too large to be kept until the session ends.
     fn forget_large(&mut self) {
         const KEPT: usize = 8 << 20;
-        for place in &mut self.sketches.0 {
-            let small = |(text, sketch): &(String, Option<Sketch>)| {
-                text.len() + sketch.as_ref().map_or(0, Sketch::memory) <= KEPT
+        for place in &mut self.latest.0 {
+            let small = |(text, sketch): &(String, Option<Rc<Sketch>>)| {
+                text.len() + sketch.as_ref().map_or(0, |sketch| sketch.memory()) <= KEPT
             };
             *place = place.take().filter(small);
         }

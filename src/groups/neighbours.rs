@@ -6,20 +6,18 @@ use std::rc::Rc;
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::bits::B256;
-use simhash_core::sets::near_recipe;
-use simhash_core::sets::sketch::{Sketch, Sketcher, near};
+use simhash_core::sets::sketch::{Sketch, near};
 
 use super::components::{Anchor, Components, Point};
 use super::row::At;
 use super::setup::Setup;
-use crate::call::interrupts;
 use crate::catalog::Schema;
 use crate::family::arguments::By;
 use crate::family::column::Column;
 use crate::family::scan::{Next, Opened, value};
 use crate::family::serving::Similar;
 use crate::family::tables::Member;
-use crate::models::simhasher_for;
+use crate::models::sketches;
 use crate::types::ball::Ball;
 use crate::types::datum::{Decode, Encode};
 use crate::types::text::with_text;
@@ -278,9 +276,9 @@ unsafe fn each<'c>(
     }
 }
 
-/// What makes sketches, and has made: of texts, by their hashes; `None` of a text without words.
+/// Sketches of texts, by their hashes; `None` of a text without words.
 struct Sketches {
-    sketcher: Sketcher,
+    maker: sketches::Sketches,
     all: HashMap<B256, Option<Rc<Sketch>>>,
 }
 
@@ -290,8 +288,7 @@ const MAX_SKETCHES: usize = 10_000;
 impl Sketches {
     fn new(similar: &Similar, schema: Schema) -> Self {
         let config = ConfigText::config_of(&similar.config);
-        let sketcher = Sketcher::new(simhasher_for(near_recipe(&config), schema));
-        Sketches { sketcher, all: HashMap::new() }
+        Sketches { maker: sketches::Sketches::new(&config, schema), all: HashMap::new() }
     }
 
     /// The sketch of a text with that hash.
@@ -305,10 +302,8 @@ impl Sketches {
         if self.all.len() >= MAX_SKETCHES {
             self.all.clear();
         }
-        let sketcher = &mut self.sketcher;
         // SAFETY: as this function's.
-        let sketch = unsafe { with_text(text, |text| sketcher.sketch(text, &mut interrupts())) };
-        let sketch = sketch.map(Rc::new);
+        let sketch = unsafe { with_text(text, |text| self.maker.of(text)) };
         self.all.insert(what, sketch.clone());
         sketch
     }

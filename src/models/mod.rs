@@ -7,6 +7,7 @@
 pub mod aggregate;
 mod cache;
 mod hasher;
+pub mod sketches;
 pub mod spill;
 pub mod store;
 pub mod train;

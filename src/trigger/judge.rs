@@ -351,7 +351,7 @@ impl Judge<'_> {
                 },
             });
             if needs == Needs::ClaimOnly {
-                row.as_ref().map(|row| claims::claim(row));
+                row.as_ref().map(|row| claims::claim(row, || ()));
                 return None;
             }
             let stays = matches!(arguments.action, Action::Link { .. } | Action::Flag(_));
@@ -409,7 +409,15 @@ unsafe fn find(
         // SAFETY: as this function's; the snapshot is registered until it is released.
         unsafe {
             let completions = row.map(|_| snapshot::completions());
-            let ticket = row.map(|row| claims::claim(row));
+            let ticket = row.map(|row| {
+                let mut texts = texts.as_mut().filter(|texts| texts.are_kept());
+                claims::claim(row, || {
+                    // Texts that are near to both are compared before the other one has ended.
+                    if let Some(texts) = texts.take() {
+                        look_at_everything(family, query, Some(texts));
+                    }
+                })
+            });
             let seen = ticket.map(|_| look_at_everything(family, query, texts.as_mut()));
             if let (Some(ticket), Some(Seen::Busy(busy))) = (ticket, &seen) {
                 claims::withdraw(ticket);

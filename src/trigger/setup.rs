@@ -8,8 +8,6 @@ use std::rc::Rc;
 use pgrx::{PgRelation, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::sets::minhash::Fingerprinter;
-use simhash_core::sets::near_recipe;
-use simhash_core::sets::sketch::Sketcher;
 
 use super::arguments::Arguments;
 use super::warnings::warn_once;
@@ -21,7 +19,8 @@ use crate::family::changes::changes;
 use crate::family::given::written;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::family::verify::Texts;
-use crate::models::{fingerprinter, simhasher_for};
+use crate::models::fingerprinter;
+use crate::models::sketches::Sketches;
 use crate::types::hash::hash_of;
 use crate::types::{ConfigText, Width};
 
@@ -37,7 +36,7 @@ pub struct Setup {
     /// Cuts texts into the shingles by which they are compared.
     shingler: Option<Simhasher>,
     /// Makes the sketches of texts that are searched by.
-    sketcher: Option<Sketcher>,
+    sketches: Option<Sketches>,
     /// What [`changes`] was when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
@@ -107,7 +106,7 @@ impl Setup {
             schema,
             hasher: None,
             shingler: None,
-            sketcher: None,
+            sketches: None,
             made,
             family_made,
             alone: None,
@@ -118,7 +117,7 @@ impl Setup {
             setup.hasher(width, false);
         }
         setup.arguments_and_shingler(false);
-        setup.arguments_and_sketcher(false);
+        setup.arguments_and_sketches(false);
         setup
     }
 
@@ -192,20 +191,19 @@ impl Setup {
 
     /// The arguments, and what makes sketches if rows are searched by their texts. What the config
     /// names is looked up once in each statement.
-    fn arguments_and_sketcher(
+    fn arguments_and_sketches(
         &mut self,
         statement_begins: bool,
-    ) -> (&Arguments, Option<&mut Sketcher>) {
-        let Setup { arguments, sketcher, schema, .. } = self;
-        let sketcher = arguments.by.similar().map(|similar| {
+    ) -> (&Arguments, Option<&mut Sketches>) {
+        let Setup { arguments, sketches, schema, .. } = self;
+        let sketches = arguments.by.similar().map(|similar| {
             let config = ConfigText::config_of(&similar.config);
             if statement_begins && config.names_something() {
-                *sketcher = None;
+                *sketches = None;
             }
-            sketcher
-                .get_or_insert_with(|| Sketcher::new(simhasher_for(near_recipe(&config), *schema)))
+            sketches.get_or_insert_with(|| Sketches::new(&config, *schema))
         });
-        (arguments, sketcher)
+        (arguments, sketches)
     }
 
     /// The arguments, and what compares a row's `own` text with others if texts are compared.
@@ -219,13 +217,13 @@ impl Setup {
         statement_begins: bool,
     ) -> Option<(&Arguments, Option<Texts<'_>>)> {
         if self.arguments.by.similar().is_some() {
-            let (arguments, sketcher) = self.arguments_and_sketcher(statement_begins);
-            let Some(((own, sketcher), similar)) = own.zip(sketcher).zip(arguments.by.similar())
+            let (arguments, sketches) = self.arguments_and_sketches(statement_begins);
+            let Some(((own, sketches), similar)) = own.zip(sketches).zip(arguments.by.similar())
             else {
                 return Some((arguments, None));
             };
             // SAFETY: as this function's.
-            let texts = unsafe { Texts::by_sketches(similar.similarity, sketcher, own)? };
+            let texts = unsafe { Texts::by_sketches(similar.similarity, sketches, own)? };
             return Some((arguments, Some(texts)));
         }
         let (arguments, shingler) = self.arguments_and_shingler(statement_begins);

@@ -12,6 +12,7 @@ pub mod dedup;
 pub mod ksentence;
 pub mod minhash;
 pub mod near;
+pub mod outline;
 pub mod shingles;
 pub mod similarity;
 pub mod sketch;

@@ -1,0 +1,138 @@
+//! Sketches of texts, of which a session keeps those that it needed last. Where many texts are
+//! alike, those that one row was compared with are those that the next one is compared with, and a
+//! row that a trigger has compared is put into an index next.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+use simhash_core::config::Config;
+use simhash_core::hash::feature_hash;
+use simhash_core::sets::near_recipe;
+use simhash_core::sets::sketch::{Layout, Sketch, Sketcher};
+
+use super::simhasher_for;
+use crate::call::interrupts;
+use crate::catalog::Schema;
+
+/// Makes the sketches of a config.
+pub struct Sketches {
+    sketcher: Sketcher,
+    made_by: Rc<MadeBy>,
+    /// The session's, unless the config names a model or a list of words, which may be made anew.
+    kept: Rc<RefCell<Kept>>,
+}
+
+/// What a text's sketch depends on.
+#[derive(PartialEq, Eq)]
+struct MadeBy {
+    schema: Schema,
+    recipe: Config,
+}
+
+/// What was needed last, in two generations. When the young one is full, the old one goes.
+#[derive(Default)]
+struct Kept {
+    young: HashMap<u64, Known>,
+    old: HashMap<u64, Known>,
+    /// Of the young ones.
+    bytes: usize,
+}
+
+struct Known {
+    made_by: Rc<MadeBy>,
+    text: Box<str>,
+    /// `None` if the text has no token.
+    sketch: Option<Rc<Sketch>>,
+}
+
+/// The most that a generation takes.
+const GENERATION: usize = 8 << 20;
+
+/// The most that one text and its sketch take.
+const LARGEST: usize = GENERATION / 32;
+
+thread_local! {
+    static KEPT: Rc<RefCell<Kept>> = Rc::default();
+}
+
+impl Sketches {
+    /// What the config names is looked for in the extension's schema.
+    pub fn new(config: &Config, schema: Schema) -> Self {
+        let recipe = near_recipe(config);
+        let lasts = !recipe.names_something();
+        let kept = if lasts { KEPT.with(Rc::clone) } else { Rc::default() };
+        let sketcher = Sketcher::new(simhasher_for(recipe.clone(), schema));
+        Sketches { sketcher, made_by: Rc::new(MadeBy { schema, recipe }), kept }
+    }
+
+    /// The text's sketch. `None` if it has no token.
+    pub fn of(&mut self, text: &str) -> Option<Rc<Sketch>> {
+        let place = self.place(text);
+        if let Some(known) = self.kept.borrow_mut().get(place, &self.made_by, text) {
+            return known;
+        }
+        let sketch = self.sketcher.sketch(text, &mut interrupts()).map(Rc::new);
+        let bytes = text.len() + sketch.as_ref().map_or(0, |sketch| sketch.memory());
+        if bytes <= LARGEST {
+            let (made_by, sketch) = (self.made_by.clone(), sketch.clone());
+            self.kept.borrow_mut().put(place, Known { made_by, text: text.into(), sketch }, bytes);
+        }
+        sketch
+    }
+
+    /// Puts the keys of the text's sketch into `keys`, none if it has no token.
+    pub fn keys(&mut self, text: &str, layout: Layout, keys: &mut Vec<u64>) {
+        let known = self.kept.borrow_mut().get(self.place(text), &self.made_by, text);
+        match known {
+            Some(sketch) => {
+                keys.clear();
+                keys.extend(sketch.iter().flat_map(|sketch| sketch.keys(layout)));
+            }
+            None => _ = self.sketcher.keys(text, layout, &mut interrupts(), keys),
+        }
+    }
+
+    fn place(&self, text: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.made_by.recipe.hash(&mut hasher);
+        feature_hash::<u64>(text.as_bytes()) ^ hasher.finish()
+    }
+}
+
+impl Kept {
+    fn get(&mut self, place: u64, made_by: &MadeBy, text: &str) -> Option<Option<Rc<Sketch>>> {
+        let is_it = |known: &&Known| *known.text == *text && *known.made_by == *made_by;
+        if let Some(known) = self.young.get(&place) {
+            return Some(known).filter(is_it).map(|known| known.sketch.clone());
+        }
+        let known = self.old.remove(&place)?;
+        let sketch = Some(&known).filter(is_it).map(|known| known.sketch.clone());
+        let bytes = known.bytes();
+        self.put(place, known, bytes);
+        sketch
+    }
+
+    fn put(&mut self, place: u64, known: Known, bytes: usize) {
+        match self.young.entry(place) {
+            Entry::Occupied(mut other) => {
+                self.bytes -= other.get().bytes();
+                other.insert(known);
+            }
+            Entry::Vacant(free) => _ = free.insert(known),
+        }
+        self.bytes += bytes;
+        if self.bytes >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+    }
+}
+
+impl Known {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.sketch.as_ref().map_or(0, |sketch| sketch.memory())
+    }
+}
