@@ -307,7 +307,8 @@ fn leaves_read<K: TreeKey>(
                 (0..=bits).find(|&d| cost::expected_matches(bits, d, part.rows) >= ORDERED_ROWS);
             let near = near.unwrap_or(bits).min(distance.unwrap_or(bits));
             let first = part.read(index, near);
-            Leaves { first, all: part.leaves.max(first) }
+            let all = distance.map_or(part.leaves, |distance| part.read(index, distance));
+            Leaves { first, all: all.max(first) }
         }
         _ => Leaves { first: 1.0, all: part.leaves },
     }

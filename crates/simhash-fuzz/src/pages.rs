@@ -240,7 +240,7 @@ fn nearest<K: TreeKey>(
     scopes: Scopes<K::Scope>,
     count: usize,
 ) -> Vec<u32> {
-    let mut scan = Nearest::new(index, query, scopes);
+    let mut scan = Nearest::new(index, (query, u32::MAX), scopes);
     let mut batch = Vec::new();
     while batch.len() < count && scan.next_batch(index, &mut batch) {}
     batch.iter().map(|hit| hit.distance).collect()

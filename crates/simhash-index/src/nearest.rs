@@ -33,6 +33,8 @@ pub struct Nearest<K: TreeKey, S: Store> {
     least: u32,
     /// The window's upper end.
     reach: u32,
+    /// The greatest distance that is wanted.
+    limit: u32,
     scan: Option<RangeScan<K, S>>,
     waiting: Vec<Vec<Hit<K>>>,
     waiting_count: usize,
@@ -42,13 +44,20 @@ pub struct Nearest<K: TreeKey, S: Store> {
 }
 
 impl<K: TreeKey, S: Store> Nearest<K, S> {
-    pub fn new(index: &Index<K, S>, query: K::Fingerprint, scopes: Scopes<K::Scope>) -> Self {
+    /// Rows that are farther than `limit` may come or not.
+    pub fn new(
+        index: &Index<K, S>,
+        (query, limit): (K::Fingerprint, u32),
+        scopes: Scopes<K::Scope>,
+    ) -> Self {
+        let limit = limit.min(index.layout.bits());
         let mut scan = Self {
             query,
             extent: index.extent(&scopes),
             scopes,
             least: 0,
-            reach: (index.layout.blocks() - 1).min(index.layout.bits()),
+            reach: (index.layout.blocks() - 1).min(limit),
+            limit,
             scan: None,
             waiting: (0..=index.layout.bits()).map(|_| Vec::new()).collect(),
             waiting_count: 0,
@@ -68,7 +77,7 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
         self.found.clear();
         if scan.next_leaf(index, self.reach, &mut self.found).is_none() {
             self.scan = None;
-            self.drain(index, batch);
+            self.drain(batch);
             return true;
         }
         for hit in self.found.drain(..) {
@@ -90,13 +99,12 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
         true
     }
 
-    fn drain(&mut self, index: &Index<K, S>, batch: &mut Vec<Hit<K>>) {
+    fn drain(&mut self, batch: &mut Vec<Hit<K>>) {
         for distance in self.least..=self.reach {
             batch.append(&mut self.waiting[distance as usize]);
         }
         self.waiting_count = 0;
-        self.finished =
-            self.reach + u32::from(mutant::is(Mutant::NearestEndsEarly)) >= index.layout.bits();
+        self.finished = self.reach + u32::from(mutant::is(Mutant::NearestEndsEarly)) >= self.limit;
         self.least = self.reach + 1;
     }
 
@@ -107,11 +115,12 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
         let cost_of =
             |distance| self.extent.expected::<K::Fingerprint>(&index.plan(distance, &self.extent));
         let (bits, leaves) = (index.layout.bits(), self.extent.leaves());
-        self.reach = cost::next_window(self.least, bits, leaves, cost_of).unwrap_or_else(|| {
+        let reach = cost::next_window(self.least, bits, leaves, cost_of).unwrap_or_else(|| {
             // A sweep is cheaper even for the next distance, and keeps as many rows as may wait.
             self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
             bits
         });
+        self.reach = reach.min(self.limit);
         self.open_window(index);
         true
     }
@@ -151,10 +160,10 @@ impl<K: TreeKey, S: Store> Merged<K, S> {
 }
 
 impl<K: TreeKey, S: Store> NearestOfAny<K, S> {
-    /// A scan for each query in each of the scopes.
+    /// A scan for each query, with the limit of [`Nearest::new`], in each of the scopes.
     pub fn new(
         index: &Index<K, S>,
-        queries: &[K::Fingerprint],
+        queries: &[(K::Fingerprint, u32)],
         scopes: &[Scopes<K::Scope>],
     ) -> Self {
         let start = |query, scopes: &Scopes<K::Scope>| Merged {

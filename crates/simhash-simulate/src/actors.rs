@@ -120,8 +120,8 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             Op::Range { query, distance, scopes, pinned } => {
                 drop(self.range(*query, *distance, scopes, *pinned));
             }
-            Op::Nearest { queries, scopes, rows, pinned } => {
-                self.nearest(queries, scopes, *rows, *pinned);
+            Op::Nearest { queries, limit, scopes, rows, pinned } => {
+                self.nearest((queries, *limit), scopes, *rows, *pinned);
             }
             Op::Walk { table, scope, pinned } => self.walk(*table, *scope, *pinned),
             Op::Search { keys, shared, scopes, rows } => {
@@ -320,11 +320,17 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         drop(pin);
     }
 
-    fn nearest(&self, queries: &[u64], scopes: &[Selection], rows: usize, pinned: bool) {
+    fn nearest(
+        &self,
+        (queries, limit): (&[u64], u32),
+        scopes: &[Selection],
+        rows: usize,
+        pinned: bool,
+    ) {
         let began = self.now();
         let (index, coding) = (self.index, self.coding());
-        let fingerprints: Vec<K::Fingerprint> =
-            queries.iter().map(|&query| coding.fingerprint(query)).collect();
+        let fingerprints: Vec<(K::Fingerprint, u32)> =
+            queries.iter().map(|&query| (coding.fingerprint(query), limit)).collect();
         let looked_into: Vec<Scopes<K::Scope>> =
             scopes.iter().map(|scopes| coding.scopes(scopes)).collect();
         let mut scan = NearestOfAny::new(index, &fingerprints, &looked_into);
@@ -346,7 +352,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         }
         let last = hits.last().map_or(0, |hit| hit.distance);
         let ended = self.now();
-        let reach = if complete { Some(64) } else { last.checked_sub(1) };
+        let reach = if complete { Some(limit) } else { last.checked_sub(1) };
         let mut selected = [false; SCOPES as usize];
         for selection in scopes {
             let of_one = coding.selected(selection);

@@ -48,10 +48,12 @@ pub enum Op {
         scopes: Selection,
         pinned: bool,
     },
-    /// Looks for the nearest rows in any of some selections, which have no scope in common. It may
-    /// find each row again in its leaf, and keep that leaf pinned.
+    /// Looks for the nearest rows in any of some selections, which have no scope in common. Those
+    /// that are farther than the limit need not come. It may find each row again in its leaf, and
+    /// keep that leaf pinned.
     Nearest {
         queries: Vec<u64>,
+        limit: u32,
         scopes: Vec<Selection>,
         rows: usize,
         pinned: bool,
@@ -571,6 +573,7 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
                 let queries = (0..random.pick(&[1, 1, 1, 2])).map(|_| keys.one(random)).collect();
                 Op::Nearest {
                     queries,
+                    limit: random.pick(&[64, 64, 20, 6]),
                     scopes: keys.selections(random),
                     rows: random.pick(&[1, 5, 20, 1000]),
                     pinned: random.one_in(3),

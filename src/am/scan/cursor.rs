@@ -215,6 +215,15 @@ impl<K: TreeKey> Batch<K> {
 }
 
 impl<K: TreeKey> Sieve<K> {
+    /// The greatest distance from a query at which a row can pass: in a ball around another centre,
+    /// no row is farther than that centre and the radius together.
+    fn reach(&self, query: K::Fingerprint) -> u32 {
+        let reach =
+            |f: &Condition<K::Fingerprint>| query.hamming(f.center).saturating_add(f.distance);
+        let farthest = |any: &Vec<_>| any.iter().map(reach).max().unwrap_or(0);
+        self.filters.iter().map(farthest).min().unwrap_or(u32::MAX)
+    }
+
     fn sift(&mut self, rows: &mut Vec<Hit<K>>) {
         if !self.filters.is_empty() {
             let filters = &self.filters;
@@ -329,7 +338,9 @@ impl<K: TreeKey> Cursor<K> {
             }
             Driver::Texts(wanted) => Source::Texts(TextSearch::new(wanted, self.scopes.clone())),
             Driver::Nearest { queries, then } => {
-                let search = Nearest::new(&self.index, queries.as_slice(), &self.scopes, then);
+                let limited = |&query| (query, self.sieve.reach(query));
+                let queries: Vec<_> = queries.as_slice().iter().map(limited).collect();
+                let search = Nearest::new(&self.index, &queries, &self.scopes, then);
                 Source::Nearest(Box::new(search))
             }
         }

@@ -19,10 +19,11 @@ pub struct Nearest<K: TreeKey> {
 }
 
 impl<K: TreeKey> Nearest<K> {
-    /// `queries` is not empty: the distance of a row is the least to any of them.
+    /// `queries` is not empty: the distance of a row is the least to any of them. Rows farther from
+    /// one than the limit beside it are not wanted for it.
     pub fn new(
         index: &Index<K>,
-        queries: &[K::Fingerprint],
+        queries: &[(K::Fingerprint, u32)],
         scopes: &[Scopes<K::Scope>],
         then: Vec<K::Fingerprint>,
     ) -> Self {
