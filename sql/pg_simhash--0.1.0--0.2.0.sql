@@ -1287,3 +1287,7 @@ CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables i
 COMMENT ON FUNCTION simhash_index_info(regclass) IS
   'rows and block tables of a simhash index, its size, height, the runs of rows that share a '
   'block, how full its leaves are';
+
+-- A number that is written in a query is an integer.
+ALTER OPERATOR FAMILY hamming_int8_ops USING simhash ADD
+  OPERATOR 1 = (bigint, integer), OPERATOR 1 = (bigint, smallint);

@@ -1754,6 +1754,10 @@ CREATE OPERATOR CLASS hamming_int8_ops FOR TYPE bigint USING simhash AS
   OPERATOR 4 <~> (bigint, bigint) FOR ORDER BY integer_ops,
   FUNCTION 1 simhash_kind_64(internal);
 
+-- A number that is written in a query is an integer.
+ALTER OPERATOR FAMILY hamming_int8_ops USING simhash ADD
+  OPERATOR 1 = (bigint, integer), OPERATOR 1 = (bigint, smallint);
+
 CREATE OPERATOR CLASS hamming_ball64_ops DEFAULT FOR TYPE hamming_ball64 USING simhash AS
   OPERATOR 3 ~= (hamming_ball64, hamming_ball64),
   FUNCTION 1 simhash_kind_ball64(internal);

@@ -71,6 +71,16 @@ impl Extension {
         left: pg_sys::Oid,
         right: pg_sys::Oid,
     ) -> Option<pg_sys::Oid> {
+        self.operator_returning(name, [left, right], pg_sys::BOOLOID)
+    }
+
+    /// The same, of one with another result.
+    pub fn operator_returning(
+        self,
+        name: &CStr,
+        [left, right]: [pg_sys::Oid; 2],
+        result: pg_sys::Oid,
+    ) -> Option<pg_sys::Oid> {
         let keys = [name.as_ptr().into(), left.into(), right.into()];
         let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP;
         // SAFETY: a look-up by name and operand types.
@@ -83,7 +93,7 @@ impl Extension {
             self.has(pg_sys::OperatorRelationId, operator)
                 && self
                     .function(function)
-                    .is_some_and(|function| function.is([left, right], pg_sys::BOOLOID))
+                    .is_some_and(|function| function.is([left, right], result))
         })?;
         Some(operator)
     }

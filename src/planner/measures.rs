@@ -34,6 +34,10 @@ pub struct Measure {
     pub make_ball: pg_sys::Oid,
     /// `point <@ ball`.
     pub operator: pg_sys::Oid,
+    /// `point <~> point`, or `<^>`: hamming, as an operator that orders.
+    pub order: pg_sys::Oid,
+    /// `ball ~= ball`.
+    pub alike: Option<pg_sys::Oid>,
 }
 
 /// All that a backend knows of the extension in its database. Empty where it is not installed.
@@ -154,6 +158,10 @@ impl Measure {
             within: within.oid,
             make_ball: make_ball.oid,
             operator: extension.operator(c"<@", point, make_ball.result)?,
+            order: [c"<~>", c"<^>"].into_iter().find_map(|name| {
+                extension.operator_returning(name, [point, point], pg_sys::INT4OID)
+            })?,
+            alike: extension.operator(c"~=", make_ball.result, make_ball.result),
         };
         hamming.is([point, point], pg_sys::INT4OID).then_some(measure)
     }

@@ -7,14 +7,16 @@
 //! 1. `hamming` has a support function, so this library is loaded while a query's expressions are
 //!    simplified, which is before its relations are looked at.
 //! 2. The library's hook ([`rewrite`]) runs when the first relation is looked at, which is before
-//!    the quals are distributed. It rewrites quals of some forms ([`pattern`], [`nodes`]) where a
-//!    simhash index ([`index`]) could use the result. [`measures`] says which functions are ours.
+//!    the quals are distributed. It rewrites quals of some forms ([`pattern`], [`values`],
+//!    [`nodes`]) and the order by a distance ([`order`]) where a simhash index ([`index`]) could use
+//!    the result. [`measures`] says which functions are ours.
 //!
 //! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters. Where
 //! indexes on either side could serve a clause, [`support`] gives the form for each.
 //! [`selectivity`] gives the estimates, from the column's statistics ([`statistics`]). [`near`]
 //! does all this for texts.
 
+mod balls;
 mod changes;
 mod descendants;
 mod index;
@@ -22,11 +24,13 @@ mod indexed_columns;
 mod measures;
 pub mod near;
 mod nodes;
+mod order;
 mod pattern;
 pub mod rewrite;
 pub mod selectivity;
 mod statistics;
 pub mod support;
+mod values;
 pub mod whole;
 
 pub use index::index_quals;

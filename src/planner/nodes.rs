@@ -148,6 +148,25 @@ pub unsafe fn operator_clause(
     }
 }
 
+/// `a OPERATOR b`, of another type.
+///
+/// # Safety
+/// `a` and `b` are of the types that the operator takes, and `result` of that which it returns.
+pub unsafe fn operator_of(
+    operator: pg_sys::Oid,
+    a: *mut pg_sys::Node,
+    b: *mut pg_sys::Node,
+    result: pg_sys::Oid,
+) -> *mut pg_sys::Node {
+    // SAFETY: as this function's.
+    unsafe {
+        let none = pg_sys::InvalidOid;
+        let call = pg_sys::make_opclause(operator, result, false, a.cast(), b.cast(), none, none);
+        pg_sys::set_opfuncid(call.cast());
+        call.cast()
+    }
+}
+
 /// `hamming_within(x, y, radius)`: what either side's index can serve.
 ///
 /// # Safety

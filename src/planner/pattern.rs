@@ -51,7 +51,11 @@ unsafe fn call_of_two(
     }
 }
 
-unsafe fn distance_of(
+/// The arguments of a distance.
+///
+/// # Safety
+/// The node is an expression or null.
+pub unsafe fn distance_of(
     node: *mut pg_sys::Node,
 ) -> Option<(Measure, *mut pg_sys::Node, *mut pg_sys::Node)> {
     // SAFETY: as call_of_two's.

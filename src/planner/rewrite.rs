@@ -8,11 +8,14 @@ use std::sync::OnceLock;
 
 use pgrx::{PgList, pg_guard, pg_sys};
 
+use super::balls::within_own_balls;
 use super::index::{appended, is_indexed, member_is_indexed, of_member};
 use super::measures::Measure;
 use super::near::constraint;
-use super::nodes::{Rewritten, both, within_ball, within_call};
+use super::nodes::{Rewritten, both, int8_const, within_ball, within_call};
+use super::order;
 use super::pattern::{Comparison, Pattern};
+use super::values::Values;
 use crate::guc;
 use crate::memory;
 
@@ -54,6 +57,7 @@ unsafe extern "C-unwind" fn relation_info_hook(
         let rewriter = Rewriter { root, member: None };
         if is_first(root, rel) {
             rewriter.jointree(jointree.cast());
+            order::by_operators(root);
         }
         rewriter.index_predicates(rel);
         members_of_union(root, rel);
@@ -153,12 +157,21 @@ impl Rewriter {
             if let Some(rewritten) = self.near(clause) {
                 return Some(rewritten);
             }
-            let pattern = Pattern::of(clause)?;
-            let rewritten = self.within(&pattern)?;
-            Some(match pattern.comparison {
-                Comparison::Equal => Rewritten::Beside(rewritten),
-                Comparison::Less | Comparison::AtMost => Rewritten::Instead(rewritten),
-            })
+            if let Some(pattern) = Pattern::of(clause) {
+                let Pattern { measure, x, y, .. } = pattern;
+                let rewritten = self.within(measure, x, y, || pattern.radius());
+                if let Some(rewritten) = rewritten {
+                    return Some(match pattern.comparison {
+                        Comparison::Equal => Rewritten::Beside(rewritten),
+                        Comparison::Less | Comparison::AtMost => Rewritten::Instead(rewritten),
+                    });
+                }
+            }
+            let Values { measure, x, y, radius, is_ball } = Values::of(clause)?;
+            let radius = || Some(int8_const(i64::from(radius)));
+            let rewritten = self.within(measure, x, y, radius)?;
+            let make = if is_ball { Rewritten::Instead } else { Rewritten::Beside };
+            Some(make(rewritten))
         }
     }
 
@@ -189,15 +202,21 @@ impl Rewriter {
     }
 
     /// The indexable form, if there is an index for it, and the role may execute what is in it.
-    unsafe fn within(&self, pattern: &Pattern) -> Option<*mut pg_sys::Node> {
-        // SAFETY: the pattern's parts are expressions of this query level.
+    unsafe fn within(
+        &self,
+        measure: Measure,
+        x: *mut pg_sys::Node,
+        y: *mut pg_sys::Node,
+        radius: impl FnOnce() -> Option<*mut pg_sys::Node>,
+    ) -> Option<*mut pg_sys::Node> {
+        // SAFETY: expressions of this query level.
         unsafe {
-            let Pattern { measure, x, y, .. } = *pattern;
             let (on_x, on_y) = (self.is_indexed(x, &measure), self.is_indexed(y, &measure));
+            let radius = radius()?;
             if !on_x && !on_y {
-                return None;
+                return within_own_balls(self.root, &measure, x, y, radius)
+                    .or_else(|| within_own_balls(self.root, &measure, y, x, radius));
             }
-            let radius = pattern.radius()?;
             let makes = if on_x && on_y { measure.within } else { measure.make_ball };
             if !measure.may_use(self.root, &[measure.hamming, makes]) {
                 return None;

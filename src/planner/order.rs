@@ -1,0 +1,44 @@
+//! `ORDER BY hamming(x, y)`, as the operator by which an index returns rows in order.
+
+use pgrx::{PgList, pg_sys};
+
+use super::index::is_indexed;
+use super::nodes::operator_of;
+use super::pattern::distance_of;
+
+/// Writes a query's first sort expression with the operator, if it is a distance from what an index
+/// searches. To be called before the planner looks at what the query is sorted by.
+///
+/// # Safety
+/// `root` is the planner's, its arrays of relations are set up, and its target list is processed.
+pub unsafe fn by_operators(root: *mut pg_sys::PlannerInfo) {
+    // SAFETY: as this function's. The lists are of the nodes that PostgreSQL documents.
+    unsafe {
+        let parse = (*root).parse;
+        // What a query groups by has copies elsewhere, which must stay equal.
+        if !(*parse).groupClause.is_null()
+            || !(*parse).distinctClause.is_null()
+            || !(*parse).setOperations.is_null()
+            || (*parse).hasAggs
+            || (*parse).hasWindowFuncs
+        {
+            return;
+        }
+        let sorted = PgList::<pg_sys::SortGroupClause>::from_pg((*parse).sortClause);
+        let Some(first) = sorted.get_ptr(0) else { return };
+        let targets = PgList::<pg_sys::TargetEntry>::from_pg((*root).processed_tlist);
+        for target in targets.iter_ptr() {
+            let expression = (*target).expr.cast::<pg_sys::Node>();
+            if (*target).ressortgroupref != (*first).tleSortGroupRef
+                || !pgrx::is_a(expression, pg_sys::NodeTag::T_FuncExpr)
+            {
+                continue;
+            }
+            let Some((measure, x, y)) = distance_of(expression) else { continue };
+            let is_served = is_indexed(root, x, &measure) || is_indexed(root, y, &measure);
+            if is_served && measure.may_use(root, &[measure.hamming]) {
+                (*target).expr = operator_of(measure.order, x, y, pg_sys::INT4OID).cast();
+            }
+        }
+    }
+}
