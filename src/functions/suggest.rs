@@ -114,8 +114,8 @@ fn of_similarities(answer: &Answer) -> Vec<Columns> {
 
 fn families(share: f64) -> String {
     format!(
-        "families: related, not copied: {:.0} % of the neighbours are those of rows with {CROWD} \
-         and more, most of which are no near copies",
+        "families: related, not copied: {:.0} % of all near pairs are those of rows with {CROWD} \
+         neighbours and more, most of which are no near copies",
         share * 100.0
     )
 }
@@ -124,6 +124,7 @@ fn families(share: f64) -> String {
 fn said(finding: &Finding) -> String {
     match *finding {
         Finding::NoPairs => "no near pairs were found: 0.7 is the default.".into(),
+        Finding::NoneAsSimilar => "no pair is so similar: those below are of families.".into(),
         Finding::FewRows(rows) => format!("{rows} rows say little."),
         Finding::Single(share) => format!(
             "short: {:.0} % of the rows have no more than two words, and are near only to those \
@@ -137,8 +138,13 @@ fn said(finding: &Finding) -> String {
         ),
         Finding::Crowded(share) => format!("{}. Look at simhash_suggest_pairs.", families(share)),
         Finding::Numbers(share) => format!(
-            "numbers: {:.0} % of the near pairs differ in nothing else. If numbers matter: \
+            "numbers: {:.0} % of the near pairs differ in their numbers alone. If numbers matter: \
              config '{{\"numbers\": \"same\"}}'.",
+            share * 100.0
+        ),
+        Finding::Forms(share) => format!(
+            "numbers: those of {:.0} % of all near pairs differ, as in forms that are filled in. \
+             If numbers matter: config '{{\"numbers\": \"same\"}}', and a small similarity.",
             share * 100.0
         ),
     }

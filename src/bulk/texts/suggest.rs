@@ -8,6 +8,9 @@
 //! The same index gives the same answer: the samples have fixed seeds, and rows, leaves and bytes
 //! limit the work, not a clock.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use pgrx::PgSqlErrorCode;
 use simhash_core::config::{Config, Weight};
 use simhash_core::random::SplitMix64;
@@ -25,6 +28,7 @@ use crate::am::opened::Opened;
 use crate::am::texts::Recipe;
 use crate::call::interrupts;
 use crate::error::raise;
+use crate::guc::work_mem;
 use crate::storage::{Index, check_for_interrupts, family, with_key_type};
 use crate::types::ConfigText;
 
@@ -34,9 +38,12 @@ const SAMPLE: usize = 2048;
 const TRIED: usize = 16 * SAMPLE;
 /// So many candidates of one row count, the first ones. A row with a million copies says no more
 /// than a row with this many.
-const MOST_CANDIDATES: usize = 1000;
-/// Of these the texts of so many are read, drawn at random. Each stands for its share of them.
+const MOST_CANDIDATES: usize = 4000;
+/// The texts of so many candidates a row are read, on average. Where one has more than are left to
+/// it, so many are drawn at random, and each stands for its share of them.
 const MOST_READ: usize = 64;
+/// Look-ups end when so many pairs were compared: some seconds.
+const COMPARED: usize = 4 << 20;
 /// Steps of one row's look-up: in each, a leaf of every key is read.
 const STEPS: usize = 256;
 /// Look-ups end when the texts that were read have so many bytes: some seconds.
@@ -67,7 +74,10 @@ pub fn histogram(opened: &Opened, each: impl FnMut(&Pair<'_>)) -> Histogram {
         let Some(law) = law else { raise_no_law(recipe.similarity) };
         let random = SplitMix64::new(0);
         let (sketcher, index) = (Sketcher::new(simhasher), &index);
-        Looking { index, recipe, config, law, sketcher, reader, random, bytes: 0 }.all(each)
+        let known = Known { rows: HashMap::new(), bytes: 0 };
+        let (bytes, texts, compared) = (0, 0, 0);
+        Looking { index, recipe, config, law, sketcher, reader, random, known, bytes, texts, compared }
+            .all(each)
     })
 }
 
@@ -84,8 +94,31 @@ struct Looking<'a, K: TreeKey> {
     sketcher: Sketcher,
     reader: Reader,
     random: SplitMix64,
-    /// Of texts that were read.
+    known: Known,
+    /// Of texts that were read, and how many these are.
     bytes: usize,
+    texts: usize,
+    /// Pairs.
+    compared: usize,
+}
+
+/// Rows that were read, by their TIDs. `None` if the query does not see one.
+struct Known {
+    rows: HashMap<u64, Option<Rc<Read>>>,
+    bytes: usize,
+}
+
+impl Known {
+    /// Keeps a row as long as memory allows.
+    fn keep(&mut self, tid: u64, row: Option<Rc<Read>>) {
+        let bytes = |row: &Rc<Read>| {
+            size_of::<Read>() + row.text.len() + row.sketch.as_ref().map_or(0, Sketch::memory)
+        };
+        self.bytes += 64 + row.as_ref().map_or(0, bytes);
+        if self.bytes <= work_mem() {
+            self.rows.insert(tid, row);
+        }
+    }
 }
 
 /// A row of the sample, as the query sees it.
@@ -116,13 +149,14 @@ impl<K: TreeKey> Looking<'_, K> {
         let sample = sample.into_items();
         let most = sample.len().min(SAMPLE) as f64;
         for entry in sample {
-            if seen as usize >= SAMPLE || self.bytes > BYTES {
+            if seen as usize >= SAMPLE || self.bytes > BYTES || self.compared > COMPARED {
                 break;
             }
             tried += 1;
             let Some(read) = self.read(entry.tid) else { continue };
             seen += 1;
-            let (neighbours, of_each) = self.neighbours(&entry, &read, &mut each);
+            let left = (MOST_READ * seen as usize).saturating_sub(self.texts);
+            let (neighbours, of_each) = self.neighbours(&entry, &read, left, &mut each);
             let words = read.sketch.as_ref().map_or(0, |sketch| sketch.set().len());
             histogram.add(words, &neighbours, of_each);
             if seen.is_multiple_of(16) {
@@ -135,7 +169,16 @@ impl<K: TreeKey> Looking<'_, K> {
     }
 
     /// A row by the TID that the index has. `None` if the query does not see it.
-    fn read(&mut self, tid: u64) -> Option<Read> {
+    fn read(&mut self, tid: u64) -> Option<Rc<Read>> {
+        if let Some(known) = self.known.rows.get(&tid) {
+            return known.clone();
+        }
+        let read = self.read_anew(tid).map(Rc::new);
+        self.known.keep(tid, read.clone());
+        read
+    }
+
+    fn read_anew(&mut self, tid: u64) -> Option<Read> {
         let row = self.reader.visible(tid)?;
         let (sketcher, config, bytes) = (&mut self.sketcher, &self.config, &mut self.bytes);
         // SAFETY: the row is in its slot.
@@ -149,22 +192,29 @@ impl<K: TreeKey> Looking<'_, K> {
         }
     }
 
-    /// The neighbours of a row, some of them, and how many each stands for.
+    /// The neighbours of a row, some of them if more than `left` texts would have to be read, and
+    /// how many each stands for.
     fn neighbours(
         &mut self,
         entry: &Entry<K>,
         read: &Read,
+        left: usize,
         each: &mut impl FnMut(&Pair<'_>),
     ) -> (Vec<Neighbour>, f64) {
         let mut neighbours = Vec::new();
         let Some(own) = &read.sketch else { return (neighbours, 1.0) };
         let mut candidates = self.candidates(entry, own);
         let all = candidates.len();
-        for place in 0..all.min(MOST_READ) {
-            let other = place as u64 + self.random.below((all - place) as u64);
-            candidates.swap(place, other as usize);
+        let new = candidates.iter().filter(|&tid| !self.known.rows.contains_key(tid)).count();
+        self.texts += new.min(MOST_READ.max(left));
+        if new > MOST_READ.max(left) {
+            for place in 0..MOST_READ {
+                let other = place as u64 + self.random.below((all - place) as u64);
+                candidates.swap(place, other as usize);
+            }
+            candidates.truncate(MOST_READ);
         }
-        candidates.truncate(MOST_READ);
+        self.compared += candidates.len();
         let of_each = all as f64 / candidates.len().max(1) as f64;
         // In the order of the heap.
         candidates.sort_unstable();
@@ -175,8 +225,8 @@ impl<K: TreeKey> Looking<'_, K> {
             let Some(similarity) = own.set().near(sketch.set(), self.recipe.similarity) else {
                 continue;
             };
-            let by_numbers = read.parts.differ_by_numbers(other.parts);
-            neighbours.push(Neighbour { similarity, by_numbers });
+            let numbers = read.parts.numbers(other.parts);
+            neighbours.push(Neighbour { similarity, numbers });
             each(&Pair {
                 rows: [read.row, other.row],
                 texts: [&read.text, &other.text],

@@ -30,6 +30,8 @@ const STEEP: f64 = 4.0;
 const NEARLY_ALL: f64 = 0.9;
 /// From this share of rows or pairs on something is worth saying.
 const MANY: f64 = 0.25;
+/// Texts are filled in with numbers if those of so large a share of the pairs differ.
+const MOST: f64 = 0.75;
 /// Bands begin at multiples of this many hundredths.
 const STEP: u32 = 5;
 
@@ -40,8 +42,17 @@ const BUFFER: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
     pub similarity: f64,
-    /// The texts differ in their numbers, and in nothing else.
-    pub by_numbers: bool,
+    pub numbers: TheirNumbers,
+}
+
+/// Whether two texts have the same numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TheirNumbers {
+    Agree,
+    /// They differ, and so do other words.
+    Differ,
+    /// They are all that differs.
+    DifferAlone,
 }
 
 /// What tells whether two texts differ in their numbers only: hashes of their numbers, as
@@ -70,9 +81,13 @@ impl Parts {
         Parts { numbers, letters: hasher.digest() }
     }
 
-    /// Whether texts with these parts differ in their numbers, and in nothing else.
-    pub fn differ_by_numbers(self, other: Self) -> bool {
-        self.numbers != other.numbers && self.letters == other.letters
+    /// Whether texts with these parts have the same numbers.
+    pub fn numbers(self, other: Self) -> TheirNumbers {
+        match (self.numbers == other.numbers, self.letters == other.letters) {
+            (true, _) => TheirNumbers::Agree,
+            (false, true) => TheirNumbers::DifferAlone,
+            (false, false) => TheirNumbers::Differ,
+        }
     }
 }
 
@@ -92,8 +107,9 @@ pub struct Histogram {
 #[derive(Debug, Clone, Copy)]
 struct Band {
     from: f64,
-    /// Neighbours in the band, and those that differ by numbers only.
+    /// Neighbours in the band, those of other numbers, and those that differ in nothing else.
     neighbours: f64,
+    other_numbers: f64,
     by_numbers: f64,
     /// Neighbours in the band of rows whose neighbours from here on are a family.
     of_families: f64,
@@ -126,6 +142,7 @@ impl Histogram {
         let band = |from| Band {
             from,
             neighbours: 0.0,
+            other_numbers: 0.0,
             by_numbers: 0.0,
             of_families: 0.0,
             near: 0,
@@ -150,7 +167,11 @@ impl Histogram {
                     found += of_each;
                     copies += if neighbour.similarity >= COPY { of_each } else { 0.0 };
                     band.neighbours += of_each;
-                    band.by_numbers += if neighbour.by_numbers { of_each } else { 0.0 };
+                    let numbers = neighbour.numbers;
+                    let differ = numbers != TheirNumbers::Agree;
+                    band.other_numbers += if differ { of_each } else { 0.0 };
+                    let alone = numbers == TheirNumbers::DifferAlone;
+                    band.by_numbers += if alone { of_each } else { 0.0 };
                 }
             }
             band.near += u64::from(found > 0.0);
@@ -175,6 +196,8 @@ impl Histogram {
 pub enum Finding {
     /// No pair was found.
     NoPairs,
+    /// None was found of the similarity that is proposed, or a greater one.
+    NoneAsSimilar,
     /// The table has so few rows.
     FewRows(u64),
     /// So large a share of the rows has one shingle only.
@@ -185,6 +208,8 @@ pub enum Finding {
     Crowded(f64),
     /// So large a share of the pairs differ by numbers only.
     Numbers(f64),
+    /// Neighbours are of families, and the numbers of so large a share of the pairs differ.
+    Forms(f64),
 }
 
 /// What is said of a table.
@@ -279,16 +304,26 @@ impl Histogram {
         if self.found() == 0.0 {
             findings.push(Finding::NoPairs);
         }
+        let is_none_near = self.from(proposed) == 0.0;
+        if is_none_near && self.found() > 0.0 {
+            findings.push(Finding::NoneAsSimilar);
+        }
         let related = self.related(0);
+        // The pairs that are proposed, or all if there are none.
+        let from = if is_none_near { 0 } else { proposed };
+        let share = |from: usize, count: fn(&Band) -> f64| {
+            self.bands[from..].iter().map(count).sum::<f64>() / self.from(from).max(1.0)
+        };
+        let by_numbers = share(from, |band| band.by_numbers);
+        let other_numbers = share(0, |band| band.other_numbers);
+        if by_numbers >= MANY {
+            findings.push(Finding::Numbers(by_numbers));
+        } else if related >= FAMILIES && other_numbers >= MOST {
+            findings.push(Finding::Forms(other_numbers));
+        }
         if related >= FAMILIES {
             let finding = if self.weighed { Finding::Crowded } else { Finding::Families };
             findings.push(finding(related));
-        }
-        let near = &self.bands[proposed..];
-        let by_numbers: f64 = near.iter().map(|band| band.by_numbers).sum();
-        let by_numbers = by_numbers / self.from(proposed).max(1.0);
-        if by_numbers >= MANY {
-            findings.push(Finding::Numbers(by_numbers));
         }
         findings
     }
@@ -299,7 +334,7 @@ mod tests {
     use super::*;
 
     fn neighbours(similarities: &[f64]) -> Vec<Neighbour> {
-        let near = |&similarity| Neighbour { similarity, by_numbers: false };
+        let near = |&similarity| Neighbour { similarity, numbers: TheirNumbers::Agree };
         similarities.iter().map(near).collect()
     }
 
@@ -371,7 +406,7 @@ mod tests {
         assert_eq!((suggested(&none), &none.findings[..]), (0.7, &[Finding::NoPairs][..]));
         assert_eq!(suggested(&answer(0.8, &[(200, &[])])), 0.8);
         let mut histogram = Histogram::new(0.5, false);
-        let number = [Neighbour { similarity: 0.9, by_numbers: true }];
+        let number = [Neighbour { similarity: 0.9, numbers: TheirNumbers::DifferAlone }];
         (0..150).for_each(|_| histogram.add(1, &number, 1.0));
         (0..150).for_each(|_| histogram.add(9, &neighbours(&[0.9]), 1.0));
         histogram.finish(300);
@@ -380,9 +415,25 @@ mod tests {
     }
 
     #[test]
+    fn forms_that_are_filled_in_with_numbers_are_told_from_other_families() {
+        let findings = |numbers| {
+            let mut histogram = Histogram::new(0.5, false);
+            let form = [Neighbour { similarity: 0.66, numbers }; 40];
+            (0..300).for_each(|_| histogram.add(20, &form, 1.0));
+            histogram.finish(300);
+            histogram.answer().findings
+        };
+        use Finding::{Families, Forms, NoneAsSimilar, Numbers};
+        use TheirNumbers::{Agree, Differ, DifferAlone};
+        assert_eq!(findings(Agree), [NoneAsSimilar, Families(1.0)]);
+        assert_eq!(findings(Differ), [NoneAsSimilar, Forms(1.0), Families(1.0)]);
+        assert_eq!(findings(DifferAlone), [NoneAsSimilar, Numbers(1.0), Families(1.0)]);
+    }
+
+    #[test]
     fn texts_differ_by_numbers_alone() {
         let parts = |text| Parts::of(text, &Config::default(), &mut || ());
-        let differ = |a, b| parts(a).differ_by_numbers(parts(b));
+        let differ = |a, b| parts(a).numbers(parts(b)) == TheirNumbers::DifferAlone;
         assert!(differ("Invoice 17: due on 2024-03-04", "Invoice 18: due on 2024-03-04"));
         assert!(!differ("Invoice 17", "Invoice 17."));
         assert!(!differ("1,000.00 euros", "1000 euros"));

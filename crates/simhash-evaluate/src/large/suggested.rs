@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::Path;
 
 use simhash_core::suggest::Sample;
-use simhash_core::suggest::similarity::{Finding, Histogram, Neighbour};
+use simhash_core::suggest::similarity::{Finding, Histogram, Neighbour, TheirNumbers};
 
 use super::LEAST;
 use super::join::{Near, join};
@@ -72,7 +72,8 @@ fn histogram(sets: &Sets, near: &[Near]) -> Histogram {
     for pair in near {
         for row in [pair.a, pair.b] {
             if let Some(neighbours) = found.get_mut(&row) {
-                neighbours.push(Neighbour { similarity: pair.similarity(), by_numbers: false });
+                let (similarity, numbers) = (pair.similarity(), TheirNumbers::Agree);
+                neighbours.push(Neighbour { similarity, numbers });
             }
         }
     }
