@@ -37,7 +37,7 @@ fn dedup_texts(
         raise(
             PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
             "query, exact, config and method of dedup_texts must not be NULL".into(),
-            "",
+            "Leave an argument out, and it has its default.",
         )
     };
     let mut stream = Deduplicator::new(exact_named(exact.as_str()), distance.map(checked_distance));

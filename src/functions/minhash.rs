@@ -82,7 +82,8 @@ pub(super) fn check_alike(verb: &str, a: (u64, usize), b: (u64, usize)) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("cannot {verb} signatures that were made by different configs"),
-            "Tokenizer, shingle, normalize, dictionary, stopwords, spots and hmm must be the same.",
+            "Tokenizer, shingle, normalize, dictionary, stopwords, spots, hmm, comments and \
+             whitespace must be the same.",
         )
     }
 }

@@ -114,7 +114,7 @@ fn refuse_nulls(are_null: impl Iterator<Item = bool>, argument: &str) {
             raise(
                 PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 format!("{argument} must not contain NULL: element {} does", place + 1),
-                "",
+                "Leave the feature out, and its weight.",
             )
         }
     }

@@ -49,8 +49,8 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
                 "Make the list, or leave it out of the config.".to_owned()
             }
             SimhasherError::OtherFeatures(_) => format!(
-                "Tokenizer, shingle, normalize, dictionary, stopwords, spots and hmm \
-                 must be those that it was trained with. Train another one: \
+                "Tokenizer, shingle, normalize, dictionary, stopwords, spots, hmm, comments and \
+                 whitespace must be those that it was trained with. Train another one: \
                  SELECT simhash_train('name', 'SELECT body FROM ...', '{counted_by}');"
             ),
             SimhasherError::NoPercentiles(_) => {

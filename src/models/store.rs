@@ -118,7 +118,7 @@ pub fn check_new_name(schema: Schema, name: &str) {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "the name of a model must not be empty".into(),
-            "",
+            "A config names it: '{\"model\": \"docs\"}'.",
         )
     }
     if read(schema, name, None).is_some() {

@@ -189,7 +189,10 @@ pub fn make(
 
 fn check_name(kind: Kind, name: &str) {
     let (message, hint) = if name.is_empty() {
-        (format!("the name of a {} must not be empty", kind.noun()), "")
+        (
+            format!("the name of a {} must not be empty", kind.noun()),
+            "A config names the list by it.",
+        )
     } else if StopList::ALL.iter().any(|list| list.name() == name) {
         (
             format!("\"{name}\" cannot be the name of a {}", kind.noun()),
@@ -222,7 +225,7 @@ fn list_of(
             raise(
                 PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 format!("words must not contain NULL: element {} does", place + 1),
-                "",
+                "Leave it out: array_remove(words, NULL).",
             )
         };
         let frequency = frequencies.as_mut().and_then(|all| all.next()).flatten();

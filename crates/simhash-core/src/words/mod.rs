@@ -161,7 +161,7 @@ impl WordList {
         match content.len() {
             0 => Err(invalid(
                 format!("a {} must hold at least one word", kind.noun()),
-                String::new(),
+                "Leave the key out of the config instead.".to_owned(),
             )),
             MAX_BYTES.. => Err(too_large(kind)),
             _ => Ok(WordList {
@@ -320,7 +320,7 @@ impl Dictionary {
 
 fn check_word(kind: Kind, word: &str, place: usize) -> Result<(), WordListError> {
     if word.is_empty() {
-        return Err(invalid(format!("word {} is empty", place + 1), String::new()));
+        return Err(invalid(format!("word {} is empty", place + 1), "Leave it out.".to_owned()));
     }
     if word.chars().any(char::is_control) {
         return Err(invalid(
