@@ -1,4 +1,4 @@
-//! `hamming(fp, x) <= r` by the index of an exclusion constraint, which is on `hamming_ball(fp, R)`.
+//! `hamming(fp, x) <= r` by an exclusion constraint's index, which is on `hamming_ball(fp, R)`.
 //!
 //! Two balls are `~=` if the distance of their centres is at most the lesser radius. So for r up to
 //! R the clause is `hamming_ball(fp, R) ~= hamming_ball(x, r)`.

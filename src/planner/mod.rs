@@ -8,8 +8,8 @@
 //!    simplified, which is before its relations are looked at.
 //! 2. The library's hook ([`rewrite`]) runs when the first relation is looked at, which is before
 //!    the quals are distributed. It rewrites quals of some forms ([`pattern`], [`values`],
-//!    [`nodes`]) and the order by a distance ([`order`]) where a simhash index ([`index`]) could use
-//!    the result. [`measures`] says which functions are ours.
+//!    [`nodes`], [`balls`]) and the order by a distance ([`order`]) where a simhash index
+//!    ([`index`]) could use the result. [`measures`] says which functions are ours.
 //!
 //! Everything after that is PostgreSQL's own: partial indexes, joins, partitions, parameters. Where
 //! indexes on either side could serve a clause, [`support`] gives the form for each.

@@ -1,5 +1,6 @@
 //! Conditions on a distance and constants alone, however they are spelt: `hamming(x, y) IN (0, 1)`,
-//! `1 - hamming(x, y) / 64.0 >= 0.95`. There are few distances, so what holds for which is computed.
+//! `1 - hamming(x, y) / 64.0 >= 0.95`. There are few distances, so what holds for which is
+//! computed.
 
 use pgrx::{PgList, pg_sys};
 

@@ -74,10 +74,20 @@ pub fn histogram(opened: &Opened, each: impl FnMut(&Pair<'_>)) -> Histogram {
         let Some(law) = law else { raise_no_law(recipe.similarity) };
         let random = SplitMix64::new(0);
         let (sketcher, index) = (Sketcher::new(simhasher), &index);
-        let known = Known { rows: HashMap::new(), bytes: 0 };
-        let (bytes, texts, compared) = (0, 0, 0);
-        Looking { index, recipe, config, law, sketcher, reader, random, known, bytes, texts, compared }
-            .all(each)
+        Looking {
+            index,
+            recipe,
+            config,
+            law,
+            sketcher,
+            reader,
+            random,
+            known: Known { rows: HashMap::new(), bytes: 0 },
+            bytes: 0,
+            texts: 0,
+            compared: 0,
+        }
+        .all(each)
     })
 }
 
