@@ -5,91 +5,102 @@
 
 use pgrx::{PgList, PgRelation, pg_sys};
 
-use super::index::{simhash_indexes, without_domain};
+use super::index::{relation_of, simhash_indexes, without_domain};
 use super::indexed_columns::SearchedColumn;
 use super::measures::{Measure, made_ball, may_execute_all};
 use super::nodes::{call, operator_clause};
+use super::pattern::integer_value;
 
-/// The clause for such an index on the ball around `x`, if there is one and the role may execute
-/// what is in it.
-///
-/// # Safety
-/// `root` is the planner's, and its arrays of relations are set up. `x` and `y` belong to its query
-/// and are of the measure's type; `radius` is a bigint.
-pub unsafe fn within_own_balls(
-    root: *mut pg_sys::PlannerInfo,
-    measure: &Measure,
-    x: *mut pg_sys::Node,
-    y: *mut pg_sys::Node,
-    radius: *mut pg_sys::Node,
-) -> Option<*mut pg_sys::Node> {
-    // SAFETY: as this function's; nodes are cast only to the types their tags say.
-    unsafe {
-        let alike = measure.alike?;
-        let own = ball_of(root, measure, x, number(radius)?)?;
-        let makes = (*own.cast::<pg_sys::FuncExpr>()).funcid;
-        let functions = [measure.hamming, measure.make_ball, makes, pg_sys::get_opcode(alike)];
-        if !may_execute_all(root, &functions) {
-            return None;
-        }
-        let other = call(measure.make_ball, measure.ball, &[y, radius]);
-        let other = pg_sys::eval_const_expressions(root, other);
-        Some(operator_clause(alike, own, other, pg_sys::InvalidOid))
-    }
+/// A ball that an index of the query's table searches, in terms of the query, and its radius.
+#[derive(Clone, Copy)]
+pub struct OwnBall {
+    expression: *mut pg_sys::Node,
+    radius: i64,
 }
 
-/// A constant radius.
-unsafe fn number(node: *mut pg_sys::Node) -> Option<i64> {
-    // SAFETY: the datum is read as the type the node says.
-    unsafe {
-        if !pgrx::is_a(node, pg_sys::NodeTag::T_Const) {
-            return None;
-        }
-        let pg_sys::Const { consttype, constvalue, constisnull, .. } = *node.cast();
-        match consttype {
-            _ if constisnull => None,
-            pg_sys::INT4OID => Some(i64::from(constvalue.value() as i32)),
-            pg_sys::INT8OID => Some(constvalue.value() as i64),
-            _ => None,
+impl OwnBall {
+    /// The largest around an expression.
+    ///
+    /// # Safety
+    /// `root` is the planner's, and its arrays of relations are set up. `center` belongs to its
+    /// query and is of the measure's type.
+    pub unsafe fn around(
+        root: *mut pg_sys::PlannerInfo,
+        measure: &Measure,
+        center: *mut pg_sys::Node,
+    ) -> Option<OwnBall> {
+        // SAFETY: as this function's. The query has locked its tables.
+        unsafe {
+            let center = without_domain(center);
+            let (relid, entry) = relation_of(root, center)?;
+            if (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
+                return None;
+            }
+            let table = PgRelation::open((*entry).relid);
+            let of_index = |index| {
+                let ball = Self::searched_by(index, relid)?;
+                let (own, radius) = made_ball(ball)?;
+                let is_its = pg_sys::exprType(ball) == measure.ball
+                    && pg_sys::equal(without_domain(own).cast(), center.cast());
+                let radius = constant(radius).filter(|_| is_its)?;
+                Some(OwnBall { expression: ball, radius })
+            };
+            let balls = simhash_indexes(&table).into_iter().filter_map(of_index);
+            balls.max_by_key(|ball| ball.radius)
         }
     }
-}
 
-/// The ball around an expression that an index searches, of at least this radius.
-unsafe fn ball_of(
-    root: *mut pg_sys::PlannerInfo,
-    measure: &Measure,
-    center: *mut pg_sys::Node,
-    least: i64,
-) -> Option<*mut pg_sys::Node> {
-    // SAFETY: as within_own_balls's. The query has locked its tables.
-    unsafe {
-        let center = without_domain(center);
-        let mut relid = 0;
-        if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, center), &mut relid)
-            || relid >= (*root).simple_rel_array_size
-        {
-            return None;
-        }
-        let entry = *(*root).simple_rte_array.add(relid as usize);
-        if (*entry).rtekind != pg_sys::RTEKind::RTE_RELATION {
-            return None;
-        }
-        let table = PgRelation::open((*entry).relid);
-        simhash_indexes(&table).into_iter().find_map(|index| {
+    /// The expression that an index searches, of the relation of that number.
+    unsafe fn searched_by(index: pg_sys::Oid, relid: i32) -> Option<*mut pg_sys::Node> {
+        // SAFETY: the index of a locked table is locked while it is looked at.
+        unsafe {
             let searched = SearchedColumn::of(index).filter(|searched| searched.attribute == 0)?;
             let lock = pg_sys::AccessShareLock as pg_sys::LOCKMODE;
             let index = PgRelation::with_lock(index, lock);
             // A copy, whose Vars are of relation 1.
             let expressions = pg_sys::RelationGetIndexExpressions(index.as_ptr());
-            let ball =
-                PgList::<pg_sys::Node>::from_pg(expressions).get_ptr(searched.expressions)?;
-            pg_sys::ChangeVarNodes(ball, 1, relid, 0);
-            let (own, radius) = made_ball(ball)?;
-            let is_its = pg_sys::exprType(ball) == measure.ball
-                && pg_sys::equal(without_domain(own).cast(), center.cast())
-                && number(radius)? >= least;
-            is_its.then_some(ball)
-        })
+            let expressions = PgList::<pg_sys::Node>::from_pg(expressions);
+            let expression = expressions.get_ptr(searched.expressions)?;
+            pg_sys::ChangeVarNodes(expression, 1, relid, 0);
+            Some(expression)
+        }
+    }
+
+    /// The clause for a constant radius around `y` that is no greater, if the role may execute what
+    /// is in it.
+    ///
+    /// # Safety
+    /// As [`OwnBall::around`]; `radius` is a bigint.
+    pub unsafe fn near(
+        self,
+        root: *mut pg_sys::PlannerInfo,
+        measure: &Measure,
+        y: *mut pg_sys::Node,
+        radius: *mut pg_sys::Node,
+    ) -> Option<*mut pg_sys::Node> {
+        // SAFETY: as this function's; the ball is a call.
+        unsafe {
+            let alike = measure.alike?;
+            if constant(radius)? > self.radius {
+                return None;
+            }
+            let makes = (*self.expression.cast::<pg_sys::FuncExpr>()).funcid;
+            let functions = [measure.hamming, measure.make_ball, makes, pg_sys::get_opcode(alike)];
+            if !may_execute_all(root, &functions) {
+                return None;
+            }
+            let other = call(measure.make_ball, measure.ball, &[y, radius]);
+            let other = pg_sys::eval_const_expressions(root, other);
+            Some(operator_clause(alike, self.expression, other, pg_sys::InvalidOid))
+        }
+    }
+}
+
+/// The value of an integer that is a constant.
+unsafe fn constant(node: *mut pg_sys::Node) -> Option<i64> {
+    // SAFETY: it is cast only if it is one.
+    unsafe {
+        let is_const = pgrx::is_a(node, pg_sys::NodeTag::T_Const);
+        if is_const { integer_value(node.cast()) } else { None }
     }
 }

@@ -23,13 +23,7 @@ pub unsafe fn is_indexed(
     // SAFETY: as this function's.
     unsafe {
         let expression = without_domain(expression);
-        let mut relid = 0;
-        if !pg_sys::bms_get_singleton_member(pg_sys::pull_varnos(root, expression), &mut relid)
-            || relid >= (*root).simple_rel_array_size
-        {
-            return false;
-        }
-        let entry = *(*root).simple_rte_array.add(relid as usize);
+        let Some((relid, entry)) = relation_of(root, expression) else { return false };
         match (*entry).rtekind {
             pg_sys::RTEKind::RTE_RELATION => {
                 if let Some(of_parent) = of_parent(root, relid, expression) {
@@ -43,6 +37,25 @@ pub unsafe fn is_indexed(
             }
             _ => false,
         }
+    }
+}
+
+/// The only relation of the query that an expression is of: its number, and its entry in the range
+/// table.
+///
+/// # Safety
+/// As [`is_indexed`].
+pub unsafe fn relation_of(
+    root: *mut pg_sys::PlannerInfo,
+    expression: *mut pg_sys::Node,
+) -> Option<(i32, *mut pg_sys::RangeTblEntry)> {
+    // SAFETY: as this function's.
+    unsafe {
+        let mut relid = 0;
+        let relations = pg_sys::pull_varnos(root, expression);
+        let is_of_one = pg_sys::bms_get_singleton_member(relations, &mut relid)
+            && relid < (*root).simple_rel_array_size;
+        is_of_one.then(|| (relid, *(*root).simple_rte_array.add(relid as usize)))
     }
 }
 

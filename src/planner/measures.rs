@@ -34,8 +34,8 @@ pub struct Measure {
     pub make_ball: pg_sys::Oid,
     /// `point <@ ball`.
     pub operator: pg_sys::Oid,
-    /// `point <~> point`, or `<^>`: hamming, as an operator that orders.
-    pub order: pg_sys::Oid,
+    /// `point <~> point`, or `<^>`: hamming, as an operator that orders. 0.1.0 has none of bit.
+    pub order: Option<pg_sys::Oid>,
     /// `ball ~= ball`.
     pub alike: Option<pg_sys::Oid>,
 }
@@ -160,7 +160,7 @@ impl Measure {
             operator: extension.operator(c"<@", point, make_ball.result)?,
             order: [c"<~>", c"<^>"].into_iter().find_map(|name| {
                 extension.operator_returning(name, [point, point], pg_sys::INT4OID)
-            })?,
+            }),
             alike: extension.operator(c"~=", make_ball.result, make_ball.result),
         };
         hamming.is([point, point], pg_sys::INT4OID).then_some(measure)

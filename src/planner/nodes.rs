@@ -78,11 +78,7 @@ pub unsafe fn difference(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> Option<*
                 pg_sys::PG_CATALOG_NAMESPACE.into(),
             ],
         )?;
-        let none = pg_sys::InvalidOid;
-        let clause =
-            pg_sys::make_opclause(minus, pg_sys::INT8OID, false, a.cast(), b.cast(), none, none);
-        pg_sys::set_opfuncid(clause.cast());
-        Some(clause.cast())
+        Some(operation(minus, pg_sys::INT8OID, [a, b], pg_sys::InvalidOid))
     }
 }
 
@@ -139,29 +135,24 @@ pub unsafe fn operator_clause(
     collation: pg_sys::Oid,
 ) -> *mut pg_sys::Node {
     // SAFETY: as this function's.
-    unsafe {
-        let (result, none) = (pg_sys::BOOLOID, pg_sys::InvalidOid);
-        let clause =
-            pg_sys::make_opclause(operator, result, false, a.cast(), b.cast(), none, collation);
-        pg_sys::set_opfuncid(clause.cast());
-        clause.cast()
-    }
+    unsafe { operation(operator, pg_sys::BOOLOID, [a, b], collation) }
 }
 
-/// `a OPERATOR b`, of another type.
+/// `a OPERATOR b`, of the type that the operator returns.
 ///
 /// # Safety
-/// `a` and `b` are of the types that the operator takes, and `result` of that which it returns.
-pub unsafe fn operator_of(
+/// `a` and `b` are of the types that the operator takes.
+pub unsafe fn operation(
     operator: pg_sys::Oid,
-    a: *mut pg_sys::Node,
-    b: *mut pg_sys::Node,
     result: pg_sys::Oid,
+    [a, b]: [*mut pg_sys::Node; 2],
+    collation: pg_sys::Oid,
 ) -> *mut pg_sys::Node {
     // SAFETY: as this function's.
     unsafe {
         let none = pg_sys::InvalidOid;
-        let call = pg_sys::make_opclause(operator, result, false, a.cast(), b.cast(), none, none);
+        let call =
+            pg_sys::make_opclause(operator, result, false, a.cast(), b.cast(), none, collation);
         pg_sys::set_opfuncid(call.cast());
         call.cast()
     }

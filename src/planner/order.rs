@@ -3,7 +3,7 @@
 use pgrx::{PgList, pg_sys};
 
 use super::index::is_indexed;
-use super::nodes::operator_of;
+use super::nodes::operation;
 use super::pattern::distance_of;
 
 /// Writes a query's first sort expression with the operator, if it is a distance from what an index
@@ -35,9 +35,11 @@ pub unsafe fn by_operators(root: *mut pg_sys::PlannerInfo) {
                 continue;
             }
             let Some((measure, x, y)) = distance_of(expression) else { continue };
+            let Some(order) = measure.order else { continue };
             let is_served = is_indexed(root, x, &measure) || is_indexed(root, y, &measure);
             if is_served && measure.may_use(root, &[measure.hamming]) {
-                (*target).expr = operator_of(measure.order, x, y, pg_sys::INT4OID).cast();
+                let none = pg_sys::InvalidOid;
+                (*target).expr = operation(order, pg_sys::INT4OID, [x, y], none).cast();
             }
         }
     }

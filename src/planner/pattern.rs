@@ -124,7 +124,11 @@ impl Pattern {
     }
 }
 
-unsafe fn integer_value(constant: *mut pg_sys::Const) -> Option<i64> {
+/// The value of a constant of an integer type; `None` of NULL.
+///
+/// # Safety
+/// It is a constant.
+pub unsafe fn integer_value(constant: *mut pg_sys::Const) -> Option<i64> {
     // SAFETY: the datum is read as the type the node says.
     unsafe {
         let datum = (*constant).constvalue;

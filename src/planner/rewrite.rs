@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use pgrx::{PgList, pg_guard, pg_sys};
 
-use super::balls::within_own_balls;
+use super::balls::OwnBall;
 use super::index::{appended, is_indexed, member_is_indexed, of_member};
 use super::measures::Measure;
 use super::near::constraint;
@@ -159,17 +159,20 @@ impl Rewriter {
             }
             if let Some(pattern) = Pattern::of(clause) {
                 let Pattern { measure, x, y, .. } = pattern;
-                let rewritten = self.within(measure, x, y, || pattern.radius());
-                if let Some(rewritten) = rewritten {
-                    return Some(match pattern.comparison {
-                        Comparison::Equal => Rewritten::Beside(rewritten),
-                        Comparison::Less | Comparison::AtMost => Rewritten::Instead(rewritten),
-                    });
-                }
+                let rewritten = self.within(measure, x, y, || pattern.radius())?;
+                return Some(match pattern.comparison {
+                    Comparison::Equal => Rewritten::Beside(rewritten),
+                    Comparison::Less | Comparison::AtMost => Rewritten::Instead(rewritten),
+                });
             }
-            let Values { measure, x, y, radius, is_ball } = Values::of(clause)?;
-            let radius = || Some(int8_const(i64::from(radius)));
-            let rewritten = self.within(measure, x, y, radius)?;
+            let values = Values::of(clause)?;
+            let mut is_ball = false;
+            let radius = || {
+                let reach = values.reach()?;
+                is_ball = reach.is_ball;
+                Some(int8_const(i64::from(reach.radius)))
+            };
+            let rewritten = self.within(values.measure, values.x, values.y, radius)?;
             let make = if is_ball { Rewritten::Instead } else { Rewritten::Beside };
             Some(make(rewritten))
         }
@@ -212,11 +215,19 @@ impl Rewriter {
         // SAFETY: expressions of this query level.
         unsafe {
             let (on_x, on_y) = (self.is_indexed(x, &measure), self.is_indexed(y, &measure));
-            let radius = radius()?;
             if !on_x && !on_y {
-                return within_own_balls(self.root, &measure, x, y, radius)
-                    .or_else(|| within_own_balls(self.root, &measure, y, x, radius));
+                let ball = |center| OwnBall::around(self.root, &measure, center);
+                let balls = [(ball(x), y), (ball(y), x)];
+                if balls.iter().all(|(ball, _)| ball.is_none()) {
+                    return None;
+                }
+                let radius = radius()?;
+                let near = |(ball, other): (Option<OwnBall>, _)| {
+                    ball?.near(self.root, &measure, other, radius)
+                };
+                return balls.into_iter().find_map(near);
             }
+            let radius = radius()?;
             let makes = if on_x && on_y { measure.within } else { measure.make_ball };
             if !measure.may_use(self.root, &[measure.hamming, makes]) {
                 return None;

@@ -7,11 +7,17 @@ use pgrx::{PgList, pg_sys};
 use super::measures::Measure;
 use super::pattern::distance_of;
 
-/// Such a condition: it holds at the radius, and at no greater distance.
+/// Such a condition.
 pub struct Values {
     pub measure: Measure,
     pub x: *mut pg_sys::Node,
     pub y: *mut pg_sys::Node,
+    /// With a place-holder for the distance.
+    condition: *mut pg_sys::Node,
+}
+
+/// How far a condition reaches: it holds at the radius, and at no greater distance.
+pub struct Reach {
     pub radius: u32,
     /// Whether it holds at every smaller distance, too.
     pub is_ball: bool,
@@ -28,12 +34,12 @@ struct Reading {
 }
 
 impl Values {
-    /// Recognises a condition. `None` if no distance meets it, or the greatest one does.
+    /// Recognises a condition.
     ///
     /// # Safety
     /// `clause` is an expression tree.
     pub unsafe fn of(clause: *mut pg_sys::Node) -> Option<Values> {
-        // SAFETY: as this function's. What is evaluated is a copy, of functions that raise nothing.
+        // SAFETY: as this function's.
         unsafe {
             if !is_any_of(
                 clause,
@@ -43,23 +49,22 @@ impl Values {
                 return None;
             }
             let mut reading = Reading { found: None, operators: 0 };
-            let copy = reading.copy_condition(clause)?;
+            let condition = reading.copy_condition(clause)?;
             let (measure, x, y) = reading.found?;
-            if [x, y].into_iter().any(|node| pg_sys::contain_volatile_functions(node)) {
-                return None;
-            }
-            let holds = evaluated(copy, measure.layout.most_bits());
-            let radius = holds.iter().rposition(|&holds| holds)?;
-            let is_ball = holds[..radius].iter().all(|&holds| holds);
-            let radius = u32::try_from(radius).ok()?;
-            (radius < measure.layout.most_bits()).then_some(Values {
-                measure,
-                x,
-                y,
-                radius,
-                is_ball,
-            })
+            let is_volatile = |node| pg_sys::contain_volatile_functions(node);
+            (!is_volatile(x) && !is_volatile(y)).then_some(Values { measure, x, y, condition })
         }
+    }
+
+    /// `None` if no distance meets the condition, or the greatest one does.
+    pub fn reach(&self) -> Option<Reach> {
+        let most = self.measure.layout.most_bits();
+        // SAFETY: the condition is a copy, of functions that raise nothing.
+        let holds = unsafe { evaluated(self.condition, most) };
+        let radius = holds.iter().rposition(|&holds| holds)?;
+        let is_ball = holds[..radius].iter().all(|&holds| holds);
+        let radius = u32::try_from(radius).ok().filter(|&radius| radius < most)?;
+        Some(Reach { radius, is_ball })
     }
 }
 
@@ -214,12 +219,19 @@ impl Reading {
     }
 }
 
-/// An array of numbers that is a constant.
+/// The most bytes of an array, so that planning looks at few numbers.
+const LONGEST_ARRAY: usize = 4096;
+
+/// An array of few numbers that is a constant.
 unsafe fn copy_array(node: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
-    // SAFETY: as Reading::copy_condition's.
+    // SAFETY: as Reading::copy_condition's; an array is a varlena.
     unsafe {
         let is_const = pgrx::is_a(node, pg_sys::NodeTag::T_Const);
-        let is_fit = is_const && is_number(pg_sys::get_element_type(pg_sys::exprType(node)));
+        let is_fit = is_const
+            && !(*node.cast::<pg_sys::Const>()).constisnull
+            && is_number(pg_sys::get_element_type(pg_sys::exprType(node)))
+            && pg_sys::toast_raw_datum_size((*node.cast::<pg_sys::Const>()).constvalue)
+                <= LONGEST_ARRAY;
         is_fit.then_some(node)
     }
 }

@@ -5,8 +5,8 @@
 //! a query does it, and the texts of some of its candidates are read and compared with its own.
 //! [`simhash_core::suggest::similarity`] draws the conclusions.
 //!
-//! The same index gives the same answer: the samples have fixed seeds, and rows, leaves and bytes
-//! limit the work, not a clock.
+//! The same index gives the same answer, with the same memory: the samples have fixed seeds, and
+//! rows, pairs, leaves and bytes limit the work, not a clock.
 
 use std::collections::HashMap;
 use std::rc::Rc;
