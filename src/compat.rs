@@ -18,6 +18,44 @@ pub unsafe fn file_number(rel: pg_sys::Relation) -> u32 {
     }
 }
 
+/// access/nbtxlog.h: `xl_btree_reuse_page`.
+#[repr(C)]
+pub struct HorizonRecord {
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    file: pg_sys::RelFileNode,
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    file: pg_sys::RelFileLocator,
+    page: u32,
+    horizon: u64,
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    is_catalog: bool,
+}
+
+/// The record that says that rows are forgotten which transactions up to a full number can see, and
+/// its length.
+///
+/// # Safety
+/// `rel` is an open index of a table that is no catalogue.
+pub unsafe fn horizon_record(
+    rel: pg_sys::Relation,
+    page: u32,
+    horizon: u64,
+) -> (HorizonRecord, u32) {
+    // SAFETY: as this function's.
+    unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        return (
+            HorizonRecord { file: (*rel).rd_node, page, horizon },
+            size_of::<HorizonRecord>() as u32,
+        );
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        (
+            HorizonRecord { file: (*rel).rd_locator, page, horizon, is_catalog: false },
+            std::mem::offset_of!(HorizonRecord, is_catalog) as u32 + 1,
+        )
+    }
+}
+
 /// Whether the relation, or its present file, came into being in this transaction.
 ///
 /// # Safety
@@ -44,6 +82,18 @@ pub unsafe fn owns_relation(relation: pg_sys::Oid, role: pg_sys::Oid) -> bool {
         return pg_sys::pg_class_ownercheck(relation, role);
         #[cfg(not(any(feature = "pg14", feature = "pg15")))]
         pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, role)
+    }
+}
+
+/// Has PostgreSQL refuse names of settings with this prefix that nobody has defined. Version 14
+/// only warns of those that were set before.
+pub fn reserve_settings(prefix: &CStr) {
+    // SAFETY: the prefix is copied.
+    unsafe {
+        #[cfg(feature = "pg14")]
+        pg_sys::EmitWarningsOnPlaceholders(prefix.as_ptr());
+        #[cfg(not(feature = "pg14"))]
+        pg_sys::MarkGUCPrefixReserved(prefix.as_ptr());
     }
 }
 

@@ -21,12 +21,16 @@ pub unsafe extern "C-unwind" fn aminsert(
     heap_tid: pg_sys::ItemPointer,
     heap: pg_sys::Relation,
     _check_unique: pg_sys::IndexUniqueCheck::Type,
-    _unchanged: bool,
+    is_version: bool,
     info: *mut pg_sys::IndexInfo,
 ) -> bool {
     // SAFETY: PostgreSQL passes an open index, a value of each column, and the row's TID.
     unsafe {
-        let rel = IndexRel::new(rel);
+        let mut rel = IndexRel::new(rel);
+        if is_version {
+            // Older versions of the row have the same keys, and may be dead.
+            rel.table = heap;
+        }
         with_key_type!(family(rel), K => {
             let index = open::<K>(rel);
             let row = reader(&index, info).read::<K>(values, is_null, heap_tid);

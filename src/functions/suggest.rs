@@ -72,12 +72,18 @@ fn simhash_suggest_limits(
 }
 
 fn of_distance(row: &Row) -> Columns {
-    let note = (row.suggested && row.related >= FAMILIES).then(|| {
-        format!(
+    let note = if !row.suggested {
+        None
+    } else if row.related >= FAMILIES {
+        Some(format!(
             "{}. No distance tells them apart: index the texts, and weigh rare words.",
             families(row.related)
-        )
-    });
+        ))
+    } else if row.near < 0.5 {
+        Some("no near pairs were found among a sample of the rows.".to_owned())
+    } else {
+        None
+    };
     (
         Some(row.distance as i32),
         None,
@@ -93,6 +99,15 @@ fn of_distance(row: &Row) -> Columns {
 }
 
 fn of_similarities(answer: &Answer) -> Vec<Columns> {
+    let has_numbers = answer
+        .findings
+        .iter()
+        .any(|finding| matches!(finding, Finding::Numbers(_) | Finding::Forms(_)));
+    let said = |finding: &Finding| match *finding {
+        // What is rare in a form is its numbers: by rare words its copies would be far.
+        Finding::Families(share) if has_numbers => format!("{}.", families(share)),
+        _ => said(finding),
+    };
     let notes: Vec<String> = answer.findings.iter().map(said).collect();
     let rows = answer.rows.iter().map(|row| {
         let note = (row.suggested && !notes.is_empty()).then(|| notes.join(" ").into());

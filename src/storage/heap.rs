@@ -1,7 +1,9 @@
-//! What the heap notes of a row beside its values.
+//! What the heap knows of rows beside their values.
 
 use pgrx::pg_sys;
+use simhash_index::store::Dead;
 
+use super::order::check_for_interrupts;
 use crate::types::tid;
 
 /// A copy of the header of the row with that packed TID, if there is one. `None` if the table is no
@@ -13,7 +15,7 @@ pub unsafe fn row_header(table: pg_sys::Relation, tid: u64) -> Option<pg_sys::He
     // SAFETY: as this function's. The page is pinned and locked while it is read; the offset is
     // checked.
     unsafe {
-        if (*(*table).rd_rel).relam != pg_sys::HEAP_TABLE_AM_OID {
+        if !is_heap(table) {
             return None;
         }
         let (number, offset) = tid::parts(tid);
@@ -31,4 +33,107 @@ pub unsafe fn row_header(table: pg_sys::Relation, tid: u64) -> Option<pg_sys::He
         pg_sys::UnlockReleaseBuffer(buffer);
         header
     }
+}
+
+/// Whether a table is a heap. Not if there is none.
+///
+/// # Safety
+/// Null, or an open table.
+pub unsafe fn is_heap(table: pg_sys::Relation) -> bool {
+    // SAFETY: as this function's; an open relation has its pg_class row.
+    unsafe { table.as_ref() }
+        .is_some_and(|table| unsafe { (*table.rd_rel).relam } == pg_sys::HEAP_TABLE_AM_OID)
+}
+
+/// How many pages of the heap are read for one leaf, those with the most of its rows first.
+const MOST_PAGES: usize = 256;
+/// After so many pages without a dead row the others are left alone.
+const MOST_IN_VAIN: usize = 32;
+
+/// Which of some rows nobody can see any more, as far as a few pages of the heap tell. The horizon
+/// is the last transaction by which any of them could be seen, or 0.
+///
+/// # Safety
+/// An open heap and an index of it, of which the caller has the leaf with this number pinned, and
+/// none locked.
+pub unsafe fn dead_rows(
+    heap: pg_sys::Relation,
+    index: pg_sys::Relation,
+    leaf: u32,
+    tids: &[u64],
+) -> Dead {
+    // SAFETY: the heap is open.
+    let end =
+        unsafe { pg_sys::RelationGetNumberOfBlocksInFork(heap, pg_sys::ForkNumber::MAIN_FORKNUM) };
+    let mut rows: Vec<(u32, usize)> = (0..tids.len()).map(|i| (tid::parts(tids[i]).0, i)).collect();
+    rows.retain(|&(page, _)| page < end);
+    rows.sort_unstable();
+    let mut pages: Vec<&[(u32, usize)]> = rows.chunk_by(|a, b| a.0 == b.0).collect();
+    pages.sort_by_key(|page| std::cmp::Reverse(page.len()));
+    let mut dead = Dead::default();
+    let mut in_vain = 0;
+    for page in pages.into_iter().take(MOST_PAGES) {
+        check_for_interrupts();
+        let before = dead.numbers.len();
+        // SAFETY: as this function's.
+        let horizon = unsafe { dead_of_page(heap, index, leaf, tids, page, &mut dead.numbers) };
+        // SAFETY: compares two numbers.
+        if horizon != NO_TRANSACTION
+            && (dead.horizon == 0
+                || unsafe { pg_sys::TransactionIdFollows(horizon, (dead.horizon as u32).into()) })
+        {
+            dead.horizon = u64::from(horizon.into_inner());
+        }
+        in_vain = if dead.numbers.len() == before { in_vain + 1 } else { 0 };
+        if in_vain == MOST_IN_VAIN {
+            break;
+        }
+    }
+    dead
+}
+
+const NO_TRANSACTION: pg_sys::TransactionId = pg_sys::InvalidTransactionId;
+
+/// Adds the numbers of the dead among the rows of one page to `dead`. Returns the last transaction
+/// by which any of them could be seen.
+///
+/// # Safety
+/// As [`dead_rows`].
+unsafe fn dead_of_page(
+    heap: pg_sys::Relation,
+    index: pg_sys::Relation,
+    leaf: u32,
+    tids: &[u64],
+    rows: &[(u32, usize)],
+    dead: &mut Vec<usize>,
+) -> pg_sys::TransactionId {
+    let asked = |(i, &(_, number)): (usize, &(u32, usize))| pg_sys::TM_IndexDelete {
+        tid: tid::unpack(tids[number]),
+        id: i as i16,
+    };
+    let mut asked: Vec<_> = rows.iter().enumerate().map(asked).collect();
+    // Each is worth a byte, and no number of bytes is enough: so the heap looks at all of them.
+    let status = |i: usize| pg_sys::TM_IndexStatus {
+        idxoffnum: i as u16 + 1,
+        knowndeletable: false,
+        promising: true,
+        freespace: 1,
+    };
+    let mut status: Vec<_> = (0..rows.len()).map(status).collect();
+    let mut question = pg_sys::TM_IndexDeleteOp {
+        irel: index,
+        iblknum: leaf,
+        bottomup: true,
+        bottomupfreespace: i32::MAX,
+        ndeltids: asked.len() as i32,
+        deltids: asked.as_mut_ptr(),
+        status: status.as_mut_ptr(),
+    };
+    // SAFETY: as this function's: the arrays have as many elements as the question says, and
+    // numbers of elements fit, since a leaf has fewer than 2^15 entries.
+    let horizon = unsafe { pg_sys::table_index_delete_tuples(heap, &mut question) };
+    let answered = asked.iter().take(question.ndeltids.max(0) as usize);
+    let is_dead = |i: &usize| status.get(*i).is_some_and(|status| status.knowndeletable);
+    dead.extend(answered.map(|row| row.id as usize).filter(is_dead).map(|i| rows[i].1));
+    horizon
 }

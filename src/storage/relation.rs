@@ -18,6 +18,9 @@ pub struct IndexRel {
     fork: pg_sys::ForkNumber::Type,
     /// The snapshot by which a reader sees the heap's rows; null for everybody else.
     pub snapshot: pg_sys::Snapshot,
+    /// The table, which is open, of who has a reason to look for dead rows; null for everybody
+    /// else.
+    pub table: pg_sys::Relation,
 }
 
 impl IndexRel {
@@ -25,7 +28,12 @@ impl IndexRel {
     /// `rel` is an open index of this access method, and stays open while the result is used.
     pub unsafe fn new(rel: pg_sys::Relation) -> Self {
         memory::prepare();
-        Self { rel, fork: pg_sys::ForkNumber::MAIN_FORKNUM, snapshot: std::ptr::null_mut() }
+        Self {
+            rel,
+            fork: pg_sys::ForkNumber::MAIN_FORKNUM,
+            snapshot: std::ptr::null_mut(),
+            table: std::ptr::null_mut(),
+        }
     }
 
     /// The fork that a crash resets an unlogged index to. It is initialised and never read.

@@ -5,11 +5,11 @@ use std::cell::Cell;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::damage::Damage;
 use simhash_index::page::Addition;
-use simhash_index::store::{Extent, Lock, Store};
+use simhash_index::store::{Dead, Extent, Lock, Store};
 
 use super::buffer::{self, Exclusive, Pinned, Shared};
 use super::relation::{IndexRel, PageBytes};
-use super::{cache, order, wal};
+use super::{cache, heap, order, wal};
 use crate::compat;
 use crate::error::raise;
 
@@ -137,6 +137,23 @@ impl Store for IndexRel {
         special: usize,
     ) {
         buffer::prefetch_for_append(*self, page, hint, parts, special);
+    }
+
+    fn knows_rows(&self) -> bool {
+        // SAFETY: null, or an open table.
+        unsafe { heap::is_heap(self.table) && !pg_sys::RecoveryInProgress() }
+    }
+
+    fn dead(&self, leaf: u32, tids: &[u64]) -> Dead {
+        order::expect_none("the heap");
+        // SAFETY: `knows_rows`: an open heap. The caller has the leaf pinned.
+        unsafe { heap::dead_rows(self.table, self.as_ptr(), leaf, tids) }
+    }
+
+    fn log_horizon(&self, leaf: u32, horizon: u64) {
+        if self.needs_wal() {
+            wal::log_horizon(*self, leaf, horizon as u32);
+        }
     }
 
     #[inline]

@@ -6,6 +6,8 @@
 //!   bytes by comparing whole pages. Here they are known, so the record is put together from them
 //!   directly; it is the same record, and the same code replays it.
 //! - [`write_new`] logs a whole page of a build.
+//! - [`log_horizon`] logs what Generic WAL has no record of: that rows are forgotten which readers
+//!   of a standby may see. It is the record by which a B-tree says so, and names no page.
 
 use pgrx::pg_sys;
 
@@ -14,6 +16,7 @@ use simhash_index::store::MAX_PAGES;
 
 use super::buffer::Exclusive;
 use super::relation::{IndexRel, PageBytes};
+use crate::compat;
 
 const _: () = assert!(MAX_PAGES <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize);
 
@@ -161,4 +164,32 @@ pub fn write_new(rel: IndexRel, locked: &Exclusive, image: &[u8]) {
             }
         }
     });
+}
+
+/// Logs that rows are forgotten which transactions up to `horizon` can see, if any.
+pub fn log_horizon(rel: IndexRel, leaf: u32, horizon: u32) {
+    // SAFETY: read once.
+    let is_replayed = unsafe { pg_sys::wal_level } >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
+    if horizon == 0 || !is_replayed {
+        return;
+    }
+    // SAFETY: the relation is open; the record outlives the insertion.
+    unsafe {
+        let (mut record, length) = compat::horizon_record(rel.as_ptr(), leaf, full(horizon));
+        pg_sys::XLogBeginInsert();
+        pg_sys::XLogRegisterData((&raw mut record).cast(), length as _);
+        pg_sys::XLogInsert(pg_sys::RmgrIds::RM_BTREE_ID as u8, XLOG_BTREE_REUSE_PAGE);
+    }
+}
+
+/// access/nbtxlog.h.
+const XLOG_BTREE_REUSE_PAGE: u8 = 0xd0;
+
+/// A recent transaction with its epoch.
+fn full(xid: u32) -> u64 {
+    // SAFETY: reads shared memory.
+    let next = unsafe { pg_sys::ReadNextFullTransactionId() }.value;
+    let (epoch, least) = (next >> 32, next as u32);
+    // One that is numerically greater than the next is of the epoch before.
+    (epoch - u64::from(xid > least).min(epoch)) << 32 | u64::from(xid)
 }

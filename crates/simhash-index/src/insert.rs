@@ -4,9 +4,9 @@
 //! The leaves of a group are all locked, then all changed. Only the first leaf may be waited for.
 //! The pages where the others should be may have been reused, and one of them may even be locked
 //! here already. If a leaf cannot be locked at once, all locks are given up, that leaf is waited
-//! for alone, and the group starts over. A full leaf is split, again with no other lock held, and
-//! the group starts over. So nobody waits while holding a leaf of a group, and there is no
-//! deadlock.
+//! for alone, and the group starts over. A full leaf is rid of dead rows or split, again with no
+//! other lock held, and the group starts over. So nobody waits while holding a leaf of a group, and
+//! there is no deadlock.
 //!
 //! Every table is written before the call returns. So of two transactions that insert and then
 //! search (an exclusion constraint), at least one sees the other's row.
@@ -90,6 +90,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                     drop(self.cover::<S::Exclusive>(table, &row(table).entry, Some(place)));
                 }
                 Err(Obstacle::Full(table, full)) => {
+                    if self.reclaim_versions(table, &row(table).entry) {
+                        continue;
+                    }
                     if self.make_room(table, &row(table).entry).is_none_or(|roomy| roomy == full) {
                         continue;
                     }

@@ -36,7 +36,8 @@
 //! - [`store`]: what the index asks of a store. [`page`] and [`meta`]: the layout of pages.
 //!   [`key`]: what orders them.
 //! - [`index`]: an open index and its copies of inner pages. [`tree`]: descents to a leaf.
-//! - [`insert`], [`split`], [`allocate`], [`remove`], [`vacuum`]: all that changes an index.
+//! - [`insert`], [`split`], [`allocate`], [`reclaim`], [`remove`], [`vacuum`]: all that changes an
+//!   index.
 //! - [`postings`]: how texts are inserted, how their keys settle, and who shares some of them.
 //! - [`range`] and [`nearest`] scans, in which [`scopes`], and a [`walk`] over a table.
 //! - [`build`], [`check`] and [`facts`]. [`runs`]: how many postings share a key.
@@ -56,6 +57,7 @@ pub mod nearest;
 pub mod page;
 pub mod postings;
 pub mod range;
+pub mod reclaim;
 pub mod remove;
 pub mod runs;
 pub mod scopes;
@@ -71,4 +73,4 @@ pub use key::{Posting, Scoped, Shape, TreeKey};
 pub use meta::{Family, META_PAGE, Meta};
 pub use page::{Entry, NO_PAGE, Row};
 pub use scopes::Scopes;
-pub use store::{Lock, Store};
+pub use store::{Dead, Lock, Store};

@@ -163,6 +163,14 @@ mutants! {
     SettledWithGaps,
     /// The next scope is looked for on one leaf only.
     ScopeOfOneLeaf,
+    /// Whatever may be of a dead row is taken for dead.
+    SuspectsTakenForDead,
+    /// Entries of dead rows go, and readers where the log is replayed are not told.
+    HorizonNotLogged,
+    /// What is dead for new readers is taken for dead for all.
+    DeadForOneReader,
+    /// Whoever has asked which rows of a leaf are dead does not keep it pinned meanwhile.
+    DeadWithoutPin,
 }
 
 /// Whether a fault has vacuum take a leaf without waiting for pins.

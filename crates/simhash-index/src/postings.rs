@@ -195,6 +195,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// another form of its leaf, or by settling the leaf's postings. Returns the leaf's number if
     /// it had room already.
     fn make_recent_room(&self, target: &Entry<K>, most_recent: u32) -> Option<u32> {
+        if self.reclaim_versions(RECENT, target) {
+            return None;
+        }
         if self.table_leaves(RECENT) < most_recent {
             return self.make_room(RECENT, target);
         }
@@ -256,6 +259,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                     drop(self.cover::<S::Exclusive>(SETTLED, &first, Some(place)));
                     matches!(why, Missed::Elsewhere).then_some(leaf)
                 }
+                Some(Stop::Full(_)) if self.reclaim_versions(SETTLED, &first) => None,
                 Some(Stop::Full(leaf)) => {
                     let roomy = self.make_room(SETTLED, &first);
                     roomy.filter(|roomy| *roomy != leaf).map(|_| {

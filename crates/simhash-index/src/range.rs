@@ -25,8 +25,10 @@ pub struct Hit<K: TreeKey> {
     pub scope: K::Scope,
     pub tid: u64,
     pub distance: u32,
+    /// The table that it was found in.
+    pub table: u8,
     /// Its place on the leaf that it was found on.
-    pub position: u32,
+    pub position: u16,
 }
 
 impl<K: TreeKey> Hit<K> {
@@ -161,7 +163,8 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
                 || mutant::is(Mutant::ScopeNotCompared);
             if is_ahead && is_ours && is_in_scope {
                 let distance = difference.count_ones();
-                hits.push(Hit { fingerprint, scope, tid: entry.tid, distance, position });
+                let (tid, table, position) = (entry.tid, table as u8, position as u16);
+                hits.push(Hit { fingerprint, scope, tid, distance, table, position });
             }
         }
     }

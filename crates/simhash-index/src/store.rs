@@ -41,6 +41,15 @@ pub enum Extent {
     Whole,
 }
 
+/// What a store knows of some rows.
+#[derive(Clone, Debug, Default)]
+pub struct Dead {
+    /// Which of them nobody can see, neither now nor later.
+    pub numbers: Vec<usize>,
+    /// The last moment at which anybody could, in whatever way the store counts. 0: long ago.
+    pub horizon: u64,
+}
+
 /// A file of pages, opened by one process.
 pub trait Store: Clone {
     /// Bytes of a page.
@@ -114,6 +123,20 @@ pub trait Store: Clone {
         parts: [usize; 2],
         special: usize,
     );
+
+    /// Whether [`Store::dead`] can be asked, and there is a reason to.
+    fn knows_rows(&self) -> bool {
+        false
+    }
+    /// Which of the rows with these TIDs are dead, of which the leaf with this number has entries.
+    /// The caller has it pinned, and no page locked. The store may leave rows out that it would
+    /// take long to look at.
+    fn dead(&self, _leaf: u32, _tids: &[u64]) -> Dead {
+        Dead::default()
+    }
+    /// Logs that rows are forgotten which could be seen until a moment: where the log is replayed,
+    /// readers that began before it end.
+    fn log_horizon(&self, _leaf: u32, _horizon: u64) {}
 
     /// Ends the query if it was cancelled.
     fn check_for_interrupts(&self);

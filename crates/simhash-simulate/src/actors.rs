@@ -2,7 +2,7 @@
 
 mod postings;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -11,6 +11,7 @@ use simhash_index::key::Bytes;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::nearest::NearestOfAny;
 use simhash_index::page::Page;
+use simhash_index::postings::{RECENT, SETTLED};
 use simhash_index::range::{Hit, RangeScan};
 use simhash_index::store::{Lock, Store};
 use simhash_index::walk::LeafWalk;
@@ -93,18 +94,22 @@ pub struct Actor<'a, K: TreeKey, const PAGE: usize> {
     patience: usize,
     /// How many steps it has spent that way.
     idle: Cell<usize>,
+    /// Entries of dead rows that its scans have found, each with its table.
+    found_dead: RefCell<Vec<(u8, Entry<K>)>>,
     pub excluded: Vec<Excluded>,
 }
 
 impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
     pub fn new(index: &'a Sim<K, PAGE>, standby: bool, patience: usize) -> Self {
-        Self { index, standby, patience, idle: Cell::new(0), excluded: Vec::new() }
+        let (idle, found_dead) = (Cell::new(0), RefCell::default());
+        Self { index, standby, patience, idle, found_dead, excluded: Vec::new() }
     }
 
     pub fn play(&mut self, part: &Part) {
         for op in &part.ops {
             self.index.store.note(Step::Op(format!("{op:x?}")));
             self.perform(op);
+            self.bury();
         }
     }
 
@@ -145,6 +150,54 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
     fn now(&self) -> Time {
         let mut world = locked(&self.index.store.world);
         if self.standby { world.replayed + 1 } else { world.rows.now() }
+    }
+
+    /// Takes a snapshot for a scan, and returns its moment.
+    fn begin_scan(&self) -> Time {
+        let mut world = locked(&self.index.store.world);
+        let now = if self.standby { world.replayed + 1 } else { world.rows.now() };
+        world.begin_scan(self.index.store.actor, now);
+        now
+    }
+
+    /// Whether a scan has ended by itself, so that it can be judged. On a standby the log may have
+    /// ended it.
+    fn end_scan(&self) -> bool {
+        let mut world = locked(&self.index.store.world);
+        let is_ended = world.end_scan(self.index.store.actor);
+        world.facts.scans += u64::from(!is_ended);
+        world.facts.ended += u64::from(is_ended);
+        !is_ended
+    }
+
+    /// Keeps in mind what was found of dead rows: entries with their tables.
+    fn note_dead(&self, found: impl IntoIterator<Item = (u8, Entry<K>)>) {
+        let world = locked(&self.index.store.world);
+        let is_dead = |(_, entry): &(u8, Entry<K>)| {
+            let row = world.rows.of_tid(entry.tid);
+            row.is_some_and(|row| world.rows.all[row].at.dead.is_some())
+        };
+        self.found_dead.borrow_mut().extend(found.into_iter().filter(is_dead));
+    }
+
+    /// A hit's entry in the table that it was found in.
+    fn entry_of(&self, hit: &Hit<K>) -> (u8, Entry<K>) {
+        let rotated = self.index.layout.rotate(hit.fingerprint, u32::from(hit.table));
+        (hit.table, Entry { key: K::new(hit.scope, rotated), tid: hit.tid })
+    }
+
+    /// Removes the entries of dead rows that were found some time ago. Half of the actors do.
+    fn bury(&self) {
+        let mut found = std::mem::take(&mut *self.found_dead.borrow_mut());
+        if self.standby || self.index.store.actor.is_multiple_of(2) {
+            return;
+        }
+        found.sort_unstable();
+        found.dedup();
+        for table in found.chunk_by(|a, b| a.0 == b.0) {
+            let entries: Vec<Entry<K>> = table.iter().map(|(_, entry)| *entry).collect();
+            self.unless_cancelled(|| self.index.reclaim_found(table[0].0, &entries, 1));
+        }
     }
 
     /// Inserts a row. `None` if the insertion was cancelled, so that the row is dead.
@@ -217,7 +270,14 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
 
     fn vacuum(&self) {
         let world = &self.index.store.world;
-        let dead = locked(world).rows.dead();
+        let dead = {
+            let mut world = locked(world);
+            let dead = world.rows.dead(world.oldest());
+            // As the heap does, before the index is cleaned.
+            let horizon = world.rows.horizon(&dead);
+            world.log_horizon(horizon);
+            dead
+        };
         let tids: BTreeSet<u64> = dead.iter().map(|&row| locked(world).rows.all[row].tid).collect();
         if self.unless_cancelled(|| self.index.vacuum(&|tid| tids.contains(&tid))).is_none() {
             return;
@@ -230,7 +290,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
     }
 
     fn range(&self, query: u64, distance: u32, scopes: &Selection, pinned: bool) -> Vec<Found> {
-        let began = self.now();
+        let began = self.begin_scan();
         let (index, coding) = (self.index, self.coding());
         let looked_into = coding.scopes(scopes);
         let plan = index.plan(distance, &index.extent(&looked_into));
@@ -240,6 +300,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             let page = self.page(&leaf);
             let found = |hit: Hit<K>| self.found(&hit, Some(self.payload(&page, &hit)));
             let first = hits.len();
+            self.note_dead(batch.iter().map(|hit| self.entry_of(hit)));
             hits.extend(batch.drain(..).map(found));
             self.let_go(leaf, hits[first..].iter().map(|hit| hit.tid), pinned);
             index.store.check_for_interrupts();
@@ -254,9 +315,10 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             ended: self.now(),
             hits,
         };
-        let hits = answer.hits.clone();
-        self.judge(answer);
-        hits
+        if self.end_scan() {
+            self.judge(&answer);
+        }
+        answer.hits
     }
 
     fn page<'b>(&self, leaf: &'b Shared<K, PAGE>) -> Page<'b> {
@@ -327,7 +389,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         rows: usize,
         pinned: bool,
     ) {
-        let began = self.now();
+        let began = self.begin_scan();
         let (index, coding) = (self.index, self.coding());
         let fingerprints: Vec<(K::Fingerprint, u32)> =
             queries.iter().map(|&query| (coding.fingerprint(query), limit)).collect();
@@ -337,6 +399,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         let (mut batch, mut hits) = (Vec::new(), Vec::new());
         let mut complete = true;
         while scan.next_batch(index, &mut batch) {
+            self.note_dead(batch.iter().map(|hit| self.entry_of(hit)));
             for hit in batch.drain(..) {
                 let payload = pinned.then(|| self.pin_again(&hit)).flatten();
                 hits.push(self.found(&hit, payload));
@@ -352,6 +415,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         }
         let last = hits.last().map_or(0, |hit| hit.distance);
         let ended = self.now();
+        let is_judged = self.end_scan();
         let reach = if complete { Some(limit) } else { last.checked_sub(1) };
         let mut selected = [false; SCOPES as usize];
         for selection in scopes {
@@ -368,7 +432,9 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             }
             let scopes = selected;
             let of = Of::Keys;
-            self.judge(Answer { query, distance: 64, reach, of, scopes, began, ended, hits });
+            if is_judged {
+                self.judge(&Answer { query, distance: 64, reach, of, scopes, began, ended, hits });
+            }
         }
     }
 
@@ -395,7 +461,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
 
     /// Reads a table, or a scope of it.
     fn walk(&self, table: u8, scope: Option<u8>, pinned: bool) {
-        let began = self.now();
+        let began = self.begin_scan();
         let (index, coding) = (self.index, self.coding());
         let of = match table == index.null_table() {
             true if index.is_of_postings() => Of::Rows,
@@ -414,6 +480,7 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             let Some(leaf) = walk.next_leaf(index, &mut rows) else { break };
             rows.retain(|row: &Row<K>| is_in_scope(row.entry.key));
             let first = hits.len();
+            self.note_dead(rows.iter().map(|row| (table, row.entry)));
             hits.extend(rows.drain(..).map(|row| self.walked(table, &row)));
             self.let_go(leaf, hits[first..].iter().map(|hit| hit.tid), pinned);
             index.store.check_for_interrupts();
@@ -429,7 +496,9 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
             ended: self.now(),
             hits,
         };
-        self.judge(answer);
+        if self.end_scan() {
+            self.judge(&answer);
+        }
     }
 
     /// A row that a walk over a table has read, as the model knows it.
@@ -449,14 +518,10 @@ impl<'a, K: TreeKey, const PAGE: usize> Actor<'a, K, PAGE> {
         Found { tid, key, scope, payload, distance: key.count_ones() }
     }
 
-    fn judge(&self, answer: Answer) {
-        let mut world = locked(&self.index.store.world);
-        world.facts.scans += 1;
-        let verdict = if self.standby {
-            world.rows.by_log().judge(&answer)
-        } else {
-            world.rows.judge(&answer)
-        };
+    fn judge(&self, answer: &Answer) {
+        let world = locked(&self.index.store.world);
+        let verdict =
+            if self.standby { world.rows.by_log().judge(answer) } else { world.rows.judge(answer) };
         drop(world);
         if let Err(what) = verdict {
             fail(format!(

@@ -36,7 +36,7 @@ impl Search {
 }
 
 impl Rows {
-    /// Judges a search. Every row that was there all the time and has enough of the keys must be
+    /// Judges a search. Every row that its snapshot sees and that has enough of the keys must be
     /// found, once, and rows come in the order of scope and TID. A TID may be found only if rows
     /// that had it at any time of the search, in that scope, have enough of the keys: a deleted row
     /// leaves postings until vacuum has ended, and if its TID is reused meanwhile, the keys of both
@@ -52,7 +52,7 @@ impl Rows {
         let is_selected = |row: &&Row| search.scopes[usize::from(row.scope)];
         let reach = search.hits.last().copied().filter(|_| !search.complete);
         let found: BTreeSet<(u8, u64)> = search.hits.iter().copied().collect();
-        for row in self.all.iter().filter(is_selected).filter(|row| row.stayed(began, ended)) {
+        for row in self.all.iter().filter(is_selected).filter(|row| row.is_seen(began)) {
             let place = (row.scope, row.tid);
             let is_reached = reach.is_none_or(|reach| place <= reach);
             if is_reached
@@ -88,7 +88,7 @@ impl Rows {
             let may_come = is_selected && rows.clone().any(|row| row.was_there(began, ended));
             let has_to_come = is_selected
                 && last.is_none_or(|last| scope <= last)
-                && rows.any(|row| row.stayed(began, ended));
+                && rows.any(|row| row.is_seen(began));
             let comes = visited.contains(&scope);
             if comes && !may_come || !comes && has_to_come {
                 return Err(format!("of scope {scope} it is {comes} that there are rows"));
@@ -112,7 +112,7 @@ impl Rows {
             .iter()
             .filter(|row| row.tid == tid && row.scope == scope && row.keys.contains(&key));
         let may = owners.clone().any(|row| row.was_there(began, ended));
-        let must = owners.any(|row| row.stayed(began, ended));
+        let must = owners.any(|row| row.is_seen(began));
         if found && !may || !found && must {
             return Err(format!("the posting {key:x} of row {tid:x} is there: {found}"));
         }

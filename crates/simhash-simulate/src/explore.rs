@@ -267,6 +267,7 @@ fn replay<K: TreeKey, const PAGE: usize>(store: &SimStore<K, PAGE>, log: &[Recor
         {
             let mut world = locked(&store.world);
             world.note(0, Step::Replay(numbers.clone()));
+            world.end_before(record.horizon);
             world.install(record.pages.clone());
             world.replayed += 1;
         }

@@ -12,8 +12,12 @@ pub struct Facts {
     pub reshaped: u64,
     /// Records by which postings settled.
     pub settled: u64,
+    /// Records by which dead entries went before vacuum came.
+    pub reclaimed: u64,
     /// Scans that were judged.
     pub scans: u64,
+    /// Scans of a standby that the log ended.
+    pub ended: u64,
     pub crashes: u64,
     /// Insertions and vacuums that were cancelled.
     pub cancelled: u64,
@@ -22,13 +26,15 @@ pub struct Facts {
 impl Facts {
     pub fn add(&mut self, other: &Self) {
         let Self { records, trees, splits, removals, reshaped, settled, .. } = other;
-        let Self { scans, crashes, cancelled, .. } = other;
+        let Self { reclaimed, ended, scans, crashes, cancelled, .. } = other;
         self.records += records;
         self.trees += trees;
         self.splits += splits;
         self.removals += removals;
         self.reshaped += reshaped;
         self.settled += settled;
+        self.reclaimed += reclaimed;
+        self.ended += ended;
         self.scans += scans;
         self.crashes += crashes;
         self.cancelled += cancelled;

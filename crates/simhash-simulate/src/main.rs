@@ -129,11 +129,12 @@ fn run(schedules: u64, first: u64) -> Score {
     let (ran, facts, failures) = search(schedules, first, None, true);
     failures.iter().for_each(|failure| show(failure, None));
     let Facts { records, trees, splits, removals, reshaped, settled, .. } = facts;
-    let Facts { scans, crashes, cancelled, .. } = facts;
+    let Facts { reclaimed, ended, scans, crashes, cancelled, .. } = facts;
     println!(
         "{ran} schedules from seed {first} in {:.0} s: {records} records ({splits} splits, \
-         {removals} removals, {reshaped} leaves reshaped, {settled} settlings), \
-         {trees} trees walked, {scans} scans judged, {crashes} crashes, \
+         {removals} removals, {reshaped} leaves reshaped, {settled} settlings, \
+         {reclaimed} of dead rows), {trees} trees walked, {scans} scans judged, {ended} ended by \
+         the log, {crashes} crashes, \
          {cancelled} insertions cancelled",
         begun.elapsed().as_secs_f64()
     );

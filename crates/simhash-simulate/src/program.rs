@@ -629,7 +629,7 @@ impl<K: TreeKey> Base<K> {
             locked(&world).rows.kill(row, 0);
         }
         if site == Site::Any && random.one_in(3) {
-            let dead = locked(&world).rows.dead();
+            let dead = locked(&world).rows.dead(usize::MAX);
             let rows = locked(&world).rows.clone();
             index.vacuum(&|tid| rows.of_tid(tid).is_some_and(|row| dead.contains(&row)));
             locked(&world).rows.vacuumed(&dead, 0).expect("nobody reads");

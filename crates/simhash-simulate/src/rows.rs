@@ -54,10 +54,16 @@ impl Row {
         self.at.begun <= ended && self.at.gone.is_none_or(|gone| gone >= began)
     }
 
-    /// Whether the row was there all the time of a scan.
-    pub fn stayed(&self, began: Time, ended: Time) -> bool {
+    /// Whether the snapshot of a scan that began then sees the row.
+    pub fn is_seen(&self, began: Time) -> bool {
         self.at.committed.is_some_and(|time| time <= began)
-            && self.at.dead.is_none_or(|dead| dead >= ended)
+            && self.at.dead.is_none_or(|dead| dead > began)
+    }
+
+    /// Whether nobody can see the row, neither now nor later, if the oldest snapshot is of that
+    /// moment.
+    pub fn is_dead_to_all(&self, oldest: Time) -> bool {
+        self.at.dead.is_some_and(|dead| self.at.committed.is_none() || dead <= oldest)
     }
 
     pub fn is_live(&self) -> bool {
@@ -139,9 +145,9 @@ impl Rows {
         self.all[row].log.dead = Some(log);
     }
 
-    /// The rows that a vacuum which begins now removes.
-    pub fn dead(&self) -> Vec<usize> {
-        let is_dead = |row: &&usize| self.all[**row].at.dead.is_some();
+    /// The rows that a vacuum which begins now removes, if the oldest snapshot is of that moment.
+    pub fn dead(&self, oldest: Time) -> Vec<usize> {
+        let is_dead = |row: &&usize| self.all[**row].is_dead_to_all(oldest);
         self.slots.iter().flatten().filter(is_dead).copied().collect()
     }
 
@@ -162,6 +168,14 @@ impl Rows {
             self.slots[slot] = None;
         }
         Ok(())
+    }
+
+    /// The last moment of the log at which a standby's snapshot may see any of some dead rows. 0 if
+    /// none ever could.
+    pub fn horizon(&self, dead: &[usize]) -> Time {
+        let seen = dead.iter().map(|&row| &self.all[row]);
+        let seen = seen.filter(|row| row.at.committed.is_some());
+        seen.filter_map(|row| row.log.dead).max().unwrap_or(0)
     }
 
     /// The row that has a TID now.
@@ -214,8 +228,8 @@ impl Rows {
     }
 
     /// Judges the answer of a scan that began at one moment and ended at another. Every row of the
-    /// scopes that was there all the time must be in it, once. No row may be in it that was not
-    /// there at any time.
+    /// scopes that its snapshot sees must be in it, once. No row may be in it that was not there at
+    /// any time.
     ///
     /// # Errors
     /// What is wrong with the answer.
@@ -235,7 +249,7 @@ impl Rows {
         let mut allowed: BTreeMap<(u64, u64, u8), Vec<u32>> = BTreeMap::new();
         for row in self.all.iter().filter(|row| scan.scopes[usize::from(row.scope)]) {
             let was_there = row.was_there(scan.began, scan.ended);
-            let stayed = row.stayed(scan.began, scan.ended);
+            let is_seen = row.is_seen(scan.began);
             let keys: &[u64] = match (scan.of, row.keys.is_empty()) {
                 (Of::Rows, _) => &[row.presence()],
                 (Of::Nulls, true) => &[0],
@@ -248,7 +262,7 @@ impl Rows {
                     allowed.entry(place).or_default().push(row.number);
                 }
                 let had_to_come =
-                    stayed && scan.reach.is_some_and(|reach| distance(key, scan.query) <= reach);
+                    is_seen && scan.reach.is_some_and(|reach| distance(key, scan.query) <= reach);
                 if had_to_come && !found.contains_key(&place) {
                     return Err(format!("row {:x} with key {key:016x} is missing", row.tid));
                 }

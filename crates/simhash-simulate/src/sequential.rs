@@ -198,7 +198,7 @@ fn searches_are_those_of_brute_force() {
             rows.retain(|tid, _| !gone.contains(tid));
             assert_eq!(counts.remaining, rows.len() as u64);
             let mut world = locked(&index.store.world);
-            let dead = world.rows.dead();
+            let dead = world.rows.dead(usize::MAX);
             world.rows.vacuumed(&dead, 0).expect("nobody reads");
         }
         if step % 25 == 0 {

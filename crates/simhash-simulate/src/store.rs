@@ -9,7 +9,7 @@ use shuttle::thread;
 use simhash_index::damage::Damage;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::page::{Addition, Page, is_new};
-use simhash_index::store::{Extent, Lock, MAX_PAGES, Store};
+use simhash_index::store::{Dead, Extent, Lock, MAX_PAGES, Store};
 use simhash_index::{Shape, TreeKey};
 
 use crate::coding::Coding;
@@ -419,6 +419,31 @@ impl<K: TreeKey, const PAGE: usize> Store for SimStore<K, PAGE> {
     fn prefetch(&self, _: u32, _: &Cell<()>, _: usize) {}
 
     fn prefetch_for_append(&self, _: u32, _: &Cell<()>, _: [usize; 2], _: usize) {}
+
+    fn knows_rows(&self) -> bool {
+        // What is made alone is to be the same for every schedule.
+        self.steps.is_some()
+    }
+
+    fn dead(&self, _: u32, tids: &[u64]) -> Dead {
+        self.expect_none_held("looks at rows");
+        self.step();
+        let world = locked(&self.world);
+        let for_all = mutant::is(Mutant::DeadForOneReader);
+        let oldest = if for_all { usize::MAX } else { world.oldest() };
+        let owner = |i: usize| Some((i, world.rows.of_tid(tids[i])?));
+        let is_dead = |&(_, row): &(usize, usize)| world.rows.all[row].is_dead_to_all(oldest);
+        let (numbers, rows): (Vec<usize>, Vec<usize>) =
+            (0..tids.len()).filter_map(owner).filter(is_dead).unzip();
+        Dead { numbers, horizon: world.rows.horizon(&rows) as u64 }
+    }
+
+    fn log_horizon(&self, _: u32, horizon: u64) {
+        self.step();
+        let mut world = locked(&self.world);
+        world.log_horizon(horizon as usize);
+        world.facts.reclaimed += 1;
+    }
 
     fn check_for_interrupts(&self) {
         self.expect_none_held("serves an interrupt");

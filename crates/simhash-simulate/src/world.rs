@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shuttle::thread::Thread;
 
 use crate::facts::Facts;
-use crate::rows::Rows;
+use crate::rows::{Rows, Time};
 use crate::trace::{Step, Trace};
 
 /// The most actors of a program.
@@ -27,6 +27,8 @@ pub struct Record {
     pub pages: Vec<(u32, Image)>,
     /// The number of pages of the file by then.
     pub page_count: u32,
+    /// Readers with snapshots from before this moment of the log are ended.
+    pub horizon: usize,
 }
 
 /// A page with those who have it.
@@ -64,6 +66,10 @@ pub struct Actor {
     /// The numbers of the pages that it has locked, in the order of locking.
     pub held: Vec<u32>,
     pub trace: Trace,
+    /// When the snapshot was taken that it reads by, if it does.
+    snapshot: Option<Time>,
+    /// Whether the log has ended its scan.
+    is_ended: bool,
     thread: Option<Thread>,
 }
 
@@ -214,8 +220,42 @@ impl World {
         }
         if let Some(actor) = self.actors.get_mut(actor) {
             actor.held.clear();
+            actor.snapshot = None;
         }
         woken
+    }
+
+    /// An actor reads by a snapshot of that moment from now on.
+    pub fn begin_scan(&mut self, actor: usize, now: Time) {
+        if let Some(actor) = self.actors.get_mut(actor) {
+            (actor.snapshot, actor.is_ended) = (Some(now), false);
+        }
+    }
+
+    /// An actor has read. Returns whether the log has ended its scan before.
+    pub fn end_scan(&mut self, actor: usize) -> bool {
+        self.actors.get_mut(actor).is_some_and(|actor| {
+            actor.snapshot = None;
+            actor.is_ended
+        })
+    }
+
+    /// When the oldest snapshot was taken that anybody reads by.
+    pub fn oldest(&self) -> Time {
+        self.actors.iter().filter_map(|actor| actor.snapshot).min().unwrap_or(Time::MAX)
+    }
+
+    /// Logs that rows are forgotten which snapshots from before a moment of the log may see.
+    pub fn log_horizon(&mut self, horizon: usize) {
+        let page_count = self.page_count();
+        self.log.push(Record { pages: Vec::new(), page_count, horizon });
+    }
+
+    /// Ends the scans whose snapshots are from before that moment.
+    pub fn end_before(&mut self, horizon: usize) {
+        for actor in &mut self.actors {
+            actor.is_ended |= actor.snapshot.is_some_and(|snapshot| snapshot < horizon);
+        }
     }
 
     /// How often an actor has a page pinned.
@@ -239,6 +279,6 @@ impl World {
             self.pages[*number as usize].image = image.clone();
         }
         let page_count = self.page_count();
-        self.log.push(Record { pages, page_count });
+        self.log.push(Record { pages, page_count, horizon: 0 });
     }
 }

@@ -21,6 +21,7 @@ use simhash_index::range::{Hit, RangeScan};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Scopes, TreeKey};
 
+use super::burial::Burial;
 use super::keys::{Driver, Request, Unwanted};
 use super::nearest::Nearest;
 use super::output::Output;
@@ -73,6 +74,7 @@ pub struct Cursor<K: TreeKey> {
     passed: Option<K>,
     pin: Pin,
     output: Output<K>,
+    burial: Burial<K>,
 }
 
 /// Where rows come from at present.
@@ -99,7 +101,7 @@ struct Ranges<K: TreeKey> {
 
 /// Searches for texts, one after the other, each in one scope after the other.
 struct TextSearch<K: TreeKey> {
-    wanted: Vec<Wanted<K::Fingerprint>>,
+    wanted: Rc<[Wanted<K::Fingerprint>]>,
     scopes: Rc<[Scopes<K::Scope>]>,
     /// Which search it is, in which of the scopes.
     at: (usize, usize),
@@ -109,7 +111,7 @@ struct TextSearch<K: TreeKey> {
 }
 
 impl<K: TreeKey> TextSearch<K> {
-    fn new(wanted: Vec<Wanted<K::Fingerprint>>, scopes: Rc<[Scopes<K::Scope>]>) -> Self {
+    fn new(wanted: Rc<[Wanted<K::Fingerprint>]>, scopes: Rc<[Scopes<K::Scope>]>) -> Self {
         Self { wanted, scopes, at: (0, 0), last: None, candidates: None }
     }
 
@@ -323,6 +325,7 @@ impl<K: TreeKey> Cursor<K> {
             passed: None,
             pin: Pin { is_kept: false, held: ManuallyDrop::new(None) },
             output: Output::new(searched, columns, context),
+            burial: Burial::new(),
         }
     }
 
@@ -336,7 +339,9 @@ impl<K: TreeKey> Cursor<K> {
                     None => self.after_last(),
                 }
             }
-            Driver::Texts(wanted) => Source::Texts(TextSearch::new(wanted, self.scopes.clone())),
+            Driver::Texts(wanted) => {
+                Source::Texts(TextSearch::new(wanted.into(), self.scopes.clone()))
+            }
             Driver::Nearest { queries, then } => {
                 let limited = |&query| (query, self.sieve.reach(query));
                 let queries: Vec<_> = queries.as_slice().iter().map(limited).collect();
@@ -383,8 +388,8 @@ impl<K: TreeKey> Cursor<K> {
             self.source = Source::Done;
             return;
         }
-        let (fingerprint, scope) = (K::Fingerprint::ZERO, K::MIN.scope());
-        let hit = |tid| Hit { fingerprint, scope, tid, distance: 0, position: 0 };
+        let (fingerprint, scope) = (K::Fingerprint::ZERO, search.last.unwrap_or(K::MIN.scope()));
+        let hit = |tid| Hit { fingerprint, scope, tid, distance: 0, table: 0, position: 0 };
         self.batch.rows.extend(tids.into_iter().map(hit));
         self.sieve.sift(&mut self.batch.rows);
     }
@@ -424,8 +429,8 @@ impl<K: TreeKey> Cursor<K> {
             let is_wanted = !self.unwanted.contains(row.entry.key.fingerprint());
             if is_wanted && nulls.scopes.contains(scope, length) {
                 let fingerprint = K::Fingerprint::ZERO;
-                let (tid, position) = (row.entry.tid, 0);
-                self.batch.rows.push(Hit { fingerprint, scope, tid, distance: 0, position });
+                let (tid, table, position) = (row.entry.tid, self.index.null_table(), 0);
+                self.batch.rows.push(Hit { fingerprint, scope, tid, distance: 0, table, position });
                 self.output.store_payload(row.payload, &mut self.batch.payloads);
             }
         }
@@ -475,6 +480,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
         // that has not begun.
         let request = unsafe {
             self.index.store.snapshot = (*desc).xs_snapshot;
+            self.index.store.table = (*desc).heapRelation;
             self.pin.is_kept = (*desc).xs_want_itup || !is_mvcc((*desc).xs_snapshot);
             self.output.looks_rows_up = (*desc).xs_want_itup && pg_sys::RecoveryInProgress();
             self.output.wants_payloads = (*desc).xs_want_itup && self.index.shape.payload > 0;
@@ -499,9 +505,18 @@ impl<K: TreeKey> Scan for Cursor<K> {
         self.unwanted = request.unwanted;
         self.output.orders = request.orders;
         self.source = self.first_source(request.driver);
+        let texts = match &self.source {
+            Source::Texts(search) => Some(search.wanted.clone()),
+            _ => None,
+        };
+        self.burial.begin(&self.index, texts);
     }
 
     unsafe fn next_row(&mut self, desc: pg_sys::IndexScanDesc) -> bool {
+        // SAFETY: the descriptor is the scan's own. The executor does not say so in recovery.
+        if unsafe { (*desc).kill_prior_tuple } {
+            self.burial.died(&self.index);
+        }
         loop {
             if self.batch.next == self.batch.rows.len() && !self.next_batch() {
                 return false;
@@ -524,6 +539,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
             let payload = payloads.get(start..start + length).unwrap_or_default();
             // SAFETY: the descriptor is the scan's own.
             if unsafe { self.output.emit(desc, &row, payload, is_null) } {
+                self.burial.handed_out(&self.index, (!is_null).then_some(&row));
                 return true;
             }
         }
@@ -560,6 +576,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
 
     fn release(&mut self) {
         self.pin.release();
+        self.burial.bury(&self.index);
     }
 }
 

@@ -5,6 +5,10 @@
 //! in the first are joined with all rows of the second, of which some are kept no more. Rows that
 //! are kept are far from each other. So a join finds few pairs even where thousands of rows are
 //! near each other, and a pair of two such rows is never asked for.
+//!
+//! Most rows of a table are near no other row, and stay whatever the order is. One join of all rows
+//! with each other finds those that have a neighbour at all, and the halves are of these only. It
+//! is given up where pairs are many: there most rows have one.
 
 use std::ops::Range;
 
@@ -58,7 +62,9 @@ pub trait Asked {
 /// The bytes of memory that a row takes.
 pub fn bytes_per_row_of_cover<K: TreeKey>() -> usize {
     let in_join = super::bytes_per_row::<K>() + size_of::<(K, u64)>();
-    size_of::<K>() + size_of::<Option<Nearest>>() + in_join
+    // At most half of the rows are copied, with their numbers.
+    let copied = (size_of::<K>() + size_of::<u32>() + size_of::<Option<Nearest>>()).div_ceil(2);
+    size_of::<K>() + size_of::<Option<Nearest>>() + in_join + copied
 }
 
 /// So many rows are compared one by one.
@@ -74,10 +80,102 @@ pub fn cover<K: TreeKey>(
     distance: u32,
     asked: &mut impl Asked,
 ) -> Vec<Option<Nearest>> {
+    let Some(rows) = with_neighbours(keys, layout, distance, asked) else {
+        return cover_all(keys, layout, distance, asked);
+    };
+    let few: Vec<K> = rows.iter().map(|&row| keys[row as usize]).collect();
+    let mut renumbered = Renumbered { asked, rows: &rows, pairs: Vec::new() };
+    let found = cover_all(&few, layout, distance, &mut renumbered);
+    let mut nearest = vec![None; keys.len()];
+    for (&row, found) in rows.iter().zip(found) {
+        nearest[row as usize] =
+            found.map(|found| Nearest { row: rows[found.row as usize], ..found });
+    }
+    nearest
+}
+
+fn cover_all<K: TreeKey>(
+    keys: &[K],
+    layout: BlockLayout,
+    distance: u32,
+    asked: &mut impl Asked,
+) -> Vec<Option<Nearest>> {
     let nearest = vec![None; keys.len()];
     let mut covering = Covering { keys, layout, distance, asked, nearest, done: 0.0 };
     covering.cover(0..keys.len());
     covering.nearest
+}
+
+/// The rows within the distance of another, in their order. `None` if they are more than half of
+/// all, or if that would take long to find out.
+fn with_neighbours<K: TreeKey>(
+    keys: &[K],
+    layout: BlockLayout,
+    distance: u32,
+    asked: &mut impl Asked,
+) -> Option<Vec<u32>> {
+    let count = keys.len();
+    if count <= 2 * FEW {
+        return None;
+    }
+    let plan = plan_join::<K::Fingerprint>(layout, distance, &parts(keys, &[], 0..count));
+    let mut numbers: Vec<u32> = (0..count as u32).collect();
+    let mut join = Join::<K>::new(plan, count + 1);
+    let (mut is_near, mut near, mut pairs) = (vec![false; count], 0, 0);
+    let mut found = Vec::new();
+    loop {
+        let (numbers, asked) = (&mut numbers, &mut *asked);
+        let mut source = Sorted { keys, layout, numbers, split: None, asked, share: 0.0 };
+        let step = join.step(&mut source, &mut found);
+        pairs += found.len();
+        let mut note = |rows: &[u64]| {
+            for &row in rows {
+                near += usize::from(!std::mem::replace(&mut is_near[row as usize], true));
+            }
+        };
+        for GroupPair { left, right, .. } in found.drain(..) {
+            note(join.left().group(left));
+            note(join.right().group(right));
+        }
+        if near > count / 2 || pairs > 4 * count {
+            return None;
+        }
+        if step == Step::Done {
+            return Some((0..count as u32).filter(|&row| is_near[row as usize]).collect());
+        }
+    }
+}
+
+/// What is asked about some of the rows, by their places among these.
+struct Renumbered<'a, A> {
+    asked: &'a mut A,
+    rows: &'a [u32],
+    pairs: Vec<(u32, u32, u32)>,
+}
+
+impl<A: Asked> Asked for Renumbered<'_, A> {
+    fn similarity(&mut self, row: u32, other: u32) -> Option<f64> {
+        self.asked.similarity(self.rows[row as usize], self.rows[other as usize])
+    }
+
+    fn expect(&mut self, pairs: &[(u32, u32, u32)]) {
+        let number = |row: u32| self.rows[row as usize];
+        self.pairs.clear();
+        self.pairs.extend(pairs.iter().map(|&(a, b, distance)| (number(a), number(b), distance)));
+        self.asked.expect(&self.pairs);
+    }
+
+    fn is_verified(&self) -> bool {
+        self.asked.is_verified()
+    }
+
+    fn check(&mut self, share: f64) {
+        self.asked.check(share);
+    }
+
+    fn refused(&mut self, refused: NoMemory) -> ! {
+        self.asked.refused(refused)
+    }
 }
 
 /// Of two tables: for each row from `split` on, the nearest of those below.
@@ -173,7 +271,7 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
                 keys: self.keys,
                 layout: self.layout,
                 numbers: &mut numbers,
-                split,
+                split: Some(split),
                 asked: &mut *self.asked,
                 share: self.done,
             };
@@ -267,7 +365,7 @@ struct Sorted<'a, K, A> {
     keys: &'a [K],
     layout: BlockLayout,
     numbers: &'a mut Vec<u32>,
-    split: u64,
+    split: Option<u64>,
     asked: &'a mut A,
     share: f64,
 }
@@ -295,7 +393,7 @@ impl<K: TreeKey, A: Asked> Source<K> for Sorted<'_, K, A> {
     }
 
     fn split(&self) -> Option<u64> {
-        Some(self.split)
+        self.split
     }
 
     fn check(&mut self) {

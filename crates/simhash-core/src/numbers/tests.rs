@@ -200,7 +200,44 @@ fn fractions() {
 fn signs() {
     all_are(&["-5", "{-5", "[-5]", "=-5", "\u{200E}-5", "a -5", "a\u{A0}-5"], &["-5"]);
     all_are(&["a-5"], &["a-5"]);
-    all_are(&["10-5"], &["10", "5"]);
+    all_are(&["10-5", "10\u{2013}5", "10-$5"], &["10", "5"]);
+}
+
+/// What people read on invoices and bank statements as money that goes the other way.
+#[test]
+fn signs_of_amounts() {
+    let negative = [
+        "-12.50 EUR",
+        "EUR -12.50",
+        "\u{2212}12.50 EUR",
+        "\u{2013}12.50 EUR",
+        "-$12.50",
+        "$-12.50",
+        "€-12.50",
+        "-€12.50",
+        "(12.50) EUR",
+        "(12.50)\u{A0}€",
+        "EUR (12.50)",
+        "$(12.50)",
+        "12.50- EUR",
+        "12.50-",
+        "12,50-€",
+        "Balance:-12.50",
+        "a;-12.50",
+        "a,-12.50;",
+        "\"-12.50\"",
+        "\u{20B9}-12.50",
+    ];
+    for text in negative {
+        all_are(&[text], &["-12.50"]);
+    }
+    // Lists, prices in brackets, numbers that go on, prices without cents.
+    all_are(
+        &["- 12.50", "(12.50)", "the small one (12.50 EUR)", "12.50,-", "12.50-inch"],
+        &["12.50"],
+    );
+    all_are(&["5,- EUR", "EUR 5,-", "5.- CHF", "version (5)"], &["5"]);
+    all_are(&["(0.00) EUR", "-0.00"], &["0"]);
 }
 
 #[test]

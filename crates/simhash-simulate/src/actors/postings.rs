@@ -2,7 +2,7 @@
 
 use simhash_index::key::Bytes;
 use simhash_index::mutant::{self, Mutant};
-use simhash_index::postings::{Candidates, RECENT};
+use simhash_index::postings::{Candidates, RECENT, SETTLED};
 use simhash_index::{Entry, TreeKey};
 
 use super::{Actor, Excluded, Near};
@@ -16,7 +16,7 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
     /// Looks for the rows that have at least so many of some keys, until `rows` have come. Returns
     /// their TIDs.
     pub fn search(&self, keys: &[u64], shared: usize, scopes: &Selection, rows: usize) -> Vec<u64> {
-        let began = self.now();
+        let began = self.begin_scan();
         let (index, coding) = (self.index, self.coding());
         let fingerprints: Vec<K::Fingerprint> =
             keys.iter().map(|&key| coding.fingerprint(key)).collect();
@@ -40,6 +40,11 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
                 if batch.is_empty() {
                     fail("a batch of candidates is empty, but not the last".to_owned());
                 }
+                let postings = |tid: u64| {
+                    let entry = move |&key| Entry { key: K::new(scope, key), tid };
+                    fingerprints.iter().map(entry).flat_map(|e| [(RECENT, e), (SETTLED, e)])
+                };
+                self.note_dead(batch.iter().copied().flat_map(postings));
                 hits.extend(batch.drain(..).map(|tid| (number, tid)));
                 complete = hits.len() < rows;
                 // The caller looks at the rows themselves.
@@ -48,7 +53,7 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
             from = known.map_or_else(|| looked_into.after(scope, index.shape.scope), |_| None);
         }
         let tids = hits.iter().map(|&(_, tid)| tid).collect();
-        self.judge_search(&Search {
+        let search = Search {
             keys: keys.to_vec(),
             shared,
             scopes: coding.selected(scopes),
@@ -57,12 +62,14 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
             ended: self.now(),
             hits,
             complete,
-        });
+        };
+        if self.end_scan() {
+            self.judge_search(&search);
+        }
         tids
     }
 
     fn judge_search(&self, search: &Search) {
-        locked(&self.index.store.world).facts.scans += 1;
         if let Err(what) = self.rows().judge_search(search) {
             let Search { keys, shared, scopes, began, ended, .. } = search;
             fail(format!(
@@ -97,13 +104,15 @@ impl<K: TreeKey, const PAGE: usize> Actor<'_, K, PAGE> {
         let Some(row) = there.get(place % there.len().max(1)) else { return };
         let coding = self.coding();
         for &key in row.keys.iter().chain([&key]) {
-            let began = self.now();
+            let began = self.begin_scan();
             let key_of_tree = K::new(coding.scope(row.scope), coding.fingerprint(key));
             let found = self.index.has_posting(&Entry { key: key_of_tree, tid: row.tid });
             let times = (began, self.now());
-            self.rows()
-                .judge_posting((row.tid, row.scope, key), times, found)
-                .unwrap_or_else(|what| fail(what));
+            if self.end_scan() {
+                self.rows()
+                    .judge_posting((row.tid, row.scope, key), times, found)
+                    .unwrap_or_else(|what| fail(what));
+            }
         }
     }
 

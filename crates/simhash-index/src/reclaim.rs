@@ -1,0 +1,128 @@
+//! Entries of dead rows that go before vacuum comes.
+//!
+//! There are two reasons to look for them. Whoever adds another version of a row, with the keys
+//! that the row had before, finds a leaf full: most of what fills it may be older versions. And a
+//! scan was told that nobody can see rows that it has found.
+//!
+//! # Why it is safe
+//! - The leaf is pinned from the moment at which its entries are read until some of them go. Vacuum
+//!   waits for pins before a TID may be reused. So an entry that is still on the leaf at the end is
+//!   of the row that the store was asked about in between. How long ago a scan has found it does
+//!   not matter.
+//! - A row is dead if no snapshot can see it, neither now nor later. Readers where the log is
+//!   replayed may have older snapshots, so the store logs what ends them first.
+//! - An entry goes from one table and stays in the others. That is how an interrupted vacuum leaves
+//!   an index, too.
+//! - A leaf that gets empty stays where it is. Only vacuum removes leaves, because it waits for
+//!   those who keep them pinned.
+//!
+//! No lock is held while the store is asked, which may take a while. Nothing is marked: a mark
+//! would be a change of the page that is not logged, or as dear as the removal itself.
+
+use crate::index::Index;
+use crate::key::TreeKey;
+use crate::mutant::{self, Mutant};
+use crate::page::Entry;
+use crate::store::{Dead, Extent, Lock, Store};
+
+/// A full leaf is worth a record if one in so many of its entries goes. Else it is split.
+const ONE_IN: usize = 16;
+
+impl<K: TreeKey, S: Store> Index<K, S> {
+    /// Makes room on the leaf of `table` that covers `target` and has none: of the entries that
+    /// have their key in common with another, as versions of a row have, those of dead rows go.
+    /// False if they are too few, or if there was room. The caller must have no page locked.
+    pub fn reclaim_versions(&self, table: u8, target: &Entry<K>) -> bool {
+        if !self.store.knows_rows() {
+            return false;
+        }
+        let (leaf, number) = self.cover::<S::Shared>(table, target, None);
+        let page = self.checked(number, leaf.bytes());
+        if page.has_room_for(target) {
+            return false;
+        }
+        let mut entries: Vec<Entry<K>> = page.entries().collect();
+        entries.sort_unstable();
+        let versions = entries.chunk_by(|a, b| a.key == b.key).filter(|same| same.len() > 1);
+        let suspects: Vec<Entry<K>> = versions.flatten().copied().collect();
+        let least = page.len().div_ceil(ONE_IN);
+        self.remove_dead(table, (leaf, number), &suspects, least)
+    }
+
+    /// Removes the entries `found` of `table`, which ascend, from each leaf that has at least
+    /// `least` of them, if their rows are dead. The caller must have no page locked.
+    pub fn reclaim_found(&self, table: u8, found: &[Entry<K>], least: usize) {
+        let mut left = found;
+        while self.store.knows_rows()
+            && let Some(first) = left.first()
+        {
+            self.store.check_for_interrupts();
+            let (leaf, number) = self.cover::<S::Shared>(table, first, None);
+            let page = self.checked(number, leaf.bytes());
+            let high = page.high::<K>();
+            let here = left.partition_point(|entry| high.is_none_or(|high| *entry < high));
+            let (here, after) = left.split_at(here.max(1));
+            if here.len() >= least {
+                let there = page.entries().filter(|entry| here.binary_search(entry).is_ok());
+                let mut suspects: Vec<Entry<K>> = there.collect();
+                suspects.sort_unstable();
+                self.remove_dead(table, (leaf, number), &suspects, least);
+            }
+            left = after;
+        }
+    }
+
+    /// Removes those of some entries of a leaf of which the rows are dead, if they are at least so
+    /// many. Returns whether they are. The entries ascend.
+    fn remove_dead(
+        &self,
+        table: u8,
+        (leaf, number): (S::Shared, u32),
+        suspects: &[Entry<K>],
+        least: usize,
+    ) -> bool {
+        let least = least.max(1);
+        if suspects.len() < least {
+            return false;
+        }
+        let mut pin = self.store.unlock(leaf);
+        let Dead { mut numbers, horizon } = self.ask(number, suspects);
+        if numbers.len() < least {
+            return false;
+        }
+        if mutant::is(Mutant::DeadWithoutPin) {
+            drop(pin);
+            self.store.check_for_interrupts();
+            pin = self.store.pin(number, None);
+        }
+        let leaf = self.store.exclusive(pin);
+        let page = self.checked(number, leaf.bytes());
+        if page.is_deleted() || page.table() != table || !page.is_leaf() {
+            return false;
+        }
+        numbers.sort_unstable();
+        let is_dead = |entry: &Entry<K>| {
+            suspects.binary_search(entry).is_ok_and(|i| numbers.binary_search(&i).is_ok())
+        };
+        let entries = page.entries().zip(0..);
+        let places: Vec<usize> =
+            entries.filter(|(entry, _)| is_dead(entry)).map(|(_, place)| place).collect();
+        if places.len() < least {
+            return false;
+        }
+        if !mutant::is(Mutant::HorizonNotLogged) {
+            self.store.log_horizon(number, horizon);
+        }
+        self.store.change([(&leaf, Extent::Parts)], |[page]| self.edit(page).remove(&places));
+        true
+    }
+
+    /// Which of the entries of a leaf are of dead rows.
+    fn ask(&self, leaf: u32, suspects: &[Entry<K>]) -> Dead {
+        let tids: Vec<u64> = suspects.iter().map(|suspect| suspect.tid).collect();
+        if mutant::is(Mutant::SuspectsTakenForDead) {
+            return Dead { numbers: (0..tids.len()).collect(), horizon: 0 };
+        }
+        self.store.dead(leaf, &tids)
+    }
+}
