@@ -2,8 +2,6 @@
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
-use crate::compat;
-
 static ENABLE_REWRITE: GucSetting<bool> = GucSetting::<bool>::new(true);
 
 /// In kilobytes.
@@ -30,7 +28,6 @@ pub fn define() {
         GucContext::Userset,
         GucFlags::UNIT_KB,
     );
-    compat::reserve_settings(c"simhash");
 }
 
 pub fn rewrite_enabled() -> bool {

@@ -53,6 +53,7 @@ mod types;
 pub extern "C-unwind" fn _PG_init() {
     memory::install();
     guc::define();
+    compat::reserve_settings(c"simhash");
     am::options::register();
     planner::rewrite::install();
     claims::install();

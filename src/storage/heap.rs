@@ -41,8 +41,7 @@ pub unsafe fn row_header(table: pg_sys::Relation, tid: u64) -> Option<pg_sys::He
 /// Null, or an open table.
 pub unsafe fn is_heap(table: pg_sys::Relation) -> bool {
     // SAFETY: as this function's; an open relation has its pg_class row.
-    unsafe { table.as_ref() }
-        .is_some_and(|table| unsafe { (*table.rd_rel).relam } == pg_sys::HEAP_TABLE_AM_OID)
+    unsafe { !table.is_null() && (*(*table).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID }
 }
 
 /// How many pages of the heap are read for one leaf, those with the most of its rows first.
@@ -77,11 +76,10 @@ pub unsafe fn dead_rows(
         let before = dead.numbers.len();
         // SAFETY: as this function's.
         let horizon = unsafe { dead_of_page(heap, index, leaf, tids, page, &mut dead.numbers) };
+        let latest = (dead.horizon as u32).into();
         // SAFETY: compares two numbers.
-        if horizon != NO_TRANSACTION
-            && (dead.horizon == 0
-                || unsafe { pg_sys::TransactionIdFollows(horizon, (dead.horizon as u32).into()) })
-        {
+        let follows = || unsafe { pg_sys::TransactionIdFollows(horizon, latest) };
+        if horizon != NO_TRANSACTION && (dead.horizon == 0 || follows()) {
             dead.horizon = u64::from(horizon.into_inner());
         }
         in_vain = if dead.numbers.len() == before { in_vain + 1 } else { 0 };

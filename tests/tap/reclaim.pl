@@ -38,8 +38,8 @@ sub make
 {
 	my ($name, $persistence) = @_;
 	$primary->safe_psql('postgres', <<"SQL");
-CREATE $persistence TABLE $name (id integer PRIMARY KEY, fp fingerprint64, h bigint, w fingerprint128,
-  body text, n integer NOT NULL DEFAULT 0);
+CREATE $persistence TABLE $name (id integer PRIMARY KEY, fp fingerprint64, h bigint,
+  w fingerprint128, body text, n integer NOT NULL DEFAULT 0);
 INSERT INTO $name SELECT i, test.made(i), test.made(i), test.wide(test.made(i), i),
   (SELECT string_agg(md5(i || ' ' || j), ' ') FROM generate_series(1, 20) j)
   FROM generate_series(1, 2000) i;
@@ -93,7 +93,8 @@ SQL
 	note join(', ', map { "$_: $fresh{$_} to $after{$_}" } sort keys %after);
 	for my $column ('fp', 'w')
 	{
-		cmp_ok($after{$column}, '<=', 3 * $fresh{$column}, "$column: 80,000 updates, three times the size");
+		cmp_ok($after{$column}, "<=", 3 * $fresh{$column},
+			"$column: 80,000 updates, three times the size");
 	}
 	is_right('t', 'after 80,000 updates');
 }
@@ -144,7 +145,8 @@ sub queue
 {
 	make('u', 'UNLOGGED');
 	$primary->safe_psql('postgres', <<'SQL');
-INSERT INTO u (id, fp, h, w, body) SELECT 10000 + i, '00000000ffffffff', 1, test.wide(1, 1), 'the very same text'
+INSERT INTO u (id, fp, h, w, body)
+  SELECT 10000 + i, '00000000ffffffff', 1, test.wide(1, 1), 'the very same text'
   FROM generate_series(1, 900) i;
 DELETE FROM u WHERE id > 10000;
 SQL
@@ -313,7 +315,8 @@ SQL
 		my $half = $seconds / 2;
 		$server->pgbench("-n -c 2 -T $half", 0, [qr/processed: [1-9]/],
 			[qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
-			$server->name . ': every answer is that of a sequential scan', { 'ask_' . $server->name => $asks });
+			$server->name . ': every answer is that of a sequential scan',
+			{ 'ask_' . $server->name => $asks });
 	}
 	ok($writers->finish, 'the primary took the load') or diag($output);
 	is(session_errors($output, qr/^$/), '', 'no error on the primary');

@@ -11,7 +11,6 @@ use simhash_index::key::Bytes;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::nearest::NearestOfAny;
 use simhash_index::page::Page;
-use simhash_index::postings::{RECENT, SETTLED};
 use simhash_index::range::{Hit, RangeScan};
 use simhash_index::store::{Lock, Store};
 use simhash_index::walk::LeafWalk;

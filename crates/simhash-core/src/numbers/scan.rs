@@ -233,8 +233,8 @@ impl Scanner<'_, '_, '_> {
         Some(self.put(&format!("{minus}{number}e{of_exponent}{exponent}"), behind))
     }
 
-    /// Whether there is a minus before a place, or before a currency symbol there, and it is a sign:
-    /// it begins what it is in.
+    /// Whether there is a minus before a place, or before a currency symbol there, and it is a
+    /// sign: it begins what it is in.
     fn is_negative(&self, at: usize) -> bool {
         let text = &self.text[..at];
         let text = text.strip_suffix(is_currency).unwrap_or(text);
@@ -257,7 +257,7 @@ impl Scanner<'_, '_, '_> {
                 || behind.starts_with(is_currency)
                 || codes.iter().any(|code| CURRENCIES.contains(code));
         }
-        let amount = self.text[at..end].as_bytes();
+        let amount = &self.text.as_bytes()[at..end];
         matches!(amount, [.., b'.' | b',', a, b] if a.is_ascii_digit() && b.is_ascii_digit())
             && behind.strip_prefix('-').is_some_and(|behind| {
                 behind.is_empty()
