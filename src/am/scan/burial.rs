@@ -22,10 +22,11 @@ const MOST: usize = 1024;
 
 /// The rows that are to be buried.
 pub struct Burial<K: TreeKey> {
-    /// What the scan handed out last: its table there, and its entry there. Of texts the entry has
-    /// a scope and a TID only.
-    latest: Option<(u8, Entry<K>)>,
-    dead: Vec<(u8, Entry<K>)>,
+    /// What the scan handed out last: the table in which it found the row, and its entry there. Of
+    /// texts it is the number of the text that was looked for, and the entry has a scope and a TID
+    /// only.
+    latest: Option<(usize, Entry<K>)>,
+    dead: Vec<(usize, Entry<K>)>,
     /// The texts that the scan looks for, whose keys the rows have.
     texts: Option<Rc<[Wanted<K::Fingerprint>]>>,
 }
@@ -43,15 +44,20 @@ impl<K: TreeKey> Burial<K> {
         (self.latest, self.texts) = (None, texts);
     }
 
-    /// The scan hands this row out. `None`: one that it found in another way.
-    pub fn handed_out(&mut self, index: &Index<K>, row: Option<&Hit<K>>) {
-        self.latest = row.map(|row| {
-            let rotated = match self.texts {
-                Some(_) => row.fingerprint,
-                None => index.layout.rotate(row.fingerprint, u32::from(row.table)),
-            };
-            (row.table, Entry { key: K::new(row.scope, rotated), tid: row.tid })
-        });
+    /// The scan hands this row out. `text` is the number of the text that it is near to, if one is
+    /// looked for.
+    pub fn handed_out(&mut self, index: &Index<K>, row: &Hit<K>, text: Option<usize>) {
+        let place = text.unwrap_or(usize::from(row.table));
+        let rotated = match text {
+            Some(_) => row.fingerprint,
+            None => index.layout.rotate(row.fingerprint, u32::from(row.table)),
+        };
+        self.latest = Some((place, Entry { key: K::new(row.scope, rotated), tid: row.tid }));
+    }
+
+    /// The scan hands out a row that it found in another way.
+    pub fn handed_out_null(&mut self) {
+        self.latest = None;
     }
 
     /// The row that was handed out last is dead.
@@ -69,19 +75,29 @@ impl<K: TreeKey> Burial<K> {
             return;
         }
         dead.sort_unstable();
-        let Some(texts) = &self.texts else {
-            for table in dead.chunk_by(|a, b| a.0 == b.0) {
-                let entries: Vec<Entry<K>> = table.iter().map(|(_, entry)| *entry).collect();
-                index.reclaim_found(table[0].0, &entries, LEAST);
+        for found in dead.chunk_by(|a, b| a.0 == b.0) {
+            let (place, entries) = (found[0].0, found.iter().map(|(_, entry)| *entry));
+            match &self.texts {
+                None => index.reclaim_found(place as u8, &entries.collect::<Vec<_>>(), LEAST),
+                Some(texts) => {
+                    let keys = texts.get(place).map_or(&[][..], |wanted| &wanted.keys);
+                    self.bury_postings(index, keys, entries);
+                }
             }
-            return;
+        }
+    }
+
+    /// Removes the postings with these keys of some rows: a leaf of each key in both trees.
+    fn bury_postings(
+        &self,
+        index: &Index<K>,
+        keys: &[K::Fingerprint],
+        rows: impl Iterator<Item = Entry<K>>,
+    ) {
+        let of_row = |row: Entry<K>| {
+            keys.iter().map(move |&key| Entry { key: K::new(row.key.scope(), key), ..row })
         };
-        let keys: Vec<_> = texts.iter().flat_map(|wanted| &wanted.keys).collect();
-        let postings = |(_, row): (u8, Entry<K>)| {
-            let scope = row.key.scope();
-            keys.iter().map(move |&&key| Entry { key: K::new(scope, key), tid: row.tid })
-        };
-        let mut postings: Vec<Entry<K>> = dead.into_iter().flat_map(postings).collect();
+        let mut postings: Vec<Entry<K>> = rows.flat_map(of_row).collect();
         postings.sort_unstable();
         postings.dedup();
         for table in [RECENT, SETTLED] {

@@ -539,7 +539,13 @@ impl<K: TreeKey> Scan for Cursor<K> {
             let payload = payloads.get(start..start + length).unwrap_or_default();
             // SAFETY: the descriptor is the scan's own.
             if unsafe { self.output.emit(desc, &row, payload, is_null) } {
-                self.burial.handed_out(&self.index, (!is_null).then_some(&row));
+                match &self.source {
+                    Source::Nulls(_) => self.burial.handed_out_null(),
+                    Source::Texts(search) => {
+                        self.burial.handed_out(&self.index, &row, Some(search.at.0));
+                    }
+                    _ => self.burial.handed_out(&self.index, &row, None),
+                }
                 return true;
             }
         }
