@@ -12,6 +12,7 @@ mod digits;
 mod fold;
 mod months;
 mod scan;
+mod signs;
 mod units;
 
 use xxhash_rust::xxh3::Xxh3;

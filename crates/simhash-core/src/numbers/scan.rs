@@ -1,11 +1,10 @@
 //! Finds the numbers of a text and writes each in its one form.
 
-use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
-
 use super::chinese::{Numeral, numeral};
 use super::dates::{self, byte, date, day_of_month, half_before, is_letter, month_of_year, of_day};
 use super::digits::{self, decimal, digits_length, run_length, whole};
-use super::fold::{GROUP, plain};
+use super::fold::plain;
+use super::signs::{begins, is_in_red, is_negative};
 use super::units::multiple;
 use crate::interrupt::Interrupt;
 
@@ -227,51 +226,10 @@ impl Scanner<'_, '_, '_> {
         if digits == 0 || goes_on || self.is_word(behind) {
             return None;
         }
-        let minus = if self.is_negative(at) { "-" } else { "" };
+        let minus = if is_negative(self.text, at) { "-" } else { "" };
         let of_exponent = if sign == b'-' { "-" } else { "" };
         let (number, exponent) = (&text[at..end], &text[end + 2..behind]);
         Some(self.put(&format!("{minus}{number}e{of_exponent}{exponent}"), behind))
-    }
-
-    /// Whether there is a minus before a place, or before a currency symbol there, and it is a
-    /// sign: it begins what it is in.
-    fn is_negative(&self, at: usize) -> bool {
-        let text = &self.text[..at];
-        let text = text.strip_suffix(is_currency).unwrap_or(text);
-        let Some(before) = text.strip_suffix(['-', '\u{2013}']) else { return false };
-        let follows = |c: char| is_currency(c) || ":;,|\"'<>~".contains(c);
-        self.begins(before.len()) || before.ends_with(follows)
-    }
-
-    /// Whether an amount is negative as books write it: 12.50-, (12.50) EUR, EUR (12.50).
-    fn is_in_red(&self, at: usize, end: usize) -> bool {
-        let (before, behind) = (&self.text[..at], &self.text[end..]);
-        let is_space = |c: char| c == ' ' || c == char::from(GROUP);
-        if let (Some(before), Some(behind)) = (before.strip_suffix('('), behind.strip_prefix(')')) {
-            let before = before.strip_suffix(is_space).unwrap_or(before);
-            let behind = behind.strip_prefix(is_space).unwrap_or(behind);
-            let next = self.text.len() - behind.len();
-            let codes =
-                [&before[self.word_start(before.len())..], &self.text[next..self.word_end(next)]];
-            return before.ends_with(is_currency)
-                || behind.starts_with(is_currency)
-                || codes.iter().any(|code| CURRENCIES.contains(code));
-        }
-        let amount = &self.text.as_bytes()[at..end];
-        matches!(amount, [.., b'.' | b',', a, b] if a.is_ascii_digit() && b.is_ascii_digit())
-            && behind.strip_prefix('-').is_some_and(|behind| {
-                behind.is_empty()
-                    || behind.starts_with(|c: char| {
-                        is_space(c) || c.is_ascii_whitespace() || ")]};|\"'".contains(c)
-                    })
-                    || behind.starts_with(is_currency)
-            })
-    }
-
-    /// Whether nothing is before a place, or white space, a bracket that opens, or an equals sign.
-    fn begins(&self, at: usize) -> bool {
-        let before = at.checked_sub(1).map_or(b' ', |before| byte(self.text, before));
-        before.is_ascii_whitespace() || matches!(before, GROUP | b'(' | b'[' | b'{' | b'=')
     }
 
     /// The place of the point that plain digits are a fraction behind: .5, -.25. It is none in
@@ -279,7 +237,7 @@ impl Scanner<'_, '_, '_> {
     fn point(&self, at: usize, end: usize) -> Option<usize> {
         let point = at.checked_sub(1).filter(|&point| byte(self.text, point) == b'.')?;
         let before = point.checked_sub(1).map_or(b' ', |before| byte(self.text, before));
-        let begins = self.begins(point) || b"-+~<>$\"'".contains(&before);
+        let begins = begins(self.text, point) || b"-+~<>$\"'".contains(&before);
         let is_plain = digits_length(&self.text.as_bytes()[at..]) == end - at;
         (begins && is_plain).then_some(point)
     }
@@ -289,9 +247,9 @@ impl Scanner<'_, '_, '_> {
     fn run(&mut self, at: usize, end: usize) -> usize {
         if let Some(point) = self.point(at, end) {
             let number = decimal("0", &self.text[at..end]);
-            return self.put_number(&number, self.is_negative(point), end);
+            return self.put_number(&number, is_negative(self.text, point), end);
         }
-        let is_negative = self.is_negative(at) || self.is_in_red(at, end);
+        let is_negative = is_negative(self.text, at) || is_in_red(self.text, at, end);
         let run = &self.text[at..end];
         // Characters of these units begin with such a byte.
         let is_multiple = matches!(byte(self.text, end), 0xE4..=0xEC);
@@ -512,17 +470,6 @@ impl Scanner<'_, '_, '_> {
         let written = format!("{hour}:{minute:02}");
         Some(self.put(&written, end))
     }
-}
-
-/// Codes of currencies that stand beside amounts (ISO 4217).
-const CURRENCIES: &[&str] = &[
-    "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "IDR", "ILS",
-    "INR", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RON", "RUB", "SEK", "SGD", "THB", "TRY",
-    "TWD", "UAH", "USD", "VND", "ZAR",
-];
-
-fn is_currency(c: char) -> bool {
-    c == '$' || c > '\u{7F}' && c.general_category() == GeneralCategory::CurrencySymbol
 }
 
 const DAY: &[char] = &['日', '号', '號', '일'];

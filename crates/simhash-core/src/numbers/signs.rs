@@ -1,0 +1,73 @@
+//! Whether a number is negative, by what stands around it.
+
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+use super::fold::GROUP;
+
+/// Codes of currencies that stand beside amounts (ISO 4217).
+const CURRENCIES: &[&str] = &[
+    "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "IDR", "ILS",
+    "INR", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RON", "RUB", "SEK", "SGD", "THB", "TRY",
+    "TWD", "UAH", "USD", "VND", "ZAR",
+];
+
+fn is_symbol(c: char) -> bool {
+    c == '$' || c > '\u{7F}' && c.general_category() == GeneralCategory::CurrencySymbol
+}
+
+fn is_space(c: char) -> bool {
+    c == ' ' || c == char::from(GROUP)
+}
+
+/// Whether there is a minus before a place of a folded text, or before a currency symbol there, and
+/// it is a sign: it begins what it is in.
+pub(super) fn is_negative(text: &str, at: usize) -> bool {
+    let text = &text[..at];
+    let text = text.strip_suffix(is_symbol).unwrap_or(text);
+    let Some(before) = text.strip_suffix(['-', '\u{2013}']) else { return false };
+    let follows = |c: char| is_symbol(c) || ":;,|\"'<>~".contains(c);
+    begins(before, before.len()) || before.ends_with(follows)
+}
+
+/// Whether nothing is before a place, or white space, a bracket that opens, or an equals sign.
+pub(super) fn begins(text: &str, at: usize) -> bool {
+    let before = at.checked_sub(1).map_or(b' ', |before| text.as_bytes()[before]);
+    before.is_ascii_whitespace() || matches!(before, GROUP | b'(' | b'[' | b'{' | b'=')
+}
+
+/// Whether an amount is negative as books write it: 12.50-, (12.50) EUR, EUR (12.50).
+pub(super) fn is_in_red(text: &str, at: usize, end: usize) -> bool {
+    let (before, behind) = (&text[..at], &text[end..]);
+    if let (Some(before), Some(behind)) = (before.strip_suffix('('), behind.strip_prefix(')')) {
+        let before = before.strip_suffix(is_space).unwrap_or(before);
+        let behind = behind.strip_prefix(is_space).unwrap_or(behind);
+        return before.ends_with(is_symbol)
+            || behind.starts_with(is_symbol)
+            || ends_with_code(before)
+            || starts_with_code(behind);
+    }
+    let has_cents = matches!(text.as_bytes()[at..end], [.., b'.' | b',', a, b]
+        if a.is_ascii_digit() && b.is_ascii_digit());
+    has_cents && behind.strip_prefix('-').is_some_and(ends)
+}
+
+/// Whether an amount ends before this.
+fn ends(behind: &str) -> bool {
+    let may_follow =
+        |c: char| is_space(c) || c.is_ascii_whitespace() || is_symbol(c) || ")]};|\"'".contains(c);
+    behind.is_empty() || behind.starts_with(may_follow)
+}
+
+fn ends_with_code(text: &str) -> bool {
+    let code = |code| text.strip_suffix(code);
+    CURRENCIES.iter().any(|one| code(*one).is_some_and(|text| !text.ends_with(is_of_word)))
+}
+
+fn starts_with_code(text: &str) -> bool {
+    let code = |code| text.strip_prefix(code);
+    CURRENCIES.iter().any(|one| code(*one).is_some_and(|text| !text.starts_with(is_of_word)))
+}
+
+fn is_of_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
