@@ -59,12 +59,11 @@ pub trait Asked {
     fn refused(&mut self, refused: NoMemory) -> !;
 }
 
-/// The bytes of memory that a row takes.
+/// The bytes of memory that a row takes. Copies of rows that have a neighbour, at most half of all,
+/// take the place of the others.
 pub fn bytes_per_row_of_cover<K: TreeKey>() -> usize {
     let in_join = super::bytes_per_row::<K>() + size_of::<(K, u64)>();
-    // At most half of the rows are copied, with their numbers.
-    let copied = (size_of::<K>() + size_of::<u32>() + size_of::<Option<Nearest>>()).div_ceil(2);
-    size_of::<K>() + size_of::<Option<Nearest>>() + in_join + copied
+    size_of::<K>() + size_of::<Option<Nearest>>() + in_join
 }
 
 /// So many rows are compared one by one.
