@@ -80,7 +80,7 @@ fn of_distance(row: &Row) -> Columns {
             families(row.related)
         ))
     } else if row.near < 0.5 {
-        Some("no near pairs were found among a sample of the rows.".to_owned())
+        Some("no near pairs were found in the rows that were looked at.".to_owned())
     } else {
         None
     };
