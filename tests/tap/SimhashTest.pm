@@ -4,6 +4,7 @@ package SimhashTest;
 use strict;
 use warnings;
 use Graph::Undirected;
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -12,7 +13,7 @@ use FindBin;
 
 our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node answer_is
 	components_are error_like index_is_clean answers_agree session_errors kill_all_processes
-	start_again pgbench_tries_again);
+	start_again pgbench_tries_again under_load);
 
 # Whether the tests run in their long form, as in `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
@@ -145,6 +146,29 @@ sub pgbench_tries_again
 	return 1 if `pgbench --version` =~ /\) (?:1[5-9]|[2-9]\d)/;
 	note "$name: not run, because this pgbench does not try again";
 	return 0;
+}
+
+# Three tests: pgbench writes to a server for some seconds, by scripts whose names end with
+# their weights ('insert@6'), while something else is done. It fails in nothing.
+sub under_load
+{
+	my ($primary, $seconds, $writes, $meanwhile) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my @files;
+	for my $name (sort keys %$writes)
+	{
+		my ($base, $weight) = split /@/, $name;
+		my $file = PostgreSQL::Test::Utils::tempdir . "/write_$base";
+		append_to_file($file, $writes->{$name});
+		push @files, '-f', "$file\@$weight";
+	}
+	my $output = '';
+	my $writers = IPC::Run::start(
+		[ 'pgbench', '-n', '-c', 4, '-T', $seconds, @files, $primary->connstr('postgres') ],
+		'>&', \$output);
+	$meanwhile->();
+	ok($writers->finish, 'the primary took the load') or diag($output);
+	is(session_errors($output, qr/^$/), '', 'no error on the primary');
 }
 
 # Kills the server with every child. The postmaster is stopped first, so that no child is born after

@@ -57,6 +57,13 @@ note "preloaded: Chinese $warm ms";
 cmp_ok($warm, '<', $cold / 3, 'a preloaded dictionary is there in a fresh backend');
 is($node->safe_psql('postgres', q{SHOW shared_preload_libraries}),
 	'pg_simhash', 'it was preloaded');
+SKIP:
+{
+	skip 'PostgreSQL 14 reserves no prefix', 1 if `postgres --version` =~ /\) 14/;
+	my (undef, undef, $error) = $node->psql('postgres', "SET simhash.workmem = '1GB'");
+	like($error, qr/invalid configuration parameter name "simhash.workmem"/,
+		'a misspelt setting is refused');
+}
 
 $node->stop;
 done_testing();

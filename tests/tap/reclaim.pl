@@ -99,6 +99,21 @@ SQL
 	is_right('t', 'after 80,000 updates');
 }
 
+# Updates a row so many times.
+sub update_again
+{
+	my ($row, $times) = @_;
+	$primary->safe_psql('postgres', <<"SQL");
+DO \$\$
+BEGIN
+  FOR i IN 1..$times LOOP
+    UPDATE t SET n = n + 1 WHERE id = $row;
+    IF i % 50 = 0 THEN COMMIT; END IF;
+  END LOOP;
+END \$\$
+SQL
+}
+
 # One row, updated 10,000 times: a look-up reads hardly more than a B-tree's.
 sub hot_row
 {
@@ -107,15 +122,7 @@ sub hot_row
 	my $exact = q{SELECT id FROM t WHERE h = (SELECT h FROM t WHERE id = 7)};
 	my $hit = qr/Buffers: shared hit=(\d+)/;
 	my %before = map { $_ => explained($_, $hit) } $look, $text;
-	$primary->safe_psql('postgres', <<'SQL');
-DO $$
-BEGIN
-  FOR i IN 1..10000 LOOP
-    UPDATE t SET n = n + 1 WHERE id = 7;
-    IF i % 50 = 0 THEN COMMIT; END IF;
-  END LOOP;
-END $$
-SQL
+	update_again(7, 10000);
 	explained($_, $hit) for $look, $text, $exact;
 	for my $case ([ $look, 'a fingerprint' ], [ $text, 'a text' ])
 	{
@@ -173,14 +180,8 @@ sub old_snapshot
 	$reader->query_safe('SET enable_seqscan = off');
 	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 	my ($by_fp, $by_text) = map { $reader->query_safe($_) } $ids, $texts;
+	update_again(8, 4000);
 	$primary->safe_psql('postgres', <<'SQL');
-DO $$
-BEGIN
-  FOR i IN 1..4000 LOOP
-    UPDATE t SET n = n + 1 WHERE id = 8;
-    IF i % 50 = 0 THEN COMMIT; END IF;
-  END LOOP;
-END $$;
 DELETE FROM t WHERE id = 8;
 SET enable_seqscan = off;
 SELECT count(*) FROM t WHERE hamming(fp, test.made(8)::fingerprint64) <= 0;
@@ -230,16 +231,7 @@ sub on_standbys
 	# Until the primary knows of the snapshot.
 	$primary->poll_query_until('postgres',
 		"SELECT count(*) > 0 FROM pg_stat_replication WHERE backend_xmin IS NOT NULL");
-	$primary->safe_psql('postgres', <<'SQL');
-CREATE TABLE other (i integer);
-DO $$
-BEGIN
-  FOR i IN 1..2000 LOOP
-    UPDATE t SET n = n + 1 WHERE id = 10;
-    IF i % 50 = 0 THEN COMMIT; END IF;
-  END LOOP;
-END $$;
-SQL
+	update_again(10, 2000);
 	$primary->wait_for_catchup($_) for $with, $without;
 	is($reader{with}->query_safe($look), 1, 'with feedback the row is there still');
 	my $answer = eval { $reader{without}->query($look) } // '';
@@ -298,28 +290,16 @@ SELECT test.agree('t', 'w', test.wide(test.made(:a), :a)::text, :k * 2);
 SELECT test.agree('t', 'fp', test.made(7)::fingerprint64::text, 0);
 COMMIT;
 SQL
-	my @files;
-	for my $name (sort keys %writes)
-	{
-		my ($base, $weight) = split /@/, $name;
-		my $file = PostgreSQL::Test::Utils::tempdir . "/reclaim_$base";
-		append_to_file($file, $writes{$name});
-		push @files, '-f', "$file\@$weight";
-	}
-	my $output = '';
-	my $writers = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', 4, '-T', $seconds, @files, $primary->connstr('postgres') ],
-		'>&', \$output);
-	for my $server ($primary, $standby)
-	{
-		my $half = $seconds / 2;
-		$server->pgbench("-n -c 2 -T $half", 0, [qr/processed: [1-9]/],
-			[qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
-			$server->name . ': every answer is that of a sequential scan',
-			{ 'ask_' . $server->name => $asks });
-	}
-	ok($writers->finish, 'the primary took the load') or diag($output);
-	is(session_errors($output, qr/^$/), '', 'no error on the primary');
+	under_load($primary, $seconds, \%writes, sub {
+		for my $server ($primary, $standby)
+		{
+			my $half = $seconds / 2;
+			$server->pgbench("-n -c 2 -T $half", 0, [qr/processed: [1-9]/],
+				[qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
+				$server->name . ': every answer is that of a sequential scan',
+				{ 'ask_' . $server->name => $asks });
+		}
+	});
 	is_right('t', 'after the load');
 }
 

@@ -5,7 +5,6 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use IPC::Run;
 use SimhashTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -71,23 +70,11 @@ SQL
 # The primary takes writes while the standby answers.
 sub load
 {
-	my @files;
-	for my $name (sort keys %writes)
-	{
-		my ($base, $weight) = split /@/, $name;
-		my $file = PostgreSQL::Test::Utils::tempdir . "/write_$base";
-		append_to_file($file, $writes{$name});
-		push @files, '-f', "$file\@$weight";
-	}
-	my $output = '';
-	my $writers = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', 4, '-T', $seconds, @files, $primary->connstr('postgres') ],
-		'>&', \$output);
-	$standby->pgbench("-n -c 4 -T $seconds", 0, [qr/processed: [1-9]/],
-		[qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
-		'the standby answers during replay', { ask => $asks });
-	ok($writers->finish, 'the primary took the load') or diag($output);
-	is(session_errors($output, qr/^$/), '', 'no error on the primary');
+	under_load($primary, $seconds, \%writes, sub {
+		$standby->pgbench("-n -c 4 -T $seconds", 0, [qr/processed: [1-9]/],
+			[qr/^(?!.*(?:ERROR|aborted|FATAL))/s],
+			'the standby answers during replay', { ask => $asks });
+	});
 }
 
 sub is_sound
