@@ -217,18 +217,25 @@ impl Scanner<'_, '_, '_> {
     fn with_exponent(&mut self, at: usize, end: usize) -> Option<usize> {
         let text = self.text;
         let sign = byte(text, end + 1);
-        if !matches!(byte(text, end), b'e' | b'E') || !matches!(sign, b'+' | b'-') {
+        // Without a sign or a point it may be a name: 1e5.
+        let has_point = text.as_bytes()[at..end].contains(&b'.');
+        let start = match sign {
+            b'+' | b'-' => end + 2,
+            b'0'..=b'9' if has_point => end + 1,
+            _ => return None,
+        };
+        if !matches!(byte(text, end), b'e' | b'E') {
             return None;
         }
-        let digits = digits_length(text.as_bytes().get(end + 2..)?);
-        let behind = end + 2 + digits;
+        let digits = digits_length(text.as_bytes().get(start..)?);
+        let behind = start + digits;
         let goes_on = matches!(byte(text, behind), b'-' | b'.') && self.is_word(behind + 1);
         if digits == 0 || goes_on || self.is_word(behind) {
             return None;
         }
         let minus = if is_negative(self.text, at) { "-" } else { "" };
         let of_exponent = if sign == b'-' { "-" } else { "" };
-        let (number, exponent) = (&text[at..end], &text[end + 2..behind]);
+        let (number, exponent) = (&text[at..end], &text[start..behind]);
         Some(self.put(&format!("{minus}{number}e{of_exponent}{exponent}"), behind))
     }
 
@@ -284,10 +291,17 @@ impl Scanner<'_, '_, '_> {
         self.put(&format!("{sign}{number}"), end)
     }
 
+    /// Hands out a number that begins at a place, with its sign. Returns its end.
+    fn put_signed(&mut self, number: &str, at: usize, end: usize) -> usize {
+        let sign = if is_negative(self.text, at) { "-" } else { "" };
+        self.put(&format!("{sign}{number}"), end)
+    }
+
     /// Whole numbers that strokes or colons join: 24/7, 16:9.
     fn ratio(&mut self, at: usize, joint: u8) -> usize {
         let bytes = self.text.as_bytes();
-        let mut written = String::new();
+        let is_fraction = joint == b'/' && is_negative(self.text, at);
+        let mut written = String::from(if is_fraction { "-" } else { "" });
         let mut end = at;
         loop {
             let digits = digits_length(&bytes[end..]);
@@ -386,7 +400,7 @@ impl Scanner<'_, '_, '_> {
         let rest = &self.text[at..];
         let Some(c) = rest.chars().next() else { return self.text.len() };
         if let Some(fraction) = fraction(c) {
-            return self.put(fraction, at + c.len_utf8());
+            return self.put_signed(fraction, at, at + c.len_utf8());
         }
         match numeral(rest) {
             Err(0) => at + c.len_utf8(),
@@ -397,7 +411,7 @@ impl Scanner<'_, '_, '_> {
                 }
                 let end = at + found.bytes;
                 if found.is_clear || self.is_counted(at, end, &found) {
-                    return self.put(&found.digits, end);
+                    return self.put_signed(&found.digits, at, end);
                 }
                 end
             }

@@ -19,14 +19,28 @@ fn is_space(c: char) -> bool {
     c == ' ' || c == char::from(GROUP)
 }
 
-/// Whether there is a minus before a place of a folded text, or before a currency symbol there, and
-/// it is a sign: it begins what it is in.
+/// Whether there is a minus before a place of a folded text, or before a currency there, and it is
+/// a sign: it begins what it is in.
 pub(super) fn is_negative(text: &str, at: usize) -> bool {
-    let text = &text[..at];
-    let text = text.strip_suffix(is_symbol).unwrap_or(text);
+    let text = before_currency(&text[..at]);
     let Some(before) = text.strip_suffix(['-', '\u{2013}']) else { return false };
-    let follows = |c: char| is_symbol(c) || ":;,|\"'<>~".contains(c);
-    begins(before, before.len()) || before.ends_with(follows)
+    begins(before, before.len()) || before.ends_with(may_precede)
+}
+
+/// Whether a minus behind this may be a sign: quotation marks and brackets that open, signs that
+/// compare, currencies.
+fn may_precede(c: char) -> bool {
+    use GeneralCategory::{InitialPunctuation, MathSymbol, OpenPunctuation};
+    let is_of =
+        |c: char| matches!(c.general_category(), InitialPunctuation | MathSymbol | OpenPunctuation);
+    ":;,|\"'<>~".contains(c) || is_symbol(c) || !c.is_ascii() && is_of(c)
+}
+
+/// The text without a currency at its end, and without a space behind that.
+fn before_currency(text: &str) -> &str {
+    let place = text.strip_suffix(is_space).unwrap_or(text);
+    let before = place.strip_suffix(is_symbol).or_else(|| before_code(place));
+    before.unwrap_or(text)
 }
 
 /// Whether nothing is before a place, or white space, a bracket that opens, or an equals sign.
@@ -35,32 +49,37 @@ pub(super) fn begins(text: &str, at: usize) -> bool {
     before.is_ascii_whitespace() || matches!(before, GROUP | b'(' | b'[' | b'{' | b'=')
 }
 
-/// Whether an amount is negative as books write it: 12.50-, (12.50) EUR, EUR (12.50).
+/// Whether an amount is negative as books write it: 12.50-, (12.50) EUR, EUR (12.50). A number in
+/// brackets without a point or comma is that of a note.
 pub(super) fn is_in_red(text: &str, at: usize, end: usize) -> bool {
     let (before, behind) = (&text[..at], &text[end..]);
     if let (Some(before), Some(behind)) = (before.strip_suffix('('), behind.strip_prefix(')')) {
         let before = before.strip_suffix(is_space).unwrap_or(before);
         let behind = behind.strip_prefix(is_space).unwrap_or(behind);
-        return before.ends_with(is_symbol)
-            || behind.starts_with(is_symbol)
-            || ends_with_code(before)
-            || starts_with_code(behind);
+        let is_amount = text.as_bytes()[at..end].iter().any(|byte| !byte.is_ascii_digit());
+        return is_amount
+            && (before.ends_with(is_symbol)
+                || behind.starts_with(is_symbol)
+                || before_code(before).is_some()
+                || starts_with_code(behind));
     }
     let has_cents = matches!(text.as_bytes()[at..end], [.., b'.' | b',', a, b]
         if a.is_ascii_digit() && b.is_ascii_digit());
     has_cents && behind.strip_prefix('-').is_some_and(ends)
 }
 
-/// Whether an amount ends before this.
+/// Whether an amount ends before this: a mark that ends a sentence or its part may follow.
 fn ends(behind: &str) -> bool {
     let may_follow =
         |c: char| is_space(c) || c.is_ascii_whitespace() || is_symbol(c) || ")]};|\"'".contains(c);
+    let behind = behind.strip_prefix(['.', ',', ':', '!', '?']).unwrap_or(behind);
     behind.is_empty() || behind.starts_with(may_follow)
 }
 
-fn ends_with_code(text: &str) -> bool {
-    let code = |code| text.strip_suffix(code);
-    CURRENCIES.iter().any(|one| code(*one).is_some_and(|text| !text.ends_with(is_of_word)))
+/// The text without the code of a currency at its end, if it has one.
+fn before_code(text: &str) -> Option<&str> {
+    let before = CURRENCIES.iter().find_map(|code| text.strip_suffix(code))?;
+    (!before.ends_with(is_of_word)).then_some(before)
 }
 
 fn starts_with_code(text: &str) -> bool {

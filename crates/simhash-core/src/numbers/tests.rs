@@ -227,6 +227,17 @@ fn signs_of_amounts() {
         "a,-12.50;",
         "\"-12.50\"",
         "\u{20B9}-12.50",
+        "“-12.50”",
+        "«-12.50»",
+        "‘-12.50’",
+        "„-12.50“",
+        "【-12.50】",
+        "x≥-12.50",
+        "-€ 12,50",
+        "-CHF 12.50",
+        "-USD 12.50",
+        "Saldo 12.50-.",
+        "Saldo 12.50-, danke",
     ];
     for text in negative {
         all_are(&[text], &["-12.50"]);
@@ -238,6 +249,16 @@ fn signs_of_amounts() {
     );
     all_are(&["5,- EUR", "EUR 5,-", "5.- CHF", "version (5)"], &["5"]);
     all_are(&["(0.00) EUR", "-0.00"], &["0"]);
+    // Numbers of notes and of items in brackets.
+    all_are(&["items: (1) $5, (2) $7"], &["1", "5", "2", "7"]);
+    all_are(&["it costs 5 EUR (2) or 7 EUR (3)"], &["5", "2", "7", "3"]);
+    all_are(&["costs $ (2024) in"], &["2024"]);
+    // Numbers that are no plain decimals.
+    all_are(&["-1.5e10", "-1.5E+10"], &["-1.5e10"]);
+    all_are(&["-½ cup", "-\u{BD}"], &["-1/2"]);
+    all_are(&["-5/3"], &["-5/3"]);
+    all_are(&["-三千"], &["-3000"]);
+    all_are(&["1/2-5/3"], &["1/2", "5/3"]);
 }
 
 #[test]
