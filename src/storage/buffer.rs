@@ -239,14 +239,33 @@ impl Drop for Exclusive {
 
 /// A new page at the end of the file, all zeroes.
 pub fn extend(rel: IndexRel) -> Exclusive {
-    let lock = !rel.is_local();
+    extending(rel, || new_page(rel))
+}
+
+/// New pages at the end of the file, consecutive, all zeroes and not locked.
+pub fn reserve(rel: IndexRel, count: u32) -> Vec<u32> {
+    extending(rel, || (0..count).map(|_| new_page(rel).number()).collect())
+}
+
+/// Does something while nobody else adds pages to the relation.
+fn extending<R>(rel: IndexRel, extend: impl FnOnce() -> R) -> R {
+    if rel.is_local() {
+        return extend();
+    }
     let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-    // SAFETY: the relation is open; whoever reads P_NEW has to hold the extension lock; the buffer
-    // comes back pinned and exclusively locked.
+    // SAFETY: the relation is open. An error gives the lock up with the transaction.
     unsafe {
-        if lock {
-            pg_sys::LockRelationForExtension(rel.as_ptr(), mode);
-        }
+        pg_sys::LockRelationForExtension(rel.as_ptr(), mode);
+        let result = extend();
+        pg_sys::UnlockRelationForExtension(rel.as_ptr(), mode);
+        result
+    }
+}
+
+/// A new page. The caller holds the lock that extends the relation.
+fn new_page(rel: IndexRel) -> Exclusive {
+    // SAFETY: the relation is open; the buffer comes back pinned and exclusively locked.
+    unsafe {
         let buffer = pg_sys::ReadBufferExtended(
             rel.as_ptr(),
             rel.fork(),
@@ -254,9 +273,6 @@ pub fn extend(rel: IndexRel) -> Exclusive {
             pg_sys::ReadBufferMode::RBM_ZERO_AND_LOCK,
             std::ptr::null_mut(),
         );
-        if lock {
-            pg_sys::UnlockRelationForExtension(rel.as_ptr(), mode);
-        }
         Exclusive::from_locked(buffer)
     }
 }

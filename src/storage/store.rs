@@ -37,6 +37,15 @@ impl Lock<IndexRel> for Exclusive {
     }
 }
 
+thread_local! {
+    static LEAVES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many leaves this process has read so far, for rows on them.
+pub fn leaves_read() -> u64 {
+    LEAVES.get()
+}
+
 impl Store for IndexRel {
     const PAGE: usize = size_of::<PageBytes>();
     /// A buffer that may hold the page; InvalidBuffer, which is 0, for none.
@@ -89,6 +98,10 @@ impl Store for IndexRel {
 
     fn extend(&self) -> Exclusive {
         buffer::extend(*self)
+    }
+
+    fn reserve(&self, count: u32) -> Vec<u32> {
+        buffer::reserve(*self, count)
     }
 
     fn free_page(&self) -> Option<u32> {
@@ -168,6 +181,7 @@ impl Store for IndexRel {
 
     #[inline]
     fn expect_recent(&self, page: &[u8]) {
+        LEAVES.set(LEAVES.get() + 1);
         // SAFETY: whoever set the snapshot keeps it while reading; the page is locked.
         unsafe { compat::expect_recent_snapshot(self.snapshot, self.as_ptr(), page.as_ptr()) };
     }

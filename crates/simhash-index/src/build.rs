@@ -1,7 +1,9 @@
 //! Building from sorted runs: each table is written from its leaves up.
 //!
 //! Every page is written once and logged whole. The leaves of a table lie in key order on
-//! consecutive pages. The pages of the roots are reserved first and filled last.
+//! consecutive pages. Where several processes write a table, each writes a [`Stretch`] of its
+//! leaves, whose pages are consecutive in long pieces. The pages of the roots are reserved first
+//! and filled last.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,19 +51,40 @@ pub fn merge<T: Copy + Ord>(mut runs: Vec<impl Iterator<Item = T>>, mut each: im
     }
 }
 
-/// Writes one table from rows in ascending order.
+/// The leaves from one entry of a table to another, which a process writes beside others.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<K> {
+    pub low: Entry<K>,
+    /// The page of its first leaf.
+    pub first: u32,
+    /// Where the next stretch begins, and the page of that one's first leaf.
+    pub end: Option<(Entry<K>, u32)>,
+    /// How many rows it has. Pages for them are reserved together.
+    pub rows: u64,
+}
+
+/// The most pages that a stretch reserves at once.
+const RESERVED: u64 = 256;
+
+/// Writes one table, or a stretch of its leaves, from rows in ascending order.
 pub struct Writer<'a, K: TreeKey, S> {
     store: &'a S,
     shape: Shape,
     table: u8,
     fill: usize,
-    /// The leaf being filled, and its lower bound.
+    /// The leaf being filled, its lower bound, and its page if that is reserved already.
     rows: Vec<Row<K>>,
     low: Entry<K>,
+    page: Option<u32>,
     /// The form of a leaf with these rows.
     form: Form,
+    /// What the last leaf of a stretch is followed by.
+    end: Option<(Entry<K>, u32)>,
     /// Downlinks of the leaves written so far.
     downlinks: Vec<Downlink<K>>,
+    /// Pages that are reserved, descending, and how many more will be needed at least.
+    reserved: Vec<u32>,
+    needed: u64,
 }
 
 impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
@@ -75,9 +98,31 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
             fill,
             rows: Vec::new(),
             low: Entry::MIN,
+            page: None,
             form: Self::first_form(&shape),
+            end: None,
             downlinks: Vec::new(),
+            reserved: Vec::new(),
+            needed: 0,
         }
+    }
+
+    /// A writer of some leaves of a table, which ends with [`Writer::finish_stretch`].
+    pub fn of_stretch(
+        store: &'a S,
+        shape: Shape,
+        table: u8,
+        fill: usize,
+        stretch: &Stretch<K>,
+    ) -> Self {
+        let mut writer = Self::new(store, shape, table, fill);
+        writer.low = stretch.low;
+        writer.page = Some(stretch.first);
+        writer.end = stretch.end;
+        // No form of a leaf holds more rows.
+        let most = writer.capacity(writer.form) as u64;
+        writer.needed = stretch.rows.div_ceil(most).saturating_sub(1);
+        writer
     }
 
     /// Adds a row, which must not be below any row added before.
@@ -119,6 +164,21 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
             return self.write_root(&image);
         }
         self.write_leaf(None);
+        let downlinks = std::mem::take(&mut self.downlinks);
+        self.finish_above(downlinks);
+    }
+
+    /// Writes the last leaf of a stretch. Returns the downlinks of all its leaves.
+    pub fn finish_stretch(mut self) -> Vec<Downlink<K>> {
+        self.write_leaf(None);
+        debug_assert!(self.reserved.is_empty(), "no more pages are reserved than leaves need");
+        self.downlinks
+    }
+
+    /// Writes the levels above leaves with these downlinks, which are those of all stretches of
+    /// the table, in order, and fills the root.
+    pub fn finish_above(mut self, downlinks: Vec<Downlink<K>>) {
+        self.downlinks = downlinks;
         let mut level = 1;
         while self.downlinks.len() > self.shape.inner_capacity(S::PAGE) {
             self.write_level(level);
@@ -129,48 +189,66 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         self.write_root(&image);
     }
 
-    /// Writes the leaf. `next` is the first entry of the one after it.
+    /// Writes the leaf. `next` is the first entry of the one after it, unless the leaf is the last.
     fn write_leaf(&mut self, next: Option<Entry<K>>) {
         self.store.check_for_interrupts();
-        let bounds = Bounds { low: self.low, high: next };
+        let page = self.page.take();
+        let page = page.unwrap_or_else(|| self.reserve());
+        let after = match next {
+            Some(next) => Some((next, self.reserve())),
+            None => self.end,
+        };
+        let (high, right) = after.unzip();
+        let bounds = Bounds { low: self.low, high };
         let rows = std::mem::take(&mut self.rows);
-        let child = self.write_page(0, &bounds, |page| {
+        self.write_page(page, (0, &bounds, right), |page| {
             page.set_rows(&rows, form(&self.shape, &rows, &bounds.low));
         });
         self.rows = rows;
         self.rows.clear();
         self.form = Self::first_form(&self.shape);
-        self.downlinks.push(Downlink { separator: self.low, child });
+        self.downlinks.push(Downlink { separator: self.low, child: page });
         self.low = next.unwrap_or(Entry::MIN);
+        self.page = right;
     }
 
     fn write_level(&mut self, level: u8) {
         let per_page = (self.shape.inner_capacity(S::PAGE) * self.fill / 100).max(2);
         let below = std::mem::take(&mut self.downlinks);
-        let pages: Vec<&[Downlink<K>]> = below.chunks(per_page).collect();
-        for (i, links) in pages.iter().enumerate() {
+        let mut pages = below.chunks(per_page).peekable();
+        let mut number = self.reserve();
+        while let Some(links) = pages.next() {
             self.store.check_for_interrupts();
-            let high = pages.get(i + 1).map(|next| next[0].separator);
+            let after = pages.peek().map(|next| (next[0].separator, self.reserve()));
+            let (high, right) = after.unzip();
             let bounds = Bounds { low: links[0].separator, high };
-            let child = self.write_page(level, &bounds, |page| page.set_downlinks(links));
-            self.downlinks.push(Downlink { separator: bounds.low, child });
+            self.write_page(number, (level, &bounds, right), |page| page.set_downlinks(links));
+            self.downlinks.push(Downlink { separator: bounds.low, child: number });
+            number = right.unwrap_or(number);
         }
     }
 
-    /// Writes a page at the end of the file, and returns its number. The next page written will be
-    /// its right neighbour, unless it is the last of its level.
+    /// A new page.
+    fn reserve(&mut self) -> u32 {
+        loop {
+            if let Some(page) = self.reserved.pop() {
+                return page;
+            }
+            let count = self.needed.clamp(1, RESERVED);
+            self.needed = self.needed.saturating_sub(count);
+            self.reserved = self.store.reserve(count as u32);
+            self.reserved.reverse();
+        }
+    }
+
     fn write_page(
         &self,
-        level: u8,
-        bounds: &Bounds<K>,
+        number: u32,
+        (level, bounds, right): (u8, &Bounds<K>, Option<u32>),
         fill: impl FnOnce(&mut PageMut<'_>),
-    ) -> u32 {
-        let locked = self.store.extend();
-        let number = self.store.number(&locked);
-        let right = bounds.high.map(|_| number + 1);
+    ) {
         let image = self.image(&Place { table: self.table, level, bounds, right }, fill);
-        self.store.write_new(&locked, &image);
-        number
+        self.store.write_new(&self.store.lock(number), &image);
     }
 
     fn image(&self, place: &Place<'_, K>, fill: impl FnOnce(&mut PageMut<'_>)) -> Vec<u8> {

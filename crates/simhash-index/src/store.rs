@@ -94,6 +94,11 @@ pub trait Store: Clone {
 
     /// A new page at the end of the file, all zeroes.
     fn extend(&self) -> Self::Exclusive;
+    /// New pages at the end of the file, all zeroes and not locked: consecutive ones, if the store
+    /// can.
+    fn reserve(&self, count: u32) -> Vec<u32> {
+        (0..count).map(|_| self.number(&self.extend())).collect()
+    }
     /// The number of a page that was noted as free. The note is removed. It may have been wrong:
     /// the page may be in use, or beyond the end of the file.
     fn free_page(&self) -> Option<u32>;

@@ -1,11 +1,14 @@
 //! Reading the heap for a build: every row's keys go to the sorters.
 
+use std::sync::atomic::Ordering;
+
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
 use simhash_core::search::BlockLayout;
 use simhash_index::key::Bytes;
 use simhash_index::{Row, TreeKey};
 
+use super::shared::Slot;
 use super::sort::{Content, Share, Sorter};
 use crate::am::keys::RowReader;
 use crate::storage::{Index, IndexRel};
@@ -43,6 +46,16 @@ impl<K: TreeKey> Collector<K> {
             sorter: sorter(if has_postings { one } else { index.layout }, Content::Rows),
             nulls: sorter(one, Content::Nulls),
             rows: 0,
+        }
+    }
+
+    /// Leaves all rows to whoever writes the block tables, and says in this process's slot how many
+    /// there are.
+    pub fn publish(self, slot: &Slot) {
+        slot.rows.store(self.rows, Ordering::Relaxed);
+        for (content, sorter) in [(Content::Rows, self.sorter), (Content::Nulls, self.nulls)] {
+            slot.entries(content).store(sorter.len(), Ordering::Relaxed);
+            sorter.publish();
         }
     }
 

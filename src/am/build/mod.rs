@@ -1,13 +1,16 @@
 //! CREATE INDEX: one scan of the heap, then each block table sorted and written from its leaves up.
 //!
 //! Where things are: [`collect`] (the scan of the heap), [`sort`] and [`runs`] (sorting, in memory
-//! or on temporary files). Workers may share the scan and the sorting: [`team`] (the leader's
-//! side), [`worker`] (theirs), [`shared`] (the memory between them).
+//! or on temporary files). Workers may share all of it: [`team`] (the leader's side), [`worker`]
+//! (theirs), [`shared`] (the memory between them), [`stretches`] (what each writes of a table),
+//! [`downlinks`] (what it leaves of that to the leader).
 
 mod collect;
+mod downlinks;
 mod runs;
 mod shared;
 mod sort;
+mod stretches;
 mod team;
 mod worker;
 
@@ -23,7 +26,7 @@ use super::kind::{Searched, open};
 use super::options::Options;
 use super::texts::Recipe;
 use crate::error::raise;
-use crate::storage::{IndexRel, forget_file, with_key_type};
+use crate::storage::{Index, IndexRel, forget_file, with_key_type};
 
 /// Phases in pg_stat_progress_create_index, after PostgreSQL's own 1, "initializing".
 const PHASE_SCAN: i64 = 2;
@@ -140,10 +143,11 @@ unsafe fn build<K: TreeKey>(
     // SAFETY: a setting, in kB.
     let memory = unsafe { pg_sys::maintenance_work_mem } as usize * 1024;
     // SAFETY: the relations are open, the meta page is written.
-    let team = unsafe { Team::launch(heap, rel, info, memory) };
+    let team = unsafe { Team::launch(heap, &index, info, memory) };
     let memory = team.as_ref().map_or(memory, Team::memory);
+    let share = |content| team.as_ref().map(|team| team.share(content));
     // SAFETY: the index is open.
-    let mut collector = unsafe { Collector::<K>::new(&index, memory, |_| None) };
+    let mut collector = unsafe { Collector::<K>::new(&index, memory, share) };
     progress(PHASE_SCAN);
     // SAFETY: the relations are open.
     let heap_tuples = unsafe {
@@ -151,24 +155,31 @@ unsafe fn build<K: TreeKey>(
         collector.scan(heap, rel, info, scan, true)
     };
     progress(PHASE_SORT);
-    if let Some(team) = &team {
-        team.expect_all();
-    }
+    let rows = collector.rows;
     // SAFETY: an open index.
     let fill = unsafe { Options::fillfactor(rel.as_ptr(), index.is_of_postings()) };
+    let Some(team) = team else {
+        write_alone(&index, &mut collector, fill);
+        return (heap_tuples, rows as f64);
+    };
+    team.expect_all();
+    // SAFETY: this is the index, and all its block tables are written before the team ends.
+    let (workers_tuples, workers_rows) = unsafe {
+        team.write(&index, collector, fill);
+        team.finish(info)
+    };
+    (heap_tuples + workers_tuples, rows as f64 + workers_rows)
+}
+
+/// Sorts and writes one block table after the other.
+fn write_alone<K: TreeKey>(index: &Index<K>, collector: &mut Collector<K>, fill: usize) {
     for (content, sorter) in
         [(Content::Rows, &mut collector.sorter), (Content::Nulls, &mut collector.nulls)]
     {
-        for (table, number) in content.tables(&index).zip(0..) {
-            let mut writer = Writer::<K, _>::new(&rel, index.shape, table, fill);
-            let others =
-                || team.as_ref().map_or(Vec::new(), |team| team.runs(&index, content, table));
-            sorter.drain(number, others, |row| writer.push(row));
+        for (table, number) in content.tables(index).zip(0..) {
+            let mut writer = Writer::<K, _>::new(&index.store, index.shape, table, fill);
+            sorter.drain(number, |row| writer.push(row));
             writer.finish();
         }
     }
-    // SAFETY: all block tables are written.
-    let (workers_tuples, workers_rows) =
-        team.map_or((0.0, 0.0), |team| unsafe { team.finish(info) });
-    (heap_tuples + workers_tuples, collector.rows as f64 + workers_rows)
 }

@@ -1,6 +1,7 @@
 //! Sorted runs of rows on temporary files, and merging them.
 
 use std::ffi::CStr;
+use std::ops::Range;
 
 use pgrx::pg_sys;
 use simhash_index::key::Bytes;
@@ -15,11 +16,12 @@ use crate::storage::check_for_interrupts;
 const CHUNK: usize = 256 * 1024;
 
 /// The stored size of a row.
-const fn stored(shape: &Shape) -> usize {
+pub const fn stored(shape: &Shape) -> usize {
     shape.key + shape.scope + shape.payload + TID_BYTES
 }
 
-fn write<K: TreeKey>(row: &Row<K>, shape: &Shape, bytes: &mut [u8]) {
+/// Writes a row to as many bytes.
+pub fn write<K: TreeKey>(row: &Row<K>, shape: &Shape, bytes: &mut [u8]) {
     let Entry { key, tid } = row.entry;
     let (fingerprint, rest) = bytes.split_at_mut(shape.key);
     let (scope, rest) = rest.split_at_mut(shape.scope);
@@ -30,7 +32,8 @@ fn write<K: TreeKey>(row: &Row<K>, shape: &Shape, bytes: &mut [u8]) {
     place.copy_from_slice(&tid.to_le_bytes()[..TID_BYTES]);
 }
 
-fn read<K: TreeKey>(bytes: &[u8], shape: &Shape) -> Row<K> {
+/// Reads a row that was written.
+pub fn read<K: TreeKey>(bytes: &[u8], shape: &Shape) -> Row<K> {
     let (fingerprint, rest) = bytes.split_at(shape.key);
     let (scope, rest) = rest.split_at(shape.scope);
     let (payload, place) = rest.split_at(shape.payload);
@@ -80,6 +83,55 @@ impl RunFile {
         Self { file: unsafe { compat::open_shared_file(set, name) }, runs }
     }
 
+    /// How many rows the file has.
+    pub fn rows(&self) -> u64 {
+        self.runs.iter().sum()
+    }
+
+    /// Every `step`th row, in the order of the file.
+    pub fn sample<K: TreeKey>(&self, shape: &Shape, step: u64) -> Vec<Entry<K>> {
+        let numbers = (step / 2..self.rows()).step_by(step as usize);
+        numbers.map(|number| self.entry(shape, number)).collect()
+    }
+
+    /// Which rows of each run are not below `low` but below `end`, by their numbers in the file.
+    pub fn between<K: TreeKey>(
+        &self,
+        shape: &Shape,
+        low: Entry<K>,
+        end: Option<Entry<K>>,
+    ) -> Vec<Range<u64>> {
+        let mut start = 0;
+        let in_run = |&rows: &u64| {
+            let run = start..start + rows;
+            start = run.end;
+            let from = self.first_from(shape, run.clone(), low);
+            let to = end.map_or(run.end, |end| self.first_from(shape, from..run.end, end));
+            from..to
+        };
+        self.runs.iter().map(in_run).collect()
+    }
+
+    /// The first of some rows of a run that is not below an entry, or their end.
+    fn first_from<K: TreeKey>(&self, shape: &Shape, mut rows: Range<u64>, entry: Entry<K>) -> u64 {
+        check_for_interrupts();
+        while rows.start < rows.end {
+            let middle = rows.start + (rows.end - rows.start) / 2;
+            if self.entry::<K>(shape, middle) < entry {
+                rows.start = middle + 1;
+            } else {
+                rows.end = middle;
+            }
+        }
+        rows.start
+    }
+
+    fn entry<K: TreeKey>(&self, shape: &Shape, number: u64) -> Entry<K> {
+        let mut bytes = vec![0; stored(shape)];
+        read_at(self.file, number * stored(shape) as u64, &mut bytes);
+        read::<K>(&bytes, shape).entry
+    }
+
     /// Appends a run.
     pub fn write_run<K: TreeKey>(&mut self, rows: &[Row<K>], shape: &Shape) {
         let mut buffer = vec![0; stored(shape) * 4096];
@@ -106,31 +158,24 @@ impl RunFile {
         unsafe { pg_sys::BufFileClose(self.file) };
     }
 
-    fn readers<K: TreeKey>(&self, shape: Shape) -> impl Iterator<Item = RunReader<K>> {
-        let starts = self.runs.iter().scan(0, |at, &rows| {
-            let start = *at;
-            *at += rows;
-            Some(start)
-        });
+    /// Reads rows, by their numbers in the file, which are of one run.
+    pub fn reader<K: TreeKey>(&self, shape: Shape, rows: Range<u64>) -> RunReader<K> {
         let size = stored(&shape) as u64;
-        starts
-            .zip(&self.runs)
-            .map(move |(start, rows)| RunReader::new(self.file, shape, start * size, rows * size))
+        RunReader::new(self.file, shape, rows.start * size, (rows.end - rows.start) * size)
     }
 }
 
-/// Hands all runs of the files and one more, `memory`, to `each` in ascending order. Closes the
-/// files.
+/// Hands all runs of a file and one more, `memory`, to `each` in ascending order.
 pub fn merge<K: TreeKey>(
-    files: Vec<RunFile>,
+    file: &RunFile,
     shape: Shape,
     memory: &[Row<K>],
     each: impl FnMut(Row<K>),
 ) {
-    let runs = files.iter().flat_map(|file| file.readers(shape)).map(Source::File);
+    let runs = file.between(&shape, Entry::<K>::MIN, None).into_iter();
+    let runs = runs.map(|rows| Source::File(file.reader(shape, rows)));
     let memory = std::iter::once(Source::Memory(memory.iter().copied()));
     simhash_index::build::merge(runs.chain(memory).collect(), each);
-    files.into_iter().for_each(RunFile::close);
 }
 
 /// A run, wherever it is.
@@ -151,8 +196,8 @@ impl<K: TreeKey, M: Iterator<Item = Row<K>>> Iterator for Source<K, M> {
     }
 }
 
-/// One run being read.
-struct RunReader<K> {
+/// One run, or a part of it, being read.
+pub struct RunReader<K> {
     file: *mut pg_sys::BufFile,
     shape: Shape,
     at: u64,
@@ -167,15 +212,6 @@ impl<K: TreeKey> RunReader<K> {
         Self { file, shape, at, left, buffer: Vec::new(), used: 0, _key: std::marker::PhantomData }
     }
 
-    fn next(&mut self) -> Option<Row<K>> {
-        if self.used == self.buffer.len() && !self.fill() {
-            return None;
-        }
-        let start = self.used;
-        self.used += stored(&self.shape);
-        Some(read(&self.buffer[start..self.used], &self.shape))
-    }
-
     fn fill(&mut self) -> bool {
         check_for_interrupts();
         let chunk = CHUNK - CHUNK % stored(&self.shape);
@@ -184,21 +220,40 @@ impl<K: TreeKey> RunReader<K> {
             return false;
         }
         self.buffer.resize(length, 0);
-        // SAFETY: the file is open, the buffer as long as what is read.
-        let complete = unsafe {
-            compat::seek_temporary_file(self.file, self.at)
-                && pg_sys::BufFileRead(self.file, self.buffer.as_mut_ptr().cast(), length) == length
-        };
-        if !complete {
-            crate::error::raise(
-                pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR,
-                format!("could not read {length} bytes at {} of a temporary file", self.at),
-                "",
-            );
-        }
+        read_at(self.file, self.at, &mut self.buffer);
         self.at += length as u64;
         self.left -= length as u64;
         self.used = 0;
         true
+    }
+}
+
+impl<K: TreeKey> Iterator for RunReader<K> {
+    type Item = Row<K>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Row<K>> {
+        if self.used == self.buffer.len() && !self.fill() {
+            return None;
+        }
+        let start = self.used;
+        self.used += stored(&self.shape);
+        Some(read(&self.buffer[start..self.used], &self.shape))
+    }
+}
+
+/// Fills `bytes` from a place in an open file.
+fn read_at(file: *mut pg_sys::BufFile, at: u64, bytes: &mut [u8]) {
+    // SAFETY: the file is open, the buffer as long as what is read.
+    let complete = unsafe {
+        compat::seek_temporary_file(file, at)
+            && pg_sys::BufFileRead(file, bytes.as_mut_ptr().cast(), bytes.len()) == bytes.len()
+    };
+    if !complete {
+        crate::error::raise(
+            pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR,
+            format!("could not read {} bytes at {at} of a temporary file", bytes.len()),
+            "",
+        );
     }
 }

@@ -3,8 +3,8 @@
 //! Rows are collected once, not rotated. If they fit in memory, they are rotated and sorted in
 //! place for one block table after the other. If not, then each time the memory is full they are
 //! rotated, sorted and written out as one run for each block table; when a block table is built,
-//! its runs are merged with what is still in memory. A worker of a parallel build writes all of its
-//! runs to files, which the leader merges with its own.
+//! its runs are merged with what is still in memory. The processes of a parallel build write all of
+//! their runs to files, from which each merges other [stretches](super::stretches) of the tables.
 
 use std::ffi::CString;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use super::runs::{RunFile, merge};
 use crate::error::raise_no_memory;
 use crate::storage::{Index, check_for_interrupts};
 
-/// All rows of a build, or one worker's part of them.
+/// All rows of a build, or one process's part of them.
 pub struct Sorter<K: TreeKey> {
     layout: BlockLayout,
     shape: Shape,
@@ -70,11 +70,11 @@ impl Content {
     }
 }
 
-/// Where a worker leaves its runs for the leader.
+/// Where a process leaves its runs for all.
 #[derive(Clone, Copy)]
 pub struct Share {
     pub set: *mut pg_sys::SharedFileSet,
-    pub worker: usize,
+    pub process: usize,
     pub content: Content,
 }
 
@@ -84,14 +84,14 @@ impl Share {
             Content::Rows => 'r',
             Content::Nulls => 'n',
         };
-        CString::new(format!("{letter}{}.{block_table}", self.worker))
+        CString::new(format!("{letter}{}.{block_table}", self.process))
             .expect("neither letters nor digits are NUL")
     }
 
-    /// The runs of a block table that the worker has published, if there are any.
+    /// The runs of a block table that the process has published, if there are any.
     ///
     /// # Safety
-    /// This process is attached to the set; the worker's sorter had `memory` and shared `rows`.
+    /// This process is attached to the set; that one's sorter had `memory` and shared `rows`.
     pub unsafe fn open<K: TreeKey>(
         &self,
         block_table: u32,
@@ -153,45 +153,32 @@ impl<K: TreeKey> Sorter<K> {
         self.spilled + self.rows.len() as u64
     }
 
-    /// Hands all rows and those of `others`, as rows of `block_table`, to `each` in ascending
-    /// order. Callers ask for block tables in order. `others` is called late: other processes may
-    /// be sorting at the same time.
-    pub fn drain(
-        &mut self,
-        block_table: u32,
-        others: impl FnOnce() -> Vec<RunFile>,
-        mut each: impl FnMut(Row<K>),
-    ) {
+    /// Hands all rows, as rows of `block_table`, to `each` in ascending order. Callers ask for
+    /// block tables in order.
+    pub fn drain(&mut self, block_table: u32, each: impl FnMut(Row<K>)) {
         self.lead_with(block_table);
-        let mut others = others();
-        if self.spilled > 0 {
-            // Block tables come in order, so the first file left is this one's.
-            others.push(self.files.remove(0));
+        if self.spilled == 0 {
+            return self.rows.iter().copied().for_each(each);
         }
-        if others.is_empty() {
-            self.rows.iter().for_each(|row| each(*row));
-        } else {
-            merge(others, self.shape, &self.rows, each);
-        }
+        // Block tables come in order, so the first file left is this one's.
+        let file = self.files.remove(0);
+        merge(&file, self.shape, &self.rows, each);
+        file.close();
     }
 
-    /// Leaves all rows to the leader. `done` is called for each block table, in order, when its
-    /// file is closed.
-    pub fn publish(mut self, mut done: impl FnMut(u32)) {
+    /// Leaves all rows to whoever writes the block tables.
+    pub fn publish(mut self) {
         let last = !self.rows.is_empty();
         if last && self.files.is_empty() {
             self.create_files();
         }
-        let mut files = std::mem::take(&mut self.files).into_iter();
-        for block_table in 0..self.layout.blocks() {
-            if let Some(mut file) = files.next() {
-                if last {
-                    self.lead_with(block_table);
-                    file.write_run(&self.rows, &self.shape);
-                }
-                file.close();
+        let files = std::mem::take(&mut self.files).into_iter();
+        for (mut file, block_table) in files.zip(0..) {
+            if last {
+                self.lead_with(block_table);
+                file.write_run(&self.rows, &self.shape);
             }
-            done(block_table);
+            file.close();
         }
     }
 

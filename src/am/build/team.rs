@@ -1,19 +1,15 @@
-//! The leader of a parallel build: it launches workers, scans beside them, and merges what they
-//! leave.
-//!
-//! A worker writes its share, sorted for one block table after the other, to files of a set that
-//! all processes share, and publishes how many block tables are complete. The leader waits for a
-//! block table, merges the workers' runs of it with its own, and writes the index while they sort
-//! the next.
+//! The leader of a parallel build: it launches workers, scans and sorts beside them, cuts the block
+//! tables into stretches, writes some of these too, and in the end the levels above.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use pgrx::pg_sys;
 use simhash_index::TreeKey;
 
-use super::runs::RunFile;
-use super::shared::{Chunks, Sizes, Slot, Task};
+use super::collect::Collector;
+use super::shared::{Chunks, Piece, Sizes, Slot, Task};
 use super::sort::{Content, Share};
+use super::stretches::Writing;
 use crate::call::parallel::current_query;
 use crate::compat;
 use crate::storage::{Index, IndexRel};
@@ -30,12 +26,13 @@ impl Team {
     ///
     /// # Safety
     /// The relations are open and `info` describes the index, whose meta page is written.
-    pub unsafe fn launch(
+    pub unsafe fn launch<K: TreeKey>(
         heap: pg_sys::Relation,
-        rel: IndexRel,
+        index: &Index<K>,
         info: *mut pg_sys::IndexInfo,
         memory: usize,
     ) -> Option<Self> {
+        let rel = index.store;
         // SAFETY: as this function's; the calls are in the order that access/parallel.h asks for.
         unsafe {
             let wanted = compat::index_build_workers(heap, rel.as_ptr(), info);
@@ -54,7 +51,10 @@ impl Team {
                 &raw mut pg_sys::SnapshotAnyData
             };
             let scan = pg_sys::table_parallelscan_estimate(heap, snapshot);
-            let sizes = Sizes { workers: wanted as usize, scan, query: current_query() };
+            let workers = wanted as usize;
+            let tables = index.tables().count();
+            let pieces = tables * (workers + 1) * size_of::<Piece<K>>();
+            let sizes = Sizes { workers, pieces, scan, query: current_query() };
             sizes.estimate(context);
             pg_sys::InitializeParallelDSM(context);
             if (*context).seg.is_null() {
@@ -71,6 +71,7 @@ impl Team {
                 "index \"{}\": {launched} of {wanted} parallel workers launched",
                 rel.name()
             );
+            team.chunks.expect(launched as usize + 1);
             if launched == 0 {
                 team.finish(info);
                 return None;
@@ -98,11 +99,17 @@ impl Team {
                 memory: memory / (sizes.workers + 1),
                 files: std::mem::zeroed(),
                 progress: std::mem::zeroed(),
+                processes: AtomicU32::new(0),
+                published: AtomicU32::new(0),
+                cut: AtomicBool::new(false),
+                pieces: AtomicU32::new(0),
+                next: AtomicU32::new(0),
+                done: AtomicU32::new(0),
             });
             pg_sys::SharedFileSetInit(&raw mut (*task).files, (*self.context).seg);
             pg_sys::ConditionVariableInit(&raw mut (*task).progress);
             pg_sys::table_parallelscan_initialize(heap, scan, self.snapshot);
-            (0..sizes.workers).for_each(|i| slots.add(i).write(Slot::default()));
+            (0..=sizes.workers).for_each(|i| slots.add(i).write(Slot::default()));
             query.copy_from_nonoverlapping(sizes.query.as_ptr(), sizes.query.count_bytes() + 1);
         }
     }
@@ -128,46 +135,50 @@ impl Team {
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
     }
 
-    /// Waits for the workers' runs of a table and returns them. `index` is the one that is being
-    /// built.
-    pub fn runs<K: TreeKey>(&self, index: &Index<K>, content: Content, table: u8) -> Vec<RunFile> {
-        self.wait_for(table);
-        let number = u32::from(table - content.tables(index).start);
-        let memory = content.memory(self.memory());
-        let runs = self.slots().iter().enumerate().filter_map(|(worker, slot)| {
-            let entries = match content {
-                Content::Rows => &slot.entries,
-                Content::Nulls => &slot.nulls,
-            };
-            let entries = entries.load(Ordering::Relaxed);
-            // SAFETY: the leader made the set; the worker has published the block table.
-            unsafe {
-                let share = Share { set: &raw mut (*self.chunks.task).files, worker, content };
-                share.open::<K>(number, entries, memory)
-            }
-        });
-        runs.collect()
+    /// Where the leader leaves its runs.
+    pub fn share(&self, content: Content) -> Share {
+        let (_, process) = self.chunks.leader();
+        // SAFETY: the shared memory exists until `finish`.
+        Share { set: unsafe { &raw mut (*self.chunks.task).files }, process, content }
     }
 
-    fn wait_for(&self, table: u8) {
-        let complete = |slot: &Slot| slot.published.load(Ordering::Acquire) > u32::from(table);
-        let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
-        // SAFETY: no page is locked. An error in a worker ends the wait: sleeping serves
-        // interrupts, and so messages of workers that end.
-        unsafe {
-            while !self.slots().iter().all(complete) {
-                pg_sys::ConditionVariableSleep(&raw mut (*self.chunks.task).progress, event);
+    /// Writes the block tables beside the workers, after the leader's part of the scan.
+    ///
+    /// # Safety
+    /// `index` is the one that is being built, `fill` how full its leaves get.
+    pub unsafe fn write<K: TreeKey>(&self, index: &Index<K>, collector: Collector<K>, fill: usize) {
+        let chunks = self.chunks;
+        collector.publish(chunks.leader().0);
+        chunks.publish();
+        chunks.wait_for_runs();
+        let writing = Writing { chunks, rel: index.store, index, fill };
+        let (mut pieces, mut tables) = (Vec::new(), Vec::new());
+        for content in [Content::Rows, Content::Nulls] {
+            for number in 0..content.tables(index).len() as u32 {
+                let from = pieces.len();
+                let stretches = writing.cut(content, number, chunks.published().len());
+                let piece = |stretch| Piece { content, number, stretch };
+                pieces.extend(stretches.into_iter().map(piece));
+                tables.push((content, number, from..pieces.len()));
             }
-            pg_sys::ConditionVariableCancelSleep();
         }
-    }
-
-    /// The slots of the workers that were launched.
-    fn slots(&self) -> &[Slot] {
-        // SAFETY: made by `launch`, and there until `finish`.
-        unsafe {
-            let launched = (*self.context).nworkers_launched as usize;
-            std::slice::from_raw_parts(self.chunks.slots, launched)
+        pgrx::debug1!(
+            "index \"{}\": {} stretches of {} tables",
+            index.store.name(),
+            pieces.len(),
+            tables.len()
+        );
+        // SAFETY: no table is cut into more stretches than there may be processes.
+        unsafe { chunks.cut(&pieces) };
+        for (content, number, _) in tables.iter().filter(|(.., places)| places.is_empty()) {
+            writing.write_whole(*content, *number);
+        }
+        writing.write_all();
+        chunks.wait_for_pieces();
+        for (content, number, places) in tables {
+            if !places.is_empty() {
+                writing.finish(content, number, places);
+            }
         }
     }
 
@@ -181,7 +192,8 @@ impl Team {
         // SAFETY: as this function's; the slots are not used after the context is destroyed.
         unsafe {
             pg_sys::WaitForParallelWorkersToFinish(self.context);
-            for (i, slot) in self.slots().iter().enumerate() {
+            let (_, workers) = self.chunks.leader();
+            for (i, slot) in self.chunks.published()[..workers].iter().enumerate() {
                 pg_sys::InstrAccumParallelQuery(buffer_usage.add(i), wal_usage.add(i));
                 totals.0 += f64::from_bits(slot.heap_tuples.load(Ordering::Relaxed));
                 totals.1 += slot.rows.load(Ordering::Relaxed) as f64;

@@ -1,5 +1,5 @@
 //! A worker of a parallel build: it scans its share of the heap, sorts it for one block table after
-//! the other, and leaves each as a file to the leader.
+//! the other, leaves each as a file, and writes stretches of the tables.
 
 use std::sync::atomic::Ordering;
 
@@ -7,9 +7,11 @@ use pgrx::pg_sys;
 use simhash_index::TreeKey;
 
 use super::collect::Collector;
-use super::shared::{Chunks, Slot, Task};
-use super::sort::{Content, Share};
+use super::shared::{Chunks, Slot};
+use super::sort::Share;
+use super::stretches::Writing;
 use crate::am::kind::open;
+use crate::am::options::Options;
 use crate::call::parallel::show_query;
 use crate::storage::{IndexRel, family, with_key_type};
 
@@ -22,7 +24,8 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
 ) {
     // SAFETY: the leader put every chunk into the table of contents before it launched workers.
     unsafe {
-        let Chunks { task, scan, slots, buffer_usage, wal_usage, query } = Chunks::find(toc);
+        let chunks = Chunks::find(toc);
+        let Chunks { task, scan, slots, buffer_usage, wal_usage, query, .. } = chunks;
         show_query(query);
         pg_sys::SharedFileSetAttach(&raw mut (*task).files, segment);
         // The locks that the leader holds, of which this process is a part.
@@ -39,7 +42,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
         let slot = &*slots.add(worker);
         let index = IndexRel::new(rel);
         let scan = pg_sys::table_beginscan_parallel(heap, scan);
-        with_key_type!(family(index), K => work::<K>(heap, index, task, slot, scan, worker));
+        with_key_type!(family(index), K => work::<K>(heap, index, chunks, slot, scan, worker));
         pg_sys::InstrEndParallelQuery(buffer_usage.add(worker), wal_usage.add(worker));
 
         pg_sys::index_close(rel, index_lock as i32);
@@ -47,35 +50,31 @@ pub unsafe extern "C-unwind" fn pg_simhash_build_worker(
     }
 }
 
-/// Scans, and publishes one block table after the other.
+/// Scans, publishes its runs, and writes what it can take.
 unsafe fn work<K: TreeKey>(
     heap: pg_sys::Relation,
     rel: IndexRel,
-    task: *mut Task,
+    chunks: Chunks,
     slot: &Slot,
     scan: pg_sys::TableScanDesc,
-    worker: usize,
+    process: usize,
 ) {
     // SAFETY: the relations are open, the task is in shared memory that outlives this call.
     unsafe {
         let index = open::<K>(rel);
+        let task = chunks.task;
         let set = &raw mut (*task).files;
-        let share = |content| Some(Share { set, worker, content });
+        let share = |content| Some(Share { set, process, content });
         let mut collector = Collector::<K>::new(&index, (*task).memory, share);
         let info = pg_sys::BuildIndexInfo(rel.as_ptr());
         (*info).ii_Concurrent = (*task).concurrent;
         let heap_tuples = collector.scan(heap, rel, info, scan, false);
         slot.heap_tuples.store(heap_tuples.to_bits(), Ordering::Relaxed);
         slot.broken_hot_chain.store((*info).ii_BrokenHotChain, Ordering::Relaxed);
-        slot.rows.store(collector.rows, Ordering::Relaxed);
-        slot.entries.store(collector.sorter.len(), Ordering::Relaxed);
-        slot.nulls.store(collector.nulls.len(), Ordering::Relaxed);
-        let publish = |content: Content, number: u32| {
-            let table = u32::from(content.tables(&index).start) + number;
-            slot.published.store(table + 1, Ordering::Release);
-            pg_sys::ConditionVariableBroadcast(&raw mut (*task).progress);
-        };
-        collector.sorter.publish(|number| publish(Content::Rows, number));
-        collector.nulls.publish(|number| publish(Content::Nulls, number));
+        collector.publish(slot);
+        chunks.publish();
+        chunks.wait_for_cut();
+        let fill = Options::fillfactor(rel.as_ptr(), index.is_of_postings());
+        Writing { chunks, rel, index: &index, fill }.write_all();
     }
 }

@@ -1,0 +1,174 @@
+//! The stretches of block tables that the processes of a parallel build write at the same time.
+//!
+//! Every process has left its rows in sorted runs, one file for each block table. The leader cuts
+//! each table where a sample of its rows says that stretches are about equal ([`cut`]). Whoever is
+//! free takes the next stretch, merges what the runs have of it, and writes its leaves
+//! ([`write_all`]). It leaves their downlinks in a file, from which the leader writes the levels
+//! above ([`finish`]). So nothing that one process does alone grows with the number of rows, but for
+//! these downlinks and the sample.
+
+use std::ffi::CString;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use pgrx::pg_sys;
+use simhash_index::build::{Stretch, Writer, merge};
+use simhash_index::{Entry, Row, Shape, Store, TreeKey};
+
+use super::downlinks;
+use super::runs::RunFile;
+use super::shared::{Chunks, Piece};
+use super::sort::{Content, Share};
+use crate::storage::{Index, IndexRel};
+
+/// The least rows of a stretch.
+const LEAST_ROWS: u64 = 8192;
+/// How many rows of a stretch are sampled.
+const SAMPLED: u64 = 64;
+
+/// A build in which all runs are written, as a process sees it that takes part in the writing.
+pub struct Writing<'a, K: TreeKey> {
+    pub chunks: Chunks,
+    pub rel: IndexRel,
+    pub index: &'a Index<K>,
+    /// How full leaves get, in percent.
+    pub fill: usize,
+}
+
+impl<K: TreeKey> Writing<'_, K> {
+    /// The shape of the rows in the runs.
+    fn shape(&self, content: Content) -> Shape {
+        self.index.shape.at(content.last_table(self.index))
+    }
+
+    /// The runs of a block table, of all processes. All have published them.
+    fn runs(&self, content: Content, number: u32) -> Vec<RunFile> {
+        // SAFETY: the task does not change but for atomic fields, and the set belongs to it.
+        let (memory, set) =
+            unsafe { ((*self.chunks.task).memory, &raw mut (*self.chunks.task).files) };
+        let slots = self.chunks.published().iter().enumerate();
+        let runs = slots.filter_map(|(process, slot)| {
+            let entries = slot.entries(content).load(Ordering::Relaxed);
+            let share = Share { set, process, content };
+            // SAFETY: this process is attached to the set; the other one has published its runs.
+            unsafe { share.open::<K>(number, entries, content.memory(memory)) }
+        });
+        runs.collect()
+    }
+
+    /// A writer of a block table.
+    fn writer(&self, table: u8) -> Writer<'_, K, IndexRel> {
+        Writer::new(&self.rel, self.index.shape, table, self.fill)
+    }
+
+    /// The stretches of a block table, for so many processes: none if it is too small.
+    pub fn cut(&self, content: Content, number: u32, processes: usize) -> Vec<Stretch<K>> {
+        let files = self.runs(content, number);
+        let rows: u64 = files.iter().map(RunFile::rows).sum();
+        let count = (rows / LEAST_ROWS).min(processes as u64);
+        let mut lows = vec![Entry::MIN];
+        if count > 1 {
+            let step = (rows / (count * SAMPLED)).max(1);
+            let shape = self.shape(content);
+            let mut sample: Vec<Entry<K>> =
+                files.iter().flat_map(|file| file.sample(&shape, step)).collect();
+            sample.sort_unstable();
+            let places = (1..count as usize).map(|i| i * sample.len() / count as usize);
+            lows.extend(places.map(|place| sample[place]));
+            lows.dedup();
+        }
+        files.into_iter().for_each(RunFile::close);
+        if lows.len() < 2 {
+            return Vec::new();
+        }
+        let pages = self.rel.reserve(lows.len() as u32);
+        let firsts: Vec<(Entry<K>, u32)> = lows.into_iter().zip(pages).collect();
+        let ends = firsts.iter().skip(1).copied().map(Some).chain([None]);
+        let stretch = |(&(low, first), end)| Stretch { low, first, end, rows: 0 };
+        firsts.iter().zip(ends).map(stretch).collect()
+    }
+
+    /// What the runs have of a block table from `low` on and below `end`.
+    fn part(
+        &self,
+        (content, number): (Content, u32),
+        low: Entry<K>,
+        end: Option<Entry<K>>,
+    ) -> Part {
+        let shape = self.shape(content);
+        let files = self.runs(content, number);
+        let windows = files.iter().map(|file| file.between(&shape, low, end)).collect();
+        Part { shape, files, windows }
+    }
+
+    /// Writes a whole block table that was not cut.
+    pub fn write_whole(&self, content: Content, number: u32) {
+        let mut writer = self.writer(content.tables(self.index).start + number as u8);
+        self.part((content, number), Entry::MIN, None).merge(|row| writer.push(row));
+        writer.finish();
+    }
+
+    /// Writes one stretch after the other that nobody has taken, until none is left.
+    pub fn write_all(&self) {
+        while let Some((place, piece)) = self.chunks.take::<K>() {
+            self.write(place, piece);
+            self.chunks.done();
+        }
+    }
+
+    fn write(&self, place: usize, piece: Piece<K>) {
+        let Piece { content, number, mut stretch } = piece;
+        let end = stretch.end.map(|(entry, _)| entry);
+        let part = self.part((content, number), stretch.low, end);
+        stretch.rows = part.rows();
+        let table = content.tables(self.index).start + number as u8;
+        let (shape, fill) = (self.index.shape, self.fill);
+        let mut writer = Writer::of_stretch(&self.rel, shape, table, fill, &stretch);
+        part.merge(|row| writer.push(row));
+        // SAFETY: this process is attached to the set.
+        unsafe { downlinks::write(self.set(), &name(place), &shape, &writer.finish_stretch()) };
+    }
+
+    /// Writes the levels above the stretches of a block table, which are done. `places` are
+    /// theirs among all.
+    pub fn finish(&self, content: Content, number: u32, places: Range<usize>) {
+        let mut all = Vec::new();
+        for place in places {
+            // SAFETY: this process is attached to the set.
+            unsafe { downlinks::read(self.set(), &name(place), &self.index.shape, &mut all) };
+        }
+        self.writer(content.tables(self.index).start + number as u8).finish_above(all);
+    }
+
+    fn set(&self) -> *mut pg_sys::SharedFileSet {
+        // SAFETY: the task is in shared memory while the build goes on.
+        unsafe { &raw mut (*self.chunks.task).files }
+    }
+}
+
+fn name(place: usize) -> CString {
+    CString::new(format!("d{place}")).expect("neither letters nor digits are NUL")
+}
+
+/// What some runs have of a block table: for each file, which rows of each of its runs.
+struct Part {
+    shape: Shape,
+    files: Vec<RunFile>,
+    windows: Vec<Vec<Range<u64>>>,
+}
+
+impl Part {
+    fn rows(&self) -> u64 {
+        self.windows.iter().flatten().map(|rows| rows.end - rows.start).sum()
+    }
+
+    /// Hands all rows to `each` in ascending order.
+    fn merge<K: TreeKey>(self, each: impl FnMut(Row<K>)) {
+        let Self { shape, files, windows } = self;
+        let readers = files.iter().zip(windows).flat_map(|(file, windows)| {
+            windows.into_iter().map(move |rows| file.reader(shape, rows))
+        });
+        merge(readers.collect(), each);
+        files.into_iter().for_each(RunFile::close);
+    }
+}
