@@ -1111,6 +1111,15 @@ CREATE FUNCTION simhash_suggest_pairs(index regclass, OUT distance integer,
 COMMENT ON FUNCTION simhash_suggest_pairs(regclass) IS
   'ten pairs of each distance, or of each band of similarities, of a sample of a simhash index, to '
   'look at';
+CREATE FUNCTION simhash_last_scans(OUT index regclass, OUT searches bigint, OUT leaves bigint,
+    OUT candidates bigint, OUT returned bigint, OUT rechecked bigint, OUT dead bigint)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 64
+  AS 'MODULE_PATHNAME', 'simhash_last_scans_wrapper';
+COMMENT ON FUNCTION simhash_last_scans() IS
+  'what the latest 64 index scans of this session did, the last one first: how often each was '
+  'started, the leaves that it read, rows that are near by the index, rows that were returned, of '
+  'which the table was asked again, and which were dead';
 
 --
 -- Keys by parts of a lexicon

@@ -1911,6 +1911,15 @@ CREATE FUNCTION simhash_index_check(index regclass, heap boolean DEFAULT true) R
 COMMENT ON FUNCTION simhash_index_check(regclass, boolean) IS
   'verifies a simhash index and, with heap, that every row is in it, for its owner; an ERROR names '
   'the damaged block';
+CREATE FUNCTION simhash_last_scans(OUT index regclass, OUT searches bigint, OUT leaves bigint,
+    OUT candidates bigint, OUT returned bigint, OUT rechecked bigint, OUT dead bigint)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 64
+  AS 'MODULE_PATHNAME', 'simhash_last_scans_wrapper';
+COMMENT ON FUNCTION simhash_last_scans() IS
+  'what the latest 64 index scans of this session did, the last one first: how often each was '
+  'started, the leaves that it read, rows that are near by the index, rows that were returned, of '
+  'which the table was asked again, and which were dead';
 
 --
 -- On insert

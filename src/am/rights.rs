@@ -6,7 +6,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::opened::{heap_of, table_of};
 use crate::catalog::cache;
 use crate::catalog::names::relation_name;
-use crate::catalog::rights::{self, check_rows_are_all, may_read};
+use crate::catalog::rights::{self, check_rows_are_all, hides_rows, may_read};
 use crate::error::raise;
 
 type Row = cache::Row<pg_sys::FormData_pg_index>;
@@ -15,11 +15,7 @@ type Row = cache::Row<pg_sys::FormData_pg_index>;
 /// Returns the table, which may be a parent of partitions.
 pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
     let heap = table_of(index);
-    // SAFETY: reads the session's state.
-    let user = unsafe { pg_sys::GetUserId() };
-    let columns = key_columns(index);
-    let may_read = |column| may_read(heap, column, user);
-    if !may_read(None) && (columns.is_empty() || !columns.into_iter().map(Some).all(may_read)) {
+    if !may_read_keys(index, heap) {
         raise(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for table {}", relation_name(heap)),
@@ -27,6 +23,27 @@ pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
         )
     }
     heap
+}
+
+/// Whether the caller has SELECT on the index's table, or on the indexed columns.
+fn may_read_keys(index: pg_sys::Oid, heap: pg_sys::Oid) -> bool {
+    // SAFETY: reads the session's state.
+    let user = unsafe { pg_sys::GetUserId() };
+    let columns = key_columns(index);
+    let may_read = |column| may_read(heap, column, user);
+    may_read(None) || !columns.is_empty() && columns.into_iter().map(Some).all(may_read)
+}
+
+/// Whether [`check_may_know`] raises no ERROR, and the index is still there.
+pub fn may_know(index: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up by OID.
+    let heap = unsafe {
+        cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| row.indrelid)
+    };
+    // SAFETY: reads the session's state.
+    let user = unsafe { pg_sys::GetUserId() };
+    let reads_all = |heap| may_read_keys(index, heap) && !hides_rows(heap, user);
+    heap.is_some_and(|heap| owns(index) || reads_all(heap))
 }
 
 /// Raises an ERROR unless the caller may know how many rows there are: as the index's owner, or by

@@ -1,11 +1,13 @@
-//! `simhash_index_info` and `simhash_index_check`: what an index looks like, and whether it is
-//! sound.
+//! `simhash_index_info`, `simhash_index_check` and `simhash_last_scans`: what an index looks like,
+//! whether it is sound, and what scans of it did.
 
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
 
 use crate::am::check::check;
 use crate::am::info::{Info, info};
+use crate::am::rights::may_know;
+use crate::am::scan::account;
 use crate::types::ConfigText;
 
 /// The columns that every index has.
@@ -90,4 +92,33 @@ fn simhash_index_numbers(
 #[pg_extern(sql = false)]
 fn simhash_index_check(index: pg_sys::Oid, heap: bool) {
     check(index, heap);
+}
+
+/// What the latest scans of this session did, the last one first.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn simhash_last_scans() -> TableIterator<
+    'static,
+    (
+        name!(index, pg_sys::Oid),
+        name!(searches, i64),
+        name!(leaves, i64),
+        name!(candidates, i64),
+        name!(returned, i64),
+        name!(rechecked, i64),
+        name!(dead, i64),
+    ),
+> {
+    let known = account::latest().into_iter().filter(|scan| may_know(scan.index));
+    TableIterator::new(known.map(|scan| {
+        (
+            scan.index,
+            scan.searches as i64,
+            scan.leaves as i64,
+            scan.candidates as i64,
+            scan.returned as i64,
+            scan.rechecked as i64,
+            scan.dead as i64,
+        )
+    }))
 }

@@ -19,3 +19,4 @@ pub(crate) use cache::{with_block_key_type, with_fingerprint_type, with_key_type
 pub use heap::row_header;
 pub use order::check_for_interrupts;
 pub use relation::{IndexRel, PageBytes};
+pub use store::leaves_read;

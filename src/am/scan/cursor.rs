@@ -21,6 +21,7 @@ use simhash_index::range::{Hit, RangeScan};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Scopes, TreeKey};
 
+use super::account::Account;
 use super::burial::Burial;
 use super::keys::{Driver, Request, Unwanted};
 use super::nearest::Nearest;
@@ -30,7 +31,7 @@ use crate::am::keys::Condition;
 use crate::am::kind::Searched;
 use crate::am::texts::{TextKeys, Wanted};
 use crate::compat;
-use crate::storage::{Index, IndexRel, Pinned, Shared, check_for_interrupts};
+use crate::storage::{Index, IndexRel, Pinned, Shared, check_for_interrupts, leaves_read};
 use crate::types::tid;
 
 /// What the callbacks need of a scan, whatever the key type.
@@ -75,6 +76,7 @@ pub struct Cursor<K: TreeKey> {
     pin: Pin,
     output: Output<K>,
     burial: Burial<K>,
+    account: Account,
 }
 
 /// Where rows come from at present.
@@ -312,6 +314,7 @@ impl<K: TreeKey> Cursor<K> {
         // SAFETY: as this function's.
         let texts = is_of_texts.then(|| unsafe { TextKeys::of(index.store, searched.kind) });
         let columns = Columns::of(index.store, &index.meta());
+        let account = Account::of(index.store.oid());
         Self {
             index,
             searched,
@@ -326,6 +329,7 @@ impl<K: TreeKey> Cursor<K> {
             pin: Pin { is_kept: false, held: ManuallyDrop::new(None) },
             output: Output::new(searched, columns, context),
             burial: Burial::new(),
+            account,
         }
     }
 
@@ -359,6 +363,14 @@ impl<K: TreeKey> Cursor<K> {
 
     /// Fetches the next rows. False at the end.
     fn next_batch(&mut self) -> bool {
+        let before = leaves_read();
+        let more = self.fetch();
+        self.account.leaves += leaves_read() - before;
+        self.account.candidates += self.batch.rows.len() as u64;
+        more
+    }
+
+    fn fetch(&mut self) -> bool {
         self.pin.release();
         self.batch.clear();
         while self.batch.rows.is_empty() {
@@ -473,6 +485,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
             pgrx::PgRelation::from_pg((*desc).indexRelation).count_index_scan();
             compat::count_search(desc);
         }
+        self.account.searches += 1;
         self.pin.release();
         self.batch.clear();
         self.passed = None;
@@ -515,6 +528,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
     unsafe fn next_row(&mut self, desc: pg_sys::IndexScanDesc) -> bool {
         // SAFETY: the descriptor is the scan's own. The executor does not say so in recovery.
         if unsafe { (*desc).kill_prior_tuple } {
+            self.account.dead += 1;
             self.burial.died(&self.index);
         }
         loop {
@@ -539,6 +553,9 @@ impl<K: TreeKey> Scan for Cursor<K> {
             let payload = payloads.get(start..start + length).unwrap_or_default();
             // SAFETY: the descriptor is the scan's own.
             if unsafe { self.output.emit(desc, &row, payload, is_null) } {
+                self.account.returned += 1;
+                // SAFETY: as above.
+                self.account.rechecked += u64::from(unsafe { (*desc).xs_recheck });
                 match &self.source {
                     Source::Nulls(_) => self.burial.handed_out_null(),
                     Source::Texts(search) => {
@@ -566,6 +583,8 @@ impl<K: TreeKey> Scan for Cursor<K> {
             };
             count += tids.len() as i64;
         }
+        self.account.returned += count as u64;
+        self.account.rechecked += if self.output.recheck { count as u64 } else { 0 };
         count
     }
 
@@ -583,6 +602,7 @@ impl<K: TreeKey> Scan for Cursor<K> {
     fn release(&mut self) {
         self.pin.release();
         self.burial.bury(&self.index);
+        self.account.close();
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Where things are: [`keys`] and [`scopes`] (what a scan is asked for), [`cursor`] (its way
 //! through the index), [`nearest`] (rows in the order of distances), [`output`] (how a row reaches
-//! the executor), [`burial`] (what becomes of dead rows).
+//! the executor), [`burial`] (what becomes of dead rows), [`account`] (what it did).
 //!
 //! The state lives in a memory context of its own whose deletion drops it, so a query that fails
 //! leaks nothing.
 
+pub mod account;
 mod burial;
 mod cursor;
 mod keys;
