@@ -20,6 +20,32 @@ use super::{progress, row};
 use crate::am::columns::Columns;
 use crate::storage::{Index, PageBytes, check_for_interrupts};
 
+/// What rows are read into.
+pub trait Sink<K: TreeKey> {
+    /// Whether no more rows are wanted.
+    fn is_full(&self, rows: &Rows<K>) -> bool;
+    /// Takes rows that follow those before, and leaves none. False if they are not within bounds.
+    fn push(
+        &mut self,
+        rows: &mut Vec<(K, u64)>,
+        within: (Bound<Start<K>>, Bound<Start<K>>),
+    ) -> bool;
+}
+
+impl<K: TreeKey> Sink<K> for Chunk<K> {
+    fn is_full(&self, rows: &Rows<K>) -> bool {
+        rows.to.is_none() && self.rows() >= rows.limit
+    }
+
+    fn push(
+        &mut self,
+        rows: &mut Vec<(K, u64)>,
+        within: (Bound<Start<K>>, Bound<Start<K>>),
+    ) -> bool {
+        Chunk::push(self, rows, within).is_ok()
+    }
+}
+
 /// The leaves of open indexes, of one kind of key.
 pub struct Leaves<'a, K: TreeKey> {
     indexes: &'a [Index<K>],
@@ -40,6 +66,10 @@ impl<'a, K: TreeKey> Leaves<'a, K> {
             read: Vec::new(),
             rows: Vec::new(),
         }
+    }
+
+    pub fn indexes(&self) -> &'a [Index<K>] {
+        self.indexes
     }
 }
 
@@ -165,16 +195,16 @@ impl<K: TreeKey> Leaves<'_, K> {
     }
 }
 
-impl<K: TreeKey> Source<K> for Leaves<'_, K> {
-    fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>> {
-        progress::reading();
+impl<K: TreeKey> Leaves<'_, K> {
+    /// Reads rows into a sink. Returns where the next ones start, if there are more.
+    pub fn read_into(&mut self, rows: Rows<K>, sink: &mut impl Sink<K>) -> Option<Start<K>> {
         let mut walkers: Vec<Walker<K>> = (0..self.indexes.len())
             .map(|place| Walker::new(rows.table, rows.from, place))
             .collect();
         let mut low = rows.from;
         loop {
             check_for_interrupts();
-            if rows.to.is_none() && chunk.rows() >= rows.limit {
+            if sink.is_full(&rows) {
                 return Some(low);
             }
             let bounds = walkers.iter().enumerate();
@@ -185,7 +215,7 @@ impl<K: TreeKey> Source<K> for Leaves<'_, K> {
             let high = bounds.filter_map(|(place, walker)| walker.bound(place)).min();
             walkers.iter_mut().for_each(|walker| walker.hand_on(high, &mut self.rows));
             let upto = high.map_or(Bound::Unbounded, Bound::Excluded);
-            if chunk.push(&mut self.rows, (Bound::Included(low), upto)).is_err() {
+            if !sink.push(&mut self.rows, (Bound::Included(low), upto)) {
                 let damage = Damage::Other("a key is outside its bounds");
                 self.indexes[place].store.damaged(walkers[place].walk.leaf(), &damage);
             }
@@ -195,8 +225,16 @@ impl<K: TreeKey> Source<K> for Leaves<'_, K> {
                 break;
             }
         }
-        progress::read(chunk.rows());
         rows.to
+    }
+}
+
+impl<K: TreeKey> Source<K> for Leaves<'_, K> {
+    fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>> {
+        progress::reading();
+        let next = self.read_into(rows, chunk);
+        progress::read(chunk.rows());
+        next
     }
 
     fn expected_rows(&self) -> usize {

@@ -3,6 +3,7 @@
 //! Where things are: [`target`] (which indexes, and who may ask), [`leaves`] (rows from pages),
 //! [`row`] (a row's number, which tells its table), [`heap`] (which rows the query sees),
 //! [`session`] (the join, batch by batch), [`team`] and [`worker`] (its parallel workers),
+//! [`ranges`] (tables that they read beside each other),
 //! [`shared`] and [`message`] (what these share and send), [`pairs`] and [`clusters`] (the
 //! answers), [`held`] (what a query may not change meanwhile), [`verify`] (by the texts), [`sets`]
 //! (of which each is cut into shingles once), [`suggest`] (which limit to use), [`progress`]
@@ -22,6 +23,7 @@ mod order;
 pub mod pairs;
 mod places;
 pub mod progress;
+mod ranges;
 pub mod row;
 mod session;
 pub mod sets;

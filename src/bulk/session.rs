@@ -19,6 +19,7 @@ use super::file::File;
 use super::heap::{Heap, Heaps};
 use super::leaves::{Leaves, most_rows, scope_sizes};
 use super::progress::{self, Command, Progress};
+use super::ranges::{self, Ranges, Reader};
 use super::row;
 use super::target::{Named, OpenedAll, Target};
 use super::team::{Alone, Team, most_workers};
@@ -63,7 +64,9 @@ pub struct Session<K: TreeKey> {
     memory: usize,
     /// The most parallel workers that may take part.
     workers: usize,
-    /// Those that do.
+    /// How they read tables.
+    ranges: Option<Ranges>,
+    /// Those that walk.
     team: Option<Team>,
     /// Whether equal fingerprints connect rows by themselves.
     copies_are_connected: bool,
@@ -87,11 +90,14 @@ impl<K: TreeKey> Session<K> {
         let indexes = open_all::<K>(opened);
         let memory = work_mem() / 2;
         let rows = opened.iter().zip(&indexes).map(|(opened, index)| rows_of(opened, index)).sum();
-        let plan = plan_join::<K::Fingerprint>(indexes[0].layout, distance, &scope_sizes(&indexes));
+        let workers = most_workers(opened, indexes.iter().map(Index::leaves_per_table).sum());
+        let processes = ranges::processes(&indexes, rows, workers);
+        let (layout, sizes) = (indexes[0].layout, scope_sizes(&indexes));
+        let plan = plan_join::<K::Fingerprint>(layout, distance, &sizes, processes);
+        let ranges = (processes > 1).then(|| Ranges::new(&target, &plan, workers));
         let block_tables = plan.radii().flatten().count();
         let Named { table, index } = target.named[0];
         let progress = Progress::start(command, table, index, block_tables, rows);
-        let workers = most_workers(opened, indexes.iter().map(Index::leaves_per_table).sum());
         // For workers the keys are copied.
         let shared = if workers > 0 { bytes_per_row_of_tries::<K>() } else { 0 };
         Self {
@@ -106,6 +112,7 @@ impl<K: TreeKey> Session<K> {
             command,
             memory: members,
             workers,
+            ranges,
             team: None,
             copies_are_connected: true,
             put_off: Vec::new(),
@@ -146,7 +153,9 @@ impl<K: TreeKey> Session<K> {
     /// Joins until there are pairs enough, or no memory for more.
     fn find(&mut self, opened: &OpenedAll) {
         let indexes = open_all::<K>(opened);
-        let mut leaves = Leaves::new(&indexes, self.target.split);
+        let mut ranges = self.ranges.take();
+        let leaves = Leaves::new(&indexes, self.target.split);
+        let mut reader = Reader { leaves, ranges: ranges.as_mut() };
         let mut batch = Batch { opened, seen: 0, before: self.members.len() };
         let progress = self.join.walking().map_or(0.0, |walking| walking.walk.progress());
         let (mut alone, mut workers) = (Alone::begin(progress), self.workers);
@@ -157,7 +166,7 @@ impl<K: TreeKey> Session<K> {
                     break;
                 }
             }
-            let step = self.join.step(&mut leaves, &mut self.found);
+            let step = self.join.step(&mut reader, &mut self.found);
             self.take_in(&mut batch);
             self.done = step == Step::Done;
             let flush = step == Step::Flush && batch.seen > 0;
@@ -178,6 +187,7 @@ impl<K: TreeKey> Session<K> {
                 self.batch = (self.batch * 32).min(LARGEST_BATCH);
             }
         }
+        self.ranges = ranges;
     }
 
     /// Goes on with the walk in progress beside parallel workers: to its end, or until the batch

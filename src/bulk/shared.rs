@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use simhash_core::join::{Node, Piece, Tries, Walk};
 use simhash_core::search::{Key, Plan};
 
-use crate::call::parallel;
+use crate::call::parallel::{copy, find};
 
 /// The keys of the chunks in the table of contents.
 mod chunk {
@@ -64,7 +64,7 @@ pub struct Content<'a, F> {
 
 impl<F: Key> Content<'_, F> {
     /// The chunks' keys and sizes.
-    fn chunks(&self) -> [(u64, usize); 8] {
+    pub fn chunks(&self) -> [(u64, usize); 8] {
         let right = self.right_chunk();
         [
             (chunk::TASK, size_of::<Task>()),
@@ -84,32 +84,16 @@ impl<F: Key> Content<'_, F> {
         if with_itself { Tries { keys: &[], nodes: &[] } } else { self.right }
     }
 
-    /// About how many bytes that is.
-    pub fn bytes(&self) -> usize {
-        self.chunks().iter().map(|&(_, bytes)| bytes + 1024).sum()
-    }
-
-    /// Tells a new context how much memory it will need.
+    /// Fills the chunks, all but the queues.
     ///
     /// # Safety
-    /// The context's memory is not made yet.
-    pub unsafe fn estimate(&self, context: *mut pg_sys::ParallelContext) {
-        // SAFETY: as this function's.
-        unsafe { parallel::estimate(context, &self.chunks()) }
-    }
-
-    /// Makes the chunks and fills them, all but the queues.
-    ///
-    /// # Safety
-    /// The context's memory was made after [`Content::estimate`] with the same content.
-    pub unsafe fn store(&self, context: *mut pg_sys::ParallelContext) -> Shared {
+    /// They are of these sizes.
+    pub unsafe fn store(&self, toc: *mut pg_sys::shm_toc) -> Shared {
         let (plan, table, with_itself) = self.walk.task();
         let right = self.right_chunk();
-        // SAFETY: as this function's; the chunks are of these sizes, and aligned to buffers, which
-        // is more than any type here needs.
+        // SAFETY: as this function's; chunks are aligned to buffers, which is more than any type
+        // here needs.
         unsafe {
-            parallel::allocate(context, &self.chunks());
-            let toc = (*context).toc;
             find::<Task>(toc, chunk::TASK).write(Task {
                 plan: plan.clone(),
                 table,
@@ -130,16 +114,6 @@ impl<F: Key> Content<'_, F> {
             Shared { toc }
         }
     }
-}
-
-unsafe fn find<T>(toc: *mut pg_sys::shm_toc, key: u64) -> *mut T {
-    // SAFETY: the caller's promise that the chunk is there and of this type.
-    unsafe { pg_sys::shm_toc_lookup(toc, key, false).cast() }
-}
-
-unsafe fn copy<T: Copy>(from: &[T], to: *mut T) {
-    // SAFETY: the caller's promise that there is room for as many.
-    unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) }
 }
 
 /// The shared memory, as a process sees it while it is attached.

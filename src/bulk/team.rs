@@ -13,7 +13,7 @@ use simhash_core::search::{Key, TreeKey};
 use super::message;
 use super::shared::{Content, QUEUE, Shared};
 use crate::am::opened::Opened;
-use crate::call::parallel::{current_query, disband, has_room, lost, received};
+use crate::call::parallel::{current_query, disband, launch, lost, received, wait};
 use crate::storage::check_for_interrupts;
 
 /// About how many pieces a walk is divided into.
@@ -133,37 +133,21 @@ impl Team {
     }
 
     unsafe fn launch_with<F: Key>(content: &Content<'_, F>) -> Option<Self> {
-        let bytes = content.bytes();
-        if !has_room(bytes) {
-            pgrx::debug1!("simhash: no parallel workers, for lack of {bytes} bytes to share");
-            return None;
-        }
-        // SAFETY: as this function's; the calls are in the order that access/parallel.h asks for.
+        let chunks = content.chunks();
+        let fill = |toc| {
+            // SAFETY: the chunks are of these sizes, and nobody has the queues yet.
+            unsafe {
+                let shared = content.store(toc);
+                for worker in 0..content.workers {
+                    let queue = pg_sys::shm_mq_create(shared.queue(worker).cast(), QUEUE);
+                    pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
+                }
+            }
+        };
+        // SAFETY: as this function's.
         unsafe {
-            pg_sys::EnterParallelMode();
-            let context = pg_sys::CreateParallelContext(
-                c"$libdir/pg_simhash".as_ptr(),
-                c"pg_simhash_join_worker".as_ptr(),
-                content.workers as i32,
-            );
-            content.estimate(context);
-            pg_sys::InitializeParallelDSM(context);
-            if (*context).seg.is_null() {
-                disband(context);
-                return None;
-            }
-            let shared = content.store(context);
-            for worker in 0..content.workers {
-                let queue = pg_sys::shm_mq_create(shared.queue(worker).cast(), QUEUE);
-                pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
-            }
-            pg_sys::LaunchParallelWorkers(context);
-            let launched = (*context).nworkers_launched as usize;
-            pgrx::debug1!("simhash: {launched} of {} parallel workers launched", content.workers);
-            if launched == 0 {
-                disband(context);
-                return None;
-            }
+            let context = launch(c"pg_simhash_join_worker", content.workers, &chunks, fill)?;
+            let shared = Shared::new((*context).toc);
             let worker = |worker| Worker {
                 queue: pg_sys::shm_mq_attach(
                     shared.queue(worker),
@@ -172,7 +156,7 @@ impl Team {
                 ),
                 finished: false,
             };
-            let workers = (0..launched).map(worker).collect();
+            let workers = (0..(*context).nworkers_launched as usize).map(worker).collect();
             Some(Self { context, shared, workers, expected: false })
         }
     }
@@ -255,19 +239,8 @@ impl Team {
         any
     }
 
-    /// Waits for a message, or for any other reason to go on.
     fn wait(&mut self) {
-        // SAFETY: the context exists until `finish`. A worker that does not start is an ERROR, so
-        // nobody waits for it. The latch is this process's own.
-        unsafe {
-            if !std::mem::replace(&mut self.expected, true) {
-                pg_sys::WaitForParallelWorkersToAttach(self.context);
-                return;
-            }
-            let events = pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
-            let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
-            pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, -1, event);
-            pg_sys::ResetLatch(pg_sys::MyLatch);
-        }
+        // SAFETY: the context exists until `finish`.
+        unsafe { wait(self.context, &mut self.expected, None) };
     }
 }

@@ -1,7 +1,7 @@
 //! What parallel operations have in common: chunks of shared memory under keys, and the statement
 //! that workers show.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_long};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -35,6 +35,24 @@ pub unsafe fn allocate(context: *mut pg_sys::ParallelContext, chunks: &[(u64, us
             pg_sys::shm_toc_insert(toc, key, pg_sys::shm_toc_allocate(toc, bytes));
         }
     }
+}
+
+/// Where the chunk with a key is.
+///
+/// # Safety
+/// It is there, and of this type.
+pub unsafe fn find<T>(toc: *mut pg_sys::shm_toc, key: u64) -> *mut T {
+    // SAFETY: as this function's.
+    unsafe { pg_sys::shm_toc_lookup(toc, key, false).cast() }
+}
+
+/// Fills a chunk.
+///
+/// # Safety
+/// It has room for as many.
+pub unsafe fn copy<T: Copy>(from: &[T], to: *mut T) {
+    // SAFETY: as this function's.
+    unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) }
 }
 
 /// The statement that workers show in pg_stat_activity.
@@ -95,6 +113,71 @@ fn free_shared_memory() -> usize {
 #[cfg(not(target_os = "linux"))]
 fn free_shared_memory() -> usize {
     usize::MAX
+}
+
+/// Launches workers of a function of this library, if some are available, on behalf of a function
+/// that a query called. `fill` fills the chunks before, of these keys and sizes.
+///
+/// # Safety
+/// The function is an entry point of workers, and `fill` keeps to the sizes.
+pub unsafe fn launch(
+    function: &CStr,
+    workers: usize,
+    chunks: &[(u64, usize)],
+    fill: impl FnOnce(*mut pg_sys::shm_toc),
+) -> Option<*mut pg_sys::ParallelContext> {
+    let bytes = chunks.iter().map(|&(_, bytes)| bytes + 1024).sum();
+    if !has_room(bytes) {
+        pgrx::debug1!("simhash: no parallel workers, for lack of {bytes} bytes to share");
+        return None;
+    }
+    // SAFETY: as this function's. A function called by a query is in a transaction with an active
+    // snapshot; the calls are in the order that access/parallel.h asks for.
+    unsafe {
+        pg_sys::EnterParallelMode();
+        let library = c"$libdir/pg_simhash".as_ptr();
+        let context = pg_sys::CreateParallelContext(library, function.as_ptr(), workers as i32);
+        estimate(context, chunks);
+        pg_sys::InitializeParallelDSM(context);
+        if (*context).seg.is_null() {
+            disband(context);
+            return None;
+        }
+        allocate(context, chunks);
+        fill((*context).toc);
+        pg_sys::LaunchParallelWorkers(context);
+        let launched = (*context).nworkers_launched;
+        pgrx::debug1!("simhash: {launched} of {workers} parallel workers launched");
+        if launched == 0 {
+            disband(context);
+            return None;
+        }
+        Some(context)
+    }
+}
+
+/// Waits for a message of a worker, or for any other reason to go on. `expected` says whether all
+/// workers are known to have started: one that does not is an ERROR, so nobody waits for it.
+///
+/// # Safety
+/// The context exists.
+pub unsafe fn wait(
+    context: *mut pg_sys::ParallelContext,
+    expected: &mut bool,
+    patience: Option<c_long>,
+) {
+    // SAFETY: as this function's. The latch is this process's own.
+    unsafe {
+        if !std::mem::replace(expected, true) {
+            pg_sys::WaitForParallelWorkersToAttach(context);
+            return;
+        }
+        let timeout = if patience.is_some() { pg_sys::WL_TIMEOUT } else { 0 };
+        let events = pg_sys::WL_LATCH_SET | timeout | pg_sys::WL_EXIT_ON_PM_DEATH;
+        let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
+        pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, patience.unwrap_or(-1), event);
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
 }
 
 /// The next message of a worker, if it has come. It lives until the next one is asked for. Raises

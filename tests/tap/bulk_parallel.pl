@@ -178,6 +178,99 @@ for my $memory ('16MB', '64MB', '1GB')
 	}
 }
 
+# Tables that are read in ranges: only rows with neighbours are joined. Row 10 i + 1 is row 10 i
+# with i % 6 bits flipped, one in each sixth of the bits. All others are random, so no more pairs
+# are expected than these.
+my $few = 60_000;
+value(<<"SQL");
+CREATE UNLOGGED TABLE few AS
+  SELECT i AS id, (i / 10 % 3) AS tenant, f::fingerprint64 AS fp, test.wide(f, f) AS wide
+  FROM (SELECT i, hashint8extended(i - (i % 10 = 1)::integer, 5)
+      # CASE WHEN i % 10 = 1 THEN
+          (1::bigint << (i % 11)) * (i / 10 % 6 > 0)::integer
+          # (1::bigint << (11 + i % 11)) * (i / 10 % 6 > 1)::integer
+          # (1::bigint << (22 + i % 11)) * (i / 10 % 6 > 2)::integer
+          # (1::bigint << (33 + i % 11)) * (i / 10 % 6 > 3)::integer
+          # (1::bigint << (44 + i % 11)) * (i / 10 % 6 > 4)::integer
+        ELSE 0 END AS f
+    FROM generate_series(1, $few) i) s;
+CREATE INDEX few_fp ON few USING simhash (fp);
+CREATE INDEX few_wide ON few USING simhash (wide);
+CREATE INDEX few_tenant ON few USING simhash (tenant, fp);
+CREATE TABLE halves (LIKE few) PARTITION BY HASH (id);
+CREATE TABLE half_0 PARTITION OF halves FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE half_1 PARTITION OF halves FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO halves SELECT * FROM few;
+CREATE INDEX halves_fp ON halves USING simhash (fp);
+CREATE UNLOGGED TABLE even AS SELECT * FROM few WHERE id % 10 = 1;
+CREATE INDEX even_fp ON even USING simhash (fp);
+VACUUM ANALYZE few, halves, even;
+SQL
+
+# Which of the two lines a call says, how often.
+sub ranges_said
+{
+	my ($messages) = @_;
+	my $read = () = $messages =~ /rows of \d+ ranges have neighbours/g;
+	my $given_up = () = $messages =~ /block tables are read as a whole/g;
+	return "$read read, $given_up given up";
+}
+
+# A call's pairs are those that were planted within the distance, also without workers. $tables
+# block tables are read in ranges, if it is known how many.
+sub planted_are_found
+{
+	my ($call, $distance, $tables) = @_;
+	my $expected = value("SELECT count(*) FROM generate_series(1, $few / 10) i
+		WHERE i % 6 * @{[ $call =~ /wide/ ? 2 : 1 ]} <= $distance AND i * 10 + 1 <= $few");
+	for my $mode (sort keys %modes)
+	{
+		my ($output, $messages) = run_with($modes{$mode}, "SELECT count(*) FROM $call");
+		is($output, $expected, "$call: $mode");
+		my $ranges = $mode eq 'one process' ? 0 : $tables;
+		is(ranges_said($messages), "$ranges read, 0 given up", "$call, $mode: ranges");
+	}
+}
+planted_are_found("simhash_pairs('few_fp', $_)", $_, $_ + 1) for 0 .. 3;
+planted_are_found("simhash_pairs('few_wide', 7)", 7, 8);
+planted_are_found("simhash_pairs('few_tenant', 3)", 3, 4);
+planted_are_found("simhash_pairs('halves_fp', 3)", 3, 4);
+# Of the four tables one has a radius of 0.
+planted_are_found("simhash_pairs('few_fp', 5)", 5, 2);
+for my $mode (sort keys %modes)
+{
+	my ($output, $messages) = run_with($modes{$mode}, <<'SQL');
+SELECT count(*), count(*) FILTER (WHERE a.id = b.id), sum(distance)
+  FROM simhash_pairs('few_fp', 'even_fp', 3) p
+  JOIN few a ON p.a = a.ctid JOIN even b ON p.b = b.ctid
+SQL
+	is($output, value(<<"SQL"), "two tables in ranges: $mode");
+SELECT count(*) + (count(*) FILTER (WHERE i > 0 AND i % 6 <= 3)), count(*),
+    sum(i % 6) FILTER (WHERE i % 6 <= 3)
+  FROM generate_series(0, $few / 10) i WHERE i * 10 + 1 <= $few
+SQL
+	like(ranges_said($messages), qr/^4 read/, 'two tables: in ranges') if $mode ne 'one process';
+}
+# Where most rows have neighbours, and where a range does not fit in memory.
+my $outcome = sub {
+	my ($name, $index, $memory, $said) = @_;
+	my $call = sum_of('a, b, distance', "simhash_pairs('$index', 3)");
+	my ($output, $messages) = run_with("$forced SET simhash.work_mem = '$memory';", $call);
+	is($output, (run_with($modes{'one process'}, $call))[0], "$name: the same pairs");
+	like(ranges_said($messages), $said, "$name: $said");
+};
+$outcome->('most have neighbours', 'large_fp', '1GB', qr/^0 read, 1 given up/);
+value(<<'SQL');
+CREATE UNLOGGED TABLE skewed AS
+  SELECT ((hashint8extended(i, 3) >> 16) & ((1::bigint << 48) - 1))::fingerprint64 AS fp
+  FROM generate_series(1, 60000) i
+  UNION ALL SELECT n::bigint::fingerprint64 FROM unnest('{5, 7}'::integer[]) n;
+CREATE INDEX skewed_fp ON skewed USING simhash (fp);
+VACUUM ANALYZE skewed;
+SQL
+$outcome->('a block that all share', 'skewed_fp', '16MB', qr/^0 read, 1 given up/);
+$outcome->('a block that all share, in memory', 'skewed_fp', '1GB', qr/^4 read, 0 given up/);
+
 # When there are workers. Each line: the settings, a statement before the call, how many of how many
 # are launched, if any are asked for.
 sub launched_are

@@ -159,7 +159,7 @@ fn agree<K: TreeKey>(rows: &[(K, u64)], blocks: u32, distances: &[u32], what: &s
         let mut plans: Vec<Plan> =
             (1..=blocks).map(|j| Plan::balanced(layout, distance, j)).collect();
         let parts = [Part::one(rows.len() as f64)];
-        plans.push(plan_join::<K::Fingerprint>(layout, distance, &parts));
+        plans.push(plan_join::<K::Fingerprint>(layout, distance, &parts, 1));
         // Radii that no formula gives: one table in the middle takes nearly all.
         let mut shares = vec![0; blocks as usize];
         shares[blocks as usize / 2] += distance / 2 + 1;

@@ -14,7 +14,7 @@ use simhash_core::sets::shingles::ShingleSet;
 use super::parcel;
 use crate::call::interrupts;
 use crate::call::parallel::{
-    allocate, current_query, disband, estimate, has_room, lost, received, show_query,
+    copy, current_query, disband, find, launch, lost, received, show_query, wait,
 };
 use crate::compat::{self, Sent};
 use crate::memory;
@@ -83,51 +83,31 @@ impl Cutters {
             (chunk::QUEUES, 2 * workers * QUEUE),
             (chunk::QUERY, query.len()),
         ];
-        if !has_room(chunks.iter().map(|&(_, bytes)| bytes).sum()) {
-            pgrx::debug1!("simhash: no parallel workers, for lack of memory to share");
-            return None;
-        }
-        // SAFETY: a function called by a query is in a transaction with an active snapshot; the
-        // calls are in the order that access/parallel.h asks for. The chunks are of these sizes.
+        let fill = |toc| {
+            // SAFETY: the chunks are of these sizes, and nobody has the queues yet.
+            unsafe {
+                let to = find::<u8>(toc, chunk::CONFIG);
+                copy(config.as_bytes(), to);
+                to.add(config.len()).write(0);
+                copy(query, find(toc, chunk::QUERY));
+                let ours = pg_sys::MyProc;
+                for worker in 0..workers {
+                    let [texts, sets] = queues(toc, worker);
+                    pg_sys::shm_mq_set_sender(pg_sys::shm_mq_create(texts.cast(), QUEUE), ours);
+                    pg_sys::shm_mq_set_receiver(pg_sys::shm_mq_create(sets.cast(), QUEUE), ours);
+                }
+            }
+        };
+        // SAFETY: this is the entry point below.
         unsafe {
-            pg_sys::EnterParallelMode();
-            let context = pg_sys::CreateParallelContext(
-                c"$libdir/pg_simhash".as_ptr(),
-                c"pg_simhash_cut_worker".as_ptr(),
-                workers as i32,
-            );
-            estimate(context, &chunks);
-            pg_sys::InitializeParallelDSM(context);
-            if (*context).seg.is_null() {
-                disband(context);
-                return None;
-            }
-            allocate(context, &chunks);
-            let toc = (*context).toc;
-            let to = find::<u8>(toc, chunk::CONFIG);
-            to.copy_from_nonoverlapping(config.as_ptr(), config.len());
-            to.add(config.len()).write(0);
-            find::<u8>(toc, chunk::QUERY).copy_from_nonoverlapping(query.as_ptr(), query.len());
-            let ours = pg_sys::MyProc;
-            for worker in 0..workers {
-                let [texts, sets] = queues(toc, worker);
-                pg_sys::shm_mq_set_sender(pg_sys::shm_mq_create(texts.cast(), QUEUE), ours);
-                pg_sys::shm_mq_set_receiver(pg_sys::shm_mq_create(sets.cast(), QUEUE), ours);
-            }
-            pg_sys::LaunchParallelWorkers(context);
-            let launched = (*context).nworkers_launched as usize;
-            pgrx::debug1!("simhash: {launched} of {workers} parallel workers launched");
-            if launched == 0 {
-                disband(context);
-                return None;
-            }
+            let context = launch(c"pg_simhash_cut_worker", workers, &chunks, fill)?;
             let worker = |worker| {
                 let handle = (*(*context).worker.add(worker)).bgwhandle;
-                let [texts, sets] = queues(toc, worker)
+                let [texts, sets] = queues((*context).toc, worker)
                     .map(|queue| pg_sys::shm_mq_attach(queue, (*context).seg, handle));
                 Worker { texts, sets, message: Vec::new(), is_full: false, busy: 0 }
             };
-            let workers = (0..launched).map(worker).collect();
+            let workers = (0..(*context).nworkers_launched as usize).map(worker).collect();
             Some(Self { context, workers, expected: false })
         }
     }
@@ -176,18 +156,8 @@ impl Cutters {
 
     /// Waits for a message, or for any other reason to go on.
     pub fn wait(&mut self) {
-        // SAFETY: the context exists until the end. A worker that does not start is an ERROR, so
-        // nobody waits for it. The latch is this process's own.
-        unsafe {
-            if !std::mem::replace(&mut self.expected, true) {
-                pg_sys::WaitForParallelWorkersToAttach(self.context);
-                return;
-            }
-            let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
-            let event = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_FINISH;
-            pg_sys::WaitLatch(pg_sys::MyLatch, events as i32, PATIENCE, event);
-            pg_sys::ResetLatch(pg_sys::MyLatch);
-        }
+        // SAFETY: the context exists until the end.
+        unsafe { wait(self.context, &mut self.expected, Some(PATIENCE)) };
         pgrx::check_for_interrupts!();
     }
 }
@@ -213,13 +183,6 @@ impl Drop for Cutters {
             }
         }
     }
-}
-
-/// # Safety
-/// The chunk is there and of this type.
-unsafe fn find<T>(toc: *mut pg_sys::shm_toc, key: u64) -> *mut T {
-    // SAFETY: as this function's.
-    unsafe { pg_sys::shm_toc_lookup(toc, key, false).cast() }
 }
 
 /// Where a worker's queues are: that of texts, and that of sets.

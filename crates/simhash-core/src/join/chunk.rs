@@ -352,9 +352,15 @@ impl<K: TreeKey> Chunk<K> {
     /// The rows with key number `group`.
     #[inline]
     pub fn group(&self, group: u32) -> &[u64] {
+        &self.tids[self.places(group)]
+    }
+
+    /// The places of these among all rows, which ascend.
+    #[inline]
+    pub fn places(&self, group: u32) -> Range<usize> {
         let group = group as usize;
         let end = self.starts.get(group + 1).map_or(self.tids.len(), |&start| start as usize);
-        &self.tids[self.starts[group] as usize..end]
+        self.starts[group] as usize..end
     }
 
     /// What was noted about a group.

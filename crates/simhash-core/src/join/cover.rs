@@ -117,7 +117,7 @@ fn with_neighbours<K: TreeKey>(
     if count <= 2 * FEW {
         return None;
     }
-    let plan = plan_join::<K::Fingerprint>(layout, distance, &parts(keys, &[], 0..count));
+    let plan = plan_join::<K::Fingerprint>(layout, distance, &parts(keys, &[], 0..count), 1);
     let mut numbers: Vec<u32> = (0..count as u32).collect();
     let mut join = Join::<K>::new(plan, count + 1);
     let (mut is_near, mut near, mut pairs) = (vec![false; count], 0, 0);
@@ -259,7 +259,7 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
         }
         let rows = some.len() + range.len();
         let parts = parts(self.keys, &some, range.clone());
-        let plan = plan_join::<K::Fingerprint>(self.layout, self.distance, &parts);
+        let plan = plan_join::<K::Fingerprint>(self.layout, self.distance, &parts, 1);
         let split = range.start as u64;
         let numbers = some.iter().copied().chain(range.start as u32..range.end as u32);
         let mut numbers: Vec<u32> = numbers.collect();

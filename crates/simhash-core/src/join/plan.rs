@@ -25,16 +25,25 @@ impl Part {
     }
 }
 
-/// The plan that is expected to find all pairs within `distance` soonest.
-pub fn plan_join<F: Key>(layout: BlockLayout, distance: u32, parts: &[Part]) -> Plan {
+/// The plan that is expected to find all pairs within `distance` soonest, with so many processes.
+/// They share what is compared, and the reading of tables with radius 0
+/// ([`has_ranges`](super::has_ranges)).
+pub fn plan_join<F: Key>(
+    layout: BlockLayout,
+    distance: u32,
+    parts: &[Part],
+    processes: usize,
+) -> Plan {
+    let processes = processes.max(1) as f64;
     let rows: f64 = parts.iter().map(|part| part.rows).sum();
     let cost = |plan: &Plan| {
-        let tables = plan.radii().flatten().count();
+        let read = |radius| if radius == 0 { READ / processes } else { READ };
         let compare = |part: &Part| {
             let leaves = (part.each / (0.7 * LEAF_KEYS as f64)).max(1.0);
             COMPARE * expected_leaves::<F>(plan, leaves) * part.rows / rows.max(1.0)
         };
-        READ * tables as f64 + parts.iter().map(compare).sum::<f64>()
+        let compared = parts.iter().map(compare).sum::<f64>() / processes;
+        plan.radii().flatten().map(read).sum::<f64>() + compared
     };
     let plans = (1..=layout.blocks()).map(|tables| Plan::balanced(layout, distance, tables));
     let best = plans.map(|plan| (cost(&plan), plan)).min_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -51,7 +60,7 @@ mod tests {
 
     fn tables_for(distance: u32, parts: &[Part]) -> usize {
         let layout = BlockLayout::new::<u64>(4).unwrap();
-        plan_join::<u64>(layout, distance, parts).radii().flatten().count()
+        plan_join::<u64>(layout, distance, parts, 1).radii().flatten().count()
     }
 
     #[test]
@@ -66,6 +75,15 @@ mod tests {
         assert!(tables(3, 1e6) >= 2);
         assert_eq!(tables(3, 1e8), 4);
         assert_eq!(tables(10, 1e6), 4);
+    }
+
+    #[test]
+    fn many_processes_read_as_many_tables_as_they_can_share() {
+        let layout = BlockLayout::new::<u64>(4).unwrap();
+        for processes in [8, 16] {
+            let plan = plan_join::<u64>(layout, 3, &[Part::one(1e6)], processes);
+            assert_eq!(plan.radii().collect::<Vec<_>>(), [Some(0); 4], "{processes} processes");
+        }
     }
 
     #[test]

@@ -102,7 +102,12 @@ pub struct Walking<'a, K: TreeKey> {
     right: &'a Chunk<K>,
 }
 
-impl<K: TreeKey> Walking<'_, K> {
+impl<'a, K: TreeKey> Walking<'a, K> {
+    /// A walk over one chunk with itself.
+    pub(super) fn of_one(walk: &'a mut Walk, chunk: &'a Chunk<K>) -> Self {
+        Self { walk, left: chunk, right: chunk }
+    }
+
     /// Goes on for a while, and appends what it finds. False if nothing is left.
     pub fn step(&mut self, found: &mut Vec<GroupPair>) -> bool {
         let from = found.len();

@@ -1,0 +1,76 @@
+//! A worker that reads ranges of a table, and sends the leader the rows that have neighbours.
+
+use pgrx::pg_sys;
+use simhash_core::search::TreeKey;
+
+use super::range::Range;
+use super::shared::{Message, Shared};
+use crate::am::opened::Opened;
+use crate::bulk::leaves::Leaves;
+use crate::bulk::session::open_all;
+use crate::bulk::target::Source;
+use crate::call::parallel::show_query;
+use crate::compat::{self, Sent};
+use crate::memory;
+use crate::storage::{check_for_interrupts, family, with_key_type};
+
+/// The most rows of a message.
+const MOST_ROWS: usize = 4096;
+
+/// A worker's whole life. PostgreSQL calls it by its name.
+#[pgrx::pg_guard]
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn pg_simhash_range_worker(
+    segment: *mut pg_sys::dsm_segment,
+    toc: *mut pg_sys::shm_toc,
+) {
+    memory::prepare();
+    // SAFETY: the leader filled the memory before it launched workers, and each has a queue. A
+    // worker stays attached until its end.
+    unsafe {
+        let shared = Shared::new(toc);
+        show_query(shared.query());
+        let queue = shared.queue(pg_sys::ParallelWorkerNumber as usize);
+        pg_sys::shm_mq_set_sender(queue, pg_sys::MyProc);
+        let queue = pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut());
+        let mut opened: Vec<Opened> = shared.sources().iter().map(Source::open).collect();
+        let Some(first) = opened.first() else { return };
+        with_key_type!(family(first.rel()), K => work::<K>(&opened, shared, queue));
+        // In the reverse order, because each gives back the rights of the one before.
+        while opened.pop().is_some() {}
+    }
+}
+
+/// Takes ranges until there are no more.
+///
+/// # Safety
+/// The keys are of type `K`, and the queue is attached.
+unsafe fn work<K: TreeKey>(opened: &[Opened], shared: Shared, queue: *mut pg_sys::shm_mq_handle) {
+    let task = shared.task();
+    // SAFETY: as this function's.
+    let starts = unsafe { shared.starts::<K>() };
+    // SAFETY: as this function's. False if the leader has left.
+    let send = |message: &[u8]| unsafe { compat::send(queue, message, true) == Sent::All };
+    let indexes = open_all::<K>(opened);
+    let mut leaves = Leaves::new(&indexes, task.split);
+    let mut range = Range::new(task.limit);
+    let mut message = Vec::new();
+    while let Some(number) = shared.take() {
+        check_for_interrupts();
+        let read = range.read(&mut leaves, (&task.plan, task.table), starts, number);
+        if read.is_some() {
+            for rows in range.rows.chunks(MOST_ROWS) {
+                Message::write_rows(number, rows, &mut message);
+                if !send(&message) {
+                    return;
+                }
+            }
+        }
+        Message::<K>::write_end(number, read, &mut message);
+        if !send(&message) {
+            return;
+        }
+    }
+    Message::<K>::write_last(&mut message);
+    send(&message);
+}
