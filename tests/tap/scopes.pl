@@ -467,8 +467,9 @@ SELECT count(*) || ' pages '
 SQL
 }
 
-# With workers and without, in memory and on disk, the same pages come out, and the answers of the
-# copy.
+# In memory and on disk the same pages come out. With workers they are about as many, because each
+# stretch of a table that a process writes ends with a leaf that is not full. All give the answers of
+# the copy.
 sub builds
 {
 	my $rows = soak() ? 300_000 : 20_000;
@@ -479,7 +480,7 @@ sub builds
 		width => 64, clusters => 300, options => '', returns_id => 1 };
 	make_table($table, $rows) or return;
 	value('CREATE EXTENSION pageinspect; VACUUM ANALYZE t');
-	my %pages;
+	my (%pages, %counts);
 	for my $workers (0, 1, 3)
 	{
 		for my $memory ('1MB', '64MB')
@@ -489,13 +490,18 @@ sub builds
 					. 'SET client_min_messages = debug1; REINDEX INDEX t_fp;');
 			like($messages, qr/$workers of $workers parallel workers launched/,
 				"$workers workers are launched") if $workers && $memory eq '64MB';
-			push @{ $pages{ pages() } }, "$workers $memory";
+			my $pages = pages();
+			$pages{$pages} = 1 if !$workers;
+			$counts{"$workers $memory"} = $pages =~ s/ .*//r;
 			check_table($table, "built with $workers workers and $memory")
 				if $memory eq '1MB' || $workers == 3;
 		}
 	}
-	is(scalar(keys %pages), 1, 'all builds make the same pages')
-		or diag(join("\n", map { join(', ', @{ $pages{$_} }) } sort keys %pages));
+	is(scalar(keys %pages), 1, 'in memory and on disk: the same pages');
+	my $alone = $counts{'0 1MB'};
+	# Of five tables.
+	my @others = grep { abs($counts{$_} - $alone) > 2 * 5 * substr($_, 0, 1) } sort keys %counts;
+	is("@others", '', 'with workers: about as many pages');
 	return;
 }
 
