@@ -186,7 +186,7 @@ def machine(server):
 
     cpu = read(r"model name\s*: (.*)", "/proc/cpuinfo")
     installed = json.loads(output([sys.executable, "-m", "pip", "list", "--format", "json"]))
-    rivals_here = ("faiss-cpu", "datasketch", "rensa", "simhash", "jieba")
+    rivals_here = ("faiss-cpu", "hammingbird", "datasketch", "rensa", "simhash", "jieba")
     return {
         "processor": cpu[1] if cpu else platform.machine(),
         "cores": os.cpu_count(),

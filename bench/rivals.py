@@ -1,9 +1,9 @@
 """What libraries do in memory, on the data that bench.py hands over, with one thread: rensa's cover
 with as many as it takes by itself.
 
-usage: rivals.py fingerprints FILE QUERIES DATA    faiss: 64-bit fingerprints, a number a line
+usage: rivals.py fingerprints FILE QUERIES DATA    faiss and hammingbird: 64 bits, a number a line
        rivals.py wide FILE QUERIES                 faiss: 256 bits, in hexadecimal
-       rivals.py pairs FILE                        the C++ simhash library's find_all
+       rivals.py pairs FILE                        the C++ simhash library, hammingbird
        rivals.py texts FILE                        Python libraries: [kind, text] in JSON a line
        rivals.py cover SIMILARITY COMMAND...       rensa: texts that COMMAND copies out, a row each
 
@@ -72,6 +72,7 @@ def fingerprints(path, queries_path, data):
         latency(name, f"≤ {distance}", queries[-count:], within(hashed, distance), **more)
     del hashed
 
+    bird_queries(rows, queries, more)
     if len(rows) > 1_000_000 or data != "uniform":
         return
     started = time.perf_counter()
@@ -87,6 +88,22 @@ def fingerprints(path, queries_path, data):
         # A neighbour counts when it is as near as the tenth.
         recall = (graph.search(asked, 10)[0] <= truth[:, None]).mean()
         note("latency", name, "nearest 10 recall", float(recall), **more)
+
+
+def bird_queries(rows, queries, more):
+    try:
+        from hammingbird import Index
+    except ImportError as missing:
+        return print(json.dumps({"skipped": "hammingbird", "why": str(missing)}), flush=True)
+    # An index is of one distance.
+    for distance in (3, 6):
+        started = time.perf_counter()
+        index = Index(d_bytes=8, k=distance)
+        index.add_batch(rows)
+        name = "hammingbird Index, in memory"
+        if distance == 3:
+            note("build", name, "seconds", time.perf_counter() - started, **more)
+        latency(name, f"≤ {distance}", queries, lambda query: len(index.query(query)), **more)
 
 
 def wide(path, queries_path):
@@ -123,15 +140,34 @@ def wide(path, queries_path):
 
 
 def pairs(path):
-    import simhash
-
     with open(path) as lines:
         values = [int(line) % 2**64 for line in lines]
-    started = time.perf_counter()
-    found = simhash.find_all(values, 4, 3)
-    seconds = time.perf_counter() - started
-    for metric, value in (("pairs ≤ 3, seconds", seconds), ("pairs ≤ 3, found", len(found))):
-        note("bulk", "C++ simhash, find_all", metric, value, data="uniform", rows=len(values))
+    for contender, prepare in (("C++ simhash, find_all", find_all), ("hammingbird", bird_pairs)):
+        try:
+            find = prepare(values)
+        except ImportError as missing:
+            print(json.dumps({"skipped": contender, "why": str(missing)}), flush=True)
+            continue
+        started = time.perf_counter()
+        found = find()
+        seconds = time.perf_counter() - started
+        for metric, value in (("pairs ≤ 3, seconds", seconds), ("pairs ≤ 3, found", len(found))):
+            note("bulk", contender, metric, value, data="uniform", rows=len(values))
+
+
+def find_all(values):
+    import simhash
+
+    return lambda: simhash.find_all(values, 4, 3)
+
+
+def bird_pairs(values):
+    """The quickest of its three ways on such fingerprints, with as many threads as it takes."""
+    import numpy
+    from hammingbird import find_pairs_self
+
+    rows = numpy.array(values, numpy.uint64).view(numpy.uint8).reshape(-1, 8)
+    return lambda: find_pairs_self(rows, k=3)
 
 
 def megabytes_a_second(contender, kind, texts, work, enough=2.0):

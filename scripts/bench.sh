@@ -16,7 +16,7 @@ need_rivals() {
   export FIND_ALL=$top/target/venv-bench/find_all
   [ -x "$python" ] || python3 -m venv target/venv-bench
   local package
-  for package in numpy faiss-cpu simhash datasketch rensa jieba; do
+  for package in numpy faiss-cpu hammingbird simhash datasketch rensa jieba; do
     "$python" -m pip install --quiet "$package" ||
       say "$package: skipped, pip could not install it"
   done
