@@ -468,8 +468,8 @@ SQL
 }
 
 # In memory and on disk the same pages come out. With workers they are about as many, because each
-# stretch of a table that a process writes ends with a leaf that is not full. All give the answers of
-# the copy.
+# stretch of a table that a process writes ends with a leaf that is not full. All give the answers
+# of the copy.
 sub builds
 {
 	my $rows = soak() ? 300_000 : 20_000;

@@ -1,11 +1,11 @@
 //! The stretches of block tables that the processes of a parallel build write at the same time.
 //!
 //! Every process has left its rows in sorted runs, one file for each block table. The leader cuts
-//! each table where a sample of its rows says that stretches are about equal ([`cut`]). Whoever is
-//! free takes the next stretch, merges what the runs have of it, and writes its leaves
-//! ([`write_all`]). It leaves their downlinks in a file, from which the leader writes the levels
-//! above ([`finish`]). So nothing that one process does alone grows with the number of rows, but for
-//! these downlinks and the sample.
+//! each table where a sample of its rows says that stretches are about equal ([`Writing::cut`]).
+//! Whoever is free takes the next stretch, merges what the runs have of it, and writes its leaves
+//! ([`Writing::write_all`]). It leaves their downlinks in a file, from which the leader writes the
+//! levels above ([`Writing::finish`]). So what one process does alone grows with the number of
+//! leaves, and not with that of rows.
 
 use std::ffi::CString;
 use std::ops::Range;

@@ -36,7 +36,8 @@ SELECT index, searches, candidates, returned, rechecked FROM simhash_last_scans(
 
 -- Texts are compared in the table.
 SELECT count(*) FROM scanned
-  WHERE near_duplicate(body, 'text number 9 about a cat on the mat that has been there for long', 0.9);
+  WHERE near_duplicate(body,
+    'text number 9 about a cat on the mat that has been there for long', 0.9);
 SELECT index, searches, leaves > 0 AS leaves, candidates >= 3 AS candidates,
     returned = candidates AS returned, rechecked = returned AS rechecked
   FROM simhash_last_scans() LIMIT 1;
