@@ -1,5 +1,6 @@
 -- simhash_last_scans: what scans of this session did. How many leaves they read depends on the plan
 -- of a scan, so it is not shown.
+-- superuser only: it takes another role
 CREATE FUNCTION random64(seed text) RETURNS fingerprint64 IMMUTABLE LANGUAGE sql
   AS $$ SELECT left(md5(seed), 16)::fingerprint64 $$;
 CREATE TABLE scanned AS SELECT i AS id, random64((i / 3)::text) AS fp, 'text number ' || i / 3
