@@ -196,6 +196,7 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         let page = page.unwrap_or_else(|| self.reserve());
         let after = match next {
             Some(next) => Some((next, self.reserve())),
+            None if mutant::is(Mutant::StretchesApart) => None,
             None => self.end,
         };
         let (high, right) = after.unzip();

@@ -105,6 +105,8 @@ mutants! {
     FormOfFirstRow,
     /// A build puts a row of another scope on a leaf that is too full to be mixed.
     BuildCutsLate,
+    /// The last leaf of a stretch that a process builds has no right neighbour.
+    StretchesApart,
     /// Whether a mixed leaf has room is computed as if it were uniform.
     RoomOfOtherForm,
     /// The removal of rows from a uniform leaf takes their slots for those of a mixed one.

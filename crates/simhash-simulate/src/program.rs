@@ -5,11 +5,11 @@ mod postings;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use simhash_index::TreeKey;
-use simhash_index::build::{Writer, initialize, merge};
+use simhash_index::build::{Stretch, Writer, initialize, merge};
 use simhash_index::page::Form;
 use simhash_index::postings::ROWS;
 use simhash_index::scopes::{Allowed, Column, Filter};
+use simhash_index::{Entry, Store, TreeKey};
 
 use crate::coding::{Coding, Selection, choose, string};
 use crate::opened::{insert, open};
@@ -660,17 +660,62 @@ fn build<K: TreeKey, const PAGE: usize>(
             runs[run].extend(coding.rows(row, table));
         }
         runs.iter_mut().for_each(|run| run.sort_unstable());
-        let mut writer = Writer::new(store, coding.meta.shape(), table, fill);
-        merge(runs.into_iter().map(Vec::into_iter).collect(), |row| writer.push(row));
-        writer.finish();
+        let runs = runs.into_iter().map(Vec::into_iter).collect();
+        // Numbers of its own: a schedule is the same however its index was built.
+        let mut cuts = Random::new(rows.len() as u64 * 251 + u64::from(table));
+        if cuts.one_in(4) {
+            let mut sorted = Vec::new();
+            merge(runs, |row| sorted.push(row));
+            build_in_stretches(store, (table, fill), &sorted, &mut cuts);
+        } else {
+            let mut writer = Writer::new(store, coding.meta.shape(), table, fill);
+            merge(runs, |row| writer.push(row));
+            writer.finish();
+        }
     }
+}
+
+/// Builds a table as several processes do: each stretch of its leaves, in any order, and then the
+/// levels above.
+fn build_in_stretches<K: TreeKey, const PAGE: usize>(
+    store: &SimStore<K, PAGE>,
+    (table, fill): (u8, usize),
+    rows: &[simhash_index::Row<K>],
+    random: &mut Random,
+) {
+    let shape = store.coding.meta.shape();
+    let cuts = (0..random.below(4)).map(|_| random.below(rows.len() + 1));
+    let mut starts: Vec<usize> = cuts.filter(|&cut| 0 < cut && cut < rows.len()).collect();
+    starts.push(0);
+    starts.sort_unstable();
+    starts.dedup();
+    let low = |start: usize| if start == 0 { Entry::MIN } else { rows[start].entry };
+    let pages = store.reserve(starts.len() as u32);
+    let mut order: Vec<usize> = (0..starts.len()).collect();
+    order.sort_by_cached_key(|_| random.next());
+    let mut downlinks = vec![Vec::new(); starts.len()];
+    for number in order {
+        let next = number + 1;
+        let end = starts.get(next).copied();
+        let rows = &rows[starts[number]..end.unwrap_or(rows.len())];
+        let stretch = Stretch {
+            low: low(starts[number]),
+            first: pages[number],
+            end: end.map(|end| (low(end), pages[next])),
+            rows: rows.len() as u64,
+        };
+        let mut writer = Writer::of_stretch(store, shape, table, fill, &stretch);
+        rows.iter().for_each(|&row| writer.push(row));
+        downlinks[number] = writer.finish_stretch();
+    }
+    Writer::new(store, shape, table, fill).finish_above(downlinks.concat());
 }
 
 #[cfg(test)]
 mod tests {
+    use simhash_index::Scoped;
     use simhash_index::store::Lock;
     use simhash_index::walk::LeafWalk;
-    use simhash_index::{Entry, Scoped};
 
     use super::*;
     use crate::opened::Sim;
