@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use simhash_core::join::{Node, Piece, Tries, Walk};
 use simhash_core::search::{Key, Plan};
 
-use crate::call::parallel::{copy, find};
+use crate::call::parallel::{Queues, copy, find};
 
 /// The keys of the chunks in the table of contents.
 mod chunk {
@@ -25,8 +25,8 @@ mod chunk {
     pub const QUERY: u64 = TASK + 7;
 }
 
-/// Bytes of a worker's queue: room for 87,000 pairs, while the leader does other work.
-pub const QUEUE: usize = 1 << 20;
+/// Each with room for 87,000 pairs, while the leader does other work.
+pub const QUEUES: Queues = Queues { key: chunk::QUEUES, bytes: 1 << 20 };
 
 /// What every process has to know.
 pub struct Task {
@@ -73,7 +73,7 @@ impl<F: Key> Content<'_, F> {
             (chunk::RIGHT_KEYS, size_of_val(right.keys)),
             (chunk::RIGHT_NODES, size_of_val(right.nodes)),
             (chunk::PIECES, size_of_val(self.pieces)),
-            (chunk::QUEUES, self.workers * QUEUE),
+            QUEUES.chunk(self.workers),
             (chunk::QUERY, self.query.to_bytes_with_nul().len()),
         ]
     }
@@ -84,11 +84,11 @@ impl<F: Key> Content<'_, F> {
         if with_itself { Tries { keys: &[], nodes: &[] } } else { self.right }
     }
 
-    /// Fills the chunks, all but the queues.
+    /// Fills the chunks, and makes the queues.
     ///
     /// # Safety
     /// They are of these sizes.
-    pub unsafe fn store(&self, toc: *mut pg_sys::shm_toc) -> Shared {
+    pub unsafe fn store(&self, toc: *mut pg_sys::shm_toc) {
         let (plan, table, with_itself) = self.walk.task();
         let right = self.right_chunk();
         // SAFETY: as this function's; chunks are aligned to buffers, which is more than any type
@@ -111,7 +111,7 @@ impl<F: Key> Content<'_, F> {
             copy(right.nodes, find(toc, chunk::RIGHT_NODES));
             copy(self.pieces, find(toc, chunk::PIECES));
             copy(self.query.to_bytes_with_nul(), find(toc, chunk::QUERY));
-            Shared { toc }
+            QUEUES.make(toc, self.workers);
         }
     }
 }
@@ -162,15 +162,6 @@ impl Shared {
         // SAFETY: the promise of `new`; the pieces do not change.
         (number < task.pieces)
             .then(|| unsafe { *find::<Piece>(self.toc, chunk::PIECES).add(number) })
-    }
-
-    /// Where a worker's queue is.
-    ///
-    /// # Safety
-    /// There are more workers than that.
-    pub unsafe fn queue(&self, worker: usize) -> *mut pg_sys::shm_mq {
-        // SAFETY: as this function's, and the promise of `new`.
-        unsafe { find::<u8>(self.toc, chunk::QUEUES).add(worker * QUEUE).cast() }
     }
 
     /// The statement that workers show in pg_stat_activity.

@@ -11,9 +11,9 @@ use simhash_core::join::{GroupPair, Walking};
 use simhash_core::search::{Key, TreeKey};
 
 use super::message;
-use super::shared::{Content, QUEUE, Shared};
+use super::shared::{Content, QUEUES, Shared};
 use crate::am::opened::Opened;
-use crate::call::parallel::{current_query, disband, launch, lost, received, wait};
+use crate::call::parallel::{Speaker, current_query, end, launch, lost, received, wait};
 use crate::storage::check_for_interrupts;
 
 /// About how many pieces a walk is divided into.
@@ -105,15 +105,9 @@ fn steps_to_launch(keys: usize) -> usize {
 pub struct Team {
     context: *mut pg_sys::ParallelContext,
     shared: Shared,
-    workers: Vec<Worker>,
+    workers: Vec<Speaker>,
     /// Whether all workers are known to have started.
     expected: bool,
-}
-
-struct Worker {
-    queue: *mut pg_sys::shm_mq_handle,
-    /// Whether its last message has come.
-    finished: bool,
 }
 
 impl Team {
@@ -134,29 +128,11 @@ impl Team {
 
     unsafe fn launch_with<F: Key>(content: &Content<'_, F>) -> Option<Self> {
         let chunks = content.chunks();
-        let fill = |toc| {
-            // SAFETY: the chunks are of these sizes, and nobody has the queues yet.
-            unsafe {
-                let shared = content.store(toc);
-                for worker in 0..content.workers {
-                    let queue = pg_sys::shm_mq_create(shared.queue(worker).cast(), QUEUE);
-                    pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
-                }
-            }
-        };
-        // SAFETY: as this function's.
+        // SAFETY: as this function's. The chunks are of these sizes.
         unsafe {
+            let fill = |toc| content.store(toc);
             let context = launch(c"pg_simhash_join_worker", content.workers, &chunks, fill)?;
-            let shared = Shared::new((*context).toc);
-            let worker = |worker| Worker {
-                queue: pg_sys::shm_mq_attach(
-                    shared.queue(worker),
-                    (*context).seg,
-                    (*(*context).worker.add(worker)).bgwhandle,
-                ),
-                finished: false,
-            };
-            let workers = (0..(*context).nworkers_launched as usize).map(worker).collect();
+            let (shared, workers) = (Shared::new((*context).toc), QUEUES.speakers(context));
             Some(Self { context, shared, workers, expected: false })
         }
     }
@@ -196,11 +172,7 @@ impl Team {
             }
         }
         // SAFETY: the context exists, and the queues are not used any more.
-        unsafe {
-            self.workers.iter().for_each(|worker| pg_sys::shm_mq_detach(worker.queue));
-            pg_sys::WaitForParallelWorkersToFinish(self.context);
-            disband(self.context);
-        }
+        unsafe { end(self.context, &self.workers) };
     }
 
     fn have_all_finished(&self) -> bool {

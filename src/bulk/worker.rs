@@ -8,7 +8,7 @@ use simhash_core::join::GroupPair;
 use simhash_core::search::Key;
 
 use super::message;
-use super::shared::Shared;
+use super::shared::{QUEUES, Shared};
 use crate::call::parallel::show_query;
 use crate::compat::{self, Sent};
 use crate::memory;
@@ -33,9 +33,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_join_worker(
     unsafe {
         let shared = Shared::new(toc);
         show_query(shared.query());
-        let queue = shared.queue(pg_sys::ParallelWorkerNumber as usize);
-        pg_sys::shm_mq_set_sender(queue, pg_sys::MyProc);
-        let queue = Queue(pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut()));
+        let queue = Queue(QUEUES.of_worker(toc, segment));
         with_fingerprint_type!(shared.task().bits, F => work::<F>(&shared, queue));
     }
 }

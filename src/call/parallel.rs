@@ -180,6 +180,98 @@ pub unsafe fn wait(
     }
 }
 
+/// By which workers tell the leader something: a queue for each, in the chunk with a key.
+#[derive(Clone, Copy)]
+pub struct Queues {
+    pub key: u64,
+    /// The bytes of a queue.
+    pub bytes: usize,
+}
+
+/// A worker, as the leader hears of it.
+pub struct Speaker {
+    pub queue: *mut pg_sys::shm_mq_handle,
+    /// Whether its last message has come.
+    pub finished: bool,
+}
+
+impl Queues {
+    /// The chunk's key and size, for so many workers.
+    pub const fn chunk(self, workers: usize) -> (u64, usize) {
+        (self.key, workers * self.bytes)
+    }
+
+    /// Makes the queues, of which this process receives.
+    ///
+    /// # Safety
+    /// The chunk is there, and nobody has the queues yet.
+    pub unsafe fn make(self, toc: *mut pg_sys::shm_toc, workers: usize) {
+        // SAFETY: as this function's.
+        unsafe {
+            for worker in 0..workers {
+                let queue = pg_sys::shm_mq_create(self.at(toc, worker).cast(), self.bytes);
+                pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
+            }
+        }
+    }
+
+    /// Where a worker's queue is.
+    ///
+    /// # Safety
+    /// The chunk is there, for more workers than that.
+    unsafe fn at(self, toc: *mut pg_sys::shm_toc, worker: usize) -> *mut pg_sys::shm_mq {
+        // SAFETY: as this function's.
+        unsafe { find::<u8>(toc, self.key).add(worker * self.bytes).cast() }
+    }
+
+    /// The workers that were launched.
+    ///
+    /// # Safety
+    /// The queues were made in this context.
+    pub unsafe fn speakers(self, context: *mut pg_sys::ParallelContext) -> Vec<Speaker> {
+        // SAFETY: as this function's.
+        unsafe {
+            let speaker = |worker| {
+                let handle = (*(*context).worker.add(worker)).bgwhandle;
+                let queue = self.at((*context).toc, worker);
+                let queue = pg_sys::shm_mq_attach(queue, (*context).seg, handle);
+                Speaker { queue, finished: false }
+            };
+            (0..(*context).nworkers_launched as usize).map(speaker).collect()
+        }
+    }
+
+    /// This worker's queue.
+    ///
+    /// # Safety
+    /// This process is a worker, and stays attached to the segment while it has the queue.
+    pub unsafe fn of_worker(
+        self,
+        toc: *mut pg_sys::shm_toc,
+        segment: *mut pg_sys::dsm_segment,
+    ) -> *mut pg_sys::shm_mq_handle {
+        // SAFETY: as this function's.
+        unsafe {
+            let queue = self.at(toc, pg_sys::ParallelWorkerNumber as usize);
+            pg_sys::shm_mq_set_sender(queue, pg_sys::MyProc);
+            pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut())
+        }
+    }
+}
+
+/// Ends a context whose workers have finished.
+///
+/// # Safety
+/// The context exists, and the queues are not used any more.
+pub unsafe fn end(context: *mut pg_sys::ParallelContext, speakers: &[Speaker]) {
+    // SAFETY: as this function's.
+    unsafe {
+        speakers.iter().for_each(|speaker| pg_sys::shm_mq_detach(speaker.queue));
+        pg_sys::WaitForParallelWorkersToFinish(context);
+        disband(context);
+    }
+}
+
 /// The next message of a worker, if it has come. It lives until the next one is asked for. Raises
 /// the worker's error if it has ended.
 ///

@@ -11,9 +11,11 @@ use simhash_index::{Entry, Row, Shape, TreeKey};
 use crate::compat;
 use crate::storage::check_for_interrupts;
 
-/// How many bytes a merge reads of a run at once. They come on top of maintenance_work_mem, which
-/// makes runs a hundred times as long.
-const CHUNK: usize = 256 * 1024;
+/// The most bytes that a merge reads of a run at once. Of a build without workers they come on top
+/// of maintenance_work_mem, which makes runs a hundred times as long.
+pub const MOST_AT_ONCE: usize = 256 * 1024;
+/// The least, if there are very many runs.
+pub const LEAST_AT_ONCE: usize = 8 * 1024;
 
 /// The stored size of a row.
 pub const fn stored(shape: &Shape) -> usize {
@@ -158,10 +160,24 @@ impl RunFile {
         unsafe { pg_sys::BufFileClose(self.file) };
     }
 
-    /// Reads rows, by their numbers in the file, which are of one run.
-    pub fn reader<K: TreeKey>(&self, shape: Shape, rows: Range<u64>) -> RunReader<K> {
-        let size = stored(&shape) as u64;
-        RunReader::new(self.file, shape, rows.start * size, (rows.end - rows.start) * size)
+    /// Reads rows, by their numbers in the file, which are of one run: so many bytes at once.
+    pub fn reader<K: TreeKey>(
+        &self,
+        shape: Shape,
+        rows: Range<u64>,
+        at_once: usize,
+    ) -> RunReader<K> {
+        let size = stored(&shape);
+        RunReader {
+            file: self.file,
+            shape,
+            at: rows.start * size as u64,
+            left: (rows.end - rows.start) * size as u64,
+            at_once: at_once - at_once % size,
+            buffer: Vec::new(),
+            used: 0,
+            _key: std::marker::PhantomData,
+        }
     }
 }
 
@@ -173,7 +189,7 @@ pub fn merge<K: TreeKey>(
     each: impl FnMut(Row<K>),
 ) {
     let runs = file.between(&shape, Entry::<K>::MIN, None).into_iter();
-    let runs = runs.map(|rows| Source::File(file.reader(shape, rows)));
+    let runs = runs.map(|rows| Source::File(file.reader(shape, rows, MOST_AT_ONCE)));
     let memory = std::iter::once(Source::Memory(memory.iter().copied()));
     simhash_index::build::merge(runs.chain(memory).collect(), each);
 }
@@ -202,20 +218,16 @@ pub struct RunReader<K> {
     shape: Shape,
     at: u64,
     left: u64,
+    at_once: usize,
     buffer: Vec<u8>,
     used: usize,
     _key: std::marker::PhantomData<K>,
 }
 
 impl<K: TreeKey> RunReader<K> {
-    fn new(file: *mut pg_sys::BufFile, shape: Shape, at: u64, left: u64) -> Self {
-        Self { file, shape, at, left, buffer: Vec::new(), used: 0, _key: std::marker::PhantomData }
-    }
-
     fn fill(&mut self) -> bool {
         check_for_interrupts();
-        let chunk = CHUNK - CHUNK % stored(&self.shape);
-        let length = self.left.min(chunk as u64) as usize;
+        let length = self.left.min(self.at_once as u64) as usize;
         if length == 0 {
             return false;
         }

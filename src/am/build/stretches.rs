@@ -16,7 +16,7 @@ use simhash_index::build::{Stretch, Writer, merge};
 use simhash_index::{Entry, Row, Shape, Store, TreeKey};
 
 use super::downlinks;
-use super::runs::RunFile;
+use super::runs::{LEAST_AT_ONCE, MOST_AT_ONCE, RunFile};
 use super::shared::{Chunks, Piece};
 use super::sort::{Content, Share};
 use crate::storage::{Index, IndexRel};
@@ -98,7 +98,9 @@ impl<K: TreeKey> Writing<'_, K> {
         let shape = self.shape(content);
         let files = self.runs(content, number);
         let windows = files.iter().map(|file| file.between(&shape, low, end)).collect();
-        Part { shape, files, windows }
+        // SAFETY: the task does not change but for atomic fields.
+        let memory = unsafe { (*self.chunks.task).memory };
+        Part { shape, memory, files, windows }
     }
 
     /// Writes a whole block table that was not cut.
@@ -153,6 +155,8 @@ fn name(place: usize) -> CString {
 /// What some runs have of a block table: for each file, which rows of each of its runs.
 struct Part {
     shape: Shape,
+    /// Bytes to read into: the process has nothing else any more.
+    memory: usize,
     files: Vec<RunFile>,
     windows: Vec<Vec<Range<u64>>>,
 }
@@ -164,9 +168,11 @@ impl Part {
 
     /// Hands all rows to `each` in ascending order.
     fn merge<K: TreeKey>(self, each: impl FnMut(Row<K>)) {
-        let Self { shape, files, windows } = self;
+        let Self { shape, memory, files, windows } = self;
+        let runs = windows.iter().flatten().filter(|rows| !rows.is_empty()).count();
+        let at_once = (memory / runs.max(1)).clamp(LEAST_AT_ONCE, MOST_AT_ONCE);
         let readers = files.iter().zip(windows).flat_map(|(file, windows)| {
-            windows.into_iter().map(move |rows| file.reader(shape, rows))
+            windows.into_iter().map(move |rows| file.reader(shape, rows, at_once))
         });
         merge(readers.collect(), each);
         files.into_iter().for_each(RunFile::close);

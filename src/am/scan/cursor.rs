@@ -18,13 +18,13 @@ use simhash_core::Fingerprint;
 use simhash_index::page::Page;
 use simhash_index::postings::Candidates;
 use simhash_index::range::{Hit, RangeScan};
-use simhash_index::walk::LeafWalk;
-use simhash_index::{Entry, Scopes, TreeKey};
+use simhash_index::{Scopes, TreeKey};
 
 use super::account::Account;
 use super::burial::Burial;
 use super::keys::{Driver, Request, Unwanted};
 use super::nearest::Nearest;
+use super::nulls::Nulls;
 use super::output::Output;
 use crate::am::columns::Columns;
 use crate::am::keys::Condition;
@@ -161,13 +161,6 @@ fn next_scope<K: TreeKey>(
     }
 }
 
-/// The rows without a fingerprint in one scope after the other.
-struct Nulls<K: TreeKey> {
-    walk: LeafWalk<K>,
-    scopes: Scopes<K::Scope>,
-    left: Vec<Scopes<K::Scope>>,
-}
-
 /// What drops rows that the source finds and the scan does not return.
 struct Sieve<K: TreeKey> {
     /// A row has to meet one condition of each.
@@ -267,40 +260,6 @@ impl<K: TreeKey> Ranges<K> {
     fn next(self, index: &Index<K>) -> Option<Self> {
         Self::new(index, self.left, self.scopes, self.made)
     }
-}
-
-impl<K: TreeKey> Nulls<K> {
-    /// None if there are no scopes.
-    fn new(index: &Index<K>, mut left: Vec<Scopes<K::Scope>>) -> Option<Self> {
-        loop {
-            let scopes = left.pop()?;
-            let length = index.shape.scope;
-            if let Some(first) = scopes.at_or_after(K::MIN.scope(), length) {
-                let walk = LeafWalk::new(index.null_table(), start_of(first));
-                return Some(Self { walk, scopes, left });
-            }
-        }
-    }
-
-    /// Goes on where the next rows may be that are wanted. False if there are none.
-    fn skip(&mut self, length: usize) -> bool {
-        let Some(position) = self.walk.position() else { return false };
-        let scope = position.key.scope();
-        match self.scopes.at_or_after(scope, length) {
-            None => false,
-            Some(next) if next == scope => true,
-            Some(next) => {
-                let table = self.walk.table();
-                self.walk = LeafWalk::new(table, start_of(next));
-                true
-            }
-        }
-    }
-}
-
-/// The first place of a scope in the table of NULLs.
-fn start_of<K: TreeKey>(scope: K::Scope) -> Entry<K> {
-    Entry::first_with(K::new(scope, K::Fingerprint::ZERO))
 }
 
 impl<K: TreeKey> Cursor<K> {

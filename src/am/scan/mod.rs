@@ -1,8 +1,9 @@
 //! Index scans as PostgreSQL drives them: begin, rescan, one row or a bitmap at a time, end.
 //!
 //! Where things are: [`keys`] and [`scopes`] (what a scan is asked for), [`cursor`] (its way
-//! through the index), [`nearest`] (rows in the order of distances), [`output`] (how a row reaches
-//! the executor), [`burial`] (what becomes of dead rows), [`account`] (what it did).
+//! through the index), [`nearest`] (rows in the order of distances), [`nulls`] (rows without a
+//! fingerprint), [`output`] (how a row reaches the executor), [`burial`] (what becomes of dead
+//! rows), [`account`] (what it did).
 //!
 //! The state lives in a memory context of its own whose deletion drops it, so a query that fails
 //! leaks nothing.
@@ -12,6 +13,7 @@ mod burial;
 mod cursor;
 mod keys;
 mod nearest;
+mod nulls;
 mod output;
 mod scopes;
 

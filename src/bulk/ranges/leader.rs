@@ -9,17 +9,19 @@ use simhash_core::join::{Chunk, NoMemory, Rows, Source, Start, has_ranges, start
 use simhash_core::search::{Plan, TreeKey};
 
 use super::range::{Range, bytes_of_row};
-use super::shared::{Content, Message, QUEUE, Shared};
+use super::shared::{Content, Message, QUEUES, Shared};
 use crate::bulk::leaves::Leaves;
 use crate::bulk::progress;
 use crate::bulk::target::{self, Target};
-use crate::call::parallel::{current_query, disband, launch, lost, received, wait};
+use crate::call::parallel::{Speaker, current_query, end, launch, lost, received, wait};
 use crate::guc::work_mem;
 use crate::storage::{Index, check_for_interrupts};
 
-/// How many rows are read while parallel_setup_cost grows by one: of 250,000 rows, at the default,
-/// reading takes longer than launching workers.
-const ROWS_OF_COST: f64 = 250.0;
+/// How many rows are read while parallel_setup_cost grows by one: of 500,000 rows, at the default,
+/// reading takes longer than launching workers for each table.
+const ROWS_OF_COST: f64 = 500.0;
+/// The most messages of a worker that are read at a time, so that others are not kept waiting.
+const MESSAGES: usize = 16;
 /// A larger share of a table's rows with neighbours makes ranges useless.
 const MOST_NEAR: f64 = 0.5;
 
@@ -173,7 +175,11 @@ impl<K: TreeKey> Reader<'_, K> {
 impl<K: TreeKey> Source<K> for Reader<'_, K> {
     fn read(&mut self, rows: Rows<K>, chunk: &mut Chunk<K>) -> Option<Start<K>> {
         progress::reading();
-        if self.read_neighbours(&rows, chunk) { None } else { self.leaves.read(rows, chunk) }
+        if self.read_neighbours(&rows, chunk) {
+            progress::comparing();
+            return None;
+        }
+        self.leaves.read(rows, chunk)
     }
 
     fn expected_rows(&self) -> usize {
@@ -197,7 +203,7 @@ impl<K: TreeKey> Source<K> for Reader<'_, K> {
 struct Team<K> {
     context: *mut pg_sys::ParallelContext,
     shared: Shared,
-    workers: Vec<Worker>,
+    workers: Vec<Speaker>,
     expected: bool,
     /// The rows with neighbours of each range.
     rows: Vec<Vec<(K, u64)>>,
@@ -207,28 +213,13 @@ struct Team<K> {
     is_full: bool,
 }
 
-struct Worker {
-    queue: *mut pg_sys::shm_mq_handle,
-    /// Whether its last message has come.
-    finished: bool,
-}
-
 impl<K: TreeKey> Team<K> {
     /// # Safety
     /// The workers have been launched.
     unsafe fn attach(context: *mut pg_sys::ParallelContext, ranges: usize, most: usize) -> Self {
         // SAFETY: as this function's.
         unsafe {
-            let shared = Shared::new((*context).toc);
-            let worker = |worker| Worker {
-                queue: pg_sys::shm_mq_attach(
-                    shared.queue(worker),
-                    (*context).seg,
-                    (*(*context).worker.add(worker)).bgwhandle,
-                ),
-                finished: false,
-            };
-            let workers = (0..(*context).nworkers_launched as usize).map(worker).collect();
+            let (shared, workers) = (Shared::new((*context).toc), QUEUES.speakers(context));
             let rows = (0..ranges).map(|_| Vec::new()).collect();
             Self { context, shared, workers, expected: false, rows, read: 0, most, is_full: false }
         }
@@ -238,9 +229,8 @@ impl<K: TreeKey> Team<K> {
     fn receive(&mut self) -> bool {
         let mut any = false;
         for number in 0..self.workers.len() {
-            // So much at once, that others are not kept waiting.
-            for _ in 0..QUEUE >> 16 {
-                let Worker { queue, finished } = self.workers[number];
+            for _ in 0..MESSAGES {
+                let Speaker { queue, finished } = self.workers[number];
                 if finished {
                     break;
                 }
@@ -267,7 +257,7 @@ impl<K: TreeKey> Team<K> {
             Some(read) => self.read += read,
             None => self.is_full = true,
         }
-        progress::read(self.read);
+        progress::have_read(self.read);
         let near: usize = self.rows.iter().map(Vec::len).sum();
         let many = self.read > least_rows() && near as f64 > MOST_NEAR * self.read as f64;
         if many || near > self.most {
@@ -281,11 +271,7 @@ impl<K: TreeKey> Team<K> {
     /// Ends the workers, which have finished.
     fn end(self) -> Outcome<K> {
         // SAFETY: the context exists, and the queues are not used any more.
-        unsafe {
-            self.workers.iter().for_each(|worker| pg_sys::shm_mq_detach(worker.queue));
-            pg_sys::WaitForParallelWorkersToFinish(self.context);
-            disband(self.context);
-        }
+        unsafe { end(self.context, &self.workers) };
         if self.is_full { Outcome::Useless } else { Outcome::Rows(self.rows) }
     }
 }

@@ -16,7 +16,7 @@ use simhash_core::search::scoped::Bytes;
 use simhash_core::search::{Key, Plan, TreeKey};
 
 use crate::bulk::target::Source;
-use crate::call::parallel::{copy, find};
+use crate::call::parallel::{Queues, copy, find};
 
 /// The keys of the chunks in the table of contents.
 mod chunk {
@@ -27,8 +27,7 @@ mod chunk {
     pub const QUERY: u64 = TASK + 4;
 }
 
-/// Bytes of a worker's queue.
-pub const QUEUE: usize = 1 << 20;
+pub const QUEUES: Queues = Queues { key: chunk::QUEUES, bytes: 1 << 20 };
 
 /// What every process has to know.
 pub struct Task {
@@ -65,7 +64,7 @@ impl<K: TreeKey> Content<'_, K> {
             (chunk::TASK, size_of::<Task>()),
             (chunk::SOURCES, size_of_val(self.sources)),
             (chunk::STARTS, size_of_val(self.starts)),
-            (chunk::QUEUES, self.workers * QUEUE),
+            QUEUES.chunk(self.workers),
             (chunk::QUERY, self.query.to_bytes_with_nul().len()),
         ]
     }
@@ -91,11 +90,7 @@ impl<K: TreeKey> Content<'_, K> {
             copy(self.sources, find(toc, chunk::SOURCES));
             copy(self.starts, find(toc, chunk::STARTS));
             copy(self.query.to_bytes_with_nul(), find(toc, chunk::QUERY));
-            let shared = Shared::new(toc);
-            for worker in 0..self.workers {
-                let queue = pg_sys::shm_mq_create(shared.queue(worker).cast(), QUEUE);
-                pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
-            }
+            QUEUES.make(toc, self.workers);
         }
     }
 }
@@ -138,15 +133,6 @@ impl Shared {
         let task = self.task();
         let number = task.next.fetch_add(1, Ordering::Relaxed);
         (number < task.starts && !task.stop.load(Ordering::Relaxed)).then_some(number)
-    }
-
-    /// Where a worker's queue is.
-    ///
-    /// # Safety
-    /// There are more workers than that.
-    pub unsafe fn queue(&self, worker: usize) -> *mut pg_sys::shm_mq {
-        // SAFETY: as this function's, and the promise of `new`.
-        unsafe { find::<u8>(self.toc, chunk::QUEUES).add(worker * QUEUE).cast() }
     }
 
     /// The statement that workers show in pg_stat_activity.

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 use simhash_core::search::TreeKey;
 
 use super::range::Range;
-use super::shared::{Message, Shared};
+use super::shared::{Message, QUEUES, Shared};
 use crate::am::opened::Opened;
 use crate::bulk::leaves::Leaves;
 use crate::bulk::session::open_all;
@@ -30,9 +30,7 @@ pub unsafe extern "C-unwind" fn pg_simhash_range_worker(
     unsafe {
         let shared = Shared::new(toc);
         show_query(shared.query());
-        let queue = shared.queue(pg_sys::ParallelWorkerNumber as usize);
-        pg_sys::shm_mq_set_sender(queue, pg_sys::MyProc);
-        let queue = pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut());
+        let queue = QUEUES.of_worker(toc, segment);
         let mut opened: Vec<Opened> = shared.sources().iter().map(Source::open).collect();
         let Some(first) = opened.first() else { return };
         with_key_type!(family(first.rel()), K => work::<K>(&opened, shared, queue));
