@@ -2,16 +2,15 @@
 
 use pgrx::pg_sys;
 use simhash_index::facts::{TableFacts, table_facts};
-use simhash_index::page::Form;
 use simhash_index::postings::{RECENT, ROWS, SETTLED};
-use simhash_index::{Shape, TreeKey};
+use simhash_index::TreeKey;
 
 use super::elsewhere::check_rows_are_here;
 use super::kind::open;
 use super::opened::Opened;
 use super::rights::check_may_know;
 use super::texts::Recipe;
-use crate::storage::{Index, PageBytes, family, meta, with_key_type};
+use crate::storage::{Index, family, meta, with_key_type};
 
 /// The numbers, as the SQL catalogue explains them. A ratio is none where its denominator is 0.
 pub struct Info {
@@ -35,11 +34,6 @@ pub struct TextInfo {
     pub recipe: Recipe,
 }
 
-/// How many rows fit on a leaf.
-fn capacity(shape: &Shape) -> usize {
-    shape.leaf_capacity(size_of::<PageBytes>(), Form::UNIFORM)
-}
-
 /// The numbers of an index. Raises an ERROR unless the caller may know them.
 pub fn info(index: pg_sys::Oid) -> Info {
     check_may_know(index);
@@ -50,12 +44,12 @@ pub fn info(index: pg_sys::Oid) -> Info {
     if meta(rel).is_of_postings() {
         return with_key_type!(family(rel), K => of_texts(&open::<K>(rel)));
     }
-    let (block_tables, facts, nulls, capacity) = with_key_type!(family(rel), K => {
+    let (block_tables, facts, nulls) = with_key_type!(family(rel), K => {
         let index = open::<K>(rel);
         let facts = |block_table| table_facts(&index, block_table);
         let of_keys: Vec<TableFacts> = (0..index.null_table()).map(facts).collect();
         let nulls = facts(index.null_table()).rows;
-        (index.layout.blocks(), of_keys, nulls, capacity(&index.shape))
+        (index.layout.blocks(), of_keys, nulls)
     });
     let pages = rel.pages();
     let rows = facts[0].rows + nulls;
@@ -69,7 +63,7 @@ pub fn info(index: pg_sys::Oid) -> Info {
         levels: facts.iter().map(|f| f.levels).max().unwrap_or(0),
         largest_run: facts.iter().map(|f| f.largest_run).max().unwrap_or(0),
         mean_run: ratio(total(|f| f.rows), total(|f| f.distinct)),
-        fill: ratio(total(|f| f.rows), total(|f| f.leaves) * capacity as f64),
+        fill: ratio(total(|f| f.rows), total(|f| f.capacity)),
         texts: None,
     }
 }
@@ -79,8 +73,6 @@ fn of_texts<K: TreeKey>(index: &Index<K>) -> Info {
     let [recent, settled, rows] = [RECENT, SETTLED, ROWS].map(|table| table_facts(index, table));
     let pages = index.store.pages();
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
-    let form = Form { uniform: true, short: true };
-    let capacity = index.shape.at(SETTLED).leaf_capacity(size_of::<PageBytes>(), form);
     Info {
         rows: rows.rows,
         block_tables: u32::from(ROWS) + 1,
@@ -89,7 +81,7 @@ fn of_texts<K: TreeKey>(index: &Index<K>) -> Info {
         levels: settled.levels,
         largest_run: settled.largest_run.max(recent.largest_run),
         mean_run: ratio(settled.rows as f64, settled.distinct as f64),
-        fill: ratio(settled.rows as f64, (settled.leaves as usize * capacity) as f64),
+        fill: ratio(settled.rows as f64, settled.capacity as f64),
         texts: Some(TextInfo {
             postings: recent.rows + settled.rows,
             recent: recent.rows,

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use simhash_core::join::{Chunk, NoMemory, Part, Rows, Source, Start};
 use simhash_core::search::scoped::Bytes;
 use simhash_core::search::{TreeKey, cost};
-use simhash_index::page::Form;
+use simhash_index::form::{Form, Tids};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Damage, Entry, Row, Scopes, Store};
 
@@ -95,7 +95,7 @@ pub fn each_entry<K: TreeKey>(index: &Index<K>, table: u8, mut each: impl FnMut(
 /// The most rows that a block table of the index can have.
 pub fn most_rows<K: TreeKey>(index: &Index<K>) -> usize {
     // One leaf more: leaves_per_table does not count the root, which may be the only leaf.
-    let of_leaf = index.shape.leaf_capacity(size_of::<PageBytes>(), Form::UNIFORM);
+    let of_leaf = index.shape.leaf_capacity(size_of::<PageBytes>(), Form::densest(&index.shape));
     (index.leaves_per_table() + 1.0) as usize * of_leaf
 }
 
@@ -112,7 +112,8 @@ pub fn scope_sizes<K: TreeKey>(indexes: &[Index<K>]) -> Vec<Part> {
 }
 
 fn scopes_of<K: TreeKey>(index: &Index<K>) -> Vec<Part> {
-    let of_leaf = FILL * index.shape.leaf_capacity(size_of::<PageBytes>(), Form::MIXED) as f64;
+    let form = Form { tids: Tids::brief(8), ..Form::MIXED };
+    let of_leaf = FILL * index.shape.leaf_capacity(size_of::<PageBytes>(), form) as f64;
     let extent = index.extent(&Scopes::All);
     let (large, small): (Vec<cost::Part>, Vec<cost::Part>) =
         extent.parts().iter().partition(|part| part.leaves > 1.0);

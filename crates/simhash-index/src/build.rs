@@ -9,12 +9,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use crate::form::{Common, Form};
 use crate::index::root;
 use crate::key::{Shape, TreeKey};
 use crate::meta::Meta;
 use crate::mutant::{self, Mutant};
-use crate::page::{Bounds, Downlink, Entry, Form, PageMut, Place, Row};
-use crate::split::form;
+use crate::page::{Bounds, Downlink, Entry, PageMut, Place, Row};
 use crate::store::Store;
 
 /// Writes the meta page and the empty roots: an index without rows.
@@ -76,8 +76,8 @@ pub struct Writer<'a, K: TreeKey, S> {
     rows: Vec<Row<K>>,
     low: Entry<K>,
     page: Option<u32>,
-    /// The form of a leaf with these rows.
-    form: Form,
+    /// What these rows have in common.
+    common: Common<K>,
     /// What the last leaf of a stretch is followed by.
     end: Option<(Entry<K>, u32)>,
     /// Downlinks of the leaves written so far.
@@ -99,7 +99,7 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
             rows: Vec::new(),
             low: Entry::MIN,
             page: None,
-            form: Self::first_form(&shape),
+            common: Common::new(Entry::MIN),
             end: None,
             downlinks: Vec::new(),
             reserved: Vec::new(),
@@ -117,36 +117,26 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
     ) -> Self {
         let mut writer = Self::new(store, shape, table, fill);
         writer.low = stretch.low;
+        writer.common = Common::new(stretch.low);
         writer.page = Some(stretch.first);
         writer.end = stretch.end;
         // No form of a leaf holds more rows.
-        let most = writer.capacity(writer.form) as u64;
+        let most = writer.capacity(Form::densest(&writer.shape)) as u64;
         writer.needed = stretch.rows.div_ceil(most).saturating_sub(1);
         writer
     }
 
     /// Adds a row, which must not be below any row added before.
     pub fn push(&mut self, row: Row<K>) {
-        let has_scope = row.entry.key.scope() == self.low.key.scope();
-        let Form { uniform, short } = self.form;
-        let form = Form {
-            uniform: uniform && has_scope,
-            short: short && self.shape.shortens(row.entry.tid),
-        };
-        let counted = Form { uniform: uniform && mutant::is(Mutant::BuildCutsLate), ..form };
-        let counted = Form { uniform: form.uniform || counted.uniform, ..counted };
-        if self.rows.len() >= self.capacity(counted) {
+        let common = self.common.with(&row.entry);
+        let counted = if mutant::is(Mutant::BuildCutsLate) { self.common } else { common };
+        if self.rows.len() >= self.capacity(counted.form(&self.shape)) {
             self.write_leaf(Some(row.entry));
-            self.form.short = self.shape.shortens(row.entry.tid);
+            self.common.add(&row.entry);
         } else {
-            self.form = form;
+            self.common = common;
         }
         self.rows.push(row);
-    }
-
-    /// The form of a leaf before its first row.
-    fn first_form(shape: &Shape) -> Form {
-        Form { uniform: true, short: shape.is_of_postings() }
     }
 
     /// How many rows a leaf gets.
@@ -159,7 +149,7 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         if self.downlinks.is_empty() {
             let place = Place { table: self.table, level: 0, bounds: &Bounds::ALL, right: None };
             let image = self.image(&place, |page| {
-                page.set_rows(&self.rows, form(&self.shape, &self.rows, &self.low));
+                page.set_rows(&self.rows, self.common.form(&self.shape));
             });
             return self.write_root(&image);
         }
@@ -201,15 +191,12 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         };
         let (high, right) = after.unzip();
         let bounds = Bounds { low: self.low, high };
-        let rows = std::mem::take(&mut self.rows);
-        self.write_page(page, (0, &bounds, right), |page| {
-            page.set_rows(&rows, form(&self.shape, &rows, &bounds.low));
-        });
-        self.rows = rows;
+        let form = self.common.form(&self.shape);
+        self.write_page(page, (0, &bounds, right), |page| page.set_rows(&self.rows, form));
         self.rows.clear();
-        self.form = Self::first_form(&self.shape);
         self.downlinks.push(Downlink { separator: self.low, child: page });
         self.low = next.unwrap_or(Entry::MIN);
+        self.common = Common::new(self.low);
         self.page = right;
     }
 

@@ -6,7 +6,7 @@ use simhash_core::search::Key;
 use crate::index::Index;
 use crate::key::TreeKey;
 use crate::page::Entry;
-use crate::store::Store;
+use crate::store::{Lock, Store};
 use crate::walk::LeafWalk;
 
 /// What a walk over the leaves of a table finds.
@@ -14,6 +14,8 @@ use crate::walk::LeafWalk;
 pub struct TableFacts {
     pub rows: u64,
     pub leaves: u64,
+    /// Rows for which the leaves have room, as they store them.
+    pub capacity: u64,
     pub levels: u32,
     /// Values of the table's block that at least one row has, in each scope.
     pub distinct: u64,
@@ -35,6 +37,8 @@ pub fn table_facts<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8) -> Tabl
     loop {
         index.store.check_for_interrupts();
         let Some(leaf) = walk.next_leaf(index, &mut rows) else { break };
+        let page = index.checked(walk.leaf(), leaf.bytes());
+        facts.capacity += (page.len() + page.room()) as u64;
         drop(leaf);
         let block =
             |key: K| K::new(key.scope(), key.fingerprint() & K::Fingerprint::leading_mask(width));

@@ -21,7 +21,7 @@ use crate::damage::Damage;
 use crate::key::{Shape, TreeKey};
 use crate::meta::{META_PAGE, Meta};
 use crate::mutant::{self, Mutant};
-use crate::page::{Bounds, Entry, Page};
+use crate::page::{Bounds, Entry, HEADER, Page};
 use crate::store::{Lock, Store};
 
 /// The root of table t is page `FIRST_ROOT + t`, for ever.
@@ -51,15 +51,18 @@ pub struct Child<H> {
     pub number: u32,
     /// Where in memory the child was found last. Whoever pins it checks that.
     pub recent: Cell<H>,
-    /// Where the next key that is appended to the child may go.
-    pub next_key: Cell<u16>,
+    /// Where the key and the slot of the next row that is appended to the child may go.
+    pub next: Cell<[u16; 2]>,
 }
 
 impl<K: TreeKey, H: Default> Inner<K, H> {
     /// Copies a page. Fails if its separators do not ascend within its bounds: searches rely on it.
     fn copy(page: &Page<'_>, shape: &Shape) -> Result<Self, Damage> {
-        let child =
-            |i| Child { number: page.child(i), recent: Cell::default(), next_key: Cell::new(0) };
+        let child = |i| Child {
+            number: page.child(i),
+            recent: Cell::default(),
+            next: Cell::new([HEADER as u16; 2]),
+        };
         let bounds: Bounds<K> = page.bounds();
         let keys: Box<[K]> = (0..page.len()).map(|i| page.key(i)).collect();
         let tids: Box<[u64]> = (0..page.len()).map(|i| page.tid(i)).collect();

@@ -17,7 +17,7 @@ use crate::damage::Damage;
 use crate::index::Index;
 use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
-use crate::page::{Addition, Entry, Row, append_at};
+use crate::page::{Addition, Entry, Row};
 use crate::store::{Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Descent, Missed, Parent, Place};
 
@@ -127,9 +127,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 }
             }
         }
-        for (&table, place) in tables.iter().zip(places.iter().flatten()) {
+        for place in places.iter().flatten() {
             if let Some(parent) = &place.parent {
-                let parts = append_at(S::PAGE, &self.shape.at(table), parent.next_key().get());
+                let parts = parent.next().get().map(usize::from);
                 let end = self.shape.special();
                 self.store.prefetch_for_append(place.leaf, parent.recent(), parts, end);
             }
@@ -152,7 +152,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             }
             let addition = Addition::new(&page, &row);
             if let Some(parent) = parent {
-                parent.next_key().set(addition.next_key());
+                parent.next().set(addition.next());
             }
             leaves.push((guard, addition));
             if mutant::is(Mutant::InterruptUnderLock) {

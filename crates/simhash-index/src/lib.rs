@@ -33,8 +33,8 @@
 //!    pinned can rely on the rows that it read there.
 //!
 //! # Where things are
-//! - [`store`]: what the index asks of a store. [`page`] and [`meta`]: the layout of pages.
-//!   [`key`]: what orders them.
+//! - [`store`]: what the index asks of a store. [`page`], [`form`] and [`meta`]: the layout
+//!   of pages. [`key`]: what orders them.
 //! - [`index`]: an open index and its copies of inner pages. [`tree`]: descents to a leaf.
 //! - [`insert`], [`split`], [`allocate`], [`reclaim`], [`remove`], [`vacuum`]: all that changes an
 //!   index.
@@ -48,6 +48,7 @@ pub mod build;
 pub mod check;
 pub mod damage;
 pub mod facts;
+pub mod form;
 pub mod index;
 pub mod insert;
 pub mod key;

@@ -15,8 +15,8 @@ pub const SCOPE_COLUMNS: usize = 3;
 /// "SHM1".
 const MAGIC: u32 = 0x5348_4d31;
 /// Raised when the format changes. Older versions stay readable: version 1 has neither scopes nor
-/// payloads, version 2 no postings.
-const VERSION: u32 = 3;
+/// payloads, version 2 no postings, version 3 no forms of leaves but the oldest.
+const VERSION: u32 = 4;
 const FIELDS: usize = 18;
 const NOTE_LENGTH: usize = 16;
 /// Where the note begins.

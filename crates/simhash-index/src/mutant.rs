@@ -129,6 +129,10 @@ mutants! {
     ColumnsNotReset,
     /// A leaf with short TIDs takes rows with any TID.
     ShortTakesAll,
+    /// A leaf that cuts keys takes rows of which something else is cut.
+    CutTakesAll,
+    /// A leaf that changes its form cuts of its keys what the new row allows.
+    CutByTarget,
     /// Postings that settle are removed and added in two records.
     SettledInTwo,
     /// A search for postings reads the settled ones before the recent ones.

@@ -7,18 +7,15 @@
 //!
 //! The numbers are those of pages of 8 kB. Any size that leaves room for a few entries will do.
 //!
-//! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes), the
-//! payload, and the scope. An inner page's slot is the TID of a separator, the number of a child
-//! page (10 bytes together), and the separator's scope. So appending to a leaf changes three short
-//! runs of bytes, which is all that is logged, and the keys of a page are one packed array for the
-//! scan kernels. pd_lower gives the number of entries. Full-page images leave out the hole between
-//! lower and upper.
+//! A key is a rotated fingerprint in native byte order. A leaf's slot is a TID (6 bytes or fewer),
+//! the payload, and the scope, each as the leaf's [`form`](crate::form) says. An inner page's slot
+//! is the TID of a separator, the number of a child page (10 bytes together), and the separator's
+//! scope. So appending to a leaf changes three short runs of bytes, which is all that is logged,
+//! and the keys of a page are one packed array for the scan kernels. pd_lower gives the number of
+//! entries. Full-page images leave out the hole between lower and upper.
 //!
-//! A leaf may be *uniform*: all of its rows have the scope of its lower bound, which is stored once
-//! then. So the rows of a large scope take no more room than rows without a scope.
-//!
-//! A leaf of postings, which are many, may have *short* TIDs: 4 bytes, 21 bits of them the number
-//! of the heap page and 11 the offset. They suffice for heaps of 16 GB.
+//! Where a leaf's form cuts the most significant bytes of its keys, their place holds those of the
+//! TID. The other bytes of the TID are in the slot, the least significant first.
 //!
 //! Every page says which table, level and key range it is of. Invariants:
 //! - The range is [low, high). The last page of a level has no high and no right link.
@@ -27,15 +24,17 @@
 //!   one record.
 //! - Leaves are unordered. Inner pages are sorted. Entry 0's separator equals low, and every
 //!   separator equals its child's low.
-//! - The range of a uniform leaf may be more than its scope. A row of another scope makes the leaf
-//!   store all scopes again, or is put on a new leaf.
+//! - The range of a leaf may be more than its form can store. Such a row changes the form, or is put
+//!   on a new leaf.
 
 use std::ops::Range;
 
+use simhash_core::Fingerprint;
 use simhash_core::search::Key;
 use simhash_core::simd::popcount;
 
 use crate::damage::Damage;
+use crate::form::{Form, may_cut};
 use crate::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Shape, TreeKey};
 use crate::mutant::{self, Mutant};
 
@@ -69,18 +68,11 @@ pub const MOST_KEY: usize = 128;
 
 /// The mark of a tree page: "SHT1".
 const MAGIC: u32 = 0x5348_5431;
-/// The page is out of the tree and may be reused.
+/// The page is out of the tree and may be reused. The other flags are the form.
 const DELETED: u16 = 1;
-/// All rows of the leaf have the scope of its lower bound.
-const UNIFORM: u16 = 2;
-/// The leaf's TIDs are short.
-const SHORT: u16 = 4;
 
 /// Bytes of a stored TID.
 pub const TID_BYTES: usize = 6;
-/// Bytes of a short one, and how many bits of it are the offset.
-const SHORT_TID_BYTES: usize = 4;
-const SHORT_OFFSET_BITS: u32 = 11;
 const DOWNLINK_BYTES: usize = TID_BYTES + 4;
 /// The most bytes of a leaf's slot.
 const MOST_SLOT: usize = TID_BYTES + MOST_PAYLOAD + MOST_SCOPE;
@@ -135,50 +127,6 @@ impl<K: TreeKey> Bounds<K> {
     }
 }
 
-/// How the rows of a leaf are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
-    /// Without their scopes: each has that of the lower bound.
-    pub uniform: bool,
-    /// With short TIDs.
-    pub short: bool,
-}
-
-impl Form {
-    /// Each row with its scope.
-    pub const MIXED: Self = Self { uniform: false, short: false };
-    /// Rows without their scopes.
-    pub const UNIFORM: Self = Self { uniform: true, short: false };
-
-    const fn of_flags(flags: u16) -> Self {
-        Self { uniform: flags & UNIFORM != 0, short: flags & SHORT != 0 }
-    }
-
-    const fn flags(self) -> u16 {
-        (if self.uniform { UNIFORM } else { 0 }) | (if self.short { SHORT } else { 0 })
-    }
-
-    const fn tid_bytes(self) -> usize {
-        if self.short { SHORT_TID_BYTES } else { TID_BYTES }
-    }
-}
-
-/// Whether a TID can be stored in four bytes.
-#[inline]
-pub const fn is_short(tid: u64) -> bool {
-    tid >> 16 < 1 << (32 - SHORT_OFFSET_BITS) && tid & 0xffff < 1 << SHORT_OFFSET_BITS
-}
-
-#[inline]
-const fn shortened(tid: u64) -> u32 {
-    ((tid >> 16) << SHORT_OFFSET_BITS | tid & 0xffff) as u32
-}
-
-#[inline]
-const fn lengthened(short: u32) -> u64 {
-    (short as u64 >> SHORT_OFFSET_BITS) << 16 | (short as u64 & ((1 << SHORT_OFFSET_BITS) - 1))
-}
-
 impl Shape {
     /// Bytes of a key in the special area.
     const fn bound_key(&self) -> usize {
@@ -194,16 +142,10 @@ impl Shape {
         if level > 0 {
             DOWNLINK_BYTES + self.scope
         } else if form.uniform {
-            form.tid_bytes() + self.payload
+            form.tid_in_slot() + self.payload
         } else {
-            form.tid_bytes() + self.payload + self.scope
+            form.tid_in_slot() + self.payload + self.scope
         }
-    }
-
-    /// Whether a leaf may store this TID in four bytes.
-    #[inline]
-    pub const fn shortens(&self, tid: u64) -> bool {
-        self.is_of_postings() && is_short(tid)
     }
 
     /// How many rows fit on a leaf of `page` bytes.
@@ -228,6 +170,13 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 }
 
 #[inline]
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_ne_bytes(word)
+}
+
+#[inline]
 fn tid_at(bytes: &[u8], at: usize) -> u64 {
     let mut tid = [0; 8];
     tid[..TID_BYTES].copy_from_slice(&bytes[at..at + TID_BYTES]);
@@ -239,14 +188,32 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-/// Writes a TID in as many bytes as there are: all of its bytes, or those of a short one.
+/// The number of a word in a key of `F`, and where its bytes are in the stored key: of the most
+/// significant word.
+const fn top_word<F: Key>() -> (usize, usize) {
+    let words = F::BYTES / 8;
+    // A key of 128 bits is one number in native order. A longer one is its words, the most
+    // significant first.
+    let is_last = F::BYTES == 16 && cfg!(target_endian = "little");
+    (words - 1, if is_last { 8 } else { 0 })
+}
+
+/// How the key and the TID of a row are stored in `form`: the key with the most significant bytes
+/// of the TID in the place of what is cut, and the others.
 #[inline]
-fn put_some_tid(bytes: &mut [u8], tid: u64) {
-    if bytes.len() == SHORT_TID_BYTES {
-        put(bytes, 0, &shortened(tid).to_ne_bytes());
-    } else {
-        put_tid(bytes, 0, tid);
+fn store_entry<F: Key>(form: Form, fingerprint: F, tid: u64, key: &mut [u8], slot: &mut [u8]) {
+    let packed = form.tids.pack(tid);
+    slot.copy_from_slice(&packed.to_le_bytes()[..slot.len()]);
+    if form.cut == 0 {
+        return store_key(fingerprint, key);
     }
+    let high = packed >> (8 * form.tid_in_slot());
+    let (top, _) = top_word::<F>();
+    let mixed = F::from_words(|word| match fingerprint.word(word) {
+        stored if word == top => stored & !form.cut_mask() | high << (64 - form.cut_bits()),
+        stored => stored,
+    });
+    store_key(mixed, key);
 }
 
 #[inline]
@@ -325,6 +292,10 @@ pub struct Page<'a> {
     shape: Shape,
     /// Bytes of a slot.
     slot: usize,
+    form: Form,
+    /// Where the most significant word of a stored key is, and what is cut of it.
+    top_at: usize,
+    prefix: u64,
 }
 
 impl<'a> Page<'a> {
@@ -352,7 +323,12 @@ impl<'a> Page<'a> {
         }
         let shape = shape.at(area[TABLE]);
         let flags = u16_at(area, FLAGS);
-        let form = Form::of_flags(flags);
+        let form = Form::of_flags(flags & !DELETED).filter(|form| {
+            (level == 0 || *form == Form::MIXED) && (form.cut == 0 || may_cut::<K>(&shape))
+        });
+        let Some(form) = form else {
+            return Err(Damage::Other("its flags are impossible"));
+        };
         let keys = usize::from(lower).wrapping_sub(HEADER);
         let count = keys / shape.key;
         let slot = shape.slot(level, form);
@@ -364,11 +340,13 @@ impl<'a> Page<'a> {
         if !consistent {
             return Err(Damage::Header { lower, upper, special });
         }
-        let forms = if shape.is_of_postings() { UNIFORM | SHORT } else { UNIFORM };
-        if flags & !(DELETED | forms) != 0 || form != Form::MIXED && level > 0 {
-            return Err(Damage::Other("its flags are impossible"));
+        let (_, top_at) = top_word::<K::Fingerprint>();
+        let mut page = Self { bytes, count, shape, slot, form, top_at, prefix: 0 };
+        if form.cut > 0 {
+            let low = page.bound::<K>(0, LOW_TID).key.fingerprint();
+            page.prefix = Fingerprint::top(low) & form.cut_mask();
         }
-        Ok(Self { bytes, count, shape, slot })
+        Ok(page)
     }
 
     /// The number of entries.
@@ -398,7 +376,7 @@ impl<'a> Page<'a> {
 
     #[inline]
     pub fn form(&self) -> Form {
-        Form::of_flags(u16_at(self.area(), FLAGS))
+        self.form
     }
 
     /// The next page of the level, if any.
@@ -437,14 +415,22 @@ impl<'a> Page<'a> {
         K::Scope::load(&self.bytes[scope..scope + shape.scope])
     }
 
-    /// All rotated fingerprints, packed.
-    pub fn keys(&self) -> &'a [u8] {
+    /// All rotated fingerprints, packed. What is cut of them is something else.
+    fn keys(&self) -> &'a [u8] {
         &self.bytes[HEADER..HEADER + self.count * self.shape.key]
     }
 
     /// Appends to `positions` the entries of which the rotated fingerprint is within `distance`.
     #[inline]
     pub fn within<F: Key>(&self, rotated: F, distance: u32, positions: &mut Vec<u32>) {
+        if self.form.cut > 0 {
+            let cut = (rotated.top() ^ self.prefix) & self.form.cut_mask();
+            let mask = F::MAX >> self.form.cut_bits();
+            if let Some(left) = distance.checked_sub(cut.count_ones()) {
+                popcount::within_masked(self.keys(), rotated, mask, left, positions);
+            }
+            return;
+        }
         if self.shape.key == F::BYTES {
             return popcount::within(self.keys(), rotated, distance, positions);
         }
@@ -483,13 +469,29 @@ impl<'a> Page<'a> {
     /// When `index` is not below `len`, as everywhere below.
     #[inline]
     pub fn fingerprint<F: Key>(&self, index: usize) -> F {
-        load_key(&self.keys()[index * self.shape.key..][..self.shape.key])
+        let stored: F = load_key(&self.keys()[index * self.shape.key..][..self.shape.key]);
+        if self.form.cut == 0 {
+            return stored;
+        }
+        let (top, _) = top_word::<F>();
+        F::from_words(|word| match stored.word(word) {
+            mixed if word == top => mixed & !self.form.cut_mask() | self.prefix,
+            whole => whole,
+        })
     }
 
     #[inline]
     pub fn tid(&self, index: usize) -> u64 {
-        let at = self.slot_at(index);
-        if self.form().short { lengthened(u32_at(self.bytes, at)) } else { tid_at(self.bytes, at) }
+        let in_slot = 8 * self.form.tid_in_slot() as u32;
+        // The special area follows the slots, so there are eight bytes.
+        let slot = u64_at(self.bytes, self.slot_at(index)).to_le() & !(u64::MAX << in_slot);
+        let packed = if self.form.cut == 0 {
+            slot
+        } else {
+            let mixed = u64_at(self.keys(), index * self.shape.key + self.top_at);
+            slot | mixed >> (64 - self.form.cut_bits()) << in_slot
+        };
+        self.form.tids.unpack(packed)
     }
 
     /// The scope of an entry.
@@ -498,7 +500,7 @@ impl<'a> Page<'a> {
         if const { Shape::only::<K>().is_some() } {
             return K::Scope::ZERO;
         }
-        if self.form().uniform {
+        if self.form.uniform {
             return self.bound_scope::<K>(0);
         }
         let end = self.slot_at(index) + self.slot;
@@ -507,7 +509,7 @@ impl<'a> Page<'a> {
 
     /// What a leaf stores beside an entry.
     pub fn payload(&self, index: usize) -> &'a [u8] {
-        let start = self.slot_at(index) + self.form().tid_bytes();
+        let start = self.slot_at(index) + self.form.tid_in_slot();
         &self.bytes[start..start + self.shape.payload]
     }
 
@@ -540,14 +542,17 @@ impl<'a> Page<'a> {
         self.has_room() && self.takes(entry)
     }
 
-    /// Whether the leaf's form has room for an entry's scope and TID. A uniform leaf takes rows of
-    /// its own scope only.
+    /// Whether the leaf's form can store an entry's scope, TID and key. A uniform leaf takes rows of
+    /// its own scope only, and one that cuts keys those of which the same is cut.
     pub fn takes<K: TreeKey>(&self, entry: &Entry<K>) -> bool {
-        let form = self.form();
-        let scope_is_stored = !form.uniform
+        let form = self.form;
+        let takes_scope = !form.uniform
             || entry.key.scope() == self.bound_scope::<K>(0)
             || mutant::is(Mutant::UniformTakesAll);
-        scope_is_stored && (!form.short || is_short(entry.tid) || mutant::is(Mutant::ShortTakesAll))
+        let takes_tid = form.tids.take(entry.tid) || mutant::is(Mutant::ShortTakesAll);
+        let cut = Fingerprint::top(entry.key.fingerprint()) & form.cut_mask();
+        let takes_key = cut == self.prefix || mutant::is(Mutant::CutTakesAll);
+        takes_scope && takes_tid && takes_key
     }
 
     /// How many more entries there are free bytes for.
@@ -558,7 +563,7 @@ impl<'a> Page<'a> {
     /// Whether there are free bytes for one more entry.
     pub fn has_room(&self) -> bool {
         let slot = if mutant::is(Mutant::RoomOfOtherForm) && self.is_leaf() {
-            self.shape.slot(0, Form { uniform: true, ..self.form() })
+            self.shape.slot(0, Form { uniform: true, ..self.form })
         } else {
             self.slot
         };
@@ -668,14 +673,18 @@ impl<'a> PageMut<'a> {
     /// When it does not fit, as everywhere below.
     pub fn append<K: TreeKey>(&mut self, row: &Row<K>) {
         let Shape { payload, scope, .. } = self.shape;
+        let form = self.form();
         let (key, slot) = self.make_room();
-        let start = slot.start + self.form().tid_bytes();
-        put_some_tid(&mut self.bytes[slot.start..start], row.entry.tid);
-        row.payload.store(&mut self.bytes[start..start + payload]);
-        if slot.end - start == payload + scope {
-            row.entry.key.scope().store(&mut self.bytes[start + payload..slot.end]);
+        // Keys end before slots begin.
+        let (keys, slots) = self.bytes.split_at_mut(slot.start);
+        let (tid, rest) = slots[..slot.len()].split_at_mut(form.tid_in_slot());
+        let Entry { key: of_row, tid: tid_of_row } = row.entry;
+        store_entry(form, of_row.fingerprint(), tid_of_row, &mut keys[key], tid);
+        let (stored, scope_of_row) = rest.split_at_mut(payload);
+        row.payload.store(stored);
+        if scope_of_row.len() == scope {
+            of_row.scope().store(scope_of_row);
         }
-        store_key(row.entry.key.fingerprint(), &mut self.bytes[key]);
     }
 
     /// Adds a downlink at the end of an inner page.
@@ -723,7 +732,7 @@ impl<'a> PageMut<'a> {
             count -= 1;
             self.bytes.copy_within(key_at(count)..key_at(count + 1), key_at(index));
             let moved = if mutant::is(Mutant::PayloadNotInGap) {
-                self.form().tid_bytes()
+                self.form().tid_in_slot()
             } else {
                 slot_bytes
             };
@@ -744,8 +753,10 @@ impl<'a> PageMut<'a> {
         self.bytes.len() - self.shape.special()
     }
 
+    /// The form of a page that was checked or formatted.
     fn form(&self) -> Form {
-        Form::of_flags(u16_at(self.bytes, fixed(self.bytes) + FLAGS))
+        let flags = u16_at(self.bytes, fixed(self.bytes) + FLAGS);
+        Form::of_flags(flags & !DELETED).unwrap_or(Form::MIXED)
     }
 
     fn slot_bytes(&self) -> usize {
@@ -777,22 +788,12 @@ impl<'a> PageMut<'a> {
     }
 }
 
-/// What an append at offset `key` in a leaf of `page` bytes touches: the offsets of the key and of
-/// its slot, if the leaf is uniform, and has short TIDs if leaves may. `shape` is that of the
-/// leaf's table. `key` is a hint and may be any number.
-pub fn append_at(page: usize, shape: &Shape, key: u16) -> [usize; 2] {
-    let special = page - shape.special();
-    let key = usize::from(key).clamp(HEADER, special - shape.key);
-    let entries = (key - HEADER) / shape.key;
-    let form = Form { short: shape.is_of_postings(), ..Form::UNIFORM };
-    [key, special.saturating_sub((entries + 1) * shape.slot(0, form))]
-}
-
 /// Where more rows of a leaf go, as the runs of bytes that change: `(offset, bytes)`.
 pub struct Addition {
     extent: [u8; 4],
     key: Run<MOST_KEY>,
     slot: Run<MOST_SLOT>,
+    slot_bytes: u16,
 }
 
 /// Some bytes, and the offset where they go.
@@ -840,24 +841,23 @@ impl Addition {
         extent[..2].copy_from_slice(&((lower + keys) as u16).to_ne_bytes());
         extent[2..].copy_from_slice(&(upper as u16).to_ne_bytes());
         let (mut key, mut slot) = (Run::new(lower, keys), Run::new(upper, slots));
-        let tid_bytes = page.form().tid_bytes();
         let places = key.bytes.chunks_exact_mut(key_bytes);
         // Slots grow down: the first row's is the last.
         let slots = slot.bytes[..slots].rchunks_exact_mut(page.slot);
         for ((row, key), slot) in rows.iter().zip(places).zip(slots) {
-            store_key(row.entry.key.fingerprint(), key);
-            let (tid, rest) = slot.split_at_mut(tid_bytes);
+            let (tid, rest) = slot.split_at_mut(page.form.tid_in_slot());
             let (stored, scope) = rest.split_at_mut(payload);
-            put_some_tid(tid, row.entry.tid);
+            store_entry(page.form, row.entry.key.fingerprint(), row.entry.tid, key, tid);
             row.payload.store(stored);
             row.entry.key.scope().store(scope);
         }
-        Self { extent, key, slot }
+        Self { extent, key, slot, slot_bytes: page.slot as u16 }
     }
 
-    /// Where the key after these will be.
-    pub fn next_key(&self) -> u16 {
-        self.key.offset + self.key.length
+    /// Where the key and the slot of the row after these will be. Without free bytes for it, they
+    /// are somewhere else on the page.
+    pub fn next(&self) -> [u16; 2] {
+        [self.key.offset + self.key.length, self.slot.offset.saturating_sub(self.slot_bytes)]
     }
 
     /// The changed runs in ascending order of offset.

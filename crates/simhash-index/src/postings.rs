@@ -32,7 +32,7 @@ use crate::insert::Beside;
 use crate::key::{Bytes, TreeKey};
 pub use crate::key::{MOST_BANDS, POSTING_KEY, RECENT, ROWS, SETTLED};
 use crate::mutant::{self, Mutant};
-use crate::page::{Addition, Entry, Page, Row, append_at};
+use crate::page::{Addition, Entry, Page, Row};
 use crate::scopes::Scopes;
 use crate::split::form;
 use crate::store::{Extent, Lock, MAX_PAGES, Store};
@@ -161,7 +161,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             }
             let addition = Addition::of_rows(&page, &rows[start..start + taken]);
             if let Some(parent) = parent {
-                parent.next_key().set(addition.next_key());
+                parent.next().set(addition.next());
             }
             leaves.push((guard, addition));
             done = start + taken;
@@ -172,14 +172,13 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Where up to `most` leaves of the first rows are by cached copies, each with the number of
     /// its first row.
     fn places(&self, table: u8, rows: &[Row<K>], most: usize) -> Vec<(Place<K, S>, usize)> {
-        let shape = self.shape.at(table);
         let mut places = Vec::with_capacity(most);
         let mut start = 0;
         while start < rows.len() && places.len() < most {
             let place = self.locate(table, &rows[start].entry);
             let end = place.parent.as_ref().and_then(|parent| {
-                let parts = append_at(S::PAGE, &shape, parent.next_key().get());
-                let special = shape.special();
+                let parts = parent.next().get().map(usize::from);
+                let special = self.shape.special();
                 self.store.prefetch_for_append(place.leaf, parent.recent(), parts, special);
                 parent.copy.end_of(parent.child)
             });

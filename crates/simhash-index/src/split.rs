@@ -5,17 +5,16 @@
 //! parent is split first, from the top down. The root of a table stays on its page. When it is
 //! full, it hands its contents to two new pages and becomes their parent.
 //!
-//! A leaf is not split where storing its rows in the other form makes room: without their scopes if
-//! they and the entry have that of the lower bound, with them if the entry has another.
+//! A leaf is not split where storing its rows in another form makes room: in the form of the fewest
+//! bytes that takes them and the entry.
 
 use crate::allocate::new_page;
 use crate::damage::Damage;
 use crate::index::{Index, root};
 use crate::key::{Bytes, Shape, TreeKey};
 use crate::mutant::{self, Mutant};
-use crate::page::{
-    Bounds, Downlink, Entry, Form, Page, PageMut, Place, Row, is_short, may_be_waited_for,
-};
+use crate::form::{Common, Form};
+use crate::page::{Bounds, Downlink, Entry, Page, PageMut, Place, Row, may_be_waited_for};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
 
@@ -168,23 +167,25 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         true
     }
 
-    /// The form that takes `target` and what is on the leaf, with the fewest bytes of a scope.
+    /// The form with the fewest bytes that takes `target` and what is on the leaf.
     fn other_form(&self, page: &Page<'_>, target: &Entry<K>) -> Form {
-        let form = page.form();
-        let scope = if mutant::is(Mutant::MadeUniformByTarget) {
-            target.key.scope()
-        } else {
-            page.bounds::<K>().low.key.scope()
-        };
-        let is_of_scope = |entry: &Entry<K>| entry.key.scope() == scope;
-        let looked_at = if mutant::is(Mutant::MadeUniformUnseen) { 1 } else { page.len() };
-        let uniform = if self.shape.scope == 0 {
-            form.uniform
-        } else {
-            is_of_scope(target)
-                && (form.uniform || page.entries().take(looked_at).all(|row| is_of_scope(&row)))
-        };
-        Form { uniform, short: form.short && is_short(target.tid) }
+        let low = page.bounds::<K>().low;
+        let whole = page.entries().fold(Common::new(low).with(target), |all, row| all.with(&row));
+        let mut form = whole.form(&self.shape.at(page.table()));
+        if mutant::is(Mutant::MadeUniformByTarget) {
+            form.uniform |= page.entries::<K>().all(|row| row.key.scope() == target.key.scope());
+        }
+        if mutant::is(Mutant::MadeUniformUnseen) {
+            form.uniform |= page
+                .entries::<K>()
+                .take(1)
+                .chain([*target])
+                .all(|row| row.key.scope() == low.key.scope());
+        }
+        if mutant::is(Mutant::CutByTarget) {
+            form.cut = Common::new(low).with(target).form(&self.shape.at(page.table())).cut;
+        }
+        form
     }
 
     /// Waits for a page below or to the right of those that are locked.
@@ -289,16 +290,9 @@ fn cut<K: TreeKey>(page: &Page<'_>, target: &Entry<K>) -> Cut<K> {
     }
 }
 
-/// The form of a leaf with these rows and this lower bound that takes less room.
+/// The form of a leaf with these rows and this lower bound with the fewest bytes.
 pub fn form<K: TreeKey>(shape: &Shape, rows: &[Row<K>], low: &Entry<K>) -> Form {
-    let looked_at = if mutant::is(Mutant::FormOfFirstRow) { rows.len().min(1) } else { rows.len() };
-    let uniform = !rows.is_empty()
-        && K::Scope::BYTES > 0
-        && rows[..looked_at].iter().all(|row| row.entry.key.scope() == low.key.scope());
-    // A leaf without rows was made for the row that is its lower bound.
-    let short = rows.iter().all(|row| shape.shortens(row.entry.tid))
-        && (!rows.is_empty() || shape.shortens(low.tid));
-    Form { uniform, short }
+    Common::of_rows(*low, rows).form(shape)
 }
 
 impl<K: TreeKey> Cut<K> {

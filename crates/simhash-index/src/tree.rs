@@ -40,9 +40,9 @@ impl<K, S: Store> Parent<K, S> {
         &self.copy.children[self.child].recent
     }
 
-    /// The hint where in the leaf the next key goes.
-    pub fn next_key(&self) -> &Cell<u16> {
-        &self.copy.children[self.child].next_key
+    /// The hint where in the leaf the next row goes.
+    pub fn next(&self) -> &Cell<[u16; 2]> {
+        &self.copy.children[self.child].next
     }
 
     /// Another handle on the same copy.

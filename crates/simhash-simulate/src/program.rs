@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use simhash_index::build::{Stretch, Writer, initialize, merge};
-use simhash_index::page::Form;
+use simhash_index::form::{Form, Tids};
 use simhash_index::postings::ROWS;
 use simhash_index::scopes::{Allowed, Column, Filter};
 use simhash_index::{Entry, Store, TreeKey};
@@ -120,25 +120,25 @@ enum Site {
 }
 
 impl Site {
-    /// How many rows the index has.
+    /// The rows that the index has: keys and scope of each. `far` says which TIDs they will have.
     fn rows<K: TreeKey, const PAGE: usize>(
         self,
-        coding: &Coding<K>,
+        coding: Coding<K>,
         keys: &Keys,
+        far: u8,
         random: &mut Random,
-    ) -> usize {
-        match self {
+    ) -> Vec<(Vec<u64>, u8)> {
+        let count = match self {
             Site::Any => random.pick(&[0, 3, 12, 30, 60, 120]),
             Site::Small => random.pick(&[3, 5, 8, 12]),
             Site::Run => random.pick(&[20, 30, 60]),
-            Site::FullRoot => {
-                // The root's lower bound is of the first scope.
-                let uniform = coding.meta.scope > 0 && keys.scopes == [0];
-                // A leaf that was built of near rows is short.
-                let short = coding.meta.is_of_postings() && random.one_in(2);
-                coding.meta.shape().leaf_capacity(PAGE, Form { uniform, short })
+            Site::FullRoot if coding.meta.is_of_postings() => {
+                let tids = random.pick(&[Tids::WHOLE, Tids::SHORT, Tids::brief(3)]);
+                coding.meta.shape().leaf_capacity(PAGE, Form { tids, ..Form::MIXED })
             }
-        }
+            Site::FullRoot => return full_root::<K, PAGE>(coding, keys, far, random),
+        };
+        (0..count).map(|_| (keys.of_row(random), keys.scope(random))).collect()
     }
 
     /// Rows that died before: some anywhere, or all in one place, or nearly all rows.
@@ -590,6 +590,36 @@ fn reader(keys: &Keys, blocks: u32, random: &mut Random) -> Part {
     part("reader", ops, random)
 }
 
+/// As many rows as the roots take before one is split: that of the table of NULLs, where no row has
+/// a key.
+fn full_root<K: TreeKey, const PAGE: usize>(
+    coding: Coding<K>,
+    keys: &Keys,
+    far: u8,
+    random: &mut Random,
+) -> Vec<(Vec<u64>, u8)> {
+    let world = Arc::new(Mutex::new(World::default()));
+    let store = SimStore::<K, PAGE>::alone(world.clone(), coding);
+    locked(&world).enter_alone();
+    locked(&world).rows = Rows::with_far(far);
+    initialize::<K, _>(&store, coding.meta, &[]);
+    let index = open(store, 1000);
+    let mut rows = Vec::new();
+    while index.tables().all(|table| index.height(table) == 0) {
+        let (of_row, scope) = (keys.of_row(random), keys.scope(random));
+        let row = {
+            let mut world = locked(&world);
+            let number = world.rows.begin(of_row.clone(), scope, 0);
+            world.rows.commit(number, 0);
+            world.rows.all[number].clone()
+        };
+        insert(&index, &row);
+        rows.push((of_row, scope));
+    }
+    rows.pop();
+    rows
+}
+
 impl<K: TreeKey> Base<K> {
     /// An index that was built or filled by insertion, of which some rows are dead.
     fn new<const PAGE: usize>(
@@ -601,17 +631,16 @@ impl<K: TreeKey> Base<K> {
         let world = Arc::new(Mutex::new(World::default()));
         let store = SimStore::<K, PAGE>::alone(world.clone(), coding);
         locked(&world).enter_alone();
-        if coding.meta.is_of_postings() {
-            let far = random.pick(&[0, 0b1111, 0b1000, 0b0110, 0b1_0101]);
-            locked(&world).rows = Rows::with_far(far);
-        }
-        let count = site.rows::<K, PAGE>(&coding, keys, random);
+        let far = random.pick(&[0, 0b1111, 0b1000, 0b0110, 0b1_0101, 0b10_0010, 0b10_1111]);
+        locked(&world).rows = Rows::with_far(far);
+        let planned = site.rows::<K, PAGE>(coding, keys, far, random);
+        let count = planned.len();
         initialize::<K, _>(&store, coding.meta, &[]);
         let index = open(store.clone(), 1000);
         {
             let mut world = locked(&world);
-            for _ in 0..count {
-                let row = world.rows.begin(keys.of_row(random), keys.scope(random), 0);
+            for (keys, scope) in planned {
+                let row = world.rows.begin(keys, scope, 0);
                 world.rows.commit(row, 0);
             }
         }
@@ -760,26 +789,31 @@ mod tests {
         index
     }
 
-    // A row of 17 bytes of scope takes 31 bytes of 200, or 14 in a uniform leaf: 6 or 14 rows.
+    // A row of 17 bytes of scope takes 31 bytes of 200: 6 rows. Without its scope, all but 3 bytes
+    // of its TID, and 2 of its key it takes 9 bytes: 22 rows, or 7 with the scope.
     const SMALL: (Form, usize) = (Form::MIXED, 6);
-    const LARGE: (Form, usize) = (Form::UNIFORM, 14);
+    const MIXED: Form = Form { uniform: false, tids: Tids::brief(3), cut: 2 };
+    const UNIFORM: Form = Form { uniform: true, ..MIXED };
 
     #[test]
     fn a_build_stores_leaves_of_one_scope_without_it() {
         let of_one = |scope: u8| leaves(&index_of(&[scope; 28], true));
-        assert_eq!(of_one(0), [LARGE, LARGE]);
+        assert_eq!(of_one(0), [(UNIFORM, 22), (UNIFORM, 6)]);
         // The lower bound of the first leaf is of the first scope.
-        assert_eq!(of_one(2), [SMALL, LARGE, (Form::UNIFORM, 8)]);
+        assert_eq!(of_one(2), [(MIXED, 7), (UNIFORM, 21)]);
         let of_two = index_of(&[[0; 16], [3; 16]].concat(), true);
-        assert_eq!(leaves(&of_two), [LARGE, SMALL, (Form::UNIFORM, 12)]);
+        assert_eq!(leaves(&of_two), [(UNIFORM, 16), (UNIFORM, 16)]);
     }
 
     #[test]
     fn a_row_of_another_scope_changes_the_form_of_a_leaf() {
         let forms = |scopes: &[u8]| leaves(&index_of(scopes, false));
         assert_eq!(forms(&[0; 6]), [SMALL]);
-        assert_eq!(forms(&[0; 7]), [(Form::UNIFORM, 7)]);
-        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(Form::UNIFORM, 7), (Form::UNIFORM, 7)]);
+        assert_eq!(forms(&[0; 7]), [(UNIFORM, 7)]);
+        // A leaf that was made for its first row stores scopes until it is full.
+        assert_eq!(forms(&[[0; 7], [5; 7]].concat()), [(UNIFORM, 7), (MIXED, 7)]);
+        let eight = [&[0; 7][..], &[5; 8]].concat();
+        assert_eq!(forms(&eight), [(UNIFORM, 7), (UNIFORM, 8)]);
         assert_eq!(forms(&[0, 0, 0, 0, 0, 5]), [SMALL]);
     }
 }

@@ -76,8 +76,9 @@ pub struct Rows {
     pub all: Vec<Row>,
     /// The row that has a TID, by slot.
     slots: Vec<Option<usize>>,
-    /// Which heap pages have TIDs that four bytes do not suffice for: bit i stands for every fourth
-    /// from page i on. Bit 4: their offsets are too great, not their numbers.
+    /// Which heap pages have TIDs that three bytes do not suffice for: bit i stands for every fourth
+    /// from page i on. Bits from 4 on: 0 if their numbers are too great for four bytes, 1 if their
+    /// offsets are, 2 if four bytes suffice.
     far: u8,
     clock: Time,
     /// How many rows there ever were.
@@ -90,6 +91,9 @@ pub struct Rows {
 /// What a far page's number has beside that of a near one, and what its offsets have.
 const FAR_PAGE: u64 = 1 << 21;
 const FAR_OFFSET: u64 = 1 << 11;
+/// The same, if four bytes suffice.
+const MIDDLE_PAGE: u64 = 1 << 20;
+const MIDDLE_OFFSET: u64 = 1 << 3;
 
 impl Rows {
     /// No rows yet. `far` says which TIDs they will have.
@@ -103,13 +107,14 @@ impl Rows {
         match (self.far >> (page % 4) & 1, self.far >> 4) {
             (0, _) => page << 16 | offset,
             (_, 0) => (page | FAR_PAGE) << 16 | offset,
-            _ => page << 16 | offset | FAR_OFFSET,
+            (_, 1) => page << 16 | offset | FAR_OFFSET,
+            _ => (page | MIDDLE_PAGE) << 16 | offset | MIDDLE_OFFSET,
         }
     }
 
     /// The slot of a TID, if there is one.
     fn slot(&self, tid: u64) -> Option<usize> {
-        let (page, offset) = ((tid >> 16) & (FAR_PAGE - 1), (tid & 0xffff) & (FAR_OFFSET - 1));
+        let (page, offset) = ((tid >> 16) & (MIDDLE_PAGE - 1), (tid & 0xffff) & (MIDDLE_OFFSET - 1));
         let slot = page as usize * 4 + (offset as usize).checked_sub(1)?;
         (self.tid(slot) == tid).then_some(slot)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use simhash_index::build::{Writer, initialize};
 use simhash_index::check::check_tables;
 use simhash_index::key::Bytes;
-use simhash_index::page::{Form, is_short};
+use simhash_index::form::{Form, Tids};
 use simhash_index::postings::{Candidates, RECENT, SETTLED};
 use simhash_index::store::Lock;
 use simhash_index::walk::LeafWalk;
@@ -109,7 +109,10 @@ fn a_build_writes_every_posting<K: TreeKey>(scope: u32, far: u64) {
             let capacity = index.shape.at(SETTLED).leaf_capacity(320, *form) * fill / 100;
             let least = if i + 1 < leaves.len() { 1 } else { 0 };
             assert!((least..=capacity.max(2)).contains(&entries.len()), "{form:?}");
-            assert_eq!(form.short, entries.iter().all(|entry| is_short(entry.tid)));
+            let take = |tids: Tids| entries.iter().all(|entry| tids.take(entry.tid));
+            let brief = (1..=11).map(Tids::brief).find(|brief| take(*brief));
+            let least = if take(Tids::SHORT) { Tids::SHORT } else { Tids::WHOLE };
+            assert!(form.tids == brief.unwrap_or(least) || entries.is_empty());
             if i > 0 {
                 low = entries[0].key.scope();
             }
@@ -147,7 +150,7 @@ fn a_key_of_a_hundred_thousand_rows_is_read_leaf_by_leaf() {
     let everyone: Vec<u64> = added.iter().copied().chain((0..BUILT).map(tid)).collect();
     let some: Vec<u64> = (0..BUILT).step_by(10).map(tid).collect();
     let recent: usize = leaves(&index, RECENT).iter().map(|(_, entries)| entries.len()).sum();
-    let leaf = index.shape.leaf_capacity(8192, Form { uniform: true, short: true });
+    let leaf = index.shape.leaf_capacity(8192, Form::densest(&index.shape));
     for (keys, shared, expected) in [
         (&[5][..], 1, &everyone),
         (&[5, 5], 2, &everyone),

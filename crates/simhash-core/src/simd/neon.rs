@@ -11,11 +11,11 @@ pub(super) const KEYS: usize = 16;
 /// A key as vectors.
 pub(super) trait Vectors: Copy {
     /// For each of the [`KEYS`] keys that lie at `keys`, all ones in its byte if it is within
-    /// `distance`.
+    /// `distance` by the bits of `mask`.
     ///
     /// # Safety
     /// So many bytes can be read, at any alignment.
-    unsafe fn close(self, keys: *const u8, distance: u32) -> uint8x16_t;
+    unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t;
 }
 
 /// The index of each byte that is not 0, in ascending order.
@@ -31,16 +31,20 @@ pub(super) fn for_each_set(bytes: uint8x16_t, mut each: impl FnMut(u32)) {
     }
 }
 
-/// The set bits of each byte of vector `index` at `keys`, compared with `center`.
+/// How many bits of each byte of vector `index` at `keys` differ from `center`, of those of `mask`.
 ///
 /// # Safety
 /// That vector can be read, at any alignment.
 #[inline]
 #[target_feature(enable = "neon")]
-unsafe fn differing(keys: *const u8, index: usize, center: uint8x16_t) -> uint8x16_t {
+unsafe fn differing(
+    keys: *const u8,
+    index: usize,
+    [center, mask]: [uint8x16_t; 2],
+) -> uint8x16_t {
     // SAFETY: as this function's.
     let key = unsafe { vld1q_u8(keys.add(16 * index)) };
-    vcntq_u8(veorq_u8(key, center))
+    vcntq_u8(vandq_u8(veorq_u8(key, center), mask))
 }
 
 /// Sums of neighbours, until one vector is left: byte i is the sum of 16 / N vectors' bytes.
@@ -53,25 +57,25 @@ macro_rules! add_up {
 
 impl Vectors for u64 {
     #[inline(always)]
-    unsafe fn close(self, keys: *const u8, distance: u32) -> uint8x16_t {
+    unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t {
         // SAFETY: every such processor has NEON; the read is the caller's.
-        unsafe { close_narrow(self, keys, distance) }
+        unsafe { close_narrow(self, mask, keys, distance) }
     }
 }
 
 impl Vectors for u128 {
     #[inline(always)]
-    unsafe fn close(self, keys: *const u8, distance: u32) -> uint8x16_t {
+    unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t {
         // SAFETY: as above.
-        unsafe { close_wide(self, keys, distance) }
+        unsafe { close_wide(self, mask, keys, distance) }
     }
 }
 
 impl Vectors for B256 {
     #[inline(always)]
-    unsafe fn close(self, keys: *const u8, distance: u32) -> uint8x16_t {
+    unsafe fn close(self, mask: Self, keys: *const u8, distance: u32) -> uint8x16_t {
         // SAFETY: as above.
-        unsafe { close_quad(self, keys, distance) }
+        unsafe { close_quad(self, mask, keys, distance) }
     }
 }
 
@@ -85,8 +89,8 @@ fn limit(distance: u32) -> uint8x16_t {
 /// Two keys a vector, and the counts of a key are eight bytes.
 #[inline]
 #[target_feature(enable = "neon")]
-unsafe fn close_narrow(center: u64, keys: *const u8, distance: u32) -> uint8x16_t {
-    let center = vreinterpretq_u8_u64(vdupq_n_u64(center));
+unsafe fn close_narrow(center: u64, mask: u64, keys: *const u8, distance: u32) -> uint8x16_t {
+    let center = [center, mask].map(|key| vreinterpretq_u8_u64(vdupq_n_u64(key)));
     // SAFETY: the caller's.
     let counts: [_; 8] = std::array::from_fn(|i| unsafe { differing(keys, i, center) });
     let by_half: [_; 4] = add_up!(counts);
@@ -98,9 +102,9 @@ unsafe fn close_narrow(center: u64, keys: *const u8, distance: u32) -> uint8x16_
 /// One key a vector. The sum of a key is at most 128.
 #[inline]
 #[target_feature(enable = "neon")]
-unsafe fn close_wide(center: u128, keys: *const u8, distance: u32) -> uint8x16_t {
+unsafe fn close_wide(center: u128, mask: u128, keys: *const u8, distance: u32) -> uint8x16_t {
     // SAFETY: 16 bytes.
-    let center = unsafe { vld1q_u8(center.to_ne_bytes().as_ptr()) };
+    let center = [center, mask].map(|key| unsafe { vld1q_u8(key.to_ne_bytes().as_ptr()) });
     // SAFETY: the caller's.
     let counts: [_; 16] = std::array::from_fn(|i| unsafe { differing(keys, i, center) });
     let sums: [_; 8] = add_up!(counts);
@@ -114,13 +118,14 @@ unsafe fn close_wide(center: u128, keys: *const u8, distance: u32) -> uint8x16_t
 /// sums have 16 bits.
 #[inline]
 #[target_feature(enable = "neon")]
-unsafe fn close_quad(center: B256, keys: *const u8, distance: u32) -> uint8x16_t {
-    let center = center.words().as_ptr().cast::<u8>();
-    // SAFETY: 32 bytes.
-    let center = unsafe { [vld1q_u8(center), vld1q_u8(center.add(16))] };
+unsafe fn close_quad(center: B256, mask: B256, keys: *const u8, distance: u32) -> uint8x16_t {
+    let [low, high] = [0, 2].map(|word| {
+        // SAFETY: 16 bytes from each of these words on.
+        [center, mask].map(|key| unsafe { vld1q_u8(key.words()[word..].as_ptr().cast()) })
+    });
     // SAFETY: the caller's.
     let counts: [_; 16] = std::array::from_fn(|i| unsafe {
-        vaddq_u8(differing(keys, 2 * i, center[0]), differing(keys, 2 * i + 1, center[1]))
+        vaddq_u8(differing(keys, 2 * i, low), differing(keys, 2 * i + 1, high))
     });
     let sums: [_; 8] = add_up!(counts);
     let sums: [_; 4] = add_up!(sums);

@@ -342,7 +342,7 @@ mod arm {
                 let new = (next - at) as u32;
                 // SAFETY: `KEYS` keys lie there; every such processor has NEON.
                 unsafe {
-                    for_each_set(key.close(right[at..].as_ptr().cast(), distance), |lane| {
+                    for_each_set(key.close(F::MAX, right[at..].as_ptr().cast(), distance), |lane| {
                         if lane >= new {
                             pairs.push((i as u32, at as u32 + lane));
                         }

@@ -27,19 +27,57 @@ pub fn within<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32
         hits.extend(0..(packed.len() / F::BYTES) as u32);
         return;
     }
-    let word = |index| query.word(index);
+    if is_maskable(F::BYTES) {
+        return within_masked(packed, query, F::MAX, distance, hits);
+    }
+    let mut stored = [0; MOST_WORDS];
+    let count = F::BYTES / 8;
+    for (place, stored) in stored[..count].iter_mut().enumerate() {
+        *stored = query.word(count - 1 - place);
+    }
+    within_words(packed, &stored[..count], distance, hits);
+}
+
+/// Whether [`within_masked`] takes keys of so many bytes.
+pub const fn is_maskable(bytes: usize) -> bool {
+    matches!(bytes, 8 | 16 | 32)
+}
+
+/// As [`within`], by the bits of `mask` alone. What the other bits are does not matter.
+///
+/// ```
+/// use simhash_core::simd::popcount::within_masked;
+/// let packed: Vec<u8> = [0u64, 0x101, 3, 0xff07].iter().flat_map(|f| f.to_ne_bytes()).collect();
+/// let mut hits = Vec::new();
+/// within_masked(&packed, 1u64, 0xff, 1, &mut hits);
+/// assert_eq!(hits, [0, 1, 2]);
+/// ```
+///
+/// # Panics
+/// For keys that are not [maskable](is_maskable).
+#[inline]
+pub fn within_masked<F: Key>(
+    packed: &[u8],
+    query: F,
+    mask: F,
+    distance: u32,
+    hits: &mut Vec<u32>,
+) {
+    let (query, mask) = (|index| query.word(index), |index| mask.word(index));
     match F::BITS {
-        64 => (kernels().narrow)(packed, u64::from_words(word), distance, hits),
-        128 => (kernels().wide)(packed, u128::from_words(word), distance, hits),
-        256 => (kernels().quad)(packed, B256::from_words(word), distance, hits),
-        _ => {
-            let mut stored = [0; MOST_WORDS];
-            let count = F::BYTES / 8;
-            for (place, stored) in stored[..count].iter_mut().enumerate() {
-                *stored = query.word(count - 1 - place);
-            }
-            within_words(packed, &stored[..count], distance, hits);
+        64 => {
+            let [query, mask] = [u64::from_words(query), u64::from_words(mask)];
+            (kernels().narrow)(packed, query, mask, distance, hits);
         }
+        128 => {
+            let [query, mask] = [u128::from_words(query), u128::from_words(mask)];
+            (kernels().wide)(packed, query, mask, distance, hits);
+        }
+        256 => {
+            let [query, mask] = [B256::from_words(query), B256::from_words(mask)];
+            (kernels().quad)(packed, query, mask, distance, hits);
+        }
+        bits => panic!("no kernel masks keys of {bits} bits"),
     }
 }
 
@@ -60,8 +98,10 @@ const MOST_WORDS: usize = 16;
 /// ```
 pub fn within_words(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) {
     match *query {
-        [word] => (kernels().narrow)(packed, word, distance, hits),
-        [a, b, c, d] => (kernels().quad)(packed, B256::new([a, b, c, d]), distance, hits),
+        [word] => (kernels().narrow)(packed, word, u64::MAX, distance, hits),
+        [a, b, c, d] => {
+            (kernels().quad)(packed, B256::new([a, b, c, d]), B256::MAX, distance, hits);
+        }
         _ if query.len().is_multiple_of(8) => (kernels().eights)(packed, query, distance, hits),
         _ => (kernels().words)(packed, query, distance, hits),
     }
@@ -69,10 +109,11 @@ pub fn within_words(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<
 
 /// The portable form of [`within`], against which the others are tested.
 pub fn within_portable<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
-    scan(packed, query, distance, hits);
+    scan(packed, query, F::MAX, distance, hits);
 }
 
-type Kernel<F> = fn(&[u8], F, u32, &mut Vec<u32>);
+/// Keys, the query, the bits that count, the distance, and the hits.
+type Kernel<F> = fn(&[u8], F, F, u32, &mut Vec<u32>);
 type WordKernel = fn(&[u8], &[u64], u32, &mut Vec<u32>);
 
 /// One kernel for each width.
@@ -118,12 +159,8 @@ fn available() -> impl Iterator<Item = Kernels> {
 }
 
 #[inline(always)]
-fn scan<F: Key>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
-    for (i, bytes) in packed.chunks_exact(F::BYTES).enumerate() {
-        if F::load(bytes).hamming(query) <= distance {
-            hits.push(i as u32);
-        }
-    }
+fn scan<F: Key>(packed: &[u8], query: F, mask: F, distance: u32, hits: &mut Vec<u32>) {
+    tail(packed, 0, (query, mask), distance, hits);
 }
 
 #[inline(always)]
@@ -138,11 +175,16 @@ fn scan_words(packed: &[u8], query: &[u64], distance: u32, hits: &mut Vec<u32>) 
 }
 
 /// The keys from number `from` on.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
-fn tail<F: Key>(packed: &[u8], from: usize, query: F, distance: u32, hits: &mut Vec<u32>) {
+fn tail<F: Key>(
+    packed: &[u8],
+    from: usize,
+    (query, mask): (F, F),
+    distance: u32,
+    hits: &mut Vec<u32>,
+) {
     for (i, bytes) in packed[from * F::BYTES..].chunks_exact(F::BYTES).enumerate() {
-        if F::load(bytes).hamming(query) <= distance {
+        if ((F::load(bytes) ^ query) & mask).count_ones() <= distance {
             hits.push((from + i) as u32);
         }
     }
@@ -189,39 +231,57 @@ mod x86 {
 
     /// Defines a safe entry point for a kernel that needs processor features.
     macro_rules! kernel {
-        ($entry:ident, $inner:ident, $t:ty) => {
-            fn $entry(packed: &[u8], query: $t, distance: u32, hits: &mut Vec<u32>) {
+        ($entry:ident, $inner:ident, $($argument:ident: $t:ty),+) => {
+            fn $entry(packed: &[u8], $($argument: $t,)+ distance: u32, hits: &mut Vec<u32>) {
                 // SAFETY: `available` hands this function out only after it has detected the
                 // features that `$inner` enables.
-                unsafe { $inner(packed, query, distance, hits) }
+                unsafe { $inner(packed, $($argument,)+ distance, hits) }
             }
         };
     }
-    kernel!(narrow_avx512, narrow_avx512_inner, u64);
-    kernel!(wide_avx512, wide_avx512_inner, u128);
-    kernel!(quad_avx512, quad_avx512_inner, B256);
-    kernel!(eights_avx512, eights_avx512_inner, &[u64]);
-    kernel!(narrow_avx2, narrow_avx2_inner, u64);
-    kernel!(wide_avx2, wide_avx2_inner, u128);
-    kernel!(quad_avx2, quad_avx2_inner, B256);
-    kernel!(narrow_popcnt, narrow_popcnt_inner, u64);
-    kernel!(wide_popcnt, wide_popcnt_inner, u128);
-    kernel!(quad_popcnt, quad_popcnt_inner, B256);
-    kernel!(words_popcnt, words_popcnt_inner, &[u64]);
+    kernel!(narrow_avx512, narrow_avx512_inner, query: u64, mask: u64);
+    kernel!(wide_avx512, wide_avx512_inner, query: u128, mask: u128);
+    kernel!(quad_avx512, quad_avx512_inner, query: B256, mask: B256);
+    kernel!(eights_avx512, eights_avx512_inner, query: &[u64]);
+    kernel!(narrow_avx2, narrow_avx2_inner, query: u64, mask: u64);
+    kernel!(wide_avx2, wide_avx2_inner, query: u128, mask: u128);
+    kernel!(quad_avx2, quad_avx2_inner, query: B256, mask: B256);
+    kernel!(narrow_popcnt, narrow_popcnt_inner, query: u64, mask: u64);
+    kernel!(wide_popcnt, wide_popcnt_inner, query: u128, mask: u128);
+    kernel!(quad_popcnt, quad_popcnt_inner, query: B256, mask: B256);
+    kernel!(words_popcnt, words_popcnt_inner, query: &[u64]);
 
     #[target_feature(enable = "popcnt")]
-    fn narrow_popcnt_inner(packed: &[u8], query: u64, distance: u32, hits: &mut Vec<u32>) {
-        scan(packed, query, distance, hits);
+    fn narrow_popcnt_inner(
+        packed: &[u8],
+        query: u64,
+        mask: u64,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
+        scan(packed, query, mask, distance, hits);
     }
 
     #[target_feature(enable = "popcnt")]
-    fn wide_popcnt_inner(packed: &[u8], query: u128, distance: u32, hits: &mut Vec<u32>) {
-        scan(packed, query, distance, hits);
+    fn wide_popcnt_inner(
+        packed: &[u8],
+        query: u128,
+        mask: u128,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
+        scan(packed, query, mask, distance, hits);
     }
 
     #[target_feature(enable = "popcnt")]
-    fn quad_popcnt_inner(packed: &[u8], query: B256, distance: u32, hits: &mut Vec<u32>) {
-        scan(packed, query, distance, hits);
+    fn quad_popcnt_inner(
+        packed: &[u8],
+        query: B256,
+        mask: B256,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
+        scan(packed, query, mask, distance, hits);
     }
 
     #[target_feature(enable = "popcnt")]
@@ -230,15 +290,23 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn narrow_avx512_inner(packed: &[u8], query: u64, distance: u32, hits: &mut Vec<u32>) {
+    fn narrow_avx512_inner(
+        packed: &[u8],
+        query: u64,
+        mask: u64,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
         let center = _mm512_set1_epi64(query as i64);
+        let counted = _mm512_set1_epi64(mask as i64);
         let limit = _mm512_set1_epi64(i64::from(distance));
         let count = packed.len() / 8;
         let close = |i: usize| {
             // SAFETY: callers keep i + 8 within `count`, so the read lies in `packed`; unaligned
             // load.
             let keys = unsafe { _mm512_loadu_si512(packed.as_ptr().add(i * 8).cast()) };
-            let differing = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
+            let differing = _mm512_and_si512(_mm512_xor_si512(keys, center), counted);
+            let differing = _mm512_popcnt_epi64(differing);
             u32::from(_mm512_cmple_epu64_mask(differing, limit))
         };
         let mut i = 0;
@@ -254,22 +322,29 @@ mod x86 {
             push_mask(hits, i, close(i), 0);
             i += 8;
         }
-        tail::<u64>(packed, i, query, distance, hits);
+        tail::<u64>(packed, i, (query, mask), distance, hits);
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn wide_avx512_inner(packed: &[u8], query: u128, distance: u32, hits: &mut Vec<u32>) {
-        let halves = halves(query);
-        let center = _mm512_set_epi64(
-            halves[1], halves[0], halves[1], halves[0], halves[1], halves[0], halves[1], halves[0],
-        );
+    fn wide_avx512_inner(
+        packed: &[u8],
+        query: u128,
+        mask: u128,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
+        let [center, counted] = [query, mask].map(|key| {
+            let [a, b] = halves(key);
+            _mm512_setr_epi64(a, b, a, b, a, b, a, b)
+        });
         let limit = _mm512_set1_epi64(i64::from(distance));
         let count = packed.len() / 16;
         let close = |i: usize| {
             // SAFETY: callers keep i + 4 within `count`, so the read lies in `packed`; unaligned
             // load.
             let keys = unsafe { _mm512_loadu_si512(packed.as_ptr().add(i * 16).cast()) };
-            let by_half = _mm512_popcnt_epi64(_mm512_xor_si512(keys, center));
+            let differing = _mm512_and_si512(_mm512_xor_si512(keys, center), counted);
+            let by_half = _mm512_popcnt_epi64(differing);
             let swapped = _mm512_shuffle_epi32::<0b01_00_11_10>(by_half);
             u32::from(_mm512_cmple_epu64_mask(_mm512_add_epi64(by_half, swapped), limit))
                 & 0b0101_0101
@@ -287,23 +362,30 @@ mod x86 {
             push_mask(hits, i, close(i), 1);
             i += 4;
         }
-        tail::<u128>(packed, i, query, distance, hits);
+        tail::<u128>(packed, i, (query, mask), distance, hits);
     }
 
     /// Two keys a vector. The counts of eight keys are added up together, which takes fewer
     /// instructions than adding up those of each vector.
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn quad_avx512_inner(packed: &[u8], query: B256, distance: u32, hits: &mut Vec<u32>) {
-        // SAFETY: 32 bytes; the instruction needs no alignment.
-        let center = unsafe { _mm256_loadu_si256(query.words().as_ptr().cast()) };
-        let center = _mm512_broadcast_i64x4(center);
+    fn quad_avx512_inner(
+        packed: &[u8],
+        query: B256,
+        mask: B256,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
+        let [center, counted] = [query, mask].map(|key| {
+            // SAFETY: 32 bytes; the instruction needs no alignment.
+            _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(key.words().as_ptr().cast()) })
+        });
         let limit = _mm512_set1_epi64(i64::from(distance));
         let count = packed.len() / 32;
         let by_word = |i: usize| {
             // SAFETY: callers keep i + 2 within `count`, so the read lies in `packed`; unaligned
             // load.
             let keys = unsafe { _mm512_loadu_si512(packed.as_ptr().add(i * 32).cast()) };
-            _mm512_popcnt_epi64(_mm512_xor_si512(keys, center))
+            _mm512_popcnt_epi64(_mm512_and_si512(_mm512_xor_si512(keys, center), counted))
         };
         let by_half = |i: usize| {
             let (a, b) = (by_word(i), by_word(i + 2));
@@ -333,7 +415,7 @@ mod x86 {
             push_mask(hits, i, close(i), 0);
             i += 8;
         }
-        tail::<B256>(packed, i, query, distance, hits);
+        tail::<B256>(packed, i, (query, mask), distance, hits);
     }
 
     /// Keys of whole vectors.
@@ -374,15 +456,23 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2")]
-    fn narrow_avx2_inner(packed: &[u8], query: u64, distance: u32, hits: &mut Vec<u32>) {
+    fn narrow_avx2_inner(
+        packed: &[u8],
+        query: u64,
+        mask: u64,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
         let center = _mm256_set1_epi64x(query as i64);
+        let counted = _mm256_set1_epi64x(mask as i64);
         let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
         let count = packed.len() / 8;
         let close = |i: usize| {
             // SAFETY: callers keep i + 4 within `count`, so the read lies in `packed`; unaligned
             // load.
             let keys = unsafe { _mm256_loadu_si256(packed.as_ptr().add(i * 8).cast()) };
-            let differing = popcount_lanes(_mm256_xor_si256(keys, center));
+            let differing = _mm256_and_si256(_mm256_xor_si256(keys, center), counted);
+            let differing = popcount_lanes(differing);
             _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(beyond, differing))) as u32
         };
         let mut i = 0;
@@ -393,20 +483,29 @@ mod x86 {
             }
             i += 8;
         }
-        tail::<u64>(packed, i, query, distance, hits);
+        tail::<u64>(packed, i, (query, mask), distance, hits);
     }
 
     #[target_feature(enable = "avx2")]
-    fn wide_avx2_inner(packed: &[u8], query: u128, distance: u32, hits: &mut Vec<u32>) {
-        let halves = halves(query);
-        let center = _mm256_setr_epi64x(halves[0], halves[1], halves[0], halves[1]);
+    fn wide_avx2_inner(
+        packed: &[u8],
+        query: u128,
+        mask: u128,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
+        let [center, counted] = [query, mask].map(|key| {
+            let [a, b] = halves(key);
+            _mm256_setr_epi64x(a, b, a, b)
+        });
         let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
         let count = packed.len() / 16;
         let close = |i: usize| {
             // SAFETY: callers keep i + 2 within `count`, so the read lies in `packed`; unaligned
             // load.
             let keys = unsafe { _mm256_loadu_si256(packed.as_ptr().add(i * 16).cast()) };
-            let by_half = popcount_lanes(_mm256_xor_si256(keys, center));
+            let differing = _mm256_and_si256(_mm256_xor_si256(keys, center), counted);
+            let by_half = popcount_lanes(differing);
             let differing =
                 _mm256_add_epi64(by_half, _mm256_shuffle_epi32::<0b01_00_11_10>(by_half));
             let mask =
@@ -421,20 +520,28 @@ mod x86 {
             }
             i += 4;
         }
-        tail::<u128>(packed, i, query, distance, hits);
+        tail::<u128>(packed, i, (query, mask), distance, hits);
     }
 
     /// One key a vector. The counts of four keys are added up together.
     #[target_feature(enable = "avx2,popcnt")]
-    fn quad_avx2_inner(packed: &[u8], query: B256, distance: u32, hits: &mut Vec<u32>) {
-        // SAFETY: 32 bytes; the instruction needs no alignment.
-        let center = unsafe { _mm256_loadu_si256(query.words().as_ptr().cast()) };
+    fn quad_avx2_inner(
+        packed: &[u8],
+        query: B256,
+        mask: B256,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
+        let [center, counted] = [query, mask].map(|key| {
+            // SAFETY: 32 bytes; the instruction needs no alignment.
+            unsafe { _mm256_loadu_si256(key.words().as_ptr().cast()) }
+        });
         let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
         let count = packed.len() / 32;
         let by_word = |i: usize| {
             // SAFETY: callers keep i within `count`, so the read lies in `packed`; unaligned load.
             let key = unsafe { _mm256_loadu_si256(packed.as_ptr().add(i * 32).cast()) };
-            popcount_lanes(_mm256_xor_si256(key, center))
+            popcount_lanes(_mm256_and_si256(_mm256_xor_si256(key, center), counted))
         };
         let by_half = |i: usize| {
             let (a, b) = (by_word(i), by_word(i + 1));
@@ -454,7 +561,7 @@ mod x86 {
             }
             i += 4;
         }
-        tail::<B256>(packed, i, query, distance, hits);
+        tail::<B256>(packed, i, (query, mask), distance, hits);
     }
 
     /// The two halves of a fingerprint in the order in which they are stored.
@@ -481,18 +588,24 @@ mod arm {
         words: scan_words,
     };
 
-    fn scan_neon<F: Key + Vectors>(packed: &[u8], query: F, distance: u32, hits: &mut Vec<u32>) {
+    fn scan_neon<F: Key + Vectors>(
+        packed: &[u8],
+        query: F,
+        mask: F,
+        distance: u32,
+        hits: &mut Vec<u32>,
+    ) {
         let blocks = packed.chunks_exact(KEYS * F::BYTES);
         let whole = blocks.len() * KEYS;
         for (block, keys) in blocks.enumerate() {
             // SAFETY: `keys` is as long as that; every such processor has NEON.
             unsafe {
-                for_each_set(query.close(keys.as_ptr(), distance), |lane| {
+                for_each_set(query.close(mask, keys.as_ptr(), distance), |lane| {
                     hits.push((block * KEYS) as u32 + lane);
                 });
             }
         }
-        tail(packed, whole, query, distance, hits);
+        tail(packed, whole, (query, mask), distance, hits);
     }
 }
 
@@ -518,6 +631,22 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    /// That a kernel finds what the portable form finds, whatever the bits are that count.
+    fn check_masks<F: Key>(kernel: Kernel<F>, packed: &[u8], query: F, distance: u32) {
+        let some = F::from_words(|word| mix(u64::from(distance) + word as u64));
+        for mask in [F::MAX, F::MAX >> 8, F::MAX >> 16, some, F::ZERO] {
+            let kernel = |keys: &[u8], query, distance, hits: &mut Vec<u32>| {
+                kernel(keys, query, mask, distance, hits);
+            };
+            let counted = |keys: &[u8], query: F, distance, hits: &mut Vec<u32>| {
+                let keys = keys.chunks_exact(F::BYTES).map(F::load).zip(0..);
+                let near = |key: F| ((key & mask) ^ (query & mask)).count_ones() <= distance;
+                hits.extend(keys.filter(|(key, _)| near(*key)).map(|(_, i)| i));
+            };
+            check(kernel, counted, packed, query, distance);
+        }
+    }
+
     #[test]
     fn every_kernel_equals_the_portable_one_at_every_length_offset_and_distance() {
         let bytes: Vec<u8> = (0..2400).flat_map(|i| mix(i).to_ne_bytes()).collect();
@@ -527,11 +656,11 @@ mod tests {
                     let packed = |width: usize| &bytes[shift..shift + count * width];
                     for distance in 0..64 {
                         let query = mix(u64::from(distance) % 5);
-                        check(kernels.narrow, scan, packed(8), query, distance);
+                        check_masks(kernels.narrow, packed(8), query, distance);
                         let query = u128::from(query) << 64 | u128::from(mix(77));
-                        check(kernels.wide, scan, packed(16), query, 2 * distance);
+                        check_masks(kernels.wide, packed(16), query, 2 * distance);
                         let query = B256::new([1, 2, 3, distance / 9].map(|i| mix(i.into())));
-                        check(kernels.quad, scan, packed(32), query, 4 * distance);
+                        check_masks(kernels.quad, packed(32), query, 4 * distance);
                     }
                 }
             }

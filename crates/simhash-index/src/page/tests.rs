@@ -3,12 +3,43 @@ use simhash_core::bits::{B256, B1024};
 use simhash_core::random::SplitMix64;
 
 use super::*;
+use crate::form::{MOST_CUT, Tids};
 use crate::key::{Posting, Scoped};
 
 type Scoped64 = Scoped<u64, 3>;
 type Scoped128 = Scoped<u128, 3>;
 
 const FORMS: [Form; 2] = [Form::MIXED, Form::UNIFORM];
+
+/// The bytes that are cut, where any are.
+const PREFIX: u64 = 0x1122 << 48;
+
+/// Every form that leaves with such keys may have.
+fn each_form<K: TreeKey>(shape: &Shape, mut test: impl FnMut(Form)) {
+    let most_cut = if may_cut::<K>(shape) { MOST_CUT } else { 0 };
+    let briefs = [1, 8, 11].map(Tids::brief);
+    for uniform in [false, true] {
+        for tids in [Tids::WHOLE, Tids::SHORT].into_iter().chain(briefs) {
+            for cut in 0..=most_cut {
+                test(Form { uniform, tids, cut });
+            }
+        }
+    }
+}
+
+/// A row that such a leaf can store, as [`row`] makes one of the scope 7.
+fn fitting<K: TreeKey>(shape: &Shape, form: Form, random: &mut SplitMix64) -> Row<K> {
+    let mut row = row::<K>(shape, 7, random);
+    let (cut, key) = (form.cut_mask(), row.entry.key.fingerprint());
+    let top = K::Fingerprint::BITS as usize / 64 - 1;
+    let with_prefix = K::Fingerprint::from_words(|word| match key.word(word) {
+        stored if word == top => stored & !cut | PREFIX & cut,
+        stored => stored,
+    });
+    row.entry.key = K::new(row.entry.key.scope(), with_prefix);
+    row.entry.tid = form.tids.unpack(random.next_u64() >> (64 - 8 * form.tids.bytes()));
+    row
+}
 
 fn shape(key: usize, scope: usize, payload: usize) -> Shape {
     Shape { key, scope, payload }
@@ -28,7 +59,10 @@ fn row<K: TreeKey>(shape: &Shape, scope: u8, random: &mut SplitMix64) -> Row<K> 
 /// An empty leaf in this form, of which all bounds have the scope 7.
 fn leaf<K: TreeKey>(bytes: &mut [u8], shape: &Shape, form: Form) -> Bounds<K> {
     let scope = K::Scope::load(&vec![7; shape.scope]);
-    let low = Entry { key: K::new(scope, K::Fingerprint::ZERO), tid: 5 };
+    let top = K::Fingerprint::BITS as usize / 64 - 1;
+    let first = K::Fingerprint::from_words(|word| if word == top { PREFIX } else { 0 });
+    // A posting stores four bytes of its key, and a wide key may have fewer words.
+    let low = Entry { key: K::new(scope, first), tid: 5 };
     let mut random = SplitMix64::new(3);
     let bounds = Bounds { low, high: Some(row::<K>(shape, 9, &mut random).entry) };
     let place = Place { table: 2, level: 0, bounds: &bounds, right: Some(77) };
@@ -70,13 +104,14 @@ fn a_page_of_8_kb_holds_as_many_rows_as_ever() {
 
 fn leaves_hold_what_they_say<K: TreeKey>() {
     each_shape::<K>(|shape| {
-        for form in FORMS {
+        each_form::<K>(shape, |form| {
             let mut random = SplitMix64::new(1);
             let mut bytes = vec![0xaa; 1024];
             let bounds = leaf::<K>(&mut bytes, shape, form);
             let mut rows = Vec::new();
             while checked::<K>(&bytes, shape).has_room() {
-                rows.push(row::<K>(shape, 7, &mut random));
+                rows.push(fitting::<K>(shape, form, &mut random));
+                assert!(checked::<K>(&bytes, shape).takes(&rows[rows.len() - 1].entry));
                 PageMut::existing(&mut bytes, shape).append(&rows[rows.len() - 1]);
             }
             let page = checked::<K>(&bytes, shape);
@@ -84,17 +119,21 @@ fn leaves_hold_what_they_say<K: TreeKey>() {
             assert_eq!((page.form(), page.table(), page.level()), (form, 2, 0));
             assert_eq!((page.bounds::<K>(), page.right()), (bounds, Some(77)));
             assert!(page.rows::<K>().eq(rows.iter().copied()), "{shape:?} {form:?}");
-            let query = rows[0].entry.key.fingerprint();
-            for distance in [0, 8 * shape.key as u32 / 2] {
-                let mut within = Vec::new();
-                page.within(query, distance, &mut within);
-                let near = |&i: &u32| {
-                    let other = rows[i as usize].entry.key.fingerprint();
-                    (other ^ query).count_ones() <= distance
-                };
-                assert!((0..rows.len() as u32).filter(near).eq(within), "{shape:?}");
+            let stored = rows[0].entry.key.fingerprint();
+            // Queries may differ in what is cut.
+            let queries = [stored, stored ^ K::Fingerprint::bit(3), stored ^ K::Fingerprint::bit(9)];
+            for query in queries {
+                for distance in [0, 1, 2, 4 * shape.key as u32 - 1, 4 * shape.key as u32] {
+                    let mut within = Vec::new();
+                    page.within(query, distance, &mut within);
+                    let near = |&i: &u32| {
+                        let other = rows[i as usize].entry.key.fingerprint();
+                        (other ^ query).count_ones() <= distance
+                    };
+                    assert!((0..rows.len() as u32).filter(near).eq(within), "{shape:?} {form:?}");
+                }
             }
-        }
+        });
     });
 }
 
@@ -142,19 +181,17 @@ fn inner_pages_of_every_family_hold_what_they_say() {
 
 fn an_addition_is_an_append<K: TreeKey>() {
     each_shape::<K>(|shape| {
-        for form in FORMS {
+        each_form::<K>(shape, |form| {
             let mut random = SplitMix64::new(4);
             let mut bytes = vec![0; 1024];
             leaf::<K>(&mut bytes, shape, form);
-            let mut next = HEADER as u16;
+            let mut next = None;
             while checked::<K>(&bytes, shape).has_room() {
-                let row = row::<K>(shape, 7, &mut random);
+                let row = fitting::<K>(shape, form, &mut random);
                 let addition = Addition::new(&checked::<K>(&bytes, shape), &row);
-                if form.uniform {
-                    let touched = addition.runs().map(|(offset, _)| usize::from(offset));
-                    assert_eq!(append_at(1024, shape, next), [touched[1], touched[2]]);
-                }
-                next = addition.next_key();
+                let [_, key, slot] = addition.runs().map(|(offset, _)| offset);
+                assert!(next.is_none_or(|next| next == [key, slot]), "{shape:?} {form:?}");
+                next = Some(addition.next());
                 let mut added = bytes.clone();
                 let mut changed = 0;
                 for (offset, run) in addition.runs() {
@@ -165,7 +202,7 @@ fn an_addition_is_an_append<K: TreeKey>() {
                 assert_eq!(added, bytes, "{shape:?} {form:?}");
                 assert!(changed <= Addition::MOST_BYTES);
             }
-        }
+        });
     });
 }
 
@@ -182,11 +219,12 @@ fn an_addition_of_every_family_is_an_append() {
 #[test]
 fn removal_keeps_the_other_rows_whole() {
     each_shape::<Scoped64>(|shape| {
-        for form in FORMS {
+        each_form::<Scoped64>(shape, |form| {
             let mut random = SplitMix64::new(5);
             let mut bytes = vec![0; 1024];
             leaf::<Scoped64>(&mut bytes, shape, form);
-            let rows: Vec<Row<Scoped64>> = (0..6).map(|_| row(shape, 7, &mut random)).collect();
+            let rows: Vec<Row<Scoped64>> =
+                (0..6).map(|_| fitting(shape, form, &mut random)).collect();
             PageMut::existing(&mut bytes, shape).set_rows(&rows, form);
             PageMut::existing(&mut bytes, shape).remove(&[0, 2, 5]);
             let page = checked::<Scoped64>(&bytes, shape);
@@ -197,7 +235,7 @@ fn removal_keeps_the_other_rows_whole() {
             assert_eq!(left, expected, "{shape:?} {form:?}");
             let [lower, upper] = [LOWER, UPPER].map(|at| usize::from(u16_at(&bytes, at)));
             assert!(bytes[lower..upper].iter().all(|&byte| byte == 0));
-        }
+        });
     });
 }
 
@@ -299,6 +337,26 @@ fn an_inner_page_of_version_0_1_is_read_and_written_as_before() {
     assert_eq!(written, image);
 }
 
+#[test]
+fn a_leaf_takes_what_its_form_can_store() {
+    let shape = Shape::plain::<u128>();
+    each_form::<u128>(&shape, |form| {
+        let mut random = SplitMix64::new(11);
+        let mut bytes = vec![0; 1024];
+        leaf::<u128>(&mut bytes, &shape, form);
+        let page = checked::<u128>(&bytes, &shape);
+        let Entry { key, tid } = fitting::<u128>(&shape, form, &mut random).entry;
+        for bit in 0..128 {
+            let other = Entry { key: key ^ u128::bit(bit), tid };
+            assert_eq!(page.takes(&other), bit >= form.cut_bits(), "{form:?} {bit}");
+        }
+        for bit in 0..48 {
+            let other = Entry { key, tid: tid | 1 << bit };
+            assert_eq!(page.takes(&other), form.tids.take(other.tid), "{form:?} {bit}");
+        }
+    });
+}
+
 /// A row of postings, with a TID that four bytes suffice for or one that they do not.
 fn posting<K: TreeKey>(shape: &Shape, short: bool, random: &mut SplitMix64) -> Row<K> {
     let mut row = row::<K>(shape, 7, random);
@@ -310,7 +368,7 @@ fn posting<K: TreeKey>(shape: &Shape, short: bool, random: &mut SplitMix64) -> R
         1 => row.entry.tid |= 1 << 11,
         _ => row.entry.tid |= 0xffff_ffff << 16,
     }
-    assert_eq!(is_short(row.entry.tid), short);
+    assert_eq!(Tids::SHORT.take(row.entry.tid), short);
     row
 }
 
@@ -321,7 +379,8 @@ fn each_form_of_postings<K: TreeKey>(test: impl Fn(&Shape, u8, Form)) {
         for table in 0..3 {
             for [uniform, short] in [[false, false], [false, true], [true, false], [true, true]] {
                 if shape.fits::<K>() {
-                    test(&shape, table, Form { uniform, short });
+                    let tids = if short { Tids::SHORT } else { Tids::WHOLE };
+                    test(&shape, table, Form { uniform, tids, cut: 0 });
                 }
             }
         }
@@ -345,7 +404,7 @@ fn leaves_of_postings_hold_what_they_say<K: TreeKey>() {
         let at = shape.at(table);
         let mut rows = Vec::new();
         while checked::<K>(&bytes, shape).has_room() {
-            rows.push(posting::<K>(&at, form.short, &mut random));
+            rows.push(posting::<K>(&at, form.tids == Tids::SHORT, &mut random));
             PageMut::existing(&mut bytes, shape).append(&rows[rows.len() - 1]);
         }
         let page = checked::<K>(&bytes, shape);
@@ -353,7 +412,7 @@ fn leaves_of_postings_hold_what_they_say<K: TreeKey>() {
         assert_eq!((page.form(), page.table(), page.room()), (form, table, 0));
         assert!(page.rows::<K>().eq(rows.iter().copied()), "{shape:?} {table} {form:?}");
         let [near, far] = [true, false].map(|short| posting::<K>(&at, short, &mut random).entry);
-        assert_eq!((page.takes(&near), page.takes(&far)), (true, !form.short));
+        assert_eq!((page.takes(&near), page.takes(&far)), (true, form.tids != Tids::SHORT));
     });
 }
 
@@ -370,11 +429,10 @@ fn payloads_are_stored_with_rows_only() {
     let capacity = |table: u8| shape.at(table).leaf_capacity(8192, Form::UNIFORM);
     // (8192 - 24 - 56) / (4 + 6), and / (4 + 6 + 40); 4 + 4 where TIDs are short.
     assert_eq!([0, 1, 2].map(capacity), [811, 811, 162]);
-    let short = Form { short: true, ..Form::UNIFORM };
+    let short = Form { tids: Tids::SHORT, ..Form::UNIFORM };
     assert_eq!(shape.at(1).leaf_capacity(8192, short), 1014);
     let of_blocks = Shape { key: 8, ..shape };
     assert_eq!(of_blocks.at(0), of_blocks);
-    assert!(!of_blocks.shortens(1 << 16 | 1) && shape.shortens(1 << 16 | 1));
 }
 
 fn an_addition_of_rows_is_their_appends<K: TreeKey>() {
@@ -391,7 +449,7 @@ fn an_addition_of_rows_is_their_appends<K: TreeKey>() {
             assert!(most <= page.room());
             let count = random.next_u64() as usize % most + 1;
             let rows: Vec<Row<K>> =
-                (0..count).map(|_| posting(&shape.at(table), form.short, &mut random)).collect();
+                (0..count).map(|_| posting(&shape.at(table), form.tids == Tids::SHORT, &mut random)).collect();
             let addition = Addition::of_rows(&page, &rows);
             let mut added = bytes.clone();
             let mut changed = 0;
@@ -404,7 +462,7 @@ fn an_addition_of_rows_is_their_appends<K: TreeKey>() {
             }
             assert_eq!(added, bytes, "{shape:?} {table} {form:?}");
             assert!(changed <= Addition::MOST_BYTES);
-            assert_eq!(addition.next_key(), u16_at(&bytes, LOWER));
+            assert_eq!(addition.next()[0], u16_at(&bytes, LOWER));
         }
         assert!(!checked::<K>(&bytes, shape).has_room());
     });
@@ -415,19 +473,6 @@ fn an_addition_of_rows_of_every_family_is_their_appends() {
     an_addition_of_rows_is_their_appends::<Posting>();
     an_addition_of_rows_is_their_appends::<Scoped<u64, 2>>();
     an_addition_of_rows_is_their_appends::<Scoped<u64, 7>>();
-}
-
-#[test]
-fn a_short_tid_is_the_same_when_it_is_lengthened() {
-    let mut random = SplitMix64::new(9);
-    let some = (0..1000).map(|_| random.next_u64() & 0x1f_ffff_07ff);
-    for tid in some.chain([0, 1, 0x7ff, 1 << 16, 0x1f_ffff_0001, 0x1f_ffff_07ff]) {
-        assert!(is_short(tid));
-        assert_eq!(lengthened(shortened(tid)), tid);
-    }
-    for tid in [0x800, 1 << 37 | 1, 0xffff_ffff_ffff, 0x1f_ffff_0800] {
-        assert!(!is_short(tid));
-    }
 }
 
 #[test]
@@ -451,7 +496,7 @@ fn equal_keys_are_found_wherever_they_are() {
     for count in [0, 1, 3, 63, 64, 65, 127, 128, 129, 200, 300] {
         for values in [1, 2, 20, 1000] {
             let mut bytes = vec![0; 4096];
-            let form = Form { uniform: true, short: true };
+            let form = Form { tids: Tids::SHORT, ..Form::UNIFORM };
             leaf_of_postings::<Posting>(&mut bytes, &shape, 1, form);
             let keys: Vec<u64> = (0..count).map(|_| (random.next_u64() % values) << 32).collect();
             for (i, &key) in (0..).zip(&keys) {
@@ -473,17 +518,23 @@ fn equal_keys_are_found_wherever_they_are() {
 }
 
 #[test]
-fn only_leaves_of_postings_have_short_tids() {
-    let postings = Shape { key: 4, scope: 0, payload: 0 };
+fn a_form_that_keys_cannot_have_is_refused() {
+    let cut = Form { cut: 1, ..Form::MIXED };
     let mut bytes = vec![0; 1024];
-    let form = Form { uniform: false, short: true };
-    leaf_of_postings::<Posting>(&mut bytes, &postings, 1, form);
-    assert!(Page::check::<Posting>(&bytes, &postings).is_ok());
+    let postings = Shape { key: 4, scope: 0, payload: 0 };
+    leaf_of_postings::<Posting>(&mut bytes, &postings, 1, Form { tids: Tids::SHORT, ..cut });
+    assert!(Page::check::<Posting>(&bytes, &postings).is_err());
+    let wide = shape(40, 0, 0);
+    leaf::<Scoped<B1024, 7>>(&mut bytes, &wide, cut);
+    assert!(Page::check::<Scoped<B1024, 7>>(&bytes, &wide).is_err());
     let blocks = Shape::plain::<u64>();
-    leaf_of_postings::<u64>(&mut bytes, &blocks, 1, form);
-    assert!(Page::check::<u64>(&bytes, &blocks).is_err());
-    leaf_of_postings::<Posting>(&mut bytes, &postings, 1, form);
+    leaf::<u64>(&mut bytes, &blocks, cut);
+    assert!(Page::check::<u64>(&bytes, &blocks).is_ok());
+    // An inner page has no form.
     let level = bytes.len() - FIXED_BYTES + LEVEL;
     bytes[level] = 1;
-    assert!(Page::check::<Posting>(&bytes, &postings).is_err());
+    assert!(Page::check::<u64>(&bytes, &blocks).is_err());
+    leaf::<u64>(&mut bytes, &blocks, Form::MIXED);
+    bytes[level - LEVEL + FLAGS] = 1 << 3;
+    assert!(Page::check::<u64>(&bytes, &blocks).is_err());
 }
