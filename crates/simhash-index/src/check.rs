@@ -65,9 +65,15 @@ fn check_tree<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8, seen: &mut [
 }
 
 fn check_leaf<K: TreeKey>(page: &Page<'_>, bounds: &Bounds<K>) -> Result<(), Damage> {
-    page.entries()
-        .position(|entry| !bounds.contains(&entry))
-        .map_or(Ok(()), |i| Err(Damage::Order(i)))
+    let mut last = None;
+    for (i, entry) in page.entries::<K>().enumerate() {
+        let descends = i < page.ordered() && last.is_some_and(|last| entry < last);
+        if !bounds.contains(&entry) || descends {
+            return Err(Damage::Order(i));
+        }
+        last = Some(entry);
+    }
+    Ok(())
 }
 
 fn check_inner<K: TreeKey>(

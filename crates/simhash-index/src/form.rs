@@ -199,8 +199,7 @@ impl<K: TreeKey> Common<K> {
     pub fn add(&mut self, entry: &Entry<K>) {
         self.is_empty = false;
         self.uniform &= entry.key.scope() == self.low.key.scope();
-        self.differing =
-            self.differing | (entry.key.fingerprint() ^ self.low.key.fingerprint());
+        self.differing = self.differing | (entry.key.fingerprint() ^ self.low.key.fingerprint());
         self.add_tid(entry.tid);
     }
 
@@ -304,9 +303,9 @@ mod tests {
         let low = Entry { key: 0x1122_3344_0000_0000u64, tid: 1 };
         let shape = Shape::plain::<u64>();
         let form = |entries: &[(u64, u64)]| {
-            let common = entries.iter().fold(Common::new(low), |common, &(key, tid)| {
-                common.with(&Entry { key, tid })
-            });
+            let common = entries
+                .iter()
+                .fold(Common::new(low), |common, &(key, tid)| common.with(&Entry { key, tid }));
             let Form { uniform, tids, cut } = common.form(&shape);
             assert!(!uniform, "there are no scopes");
             (tids, cut)

@@ -131,6 +131,12 @@ mutants! {
     ShortTakesAll,
     /// A leaf that cuts keys takes rows of which something else is cut.
     CutTakesAll,
+    /// A removal that fills gaps from the end leaves a leaf's entries said to ascend.
+    OrderKept,
+    /// A leaf's entries are said to ascend although nobody has looked.
+    OrderAssumed,
+    /// A scan passes over the chunk of a leaf in which what it looks for may begin.
+    FirstChunkPassed,
     /// A leaf that changes its form cuts of its keys what the new row allows.
     CutByTarget,
     /// Postings that settle are removed and added in two records.

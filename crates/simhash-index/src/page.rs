@@ -22,8 +22,8 @@
 //! - The pages of a level partition the key space in the order of their right links, at every
 //!   instant that locks allow to be seen: a split or a removal changes both pages and the parent in
 //!   one record.
-//! - Leaves are unordered. Inner pages are sorted. Entry 0's separator equals low, and every
-//!   separator equals its child's low.
+//! - A leaf's first entries ascend, as many as its flags say, and the others are in no order. Inner
+//!   pages are sorted. Entry 0's separator equals low, and every separator equals its child's low.
 //! - The range of a leaf may be more than its form can store. Such a row changes the form, or is put
 //!   on a new leaf.
 
@@ -31,6 +31,7 @@ use std::ops::Range;
 
 use simhash_core::Fingerprint;
 use simhash_core::search::Key;
+use simhash_core::search::key::Spread;
 use simhash_core::simd::popcount;
 
 use crate::damage::Damage;
@@ -68,8 +69,22 @@ pub const MOST_KEY: usize = 128;
 
 /// The mark of a tree page: "SHT1".
 const MAGIC: u32 = 0x5348_5431;
-/// The page is out of the tree and may be reused. The other flags are the form.
+/// The page is out of the tree and may be reused.
 const DELETED: u16 = 1;
+/// How many chunks of a leaf's entries ascend. The flags between are the form.
+const ORDERED_SHIFT: u32 = 10;
+const MOST_ORDERED: usize = (u16::MAX >> ORDERED_SHIFT) as usize;
+
+/// How many entries are a chunk on a page of so many bytes. In 8 kB a chunk of keys is 256 bytes or
+/// more.
+const fn chunk(page: usize) -> usize {
+    if page < 512 { 1 } else { page / 256 }
+}
+
+/// The form that a page's flags say. `None` if there is none such.
+const fn form_of(flags: u16) -> Option<Form> {
+    Form::of_flags(flags & !DELETED & !(u16::MAX << ORDERED_SHIFT))
+}
 
 /// Bytes of a stored TID.
 pub const TID_BYTES: usize = 6;
@@ -289,6 +304,8 @@ pub fn may_be_waited_for<K: TreeKey>(page: &[u8], locked: &[u8], shape: &Shape) 
 pub struct Page<'a> {
     bytes: &'a [u8],
     count: usize,
+    /// How many of the first entries ascend: whole chunks.
+    ordered: usize,
     shape: Shape,
     /// Bytes of a slot.
     slot: usize,
@@ -323,12 +340,13 @@ impl<'a> Page<'a> {
         }
         let shape = shape.at(area[TABLE]);
         let flags = u16_at(area, FLAGS);
-        let form = Form::of_flags(flags & !DELETED).filter(|form| {
+        let form = form_of(flags).filter(|form| {
             (level == 0 || *form == Form::MIXED) && (form.cut == 0 || may_cut::<K>(&shape))
         });
         let Some(form) = form else {
             return Err(Damage::Other("its flags are impossible"));
         };
+        let ordered = usize::from(flags >> ORDERED_SHIFT) * chunk(bytes.len());
         let keys = usize::from(lower).wrapping_sub(HEADER);
         let count = keys / shape.key;
         let slot = shape.slot(level, form);
@@ -340,8 +358,11 @@ impl<'a> Page<'a> {
         if !consistent {
             return Err(Damage::Header { lower, upper, special });
         }
+        if ordered > if level == 0 { count } else { 0 } {
+            return Err(Damage::Other("more of its entries ascend than there are"));
+        }
         let (_, top_at) = top_word::<K::Fingerprint>();
-        let mut page = Self { bytes, count, shape, slot, form, top_at, prefix: 0 };
+        let mut page = Self { bytes, count, ordered, shape, slot, form, top_at, prefix: 0 };
         if form.cut > 0 {
             let low = page.bound::<K>(0, LOW_TID).key.fingerprint();
             page.prefix = Fingerprint::top(low) & form.cut_mask();
@@ -420,49 +441,103 @@ impl<'a> Page<'a> {
         &self.bytes[HEADER..HEADER + self.count * self.shape.key]
     }
 
+    /// How many of the first entries ascend.
+    pub fn ordered(&self) -> usize {
+        self.ordered
+    }
+
+    /// As [`Page::within`], without some of the entries below `target`: none of these is wanted.
+    pub fn within_from<K: TreeKey>(
+        &self,
+        target: K,
+        rotated: K::Fingerprint,
+        distance: u32,
+        positions: &mut Vec<u32>,
+    ) {
+        let start = self.chunk_of(target) * chunk(self.bytes.len());
+        self.within_part(start..self.count, rotated, distance, positions);
+    }
+
+    /// Of the chunks of a leaf that ascend, the first in which there may be entries from `target`
+    /// on: the last that begins below it. The first guess is that keys are spread evenly.
+    fn chunk_of<K: TreeKey>(&self, target: K) -> usize {
+        let length = chunk(self.bytes.len());
+        let chunks = self.ordered / length;
+        if chunks < 2 || K::Scope::BYTES > 0 && !self.form.uniform {
+            return 0;
+        }
+        let top = |key: K| Fingerprint::top(key.fingerprint());
+        let low = top(self.bound::<K>(0, LOW_TID).key);
+        let high = self.high::<K>().map_or(u64::MAX, |high| top(high.key));
+        let is_below = |chunk: usize| self.key::<K>(chunk * length) < target;
+        let mut chunk = Spread::between(low, high, chunks).guess(top(target));
+        while chunk > 0 && !is_below(chunk) {
+            chunk -= 1;
+        }
+        while chunk + 1 < chunks && is_below(chunk + 1) {
+            chunk += 1;
+        }
+        if mutant::is(Mutant::FirstChunkPassed) { chunk + 1 } else { chunk }
+    }
+
     /// Appends to `positions` the entries of which the rotated fingerprint is within `distance`.
     #[inline]
     pub fn within<F: Key>(&self, rotated: F, distance: u32, positions: &mut Vec<u32>) {
+        self.within_part(0..self.count, rotated, distance, positions);
+    }
+
+    #[inline]
+    fn within_part<F: Key>(
+        &self,
+        part: Range<usize>,
+        rotated: F,
+        distance: u32,
+        positions: &mut Vec<u32>,
+    ) {
+        let before = positions.len();
+        let start = part.start as u32;
+        let keys = &self.keys()[part.start * self.shape.key..part.end * self.shape.key];
+        self.within_keys(keys, rotated, distance, positions);
+        if start > 0 {
+            positions[before..].iter_mut().for_each(|position| *position += start);
+        }
+    }
+
+    #[inline]
+    fn within_keys<F: Key>(
+        &self,
+        keys: &[u8],
+        rotated: F,
+        distance: u32,
+        positions: &mut Vec<u32>,
+    ) {
         if self.form.cut > 0 {
             let cut = (rotated.top() ^ self.prefix) & self.form.cut_mask();
             let mask = F::MAX >> self.form.cut_bits();
             if let Some(left) = distance.checked_sub(cut.count_ones()) {
-                popcount::within_masked(self.keys(), rotated, mask, left, positions);
+                popcount::within_masked(keys, rotated, mask, left, positions);
             }
             return;
         }
         if self.shape.key == F::BYTES {
-            return popcount::within(self.keys(), rotated, distance, positions);
+            return popcount::within(keys, rotated, distance, positions);
         }
         if self.shape.is_of_postings() {
             debug_assert_eq!(distance, 0, "postings are looked for by equality");
-            return self.equal(rotated, positions);
+            return equal(keys, rotated, positions);
         }
         let mut query = [0; MOST_KEY / 8];
         let words = F::BYTES / 8;
         for (i, word) in query[..words].iter_mut().enumerate() {
             *word = rotated.word(words - 1 - i);
         }
-        popcount::within_words(self.keys(), &query[..self.shape.key / 8], distance, positions);
+        popcount::within_words(keys, &query[..self.shape.key / 8], distance, positions);
     }
 
     /// Appends to `positions` the postings with this key.
     #[inline]
     pub fn equal<F: Key>(&self, key: F, positions: &mut Vec<u32>) {
-        let mut wanted = [0; 4];
-        store_key(key, &mut wanted);
-        let wanted = u32::from_ne_bytes(wanted);
-        let keys = self.keys().as_chunks::<4>().0;
-        for (number, some) in keys.chunks(64).enumerate() {
-            // Without a branch for each key, the compiler compares many at once.
-            let is_there =
-                some.iter().fold(false, |any, key| any | (u32::from_ne_bytes(*key) == wanted));
-            if is_there {
-                let equal =
-                    some.iter().enumerate().filter(|(_, key)| u32::from_ne_bytes(**key) == wanted);
-                positions.extend(equal.map(|(i, _)| (64 * number + i) as u32));
-            }
-        }
+        equal(self.keys(), key, positions);
     }
 
     /// # Panics
@@ -597,6 +672,24 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Appends to `positions` the postings with this key, of packed keys of four bytes.
+#[inline]
+fn equal<F: Key>(packed: &[u8], key: F, positions: &mut Vec<u32>) {
+    let mut wanted = [0; 4];
+    store_key(key, &mut wanted);
+    let wanted = u32::from_ne_bytes(wanted);
+    for (number, some) in packed.as_chunks::<4>().0.chunks(64).enumerate() {
+        // Without a branch for each key, the compiler compares many at once.
+        let is_there =
+            some.iter().fold(false, |any, key| any | (u32::from_ne_bytes(*key) == wanted));
+        if is_there {
+            let equal =
+                some.iter().enumerate().filter(|(_, key)| u32::from_ne_bytes(**key) == wanted);
+            positions.extend(equal.map(|(i, _)| (64 * number + i) as u32));
+        }
+    }
+}
+
 /// An entry of an inner page: everything from `separator` up to the next one is under `child`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Downlink<K> {
@@ -705,13 +798,31 @@ impl<'a> PageMut<'a> {
         }
     }
 
-    /// Replaces all rows of a leaf. In a uniform form they have the scope of the lower bound.
+    /// Replaces all rows of a leaf, which its form must take. If they ascend, scans make use of it.
     pub fn set_rows<K: TreeKey>(&mut self, rows: &[Row<K>], form: Form) {
         self.clear();
-        put(self.area(), FLAGS, &form.flags().to_ne_bytes());
+        self.set_flags(form.flags());
         for row in rows {
             self.append(row);
         }
+        if rows.is_sorted_by_key(|row| row.entry) || mutant::is(Mutant::OrderAssumed) {
+            self.set_ordered(rows.len());
+        }
+    }
+
+    fn flags(&self) -> u16 {
+        u16_at(self.bytes, fixed(self.bytes) + FLAGS)
+    }
+
+    fn set_flags(&mut self, flags: u16) {
+        put(self.area(), FLAGS, &flags.to_ne_bytes());
+    }
+
+    /// Notes that so many of the first entries ascend, as far as they are whole chunks.
+    fn set_ordered(&mut self, count: usize) {
+        let chunks = (count / chunk(self.bytes.len())).min(MOST_ORDERED) as u16;
+        let others = self.flags() & !(u16::MAX << ORDERED_SHIFT);
+        self.set_flags(others | chunks << ORDERED_SHIFT);
     }
 
     /// Removes a leaf's entries at the given ascending indexes. The last entry fills each gap, so
@@ -725,6 +836,9 @@ impl<'a> PageMut<'a> {
             self.slot_bytes()
         };
         let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / bytes;
+        // Only a gap that is filled breaks the order.
+        let left = count - indexes.len();
+        let in_place = indexes.first().map_or(left, |&first| first.min(left));
         let key_at = |i: usize| HEADER + i * bytes;
         let slot_at = |i: usize| special - (i + 1) * slot_bytes;
         for &index in indexes.iter().rev() {
@@ -741,12 +855,15 @@ impl<'a> PageMut<'a> {
         let (lower, upper) = (key_at(count), special - count * slot_bytes);
         self.bytes[lower..upper].fill(0);
         self.set_extent(lower, upper);
+        let ordered = usize::from(self.flags() >> ORDERED_SHIFT) * chunk(self.bytes.len());
+        let kept = if mutant::is(Mutant::OrderKept) { left } else { in_place };
+        self.set_ordered(ordered.min(kept));
     }
 
     /// Takes the page out of its tree.
     pub fn delete(&mut self) {
         self.clear();
-        put(self.area(), FLAGS, &DELETED.to_ne_bytes());
+        self.set_flags(DELETED);
     }
 
     fn special(&self) -> usize {
@@ -755,8 +872,7 @@ impl<'a> PageMut<'a> {
 
     /// The form of a page that was checked or formatted.
     fn form(&self) -> Form {
-        let flags = u16_at(self.bytes, fixed(self.bytes) + FLAGS);
-        Form::of_flags(flags & !DELETED).unwrap_or(Form::MIXED)
+        form_of(self.flags()).unwrap_or(Form::MIXED)
     }
 
     fn slot_bytes(&self) -> usize {

@@ -114,7 +114,7 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         let Planned { table, from, target, place, end } = self.planned.pop_front()?;
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
-        self.collect(index, number, &page, (table, from), distance, hits);
+        self.collect(index, number, &page, (table, from, target.key), distance, hits);
         let mut high = page.high();
         let scope = target.key.scope();
         if mutant::is(Mutant::EmptyScopeEnds)
@@ -135,19 +135,21 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         Some(leaf)
     }
 
-    /// Appends the rows of a leaf that are wanted. Those below `from` were dealt with before.
+    /// Appends the rows of a leaf that are wanted. Those below `from` were dealt with before, and
+    /// from there to `target` none is wanted.
     fn collect(
         &mut self,
         index: &Index<K, S>,
         number: u32,
         page: &Page<'_>,
-        (table, from): (u32, Entry<K>),
+        (table, from, target): (u32, Entry<K>, K),
         distance: u32,
         hits: &mut Vec<Hit<K>>,
     ) {
         let layout = self.plan.layout();
         self.positions.clear();
-        page.within(layout.rotate(self.query, table), distance, &mut self.positions);
+        let rotated = layout.rotate(self.query, table);
+        page.within_from(target, rotated, distance, &mut self.positions);
         for &position in &self.positions {
             let entry = page.entry::<K>(position as usize);
             let fingerprint = layout.restore(entry.key.fingerprint(), table);

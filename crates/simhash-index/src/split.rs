@@ -10,10 +10,10 @@
 
 use crate::allocate::new_page;
 use crate::damage::Damage;
+use crate::form::{Common, Form};
 use crate::index::{Index, root};
 use crate::key::{Bytes, Shape, TreeKey};
 use crate::mutant::{self, Mutant};
-use crate::form::{Common, Form};
 use crate::page::{Bounds, Downlink, Entry, Page, PageMut, Place, Row, may_be_waited_for};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
@@ -161,7 +161,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if form == page.form() || page.len() >= capacity {
             return false;
         }
-        let rows: Vec<Row<K>> = page.rows().collect();
+        let mut rows: Vec<Row<K>> = page.rows().collect();
+        rows.sort_unstable();
         let pages = [(locked, Extent::Parts)];
         self.store.change(pages, |[leaf]| self.edit(leaf).set_rows(&rows, form));
         true

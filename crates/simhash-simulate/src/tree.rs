@@ -67,6 +67,13 @@ pub fn walk<'a, K: TreeKey>(
                 if is_uniform && page.entries::<K>().any(|entry| entry.key.scope() != scope) {
                     return Err(format!("page {number} is uniform and has rows of two scopes"));
                 }
+                let ordered = page.entries::<K>().take(page.ordered());
+                if !ordered.is_sorted() {
+                    return Err(format!("page {number} says that entries ascend which do not"));
+                }
+                if !page.entries::<K>().take(page.ordered()).is_sorted() {
+                    return Err(format!("page {number} says that entries ascend which do not"));
+                }
                 tree.rows.extend(page.rows::<K>());
                 continue;
             }

@@ -121,7 +121,8 @@ fn leaves_hold_what_they_say<K: TreeKey>() {
             assert!(page.rows::<K>().eq(rows.iter().copied()), "{shape:?} {form:?}");
             let stored = rows[0].entry.key.fingerprint();
             // Queries may differ in what is cut.
-            let queries = [stored, stored ^ K::Fingerprint::bit(3), stored ^ K::Fingerprint::bit(9)];
+            let queries =
+                [stored, stored ^ K::Fingerprint::bit(3), stored ^ K::Fingerprint::bit(9)];
             for query in queries {
                 for distance in [0, 1, 2, 4 * shape.key as u32 - 1, 4 * shape.key as u32] {
                     let mut within = Vec::new();
@@ -448,8 +449,9 @@ fn an_addition_of_rows_is_their_appends<K: TreeKey>() {
             }
             assert!(most <= page.room());
             let count = random.next_u64() as usize % most + 1;
-            let rows: Vec<Row<K>> =
-                (0..count).map(|_| posting(&shape.at(table), form.tids == Tids::SHORT, &mut random)).collect();
+            let rows: Vec<Row<K>> = (0..count)
+                .map(|_| posting(&shape.at(table), form.tids == Tids::SHORT, &mut random))
+                .collect();
             let addition = Addition::of_rows(&page, &rows);
             let mut added = bytes.clone();
             let mut changed = 0;
@@ -537,4 +539,73 @@ fn a_form_that_keys_cannot_have_is_refused() {
     leaf::<u64>(&mut bytes, &blocks, Form::MIXED);
     bytes[level - LEVEL + FLAGS] = 1 << 3;
     assert!(Page::check::<u64>(&bytes, &blocks).is_err());
+}
+
+/// A leaf of 8 kB whose keys agree in their first bits, and as many of them ascend as possible.
+fn ordered_leaf<K: TreeKey>(bytes: &mut [u8], count: usize, random: &mut SplitMix64) {
+    let shape = Shape::plain::<K::Fingerprint>();
+    let low = Entry { key: K::new(K::Scope::ZERO, K::Fingerprint::ZERO), tid: 1 };
+    let place = Place { table: 0, level: 0, bounds: &Bounds { low, high: None }, right: None };
+    let mut rows: Vec<Row<K>> = (0..count)
+        .map(|i| {
+            let spread = [4, 11, 64][i % 3];
+            let key = K::Fingerprint::from_words(|_| random.next_u64() >> random.below(spread));
+            let entry = Entry { key: K::new(K::Scope::ZERO, key >> 9), tid: i as u64 / 2 + 1 };
+            Row { entry, payload: K::Payload::ZERO }
+        })
+        .collect();
+    rows.sort_unstable();
+    let form = crate::split::form(&shape, &rows, &low);
+    PageMut::format(bytes, &shape, &place).set_rows(&rows, form);
+}
+
+fn what_is_wanted_is_found<K: TreeKey>() {
+    let shape = Shape::plain::<K::Fingerprint>();
+    let mut random = SplitMix64::new(12);
+    for round in 0..300 {
+        let mut bytes = vec![0; 8192];
+        let count = [0, 1, 31, 32, 33, 64, 200, 230][round % 8];
+        ordered_leaf::<K>(&mut bytes, count, &mut random);
+        assert_eq!(checked::<K>(&bytes, &shape).ordered(), count / 32 * 32);
+        if round % 3 == 0 && count > 0 {
+            let gone: Vec<usize> = (0..count).filter(|_| random.below(40) == 0).collect();
+            PageMut::existing(&mut bytes, &shape).remove(&gone);
+            let first = gone.first().copied().unwrap_or(count);
+            assert!(checked::<K>(&bytes, &shape).ordered() <= first.max(1));
+        }
+        let page = checked::<K>(&bytes, &shape);
+        let ordered: Vec<Entry<K>> = page.entries().take(page.ordered()).collect();
+        assert!(ordered.is_sorted());
+        for _ in 0..40 {
+            let other = K::Fingerprint::from_words(|_| random.next_u64() >> random.below(64));
+            let some = random.below(page.len().max(1) as u64) as usize;
+            let target = if page.is_empty() || random.below(4) == 0 {
+                other
+            } else {
+                page.fingerprint::<K::Fingerprint>(some)
+            };
+            let query = target ^ K::Fingerprint::bit(random.below(40) as u32);
+            let distance = random.below(9) as u32;
+            let (mut from, mut within) = (Vec::new(), Vec::new());
+            let key = K::new(K::Scope::ZERO, target);
+            page.within_from(key, query, distance, &mut from);
+            page.within(query, distance, &mut within);
+            assert!(from.is_sorted() && from.iter().all(|i| within.contains(i)));
+            let mut wanted = within.iter().filter(|&&i| page.key::<K>(i as usize) >= key);
+            assert!(wanted.all(|i| from.contains(i)), "round {round}");
+            if page.ordered() > 0 {
+                // No chunk but the first is looked at that ends below the target.
+                let passed =
+                    (1..page.ordered() / 32).filter(|i| page.key::<K>(i * 32) < key).count();
+                assert!(from.iter().all(|&i| i as usize >= passed * 32));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_wanted_is_found_on_ordered_leaves() {
+    what_is_wanted_is_found::<u64>();
+    what_is_wanted_is_found::<u128>();
+    what_is_wanted_is_found::<B256>();
 }
