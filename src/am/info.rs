@@ -1,9 +1,9 @@
 //! What an index looks like: its numbers for `simhash_index_info`.
 
 use pgrx::pg_sys;
+use simhash_index::TreeKey;
 use simhash_index::facts::{TableFacts, table_facts};
 use simhash_index::postings::{RECENT, ROWS, SETTLED};
-use simhash_index::TreeKey;
 
 use super::elsewhere::check_rows_are_here;
 use super::kind::open;

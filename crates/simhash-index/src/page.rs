@@ -24,8 +24,8 @@
 //!   one record.
 //! - A leaf's first entries ascend, as many as its flags say, and the others are in no order. Inner
 //!   pages are sorted. Entry 0's separator equals low, and every separator equals its child's low.
-//! - The range of a leaf may be more than its form can store. Such a row changes the form, or is put
-//!   on a new leaf.
+//! - The range of a leaf may be more than its form can store. Such a row changes the form, or is
+//!   put on a new leaf.
 
 use std::ops::Range;
 
@@ -617,8 +617,8 @@ impl<'a> Page<'a> {
         self.has_room() && self.takes(entry)
     }
 
-    /// Whether the leaf's form can store an entry's scope, TID and key. A uniform leaf takes rows of
-    /// its own scope only, and one that cuts keys those of which the same is cut.
+    /// Whether the leaf's form can store an entry's scope, TID and key. A uniform leaf takes rows
+    /// of its own scope only, and one that cuts keys those of which the same is cut.
     pub fn takes<K: TreeKey>(&self, entry: &Entry<K>) -> bool {
         let form = self.form;
         let takes_scope = !form.uniform

@@ -10,9 +10,9 @@ use std::rc::Rc;
 
 use simhash_core::Fingerprint;
 use simhash_core::search::{BlockLayout, Key};
+use simhash_index::form::Form;
 use simhash_index::insert::Beside;
 use simhash_index::key::Bytes;
-use simhash_index::form::Form;
 use simhash_index::postings::{Presence, RECENT, ROWS, SETTLED};
 use simhash_index::scopes::{Allowed, Filter};
 use simhash_index::{Entry, Family, Meta, Row, Scopes, TreeKey};

@@ -76,9 +76,9 @@ pub struct Rows {
     pub all: Vec<Row>,
     /// The row that has a TID, by slot.
     slots: Vec<Option<usize>>,
-    /// Which heap pages have TIDs that three bytes do not suffice for: bit i stands for every fourth
-    /// from page i on. Bits from 4 on: 0 if their numbers are too great for four bytes, 1 if their
-    /// offsets are, 2 if four bytes suffice.
+    /// Which heap pages have TIDs that three bytes do not suffice for: bit i stands for every
+    /// fourth from page i on. Bits from 4 on: 0 if their numbers are too great for four bytes, 1 if
+    /// their offsets are, 2 if four bytes suffice.
     far: u8,
     clock: Time,
     /// How many rows there ever were.
@@ -114,7 +114,8 @@ impl Rows {
 
     /// The slot of a TID, if there is one.
     fn slot(&self, tid: u64) -> Option<usize> {
-        let (page, offset) = ((tid >> 16) & (MIDDLE_PAGE - 1), (tid & 0xffff) & (MIDDLE_OFFSET - 1));
+        let (page, offset) =
+            ((tid >> 16) & (MIDDLE_PAGE - 1), (tid & 0xffff) & (MIDDLE_OFFSET - 1));
         let slot = page as usize * 4 + (offset as usize).checked_sub(1)?;
         (self.tid(slot) == tid).then_some(slot)
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use simhash_index::build::{Writer, initialize};
 use simhash_index::check::check_tables;
-use simhash_index::key::Bytes;
 use simhash_index::form::{Form, Tids};
+use simhash_index::key::Bytes;
 use simhash_index::postings::{Candidates, RECENT, SETTLED};
 use simhash_index::store::Lock;
 use simhash_index::walk::LeafWalk;

@@ -62,18 +62,7 @@ pub fn walk<'a, K: TreeKey>(
                 return Err(format!("page {number} has {entry:x?}, which is out of its range"));
             }
             if level == 0 {
-                let scope = bounds.low.key.scope();
-                let is_uniform = page.form().uniform;
-                if is_uniform && page.entries::<K>().any(|entry| entry.key.scope() != scope) {
-                    return Err(format!("page {number} is uniform and has rows of two scopes"));
-                }
-                let ordered = page.entries::<K>().take(page.ordered());
-                if !ordered.is_sorted() {
-                    return Err(format!("page {number} says that entries ascend which do not"));
-                }
-                if !page.entries::<K>().take(page.ordered()).is_sorted() {
-                    return Err(format!("page {number} says that entries ascend which do not"));
-                }
+                check_leaf(&page, bounds).map_err(|wrong| format!("page {number} {wrong}"))?;
                 tree.rows.extend(page.rows::<K>());
                 continue;
             }
@@ -97,6 +86,18 @@ pub fn walk<'a, K: TreeKey>(
         return Err(format!("table {table} has a page twice: {:?}", tree.pages));
     }
     Ok(tree)
+}
+
+/// What a leaf says of its rows.
+fn check_leaf<K: TreeKey>(page: &Page<'_>, bounds: &Bounds<K>) -> Result<(), &'static str> {
+    let scope = bounds.low.key.scope();
+    if page.form().uniform && page.entries::<K>().any(|entry| entry.key.scope() != scope) {
+        return Err("is uniform and has rows of two scopes");
+    }
+    if !page.entries::<K>().take(page.ordered()).is_sorted() {
+        return Err("says that entries ascend which do not");
+    }
+    Ok(())
 }
 
 /// The rows of a live leaf. Other pages have none.

@@ -37,11 +37,7 @@ pub(super) fn for_each_set(bytes: uint8x16_t, mut each: impl FnMut(u32)) {
 /// That vector can be read, at any alignment.
 #[inline]
 #[target_feature(enable = "neon")]
-unsafe fn differing(
-    keys: *const u8,
-    index: usize,
-    [center, mask]: [uint8x16_t; 2],
-) -> uint8x16_t {
+unsafe fn differing(keys: *const u8, index: usize, [center, mask]: [uint8x16_t; 2]) -> uint8x16_t {
     // SAFETY: as this function's.
     let key = unsafe { vld1q_u8(keys.add(16 * index)) };
     vcntq_u8(vandq_u8(veorq_u8(key, center), mask))

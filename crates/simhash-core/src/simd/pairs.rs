@@ -342,11 +342,14 @@ mod arm {
                 let new = (next - at) as u32;
                 // SAFETY: `KEYS` keys lie there; every such processor has NEON.
                 unsafe {
-                    for_each_set(key.close(F::MAX, right[at..].as_ptr().cast(), distance), |lane| {
-                        if lane >= new {
-                            pairs.push((i as u32, at as u32 + lane));
-                        }
-                    });
+                    for_each_set(
+                        key.close(F::MAX, right[at..].as_ptr().cast(), distance),
+                        |lane| {
+                            if lane >= new {
+                                pairs.push((i as u32, at as u32 + lane));
+                            }
+                        },
+                    );
                 }
                 next = at + KEYS;
             }

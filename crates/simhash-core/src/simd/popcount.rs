@@ -56,13 +56,7 @@ pub const fn is_maskable(bytes: usize) -> bool {
 /// # Panics
 /// For keys that are not [maskable](is_maskable).
 #[inline]
-pub fn within_masked<F: Key>(
-    packed: &[u8],
-    query: F,
-    mask: F,
-    distance: u32,
-    hits: &mut Vec<u32>,
-) {
+pub fn within_masked<F: Key>(packed: &[u8], query: F, mask: F, distance: u32, hits: &mut Vec<u32>) {
     let (query, mask) = (|index| query.word(index), |index| mask.word(index));
     match F::BITS {
         64 => {
@@ -456,13 +450,7 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2")]
-    fn narrow_avx2_inner(
-        packed: &[u8],
-        query: u64,
-        mask: u64,
-        distance: u32,
-        hits: &mut Vec<u32>,
-    ) {
+    fn narrow_avx2_inner(packed: &[u8], query: u64, mask: u64, distance: u32, hits: &mut Vec<u32>) {
         let center = _mm256_set1_epi64x(query as i64);
         let counted = _mm256_set1_epi64x(mask as i64);
         let beyond = _mm256_set1_epi64x(i64::from(distance) + 1);
@@ -487,13 +475,7 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2")]
-    fn wide_avx2_inner(
-        packed: &[u8],
-        query: u128,
-        mask: u128,
-        distance: u32,
-        hits: &mut Vec<u32>,
-    ) {
+    fn wide_avx2_inner(packed: &[u8], query: u128, mask: u128, distance: u32, hits: &mut Vec<u32>) {
         let [center, counted] = [query, mask].map(|key| {
             let [a, b] = halves(key);
             _mm256_setr_epi64x(a, b, a, b)
@@ -525,13 +507,7 @@ mod x86 {
 
     /// One key a vector. The counts of four keys are added up together.
     #[target_feature(enable = "avx2,popcnt")]
-    fn quad_avx2_inner(
-        packed: &[u8],
-        query: B256,
-        mask: B256,
-        distance: u32,
-        hits: &mut Vec<u32>,
-    ) {
+    fn quad_avx2_inner(packed: &[u8], query: B256, mask: B256, distance: u32, hits: &mut Vec<u32>) {
         let [center, counted] = [query, mask].map(|key| {
             // SAFETY: 32 bytes; the instruction needs no alignment.
             unsafe { _mm256_loadu_si256(key.words().as_ptr().cast()) }
