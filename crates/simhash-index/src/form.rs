@@ -14,9 +14,8 @@ use simhash_core::Fingerprint;
 use simhash_core::search::Key;
 use simhash_core::simd::popcount::is_maskable;
 
-use crate::key::{Bytes, Shape, TreeKey};
+use crate::key::{Bytes, Entry, Row, Shape, TreeKey};
 use crate::mutant::{self, Mutant};
-use crate::page::{Entry, Row};
 
 /// The most bytes of a key that are cut.
 pub const MOST_CUT: u8 = 2;

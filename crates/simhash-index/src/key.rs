@@ -16,6 +16,32 @@ pub const POSTING_KEY: usize = 4;
 /// The most keys of a text.
 pub const MOST_BANDS: u32 = 64;
 
+/// A key with its row: what a tree is ordered by. The TID breaks ties among equal keys, so every
+/// entry of a table has a place of its own. It is packed: the number of the heap page times 65536,
+/// plus the offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry<K> {
+    pub key: K,
+    pub tid: u64,
+}
+
+impl<K: TreeKey> Entry<K> {
+    /// The least entry of all.
+    pub const MIN: Self = Self { key: K::MIN, tid: 0 };
+
+    /// The least entry with this key.
+    pub fn first_with(key: K) -> Self {
+        Self { key, tid: 0 }
+    }
+}
+
+/// An entry of a leaf, with what the leaf stores beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row<K: TreeKey> {
+    pub entry: Entry<K>,
+    pub payload: K::Payload,
+}
+
 /// How many bytes the parts of an entry have on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {

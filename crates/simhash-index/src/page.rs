@@ -37,6 +37,7 @@ use simhash_core::simd::popcount;
 use crate::damage::Damage;
 use crate::form::{Form, may_cut};
 use crate::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Shape, TreeKey};
+pub use crate::key::{Entry, Row};
 use crate::mutant::{self, Mutant};
 
 /// No page: the right link of the last page of a level.
@@ -93,32 +94,6 @@ const DOWNLINK_BYTES: usize = TID_BYTES + 4;
 const MOST_SLOT: usize = TID_BYTES + MOST_PAYLOAD + MOST_SCOPE;
 /// No tree of 2^32 pages is this high.
 const MAX_LEVEL: u8 = 16;
-
-/// A key with its row: what a tree is ordered by. The TID breaks ties among equal keys, so every
-/// entry of a table has a place of its own. It is packed: the number of the heap page times 65536,
-/// plus the offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry<K> {
-    pub key: K,
-    pub tid: u64,
-}
-
-impl<K: TreeKey> Entry<K> {
-    /// The least entry of all.
-    pub const MIN: Self = Self { key: K::MIN, tid: 0 };
-
-    /// The least entry with this key.
-    pub fn first_with(key: K) -> Self {
-        Self { key, tid: 0 }
-    }
-}
-
-/// An entry of a leaf, with what the leaf stores beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Row<K: TreeKey> {
-    pub entry: Entry<K>,
-    pub payload: K::Payload,
-}
 
 /// The bounds of a page: what belongs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
