@@ -177,7 +177,7 @@ RESET maintenance_work_mem;
 SELECT simhash_index_check('many_spilled'), simhash_index_check('many_sorted'),
   simhash_index_check('many_nearly');
 DROP INDEX many_nearly;
-SELECT rows, tables, levels, bytes_per_row < 66 AS compact, round(fill::numeric, 1) AS fill
+SELECT rows, tables, levels, bytes_per_row < 52 AS compact, round(fill::numeric, 1) AS fill
   FROM simhash_index_info('many_spilled');
 SELECT pg_relation_size('many_spilled') = pg_relation_size('many_sorted') AS same_size;
 SELECT reltuples FROM pg_class WHERE relname = 'many_sorted';
