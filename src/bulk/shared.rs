@@ -146,7 +146,7 @@ impl Shared {
             unsafe {
                 Tries {
                     keys: std::slice::from_raw_parts(find::<F>(self.toc, keys), key_count),
-                    nodes: std::slice::from_raw_parts(find::<Node<F>>(self.toc, nodes), node_count),
+                    nodes: std::slice::from_raw_parts(find::<Node>(self.toc, nodes), node_count),
                 }
             }
         };

@@ -85,6 +85,6 @@ unsafe fn work<F: Key>(shared: &Shared, queue: Queue) {
             return;
         }
     }
-    message::finished(walk.take_done(), &walk.rest(), &mut message);
+    message::finished(walk.take_done(), &walk.rest(left, right), &mut message);
     queue.send(&message);
 }

@@ -121,7 +121,7 @@ fn share<K: TreeKey>(join: &mut Join<K>, helpers: usize, found: &mut Vec<GroupPa
         let walk = &mut walks[i % helpers];
         walk.add([piece]);
         while walk.step(left, right, found) && i % helpers > 0 {}
-        let (rest, done) = (walk.rest(), walk.take_done());
+        let (rest, done) = (walk.rest(left, right), walk.take_done());
         walking.keep_across(found, from);
         walking.walk.add(rest);
         walking.walk.add_done(done);

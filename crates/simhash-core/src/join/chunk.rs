@@ -14,13 +14,13 @@ pub const LEAF_KEYS: usize = 32;
 /// Bytes of memory for each row of a [`Chunk`]: its fingerprint, TID, group, mark and share of the
 /// tries.
 pub fn bytes_per_row<K: TreeKey>() -> usize {
-    let trie = size_of::<Node<K::Fingerprint>>() / keys_per_node::<K>();
+    let trie = size_of::<Node>() / keys_per_node::<K>();
     K::Fingerprint::BYTES + size_of::<u64>() + 2 * size_of::<u32>() + trie
 }
 
 /// Bytes of memory for each row of a copy of [`Chunk::tries`].
 pub fn bytes_per_row_of_tries<K: TreeKey>() -> usize {
-    K::Fingerprint::BYTES + size_of::<Node<K::Fingerprint>>() / keys_per_node::<K>()
+    K::Fingerprint::BYTES + size_of::<Node>() / keys_per_node::<K>()
 }
 
 /// How many keys there are for each node at least, if they are random. A trie of n keys has about
@@ -31,9 +31,9 @@ fn keys_per_node<K: TreeKey>() -> usize {
 
 /// A node of a trie: the keys `low..high`, which agree in their first `bits` bits.
 #[derive(Clone, Copy, Debug)]
-pub struct Node<F> {
-    /// One of its keys.
-    pub(super) key: F,
+pub struct Node {
+    /// The first 64 bits of one of its keys.
+    pub(super) top: u64,
     pub(super) low: u32,
     pub(super) high: u32,
     /// The first of two children, which differ in bit number `bits`. 0 for a leaf.
@@ -46,7 +46,7 @@ pub struct Node<F> {
 #[derive(Clone, Copy, Debug)]
 pub struct Tries<'a, F> {
     pub keys: &'a [F],
-    pub nodes: &'a [Node<F>],
+    pub nodes: &'a [Node],
 }
 
 /// Of which of two tables rows are, where two are joined: the lower bit stands for the first one,
@@ -71,15 +71,18 @@ impl Sides {
     }
 }
 
-impl<F> Node<F> {
+impl Node {
+    #[inline]
     pub(super) fn is_leaf(&self) -> bool {
         self.child == 0
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         (self.high - self.low) as usize
     }
 
+    #[inline]
     pub(super) fn range(&self) -> Range<usize> {
         self.low as usize..self.high as usize
     }
@@ -141,7 +144,7 @@ pub struct Chunk<K: TreeKey> {
     tids: Vec<u64>,
     /// In their stored form: one word for each key.
     marks: Vec<u32>,
-    nodes: Vec<Node<K::Fingerprint>>,
+    nodes: Vec<Node>,
     roots: usize,
     /// The first key and the last, with their scopes.
     ends: Option<(K, K)>,
@@ -228,7 +231,7 @@ impl<K: TreeKey> Chunk<K> {
         let low = self.keys.len() as u32;
         self.end_scope();
         let sides = Sides::BOTH;
-        let root = Node { key: K::Fingerprint::ZERO, low, high: low, child: 0, bits: 0, sides };
+        let root = Node { top: 0, low, high: low, child: 0, bits: 0, sides };
         if self.nodes.len() > 1 {
             self.nodes.pop_if(|last| last.len() == 1);
         }
@@ -322,11 +325,12 @@ impl<K: TreeKey> Chunk<K> {
     }
 
     /// A leaf over some keys of a scope, at least one.
-    fn node(&self, Range { start: low, end: high }: Range<usize>) -> Node<K::Fingerprint> {
+    fn node(&self, Range { start: low, end: high }: Range<usize>) -> Node {
         let key = self.keys[low];
         let bits = (key ^ self.keys[high - 1]).leading_zeros() as u16;
+        let top = Fingerprint::top(key);
         let (low, high) = (low as u32, high as u32);
-        Node { key, low, high, child: 0, bits, sides: Sides::BOTH }
+        Node { top, low, high, child: 0, bits, sides: Sides::BOTH }
     }
 
     /// The fingerprints of the distinct keys: scope after scope, and ascending in each.
@@ -387,7 +391,7 @@ impl<K: TreeKey> Chunk<K> {
     }
 
     /// The roots of the tries: these nodes are the first ones.
-    pub(super) fn roots(&self) -> &[Node<K::Fingerprint>] {
+    pub(super) fn roots(&self) -> &[Node] {
         &self.nodes[..self.roots]
     }
 }

@@ -22,6 +22,7 @@
 mod chunk;
 mod components;
 mod cover;
+mod filter;
 mod meet;
 mod members;
 mod memory;

@@ -1,14 +1,23 @@
 //! Two tries walked down together: which leaves can hold pairs that a table emits, and the pairs.
 //! Both tries are of one scope.
 //!
-//! What is left of a walk is a stack of [`Piece`]s. Each is worked off independently of the others,
-//! so several processes can share a walk: [`Walk::divide`] makes pieces of it, and a [`Walk`] of
-//! each process takes some.
+//! The left trie is walked down depth first. Beside each of its nodes goes the list of those right
+//! nodes whose keys can be a pair with its own, made from the list of its parent. So at a left leaf
+//! the list is of right leaves, in the order of their keys, and neighbours among them are one run
+//! that the comparing kernel goes through at once.
+//!
+//! What is not begun is a stack of [`Piece`]s. Each is worked off independently of the others, so
+//! several processes can share a walk: [`Walk::divide`] makes pieces of it, and a [`Walk`] of each
+//! process takes some.
+
+use std::ops::Range;
 
 use super::chunk::{Chunk, Node, Tries};
+use super::filter::filter;
 use crate::search::probe::Limit;
 use crate::search::{Key, Plan, TreeKey};
-use crate::simd::pairs::close_pairs;
+use crate::simd::counting::{Counting, counting};
+use crate::simd::pairs::{Candidates, Close, close_pairs};
 
 /// Two groups of rows within the distance: the numbers of their keys, and how far apart they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +30,8 @@ pub struct GroupPair {
 /// A part of a walk, by the numbers of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// The keys below a node of the left chunk with those below a node of the right one. A node
-    /// with itself, where a chunk is joined with itself.
+    /// The keys below a node of the left chunk with those below a node of the right one. Where a
+    /// chunk is joined with itself, each pair has the lesser key below the first node.
     Nodes(u32, u32),
     /// Each of these roots with itself: from the first number to the one before the second.
     Roots(u32, u32),
@@ -31,10 +40,24 @@ pub enum Piece {
 /// How many comparisons a step makes before it returns: about a tenth of a millisecond. As many
 /// pairs it may find.
 const STEP: u64 = 1 << 18;
-/// What looking at two nodes costs, counted in comparisons.
-const VISIT: u64 = 40;
+/// What looking at a node costs, counted in comparisons.
+const VISIT: u64 = 20;
 /// Pieces of nodes with fewer keys are not divided.
 const SMALLEST_PIECE: usize = 256;
+
+/// A left node to be walked down, and where its list is.
+///
+/// Invariant: of the frames of a walk each list begins where an earlier frame's begins or behind it,
+/// and ends so too. What lies behind the last frame's list is of no use.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    node: u32,
+    from: usize,
+    to: usize,
+    /// Whether the list is this node's own. Otherwise it is an ancestor's, and may have right nodes
+    /// that no key of this node can be a pair with.
+    own: bool,
+}
 
 /// A join of a chunk with itself or with another, in progress.
 ///
@@ -46,10 +69,19 @@ pub struct Walk {
     plan: Plan,
     table: u32,
     limits: [Limit; 3],
+    /// How two leaves' keys are compared.
+    close: Close,
     with_itself: bool,
-    /// What is still to be done, the next piece last.
+    /// What is not begun, the next piece last.
     stack: Vec<Piece>,
-    close: Vec<(u32, u32)>,
+    /// What is left of the piece that is begun, the next frame last. The piece's right node.
+    frames: Vec<Frame>,
+    whole: u32,
+    /// The lists of the frames.
+    lists: Vec<u32>,
+    /// The runs that a left leaf is compared with.
+    runs: Vec<Range<u32>>,
+    candidates: Candidates,
     /// Pairs of keys that have been dealt with, and all that there are.
     done: f64,
     total: f64,
@@ -63,9 +95,14 @@ impl Walk {
             plan: plan.clone(),
             table,
             limits: *plan.probe(F::ZERO, table)?.limits(),
+            close: filter::<F>(plan, table),
             with_itself,
             stack: Vec::new(),
-            close: Vec::new(),
+            frames: Vec::new(),
+            whole: 0,
+            lists: Vec::new(),
+            runs: Vec::new(),
+            candidates: Candidates::default(),
             done: 0.0,
             total: 0.0,
         })
@@ -108,56 +145,136 @@ impl Walk {
         right: Tries<'_, F>,
         found: &mut Vec<GroupPair>,
     ) -> bool {
-        let mut work = 0;
-        while let Some((a, b)) = self.next_nodes() {
-            let (x, y) = (left.nodes[a as usize], right.nodes[b as usize]);
-            if self.descend((a, x), (b, y)) {
-                self.compare((left, x), (right, y), self.with_itself && a == b, found);
-                work += (x.len() * y.len()) as u64;
-            }
-            work += VISIT;
-            if work >= STEP {
-                return !self.stack.is_empty();
-            }
-        }
-        false
+        counting(Step { walk: self, left, right, found })
     }
 
-    #[inline]
-    fn next_nodes(&mut self) -> Option<(u32, u32)> {
-        match self.stack.pop()? {
-            Piece::Nodes(a, b) => Some((a, b)),
+    /// See [`Walk::step`].
+    #[inline(always)]
+    fn go_on<F: Key>(
+        &mut self,
+        left: Tries<'_, F>,
+        right: Tries<'_, F>,
+        found: &mut Vec<GroupPair>,
+    ) -> bool {
+        let mut work = 0;
+        while work < STEP {
+            if let Some(frame) = self.frames.pop() {
+                work += self.walk_down(frame, left, right, found);
+            } else if let Some(piece) = self.stack.pop() {
+                self.begin(piece);
+            } else {
+                return false;
+            }
+        }
+        !self.is_empty()
+    }
+
+    fn begin(&mut self, piece: Piece) {
+        let (node, whole) = match piece {
+            Piece::Nodes(a, b) => (a, b),
             Piece::Roots(root, end) => {
                 if root + 1 < end {
                     self.stack.push(Piece::Roots(root + 1, end));
                 }
-                Some((root, root))
+                (root, root)
             }
-        }
+        };
+        self.whole = whole;
+        self.lists.clear();
+        self.lists.push(whole);
+        self.frames.push(Frame { node, from: 0, to: 1, own: self.with_itself && node == whole });
     }
 
-    /// Whether two nodes are leaves to be compared. Otherwise the pairs of their children go onto
-    /// the stack, or none if no two keys can meet.
-    #[inline]
-    fn descend<F: Key>(&mut self, (a, x): (u32, Node<F>), (b, y): (u32, Node<F>)) -> bool {
-        let nodes = |(a, b)| Piece::Nodes(a, b);
-        let same = self.with_itself && a == b;
-        if !x.sides.can_pair(y.sides) || !same && !self.can_meet(&x, &y) {
-            self.done += pairs(x.len(), y.len(), same);
-        } else if x.is_leaf() && y.is_leaf() {
-            return true;
-        } else if same {
-            let (low, high) = (x.child, x.child + 1);
-            self.stack.extend([(high, high), (low, high), (low, low)].map(nodes));
-        } else if x.is_leaf() || (!y.is_leaf() && y.bits < x.bits) {
-            self.stack.extend([(a, y.child + 1), (a, y.child)].map(nodes));
-        } else if y.is_leaf() || x.bits < y.bits {
-            self.stack.extend([(x.child + 1, b), (x.child, b)].map(nodes));
-        } else {
-            let (i, j) = (x.child, y.child);
-            self.stack.extend([(i, j + 1), (i + 1, j), (i + 1, j + 1), (i, j)].map(nodes));
+    /// Makes the list of a frame's node, and frames for its children or the comparisons of a leaf.
+    /// Returns how much work that was. If that is too much the rest is a frame again.
+    #[inline(always)]
+    fn walk_down<F: Key>(
+        &mut self,
+        mut frame: Frame,
+        left: Tries<'_, F>,
+        right: Tries<'_, F>,
+        found: &mut Vec<GroupPair>,
+    ) -> u64 {
+        let x = left.nodes[frame.node as usize];
+        let mut work = VISIT;
+        self.lists.truncate(frame.to);
+        // Lists that are shared with an ancestor take no memory. A trie can be so deep that others
+        // would take more than the tries.
+        let room = self.lists.len() <= 2 * right.nodes.len();
+        if !frame.own && (room || x.is_leaf()) {
+            work += VISIT * self.list(&x, frame, left, right);
+            frame = Frame { from: frame.to, to: self.lists.len(), own: true, ..frame };
         }
-        false
+        if x.is_leaf() {
+            return work + self.compare(frame, left, right, found);
+        }
+        let alone = self.with_itself && self.lists[frame.from..frame.to] == [frame.node];
+        if alone
+            && !self.can_meet(
+                (left, &left.nodes[x.child as usize]),
+                (right, &right.nodes[x.child as usize + 1]),
+            )
+        {
+            // Each child is alone too: with small radii that is most of a walk.
+            for node in [x.child + 1, x.child] {
+                let from = self.lists.len();
+                self.lists.push(node);
+                self.frames.push(Frame { node, from, to: from + 1, own: true });
+            }
+        } else if frame.from < frame.to {
+            let children = [x.child + 1, x.child];
+            self.frames.extend(children.map(|node| Frame { node, own: false, ..frame }));
+        } else {
+            self.done += self.pairs(&x, &right.nodes[self.whole as usize]);
+        }
+        work
+    }
+
+    /// Appends those of a list's right nodes, or of the nodes below them, that keys below a left
+    /// node can be a pair with. They are leaves, or agree in as many bits as the left node, which is
+    /// then no leaf. Returns how many were looked at.
+    #[inline(always)]
+    fn list<F: Key>(
+        &mut self,
+        x: &Node,
+        frame: Frame,
+        left: Tries<'_, F>,
+        right: Tries<'_, F>,
+    ) -> u64 {
+        let is_above = |y: &Node| !y.is_leaf() && (x.is_leaf() || y.bits < x.bits);
+        let (mut from, mut to, mut visited) = (frame.from, frame.to, 0);
+        loop {
+            let mut length = self.lists.len();
+            self.lists.resize(length + 2 * (to - from), 0);
+            let mut again = false;
+            for place in from..to {
+                let number = self.lists[place];
+                let y = &right.nodes[number as usize];
+                // The nodes below one that can meet an ancestor are looked at without another look
+                // at it.
+                let (first, count) = if is_above(y) { (y.child, 2) } else { (number, 1) };
+                for number in first..first + count {
+                    let y = &right.nodes[number as usize];
+                    // Each pair of one chunk is found from its lesser key.
+                    let before = self.with_itself && y.high <= x.low;
+                    let meets = x.sides.can_pair(y.sides) & self.can_meet((left, x), (right, y));
+                    // Which nodes meet is hard to foresee, so no jump depends on it.
+                    self.lists[length] = number;
+                    length += usize::from(meets & !before);
+                    again |= meets & !before & is_above(y);
+                }
+                visited += u64::from(count);
+            }
+            self.lists.truncate(length);
+            if to > frame.to {
+                // What was looked at again gives way.
+                self.lists.drain(frame.to..to);
+            }
+            if !again {
+                return visited;
+            }
+            (from, to) = (frame.to, self.lists.len());
+        }
     }
 
     /// Takes all that is left of the walk, in about so many pieces or more if there is so much
@@ -169,27 +286,23 @@ impl Walk {
         right: Tries<'_, F>,
         pieces: usize,
     ) -> Vec<Piece> {
-        let node = |a: u32, b: u32| (left.nodes[a as usize], right.nodes[b as usize]);
-        // The most keys of a node of a piece, or of all roots of one.
-        let mut most = left.keys.len().max(right.keys.len());
+        let node = |number: u32| left.nodes[number as usize];
+        // The most left keys of a piece.
+        let mut most = left.keys.len();
         let mut done = Vec::new();
+        self.stack = self.rest(left, right);
         loop {
             while let Some(piece) = self.stack.pop() {
                 let keys = match piece {
-                    Piece::Nodes(a, b) => {
-                        let (x, y) = node(a, b);
-                        x.len().max(y.len())
-                    }
-                    Piece::Roots(root, end) => {
-                        (node(end - 1, 0).0.high - node(root, 0).0.low) as usize
-                    }
+                    Piece::Nodes(a, _) => node(a).len(),
+                    Piece::Roots(root, end) => (node(end - 1).high - node(root).low) as usize,
                 };
                 match piece {
                     _ if keys <= most => done.push(piece),
                     Piece::Nodes(a, b) => {
-                        let (x, y) = node(a, b);
-                        let leaves = self.descend((a, x), (b, y));
-                        debug_assert!(!leaves, "leaves are below the smallest piece");
+                        debug_assert!(!node(a).is_leaf(), "leaves are below the smallest piece");
+                        let low = node(a).child;
+                        self.stack.extend([Piece::Nodes(low + 1, b), Piece::Nodes(low, b)]);
                     }
                     Piece::Roots(root, end) if end - root == 1 => {
                         self.stack.push(Piece::Nodes(root, root));
@@ -214,13 +327,25 @@ impl Walk {
     }
 
     /// Takes all that is left of the walk.
-    pub fn rest(&mut self) -> Vec<Piece> {
-        std::mem::take(&mut self.stack)
+    pub fn rest<F: Key>(&mut self, left: Tries<'_, F>, right: Tries<'_, F>) -> Vec<Piece> {
+        let mut rest = std::mem::take(&mut self.stack);
+        for Frame { node, from, to, own } in std::mem::take(&mut self.frames) {
+            if !own {
+                rest.push(Piece::Nodes(node, self.whole));
+                continue;
+            }
+            // What is not in the list, or no longer, has been dealt with.
+            let list = &self.lists[from..to];
+            rest.extend(list.iter().map(|&other| Piece::Nodes(node, other)));
+            let pairs = |y: u32| self.pairs(&left.nodes[node as usize], &right.nodes[y as usize]);
+            self.done += pairs(self.whole) - list.iter().map(|&y| pairs(y)).sum::<f64>();
+        }
+        rest
     }
 
     /// Whether nothing is left.
     pub fn is_empty(&self) -> bool {
-        self.stack.is_empty()
+        self.stack.is_empty() && self.frames.is_empty()
     }
 
     /// The share of pairs of keys that has been dealt with, 0 to 1.
@@ -238,39 +363,109 @@ impl Walk {
         self.done += done;
     }
 
-    /// Whether keys below the two nodes can be a pair that the table emits.
-    #[inline]
-    fn can_meet<F: Key>(&self, x: &Node<F>, y: &Node<F>) -> bool {
-        let difference = (x.key ^ y.key) & F::leading_mask(u32::from(x.bits.min(y.bits)));
-        self.limits
-            .iter()
-            .all(|limit| (difference & F::leading_mask(limit.bits)).count_ones() <= limit.max)
+    /// How many pairs of keys below two nodes there are. In one chunk the lesser key of a pair is
+    /// below the left node.
+    #[inline(always)]
+    fn pairs(&self, x: &Node, y: &Node) -> f64 {
+        if self.with_itself && y.high <= x.low {
+            0.0
+        } else if !self.with_itself || y.low >= x.high {
+            pairs(x.len(), y.len(), false)
+        } else if y.low <= x.low {
+            pairs(x.len(), (y.high - x.high) as usize, false) + pairs(x.len(), x.len(), true)
+        } else {
+            pairs((y.low - x.low) as usize, y.len(), false) + pairs(y.len(), y.len(), true)
+        }
     }
 
+    /// Whether keys below the two nodes can be a pair that the table emits.
+    #[inline(always)]
+    fn can_meet<F: Key>(
+        &self,
+        (left, x): (Tries<'_, F>, &Node),
+        (right, y): (Tries<'_, F>, &Node),
+    ) -> bool {
+        let bits = u32::from(x.bits.min(y.bits));
+        if bits > 64 {
+            let difference = left.keys[x.low as usize] ^ right.keys[y.low as usize];
+            return self.respects(difference & F::leading_mask(bits));
+        }
+        let difference = (x.top ^ y.top) & u64::leading_mask(bits);
+        // Maxima grow from limit to limit, so within the first one's bits it decides.
+        let [first, ..] = self.limits;
+        if bits <= first.bits {
+            difference.count_ones() <= first.max
+        } else {
+            self.respects(difference)
+        }
+    }
+
+    /// Whether the first bits of a difference respect the limits. The others are clear.
+    #[inline(always)]
+    fn respects<B: Key>(&self, difference: B) -> bool {
+        self.limits.iter().all(|limit| {
+            let within = B::leading_mask(limit.bits.min(B::BITS));
+            (difference & within).count_ones() <= limit.max
+        })
+    }
+
+    /// Compares the keys of a left leaf with those of the leaves in its list, neighbours as one run.
+    /// Returns how much work that was. What is too much for a step is a frame again.
+    #[inline(always)]
     fn compare<F: Key>(
         &mut self,
-        (left, x): (Tries<'_, F>, Node<F>),
-        (right, y): (Tries<'_, F>, Node<F>),
-        same: bool,
+        mut frame: Frame,
+        left: Tries<'_, F>,
+        right: Tries<'_, F>,
         found: &mut Vec<GroupPair>,
-    ) {
-        self.done += pairs(x.len(), y.len(), same);
-        self.close.clear();
-        close_pairs(
-            &left.keys[x.range()],
-            &right.keys[y.range()],
-            same,
-            self.plan.distance(),
-            &mut self.close,
-        );
-        for &(i, j) in &self.close {
-            let (i, j) = (x.low + i, y.low + j);
-            let difference = left.keys[i as usize] ^ right.keys[j as usize];
-            let restored = self.plan.layout().restore(difference, self.table);
-            if self.plan.emits(restored, self.table) {
-                found.push(GroupPair { left: i, right: j, distance: difference.count_ones() });
+    ) -> u64 {
+        let x = left.nodes[frame.node as usize];
+        let mut work = 0;
+        self.runs.clear();
+        while frame.from < frame.to && work < STEP {
+            let y = right.nodes[self.lists[frame.from] as usize];
+            frame.from += 1;
+            work += (x.len() * y.len()) as u64;
+            match self.runs.last_mut() {
+                Some(run) if run.end == y.low => run.end = y.high,
+                _ => self.runs.push(y.low..y.high),
             }
         }
+        if frame.from < frame.to {
+            self.frames.push(frame);
+        } else {
+            self.done += self.pairs(&x, &right.nodes[self.whole as usize]);
+        }
+        let xs = &left.keys[x.range()];
+        close_pairs(right.keys, &self.runs, xs, self.close, &mut self.candidates);
+        for &(j, i) in self.candidates.pairs() {
+            let i = x.low + i;
+            let difference = left.keys[i as usize] ^ right.keys[j as usize];
+            let distance = difference.count_ones();
+            let restored = self.plan.layout().restore(difference, self.table);
+            let emits = distance <= self.plan.distance() && self.plan.emits(restored, self.table);
+            if emits && !(self.with_itself && j <= i) {
+                found.push(GroupPair { left: i, right: j, distance });
+            }
+        }
+        work
+    }
+}
+
+/// A call of [`Walk::step`].
+struct Step<'a, F> {
+    walk: &'a mut Walk,
+    left: Tries<'a, F>,
+    right: Tries<'a, F>,
+    found: &'a mut Vec<GroupPair>,
+}
+
+impl<F: Key> Counting for Step<'_, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.walk.go_on(self.left, self.right, self.found)
     }
 }
 

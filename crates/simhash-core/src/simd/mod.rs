@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "instructions that not every processor has")]
 
 pub mod accumulate;
+pub mod counting;
 pub mod least;
 #[cfg(target_arch = "aarch64")]
 mod neon;

@@ -1,43 +1,86 @@
-//! Compares every fingerprint of one short array with every one of another: the inner loop of a
-//! join.
+//! Compares every fingerprint of a short array with every one of some runs of another: the inner
+//! loop of a join.
 //!
-//! One call compares a few tens with a few tens, so that the choice of the kernel and the tails of
-//! the arrays cost little beside the comparisons. Nearly always nothing is found.
+//! One call compares a few tens with tens to thousands, so that the choice of the kernel and what it
+//! begins with cost little beside the comparisons. Nearly always nothing is found.
 
 use std::any::TypeId;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::bits::B256;
 use crate::search::Key;
 
-/// Appends the index pairs (i, j) of all `left[i]` and `right[j]` within `distance` of each other,
-/// in any order. `triangular` says that both are the same array, of which only pairs with i < j are
-/// wanted.
+/// At most `max` of the bits of the first `words` words of 64 bits differ. Words count from the most
+/// significant one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Close {
+    pub words: usize,
+    pub max: u32,
+}
+
+impl Close {
+    /// At most `max` of all bits differ.
+    pub fn whole<F: Key>(max: u32) -> Self {
+        Self { words: (F::BITS / 64) as usize, max }
+    }
+
+    fn holds<F: Key>(self, a: F, b: F) -> bool {
+        ((a ^ b) & F::leading_mask(64 * self.words as u32)).count_ones() <= self.max
+    }
+}
+
+/// What a call of [`close_pairs`] found, and room for the next one.
+#[derive(Debug, Default)]
+pub struct Candidates {
+    pairs: Vec<(u32, u32)>,
+    rows: Vec<u32>,
+}
+
+impl Candidates {
+    /// The pairs (i, j).
+    pub fn pairs(&self) -> &[(u32, u32)] {
+        &self.pairs
+    }
+}
+
+/// Finds the index pairs (i, j) of all `rows[i]` and `keys[j]` that are `close`, with i in any of
+/// the runs, in any order.
+///
+/// # Panics
+/// When a run goes beyond the rows.
 ///
 /// ```
-/// use simhash_core::simd::pairs::close_pairs;
-/// let keys = [0u64, 1, 3, 7];
-/// let mut pairs = Vec::new();
-/// close_pairs(&keys, &keys, true, 1, &mut pairs);
-/// assert_eq!(pairs, [(0, 1), (1, 2), (2, 3)]);
+/// use simhash_core::simd::pairs::{Candidates, Close, close_pairs};
+/// let rows = [0u64, 1, 3, 7];
+/// let mut found = Candidates::default();
+/// close_pairs(&rows, &[0..1, 2..4], &[7, 2], Close::whole::<u64>(1), &mut found);
+/// assert_eq!(found.pairs(), [(0, 1), (2, 0), (2, 1), (3, 0)]);
 /// ```
 #[inline]
 pub fn close_pairs<F: Key>(
-    left: &[F],
-    right: &[F],
-    triangular: bool,
-    distance: u32,
-    pairs: &mut Vec<(u32, u32)>,
+    rows: &[F],
+    runs: &[Range<u32>],
+    keys: &[F],
+    close: Close,
+    found: &mut Candidates,
 ) {
-    if let (Some(left), Some(right)) = (cast::<F, u64>(left), cast::<F, u64>(right)) {
-        (kernels().narrow)(left, right, triangular, distance, pairs);
-    } else if let (Some(left), Some(right)) = (cast::<F, u128>(left), cast::<F, u128>(right)) {
-        (kernels().wide)(left, right, triangular, distance, pairs);
-    } else if let (Some(left), Some(right)) = (cast::<F, B256>(left), cast::<F, B256>(right)) {
-        (kernels().quad)(left, right, triangular, distance, pairs);
+    found.pairs.clear();
+    if let (Some(rows), Some(keys)) = (cast::<F, u64>(rows), cast::<F, u64>(keys)) {
+        (kernels().narrow)(rows, runs, keys, close, found);
+    } else if let (Some(rows), Some(keys)) = (cast::<F, u128>(rows), cast::<F, u128>(keys)) {
+        (kernels().wide)(rows, runs, keys, close, found);
+    } else if let (Some(rows), Some(keys)) = (cast::<F, B256>(rows), cast::<F, B256>(keys)) {
+        (kernels().quad)(rows, runs, keys, close, found);
     } else {
-        all_pairs(left, right, triangular, distance, pairs);
+        all_pairs(rows, runs, keys, close, found);
     }
+}
+
+/// The rows of a run.
+#[inline(always)]
+fn rows_of<'a, F>(rows: &'a [F], run: &Range<u32>) -> &'a [F] {
+    &rows[run.start as usize..run.end as usize]
 }
 
 /// The same slice, if its type is `T`.
@@ -49,7 +92,7 @@ fn cast<F: Key, T: Key>(keys: &[F]) -> Option<&[T]> {
     })
 }
 
-type Kernel<F> = fn(&[F], &[F], bool, u32, &mut Vec<(u32, u32)>);
+type Kernel<F> = fn(&[F], &[Range<u32>], &[F], Close, &mut Candidates);
 
 /// One kernel for each width.
 struct Kernels {
@@ -85,17 +128,18 @@ fn available() -> impl Iterator<Item = Kernels> {
 
 #[inline(always)]
 fn all_pairs<F: Key>(
-    left: &[F],
-    right: &[F],
-    triangular: bool,
-    distance: u32,
-    pairs: &mut Vec<(u32, u32)>,
+    rows: &[F],
+    runs: &[Range<u32>],
+    keys: &[F],
+    close: Close,
+    found: &mut Candidates,
 ) {
-    for (i, x) in left.iter().enumerate() {
-        let from = if triangular { i + 1 } else { 0 };
-        for (j, y) in right.iter().enumerate().skip(from) {
-            if x.hamming(*y) <= distance {
-                pairs.push((i as u32, j as u32));
+    for run in runs {
+        for (i, x) in run.clone().zip(rows_of(rows, run)) {
+            for (j, y) in (0..).zip(keys) {
+                if close.holds(*x, *y) {
+                    found.pairs.push((i, j));
+                }
             }
         }
     }
@@ -103,10 +147,13 @@ fn all_pairs<F: Key>(
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Kernels, all_pairs};
+    use super::{Candidates, Close, Kernels, all_pairs, rows_of};
     use crate::bits::B256;
     use crate::search::Key;
+    use crate::simd::prefetch::prefetch;
+    use std::any::TypeId;
     use std::arch::x86_64::*;
+    use std::ops::Range;
 
     pub(super) const AVX512: Kernels =
         Kernels { narrow: narrow_avx512, wide: wide_avx512, quad: quad_avx512 };
@@ -117,208 +164,246 @@ mod x86 {
     macro_rules! kernel {
         ($entry:ident, $inner:ident, $t:ty) => {
             fn $entry(
-                left: &[$t],
-                right: &[$t],
-                triangular: bool,
-                distance: u32,
-                pairs: &mut Vec<(u32, u32)>,
+                rows: &[$t],
+                runs: &[Range<u32>],
+                keys: &[$t],
+                close: Close,
+                found: &mut Candidates,
             ) {
                 // SAFETY: `available` hands this function out only after it has detected the
                 // features that `$inner` enables.
-                unsafe { $inner(left, right, triangular, distance, pairs) }
+                unsafe { $inner(rows, runs, keys, close, found) }
             }
         };
     }
-    kernel!(narrow_avx512, narrow_avx512_inner, u64);
-    kernel!(wide_avx512, wide_avx512_inner, u128);
-    kernel!(quad_avx512, quad_avx512_inner, B256);
-    kernel!(narrow_popcnt, narrow_popcnt_inner, u64);
-    kernel!(wide_popcnt, wide_popcnt_inner, u128);
-    kernel!(quad_popcnt, quad_popcnt_inner, B256);
+    kernel!(narrow_avx512, avx512, u64);
+    kernel!(wide_avx512, avx512, u128);
+    kernel!(quad_avx512, avx512, B256);
+    kernel!(narrow_popcnt, popcnt, u64);
+    kernel!(wide_popcnt, popcnt, u128);
+    kernel!(quad_popcnt, popcnt, B256);
 
     #[target_feature(enable = "popcnt")]
-    fn narrow_popcnt_inner(
-        left: &[u64],
-        right: &[u64],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
+    fn popcnt<F: Key>(
+        rows: &[F],
+        runs: &[Range<u32>],
+        keys: &[F],
+        close: Close,
+        found: &mut Candidates,
     ) {
-        all_pairs(left, right, triangular, distance, pairs);
+        all_pairs(rows, runs, keys, close, found);
     }
 
-    #[target_feature(enable = "popcnt")]
-    fn wide_popcnt_inner(
-        left: &[u128],
-        right: &[u128],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
-    ) {
-        all_pairs(left, right, triangular, distance, pairs);
-    }
-
-    #[target_feature(enable = "popcnt")]
-    fn quad_popcnt_inner(
-        left: &[B256],
-        right: &[B256],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
-    ) {
-        all_pairs(left, right, triangular, distance, pairs);
-    }
-
-    /// As many keys as a vector has lanes.
+    /// As many words as a vector has lanes.
     const LANES: usize = 8;
 
-    /// The most groups of [`LANES`] keys of `right` that are compared with a key of `left` at once.
-    const GROUPS: usize = 4;
+    /// The most keys that a row is compared with at once.
+    const KEYS: usize = 4 * LANES;
 
-    /// The bits of a row of a tile: one for each key of `right`.
-    const ROW: usize = LANES * GROUPS;
-
-    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn narrow_avx512_inner(
-        left: &[u64],
-        right: &[u64],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
-    ) {
-        tiles::<u64, 1>(left, right, triangular, distance, pairs);
-    }
+    /// So many runs ahead rows are fetched into the processor's cache.
+    const AHEAD: usize = 3;
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn wide_avx512_inner(
-        left: &[u128],
-        right: &[u128],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
+    fn avx512<F: Key>(
+        rows: &[F],
+        runs: &[Range<u32>],
+        keys: &[F],
+        close: Close,
+        found: &mut Candidates,
     ) {
-        tiles::<u128, 2>(left, right, triangular, distance, pairs);
-    }
-
-    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn quad_avx512_inner(
-        left: &[B256],
-        right: &[B256],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
-    ) {
-        tiles::<B256, 4>(left, right, triangular, distance, pairs);
-    }
-
-    /// For keys of `W` words. Cuts both arrays into tiles of [`ROW`] keys by as many.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn tiles<F: Key, const W: usize>(
-        left: &[F],
-        right: &[F],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
-    ) {
-        for (below, keys) in (0..).step_by(ROW).zip(right.chunks(ROW)) {
-            for (above, rows) in (0..).step_by(ROW).zip(left.chunks(ROW)) {
-                let mut masks = [0; ROW];
-                let any = match keys.len().div_ceil(LANES) {
-                    1 => tile::<F, W, 1>(rows, keys, distance, &mut masks),
-                    2 => tile::<F, W, 2>(rows, keys, distance, &mut masks),
-                    3 => tile::<F, W, 3>(rows, keys, distance, &mut masks),
-                    _ => tile::<F, W, 4>(rows, keys, distance, &mut masks),
-                };
-                if any {
-                    for (i, &mask) in (above..).zip(&masks[..rows.len()]) {
-                        push_row(pairs, i, below, mask, triangular);
-                    }
-                }
+        for (below, keys) in (0..).step_by(KEYS).zip(keys.chunks(KEYS)) {
+            let Close { words, max } = close;
+            match words.min(words_of::<F>()) {
+                0 | 1 => some_keys::<F, 1>(rows, runs, (below, keys), max, found),
+                2 => some_keys::<F, 2>(rows, runs, (below, keys), max, found),
+                3 => some_keys::<F, 3>(rows, runs, (below, keys), max, found),
+                _ => some_keys::<F, 4>(rows, runs, (below, keys), max, found),
             }
         }
     }
 
-    /// Sets bit j of `masks[i]` for each `rows[i]` and `keys[j]` within `distance`, and says if
-    /// there is any. `G` is the number of groups in `keys`.
+    /// For at most [`KEYS`] keys, of which the first one has number `below`. The `W` most
+    /// significant words of keys and rows count.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn some_keys<F: Key, const W: usize>(
+        rows: &[F],
+        runs: &[Range<u32>],
+        (below, keys): (u32, &[F]),
+        max: u32,
+        found: &mut Candidates,
+    ) {
+        match keys.len().div_ceil(LANES) {
+            1 => groups::<F, W, 1>(rows, runs, (below, keys), max, found),
+            2 => groups::<F, W, 2>(rows, runs, (below, keys), max, found),
+            3 => groups::<F, W, 3>(rows, runs, (below, keys), max, found),
+            _ => groups::<F, W, 4>(rows, runs, (below, keys), max, found),
+        }
+    }
+
+    /// As [`some_keys`], for keys that are `G` groups of [`LANES`]. It is first noted which rows are
+    /// near any key, by one comparison a row. Which keys, is for those rows only.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn groups<F: Key, const W: usize, const G: usize>(
+        rows: &[F],
+        runs: &[Range<u32>],
+        (below, keys): (u32, &[F]),
+        max: u32,
+        found: &mut Candidates,
+    ) {
+        let Candidates { pairs, rows: near } = found;
+        near.resize(runs.iter().map(ExactSizeIterator::len).sum(), 0);
+        let count = near_rows::<F, W, G>(rows, runs, keys, max, near);
+        if count == 0 {
+            return;
+        }
+        let keys_of = group_words::<F, W, G>(keys);
+        let limit = _mm512_set1_epi64(i64::from(max));
+        let present = u32::MAX >> (KEYS - keys.len().min(KEYS));
+        for &number in &near[..count] {
+            let row = words(&rows[number as usize..][..1]);
+            let mut mask = 0;
+            for (group, keys) in keys_of.iter().enumerate() {
+                let close = _mm512_cmple_epu64_mask(distances::<F, W>(row, keys), limit);
+                mask |= u32::from(close) << (group * LANES);
+            }
+            mask &= present;
+            while mask != 0 {
+                pairs.push((number, below + mask.trailing_zeros()));
+                mask &= mask - 1;
+            }
+        }
+    }
+
+    /// Writes the numbers of rows that are near any of the keys to the first places of `near`, which
+    /// has one for each row. Returns how many they are.
     ///
     /// The keys stay in registers, word by word. That needs a loop without a call: around one the
     /// compiler keeps vectors on the stack, which is aligned to 16 bytes, and then by chance each
-    /// load of one takes two lines of the cache. So what is found is written down as masks.
-    #[inline]
+    /// load of one takes two lines of the cache. So this function is not inlined.
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    fn tile<F: Key, const W: usize, const G: usize>(
+    fn near_rows<F: Key, const W: usize, const G: usize>(
         rows: &[F],
+        runs: &[Range<u32>],
         keys: &[F],
-        distance: u32,
-        masks: &mut [u32; ROW],
-    ) -> bool {
-        let mut words = [[[0; LANES]; W]; G];
-        for (group, keys) in words.iter_mut().zip(keys.chunks(LANES)) {
-            for (lane, key) in keys.iter().enumerate() {
-                for (index, word) in group.iter_mut().enumerate() {
-                    word[lane] = key.word(index);
+        max: u32,
+        near: &mut [u32],
+    ) -> usize {
+        let keys = group_words::<F, W, G>(keys);
+        let limit = _mm512_set1_epi64(i64::from(max));
+        let mut count = 0;
+        for (place, run) in runs.iter().enumerate() {
+            if let Some(next) = runs.get(place + AHEAD) {
+                let next = rows_of(rows, next);
+                for line in (0..size_of_val(next)).step_by(64) {
+                    prefetch(next.as_ptr().wrapping_byte_add(line));
                 }
             }
-        }
-        // SAFETY: 64 bytes; the instruction needs no alignment.
-        let load = |word: [u64; LANES]| unsafe { _mm512_loadu_si512(word.as_ptr().cast()) };
-        let words = words.map(|group| group.map(load));
-        let lanes: [u8; G] =
-            std::array::from_fn(|group| lanes(keys.len().saturating_sub(group * LANES)));
-        let limit = _mm512_set1_epi64(i64::from(distance));
-        let mut any = 0;
-        for (row, mask) in rows.iter().zip(masks) {
-            let row: [__m512i; W] =
-                std::array::from_fn(|index| _mm512_set1_epi64(row.word(index) as i64));
-            let mut found = 0;
-            for group in 0..G {
-                let differing = |index: usize| {
-                    _mm512_popcnt_epi64(_mm512_xor_si512(words[group][index], row[index]))
-                };
-                let sum =
-                    (1..W).fold(differing(0), |sum, index| _mm512_add_epi64(sum, differing(index)));
-                let close = _mm512_mask_cmple_epu64_mask(lanes[group], sum, limit);
-                found |= u32::from(close) << (group * LANES);
+            let words = words(rows_of(rows, run)).chunks_exact(words_of::<F>());
+            for (number, row) in run.clone().zip(words) {
+                let mut least = distances::<F, W>(row, &keys[0]);
+                for keys in &keys[1..] {
+                    // The upper half of each count is 0. The least of 32 bits takes one
+                    // instruction, of 64 it takes more.
+                    least = _mm512_min_epu32(least, distances::<F, W>(row, keys));
+                }
+                near[count] = number;
+                count += usize::from(_mm512_cmple_epu64_mask(least, limit) != 0);
             }
-            *mask = found;
-            any |= found;
         }
-        any != 0
+        count
     }
 
-    /// A mask of the lanes of a vector that `count` values fill.
+    /// The distances of a row from [`LANES`] keys, in their `W` most significant words.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn distances<F: Key, const W: usize>(row: &[i64], keys: &[__m512i; W]) -> __m512i {
+        let mut sum = _mm512_setzero_si512();
+        for (index, word) in keys.iter().enumerate() {
+            let row = _mm512_set1_epi64(row[place_of::<F>(index)]);
+            let differing = _mm512_popcnt_epi64(_mm512_xor_si512(*word, row));
+            sum = if index == 0 { differing } else { _mm512_add_epi64(sum, differing) };
+        }
+        sum
+    }
+
+    /// The `W` most significant words of at most `G` * [`LANES`] keys.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn group_words<F: Key, const W: usize, const G: usize>(keys: &[F]) -> [[__m512i; W]; G] {
+        let mut groups = [[_mm512_setzero_si512(); W]; G];
+        for (group, vectors) in groups.iter_mut().enumerate() {
+            let keys = &keys[(group * LANES).min(keys.len() - 1)..];
+            for (index, vector) in vectors.iter_mut().enumerate() {
+                *vector = leading_words(keys, index);
+            }
+        }
+        groups
+    }
+
+    /// The words of keys as they lie in memory.
     #[inline(always)]
-    fn lanes(count: usize) -> u8 {
-        if count >= LANES { 0xff } else { (1 << count) - 1 }
+    fn words<F: Key>(keys: &[F]) -> &[i64] {
+        // SAFETY: the keys are these words, of any bits.
+        unsafe { std::slice::from_raw_parts(keys.as_ptr().cast(), size_of_val(keys) / 8) }
     }
 
-    /// Appends (i, `below` + the index of each set bit).
-    fn push_row(
-        pairs: &mut Vec<(u32, u32)>,
-        i: usize,
-        below: usize,
-        mut mask: u32,
-        triangular: bool,
-    ) {
-        if triangular {
-            let unwanted = (i + 1).saturating_sub(below).min(ROW);
-            mask &= ((u64::MAX << unwanted) & u64::from(u32::MAX)) as u32;
+    /// Word number `index` of the first [`LANES`] keys, from the most significant one on. Where there are fewer, the last one stands for those
+    /// that are missing. There must be one.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn leading_words<F: Key>(keys: &[F], index: usize) -> __m512i {
+        let of_key = words_of::<F>();
+        let last = _mm512_set1_epi64(keys.len() as i64 - 1);
+        let lanes = _mm512_min_epi64(_mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), last);
+        // Word `place` of two vectors' keys, counted from the first one.
+        let chosen = _mm512_add_epi64(
+            _mm512_mullo_epi32(lanes, _mm512_set1_epi64(of_key as i64)),
+            _mm512_set1_epi64(place_of::<F>(index) as i64),
+        );
+        let load = |vector: usize| {
+            let words = (keys.len() * of_key).saturating_sub(vector * LANES).min(LANES);
+            let mask = (0xff_u16 >> (LANES - words)) as u8;
+            let from = keys.as_ptr().cast::<i64>().wrapping_add(vector * LANES);
+            // SAFETY: words of `keys`; those that the mask leaves out are not read.
+            unsafe { _mm512_maskz_loadu_epi64(mask, from) }
+        };
+        match of_key {
+            1 => _mm512_permutexvar_epi64(chosen, load(0)),
+            2 => _mm512_permutex2var_epi64(load(0), chosen, load(1)),
+            _ => {
+                // Four vectors: an index counts words of two of them, so its higher bits choose.
+                let low = _mm512_permutex2var_epi64(load(0), chosen, load(1));
+                let high = _mm512_permutex2var_epi64(load(2), chosen, load(3));
+                let upper = _mm512_cmpgt_epi64_mask(chosen, _mm512_set1_epi64(15));
+                _mm512_mask_mov_epi64(low, upper, high)
+            }
         }
-        while mask != 0 {
-            pairs.push((i as u32, below as u32 + mask.trailing_zeros()));
-            mask &= mask - 1;
-        }
+    }
+
+    /// Where among the words of a key in memory word number `index` lies, from the most significant
+    /// one on. The processor stores the least significant one of a number first.
+    #[inline(always)]
+    fn place_of<F: Key>(index: usize) -> usize {
+        if TypeId::of::<F>() == TypeId::of::<B256>() { index } else { words_of::<F>() - 1 - index }
+    }
+
+    #[inline(always)]
+    fn words_of<F: Key>() -> usize {
+        size_of::<F>() / 8
     }
 }
 
 /// Every arm64 processor has these instructions.
 #[cfg(target_arch = "aarch64")]
 mod arm {
-    use super::{Kernels, all_pairs};
+    use super::{Candidates, Close, Kernels, all_pairs, rows_of};
     use crate::bits::B256;
     use crate::search::Key;
     use crate::simd::neon::{KEYS, Vectors, for_each_set};
+    use std::ops::Range;
 
     pub(super) const NEON: Kernels =
         Kernels { narrow: pairs_neon::<u64>, wide: pairs_neon::<u128>, quad: pairs_neon::<B256> };
@@ -326,32 +411,33 @@ mod arm {
     /// The last vectors reach back to keys that were compared before, of which no pair is wanted
     /// again.
     fn pairs_neon<F: Key + Vectors>(
-        left: &[F],
-        right: &[F],
-        triangular: bool,
-        distance: u32,
-        pairs: &mut Vec<(u32, u32)>,
+        rows: &[F],
+        runs: &[Range<u32>],
+        keys: &[F],
+        close: Close,
+        found: &mut Candidates,
     ) {
-        let Some(last) = right.len().checked_sub(KEYS) else {
-            return all_pairs(left, right, triangular, distance, pairs);
+        let Some(last) = keys.len().checked_sub(KEYS) else {
+            return all_pairs(rows, runs, keys, close, found);
         };
-        for (i, key) in left.iter().enumerate() {
-            let mut next = if triangular { i + 1 } else { 0 };
-            while next < right.len() {
-                let at = next.min(last);
-                let new = (next - at) as u32;
-                // SAFETY: `KEYS` keys lie there; every such processor has NEON.
-                unsafe {
-                    for_each_set(
-                        key.close(F::MAX, right[at..].as_ptr().cast(), distance),
-                        |lane| {
-                            if lane >= new {
-                                pairs.push((i as u32, at as u32 + lane));
-                            }
-                        },
-                    );
+        let mask = F::leading_mask(64 * close.words as u32);
+        for run in runs {
+            for (i, row) in run.clone().zip(rows_of(rows, run)) {
+                for next in (0..keys.len()).step_by(KEYS) {
+                    let at = next.min(last);
+                    let new = (next - at) as u32;
+                    // SAFETY: `KEYS` keys lie there; every such processor has NEON.
+                    unsafe {
+                        for_each_set(
+                            row.close(mask, keys[at..].as_ptr().cast(), close.max),
+                            |lane| {
+                                if lane >= new {
+                                    found.pairs.push((i, at as u32 + lane));
+                                }
+                            },
+                        );
+                    }
                 }
-                next = at + KEYS;
             }
         }
     }
@@ -362,17 +448,39 @@ mod tests {
     use super::*;
     use crate::random::mix;
 
-    /// That a kernel finds the pairs of `length` keys and some others, and those of the keys alone.
-    fn check<F: Key>(kernel: Kernel<F>, keys: &[F], start: usize, length: usize, distance: u32) {
-        let (mut expected, mut found) = (Vec::new(), Vec::new());
-        let (left, right) = (&keys[start..start + length], &keys[9..9 + length / 2 + 3]);
-        all_pairs(left, right, false, distance, &mut expected);
-        all_pairs(left, left, true, distance, &mut expected);
-        kernel(left, right, false, distance, &mut found);
-        kernel(left, left, true, distance, &mut found);
-        found.sort_unstable();
-        expected.sort_unstable();
-        assert_eq!(found, expected);
+    /// That a kernel finds the pairs of `length` keys and some runs of others.
+    fn check<F: Key>(kernel: Kernel<F>, all: &[F], start: usize, length: usize, distance: u32) {
+        let keys = &all[start..start + length];
+        let runs = [9..9 + length as u32 / 2, 70..70, 71..74, 80..120];
+        for words in 1..=(F::BITS / 64) as usize {
+            let close = Close { words, max: distance * words as u32 };
+            let [mut expected, mut found] = [Candidates::default(), Candidates::default()];
+            all_pairs(all, &runs, keys, close, &mut expected);
+            kernel(all, &runs, keys, close, &mut found);
+            found.pairs.sort_unstable();
+            expected.pairs.sort_unstable();
+            assert_eq!(found.pairs, expected.pairs);
+        }
+    }
+
+    #[test]
+    fn the_portable_kernel_counts_the_bits_of_the_first_words() {
+        let keys: Vec<B256> =
+            (0..40).map(|i| B256::new([0, 99, 199, 299].map(|j| mix(i + j) >> (i % 9)))).collect();
+        for (words, max) in [(1, 28), (2, 58), (3, 90), (4, 120)] {
+            let mut found = Candidates::default();
+            all_pairs(&keys, &[0..40], &keys, Close { words, max }, &mut found);
+            let differing = |i: usize, j: usize| {
+                let words = keys[i].words().iter().zip(keys[j].words()).take(words);
+                words.map(|(x, y)| (x ^ y).count_ones()).sum::<u32>()
+            };
+            let pairs = (0..40).flat_map(|i| (0..40).map(move |j| (i, j)));
+            let expected: Vec<_> = pairs.filter(|&(i, j)| differing(i, j) <= max).collect();
+            let found: Vec<_> =
+                found.pairs().iter().map(|&(i, j)| (i as usize, j as usize)).collect();
+            assert_eq!(found, expected, "{words} words");
+            assert!((41..1500).contains(&found.len()), "{words} words: {} pairs", found.len());
+        }
     }
 
     #[test]
@@ -386,8 +494,8 @@ mod tests {
             for length in [0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 23, 24, 31, 32, 33, 60] {
                 for (start, distance) in [(0, 0), (1, 5), (3, 25), (7, 30), (20, 32), (60, 64)] {
                     check(kernels.narrow, &narrow, start, length, distance);
-                    check(kernels.wide, &wide, start, length, 2 * distance);
-                    check(kernels.quad, &quad, start, length, 4 * distance);
+                    check(kernels.wide, &wide, start, length, distance);
+                    check(kernels.quad, &quad, start, length, distance);
                 }
             }
         }
