@@ -52,7 +52,7 @@ pub fn register() {
             c"blocks".as_ptr(),
             c"Number of blocks, and of tables: 4 for 64 bits and 8 for 128 by default.".as_ptr(),
             0,
-            0,
+            1,
             16,
             lock,
         );

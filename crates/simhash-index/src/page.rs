@@ -433,6 +433,23 @@ impl<'a> Page<'a> {
         self.within_part(start..self.count, rotated, distance, positions);
     }
 
+    /// Appends to `positions` entries with the fingerprint of `entry`: that entry is one of them, if
+    /// it is there. Of those that ascend it can be at one place, however many are equal.
+    pub fn within_of<K: TreeKey>(&self, entry: &Entry<K>, positions: &mut Vec<u32>) {
+        let (mut low, mut high) = (0, self.ordered);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.entry::<K>(middle) < *entry {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let rotated = entry.key.fingerprint();
+        self.within_part(low..self.ordered.min(low + 1), rotated, 0, positions);
+        self.within_part(self.ordered..self.count, rotated, 0, positions);
+    }
+
     /// Of the chunks of a leaf that ascend, the first in which there may be entries from `target`
     /// on: the last that begins below it. The first guess is that keys are spread evenly.
     fn chunk_of<K: TreeKey>(&self, target: K) -> usize {

@@ -275,7 +275,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let (leaf, number) = self.cover::<S::Shared>(table, entry, None);
         let page = self.checked(number, leaf.bytes());
         let mut positions = Vec::new();
-        page.within(entry.key.fingerprint(), 0, &mut positions);
+        page.within_of(entry, &mut positions);
         let is_entry = |&i: &usize| {
             (page.tid(i) == entry.tid || mutant::is(Mutant::TidNotCompared))
                 && (page.scope::<K>(i) == entry.key.scope()

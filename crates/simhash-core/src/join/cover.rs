@@ -68,6 +68,9 @@ pub fn bytes_per_row_of_cover<K: TreeKey>() -> usize {
 
 /// So many rows are compared one by one.
 const FEW: usize = if cfg!(test) { 8 } else { 1024 };
+/// The most pairs for each row that are looked at to find the rows with a neighbour. To note a pair
+/// takes some ten nanoseconds, and the halves of all rows some microseconds a row.
+const PAIRS: usize = 32;
 /// So many pairs are asked for together.
 const TOGETHER: usize = 1 << 12;
 
@@ -136,7 +139,7 @@ fn with_neighbours<K: TreeKey>(
             note(join.left().group(left));
             note(join.right().group(right));
         }
-        if near > count / 2 || pairs > 4 * count {
+        if near > count / 2 || pairs > PAIRS * count {
             return None;
         }
         if step == Step::Done {
