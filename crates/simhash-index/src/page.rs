@@ -433,8 +433,8 @@ impl<'a> Page<'a> {
         self.within_part(start..self.count, rotated, distance, positions);
     }
 
-    /// Appends to `positions` entries with the fingerprint of `entry`: that entry is one of them, if
-    /// it is there. Of those that ascend it can be at one place, however many are equal.
+    /// Appends to `positions` entries with the fingerprint of `entry`: that entry is one of them,
+    /// if it is there. Of those that ascend it can be at one place, however many are equal.
     pub fn within_of<K: TreeKey>(&self, entry: &Entry<K>, positions: &mut Vec<u32>) {
         let (mut low, mut high) = (0, self.ordered);
         while low < high {

@@ -1,8 +1,8 @@
 //! Compares every fingerprint of a short array with every one of some runs of another: the inner
 //! loop of a join.
 //!
-//! One call compares a few tens with tens to thousands, so that the choice of the kernel and what it
-//! begins with cost little beside the comparisons. Nearly always nothing is found.
+//! One call compares a few tens with tens to thousands, so that the choice of the kernel and what
+//! it begins with cost little beside the comparisons. Nearly always nothing is found.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use crate::bits::B256;
 use crate::search::Key;
 
-/// At most `max` of the bits of the first `words` words of 64 bits differ. Words count from the most
-/// significant one.
+/// At most `max` of the bits of the first `words` words of 64 bits differ. Words count from the
+/// most significant one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Close {
     pub words: usize,
@@ -34,6 +34,8 @@ impl Close {
 #[derive(Debug, Default)]
 pub struct Candidates {
     pairs: Vec<(u32, u32)>,
+    /// Rows that are near any key, before it is known which.
+    #[cfg(target_arch = "x86_64")]
     rows: Vec<u32>,
 }
 
@@ -241,8 +243,8 @@ mod x86 {
         }
     }
 
-    /// As [`some_keys`], for keys that are `G` groups of [`LANES`]. It is first noted which rows are
-    /// near any key, by one comparison a row. Which keys, is for those rows only.
+    /// As [`some_keys`], for keys that are `G` groups of [`LANES`]. It is first noted which rows
+    /// are near any key, by one comparison a row. Which keys, is for those rows only.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     fn groups<F: Key, const W: usize, const G: usize>(
@@ -276,8 +278,8 @@ mod x86 {
         }
     }
 
-    /// Writes the numbers of rows that are near any of the keys to the first places of `near`, which
-    /// has one for each row. Returns how many they are.
+    /// Writes the numbers of rows that are near any of the keys to the first places of `near`,
+    /// which has one for each row. Returns how many they are.
     ///
     /// The keys stay in registers, word by word. That needs a loop without a call: around one the
     /// compiler keeps vectors on the stack, which is aligned to 16 bytes, and then by chance each
@@ -350,8 +352,8 @@ mod x86 {
         unsafe { std::slice::from_raw_parts(keys.as_ptr().cast(), size_of_val(keys) / 8) }
     }
 
-    /// Word number `index` of the first [`LANES`] keys, from the most significant one on. Where there are fewer, the last one stands for those
-    /// that are missing. There must be one.
+    /// Word number `index` of the first [`LANES`] keys, from the most significant one on. Where
+    /// there are fewer, the last one stands for those that are missing. There must be one.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn leading_words<F: Key>(keys: &[F], index: usize) -> __m512i {
@@ -469,7 +471,7 @@ mod tests {
             (0..40).map(|i| B256::new([0, 99, 199, 299].map(|j| mix(i + j) >> (i % 9)))).collect();
         for (words, max) in [(1, 28), (2, 58), (3, 90), (4, 120)] {
             let mut found = Candidates::default();
-            all_pairs(&keys, &[0..40], &keys, Close { words, max }, &mut found);
+            all_pairs(&keys, &[0..25, 25..40], &keys, Close { words, max }, &mut found);
             let differing = |i: usize, j: usize| {
                 let words = keys[i].words().iter().zip(keys[j].words()).take(words);
                 words.map(|(x, y)| (x ^ y).count_ones()).sum::<u32>()
