@@ -439,14 +439,14 @@ impl Walk {
             self.done += self.pairs(&x, &right.nodes[self.whole as usize]);
         }
         let xs = &left.keys[x.range()];
-        close_pairs(right.keys, &self.runs, xs, self.close, &mut self.candidates);
+        let own = self.with_itself.then_some(x.low);
+        close_pairs(right.keys, &self.runs, (xs, own), self.close, &mut self.candidates);
         for &(j, i) in self.candidates.pairs() {
             let i = x.low + i;
             let difference = left.keys[i as usize] ^ right.keys[j as usize];
             let distance = difference.count_ones();
             let restored = self.plan.layout().restore(difference, self.table);
-            let emits = distance <= self.plan.distance() && self.plan.emits(restored, self.table);
-            if emits && !(self.with_itself && j <= i) {
+            if distance <= self.plan.distance() && self.plan.emits(restored, self.table) {
                 found.push(GroupPair { left: i, right: j, distance });
             }
         }

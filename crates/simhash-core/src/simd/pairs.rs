@@ -47,7 +47,8 @@ impl Candidates {
 }
 
 /// Finds the index pairs (i, j) of all `rows[i]` and `keys[j]` that are `close`, with i in any of
-/// the runs, in any order.
+/// the runs, in any order. If the keys are rows themselves, from number `own` on, each pair of them
+/// is found once, with the greater number as i, and none with itself.
 ///
 /// # Panics
 /// When a run goes beyond the rows.
@@ -56,27 +57,35 @@ impl Candidates {
 /// use simhash_core::simd::pairs::{Candidates, Close, close_pairs};
 /// let rows = [0u64, 1, 3, 7];
 /// let mut found = Candidates::default();
-/// close_pairs(&rows, &[0..1, 2..4], &[7, 2], Close::whole::<u64>(1), &mut found);
+/// close_pairs(&rows, &[0..1, 2..4], (&[7, 2], None), Close::whole::<u64>(1), &mut found);
 /// assert_eq!(found.pairs(), [(0, 1), (2, 0), (2, 1), (3, 0)]);
+/// close_pairs(&rows, &[1..4], (&rows[1..], Some(1)), Close::whole::<u64>(1), &mut found);
+/// assert_eq!(found.pairs(), [(2, 0), (3, 1)]);
 /// ```
 #[inline]
 pub fn close_pairs<F: Key>(
     rows: &[F],
     runs: &[Range<u32>],
-    keys: &[F],
+    (keys, own): (&[F], Option<u32>),
     close: Close,
     found: &mut Candidates,
 ) {
     found.pairs.clear();
     if let (Some(rows), Some(keys)) = (cast::<F, u64>(rows), cast::<F, u64>(keys)) {
-        (kernels().narrow)(rows, runs, keys, close, found);
+        (kernels().narrow)(rows, runs, (keys, own), close, found);
     } else if let (Some(rows), Some(keys)) = (cast::<F, u128>(rows), cast::<F, u128>(keys)) {
-        (kernels().wide)(rows, runs, keys, close, found);
+        (kernels().wide)(rows, runs, (keys, own), close, found);
     } else if let (Some(rows), Some(keys)) = (cast::<F, B256>(rows), cast::<F, B256>(keys)) {
-        (kernels().quad)(rows, runs, keys, close, found);
+        (kernels().quad)(rows, runs, (keys, own), close, found);
     } else {
-        all_pairs(rows, runs, keys, close, found);
+        all_pairs(rows, runs, (keys, own), close, found);
     }
+}
+
+/// Whether a pair of a row and a key is wanted.
+#[inline(always)]
+fn is_wanted(row: u32, key: u32, own: Option<u32>) -> bool {
+    own.is_none_or(|own| row > own + key)
 }
 
 /// The rows of a run.
@@ -94,7 +103,7 @@ fn cast<F: Key, T: Key>(keys: &[F]) -> Option<&[T]> {
     })
 }
 
-type Kernel<F> = fn(&[F], &[Range<u32>], &[F], Close, &mut Candidates);
+type Kernel<F> = fn(&[F], &[Range<u32>], (&[F], Option<u32>), Close, &mut Candidates);
 
 /// One kernel for each width.
 struct Kernels {
@@ -132,14 +141,14 @@ fn available() -> impl Iterator<Item = Kernels> {
 fn all_pairs<F: Key>(
     rows: &[F],
     runs: &[Range<u32>],
-    keys: &[F],
+    (keys, own): (&[F], Option<u32>),
     close: Close,
     found: &mut Candidates,
 ) {
     for run in runs {
         for (i, x) in run.clone().zip(rows_of(rows, run)) {
             for (j, y) in (0..).zip(keys) {
-                if close.holds(*x, *y) {
+                if close.holds(*x, *y) && is_wanted(i, j, own) {
                     found.pairs.push((i, j));
                 }
             }
@@ -168,7 +177,7 @@ mod x86 {
             fn $entry(
                 rows: &[$t],
                 runs: &[Range<u32>],
-                keys: &[$t],
+                keys: (&[$t], Option<u32>),
                 close: Close,
                 found: &mut Candidates,
             ) {
@@ -189,7 +198,7 @@ mod x86 {
     fn popcnt<F: Key>(
         rows: &[F],
         runs: &[Range<u32>],
-        keys: &[F],
+        keys: (&[F], Option<u32>),
         close: Close,
         found: &mut Candidates,
     ) {
@@ -209,37 +218,46 @@ mod x86 {
     fn avx512<F: Key>(
         rows: &[F],
         runs: &[Range<u32>],
-        keys: &[F],
+        (keys, own): (&[F], Option<u32>),
         close: Close,
         found: &mut Candidates,
     ) {
         for (below, keys) in (0..).step_by(KEYS).zip(keys.chunks(KEYS)) {
+            let keys = Keys { keys, below, own: own.map(|own| own + below) };
             let Close { words, max } = close;
             match words.min(words_of::<F>()) {
-                0 | 1 => some_keys::<F, 1>(rows, runs, (below, keys), max, found),
-                2 => some_keys::<F, 2>(rows, runs, (below, keys), max, found),
-                3 => some_keys::<F, 3>(rows, runs, (below, keys), max, found),
-                _ => some_keys::<F, 4>(rows, runs, (below, keys), max, found),
+                0 | 1 => some_keys::<F, 1>(rows, runs, &keys, max, found),
+                2 => some_keys::<F, 2>(rows, runs, &keys, max, found),
+                3 => some_keys::<F, 3>(rows, runs, &keys, max, found),
+                _ => some_keys::<F, 4>(rows, runs, &keys, max, found),
             }
         }
     }
 
-    /// For at most [`KEYS`] keys, of which the first one has number `below`. The `W` most
-    /// significant words of keys and rows count.
+    /// At most [`KEYS`] keys.
+    struct Keys<'a, F> {
+        keys: &'a [F],
+        /// The number of the first one.
+        below: u32,
+        /// Its number as a row, if they are rows.
+        own: Option<u32>,
+    }
+
+    /// For some keys, of which the `W` most significant words count, as of rows.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     fn some_keys<F: Key, const W: usize>(
         rows: &[F],
         runs: &[Range<u32>],
-        (below, keys): (u32, &[F]),
+        keys: &Keys<'_, F>,
         max: u32,
         found: &mut Candidates,
     ) {
-        match keys.len().div_ceil(LANES) {
-            1 => groups::<F, W, 1>(rows, runs, (below, keys), max, found),
-            2 => groups::<F, W, 2>(rows, runs, (below, keys), max, found),
-            3 => groups::<F, W, 3>(rows, runs, (below, keys), max, found),
-            _ => groups::<F, W, 4>(rows, runs, (below, keys), max, found),
+        match keys.keys.len().div_ceil(LANES) {
+            1 => groups::<F, W, 1>(rows, runs, keys, max, found),
+            2 => groups::<F, W, 2>(rows, runs, keys, max, found),
+            3 => groups::<F, W, 3>(rows, runs, keys, max, found),
+            _ => groups::<F, W, 4>(rows, runs, keys, max, found),
         }
     }
 
@@ -250,10 +268,11 @@ mod x86 {
     fn groups<F: Key, const W: usize, const G: usize>(
         rows: &[F],
         runs: &[Range<u32>],
-        (below, keys): (u32, &[F]),
+        keys: &Keys<'_, F>,
         max: u32,
         found: &mut Candidates,
     ) {
+        let &Keys { keys, below, own } = keys;
         let Candidates { pairs, rows: near } = found;
         near.resize(runs.iter().map(ExactSizeIterator::len).sum(), 0);
         let count = near_rows::<F, W, G>(rows, runs, keys, max, near);
@@ -262,15 +281,17 @@ mod x86 {
         }
         let keys_of = group_words::<F, W, G>(keys);
         let limit = _mm512_set1_epi64(i64::from(max));
-        let present = u32::MAX >> (KEYS - keys.len().min(KEYS));
         for &number in &near[..count] {
+            // The keys that are there, or of which this row is wanted.
+            let wanted = own.map_or(KEYS, |own| number.saturating_sub(own) as usize);
+            let wanted = ((1u64 << wanted.min(keys.len()).min(KEYS)) - 1) as u32;
             let row = words(&rows[number as usize..][..1]);
             let mut mask = 0;
             for (group, keys) in keys_of.iter().enumerate() {
                 let close = _mm512_cmple_epu64_mask(distances::<F, W>(row, keys), limit);
                 mask |= u32::from(close) << (group * LANES);
             }
-            mask &= present;
+            mask &= wanted;
             while mask != 0 {
                 pairs.push((number, below + mask.trailing_zeros()));
                 mask &= mask - 1;
@@ -401,7 +422,7 @@ mod x86 {
 /// Every arm64 processor has these instructions.
 #[cfg(target_arch = "aarch64")]
 mod arm {
-    use super::{Candidates, Close, Kernels, all_pairs, rows_of};
+    use super::{Candidates, Close, Kernels, all_pairs, is_wanted, rows_of};
     use crate::bits::B256;
     use crate::search::Key;
     use crate::simd::neon::{KEYS, Vectors, for_each_set};
@@ -415,12 +436,12 @@ mod arm {
     fn pairs_neon<F: Key + Vectors>(
         rows: &[F],
         runs: &[Range<u32>],
-        keys: &[F],
+        (keys, own): (&[F], Option<u32>),
         close: Close,
         found: &mut Candidates,
     ) {
         let Some(last) = keys.len().checked_sub(KEYS) else {
-            return all_pairs(rows, runs, keys, close, found);
+            return all_pairs(rows, runs, (keys, own), close, found);
         };
         let mask = F::leading_mask(64 * close.words as u32);
         for run in runs {
@@ -433,8 +454,9 @@ mod arm {
                         for_each_set(
                             row.close(mask, keys[at..].as_ptr().cast(), close.max),
                             |lane| {
-                                if lane >= new {
-                                    found.pairs.push((i, at as u32 + lane));
+                                let key = at as u32 + lane;
+                                if lane >= new && is_wanted(i, key, own) {
+                                    found.pairs.push((i, key));
                                 }
                             },
                         );
@@ -456,12 +478,14 @@ mod tests {
         let runs = [9..9 + length as u32 / 2, 70..70, 71..74, 80..120];
         for words in 1..=(F::BITS / 64) as usize {
             let close = Close { words, max: distance * words as u32 };
-            let [mut expected, mut found] = [Candidates::default(), Candidates::default()];
-            all_pairs(all, &runs, keys, close, &mut expected);
-            kernel(all, &runs, keys, close, &mut found);
-            found.pairs.sort_unstable();
-            expected.pairs.sort_unstable();
-            assert_eq!(found.pairs, expected.pairs);
+            for own in [None, Some(start as u32)] {
+                let [mut expected, mut found] = [Candidates::default(), Candidates::default()];
+                all_pairs(all, &runs, (keys, own), close, &mut expected);
+                kernel(all, &runs, (keys, own), close, &mut found);
+                found.pairs.sort_unstable();
+                expected.pairs.sort_unstable();
+                assert_eq!(found.pairs, expected.pairs);
+            }
         }
     }
 
@@ -471,7 +495,7 @@ mod tests {
             (0..40).map(|i| B256::new([0, 99, 199, 299].map(|j| mix(i + j) >> (i % 9)))).collect();
         for (words, max) in [(1, 28), (2, 58), (3, 90), (4, 120)] {
             let mut found = Candidates::default();
-            all_pairs(&keys, &[0..25, 25..40], &keys, Close { words, max }, &mut found);
+            all_pairs(&keys, &[0..25, 25..40], (&keys, None), Close { words, max }, &mut found);
             let differing = |i: usize, j: usize| {
                 let words = keys[i].words().iter().zip(keys[j].words()).take(words);
                 words.map(|(x, y)| (x ^ y).count_ones()).sum::<u32>()
