@@ -8,7 +8,8 @@
 //!
 //! Most rows of a table are near no other row, and stay whatever the order is. One join of all rows
 //! with each other finds those that have a neighbour at all, and the halves are of these only. It
-//! is given up where pairs are many: there most rows have one.
+//! is given up where pairs are many: there most rows have one. Where they are few, they say all
+//! that the halves would find.
 
 use std::ops::Range;
 
@@ -63,7 +64,8 @@ pub trait Asked {
 /// take the place of the others.
 pub fn bytes_per_row_of_cover<K: TreeKey>() -> usize {
     let in_join = super::bytes_per_row::<K>() + size_of::<(K, u64)>();
-    size_of::<K>() + size_of::<Option<Nearest>>() + in_join
+    let remembered = REMEMBERED * size_of::<Pair>();
+    size_of::<K>() + size_of::<Option<Nearest>>() + in_join + remembered
 }
 
 /// So many rows are compared one by one.
@@ -71,6 +73,8 @@ const FEW: usize = if cfg!(test) { 8 } else { 1024 };
 /// The most pairs for each row that are looked at to find the rows with a neighbour. To note a pair
 /// takes some ten nanoseconds, and the halves of all rows some microseconds a row.
 const PAIRS: usize = 32;
+/// The most pairs for each row that are remembered: 24 bytes.
+const REMEMBERED: usize = 2;
 /// So many pairs are asked for together.
 const TOGETHER: usize = 1 << 12;
 
@@ -82,8 +86,10 @@ pub fn cover<K: TreeKey>(
     distance: u32,
     asked: &mut impl Asked,
 ) -> Vec<Option<Nearest>> {
-    let Some(rows) = with_neighbours(keys, layout, distance, asked) else {
-        return cover_all(keys, layout, distance, asked);
+    let rows = match first_join(keys, layout, distance, asked) {
+        First::GivenUp => return cover_all(keys, layout, distance, asked),
+        First::Pairs(pairs) => return cover_by(pairs, keys.len(), asked),
+        First::Rows(rows) => rows,
     };
     let few: Vec<K> = rows.iter().map(|&row| keys[row as usize]).collect();
     let mut renumbered = Renumbered { asked, rows: &rows, pairs: Vec::new() };
@@ -108,22 +114,95 @@ fn cover_all<K: TreeKey>(
     covering.nearest
 }
 
-/// The rows within the distance of another, in their order. `None` if they are more than half of
-/// all, or if that would take long to find out.
-fn with_neighbours<K: TreeKey>(
+/// Two rows, the later one first, and their distance.
+type Pair = (u32, u32, u32);
+
+/// What a join of all rows with each other finds.
+enum First {
+    /// All pairs.
+    Pairs(Vec<Pair>),
+    /// The rows within the distance of another, in their order.
+    Rows(Vec<u32>),
+    /// These are more than half of all, or it would take long to find them.
+    GivenUp,
+}
+
+/// Adds the pairs of rows of two groups, unless these are more than fit.
+fn remember<K: TreeKey>(
+    pairs: &mut Vec<Pair>,
+    join: &mut Join<K>,
+    GroupPair { left, right, distance }: GroupPair,
+    most: usize,
+) -> bool {
+    let is_one = left == right && distance == 0 && !join.is_across();
+    let of_left = join.left().group(left).to_vec();
+    let of_right = if is_one { Vec::new() } else { join.right().group(right).to_vec() };
+    let count = of_left.len();
+    let more = if is_one { count * (count - 1) / 2 } else { count * of_right.len() };
+    if pairs.len() + more > most {
+        return false;
+    }
+    if pairs.capacity() < pairs.len() + more {
+        pairs.reserve_exact(more.max(most / 8));
+    }
+    for (i, &row) in of_left.iter().enumerate() {
+        let others = if is_one { &of_left[..i] } else { &of_right[..] };
+        let pair = |&other: &u64| (row.max(other) as u32, row.min(other) as u32, distance);
+        pairs.extend(others.iter().map(pair));
+    }
+    true
+}
+
+/// The cover where all pairs are known.
+fn cover_by(mut pairs: Vec<Pair>, count: usize, asked: &mut impl Asked) -> Vec<Option<Nearest>> {
+    pairs.sort_unstable();
+    let mut nearest = vec![None; count];
+    let mut of_kept = Vec::new();
+    let of_row = |a: &Pair, b: &Pair| a.0 == b.0;
+    for (done, pairs) in pairs.chunk_by(of_row).enumerate() {
+        // Rows before this one are decided: its pairs with those that are kept count.
+        let is_kept = |pair: &&Pair| nearest[pair.1 as usize].is_none();
+        of_kept.clear();
+        of_kept.extend(pairs.iter().filter(is_kept));
+        asked.expect(&of_kept);
+        for &(row, other, distance) in &of_kept {
+            take_better(&mut nearest[row as usize], (row, other, distance), asked);
+        }
+        if done % TOGETHER == 0 {
+            asked.check(f64::from(pairs[0].0) / count as f64);
+        }
+    }
+    nearest
+}
+
+/// Takes a row for the nearest of another if it is.
+fn take_better(
+    nearest: &mut Option<Nearest>,
+    (row, other, distance): Pair,
+    asked: &mut impl Asked,
+) {
+    let Some(similarity) = asked.similarity(row, other) else { return };
+    let offered = Nearest { row: other, distance, similarity };
+    if nearest.is_none_or(|nearest| offered.is_better_than(&nearest)) {
+        *nearest = Some(offered);
+    }
+}
+
+fn first_join<K: TreeKey>(
     keys: &[K],
     layout: BlockLayout,
     distance: u32,
     asked: &mut impl Asked,
-) -> Option<Vec<u32>> {
+) -> First {
     let count = keys.len();
     if count <= 2 * FEW {
-        return None;
+        return First::GivenUp;
     }
     let plan = plan_join::<K::Fingerprint>(layout, distance, &parts(keys, &[], 0..count), 1);
     let mut numbers: Vec<u32> = (0..count as u32).collect();
     let mut join = Join::<K>::new(plan, count + 1);
     let (mut is_near, mut near, mut pairs) = (vec![false; count], 0, 0);
+    let mut remembered = Some(Vec::new());
     let mut found = Vec::new();
     loop {
         let (numbers, asked) = (&mut numbers, &mut *asked);
@@ -135,15 +214,21 @@ fn with_neighbours<K: TreeKey>(
                 near += usize::from(!std::mem::replace(&mut is_near[row as usize], true));
             }
         };
-        for GroupPair { left, right, .. } in found.drain(..) {
-            note(join.left().group(left));
-            note(join.right().group(right));
+        for pair in found.drain(..) {
+            note(join.left().group(pair.left));
+            note(join.right().group(pair.right));
+            if let Some(pairs) = &mut remembered
+                && !remember(pairs, &mut join, pair, REMEMBERED * count)
+            {
+                remembered = None;
+            }
         }
-        if near > count / 2 || pairs > PAIRS * count {
-            return None;
+        if near > count / 2 && remembered.is_none() || pairs > PAIRS * count {
+            return First::GivenUp;
         }
         if step == Step::Done {
-            return Some((0..count as u32).filter(|&row| is_near[row as usize]).collect());
+            let rows = (0..count as u32).filter(|&row| is_near[row as usize]);
+            return remembered.map_or_else(|| First::Rows(rows.collect()), First::Pairs);
         }
     }
 }
@@ -232,7 +317,8 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
                 let of_other = self.keys[other];
                 if of_other.scope() == key.scope() {
                     let distance = key.fingerprint().hamming(of_other.fingerprint());
-                    self.offer(row as u32, other as u32, distance);
+                    let pair = (row as u32, other as u32, distance);
+                    take_better(&mut self.nearest[row], pair, self.asked);
                 }
             }
             if self.nearest[row].is_none() {
@@ -242,17 +328,6 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
                 key.fingerprint().store(&mut packed[from..]);
             }
         }
-    }
-
-    /// A row that is near another. True if none can be better for the texts.
-    fn offer(&mut self, row: u32, other: u32, distance: u32) -> bool {
-        let Some(similarity) = self.asked.similarity(row, other) else { return false };
-        let offered = Nearest { row: other, distance, similarity };
-        let nearest = &mut self.nearest[row as usize];
-        if nearest.is_none_or(|nearest| offered.is_better_than(&nearest)) {
-            *nearest = Some(offered);
-        }
-        similarity == 1.0 && distance == 0
     }
 
     /// Offers some rows to those of a range, which come after them.
@@ -335,7 +410,7 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
                 nearest.similarity == 1.0 && nearest.distance == 0 && nearest.row < other
             });
             if !is_best {
-                self.offer(row, other, distance);
+                take_better(&mut self.nearest[row as usize], (row, other, distance), self.asked);
             }
         }
         self.asked.check(self.done);
@@ -533,6 +608,25 @@ mod tests {
             dropped += check(&scoped, BlockLayout::new::<u64>(4).unwrap(), distance);
         }
         assert!(dropped > 1000, "{dropped}");
+    }
+
+    /// Few pairs, nearly all rows in one: they are remembered. Texts decide on some.
+    #[test]
+    fn pairs_that_are_few_say_which_rows_stay() {
+        let mut random = SplitMix64::new(5);
+        for copies in [0, 3] {
+            let mut twins: Vec<u64> = Vec::new();
+            for i in 0..300 {
+                let key = random.next_u64();
+                twins.extend([key, key ^ 1 << random.below(64)]);
+                twins.extend((0..copies * u64::from(i == 7)).map(|_| key));
+            }
+            for i in (1..twins.len()).rev() {
+                twins.swap(i, random.below(i as u64 + 1) as usize);
+            }
+            let dropped = check(&twins, BlockLayout::new::<u64>(4).unwrap(), 3);
+            assert!(dropped >= 300, "{dropped}");
+        }
     }
 
     #[test]
