@@ -12,6 +12,7 @@ use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
 use simhash_core::simd::prefetch::prefetch as prefetch_line;
+use simhash_index::store::Fetch;
 
 use super::order;
 use super::relation::{IndexRel, PageBytes};
@@ -34,10 +35,25 @@ fn pin(rel: IndexRel, page: u32) -> Pinned {
     Pinned(unsafe { pg_sys::ReadBuffer(rel.as_ptr(), page) })
 }
 
+/// A line of the processor's caches, in bytes.
+const LINE: usize = 64;
+/// Where a leaf's header and the first of its keys end, in bytes.
+const FIRST_KEYS: usize = 512;
+
 /// Starts to fetch a page that will soon be pinned and read: from disk if it is not in memory, else
-/// its header, first keys and special area into the processor's caches.
-pub fn prefetch(rel: IndexRel, page: u32, recent: &Cell<pg_sys::Buffer>, special: usize) {
-    prefetch_parts(rel, page, recent, &[0, 64, 128, 192, 256, 320, 384, 448], special);
+/// its header, first keys or more of them, and special area into the processor's caches.
+pub fn prefetch(
+    rel: IndexRel,
+    page: u32,
+    recent: &Cell<pg_sys::Buffer>,
+    special: usize,
+    part: Fetch,
+) {
+    let head = match part {
+        Fetch::Head => FIRST_KEYS,
+        Fetch::Upto(end) => end.min(size_of::<PageBytes>()),
+    };
+    prefetch_parts(rel, page, recent, (0..head).step_by(LINE), special);
 }
 
 /// As [`prefetch`], for a page of which the header, the special area and the bytes at `parts` will
@@ -49,7 +65,7 @@ pub fn prefetch_for_append(
     parts: [usize; 2],
     special: usize,
 ) {
-    prefetch_parts(rel, page, recent, &[0, parts[0], parts[1]], special);
+    prefetch_parts(rel, page, recent, [0, parts[0], parts[1]].into_iter(), special);
 }
 
 /// `special` is the length of the special area.
@@ -57,7 +73,7 @@ fn prefetch_parts(
     rel: IndexRel,
     page: u32,
     recent: &Cell<pg_sys::Buffer>,
-    parts: &[usize],
+    parts: impl Iterator<Item = usize>,
     special: usize,
 ) {
     if recent.get() == NONE {
@@ -72,14 +88,14 @@ fn prefetch_parts(
 }
 
 /// Asks for parts of a shared buffer, and for its descriptor, which a pin and a lock change.
-fn prefetch_lines(buffer: pg_sys::Buffer, parts: &[usize], special: usize) {
+fn prefetch_lines(buffer: pg_sys::Buffer, parts: impl Iterator<Item = usize>, special: usize) {
     let number = buffer as usize - 1;
     // SAFETY: set when the server started.
     let (descriptors, blocks) = unsafe { (pg_sys::BufferDescriptors, pg_sys::BufferBlocks) };
     prefetch_line(descriptors.wrapping_add(number));
     let size = size_of::<PageBytes>();
     let page = blocks.wrapping_add(number * size);
-    for at in parts.iter().copied().chain((size - special.min(size)..size).step_by(64)) {
+    for at in parts.chain((size - special.min(size)..size).step_by(LINE)) {
         prefetch_line(page.wrapping_add(at));
     }
 }

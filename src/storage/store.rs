@@ -5,7 +5,7 @@ use std::cell::Cell;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_index::damage::Damage;
 use simhash_index::page::Addition;
-use simhash_index::store::{Dead, Extent, Lock, Store};
+use simhash_index::store::{Dead, Extent, Fetch, Lock, Store};
 
 use super::buffer::{self, Exclusive, Pinned, Shared};
 use super::relation::{IndexRel, PageBytes};
@@ -137,8 +137,8 @@ impl Store for IndexRel {
     }
 
     #[inline]
-    fn prefetch(&self, page: u32, hint: &Cell<pg_sys::Buffer>, special: usize) {
-        buffer::prefetch(*self, page, hint, special);
+    fn prefetch(&self, page: u32, hint: &Cell<pg_sys::Buffer>, special: usize, part: Fetch) {
+        buffer::prefetch(*self, page, hint, special, part);
     }
 
     #[inline]

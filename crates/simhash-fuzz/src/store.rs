@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use simhash_index::damage::Damage;
 use simhash_index::page::Addition;
-use simhash_index::store::{Extent, Lock, Store};
+use simhash_index::store::{Extent, Fetch, Lock, Store};
 
 /// Bytes of a page: few, so that trees are high.
 pub const PAGE: usize = 512;
@@ -214,7 +214,7 @@ impl Store for MemoryStore {
         self.replace(self.number(locked), image.to_vec());
     }
 
-    fn prefetch(&self, _: u32, _: &Cell<()>, _: usize) {}
+    fn prefetch(&self, _: u32, _: &Cell<()>, _: usize, _: Fetch) {}
 
     fn prefetch_for_append(&self, _: u32, _: &Cell<()>, _: [usize; 2], _: usize) {}
 

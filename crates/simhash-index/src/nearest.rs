@@ -12,17 +12,26 @@
 
 use std::collections::VecDeque;
 
-use simhash_core::search::{Plan, cost};
+use simhash_core::search::Key;
+use simhash_core::search::Plan;
+use simhash_core::search::cost::Outlook;
 
 use crate::index::Index;
 use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
+use crate::page::TID_BYTES;
 use crate::range::{Hit, RangeScan};
 use crate::scopes::{Extent, Scopes};
 use crate::store::Store;
 
 /// The most rows that may wait: 24 or 48 MB.
 const MOST_WAITING: usize = 1 << 20;
+
+/// About how many rows a leaf of 8 kB has. Some bytes of their keys are alike, and stored once.
+fn rows_per_leaf<K: TreeKey>() -> f64 {
+    const ALIKE: f64 = 3.5;
+    7_370.0 / ((K::Fingerprint::BYTES + TID_BYTES) as f64 - ALIKE)
+}
 
 /// A nearest-first scan in progress.
 pub struct Nearest<K: TreeKey, S: Store> {
@@ -115,7 +124,9 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
         let cost_of =
             |distance| self.extent.expected::<K::Fingerprint>(&index.plan(distance, &self.extent));
         let (bits, leaves) = (index.layout.bits(), self.extent.leaves());
-        let reach = cost::next_window(self.least, bits, leaves, cost_of).unwrap_or_else(|| {
+        let rows = leaves * rows_per_leaf::<K>();
+        let outlook = Outlook { bits, limit: self.limit, rows, leaves };
+        let reach = outlook.next_window(self.least, cost_of).unwrap_or_else(|| {
             // A sweep is cheaper even for the next distance, and keeps as many rows as may wait.
             self.waiting_limit = (self.waiting_limit * 4).min(MOST_WAITING);
             bits

@@ -421,16 +421,26 @@ impl<'a> Page<'a> {
         self.ordered
     }
 
-    /// As [`Page::within`], without some of the entries below `target`: none of these is wanted.
-    pub fn within_from<K: TreeKey>(
+    /// As [`Page::within`], without some of the entries below `target` and above `last`: none of
+    /// these is wanted.
+    pub fn within_between<K: TreeKey>(
         &self,
-        target: K,
+        (target, last): (K, Option<K>),
         rotated: K::Fingerprint,
         distance: u32,
         positions: &mut Vec<u32>,
     ) {
-        let start = self.chunk_of(target) * chunk(self.bytes.len());
-        self.within_part(start..self.count, rotated, distance, positions);
+        let length = chunk(self.bytes.len());
+        let start = self.chunk_of(target) * length;
+        let is_above = |&at: &usize| last.is_some_and(|last| self.key::<K>(at) > last);
+        let above = (start + length..self.ordered).step_by(length).find(is_above);
+        match above {
+            Some(end) => {
+                self.within_part(start..end, rotated, distance, positions);
+                self.within_part(self.ordered..self.count, rotated, distance, positions);
+            }
+            None => self.within_part(start..self.count, rotated, distance, positions),
+        }
     }
 
     /// Appends to `positions` entries with the fingerprint of `entry`: that entry is one of them,

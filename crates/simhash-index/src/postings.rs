@@ -35,7 +35,7 @@ use crate::mutant::{self, Mutant};
 use crate::page::{Addition, Entry, Page, Row};
 use crate::scopes::Scopes;
 use crate::split::form;
-use crate::store::{Extent, Lock, MAX_PAGES, Store};
+use crate::store::{Extent, Fetch, Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Missed, Parent, Place};
 use simhash_core::Fingerprint;
 use simhash_core::search::Key;
@@ -692,7 +692,8 @@ fn read_leaves<K: TreeKey, S: Store>(
     for &key in wanted {
         let place = index.locate(table, &Entry::first_with(key));
         if let Some(parent) = &place.parent {
-            index.store.prefetch(place.leaf, parent.recent(), index.shape.special());
+            let special = index.shape.special();
+            index.store.prefetch(place.leaf, parent.recent(), special, Fetch::Head);
         }
         places.push(Some(place));
     }

@@ -7,15 +7,15 @@
 use std::collections::VecDeque;
 
 use simhash_core::Fingerprint;
-use simhash_core::search::{Plan, Probe};
+use simhash_core::search::{Key, Plan, Probe};
 
 use crate::damage::Damage;
 use crate::index::Index;
 use crate::key::TreeKey;
 use crate::mutant::{self, Mutant};
-use crate::page::{Entry, Page};
+use crate::page::{Entry, Page, TID_BYTES};
 use crate::scopes::Scopes;
-use crate::store::{Lock, Store};
+use crate::store::{Fetch, Lock, Store};
 use crate::tree::{Parent, Place};
 
 /// A row found in the index.
@@ -41,12 +41,23 @@ impl<K: TreeKey> Hit<K> {
 /// How many leaves the scan looks ahead, so that memory and disk work while a leaf is scanned.
 const LOOK_AHEAD: usize = 8;
 
+/// After so many leaves of which none was passed over, the scan reads as many more without looking
+/// for keys to pass over, and fetches whole leaves.
+const DENSE: u32 = 16;
+
+/// About where the keys of a leaf end, behind which its TIDs lie.
+fn keys_end<K: TreeKey, S: Store>() -> usize {
+    S::PAGE * K::Fingerprint::BYTES / (K::Fingerprint::BYTES + TID_BYTES)
+}
+
 /// A leaf to be read.
 struct Planned<K, S: Store> {
     table: u32,
     /// Everything below this in the table will have been dealt with by then.
     from: Entry<K>,
     target: Entry<K>,
+    /// If there is one, no key above it is wanted of the leaf.
+    last: Option<K>,
     place: Place<K, S>,
     /// Where the leaf ends, as far as its parent's copy knows.
     end: Option<Entry<K>>,
@@ -57,6 +68,8 @@ struct Frontier<K: TreeKey, S: Store> {
     table: u32,
     probe: Probe<K::Fingerprint>,
     from: Entry<K>,
+    /// How many leaves came one after the other.
+    neighbours: u32,
     /// A copy of the parent of the leaf planned last.
     parent: Option<Parent<K, S>>,
 }
@@ -111,10 +124,10 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         hits: &mut Vec<Hit<K>>,
     ) -> Option<S::Shared> {
         while self.planned.len() < LOOK_AHEAD && self.plan_leaf(index).is_some() {}
-        let Planned { table, from, target, place, end } = self.planned.pop_front()?;
+        let Planned { table, from, target, last, place, end } = self.planned.pop_front()?;
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
-        self.collect(index, number, &page, (table, from, target.key), distance, hits);
+        self.collect(index, number, &page, (table, from, (target.key, last)), distance, hits);
         let mut high = page.high();
         let scope = target.key.scope();
         if mutant::is(Mutant::EmptyScopeEnds)
@@ -136,20 +149,20 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
     }
 
     /// Appends the rows of a leaf that are wanted. Those below `from` were dealt with before, and
-    /// from there to `target` none is wanted.
+    /// only keys from `target` to `last` are wanted.
     fn collect(
         &mut self,
         index: &Index<K, S>,
         number: u32,
         page: &Page<'_>,
-        (table, from, target): (u32, Entry<K>, K),
+        (table, from, (target, last)): (u32, Entry<K>, (K, Option<K>)),
         distance: u32,
         hits: &mut Vec<Hit<K>>,
     ) {
         let layout = self.plan.layout();
         self.positions.clear();
         let rotated = layout.rotate(self.query, table);
-        page.within_from(target, rotated, distance, &mut self.positions);
+        page.within_between((target, last), rotated, distance, &mut self.positions);
         for &position in &self.positions {
             let entry = page.entry::<K>(position as usize);
             let fingerprint = layout.restore(entry.key.fingerprint(), table);
@@ -176,8 +189,7 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         self.planned.clear();
         self.next_table = table + 1;
         let probe = self.plan.probe(self.query, table);
-        self.frontier =
-            high.zip(probe).map(|(from, probe)| Frontier { table, probe, from, parent: None });
+        self.frontier = high.zip(probe).map(|(from, probe)| Frontier::new(table, probe, from));
     }
 
     /// Plans one more leaf. `None` when all are planned.
@@ -197,17 +209,21 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
                 .neighbour(index, &target)
                 .unwrap_or_else(|| index.locate(table as u8, &target));
             let end = place.parent.as_ref().and_then(|parent| parent.copy.end_of(parent.child));
+            frontier.count_neighbour(&place);
+            let is_dense = frontier.is_dense();
             if let Some(parent) = &place.parent {
-                index.store.prefetch(place.leaf, parent.recent(), index.shape.special());
+                let fetch = if is_dense { Fetch::Upto(keys_end::<K, S>()) } else { Fetch::Head };
+                index.store.prefetch(place.leaf, parent.recent(), index.shape.special(), fetch);
             }
+            let mut last = None;
             match end {
                 Some(end) => {
-                    frontier.from = end;
+                    (last, frontier.from) = frontier.past_run(target.key, end);
                     frontier.parent = place.parent.as_ref().map(Parent::share);
                 }
                 None => self.frontier = None,
             }
-            self.planned.push_back(Planned { table, from, target, place, end });
+            self.planned.push_back(Planned { table, from, target, last, place, end });
             return Some(());
         }
     }
@@ -217,7 +233,7 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
             let table = self.next_table;
             self.next_table += 1;
             if let Some(probe) = self.plan.probe(self.query, table) {
-                self.frontier = Some(Frontier { table, probe, from: Entry::MIN, parent: None });
+                self.frontier = Some(Frontier::new(table, probe, Entry::MIN));
                 return Some(());
             }
         }
@@ -226,11 +242,31 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
 }
 
 impl<K: TreeKey, S: Store> Frontier<K, S> {
+    fn new(table: u32, probe: Probe<K::Fingerprint>, from: Entry<K>) -> Self {
+        Self { table, probe, from, neighbours: 0, parent: None }
+    }
+
+    /// Whether the next leaf is taken for wanted, as those before it were.
+    fn is_dense(&self) -> bool {
+        self.neighbours >= DENSE && !self.neighbours.is_multiple_of(DENSE)
+    }
+
+    /// Counts the leaf that is planned next, if it comes after the one planned last.
+    fn count_neighbour(&mut self, place: &Place<K, S>) {
+        let (Some(last), Some(next)) = (&self.parent, &place.parent) else { return };
+        let is_same_parent = last.number == next.number;
+        let expected = if is_same_parent { last.child + 1 } else { 0 };
+        self.neighbours = if next.child == expected { self.neighbours.wrapping_add(1) } else { 0 };
+    }
+
     /// The least entry from the frontier on that may be wanted.
     fn next(&self, scopes: &Scopes<K::Scope>, length: usize) -> Option<Entry<K>> {
         let Entry { key, .. } = self.from;
         let mut scope = scopes.at_or_after(key.scope(), length)?;
         if scope == key.scope() {
+            if self.is_dense() {
+                return Some(self.from);
+            }
             match self.probe.successor(key.fingerprint()) {
                 Some(same) if same == key.fingerprint() => return Some(self.from),
                 Some(next) => return Some(Entry::first_with(K::new(scope, next))),
@@ -240,6 +276,22 @@ impl<K: TreeKey, S: Store> Frontier<K, S> {
         }
         let first = self.probe.successor(K::Fingerprint::ZERO)?;
         Some(Entry::first_with(K::new(scope, first)))
+    }
+
+    /// For a leaf that ends at `end`: the last key that may be wanted of it, and from where on the
+    /// next leaf's may be. Keys from `target` on that agree with it in the block may be wanted. If
+    /// the next ones that may be are behind the leaf, the scan need not read what is between.
+    fn past_run(&self, target: K, end: Entry<K>) -> (Option<K>, Entry<K>) {
+        let block = K::Fingerprint::leading_mask(self.probe.limits()[0].bits);
+        let last = K::new(target.scope(), target.fingerprint() | !block);
+        if self.is_dense() || last >= end.key || last.scope() != end.key.scope() {
+            return (None, end);
+        }
+        let Some(next) = self.probe.successor_outside(target.fingerprint(), block) else {
+            return (Some(last), end);
+        };
+        let next = Entry::first_with(K::new(last.scope(), next));
+        if next < end { (None, end) } else { (Some(last), next) }
     }
 
     /// Where `target` is by the copy of the last leaf's parent, if that covers it. Usually it is on

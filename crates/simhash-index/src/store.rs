@@ -50,6 +50,15 @@ pub struct Dead {
     pub horizon: u64,
 }
 
+/// How much of a page will soon be read, besides its special area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    /// What it begins with. The rest is asked for when it is read.
+    Head,
+    /// So many bytes from its start on.
+    Upto(usize),
+}
+
 /// A file of pages, opened by one process.
 pub trait Store: Clone {
     /// Bytes of a page.
@@ -118,7 +127,7 @@ pub trait Store: Clone {
     fn write_new(&self, locked: &Self::Exclusive, image: &[u8]);
 
     /// Starts to fetch a page that will soon be read. `special` is the length of its special area.
-    fn prefetch(&self, number: u32, hint: &Cell<Self::Hint>, special: usize);
+    fn prefetch(&self, number: u32, hint: &Cell<Self::Hint>, special: usize, part: Fetch);
     /// As [`Store::prefetch`], for a page of which the two ends and the bytes at `parts` will be
     /// used.
     fn prefetch_for_append(

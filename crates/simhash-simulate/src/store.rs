@@ -9,7 +9,7 @@ use shuttle::thread;
 use simhash_index::damage::Damage;
 use simhash_index::mutant::{self, Mutant};
 use simhash_index::page::{Addition, Page, is_new};
-use simhash_index::store::{Dead, Extent, Lock, MAX_PAGES, Store};
+use simhash_index::store::{Dead, Extent, Fetch, Lock, MAX_PAGES, Store};
 use simhash_index::{Shape, TreeKey};
 
 use crate::coding::Coding;
@@ -416,7 +416,7 @@ impl<K: TreeKey, const PAGE: usize> Store for SimStore<K, PAGE> {
         locked(&self.world).install(vec![(page.0.number(), image.into())]);
     }
 
-    fn prefetch(&self, _: u32, _: &Cell<()>, _: usize) {}
+    fn prefetch(&self, _: u32, _: &Cell<()>, _: usize, _: Fetch) {}
 
     fn prefetch_for_append(&self, _: u32, _: &Cell<()>, _: [usize; 2], _: usize) {}
 

@@ -8,8 +8,11 @@ use super::layout::BlockLayout;
 use super::plan::Plan;
 use super::probe::Probe;
 
-/// The cost of a leaf that a probe visits, if a leaf of a sweep costs 1: a sweep walks neighbours.
-const PROBED_LEAF: f64 = 1.3;
+/// The cost of a leaf that a probe visits, if a leaf of a sweep costs 1: a sweep walks neighbours,
+/// and stays in one of the tables, which are wider and more where fingerprints are.
+fn probed_leaf<F: Key>() -> f64 {
+    1.0 + f64::from(F::BITS) / 256.0
+}
 
 /// The expected number of leaves that `plan` touches when every table has `leaves` leaves.
 pub fn expected_leaves<F: Key>(plan: &Plan, leaves: f64) -> f64 {
@@ -57,7 +60,7 @@ pub fn cheapest_over_parts<F: Key>(
     let mut least: f64 = parts.iter().map(|part| part.count * part.leaves).sum();
     for count in 2..=tables.len() {
         let plan = Plan::balanced_over(layout, distance, &tables[..count]);
-        let cost = PROBED_LEAF * expected_leaves_of_parts::<F>(&plan, parts);
+        let cost = probed_leaf::<F>() * expected_leaves_of_parts::<F>(&plan, parts);
         if cost < least {
             (best, least) = (plan, cost);
         }
@@ -92,24 +95,71 @@ pub fn expected_matches(bits: u32, distance: u32, rows: f64) -> f64 {
     rows * ball_size(f64::from(bits), distance.min(bits)) / (f64::from(bits)).exp2()
 }
 
+/// What a nearest-first scan knows when it chooses how far to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Outlook {
+    /// Bits of a fingerprint.
+    pub bits: u32,
+    /// The greatest distance that is wanted.
+    pub limit: u32,
+    /// About how many rows there are.
+    pub rows: f64,
+    /// The leaves of a sweep.
+    pub leaves: f64,
+}
+
 /// How many times the cost of the last window the next one of a nearest-first scan may cost.
 const GROWTH: f64 = 4.0;
-/// The share of a sweep's leaves that probing may touch: a sweep reads neighbouring leaves, each
-/// once, so it is the better way before probing touches as many.
-const PROBING_LIMIT: f64 = 0.6;
+/// The same for a window that is expected to end the search.
+const GROWTH_TO_GOAL: f64 = 8.0;
+/// The share of a sweep's leaves that such a window may touch: a sweep reads neighbouring leaves,
+/// each once, so it is the better way before probing touches as many.
+const WORTH_PROBING: f64 = 0.7;
+/// The same for windows in which rows would be only if some are nearer than random ones are. When
+/// they find none, a sweep follows.
+const WORTH_HOPING: f64 = 0.1;
+/// A window of which so many rows are expected may end the search.
+const SEVERAL: f64 = 10.0;
 
-/// How far a nearest-first scan looks next by probing, when it is done with everything nearer than
-/// `least`, which must not be 0. `None` when a sweep of all `leaves` is the better way. `cost`
-/// gives the leaves that a distance of 0 to `bits` touches.
-pub fn next_window(least: u32, bits: u32, leaves: f64, cost: impl Fn(u32) -> f64) -> Option<u32> {
-    let worth_probing = PROBING_LIMIT * leaves;
-    let limit = (GROWTH * cost(least - 1)).min(worth_probing);
-    let mut reach = least;
-    while reach < bits && cost(reach + 1) <= limit {
-        reach += 1;
+impl Outlook {
+    /// How far a nearest-first scan looks next by probing, when it is done with everything nearer
+    /// than `least`, which must not be 0. `None` when a sweep of all leaves is the better way.
+    /// `cost` gives the leaves that a distance of 0 to the limit touches.
+    pub fn next_window(&self, least: u32, cost: impl Fn(u32) -> f64) -> Option<u32> {
+        let goal = self.goal(least).filter(|&goal| cost(goal) <= WORTH_PROBING * self.leaves);
+        let before = cost(least - 1);
+        let most = match goal {
+            Some(goal) if cost(goal) <= GROWTH_TO_GOAL * before => return Some(goal),
+            Some(_) => GROWTH * before,
+            None => (GROWTH * before).min(WORTH_HOPING * self.leaves),
+        };
+        let last = goal.unwrap_or(self.limit);
+        let mut reach = least;
+        while reach < last && cost(reach + 1) <= most {
+            reach += 1;
+        }
+        // The next distance may cost more than GROWTH times the last and still be worth probing.
+        (goal.is_some() || cost(reach) <= WORTH_HOPING * self.leaves).then_some(reach)
     }
-    // The next distance may cost more than GROWTH times the last and still be worth probing.
-    (cost(reach) <= worth_probing).then_some(reach)
+
+    /// The distance at which a search ends, as far as one can tell: the limit, or where there are
+    /// several of uniformly random rows, and as many times those that are nearer than `least`.
+    fn goal(&self, least: u32) -> Option<u32> {
+        let (bits, share) = (f64::from(self.bits), self.rows / f64::from(self.bits).exp2());
+        let (mut sphere, mut ball) = (1.0, 1.0);
+        let mut several = f64::INFINITY;
+        for distance in 1..=self.limit {
+            if distance == least {
+                several = SEVERAL * (ball * share).max(1.0);
+            }
+            sphere *= (bits + 1.0 - f64::from(distance)) / f64::from(distance);
+            ball += sphere;
+            if ball * share >= several {
+                return Some(distance);
+            }
+        }
+        (least <= self.limit).then_some(self.limit)
+    }
 }
 
 fn expected_in_table<F: Key>(plan: &Plan, table: u32, leaves: f64) -> f64 {
@@ -217,28 +267,69 @@ mod tests {
         assert_eq!(radii(&over(40)), one_table(40));
     }
 
-    #[test]
-    fn nearest_first_probes_until_a_sweep_costs_as_much() {
+    /// The windows of a nearest-first scan of `rows` rows, and what they cost.
+    fn windows(leaves: f64, rows: f64, limit: u32) -> Vec<(u32, f64)> {
         let cut = BlockLayout::new::<u64>(4).unwrap();
-        for leaves in [2_000.0, 20_000.0, 96_000.0, 400_000.0] {
-            let cost =
-                |distance| expected_leaves::<u64>(&cheapest::<u64>(cut, distance, leaves), leaves);
-            let mut least = 4;
-            while let Some(reach) = next_window(least, 64, leaves, cost) {
-                assert!(
-                    reach >= least && cost(reach) <= 0.6 * leaves,
-                    "{leaves} leaves: {least} to {reach}"
-                );
-                least = reach + 1;
-            }
-            assert!(cost(least) > 0.6 * leaves, "{leaves} leaves: swept from {least} on");
+        let cost =
+            |distance| expected_leaves::<u64>(&cheapest::<u64>(cut, distance, leaves), leaves);
+        let outlook = Outlook { bits: 64, limit, rows, leaves };
+        let mut found = vec![(3, cost(3))];
+        while let Some(&(reach, _)) = found.last()
+            && reach < limit
+            && let Some(next) = outlook.next_window(reach + 1, cost)
+        {
+            assert!(next > reach && next <= limit, "{leaves} leaves: {found:?}, then {next}");
+            found.push((next, cost(next)));
         }
-        // The step from 3 to 4 costs more than four times as much at a depth of 16 bits, and is
-        // probed.
-        let step = |distance| if distance < 4 { 5.0 } else { 21.0 };
-        assert_eq!(next_window(4, 64, 96_000.0, step), Some(4));
-        assert_eq!(next_window(4, 64, 30.0, step), None);
-        assert_eq!(next_window(64, 64, 30.0, |_| 1.0), Some(64));
+        found
+    }
+
+    /// All windows together cost at most 2.5 times what the last costs, or a sweep.
+    #[test]
+    fn windows_of_a_nearest_first_scan_cost_little_beside_the_last() {
+        for leaves in [20.0, 150.0, 1_400.0, 14_000.0, 96_000.0, 400_000.0] {
+            for limit in [5, 10, 14, 20, 64] {
+                let windows = windows(leaves, leaves * 700.0, limit);
+                let all: f64 = windows.iter().map(|window| window.1).sum();
+                let (reach, last) = *windows.last().unwrap();
+                let most = if reach == limit { last } else { leaves };
+                assert!(all <= 2.5 * most + 30.0, "{leaves} leaves to {limit}: {windows:?}");
+                assert!(last <= 0.7 * leaves || leaves < 30.0, "{leaves} leaves: {windows:?}");
+            }
+        }
+    }
+
+    /// The tenth of so many random rows is expected 15 and 14 bits away: there a window ends.
+    #[test]
+    fn a_window_ends_where_random_rows_are_expected() {
+        assert!(windows(1_400.0, 1e6, 64).iter().any(|window| window.0 == 15));
+        assert!(windows(14_000.0, 1e7, 64).iter().any(|window| window.0 == 14));
+        // Nor does one go past the limit: the search ends there.
+        assert_eq!(windows(14_000.0, 1e7, 9).last().unwrap().0, 9);
+    }
+
+    /// Where random rows are so far away that only a sweep finds them, little is spent on windows.
+    #[test]
+    fn few_leaves_are_probed_where_a_sweep_will_follow() {
+        let cut = BlockLayout::new::<u128>(8).unwrap();
+        let cost =
+            |distance| expected_leaves::<u128>(&cheapest::<u128>(cut, distance, 2_400.0), 2_400.0);
+        let outlook = Outlook { bits: 128, limit: 128, rows: 1e6, leaves: 2_400.0 };
+        let (mut least, mut all) = (8, cost(7));
+        while let Some(reach) = outlook.next_window(least, cost) {
+            (least, all) = (reach + 1, all + cost(reach));
+        }
+        assert!((16..24).contains(&least) && all < 0.25 * 2_400.0, "{least}, {all}");
+        // Up to a limit that is cheap enough they are.
+        let outlook = Outlook { limit: 24, ..outlook };
+        let mut least = 8;
+        while let Some(reach) = outlook.next_window(least, cost) {
+            least = reach + 1;
+            if least > 24 {
+                break;
+            }
+        }
+        assert_eq!(least, 25);
     }
 
     #[test]

@@ -82,6 +82,17 @@ impl<F: Key> Probe<F> {
         None
     }
 
+    /// The smallest reachable key above all that have the bits of `from` under `prefix`, which are
+    /// the most significant ones.
+    pub fn successor_outside(&self, from: F, prefix: F) -> Option<F> {
+        let zeros = !from & prefix;
+        if zeros == F::ZERO {
+            return None;
+        }
+        let position = F::BITS - 1 - zeros.trailing_zeros();
+        self.successor((from & F::leading_mask(position)) | F::bit(position))
+    }
+
     /// The position of the first differing bit that breaks a limit. `None` if no limit is broken.
     #[inline]
     fn first_excess(&self, difference: F) -> Option<u32> {

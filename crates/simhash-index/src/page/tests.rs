@@ -588,10 +588,15 @@ fn what_is_wanted_is_found<K: TreeKey>() {
             let distance = random.below(9) as u32;
             let (mut from, mut within) = (Vec::new(), Vec::new());
             let key = K::new(K::Scope::ZERO, target);
-            page.within_from(key, query, distance, &mut from);
+            let bounded = random.below(2) == 0 && !page.is_empty();
+            let last = bounded
+                .then(|| page.key::<K>(random.below(page.len() as u64) as usize))
+                .filter(|&last| last >= key);
+            page.within_between((key, last), query, distance, &mut from);
             page.within(query, distance, &mut within);
             assert!(from.is_sorted() && from.iter().all(|i| within.contains(i)));
-            let mut wanted = within.iter().filter(|&&i| page.key::<K>(i as usize) >= key);
+            let is_wanted = |key_of: K| key_of >= key && last.is_none_or(|last| key_of <= last);
+            let mut wanted = within.iter().filter(|&&i| is_wanted(page.key::<K>(i as usize)));
             assert!(wanted.all(|i| from.contains(i)), "round {round}");
             if page.ordered() > 0 {
                 // No chunk but the first is looked at that ends below the target.
