@@ -9,6 +9,7 @@ use crate::config::{Config, Shingles, Spots, StopList, StopWords, Weight};
 use crate::han::is_han;
 use crate::interrupt::Interrupt;
 use crate::levels::Levels;
+use crate::place::Place;
 use crate::spots::Chains;
 use crate::stopwords::{WordSet, is_number};
 use crate::tokenize::{Cutting, SEPARATOR};
@@ -74,55 +75,70 @@ impl Featurizer {
         interrupt: &Interrupt,
         sink: &mut impl FnMut(&str),
     ) {
-        self.for_each_told_apart(text, config, interrupt, &mut |token, is_stop_word| {
+        self.for_each_placed_token(text, config, interrupt, &mut |token, ()| sink(token));
+    }
+
+    /// Hands every token but the stop words to `sink`, with its place in `text`.
+    pub(crate) fn for_each_placed_token<P: Place>(
+        &self,
+        text: &str,
+        config: &Config,
+        interrupt: &Interrupt,
+        sink: &mut impl FnMut(&str, P),
+    ) {
+        self.for_each_told_apart(text, config, interrupt, &mut |token, place, is_stop_word| {
             if !is_stop_word {
-                sink(token);
+                sink(token, place);
             }
         });
     }
 
     /// Hands every token to `sink`, and whether it is a stop word. A single letter beside a number
     /// is none: it is half of A4 or i7.
-    fn for_each_told_apart(
+    fn for_each_told_apart<P: Place>(
         &self,
         text: &str,
         config: &Config,
         interrupt: &Interrupt,
-        sink: &mut impl FnMut(&str, bool),
+        sink: &mut impl FnMut(&str, P, bool),
     ) {
         let Some(stop_words) = &self.stop_words else {
-            return self.for_each_word(text, config, interrupt, &mut |token| sink(token, false));
+            return self.for_each_word(text, config, interrupt, &mut |token, place| {
+                sink(token, place, false);
+            });
         };
         // A stop word of one letter, until it is known whether a number comes next.
-        let mut waiting = String::new();
+        let mut letter = String::new();
+        let mut waiting: Option<P> = None;
         let mut after_number = false;
-        self.for_each_word(text, config, interrupt, &mut |token| {
+        self.for_each_word(text, config, interrupt, &mut |token, place: P| {
             let is_number = is_number(token);
-            if !waiting.is_empty() {
-                sink(&waiting, !is_number);
-                waiting.clear();
+            if let Some(place) = waiting.take() {
+                sink(&letter, place, !is_number);
             }
             if !stop_words.contains(token) || after_number && is_letter(token) {
-                sink(token, false);
+                sink(token, place, false);
             } else if is_letter(token) {
-                waiting.push_str(token);
+                letter.clear();
+                letter.push_str(token);
+                waiting = Some(place);
             } else {
-                sink(token, true);
+                sink(token, place, true);
             }
             after_number = is_number;
         });
-        if !waiting.is_empty() {
-            sink(&waiting, true);
+        if let Some(place) = waiting {
+            sink(&letter, place, true);
         }
     }
 
     /// Hands every token to `sink`, stop words and all.
-    fn for_each_word(
+    fn for_each_word<P: Place>(
         &self,
         text: &str,
         config: &Config,
         interrupt: &Interrupt,
-        sink: &mut impl FnMut(&str),
+        sink: &mut impl FnMut(&str, P),
     ) {
         let dictionary = self.dictionary.as_deref();
         let style = Style::of(config);
@@ -135,9 +151,16 @@ impl Featurizer {
             None => for_each_token(text, config.tokenizer, style, cutting, interrupt, sink),
             Some(phrases) => {
                 let mut joiner = Joiner::new(phrases, interrupt);
-                for_each_token(text, config.tokenizer, style, cutting, interrupt, &mut |token| {
-                    joiner.push(token, sink);
-                });
+                for_each_token(
+                    text,
+                    config.tokenizer,
+                    style,
+                    cutting,
+                    interrupt,
+                    &mut |token, place| {
+                        joiner.push(token, place, sink);
+                    },
+                );
                 joiner.finish(sink);
             }
         }
@@ -182,7 +205,7 @@ impl Featurizer {
         let mut chains = std::mem::take(&mut self.chains);
         chains.restart();
         let level = |token: &str| self.level(token);
-        self.for_each_told_apart(text, config, interrupt, &mut |token, is_stop_word| {
+        self.for_each_told_apart(text, config, interrupt, &mut |token, (), is_stop_word| {
             if is_stop_word {
                 chains.push_stop_word(token);
             } else {

@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Fingerprint;
@@ -13,7 +14,8 @@ use crate::features::{Featurizer, Occurrence};
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
 use crate::models::{Model, Term};
-use crate::normalize::{self, normalize_into};
+use crate::normalize::{self, normalize_into, normalize_traced};
+use crate::place::Place;
 use crate::sets::set_config;
 use crate::simd::accumulate::BitSums;
 use crate::weight::{Weighting, reads_model};
@@ -324,6 +326,26 @@ impl Simhasher {
         let interrupt = Interrupt::new(interrupt);
         normalize_into(text, self.config.text_steps(), &interrupt, &mut self.normalized);
         self.featurizer.for_each_token(&self.normalized, &self.config, &interrupt, &mut sink);
+    }
+
+    /// As [`Simhasher::for_each_token`], with the bytes of `text` that the token is made of: from
+    /// the first that has to do with its first character to the last that has to do with its last.
+    pub(crate) fn for_each_placed_token(
+        &mut self,
+        text: &str,
+        interrupt: &mut dyn FnMut(),
+        mut sink: impl FnMut(&str, Range<usize>),
+    ) {
+        let interrupt = Interrupt::new(interrupt);
+        let (steps, normalized) = (self.config.text_steps(), &mut self.normalized);
+        let mut traces = Vec::new();
+        normalize_traced(text, steps, &interrupt, normalized, &mut traces);
+        self.featurizer.for_each_placed_token(
+            &self.normalized,
+            &self.config,
+            &interrupt,
+            &mut |token, place: Range<usize>| sink(token, place.before(&traces, 0)),
+        );
     }
 
     /// Counts the text's distinct features, or notes their levels.

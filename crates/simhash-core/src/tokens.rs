@@ -3,22 +3,27 @@
 use crate::code::{Style, code};
 use crate::config::Tokenizer;
 use crate::interrupt::Interrupt;
+use crate::place::Place;
 use crate::tokenize::{Cutting, characters, jieba_words, words};
 
-/// Hands every token of `text` to `sink`.
-pub(crate) fn for_each_token(
+/// Hands every token of `text` to `sink`, with its place in `text`.
+pub(crate) fn for_each_token<P: Place>(
     text: &str,
     tokenizer: Tokenizer,
     style: Style,
     cutting: Cutting<'_>,
     interrupt: &Interrupt,
-    sink: &mut impl FnMut(&str),
+    sink: &mut impl FnMut(&str, P),
 ) {
+    if tokenizer == Tokenizer::Code {
+        return code(text, style, cutting, interrupt, sink);
+    }
+    let sink = &mut |token: &str| sink(token, P::of(text, token));
     match tokenizer {
         Tokenizer::Auto => words::<true>(text, cutting, interrupt, sink),
         Tokenizer::Word => words::<false>(text, cutting, interrupt, sink),
         Tokenizer::Jieba => jieba_words(text, cutting, interrupt, sink),
         Tokenizer::Char => characters(text, interrupt, sink),
-        Tokenizer::Code => code(text, style, cutting, interrupt, sink),
+        Tokenizer::Code => {}
     }
 }

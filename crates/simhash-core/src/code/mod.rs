@@ -23,9 +23,13 @@ mod names;
 mod operators;
 mod strings;
 
+use std::marker::PhantomData;
+use std::ops::Range;
+
 use crate::config::{Config, Kept, NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
-use crate::normalize::normalize_into;
+use crate::normalize::normalize_traced;
+use crate::place::Place;
 use crate::tokenize::{Cutting, MAX_WORD_RUN, words};
 use crate::unicode::{Properties, properties};
 use comments::Marks;
@@ -64,17 +68,20 @@ const TAB: usize = 8;
 /// What a string begins with.
 const QUOTE: &str = "\"";
 
-/// Hands every token of `text` to `sink`.
-pub(crate) fn code(
+/// Hands every token of `text` to `sink`, with its place in `text`. What says how a line is
+/// indented stands where its indentation does, which may be empty.
+pub(crate) fn code<P: Place>(
     text: &str,
     style: Style,
     cutting: Cutting<'_>,
     interrupt: &Interrupt,
-    sink: &mut impl FnMut(&str),
+    sink: &mut impl FnMut(&str, P),
 ) {
     const BYTE_ORDER_MARK: char = '\u{FEFF}';
+    let whole = text;
     let text = text.trim_start_matches(BYTE_ORDER_MARK);
     Lexer {
+        start: whole.len() - text.len(),
         text,
         bytes: text.as_bytes(),
         at: 0,
@@ -90,6 +97,7 @@ pub(crate) fn code(
         in_backticks: false,
         spaced: String::new(),
         mapped: String::new(),
+        places: PhantomData,
         style,
         cutting,
         interrupt,
@@ -98,7 +106,9 @@ pub(crate) fn code(
     .run();
 }
 
-struct Lexer<'a, 'i, S> {
+struct Lexer<'a, 'i, S, P> {
+    /// Where the text begins.
+    start: usize,
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -113,7 +123,7 @@ struct Lexer<'a, 'i, S> {
     indents: Vec<usize>,
     begun: bool,
     /// Where the last word of ASCII is.
-    word: std::ops::Range<usize>,
+    word: Range<usize>,
     /// Hyphens before this are part of a name.
     name_end: usize,
     /// Hyphens before this are not, so far as it is known.
@@ -123,13 +133,20 @@ struct Lexer<'a, 'i, S> {
     /// Buffers.
     spaced: String,
     mapped: String,
+    places: PhantomData<P>,
     style: Style,
     cutting: Cutting<'a>,
     interrupt: &'a Interrupt<'i>,
     sink: &'a mut S,
 }
 
-impl<S: FnMut(&str)> Lexer<'_, '_, S> {
+impl<S: FnMut(&str, P), P: Place> Lexer<'_, '_, S, P> {
+    /// The place of these bytes.
+    #[inline]
+    fn place(&self, range: Range<usize>) -> P {
+        P::at(self.start + range.start..self.start + range.end)
+    }
+
     fn run(&mut self) {
         while let Some(&byte) = self.bytes.get(self.at) {
             let start = self.at;
@@ -163,6 +180,7 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
 
     #[cold]
     fn begin_line(&mut self) {
+        let place = self.place(self.line..self.at);
         let white = &self.bytes[self.line..self.at];
         let column = white.iter().fold(0, |column, &byte| match byte {
             b'\t' => (column / TAB + 1) * TAB,
@@ -170,15 +188,15 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         });
         self.last = b' ';
         if std::mem::replace(&mut self.begun, true) {
-            (self.sink)(NEW_LINE);
+            (self.sink)(NEW_LINE, place.clone());
         }
         while self.indents.last().is_some_and(|&last| last > column) {
             self.indents.pop();
-            (self.sink)(DEDENT);
+            (self.sink)(DEDENT, place.clone());
         }
         if column > self.indents.last().copied().unwrap_or(0) {
             self.indents.push(column);
-            (self.sink)(INDENT);
+            (self.sink)(INDENT, place);
         }
     }
 
@@ -211,7 +229,11 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         } else {
             word
         };
-        for_each_part(word, |part| (self.sink)(&folded[part]));
+        let first = self.start + start;
+        for_each_part(word, |part| {
+            let place = P::at(first + part.start..first + part.end);
+            (self.sink)(&folded[part], place);
+        });
         self.at = end;
         self.last = self.bytes[end - 1];
         self.word = start..end;
@@ -262,7 +284,8 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         } else {
             self.begin();
             let end = self.at + c.len_utf8();
-            (self.sink)(&self.text[self.at..end]);
+            let place = self.place(self.at..end);
+            (self.sink)(&self.text[self.at..end], place);
             self.at = end;
             self.last = 0x80;
         }
@@ -283,15 +306,22 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         self.begin();
         self.at += length;
         self.last = 0x80;
-        self.spaced.clear();
-        names::push_spaced(&rest[..length], &mut self.spaced);
-        self.cut_spaced(self.style.steps);
+        let first = self.start + start;
+        self.cut_spaced(&rest[..length], self.style.steps, |place| place.before(&[], first));
     }
 
-    /// Cuts what stands in the buffer as `auto` does, normalised by `steps`.
-    fn cut_spaced(&mut self, steps: NormalizeSteps) {
-        normalize_into(&self.spaced, steps, self.interrupt, &mut self.mapped);
-        words::<true>(&self.mapped, self.cutting, self.interrupt, self.sink);
+    /// Cuts words as `auto` does, normalised by `steps`, after their names were cut. `place` makes
+    /// of a place in `text` one in the whole text.
+    fn cut_spaced(&mut self, text: &str, steps: NormalizeSteps, place: impl Fn(P) -> P) {
+        let mut traces = Vec::new();
+        let mut trace = P::Trace::default();
+        self.spaced.clear();
+        names::push_spaced(text, &mut self.spaced, &mut trace);
+        traces.push(trace);
+        normalize_traced(&self.spaced, steps, self.interrupt, &mut self.mapped, &mut traces);
+        words::<true>(&self.mapped, self.cutting, self.interrupt, &mut |token| {
+            (self.sink)(token, place(P::of(&self.mapped, token).before(&traces, 0)));
+        });
     }
 
     fn symbol(&mut self, byte: u8) {
@@ -316,7 +346,8 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
     fn emit(&mut self, length: usize) {
         self.begin();
         let end = self.at + length;
-        (self.sink)(&self.text[self.at..end]);
+        let place = self.place(self.at..end);
+        (self.sink)(&self.text[self.at..end], place);
         self.last = self.bytes[end - 1];
         self.at = end;
     }
@@ -329,8 +360,7 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         };
         if self.style.comments == Kept::Keep {
             self.begin();
-            let text = &self.text[found.text];
-            self.prose(text, false);
+            self.prose(found.text, false);
         }
         if let Some(lines) = self.bytes[self.at..found.end].iter().rposition(|&b| b == b'\n') {
             self.line = self.at + lines + 1;
@@ -347,9 +377,9 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
         let here = strings::Here { bytes: self.bytes, at: self.at, word, last: self.last };
         let Some(found) = here.string(quote, &mut self.unclosed) else { return false };
         self.begin();
-        (self.sink)(QUOTE);
-        let text = &self.text[found.text];
-        self.prose(text, true);
+        let quotes = self.place(self.at..found.text.start);
+        (self.sink)(QUOTE, quotes);
+        self.prose(found.text, true);
         self.at = found.end;
         self.last = quote;
         true
@@ -368,7 +398,8 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
             return false;
         }
         self.begin();
-        (self.sink)(QUOTE);
+        let quote = self.place(self.at..self.at + 1);
+        (self.sink)(QUOTE, quote);
         self.in_backticks = true;
         self.at += 1;
         self.last = b'`';
@@ -376,24 +407,29 @@ impl<S: FnMut(&str)> Lexer<'_, '_, S> {
     }
 
     /// The words of a string or a comment.
-    fn prose(&mut self, text: &str, has_escapes: bool) {
+    fn prose(&mut self, range: Range<usize>, has_escapes: bool) {
         let steps = self.style.steps.with(NormalizeStep::Punctuation).with(NormalizeStep::Space);
+        let begin = self.start + range.start;
         let without_escapes;
-        let mut text = text;
+        let mut text = &self.text[range];
+        let mut escapes = Vec::new();
         if has_escapes && text.contains('\\') {
-            without_escapes = strings::without_escapes(text);
+            let mut trace = P::Trace::default();
+            without_escapes = strings::without_escapes(text, &mut trace);
             text = &without_escapes;
+            escapes.push(trace);
         }
         let mut start = 0;
         while start < text.len() {
             let sign = strings::next_sign(text, start);
             self.interrupt.spend(sign.end - start);
-            self.spaced.clear();
-            names::push_spaced(&text[start..sign.start], &mut self.spaced);
-            self.cut_spaced(steps);
+            self.cut_spaced(&text[start..sign.start], steps, |place| {
+                place.before(&[], start).before(&escapes, begin)
+            });
             start = sign.end;
             if !sign.is_empty() {
-                (self.sink)(&text[sign]);
+                let place = P::at(sign.clone()).before(&escapes, begin);
+                (self.sink)(&text[sign], place);
             }
         }
     }

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use crate::normalize::trace::Trace;
 use crate::unicode::{Properties, properties};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,16 +65,17 @@ pub(super) fn for_each_part(name: &str, mut sink: impl FnMut(Range<usize>)) {
 
 /// Appends `text` with a space between the words of its names, and without invisible characters.
 /// Letters and digits are not parted: every tokenizer does that.
-pub(super) fn push_spaced(text: &str, out: &mut String) {
+pub(super) fn push_spaced(text: &str, out: &mut String, trace: &mut impl Trace) {
     let mut last = None;
     let mut several = false;
     let mut last_start = out.len();
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         let kind = match c {
             'a'..='z' => Some(Kind::Letter),
             'A'..='Z' => Some(Kind::Capital),
             '_' => {
                 out.push(' ');
+                trace.wrote_filler(1);
                 last = None;
                 continue;
             }
@@ -85,6 +87,7 @@ pub(super) fn push_spaced(text: &str, out: &mut String) {
                 }
                 if set.any(Properties::EXTENDS) {
                     out.push(c);
+                    trace.copied(at, c.len_utf8());
                     continue;
                 }
                 match set.any(Properties::WORD) {
@@ -99,10 +102,12 @@ pub(super) fn push_spaced(text: &str, out: &mut String) {
             (Some(Kind::Capital), Some(Kind::Capital)) => several = true,
             (Some(Kind::Capital), Some(Kind::Letter)) if several => {
                 out.insert(last_start, ' ');
+                trace.inserted(last_start);
                 several = false;
             }
             (Some(Kind::Letter), Some(Kind::Capital)) => {
                 out.push(' ');
+                trace.wrote_filler(1);
                 several = false;
             }
             _ => several = false,
@@ -110,5 +115,6 @@ pub(super) fn push_spaced(text: &str, out: &mut String) {
         last = kind;
         last_start = out.len();
         out.push(c);
+        trace.copied(at, c.len_utf8());
     }
 }

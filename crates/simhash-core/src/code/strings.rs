@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::ends::{Found, Unclosed, find};
+use crate::normalize::trace::Trace;
 
 /// Where a quote stands.
 pub(super) struct Here<'a> {
@@ -75,16 +76,19 @@ fn end_on_line(text: &[u8], quote: u8) -> Option<usize> {
 
 /// The text with a space in place of each backslash and the letter after it that stands for a
 /// control character.
-pub(super) fn without_escapes(text: &str) -> String {
+pub(super) fn without_escapes(text: &str, trace: &mut impl Trace) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
         if c != '\\' {
             out.push(c);
+            trace.copied(at, c.len_utf8());
             continue;
         }
         out.push(' ');
-        if let Some('0' | 'a' | 'b' | 'e' | 'f' | 'n' | 'r' | 't' | 'v' | '\\') = chars.peek() {
+        trace.wrote_filler(1);
+        let next = chars.peek().map(|&(_, c)| c);
+        if let Some('0' | 'a' | 'b' | 'e' | 'f' | 'n' | 'r' | 't' | 'v' | '\\') = next {
             chars.next();
         }
     }

@@ -14,6 +14,9 @@
 //! - A dropped symbol that UAX #29 takes for a letter (Ⓐ) always leaves a space. So does an
 //!   invisible character beside punctuation.
 
+use std::ops::Range;
+
+use super::trace::Trace;
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::lazy::Lazy;
 use crate::tokenize::is_colon;
@@ -52,8 +55,9 @@ struct Gap {
 }
 
 /// Takes mapped characters one by one and appends the clean text.
-pub(super) struct Cleaner<'a> {
+pub(super) struct Cleaner<'a, T> {
     out: &'a mut String,
+    trace: T,
     punctuation: bool,
     space: bool,
     /// Whether letters and digits of ASCII map to themselves, apart from case.
@@ -75,7 +79,7 @@ pub(super) struct Cleaner<'a> {
     orphans: bool,
 }
 
-impl<'a> Cleaner<'a> {
+impl<'a, T: Trace> Cleaner<'a, T> {
     pub(super) fn new(steps: NormalizeSteps, out: &'a mut String) -> Self {
         let [lower, punctuation, space] =
             [NormalizeStep::Lower, NormalizeStep::Punctuation, NormalizeStep::Space]
@@ -85,6 +89,7 @@ impl<'a> Cleaner<'a> {
         let reads_ascii = any(&[NormalizeStep::Data, NormalizeStep::Hyphens]);
         Cleaner {
             out,
+            trace: T::default(),
             punctuation,
             space,
             plain_ascii,
@@ -99,6 +104,12 @@ impl<'a> Cleaner<'a> {
         }
     }
 
+    /// Notes what the characters that are pushed next are made of.
+    #[inline]
+    pub(super) fn read(&mut self, from: Range<usize>) {
+        self.trace.read(from);
+    }
+
     /// Appends a mapped character, or notes what it does to the ones after it.
     #[inline]
     pub(super) fn push(&mut self, c: char) {
@@ -110,6 +121,7 @@ impl<'a> Cleaner<'a> {
                 if is_colon(c) || SEMICOLONS.contains(&c) { Properties::PUNCTUATION } else { set };
             let (common, single) = self.gap.map_or((set, true), |gap| (gap.common.and(set), false));
             self.gap = Some(Gap { common, single, c });
+            self.trace.put_off();
             self.orphans = true;
         } else if self.punctuation && self.orphans && set.any(ATTACHED) {
             // It is dropped with what it stood on.
@@ -127,6 +139,7 @@ impl<'a> Cleaner<'a> {
             self.pending_space = true;
         } else {
             self.out.push(c);
+            self.trace.wrote(c.len_utf8());
         }
         self.last = None;
         self.gap = None;
@@ -139,6 +152,7 @@ impl<'a> Cleaner<'a> {
             self.close_gap(set);
         }
         self.out.push(c);
+        self.trace.wrote(c.len_utf8());
         self.orphans = false;
         if !set.any(Properties::EXTENDS) {
             if self.group.is_some() {
@@ -149,14 +163,16 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Appends Han characters, which must not be empty, as `push` would one by one.
-    pub(super) fn push_han(&mut self, han: &str) {
+    /// Appends Han characters, which must not be empty and stand at `from`, as `push` would one by
+    /// one.
+    pub(super) fn push_han(&mut self, han: &str, from: usize) {
         const HAN: Properties = Properties::HAN.or(Properties::WORD);
         if self.pending_space || self.gap.is_some() {
             self.close_gap(HAN);
         }
         self.end_group();
         self.out.push_str(han);
+        self.trace.copied(from, han.len());
         self.orphans = false;
         self.last = Some(HAN);
         self.after_unspaced = true;
@@ -175,7 +191,10 @@ impl<'a> Cleaner<'a> {
     fn close_gap(&mut self, next: Properties) {
         self.end_group();
         let held_apart = match (self.gap.take(), self.last) {
-            (Some(gap), Some(last)) if gap.is_point(last, next) => return self.out.push(gap.c),
+            (Some(gap), Some(last)) if gap.is_point(last, next) => {
+                self.out.push(gap.c);
+                return self.trace.wrote_put_off(gap.c.len_utf8());
+            }
             (Some(gap), Some(last)) if gap.groups(last, next) => {
                 self.group = Some(Group { start: self.out.len(), digits: 0 });
                 false
@@ -216,30 +235,34 @@ impl<'a> Cleaner<'a> {
             && group.digits != Group::DIGITS
         {
             self.out.insert(group.start, ' ');
+            self.trace.inserted(group.start);
         }
     }
 
     fn push_space(&mut self) {
         if !self.out.is_empty() {
             self.out.push(' ');
+            self.trace.wrote_filler(1);
         }
     }
 
     /// Ends the text. A pending space is not written.
-    pub(super) fn finish(mut self) {
+    pub(super) fn finish(mut self) -> T {
         self.end_group();
         if self.lower {
             self.out.make_ascii_lowercase();
         }
+        self.trace
     }
 
-    /// Appends a prefix of `text` that is plain ASCII, as `push` would. Returns the number of bytes
-    /// read.
+    /// Appends what stands at `start` and is plain ASCII, as `push` would. Returns the number of
+    /// bytes read.
     ///
     /// It stops before an ASCII byte that no other ASCII byte follows, because that may be the base
     /// of a combining mark. It also stops at punctuation that no white space follows: `push` must
     /// judge that.
-    pub(super) fn push_ascii(&mut self, text: &str) -> usize {
+    pub(super) fn push_ascii(&mut self, text: &str, start: usize) -> usize {
+        let text = &text[start..];
         let bytes = text.as_bytes();
         match (self.plain_ascii, self.punctuation, self.space) {
             (true, true, true) => {}
@@ -247,6 +270,7 @@ impl<'a> Cleaner<'a> {
                 // Nothing is dropped, so nothing depends on what was pushed.
                 let length = ascii::unjudged_length(bytes, self.reads_ascii);
                 self.out.push_str(&text[..length]);
+                self.trace.copied(start, length);
                 return length;
             }
             _ => return 0,
@@ -260,6 +284,7 @@ impl<'a> Cleaner<'a> {
                 }
                 let words = &text[at..at + length];
                 self.out.push_str(words);
+                self.trace.copied(start + at, length);
                 if self.group.is_some() {
                     self.extend_group(words.bytes().take_while(u8::is_ascii_digit).count(), length);
                 }

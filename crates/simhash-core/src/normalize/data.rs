@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
+use super::trace::Trace;
 use crate::interrupt::Interrupt;
 
 /// A longer run of base64 is no word.
@@ -15,33 +16,46 @@ pub const MAX_BASE64: usize = 200;
 const FULL_LINE: usize = 60;
 
 /// The text without URIs, if it has any.
-pub(super) fn without_uris(text: &str, interrupt: &Interrupt) -> Option<String> {
+pub(super) fn without_uris<T: Trace>(
+    text: &str,
+    interrupt: &Interrupt,
+    traces: &mut Vec<T>,
+) -> Option<String> {
     let uris = uris(text, interrupt);
-    (!uris.is_empty()).then(|| without(text, &uris))
+    (!uris.is_empty()).then(|| without(text, &uris, traces))
 }
 
 /// The text without URIs and without runs of base64 that are too long for words, if it has such a
 /// run.
 #[inline]
-pub(super) fn without_runs(text: &str, interrupt: &Interrupt) -> Option<String> {
+pub(super) fn without_runs<T: Trace>(
+    text: &str,
+    interrupt: &Interrupt,
+    traces: &mut Vec<T>,
+) -> Option<String> {
     if text.len() <= MAX_BASE64 || long_runs(text.as_bytes(), interrupt).is_empty() {
         return None;
     }
-    let text = without_uris(text, interrupt).unwrap_or_else(|| text.to_owned());
+    let text = without_uris(text, interrupt, traces).unwrap_or_else(|| text.to_owned());
     let runs = long_runs(text.as_bytes(), interrupt);
-    Some(without(&text, &runs))
+    Some(without(&text, &runs, traces))
 }
 
 /// The text with a space in place of each of the ranges, which are ascending.
-fn without(text: &str, ranges: &[Range<usize>]) -> String {
+fn without<T: Trace>(text: &str, ranges: &[Range<usize>], traces: &mut Vec<T>) -> String {
+    let mut trace = T::default();
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
     for range in ranges {
         out.push_str(&text[end..range.start]);
+        trace.copied(end, range.start - end);
         out.push(' ');
+        trace.wrote_filler(1);
         end = range.end;
     }
     out.push_str(&text[end..]);
+    trace.copied(end, text.len() - end);
+    traces.push(trace);
     out
 }
 

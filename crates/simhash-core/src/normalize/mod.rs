@@ -21,6 +21,7 @@ mod html;
 mod hyphens;
 mod mapping;
 mod mojibake;
+pub(crate) mod trace;
 
 use std::borrow::Cow;
 
@@ -29,6 +30,7 @@ use crate::interrupt::Interrupt;
 use cleaning::Cleaner;
 pub use data::MAX_BASE64;
 use mapping::{Mapped, Mapping};
+use trace::Trace;
 
 /// A longer run of characters that may compose with each other is cut to this many. No writing
 /// needs more, and an endless run would have to be sorted in one piece.
@@ -57,17 +59,34 @@ pub(crate) fn normalize_into(
     interrupt: &Interrupt,
     out: &mut String,
 ) {
-    clean(&without_markup(text, steps, interrupt), steps, interrupt, out);
+    normalize_traced::<()>(text, steps, interrupt, out, &mut Vec::new());
+}
+
+/// As [`normalize_into`]. Every step that changes the text, in order, leaves a trace.
+pub(crate) fn normalize_traced<T: Trace>(
+    text: &str,
+    steps: NormalizeSteps,
+    interrupt: &Interrupt,
+    out: &mut String,
+    traces: &mut Vec<T>,
+) {
+    let text = without_markup(text, steps, interrupt, traces);
+    clean(&text, steps, interrupt, out, traces);
 }
 
 /// The text without markup and runs of base64, if these are dropped.
-fn without_markup<'a>(text: &'a str, steps: NormalizeSteps, interrupt: &Interrupt) -> Cow<'a, str> {
+fn without_markup<'a, T: Trace>(
+    text: &'a str,
+    steps: NormalizeSteps,
+    interrupt: &Interrupt,
+    traces: &mut Vec<T>,
+) -> Cow<'a, str> {
     let mut text = Cow::Borrowed(text);
     if steps.contains(NormalizeStep::Html) {
-        text = Cow::Owned(html::visible_text(&text, interrupt));
+        text = Cow::Owned(html::visible_text(&text, interrupt, traces));
     }
     if steps.contains(NormalizeStep::Data)
-        && let Some(rest) = data::without_runs(&text, interrupt)
+        && let Some(rest) = data::without_runs(&text, interrupt, traces)
     {
         text = Cow::Owned(rest);
     }
@@ -80,9 +99,10 @@ pub(crate) fn visible<'a>(
     steps: NormalizeSteps,
     interrupt: &Interrupt,
 ) -> Cow<'a, str> {
-    let text = without_markup(text, steps, interrupt);
+    let untraced: &mut Vec<()> = &mut Vec::new();
+    let text = without_markup(text, steps, interrupt, untraced);
     if steps.contains(NormalizeStep::Data)
-        && let Some(rest) = data::without_uris(&text, interrupt)
+        && let Some(rest) = data::without_uris(&text, interrupt, untraced)
     {
         return Cow::Owned(rest);
     }
@@ -93,69 +113,82 @@ pub(crate) fn visible<'a>(
 ///
 /// What changes the text as a whole is looked for where something of it is met, so that other texts
 /// do not pay for it. Once it is found, this starts again with the changed text.
-fn clean(text: &str, steps: NormalizeSteps, interrupt: &Interrupt, out: &mut String) {
+fn clean<T: Trace>(
+    text: &str,
+    steps: NormalizeSteps,
+    interrupt: &Interrupt,
+    out: &mut String,
+    traces: &mut Vec<T>,
+) {
     out.clear();
     out.reserve(text.len());
     let joins_lines = steps.contains(NormalizeStep::Hyphens);
     let mut steps_left = steps;
     let mapping = Mapping::new(steps);
-    let mut cleaner = Cleaner::new(steps, out);
+    let mut cleaner = Cleaner::<T>::new(steps, out);
     let mut at = 0;
     while at < text.len() {
         let start = at;
         let first = text.as_bytes()[at];
         at += match first {
-            0..0x80 => cleaner.push_ascii(&text[at..]),
-            0xE4..=0xE9 => push_han(&text[at..], &mapping, &mut cleaner),
+            0..0x80 => cleaner.push_ascii(text, at),
+            0xE4..=0xE9 => push_han(text, at, &mapping, &mut cleaner),
             _ => 0,
         };
         if at == start && matches!(first, b':' | b'-' | 0x80..) {
-            if let Some(changed) = changed(text, at, &mut steps_left, interrupt) {
-                return clean(&changed, steps_left, interrupt, out);
+            if let Some(changed) = changed(text, at, &mut steps_left, interrupt, traces) {
+                return clean(&changed, steps_left, interrupt, out, traces);
             }
             if joins_lines && hyphens::may_start(first) {
                 at += hyphens::broken(text, at);
             }
         }
         if at == start {
-            at += push_next(&text[at..], joins_lines, &mapping, &mut cleaner, interrupt);
+            at += push_next(text, at, joins_lines, &mapping, &mut cleaner, interrupt);
         }
         interrupt.spend(at - start);
     }
-    cleaner.finish();
+    traces.push(cleaner.finish());
 }
 
 /// The whole text without URIs if one may lie at `at`, or put right if it may have been misread.
 /// The step that was tried is taken out of `steps`.
 #[inline(never)]
-fn changed(
+fn changed<T: Trace>(
     text: &str,
     at: usize,
     steps: &mut NormalizeSteps,
     interrupt: &Interrupt,
+    traces: &mut Vec<T>,
 ) -> Option<String> {
     let first = text.as_bytes()[at];
     if first >= 0x80 && steps.contains(NormalizeStep::Mojibake) {
         *steps = steps.without(NormalizeStep::Mojibake);
-        mojibake::put_right(text, interrupt)
+        mojibake::put_right(text, interrupt, traces)
     } else if first == b':' && steps.contains(NormalizeStep::Data) && data::ends_scheme(text, at) {
         *steps = steps.without(NormalizeStep::Data);
-        data::without_uris(text, interrupt)
+        data::without_uris(text, interrupt, traces)
     } else {
         None
     }
 }
 
-/// Pushes the Han characters that `text` starts with and that map to themselves. They never compose
+/// Pushes the Han characters that stand at `start` and that map to themselves. They never compose
 /// with another character. Punctuation between them is skipped if it is dropped, because it leaves
 /// no space there. Returns the number of bytes read.
-fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
+fn push_han<T: Trace>(
+    text: &str,
+    start: usize,
+    mapping: &Mapping,
+    cleaner: &mut Cleaner<T>,
+) -> usize {
     const STRETCH: usize = 16 << 10;
+    let text = &text[start..];
     let bytes = text.as_bytes();
     let mut at = 0;
     let mut length = mapping.unchanged_han_length(bytes);
     while length > 0 {
-        cleaner.push_han(&text[at..at + length]);
+        cleaner.push_han(&text[at..at + length], start + at);
         at += length;
         let punctuation = cleaner.dropped_beside_han(&bytes[at..]);
         if punctuation == 0 || at > STRETCH {
@@ -167,16 +200,18 @@ fn push_han(text: &str, mapping: &Mapping, cleaner: &mut Cleaner) -> usize {
     at
 }
 
-/// Pushes the next character with what composes with it. Returns the number of bytes read. With
+/// Pushes the character at `start` with what composes with it. Returns the number of bytes read. With
 /// `joins_lines`, that ends before a soft hyphen at the end of a line.
 #[inline]
-fn push_next(
+fn push_next<T: Trace>(
     text: &str,
+    start: usize,
     joins_lines: bool,
     mapping: &Mapping,
-    cleaner: &mut Cleaner,
+    cleaner: &mut Cleaner<T>,
     interrupt: &Interrupt,
 ) -> usize {
+    let text = &text[start..];
     let Some(c) = text.chars().next() else { return 0 };
     let mut length = c.len_utf8();
     let mapped = mapping.map(c);
@@ -190,29 +225,36 @@ fn push_next(
         }
     }
     match mapped {
-        Mapped::One(mapped) if alone => cleaner.push(mapped),
+        Mapped::One(mapped) if alone => {
+            cleaner.read(start..start + length);
+            cleaner.push(mapped);
+        }
         Mapped::Nothing => return c.len_utf8(),
-        _ => return push_cluster(text, joins_lines, mapping, cleaner, interrupt),
+        _ => return push_cluster(text, start, joins_lines, mapping, cleaner, interrupt),
     }
     length
 }
 
-/// Pushes a character together with the characters after it that may compose with it or vanish.
-/// Returns the number of bytes read.
+/// Pushes the character that `text` starts with together with the characters after it that may
+/// compose with it or vanish. `text` starts at `start`. Returns the number of bytes read.
 #[cold]
-fn push_cluster(
+fn push_cluster<T: Trace>(
     text: &str,
+    start: usize,
     joins_lines: bool,
     mapping: &Mapping,
-    cleaner: &mut Cleaner,
+    cleaner: &mut Cleaner<T>,
     interrupt: &Interrupt,
 ) -> usize {
     let mut chars = text.char_indices();
     let mut cluster = String::new();
     let mut composing = 0;
     let mut end = text.len();
+    // Where the last character of the cluster ends.
+    let mut last = 0;
     if let Some((_, first)) = chars.next() {
         cluster.push(first);
+        last = first.len_utf8();
     }
     for (at, c) in chars {
         interrupt.spend(c.len_utf8());
@@ -224,6 +266,7 @@ fn push_cluster(
             Mapped::Composing if composing < MAX_COMBINING_RUN => {
                 composing += 1;
                 cluster.push(c);
+                last = at + c.len_utf8();
             }
             Mapped::Composing | Mapped::Nothing => {}
             Mapped::One(_) | Mapped::Several => {
@@ -232,6 +275,7 @@ fn push_cluster(
             }
         }
     }
+    cleaner.read(start..start + last);
     let mut run = 0;
     for c in mapping.apply(&cluster).chars() {
         run = if mapping.composes(c) { run + 1 } else { 0 };

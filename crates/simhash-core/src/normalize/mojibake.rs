@@ -8,6 +8,7 @@
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
+use super::trace::Trace;
 use crate::interrupt::Interrupt;
 use crate::unicode::{Properties, properties};
 
@@ -22,10 +23,14 @@ const WINDOWS: [char; 32] = [
 ];
 
 /// The text as it was before it was misread, perhaps several times. `None` if it is right.
-pub(super) fn put_right(text: &str, interrupt: &Interrupt) -> Option<String> {
-    let mut right = reread(text, interrupt)?;
+pub(super) fn put_right<T: Trace>(
+    text: &str,
+    interrupt: &Interrupt,
+    traces: &mut Vec<T>,
+) -> Option<String> {
+    let mut right = reread(text, interrupt, traces)?;
     for _ in 1..ROUNDS {
-        match reread(&right, interrupt) {
+        match reread(&right, interrupt, traces) {
             Some(before) => right = before,
             None => break,
         }
@@ -34,8 +39,9 @@ pub(super) fn put_right(text: &str, interrupt: &Interrupt) -> Option<String> {
 }
 
 /// The text whose UTF-8 was misread as this one, if that is certain.
-fn reread(text: &str, interrupt: &Interrupt) -> Option<String> {
+fn reread<T: Trace>(text: &str, interrupt: &Interrupt, traces: &mut Vec<T>) -> Option<String> {
     let mut out = String::new();
+    let mut trace = T::default();
     let mut telling = false;
     let mut rest = text;
     let mut bytes = Vec::new();
@@ -56,11 +62,33 @@ fn reread(text: &str, interrupt: &Interrupt) -> Option<String> {
         if out.is_empty() {
             out.reserve(text.len());
         }
+        let at = text.len() - rest.len() - end;
+        trace.copied(at - start, start);
+        if T::IS_KEPT {
+            trace_run(&run[..end], at, right, &mut trace);
+        }
         out.push_str(ascii);
         out.push_str(right);
     }
+    trace.copied(text.len() - rest.len(), rest.len());
     out.push_str(rest);
+    if telling {
+        traces.push(trace);
+    }
     telling.then_some(out)
+}
+
+/// Each character of `right` is made of as many characters of `run`, which stands at `at`, as it has
+/// bytes.
+fn trace_run<T: Trace>(run: &str, at: usize, right: &str, trace: &mut T) {
+    let mut read = run.chars();
+    let mut from = at;
+    for c in right.chars() {
+        let bytes: usize = read.by_ref().take(c.len_utf8()).map(char::len_utf8).sum();
+        trace.read(from..from + bytes);
+        trace.wrote(c.len_utf8());
+        from += bytes;
+    }
 }
 
 /// Where the first byte that is not ASCII stands.

@@ -306,7 +306,7 @@ impl Dictionary {
                         seen.style,
                         cutting,
                         interrupt,
-                        &mut |token| {
+                        &mut |token, ()| {
                             phrases::push(&mut tokens, token);
                         },
                     );

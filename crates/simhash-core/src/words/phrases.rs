@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use crate::counter::Counter;
 use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
+use crate::place::Place;
 
 /// Parts tokens. No token holds it.
 const SEPARATOR: char = ' ';
@@ -62,20 +63,20 @@ impl Phrases {
 }
 
 /// Joins the tokens of one text.
-pub(crate) struct Joiner<'a, 'i> {
+pub(crate) struct Joiner<'a, 'i, P> {
     phrases: &'a Phrases,
     interrupt: &'a Interrupt<'i>,
     /// The tokens that are not decided yet: all together begin a phrase.
     waiting: String,
-    /// Where each of them ends in `waiting`.
-    ends: VecDeque<usize>,
+    /// Where each of them ends in `waiting`, and its place in the text.
+    ends: VecDeque<(usize, P)>,
     /// How many of them, from the first on, are the longest phrase so far. 0 for none.
     whole: usize,
     /// A buffer for tokens to be joined.
     joined: String,
 }
 
-impl<'a, 'i> Joiner<'a, 'i> {
+impl<'a, 'i, P: Place> Joiner<'a, 'i, P> {
     pub(crate) fn new(phrases: &'a Phrases, interrupt: &'a Interrupt<'i>) -> Self {
         Joiner {
             phrases,
@@ -88,24 +89,24 @@ impl<'a, 'i> Joiner<'a, 'i> {
     }
 
     /// Takes the next token, and hands those that are decided by it to `sink`.
-    pub(crate) fn push(&mut self, token: &str, sink: &mut impl FnMut(&str)) {
-        while !self.take(token) {
+    pub(crate) fn push(&mut self, token: &str, place: P, sink: &mut impl FnMut(&str, P)) {
+        while !self.take(token, &place) {
             if self.ends.is_empty() {
-                return sink(token);
+                return sink(token, place);
             }
             self.give_first(sink);
         }
     }
 
     /// Hands what is left to `sink`.
-    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&str)) {
+    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&str, P)) {
         while !self.ends.is_empty() {
             self.give_first(sink);
         }
     }
 
     /// Adds a token to those that wait, if together they begin a phrase.
-    fn take(&mut self, token: &str) -> bool {
+    fn take(&mut self, token: &str, place: &P) -> bool {
         let length = self.waiting.len();
         push(&mut self.waiting, token);
         self.interrupt.spend(self.waiting.len());
@@ -115,7 +116,7 @@ impl<'a, 'i> Joiner<'a, 'i> {
                 false
             }
             Some(is_whole) => {
-                self.ends.push_back(self.waiting.len());
+                self.ends.push_back((self.waiting.len(), place.clone()));
                 if is_whole {
                     self.whole = self.ends.len();
                 }
@@ -126,18 +127,20 @@ impl<'a, 'i> Joiner<'a, 'i> {
 
     /// Hands the longest phrase, or else the first token, to `sink`. The others wait again, as far
     /// as they begin a phrase.
-    fn give_first(&mut self, sink: &mut impl FnMut(&str)) {
+    fn give_first(&mut self, sink: &mut impl FnMut(&str, P)) {
         let count = self.whole.max(1);
-        let Some(&end) = self.ends.get(count - 1) else { return };
+        let Some((end, last)) = self.ends.get(count - 1).cloned() else { return };
+        let Some((_, first)) = self.ends.front().cloned() else { return };
+        let places: Vec<P> = self.ends.drain(..).skip(count).map(|(_, place)| place).collect();
         self.joined.clear();
         self.joined.extend(self.waiting[..end].split(SEPARATOR));
-        sink(&self.joined);
+        sink(&self.joined, first.to(&last));
         let rest = self.waiting.split_off(end);
         self.waiting.clear();
-        self.ends.clear();
         self.whole = 0;
-        for token in rest.split(SEPARATOR).filter(|token| !token.is_empty()) {
-            self.push(token, sink);
+        let tokens = rest.split(SEPARATOR).filter(|token| !token.is_empty());
+        for (token, place) in tokens.zip(places) {
+            self.push(token, place, sink);
         }
     }
 }
