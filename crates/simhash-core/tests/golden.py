@@ -6,7 +6,8 @@ are taken from the vector), positions, sums and signs, and the keys of sketches.
 scripts that put spaces between words, normalisation and tokens are computed too, by unicodedata.
 With a dictionary, whose words are pairs of a word and its frequency or null, tokens are computed
 for Chinese as well, by jieba's algorithm without guesses. Words of languages without spaces are
-those of published examples, WORDS. Prints 'N passed, N failed'. Exits 1 when one failed.
+those of published examples, WORDS. golden_passages.jsonl has texts with the hashes that an index on
+passages keeps. Prints 'N passed, N failed'. Exits 1 when one failed.
 """
 import functools
 import itertools
@@ -694,13 +695,50 @@ def united_example():
     return f"{HASHES[64](digits.encode()):016x}" == UNITED
 
 
+PRIME, BASE = 2**61 - 1, 0x243F6A8885A308D3 >> 3
+
+
+def mixed(number):
+    """The finaliser of MurmurHash3."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        number = (number ^ number >> 33) * factor % 2**64
+    return number ^ number >> 33
+
+
+def kept_of(tokens, words):
+    """By winnowing: the least hash of each window of runs, the last of equals. Distinct ones."""
+    run = min(max(words * 2 // 5, 3), 64)
+    width = words + 1 - run
+    hashes = [HASHES[64](token.encode()) for token in tokens]
+    starts = range(len(hashes) - run + 1)
+    polynomial = lambda sum_so_far, hashed: (sum_so_far * BASE + hashed) % PRIME
+    runs = [mixed(functools.reduce(polynomial, hashes[at : at + run], 0)) for at in starts]
+    kept = {}
+    for start in range(len(runs) - width + 1):
+        least = min(range(start, start + width), key=lambda place: (runs[place], -place))
+        kept.setdefault(runs[least], least)
+    return [f"{hashed:016x} {place}" for hashed, place in sorted(kept.items())]
+
+
+def problems_of_kept(vector):
+    text, tokens = vector["text"], vector["tokens"]
+    if is_spaced(text) and not vector["config"] and tokens_of(normalize(text)) != tokens:
+        yield f"tokens {tokens_of(normalize(text))}"
+    if kept_of(tokens, vector["words"]) != vector["kept"]:
+        yield f"kept {kept_of(tokens, vector['words'])}"
+
+
 def main():
     examples = [worked_example(), weighted_example(), imatch_example(), united_example()]
     passed, failed = sum(examples), sum(not example for example in examples)
-    vectors = pathlib.Path(__file__).with_name("golden.jsonl")
-    for line in vectors.read_text(encoding="utf-8").splitlines():
-        vector = json.loads(line)
-        problems = list(problems_of(vector))
+    files = {"golden.jsonl": problems_of, "golden_passages.jsonl": problems_of_kept}
+    lines = [
+        (json.loads(line), check)
+        for name, check in files.items()
+        for line in pathlib.Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    ]
+    for vector, check in lines:
+        problems = list(check(vector))
         passed, failed = passed + (not problems), failed + bool(problems)
         for problem in problems:
             print(f"{vector['text'][:40]!r} {vector['config']}: {problem}")

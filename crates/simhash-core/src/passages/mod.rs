@@ -1,0 +1,249 @@
+//! Copied passages: runs of consecutive tokens that two texts have in common.
+//!
+//! [`shares`] says whether there is one, [`share`] how much of a text lies in such runs, and
+//! [`shared`] finds them all, as places in the original texts. They are exact. [`kept`] says which
+//! hashes of a text an index keeps to find the texts that share a passage with it ([`Winnower`]).
+//!
+//! The tokens are those of a configuration, without the stop words, if it removes some.
+
+mod common;
+mod order;
+mod rolling;
+mod winnow;
+mod words;
+
+use std::ops::Range;
+
+use crate::Simhasher;
+use crate::config::Config;
+use crate::hash::feature_hash;
+use crate::interrupt::Interrupt;
+use crate::join::sort_checked;
+use common::{Run, Runs, Sequences};
+pub use winnow::{Kept, WORDS, Window, Winnower};
+use words::Words;
+
+/// The part of a configuration that says which tokens a text has.
+///
+/// ```
+/// use simhash_core::{Config, passages::recipe};
+/// let config: Config = r#"{"tokenizer": "word", "shingle": 2, "weight": "tf"}"#.parse().unwrap();
+/// assert_eq!(recipe(&config).to_string(), r#"{"tokenizer": "word"}"#);
+/// ```
+pub fn recipe(config: &Config) -> Config {
+    Config {
+        tokenizer: config.tokenizer,
+        normalize: config.normalize,
+        dictionary: config.dictionary.clone(),
+        stopwords: config.stopwords.clone(),
+        hmm: config.hmm,
+        comments: config.comments,
+        whitespace: config.whitespace,
+        ..Config::default()
+    }
+}
+
+/// Whether two texts have a run of at least `words` consecutive tokens in common. `words` is at
+/// least 1.
+///
+/// ```
+/// use simhash_core::{Config, Simhasher, passages::shares};
+/// let mut simhasher = Simhasher::new(Config::default()).unwrap();
+/// let mut shares = |a, b, words| shares(&mut simhasher, [a, b], words, &mut || ());
+/// assert!(shares("The cat sat on the mat.", "My cat sat on the bed", 4));
+/// assert!(!shares("The cat sat on the mat.", "My cat sat on the bed", 5));
+/// ```
+pub fn shares(
+    simhasher: &mut Simhasher,
+    texts: [&str; 2],
+    words: usize,
+    interrupt: &mut dyn FnMut(),
+) -> bool {
+    let sequences = Cut::new(simhasher, texts, false, interrupt).sequences;
+    sequences.have_common(words.max(1), &Interrupt::new(interrupt))
+}
+
+/// Of the tokens of the first text, the share that lies in runs of at least `words` tokens that the
+/// second text has as well: 0 to 1. 0 for a text without a token, of which nothing is copied.
+///
+/// ```
+/// use simhash_core::{Config, Simhasher, passages::share};
+/// let mut simhasher = Simhasher::new(Config::default()).unwrap();
+/// let texts = ["The cat sat on the mat.", "My cat sat on the bed"];
+/// assert_eq!(share(&mut simhasher, texts, 3, &mut || ()), 4.0 / 6.0);
+/// ```
+pub fn share(
+    simhasher: &mut Simhasher,
+    texts: [&str; 2],
+    words: usize,
+    interrupt: &mut dyn FnMut(),
+) -> f64 {
+    let cut = Cut::new(simhasher, texts, false, interrupt);
+    let common = cut.sequences.count_common(words.max(1), &Interrupt::new(interrupt));
+    if cut.tokens == 0 { 0.0 } else { common as f64 / cut.tokens as f64 }
+}
+
+/// Where a passage stands in a text, so that SQL's `substr(text, start, length)` is what it is made
+/// of: from the first character of its first token to the last one of its last token, with the marks
+/// on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The number of its first character, counted from 1.
+    pub start: u32,
+    /// How many characters it has.
+    pub length: u32,
+}
+
+/// A passage that two texts have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passage {
+    /// Where it stands in the first text.
+    pub a: Span,
+    /// Where it stands in the second text.
+    pub b: Span,
+    /// How many tokens it has.
+    pub words: u32,
+}
+
+/// The passages that two texts have in common ([`shared`]).
+pub struct Shared {
+    runs: Runs,
+    /// The characters of each token, counted from 0.
+    places: [Vec<Range<u32>>; 2],
+}
+
+/// The runs of at least `words` consecutive tokens that two texts have in common and that go on
+/// neither to the left nor to the right, by their start in the first text, then in the second one.
+/// There may be as many as the product of the texts' lengths. Memory is in proportion to their sum.
+///
+/// ```
+/// use simhash_core::passages::{Passage, Span, shared};
+/// use simhash_core::{Config, Simhasher};
+/// let mut simhasher = Simhasher::new(Config::default()).unwrap();
+/// let texts = ["The cat -- \u{201c}sat\u{201d}.", "A ＣＡＴ sat"];
+/// let mut shared = shared(&mut simhasher, texts, 2, &mut || ());
+/// let (a, b) = (Span { start: 5, length: 11 }, Span { start: 3, length: 7 });
+/// assert_eq!(shared.next(&mut || ()), Some(Passage { a, b, words: 2 }));
+/// assert_eq!(shared.next(&mut || ()), None);
+/// ```
+pub fn shared(
+    simhasher: &mut Simhasher,
+    texts: [&str; 2],
+    words: usize,
+    interrupt: &mut dyn FnMut(),
+) -> Shared {
+    let Cut { sequences, places, .. } = Cut::new(simhasher, texts, true, interrupt);
+    Shared { runs: Runs::new(sequences, words.max(1), &Interrupt::new(interrupt)), places }
+}
+
+impl Shared {
+    /// The next passage. Between two of them there is no more work than the texts are long.
+    pub fn next(&mut self, interrupt: &mut dyn FnMut()) -> Option<Passage> {
+        let Run { a, b, length } = self.runs.next(&Interrupt::new(interrupt))?;
+        let span = |places: &[Range<u32>], first: usize| {
+            let (start, end) = (places[first].start, places[first + length - 1].end);
+            Span { start: start + 1, length: end - start }
+        };
+        let [of_a, of_b] = &self.places;
+        Some(Passage { a: span(of_a, a), b: span(of_b, b), words: length as u32 })
+    }
+}
+
+/// The hashes that an index keeps of a text, ascending, each with the first place where it is kept.
+/// None if the text has fewer tokens than a passage. `winnower` says how many that are.
+///
+/// ```
+/// use simhash_core::passages::{Window, Winnower, kept};
+/// use simhash_core::{Config, Simhasher};
+/// let mut simhasher = Simhasher::new(Config::default()).unwrap();
+/// let mut winnower = Winnower::new(Window::of(5).unwrap());
+/// let mut kept = |text| kept(&mut simhasher, &mut winnower, text, &mut || ());
+/// assert!(kept("one two three four").is_empty());
+/// let hashes = |text| kept(text).into_iter().map(|kept| kept.hash).collect::<Vec<_>>();
+/// let [a, b] = ["one two three four five", "zero one two three four five six"].map(hashes);
+/// assert!(a.iter().any(|hash| b.contains(hash)));
+/// ```
+pub fn kept(
+    simhasher: &mut Simhasher,
+    winnower: &mut Winnower,
+    text: &str,
+    interrupt: &mut dyn FnMut(),
+) -> Vec<Kept> {
+    let mut kept = Vec::new();
+    winnower.restart();
+    simhasher.for_each_token(text, interrupt, |token| {
+        winnower.push(feature_hash(token.as_bytes()), &mut |run| kept.push(run));
+    });
+    sort_checked(&mut kept, interrupt);
+    kept.dedup_by_key(|run| run.hash);
+    kept
+}
+
+/// Two texts cut into tokens.
+struct Cut {
+    sequences: Sequences,
+    /// How many tokens the first text has.
+    tokens: usize,
+    /// The characters of each token, if they are asked for.
+    places: [Vec<Range<u32>>; 2],
+}
+
+impl Cut {
+    fn new(
+        simhasher: &mut Simhasher,
+        [a, b]: [&str; 2],
+        with_places: bool,
+        interrupt: &mut dyn FnMut(),
+    ) -> Self {
+        let mut words = Words::default();
+        let mut places = [Vec::new(), Vec::new()];
+        let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+        let [places_a, places_b] = places.each_mut().map(|places| with_places.then_some(places));
+        each_token(simhasher, a, places_a, interrupt, |token| of_a.push(words.add(token)));
+        each_token(simhasher, b, places_b, interrupt, |token| of_b.push(words.find(token)));
+        let tokens = of_a.len();
+        let sequences = Sequences::new(of_a, words.len(), of_b.into_iter());
+        Cut { sequences, tokens, places }
+    }
+}
+
+/// Hands every token to `sink`, and where its characters stand to `places`.
+fn each_token(
+    simhasher: &mut Simhasher,
+    text: &str,
+    places: Option<&mut Vec<Range<u32>>>,
+    interrupt: &mut dyn FnMut(),
+    mut sink: impl FnMut(&str),
+) {
+    let Some(places) = places else {
+        return simhasher.for_each_token(text, interrupt, sink);
+    };
+    let [mut starts, mut ends] = [Characters::default(), Characters::default()];
+    simhasher.for_each_placed_token(text, interrupt, |token, place| {
+        places.push(starts.before(text, place.start)..ends.before(text, place.end));
+        sink(token);
+    });
+}
+
+/// Counts the characters before places of a text that hardly ever descend.
+#[derive(Default)]
+struct Characters {
+    bytes: usize,
+    characters: u32,
+}
+
+impl Characters {
+    fn before(&mut self, text: &str, bytes: usize) -> u32 {
+        let count = |range: Range<usize>| {
+            let starts = |byte: &&u8| **byte as i8 >= -0x40;
+            text.as_bytes()[range].iter().filter(starts).count() as u32
+        };
+        if bytes >= self.bytes {
+            self.characters += count(self.bytes..bytes);
+        } else {
+            self.characters -= count(bytes..self.bytes);
+        }
+        self.bytes = bytes;
+        self.characters
+    }
+}
