@@ -707,7 +707,7 @@ def mixed(number):
 
 def kept_of(tokens, words):
     """By winnowing: the least hash of each window of runs, the last of equals. Distinct ones."""
-    run = min(max(words * 2 // 5, 3), 64)
+    run = max(words // 2, 3)
     width = words + 1 - run
     hashes = [HASHES[64](token.encode()) for token in tokens]
     starts = range(len(hashes) - run + 1)

@@ -24,6 +24,7 @@ mod mojibake;
 pub(crate) mod trace;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::config::{NormalizeStep, NormalizeSteps};
 use crate::interrupt::Interrupt;
@@ -200,8 +201,8 @@ fn push_han<T: Trace>(
     at
 }
 
-/// Pushes the character at `start` with what composes with it. Returns the number of bytes read. With
-/// `joins_lines`, that ends before a soft hyphen at the end of a line.
+/// Pushes the character at `start` with what composes with it. Returns the number of bytes read.
+/// With `joins_lines`, that ends before a soft hyphen at the end of a line.
 #[inline]
 fn push_next<T: Trace>(
     text: &str,
@@ -250,11 +251,16 @@ fn push_cluster<T: Trace>(
     let mut cluster = String::new();
     let mut composing = 0;
     let mut end = text.len();
-    // Where the last character of the cluster ends.
-    let mut last = 0;
-    if let Some((_, first)) = chars.next() {
-        cluster.push(first);
-        last = first.len_utf8();
+    // Where its characters stand, if anybody asks.
+    let mut places = Vec::new();
+    let mut put = |at: usize, c: char, cluster: &mut String| {
+        cluster.push(c);
+        if T::IS_KEPT {
+            places.push(start + at..start + at + c.len_utf8());
+        }
+    };
+    if let Some((at, first)) = chars.next() {
+        put(at, first, &mut cluster);
     }
     for (at, c) in chars {
         interrupt.spend(c.len_utf8());
@@ -265,8 +271,7 @@ fn push_cluster<T: Trace>(
         match mapping.map(c) {
             Mapped::Composing if composing < MAX_COMBINING_RUN => {
                 composing += 1;
-                cluster.push(c);
-                last = at + c.len_utf8();
+                put(at, c, &mut cluster);
             }
             Mapped::Composing | Mapped::Nothing => {}
             Mapped::One(_) | Mapped::Several => {
@@ -275,13 +280,40 @@ fn push_cluster<T: Trace>(
             }
         }
     }
-    cleaner.read(start..start + last);
     let mut run = 0;
-    for c in mapping.apply(&cluster).chars() {
-        run = if mapping.composes(c) { run + 1 } else { 0 };
-        if run <= MAX_COMBINING_RUN {
-            cleaner.push(c);
+    for (mapped, read) in mapped_parts(&cluster, &places, mapping) {
+        cleaner.read(read);
+        for c in mapped.chars() {
+            run = if mapping.composes(c) { run + 1 } else { 0 };
+            if run <= MAX_COMBINING_RUN {
+                cleaner.push(c);
+            }
         }
     }
     end
+}
+
+/// What a cluster maps to, in parts that are each made of the characters at one place: of each
+/// character, or of the first one and of all others, if that comes to the same, else of all. With
+/// no places it is one part.
+fn mapped_parts(
+    cluster: &str,
+    places: &[Range<usize>],
+    mapping: &Mapping,
+) -> Vec<(String, Range<usize>)> {
+    let whole = mapping.apply(cluster);
+    let [first, others @ ..] = places else { return vec![(whole, 0..0)] };
+    let last = others.last().unwrap_or(first);
+    let apply = |c: char| mapping.apply(c.encode_utf8(&mut [0; 4]));
+    let single: Vec<String> = cluster.chars().map(apply).collect();
+    if single.concat() == whole {
+        return single.into_iter().zip(places.iter().cloned()).collect();
+    }
+    let rest = mapping.apply(&cluster[first.len()..]);
+    match (single.into_iter().next(), others.first()) {
+        (Some(base), Some(next)) if whole == format!("{base}{rest}") => {
+            vec![(base, first.clone()), (rest, next.start..last.end)]
+        }
+        _ => vec![(whole, first.start..last.end)],
+    }
 }

@@ -78,8 +78,8 @@ fn reread<T: Trace>(text: &str, interrupt: &Interrupt, traces: &mut Vec<T>) -> O
     telling.then_some(out)
 }
 
-/// Each character of `right` is made of as many characters of `run`, which stands at `at`, as it has
-/// bytes.
+/// Each character of `right` is made of as many characters of `run`, which stands at `at`, as it
+/// has bytes.
 fn trace_run<T: Trace>(run: &str, at: usize, right: &str, trace: &mut T) {
     let mut read = run.chars();
     let mut from = at;

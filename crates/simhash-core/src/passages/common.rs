@@ -136,9 +136,9 @@ const NONE: u32 = u32::MAX;
 /// sequence and then in the second one.
 ///
 /// The places where the same `words` tokens begin are a class. For each place of the first sequence
-/// those of the second one in its class are visited, apart from stretches that follow the same token
-/// as it: these runs go on to the left. Stretches that follow each other differ in that token, so
-/// of two places that are visited one at least begins a run.
+/// those of the second one in its class are visited, apart from stretches that follow the same
+/// token as it: these runs go on to the left. Stretches that follow each other differ in that
+/// token, so of two places that are visited one at least begins a run.
 pub(super) struct Runs {
     sequences: Sequences,
     order: Order,

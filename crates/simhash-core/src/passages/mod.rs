@@ -84,8 +84,8 @@ pub fn share(
 }
 
 /// Where a passage stands in a text, so that SQL's `substr(text, start, length)` is what it is made
-/// of: from the first character of its first token to the last one of its last token, with the marks
-/// on it.
+/// of: from the first character of its first token to the last one of its last token, with the
+/// marks on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The number of its first character, counted from 1.

@@ -1,8 +1,8 @@
 //! The suffixes of a sequence in order, and how much two of them begin with in common.
 //!
-//! The order is found by induced sorting (Nong, Zhang and Chan, "Linear Suffix Array Construction by
-//! Almost Pure Induced-Sorting", DCC 2009), in linear time whatever repeats. What neighbours have in
-//! common is found as by Kasai and others (CPM 2001).
+//! The order is found by induced sorting (Nong, Zhang and Chan, "Linear Suffix Array Construction
+//! by Almost Pure Induced-Sorting", DCC 2009), in linear time whatever repeats. What neighbours
+//! have in common is found as by Kasai and others (CPM 2001).
 
 use crate::interrupt::Interrupt;
 
@@ -143,8 +143,8 @@ fn sorted_pieces(
     names
 }
 
-/// Whether the pieces that begin at two places are equal. A piece ends with the place where the next
-/// one begins. No piece is compared with more than two others.
+/// Whether the pieces that begin at two places are equal. A piece ends with the place where the
+/// next one begins. No piece is compared with more than two others.
 fn are_same_pieces(
     text: &[u32],
     a: usize,

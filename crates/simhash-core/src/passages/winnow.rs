@@ -1,9 +1,9 @@
 //! Which hashes of a text an index keeps, so that texts with a passage in common have one in common
 //! (winnowing: Schleimer, Wilkerson and Aiken, SIGMOD 2003).
 //!
-//! Every run of `k` tokens is hashed. Of each `w` consecutive hashes the least is kept, the last one
-//! of equals, where `w + k - 1` is the number of words that the index asks for. So both texts of a
-//! passage of that many words keep the least hash within it: they see the same `w` hashes there.
+//! Every run of `k` tokens is hashed. Of each `w` consecutive hashes the least is kept, the last
+//! one of equals, where `w + k - 1` is the number of words that the index asks for. So both texts
+//! of a passage of that many words keep the least hash within it: they see the same `w` hashes.
 //! About 2 / (w + 1) of all hashes are kept.
 //!
 //! Indexes store the hashes, so they never change.
@@ -39,10 +39,9 @@ pub struct Window {
 impl Window {
     /// The window for passages of `words` tokens and more. `None` unless [`WORDS`] has that number.
     ///
-    /// A run has two fifths of the words, but no less than three and no more than 64: see
-    /// docs/design/passages.md.
+    /// A run has half of the words, but no less than three: see docs/design/passages.md.
     pub fn of(words: usize) -> Option<Self> {
-        let run = (words * 2 / 5).clamp(3, 64);
+        let run = (words / 2).max(3);
         WORDS.contains(&words).then(|| Window { run, width: words + 1 - run })
     }
 
