@@ -293,27 +293,31 @@ fn push_cluster<T: Trace>(
     end
 }
 
-/// What a cluster maps to, in parts that are each made of the characters at one place: of each
-/// character, or of the first one and of all others, if that comes to the same, else of all. With
-/// no places it is one part.
+/// What a cluster maps to, in the smallest parts that map by themselves to what they map to together,
+/// each with the place of its characters. With no places it is one part.
 fn mapped_parts(
     cluster: &str,
     places: &[Range<usize>],
     mapping: &Mapping,
 ) -> Vec<(String, Range<usize>)> {
-    let whole = mapping.apply(cluster);
-    let [first, others @ ..] = places else { return vec![(whole, 0..0)] };
-    let last = others.last().unwrap_or(first);
-    let apply = |c: char| mapping.apply(c.encode_utf8(&mut [0; 4]));
-    let single: Vec<String> = cluster.chars().map(apply).collect();
-    if single.concat() == whole {
-        return single.into_iter().zip(places.iter().cloned()).collect();
+    // Longer clusters are noise, and each part of one is compared with the rest.
+    const LONGEST: usize = 16;
+    let mut parts = Vec::new();
+    let (mut rest, mut places) = (cluster, places);
+    let mut whole = mapping.apply(rest);
+    while let [first, others @ ..] = places {
+        let last = others.last().unwrap_or(first);
+        let splits = rest.char_indices().map(|(at, _)| at).enumerate().skip(1);
+        let split = splits.take(LONGEST).find_map(|(count, at)| {
+            let (part, after) = (mapping.apply(&rest[..at]), mapping.apply(&rest[at..]));
+            (whole.strip_prefix(&part) == Some(&after)).then_some((count, at, part, after))
+        });
+        let Some((count, at, part, after)) = split.filter(|_| parts.len() < LONGEST) else {
+            parts.push((whole, first.start..last.end));
+            return parts;
+        };
+        parts.push((part, first.start..places[count - 1].end));
+        (rest, places, whole) = (&rest[at..], &places[count..], after);
     }
-    let rest = mapping.apply(&cluster[first.len()..]);
-    match (single.into_iter().next(), others.first()) {
-        (Some(base), Some(next)) if whole == format!("{base}{rest}") => {
-            vec![(base, first.clone()), (rest, next.start..last.end)]
-        }
-        _ => vec![(whole, first.start..last.end)],
-    }
+    vec![(whole, 0..0)]
 }
