@@ -1558,6 +1558,31 @@ CREATE FUNCTION edit_similarity(a text, b text, config simhash_config DEFAULT '{
 COMMENT ON FUNCTION edit_similarity(a text, b text, config simhash_config) IS
   'one minus the edit distance of two normalised texts over the length of the longer one, in '
   'graphemes; 0 for a text without any';
+CREATE FUNCTION shares_passage(a text, b text, words integer DEFAULT 25,
+    config simhash_config DEFAULT '{}')
+  RETURNS boolean
+  AS 'MODULE_PATHNAME', 'shares_passage_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+COMMENT ON FUNCTION shares_passage(a text, b text, words integer, config simhash_config) IS
+  'whether two texts have a passage in common: so many words in a row, or more';
+CREATE FUNCTION shared_passages(a text, b text, words integer DEFAULT 25,
+    config simhash_config DEFAULT '{}',
+    OUT a_start integer, OUT a_length integer, OUT b_start integer, OUT b_length integer,
+    OUT words integer)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'shared_passages_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000 ROWS 10;
+COMMENT ON FUNCTION shared_passages(a text, b text, words integer, config simhash_config) IS
+  'the passages that two texts have in common, as long as they are: where each stands in a and in '
+  'b, for substr(a, a_start, a_length), and how many words it has';
+CREATE FUNCTION passage_share(a text, b text, words integer DEFAULT 25,
+    config simhash_config DEFAULT '{}')
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'passage_share_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5000;
+COMMENT ON FUNCTION passage_share(a text, b text, words integer, config simhash_config) IS
+  'the share of the words of a that stand in a passage that b has as well, 0 to 1; 0 for a text '
+  'without a token';
 
 CREATE TYPE near_text;
 

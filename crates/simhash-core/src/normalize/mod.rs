@@ -293,7 +293,7 @@ fn push_cluster<T: Trace>(
     end
 }
 
-/// What a cluster maps to, in the smallest parts that map by themselves to what they map to together,
+/// What a cluster maps to, in the smallest parts that map alone to what they map to together,
 /// each with the place of its characters. With no places it is one part.
 fn mapped_parts(
     cluster: &str,
