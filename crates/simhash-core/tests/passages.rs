@@ -161,6 +161,22 @@ fn texts_without_enough_tokens_share_nothing() {
     }
 }
 
+/// A text that is much shorter than the other: with a word too few, and with just enough.
+#[test]
+fn a_short_text_in_a_long_one() {
+    let mut simhasher = simhasher("{}");
+    let long = format!("{} a b c d e f g h {}", "x y ".repeat(500), "z ".repeat(500));
+    for (short, tokens) in [("A b, c d e", 5), ("d e f g", 4), ("e g f h i", 5), ("", 0)] {
+        let is_there = tokens >= 5 && long.contains("a b c d e") && short.starts_with('A');
+        for (texts, whole) in [([short, &long], tokens), ([&long, short], 1508)] {
+            let shares = passages::shares(&mut simhasher, texts, 5, &mut || ());
+            let share = passages::share(&mut simhasher, texts, 5, &mut || ());
+            assert_eq!(shares, is_there, "{texts:?}");
+            assert_eq!(share, if is_there { 5.0 / f64::from(whole) } else { 0.0 }, "{texts:?}");
+        }
+    }
+}
+
 fn sample(name: &str) -> Vec<String> {
     let path = format!("{}/tests/data/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let lines = std::fs::read_to_string(path).unwrap();

@@ -59,6 +59,9 @@ pub fn shares(
     words: usize,
     interrupt: &mut dyn FnMut(),
 ) -> bool {
+    if is_too_short(simhasher, texts, words, interrupt) {
+        return false;
+    }
     let sequences = Cut::new(simhasher, texts, false, interrupt).sequences;
     sequences.have_common(words.max(1), &Interrupt::new(interrupt))
 }
@@ -78,6 +81,9 @@ pub fn share(
     words: usize,
     interrupt: &mut dyn FnMut(),
 ) -> f64 {
+    if is_too_short(simhasher, texts, words, interrupt) {
+        return 0.0;
+    }
     let cut = Cut::new(simhasher, texts, false, interrupt);
     let common = cut.sequences.count_common(words.max(1), &Interrupt::new(interrupt));
     if cut.tokens == 0 { 0.0 } else { common as f64 / cut.tokens as f64 }
@@ -177,6 +183,24 @@ pub fn kept(
     sort_checked(&mut kept, interrupt);
     kept.dedup_by_key(|run| run.hash);
     kept
+}
+
+/// Whether the shorter text has so few tokens that the longer one need not be cut. It is cut twice
+/// if not, so it is looked at only where it is much shorter.
+fn is_too_short(
+    simhasher: &mut Simhasher,
+    [a, b]: [&str; 2],
+    words: usize,
+    interrupt: &mut dyn FnMut(),
+) -> bool {
+    const MUCH: usize = 8;
+    let (shorter, longer) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    if shorter.len() > longer.len() / MUCH {
+        return false;
+    }
+    let mut tokens = 0;
+    simhasher.for_each_token(shorter, interrupt, |_| tokens += 1);
+    tokens < words.max(1)
 }
 
 /// Two texts cut into tokens.
