@@ -41,8 +41,8 @@ impl<K: TreeKey> Hit<K> {
 /// How many leaves the scan looks ahead, so that memory and disk work while a leaf is scanned.
 const LOOK_AHEAD: usize = 8;
 
-/// After so many leaves of which none was passed over, the scan reads as many more without looking
-/// for keys to pass over, and fetches whole leaves.
+/// After so many leaves of which none was passed over, the scan reads nearly as many more without
+/// looking for keys to pass over, and has all of their keys fetched.
 const DENSE: u32 = 16;
 
 /// About where the keys of a leaf end, behind which its TIDs lie.
@@ -56,7 +56,7 @@ struct Planned<K, S: Store> {
     /// Everything below this in the table will have been dealt with by then.
     from: Entry<K>,
     target: Entry<K>,
-    /// If there is one, no key above it is wanted of the leaf.
+    /// If there is one, no key above it is wanted of the leaf, as long as that ends at `end`.
     last: Option<K>,
     place: Place<K, S>,
     /// Where the leaf ends, as far as its parent's copy knows.
@@ -127,8 +127,10 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         let Planned { table, from, target, last, place, end } = self.planned.pop_front()?;
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
-        self.collect(index, number, &page, (table, from, (target.key, last)), distance, hits);
         let mut high = page.high();
+        // A leaf that has got its neighbour's range has keys behind the end that was planned for.
+        let last = last.filter(|_| high == end);
+        self.collect(index, number, &page, (table, from, (target.key, last)), distance, hits);
         let scope = target.key.scope();
         if mutant::is(Mutant::EmptyScopeEnds)
             && scope != from.key.scope()
