@@ -172,6 +172,8 @@ fn a_short_text_in_a_long_one() {
             let shares = passages::shares(&mut simhasher, texts, 5, &mut || ());
             let share = passages::share(&mut simhasher, texts, 5, &mut || ());
             assert_eq!(shares, is_there, "{texts:?}");
+            let found = shared(&mut simhasher, texts, 5);
+            assert_eq!(found.len(), usize::from(is_there), "{texts:?}");
             assert_eq!(share, if is_there { 5.0 / f64::from(whole) } else { 0.0 }, "{texts:?}");
         }
     }

@@ -16,6 +16,7 @@ use std::ops::Range;
 use super::chunk::Chunk;
 use super::memory::NoMemory;
 use super::plan::{Part, plan_join};
+use super::sort::sort_checked;
 use super::steps::{Join, Rows, Source, Start, Step};
 use super::walk::GroupPair;
 use crate::Fingerprint;
@@ -155,21 +156,16 @@ fn remember<K: TreeKey>(
 
 /// The cover where all pairs are known.
 fn cover_by(mut pairs: Vec<Pair>, count: usize, asked: &mut impl Asked) -> Vec<Option<Nearest>> {
-    pairs.sort_unstable();
-    let mut nearest = vec![None; count];
-    let mut of_kept = Vec::new();
-    let of_row = |a: &Pair, b: &Pair| a.0 == b.0;
-    for (done, pairs) in pairs.chunk_by(of_row).enumerate() {
-        // Rows before this one are decided: its pairs with those that are kept count.
-        let is_kept = |pair: &&Pair| nearest[pair.1 as usize].is_none();
-        of_kept.clear();
-        of_kept.extend(pairs.iter().filter(is_kept));
-        asked.expect(&of_kept);
-        for &(row, other, distance) in &of_kept {
-            take_better(&mut nearest[row as usize], (row, other, distance), asked);
-        }
-        if done % TOGETHER == 0 {
-            asked.check(f64::from(pairs[0].0) / count as f64);
+    sort_checked(&mut pairs, &mut || asked.check(0.0));
+    let mut nearest: Vec<Option<Nearest>> = vec![None; count];
+    for together in pairs.chunks(TOGETHER) {
+        asked.check(f64::from(together[0].0) / count as f64);
+        asked.expect(together);
+        for &(row, other, distance) in together {
+            // Rows before this one are decided: its pairs with those that are kept count.
+            if nearest[other as usize].is_none() {
+                take_better(&mut nearest[row as usize], (row, other, distance), asked);
+            }
         }
     }
     nearest
@@ -188,6 +184,7 @@ fn take_better(
     }
 }
 
+/// Joins all rows with each other.
 fn first_join<K: TreeKey>(
     keys: &[K],
     layout: BlockLayout,

@@ -138,6 +138,8 @@ pub fn shared(
     words: usize,
     interrupt: &mut dyn FnMut(),
 ) -> Shared {
+    let is_too_short = is_too_short(simhasher, texts, words, interrupt);
+    let texts = if is_too_short { ["", ""] } else { texts };
     let Cut { sequences, places, .. } = Cut::new(simhasher, texts, true, interrupt);
     Shared { runs: Runs::new(sequences, words.max(1), &Interrupt::new(interrupt)), places }
 }
