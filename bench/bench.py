@@ -22,6 +22,7 @@ import sys
 import tempfile
 
 import near_texts
+import passages
 import whole_texts
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -312,7 +313,11 @@ def whole(server, _directory, _scales):
     return [figure(*parts) for parts in measured]
 
 
-PARTS = (core, texts, dedup, uniform, skewed, tenants, wide, text_fingerprints, near, whole)
+def copied(server, _directory, _scales):
+    return [figure(*parts) for parts in passages.measure(server, rivals)]
+
+
+PARTS = (core, texts, dedup, uniform, skewed, tenants, wide, text_fingerprints, near, whole, copied)
 
 
 def main():

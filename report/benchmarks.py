@@ -4,7 +4,7 @@ import json
 import re
 
 from .markdown import headed, shown, size, table, times
-from .near_texts import NearTexts
+from .near_texts import NOTHING, NearTexts
 from .whole_texts import WholeTexts
 
 OURS = "simhash"
@@ -38,6 +38,7 @@ PLAIN = {
     "core": (["data", "contender"], ["what"], ["", ""]),
     "bloom": (["contender"], ["what"], ["asked for"]),
     "minhash": (["rows", "contender"], ["what"], ["set size", "J"]),
+    "passages": (["rows", "contender"], ["what"], ["texts", ""]),
 }
 
 
@@ -86,6 +87,8 @@ class Benchmarks(NearTexts, WholeTexts):
 
     def __getitem__(self, name):
         section = name.replace("_", " ")
+        if section in PLAIN and not self.select(section=section):
+            return NOTHING
         if section in PLAIN:
             return self.pivot(*PLAIN[section], section=section)
         if name in ("uniform", "clusters", "zipf"):

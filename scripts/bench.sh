@@ -16,7 +16,7 @@ need_rivals() {
   export FIND_ALL=$top/target/venv-bench/find_all
   [ -x "$python" ] || python3 -m venv target/venv-bench
   local package
-  for package in numpy faiss-cpu hammingbird simhash datasketch rensa jieba; do
+  for package in numpy faiss-cpu hammingbird simhash datasketch rensa jieba pydivsufsort; do
     "$python" -m pip install --quiet "$package" ||
       say "$package: skipped, pip could not install it"
   done
@@ -62,7 +62,7 @@ if [ $# -eq 0 ]; then
   need_rivals
   case ${ONLY:-core} in *core*) cargo bench --locked -p simhash-core ;; esac
   case ${ONLY:-wide} in *wide*) start_pgvector ;; esac
-  case ${ONLY:-near} in *near* | *whole*) draw_texts ;; esac
+  case ${ONLY:-near} in *near* | *whole* | *copied*) draw_texts ;; esac
 fi
 stage_server bench
 start_cluster bench-cluster "shared_preload_libraries = 'pg_simhash'" \

@@ -584,11 +584,20 @@ COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
 -- Near-duplicates of texts
 --
 
--- What the planner asks: the support function of near_duplicate, and estimators of ~=.
+-- What the planner asks: the support function of near_duplicate, and estimators of ~= and &&.
 CREATE FUNCTION near_duplicate_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'near_duplicate_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION near_duplicate_support(internal) IS
-  'planner support of near_duplicate and of ~= for texts';
+  'planner support of near_duplicate, of shares_passage, and of ~= and && for texts';
+CREATE FUNCTION text_passage_sel(internal, oid, internal, integer) RETURNS double precision
+  AS 'MODULE_PATHNAME', 'text_passage_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION text_passage_sel(internal, oid, internal, integer) IS
+  'restriction selectivity of && for texts';
+CREATE FUNCTION text_passage_joinsel(internal, oid, internal, smallint, internal)
+  RETURNS double precision
+  AS 'MODULE_PATHNAME', 'text_passage_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION text_passage_joinsel(internal, oid, internal, smallint, internal) IS
+  'join selectivity of && for texts';
 CREATE FUNCTION near_text_sel(internal, oid, internal, integer) RETURNS double precision
   AS 'MODULE_PATHNAME', 'near_text_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION near_text_sel(internal, oid, internal, integer) IS
@@ -624,7 +633,7 @@ CREATE FUNCTION shares_passage(a text, b text, words integer DEFAULT 25,
     config simhash_config DEFAULT '{}')
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'shares_passage_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000 SUPPORT near_duplicate_support;
 COMMENT ON FUNCTION shares_passage(a text, b text, words integer, config simhash_config) IS
   'whether two texts have a passage in common: so many words in a row, or more';
 CREATE FUNCTION shared_passages(a text, b text, words integer DEFAULT 25,
@@ -706,6 +715,57 @@ CREATE OPERATOR ~= (
   RESTRICT = near_text_sel, JOIN = near_text_joinsel
 );
 COMMENT ON OPERATOR ~= (text, near_text) IS 'near-duplicates';
+
+CREATE TYPE text_passage;
+
+CREATE FUNCTION text_passage_in(cstring) RETURNS text_passage
+  AS 'MODULE_PATHNAME', 'text_passage_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION text_passage_in(cstring) IS 'I/O';
+CREATE FUNCTION text_passage_out(text_passage) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'text_passage_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION text_passage_out(text_passage) IS 'I/O';
+CREATE FUNCTION text_passage_recv(internal) RETURNS text_passage
+  AS 'MODULE_PATHNAME', 'text_passage_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION text_passage_recv(internal) IS 'I/O';
+CREATE FUNCTION text_passage_send(text_passage) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'text_passage_send_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION text_passage_send(text_passage) IS 'I/O';
+
+CREATE TYPE text_passage (
+  INPUT = text_passage_in, OUTPUT = text_passage_out,
+  RECEIVE = text_passage_recv, SEND = text_passage_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE text_passage IS
+  'a text and how many words in a row another must have of it: shown as <its beginning,words>';
+
+CREATE FUNCTION text_passage(body text, words integer DEFAULT 25,
+    config simhash_config DEFAULT '{}')
+  RETURNS text_passage
+  AS 'MODULE_PATHNAME', 'text_passage_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION text_passage(body text, words integer, config simhash_config) IS
+  'a text to be compared by shares_passage, with the operator &&';
+CREATE FUNCTION text_passage_shares(text, text_passage) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'text_shares_passage_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 3000
+  SUPPORT near_duplicate_support;
+COMMENT ON FUNCTION text_passage_shares(text, text_passage) IS 'implementation of && operator';
+CREATE FUNCTION text_passage_shares(text_passage, text) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'text_passage_shares_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 3000
+  SUPPORT near_duplicate_support;
+COMMENT ON FUNCTION text_passage_shares(text_passage, text) IS 'implementation of && operator';
+CREATE OPERATOR && (
+  LEFTARG = text, RIGHTARG = text_passage, FUNCTION = text_passage_shares, COMMUTATOR = &&,
+  RESTRICT = text_passage_sel, JOIN = text_passage_joinsel
+);
+COMMENT ON OPERATOR && (text, text_passage) IS 'have a passage in common';
+CREATE OPERATOR && (
+  LEFTARG = text_passage, RIGHTARG = text, FUNCTION = text_passage_shares, COMMUTATOR = &&,
+  RESTRICT = text_passage_sel, JOIN = text_passage_joinsel
+);
+COMMENT ON OPERATOR && (text_passage, text) IS 'have a passage in common';
 
 --
 -- Fingerprints of near-duplicates: how far apart they lie, and the recipe of an index
@@ -897,6 +957,13 @@ CREATE OPERATOR CLASS near_text_ops DEFAULT FOR TYPE near_text USING simhash AS
   OPERATOR 3 ~= (near_text, near_text),
   OPERATOR 3 ~= (near_text, text),
   FUNCTION 1 simhash_kind_near_text(internal);
+-- Texts by the passages that they have in common with others.
+CREATE FUNCTION simhash_kind_passages(internal) RETURNS integer
+  AS 'MODULE_PATHNAME', 'simhash_kind_passages_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION simhash_kind_passages(internal) IS 'what an operator class holds';
+CREATE OPERATOR CLASS text_passage_ops FOR TYPE text USING simhash AS
+  OPERATOR 3 && (text, text_passage),
+  FUNCTION 1 simhash_kind_passages(internal);
 -- For a column of varchar, whose default is text_ops: as for a B-tree, a name and nothing else. Its
 -- operator and support function are those of the family.
 CREATE OPERATOR CLASS varchar_ops FOR TYPE text USING simhash FAMILY text_ops AS
@@ -1314,7 +1381,7 @@ CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables i
     OUT pages bigint, OUT bytes_per_row double precision, OUT levels integer,
     OUT largest_run bigint, OUT mean_run double precision, OUT fill double precision,
     OUT postings bigint, OUT recent bigint, OUT similarity double precision,
-    OUT config simhash_config)
+    OUT config simhash_config, OUT words integer)
   RETURNS SETOF record
   LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 1 COST 100000
   AS 'MODULE_PATHNAME', 'simhash_index_numbers_wrapper';
@@ -1325,3 +1392,24 @@ COMMENT ON FUNCTION simhash_index_info(regclass) IS
 -- A number that is written in a query is an integer.
 ALTER OPERATOR FAMILY hamming_int8_ops USING simhash ADD
   OPERATOR 1 = (bigint, integer), OPERATOR 1 = (bigint, smallint);
+CREATE FUNCTION simhash_passages(index regclass, words integer DEFAULT NULL,
+    most integer DEFAULT 1000, OUT a tid, OUT b tid, OUT passages integer, OUT words integer,
+    OUT share_a double precision, OUT share_b double precision, OUT a_table regclass,
+    OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_passages_wrapper';
+COMMENT ON FUNCTION simhash_passages(regclass, integer, integer) IS
+  'every pair of rows, by ctid and table, whose texts in a simhash index of passages have so many '
+  'words in a row in common: in how many stretches of a, how many words of it, which share of each '
+  'text; copies of a text come with the first of them only';
+CREATE FUNCTION simhash_passages(index regclass, other regclass, words integer DEFAULT NULL,
+    most integer DEFAULT 1000, OUT a tid, OUT b tid, OUT passages integer, OUT words integer,
+    OUT share_a double precision, OUT share_b double precision, OUT a_table regclass,
+    OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_passages_of_two_wrapper';
+COMMENT ON FUNCTION simhash_passages(regclass, regclass, integer, integer) IS
+  'every row of one simhash index of passages with every row of another, by ctid and table, whose '
+  'texts have so many words in a row in common';

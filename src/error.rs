@@ -34,6 +34,12 @@ pub fn warn(message: &str, hint: &str) {
     report(PgLogLevel::WARNING, PgSqlErrorCode::ERRCODE_WARNING, message, hint);
 }
 
+/// Gives a NOTICE.
+pub fn notice(message: &str, hint: &str) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    report(PgLogLevel::NOTICE, code, message, hint);
+}
+
 fn report(level: PgLogLevel, code: PgSqlErrorCode, message: &str, hint: &str) {
     let report = ErrorReport::new(code, sendable(&clipped(message)), function_name!());
     let report = if hint.is_empty() { report } else { report.set_hint(sendable(&clipped(hint))) };

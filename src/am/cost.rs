@@ -6,6 +6,7 @@ use simhash_index::TreeKey;
 use simhash_index::index::leaves_per_table;
 
 use super::kind::{Kind, Searched, key_columns, open};
+use super::passages::PassageRecipe;
 use super::texts::Recipe;
 use crate::compat;
 use crate::planner::{index_quals, kept_beside, made_radius, number_of_values};
@@ -116,6 +117,51 @@ pub unsafe extern "C-unwind" fn amcostestimate(
     }
 }
 
+/// By what the texts of an index are found.
+enum AnyRecipe {
+    Near(Recipe, u32),
+    Passages(PassageRecipe),
+}
+
+impl AnyRecipe {
+    fn of(rel: IndexRel) -> Self {
+        let meta = meta(rel);
+        if meta.is_of_passages() {
+            return AnyRecipe::Passages(PassageRecipe::of(rel));
+        }
+        AnyRecipe::Near(Recipe::of(rel), meta.bands)
+    }
+
+    /// Whether the keys tell which rows may meet a clause.
+    ///
+    /// # Safety
+    /// An index qual.
+    unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
+        // SAFETY: as this function's.
+        unsafe {
+            match self {
+                AnyRecipe::Near(recipe, _) => recipe.tells(clause),
+                AnyRecipe::Passages(recipe) => recipe.tells(clause),
+            }
+        }
+    }
+
+    /// How many keys are looked for.
+    ///
+    /// # Safety
+    /// Index quals.
+    unsafe fn keys_of(&self, quals: &[*mut pg_sys::Node]) -> f64 {
+        match self {
+            AnyRecipe::Near(_, bands) => f64::from(*bands),
+            AnyRecipe::Passages(recipe) => {
+                // SAFETY: as this function's.
+                let keys = quals.iter().map(|&qual| unsafe { recipe.keys_of(qual) });
+                keys.fold(1.0, f64::max)
+            }
+        }
+    }
+}
+
 /// A scan of an index of texts.
 struct TextScan {
     /// How often it looks for a key. 0: it walks the table of rows.
@@ -139,24 +185,27 @@ impl TextScan {
         column: usize,
         rel: IndexRel,
     ) -> Self {
-        let recipe = Recipe::of(rel);
-        let bands = meta(rel).bands;
+        let recipe = AnyRecipe::of(rel);
         // SAFETY: as this function's; a node is cast only to the type its tag says.
         let told = |clause: *mut pg_sys::Node| unsafe { recipe.tells(clause) };
         // SAFETY: as this function's; a node is cast only to the type its tag says.
-        let (asks_text, is_told) = unsafe {
+        let (quals, is_told) = unsafe {
             let of_text = index_quals(path).into_iter().filter(|(of, _)| *of == column);
             let quals = of_text.map(|(_, qual)| (*qual).clause.cast());
             let tests = |&qual: &*mut pg_sys::Node| pgrx::is_a(qual, pg_sys::NodeTag::T_NullTest);
             let quals: Vec<*mut pg_sys::Node> = quals.filter(|qual| !tests(qual)).collect();
-            (!quals.is_empty(), quals.into_iter().any(told))
+            let is_told = quals.iter().any(|&qual| told(qual));
+            (quals, is_told)
         };
+        let asks_text = !quals.is_empty();
         // SAFETY: as this function's.
         let (part, pages) = unsafe {
             let pages = f64::from((*(*path).indexinfo).pages);
             (Part::of_scopes(root, path, column, pages), pages)
         };
-        let probes = if is_told { 2.0 * f64::from(bands) * part.scopes } else { 0.0 };
+        // SAFETY: as this function's.
+        let keys = unsafe { recipe.keys_of(&quals) };
+        let probes = if is_told { 2.0 * keys * part.scopes } else { 0.0 };
         let looks_at_all = asks_text && !is_told;
         let Part { scopes, rows, .. } = part;
         Self { probes, scopes, index_pages: pages.max(1.0), rows, looks_at_all }

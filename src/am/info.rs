@@ -1,5 +1,7 @@
 //! What an index looks like: its numbers for `simhash_index_info`.
 
+use std::rc::Rc;
+
 use pgrx::pg_sys;
 use simhash_index::TreeKey;
 use simhash_index::facts::{TableFacts, table_facts};
@@ -8,6 +10,7 @@ use simhash_index::postings::{RECENT, ROWS, SETTLED};
 use super::elsewhere::check_rows_are_here;
 use super::kind::open;
 use super::opened::Opened;
+use super::passages::PassageRecipe;
 use super::rights::check_may_know;
 use super::texts::Recipe;
 use crate::storage::{Index, family, meta, with_key_type};
@@ -31,7 +34,10 @@ pub struct TextInfo {
     /// Postings, and those of them that have not settled.
     pub postings: u64,
     pub recent: u64,
-    pub recipe: Recipe,
+    /// The least similarity that it serves, or the least number of words of a passage.
+    pub similarity: Option<f64>,
+    pub words: Option<usize>,
+    pub config: Rc<str>,
 }
 
 /// The numbers of an index. Raises an ERROR unless the caller may know them.
@@ -73,6 +79,13 @@ fn of_texts<K: TreeKey>(index: &Index<K>) -> Info {
     let [recent, settled, rows] = [RECENT, SETTLED, ROWS].map(|table| table_facts(index, table));
     let pages = index.store.pages();
     let ratio = |a: f64, b: f64| (b > 0.0).then(|| a / b);
+    let (similarity, words, config) = if index.meta().is_of_passages() {
+        let PassageRecipe { words, config, .. } = PassageRecipe::of(index.store);
+        (None, Some(words), config)
+    } else {
+        let Recipe { similarity, config, .. } = Recipe::of(index.store);
+        (Some(similarity), None, config)
+    };
     Info {
         rows: rows.rows,
         block_tables: u32::from(ROWS) + 1,
@@ -85,7 +98,9 @@ fn of_texts<K: TreeKey>(index: &Index<K>) -> Info {
         texts: Some(TextInfo {
             postings: recent.rows + settled.rows,
             recent: recent.rows,
-            recipe: Recipe::of(index.store),
+            similarity,
+            words,
+            config,
         }),
     }
 }

@@ -9,7 +9,7 @@ use simhash_index::postings::Presence;
 
 use super::columns::Columns;
 use super::kind::{Kind, Searched};
-use super::texts::TextKeys;
+use super::text_keys::TextKeys;
 use crate::storage::Index;
 use crate::types::array::for_each_element;
 use crate::types::ball::Ball;

@@ -41,6 +41,8 @@ pub enum Kind {
     Texts = 9,
     /// near_text, indexed by the keys of its text.
     NearTexts = 10,
+    /// text, indexed by the kept hashes of its runs of words.
+    Passages = 11,
 }
 
 /// The lengths that an indexed `bit(n)` can have.
@@ -105,7 +107,7 @@ impl Searched {
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Kind::Narrow,
         Kind::Wide,
         Kind::NarrowBall,
@@ -116,6 +118,7 @@ impl Kind {
         Kind::Bits,
         Kind::Texts,
         Kind::NearTexts,
+        Kind::Passages,
     ];
 
     pub fn from_code(code: u32) -> Option<Self> {
@@ -152,7 +155,7 @@ impl Kind {
             Kind::WideBall => (20, false),
             Kind::Long => (32, false),
             Kind::LongBall => (36, false),
-            Kind::Texts | Kind::NearTexts => (-1, false),
+            Kind::Texts | Kind::NearTexts | Kind::Passages => (-1, false),
             // bit varying is laid out as bit is, but its values differ in length.
             Kind::Bits => return single == pg_sys::BITOID,
         };
@@ -188,13 +191,13 @@ impl Kind {
             Kind::Narrow | Kind::NarrowBall | Kind::Lexicons => Some(Width::Bits64),
             Kind::Wide | Kind::WideBall => Some(Width::Bits128),
             Kind::Long | Kind::LongBall => Some(Width::Bits256),
-            Kind::Bits | Kind::Texts | Kind::NearTexts => None,
+            Kind::Bits | Kind::Texts | Kind::NearTexts | Kind::Passages => None,
         }
     }
 
     /// Whether its values are texts. Their keys are postings.
     pub fn is_of_texts(self) -> bool {
-        matches!(self, Kind::Texts | Kind::NearTexts)
+        matches!(self, Kind::Texts | Kind::NearTexts | Kind::Passages)
     }
 
     /// Whether the stored keys may not decide a condition, and do not tell the value. Then the

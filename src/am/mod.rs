@@ -7,6 +7,7 @@
 //! [`cost`], [`validate`]. For SQL functions that are given an index: [`opened`], [`rights`] (who
 //! may ask), [`elsewhere`] (tables whose rows are elsewhere), [`info`], [`check`] and [`recipe`].
 
+pub mod asked;
 mod build;
 pub mod check;
 pub mod columns;
@@ -19,10 +20,12 @@ mod keys;
 pub mod kind;
 pub mod opened;
 pub mod options;
+pub mod passages;
 pub mod recipe;
 pub mod rights;
 pub mod scan;
 pub mod scope;
+pub mod text_keys;
 pub mod texts;
 mod vacuum;
 mod validate;

@@ -1,11 +1,12 @@
-//! The index's storage parameters. Of fingerprints: `blocks`. Of texts: `similarity`, `config` and
-//! `recent`. Of both: `fillfactor`.
+//! The index's storage parameters. Of fingerprints: `blocks`. Of texts: `similarity`, or `words` of
+//! passages, `config` and `recent`. Of all: `fillfactor`.
 
 use std::ffi::{CStr, c_char};
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::passages::WORDS;
 use simhash_core::sets::sketch::LEAST_SIMILARITY;
 use simhash_index::postings::recent_by_default;
 
@@ -29,6 +30,8 @@ pub struct Options {
     /// Where the text of the config begins, counted from the start of this struct. 0 if it was not
     /// given.
     config: i32,
+    /// 0 if it was not given.
+    words: i32,
 }
 
 /// The similarity of an index that does not name one.
@@ -91,6 +94,15 @@ pub fn register() {
             Some(check_config),
             lock,
         );
+        pg_sys::add_int_reloption(
+            kind,
+            c"words".as_ptr(),
+            c"The least number of words of a passage that the index finds: 25 by default.".as_ptr(),
+            0,
+            *WORDS.start() as i32,
+            *WORDS.end() as i32,
+            lock,
+        );
         KIND.store(kind as u32, Ordering::Relaxed);
     }
 }
@@ -124,6 +136,7 @@ pub unsafe extern "C-unwind" fn amoptions(
         field(c"recent", RELOPT_TYPE_INT, offset_of!(Options, recent)),
         field(c"similarity", RELOPT_TYPE_REAL, offset_of!(Options, similarity)),
         field(c"config", RELOPT_TYPE_STRING, offset_of!(Options, config)),
+        field(c"words", RELOPT_TYPE_INT, offset_of!(Options, words)),
     ];
     // SAFETY: the table describes `Options`.
     unsafe {
@@ -212,6 +225,46 @@ impl Options {
                 name,
                 "It belongs to an index on a text. near_text(body, 0.8) says its own, and \
                  fingerprints are compared by distance.",
+            );
+        }
+    }
+
+    /// The least number of words of a passage, if it was given.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn words(rel: IndexRel) -> Option<usize> {
+        // SAFETY: as this function's.
+        let given = unsafe { Self::of(rel.as_ptr()) }.map_or(0, |options| options.words);
+        usize::try_from(given).ok().filter(|&words| words > 0)
+    }
+
+    /// Raises 22023 if an index that is not of passages has a number of words.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn expect_no_words(rel: IndexRel) {
+        // SAFETY: as this function's.
+        if unsafe { Self::words(rel) }.is_some() {
+            raise_useless(
+                rel,
+                "words",
+                "It belongs to an index of passages: USING simhash (body text_passage_ops).",
+            );
+        }
+    }
+
+    /// Raises 22023 if an index of passages has a similarity.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn expect_no_similarity(rel: IndexRel) {
+        // SAFETY: as this function's.
+        if unsafe { Self::of_texts(rel) }.0.is_some() {
+            raise_useless(
+                rel,
+                "similarity",
+                "An index of passages has the parameter words: how many of them in a row.",
             );
         }
     }

@@ -19,6 +19,7 @@ use simhash_core::{Named, Simhasher};
 use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 
+use super::asked::{Asked, Wanted};
 use super::kind::{Kind, key_columns};
 use super::options::Options;
 use crate::catalog::Schema;
@@ -167,8 +168,9 @@ impl Recipe {
         let (similarity, config) = unsafe { Options::of_texts(rel) };
         let is_other = similarity.is_some_and(|given| given != self.similarity)
             || config.is_some_and(|given| !ConfigText::same_near(&given, &self.config));
-        if is_other && WARNED.with_borrow_mut(|warned| warned.insert(rel.file())) {
-            warn(
+        if is_other {
+            warn_once(
+                rel,
                 &format!(
                     "index \"{}\" was built for the similarity {} and the config {}",
                     rel.name(),
@@ -196,27 +198,15 @@ impl Recipe {
     }
 
     /// What makes sets of shingles by this recipe of an index. Raises 55000 as
-    /// [`Recipe::expect_same_words`] does.
+    /// [`expect_same_words`] does.
     ///
     /// # Safety
     /// The index is open.
     pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
-        self.expect_same_words(rel, schema);
+        expect_same_words(rel, &self.words, || words_of(&self.config, schema));
         simhasher_for(near_recipe(&ConfigText::config_of(&self.config)), schema)
-    }
-
-    /// Raises 55000 if a list of words, or the model, is not the one that the index was built with:
-    /// its keys would not be those of the queries.
-    fn expect_same_words(&self, rel: IndexRel, schema: Schema) {
-        if !self.words.is_empty() && self.words != words_of(&self.config, schema) {
-            raise(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("index \"{}\" was built with another list of words or model", rel.name()),
-                "What its config names was made anew: REINDEX it.",
-            )
-        }
     }
 
     /// Whether the config names lists of words, or a model.
@@ -226,6 +216,25 @@ impl Recipe {
 
     pub fn layout(&self) -> Layout {
         Layout::of(self.similarity).unwrap_or_else(|| raise_similarity(self.similarity))
+    }
+}
+
+/// Raises 55000 if a list of words, or the model, is not the one that the index was built with:
+/// its keys would not be those of the queries. `then` and `now` have a line for each of them.
+pub(super) fn expect_same_words(rel: IndexRel, then: &str, now: impl FnOnce() -> String) {
+    if !then.is_empty() && then != now() {
+        raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("index \"{}\" was built with another list of words or model", rel.name()),
+            "What its config names was made anew: REINDEX it.",
+        )
+    }
+}
+
+/// Says something of an index once in a session.
+pub(super) fn warn_once(rel: IndexRel, message: &str, hint: &str) {
+    if WARNED.with_borrow_mut(|warned| warned.insert(rel.file())) {
+        warn(message, hint);
     }
 }
 
@@ -264,7 +273,7 @@ unsafe fn constants_of(call: *mut pg_sys::Node) -> Option<(f64, String)> {
 }
 
 /// What makes the keys of an index's texts.
-pub struct TextKeys {
+pub struct NearKeys {
     kind: Kind,
     pub recipe: Recipe,
     layout: Layout,
@@ -272,22 +281,7 @@ pub struct TextKeys {
     made: Vec<u64>,
 }
 
-/// What a search looks for: rows that have at least `shared` of these keys.
-pub struct Wanted<F> {
-    pub keys: Vec<F>,
-    pub shared: usize,
-}
-
-/// What an argument of `~=` asks an index for.
-pub enum Asked<F> {
-    /// No row.
-    Nothing,
-    Keys(Wanted<F>),
-    /// The keys do not tell: every row may be near.
-    Everything,
-}
-
-impl TextKeys {
+impl NearKeys {
     /// # Safety
     /// The index is open, and is of texts.
     pub unsafe fn of(rel: IndexRel, kind: Kind) -> Self {
@@ -296,7 +290,7 @@ impl TextKeys {
         unsafe { recipe.warn_of_others(rel, kind) };
         // SAFETY: as this function's.
         let schema = unsafe { schema_of(rel) };
-        recipe.expect_same_words(rel, schema);
+        expect_same_words(rel, &recipe.words, || words_of(&recipe.config, schema));
         let layout = recipe.layout();
         let sketches = sketches(&recipe.config, schema);
         Self { kind, recipe, layout, sketches, made: Vec::new() }
@@ -384,7 +378,7 @@ impl TextKeys {
         }
         // Fewer would do as well: equal texts share all.
         let shared = keys.len().min(4);
-        Asked::Keys(Wanted { keys: keys.into_iter().take(4).collect(), shared })
+        Asked::Keys(vec![Wanted { keys: keys.into_iter().take(4).collect(), shared }])
     }
 
     fn asked_at<F: Key>(&mut self, text: &str, similarity: f64, config: &str) -> Asked<F> {
@@ -397,7 +391,7 @@ impl TextKeys {
         if keys.is_empty() {
             return Asked::Nothing;
         }
-        Asked::Keys(Wanted { keys, shared: law.shared })
+        Asked::Keys(vec![Wanted { keys, shared: law.shared }])
     }
 }
 
@@ -432,7 +426,7 @@ fn sketches(config: &Rc<str>, schema: Schema) -> Rc<RefCell<Sketches>> {
 ///
 /// # Safety
 /// The index is open. Its last key column has a support function, of ours.
-unsafe fn schema_of(rel: IndexRel) -> Schema {
+pub(super) unsafe fn schema_of(rel: IndexRel) -> Schema {
     // SAFETY: as this function's.
     unsafe {
         let column = key_columns(rel.as_ptr()) as pg_sys::AttrNumber;
@@ -442,7 +436,7 @@ unsafe fn schema_of(rel: IndexRel) -> Schema {
 }
 
 /// The hashes of the lists of words and of the model that a config names, a line for each.
-fn words_of(config: &str, schema: Schema) -> String {
+pub(super) fn words_of(config: &str, schema: Schema) -> String {
     let config = near_recipe(&ConfigText::config_of(config));
     if !config.names_something() {
         return String::new();

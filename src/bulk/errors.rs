@@ -45,6 +45,25 @@ pub fn raise_is_of_texts(index: &str) -> ! {
     )
 }
 
+/// Raises 0A000 for an index of passages, where whole texts or fingerprints are compared.
+pub fn raise_is_of_passages(index: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("index \"{index}\" is of passages"),
+        "It finds texts that have so many words in a row in common: simhash_passages(index). To \
+         compare whole texts, index them: CREATE INDEX ON doc USING simhash (body).",
+    )
+}
+
+/// Raises 0A000 for another index than one of passages.
+pub fn raise_is_not_of_passages(index: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("index \"{index}\" is not of passages"),
+        "Create one: CREATE INDEX ON doc USING simhash (body text_passage_ops).",
+    )
+}
+
 /// Raises 0A000 for an index of fingerprints, where texts are compared.
 pub fn raise_is_of_fingerprints(index: &str) -> ! {
     raise(

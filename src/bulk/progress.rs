@@ -34,10 +34,12 @@ pub enum Command {
     Clusters,
     Suggest,
     Duplicates,
+    Passages,
 }
 
 impl Command {
-    const ALL: [Self; 4] = [Self::Pairs, Self::Clusters, Self::Suggest, Self::Duplicates];
+    const ALL: [Self; 5] =
+        [Self::Pairs, Self::Clusters, Self::Suggest, Self::Duplicates, Self::Passages];
 
     fn name(self) -> &'static str {
         match self {
@@ -45,6 +47,7 @@ impl Command {
             Self::Clusters => "simhash_clusters",
             Self::Suggest => "simhash_suggest",
             Self::Duplicates => "simhash_duplicates",
+            Self::Passages => "simhash_passages",
         }
     }
 

@@ -20,7 +20,7 @@ use simhash_index::scopes::Extent;
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Entry, Scopes};
 
-use super::errors::raise_is_of_texts;
+use super::errors::{raise_is_of_passages, raise_is_of_texts};
 use super::heap::Heap;
 use super::leaves::most_rows;
 use super::progress::{self, Command, Progress};
@@ -157,6 +157,10 @@ fn open_own(index: pg_sys::Oid) -> Opened {
     let opened = Opened::new(index, pg_sys::AccessShareLock);
     opened.check_valid();
     check_rows_are_here(&opened);
+    // SAFETY: the index is open.
+    if unsafe { Kind::of_index(opened.index) } == Kind::Passages {
+        raise_is_of_passages(&opened.rel().name());
+    }
     opened
 }
 

@@ -7,12 +7,15 @@ use std::rc::Rc;
 use pgrx::{PgRelation, PgSqlErrorCode, pg_sys};
 use simhash_index::Meta;
 
-use super::errors::{raise_is_of_fingerprints, raise_is_of_texts};
+use super::errors::{
+    raise_is_not_of_passages, raise_is_of_fingerprints, raise_is_of_passages, raise_is_of_texts,
+};
 use super::row::MOST_TABLES;
 use crate::am::columns::Columns;
 use crate::am::elsewhere::check_rows_are_here;
 use crate::am::kind::Kind;
 use crate::am::opened::{Opened, is_partitioned};
+use crate::am::passages::PassageRecipe;
 use crate::am::rights::check_may_read;
 use crate::am::texts::Recipe;
 use crate::catalog::inheritance::all_inheritors;
@@ -51,6 +54,7 @@ pub struct Named {
 pub enum Content {
     Fingerprints,
     Texts,
+    Passages,
 }
 
 impl Target {
@@ -125,7 +129,8 @@ impl Source {
         let meta = storage::meta(opened.rel());
         let enums = Columns::of(opened.rel(), &meta).enums(opened.rel());
         let recipe = (content == Content::Texts).then(|| Recipe::of(opened.rel()));
-        Stored { meta, enums, recipe }
+        let passages = (content == Content::Passages).then(|| PassageRecipe::of(opened.rel()));
+        Stored { meta, enums, recipe, passages }
     }
 }
 
@@ -136,6 +141,18 @@ struct Stored {
     enums: Vec<pg_sys::Oid>,
     /// Of texts.
     recipe: Option<Recipe>,
+    /// Of passages.
+    passages: Option<PassageRecipe>,
+}
+
+impl Stored {
+    /// Whether texts are cut, and compared, in the same way.
+    fn is_of_same_texts(&self, other: &Self) -> bool {
+        let by_near = self.recipe.as_ref().zip(other.recipe.as_ref());
+        let by_passages = self.passages.as_ref().zip(other.passages.as_ref());
+        by_near.is_none_or(|(own, other)| own.is_of_same_texts(other))
+            && by_passages.is_none_or(|(own, other)| own.is_of_same_tokens(other))
+    }
 }
 
 /// Open indexes. They are closed in the reverse order, because each holds what the caller had
@@ -292,10 +309,17 @@ fn check_usable(source: Source, opened: &Opened, content: Content) {
 /// Raises 0A000 unless the index has the content.
 fn check_content(index: pg_sys::Relation, content: Content) {
     // SAFETY: an open relation, which has its catalogue row.
-    let (is_of_texts, oid) = unsafe { (Kind::of_index(index).is_of_texts(), (*index).rd_id) };
-    match content {
-        Content::Fingerprints if is_of_texts => raise_is_of_texts(&relation_name(oid)),
-        Content::Texts if !is_of_texts => raise_is_of_fingerprints(&relation_name(oid)),
+    let (kind, oid) = unsafe { (Kind::of_index(index), (*index).rd_id) };
+    match (content, kind) {
+        (Content::Passages, Kind::Passages) => {}
+        (Content::Passages, _) => raise_is_not_of_passages(&relation_name(oid)),
+        (_, Kind::Passages) => raise_is_of_passages(&relation_name(oid)),
+        (Content::Fingerprints, kind) if kind.is_of_texts() => {
+            raise_is_of_texts(&relation_name(oid))
+        }
+        (Content::Texts, kind) if !kind.is_of_texts() => {
+            raise_is_of_fingerprints(&relation_name(oid))
+        }
         _ => {}
     }
 }
@@ -303,18 +327,17 @@ fn check_content(index: pg_sys::Relation, content: Content) {
 /// Raises 42809 unless the index stores what the first one stores in the same way, so that their
 /// rows can be compared in one order.
 fn check_alike(first: Source, expected: &Stored, source: Source, stored: Stored) {
-    let Stored { meta, enums, recipe } = stored;
-    let Stored { meta: expected, enums: expected_enums, recipe: expected_recipe } = expected;
-    let is_of_others = match (recipe, expected_recipe) {
-        (Some(recipe), Some(expected)) => !recipe.is_of_same_texts(expected),
-        _ => false,
-    };
+    let is_of_others = !stored.is_of_same_texts(expected);
+    let Stored { meta, enums, passages, .. } = stored;
+    let Stored { meta: expected, enums: expected_enums, .. } = expected;
     let differing = if meta.bits != expected.bits {
         "fingerprints of another width"
     } else if (meta.scope, meta.scope_kinds) != (expected.scope, expected.scope_kinds) {
         "other columns that are compared by equality"
     } else if is_of_others {
         "another config"
+    } else if passages.is_some() && meta.rows != expected.rows {
+        "passages of another number of words"
     } else if (meta.bands, meta.rows) != (expected.bands, expected.rows) {
         "keys of another similarity"
     } else if enums != *expected_enums {

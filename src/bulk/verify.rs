@@ -17,9 +17,19 @@ use super::target::{OpenedAll, Target};
 use crate::catalog::Schema;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights::may_read;
-use crate::error::raise;
+use crate::error::{notice, raise};
 use crate::models::simhasher_for;
 use crate::types::text::utf8_to_server;
+
+/// Says what is not found by fingerprints and `measure => 'containment'`.
+pub fn notice_of_containment() {
+    notice(
+        "containment is looked for among rows with near fingerprints: a text that another one \
+         quotes among much else is not found",
+        "Index the passages, USING simhash (body text_passage_ops): simhash_passages and \
+         shares_passage find all that is copied word for word.",
+    );
+}
 
 /// Which texts are compared, and how: near fingerprints propose rows, similar texts decide.
 #[derive(Clone, Debug)]

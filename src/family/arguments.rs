@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::bits::B256;
 use simhash_core::config::{Config, ConfigError};
+use simhash_core::passages::WORDS;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
 use super::column::{Column, Equality, Generated, Named};
@@ -73,6 +74,9 @@ impl Given<'_> {
             return None;
         }
         let (body, similarity) = match (self.text(), self.get("similarity")) {
+            (Some(body), None) if self.get("passage").is_some() => {
+                return Some((body, self.passage()));
+            }
             (Some(body), Some(similarity)) => (body, similarity),
             (text, _) => self.raise(
                 if text.is_some() { "similarity" } else { "body" },
@@ -81,14 +85,7 @@ impl Given<'_> {
                  Or the fingerprint's column: 'fp=column'.",
             ),
         };
-        let useless = ["distance", "method", "measure", "shingle"];
-        if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
-            self.raise(
-                &self.shown(key),
-                "serves nothing without a fingerprint",
-                "Texts are compared by body, similarity and config.",
-            )
-        }
+        self.expect_none_of_fingerprints();
         let similarity = similarity.parse().ok().filter(|&least| Law::of(least).is_some());
         let similarity = similarity.unwrap_or_else(|| {
             self.raise_as(
@@ -98,8 +95,40 @@ impl Given<'_> {
                 &format!("Allowed: {LEAST_SIMILARITY} to 1. 70 % is 0.7."),
             )
         });
+        if self.get("passage").is_some() {
+            let hint = "Texts are near by their similarity, or by passages: leave one of both out.";
+            self.raise(&self.shown("passage"), "excludes a similarity", hint)
+        }
         let config = self.parsed_config().to_string().into();
-        Some((body, Similar { similarity, config }))
+        Some((body, Similar { similarity, words: None, config }))
+    }
+
+    /// How many words in a row are a passage, which makes the texts that have it near.
+    fn passage(&self) -> Similar {
+        self.expect_none_of_fingerprints();
+        let given = self.get("passage").and_then(|words| words.parse().ok());
+        let words = given.filter(|words| WORDS.contains(words)).unwrap_or_else(|| {
+            self.raise_as(
+                PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                &self.shown("passage"),
+                "is no number of words in a row",
+                &format!("Allowed: {} to {}.", WORDS.start(), WORDS.end()),
+            )
+        });
+        let config = self.parsed_config().to_string().into();
+        Similar { similarity: 0.0, words: Some(words), config }
+    }
+
+    /// Raises 22023 for an argument that belongs to fingerprints.
+    fn expect_none_of_fingerprints(&self) {
+        let useless = ["distance", "method", "measure", "shingle"];
+        if let Some(key) = useless.iter().find(|key| self.get(key).is_some()) {
+            self.raise(
+                &self.shown(key),
+                "serves nothing without a fingerprint",
+                "Texts are compared by body, similarity and config.",
+            )
+        }
     }
 
     /// The width of the fingerprints in a column.

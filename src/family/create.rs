@@ -4,6 +4,7 @@ use std::ffi::CString;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
+use crate::bulk::verify::notice_of_containment;
 use crate::catalog::names::relation_name;
 use crate::catalog::rights;
 use crate::error::raise;
@@ -52,8 +53,15 @@ pub fn run(source: &str) {
     }
 }
 
-/// Arguments of a trigger's function, as SQL has them.
+/// Arguments of a trigger's function, as SQL has them. Says what one of them does not do.
 pub fn literals(arguments: &[String]) -> String {
+    let is_containment = |argument: &String| {
+        let parts = argument.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        parts == Some(("measure", "containment"))
+    };
+    if arguments.iter().any(is_containment) {
+        notice_of_containment();
+    }
     let arguments: Vec<_> = arguments.iter().map(|argument| literal(argument)).collect();
     arguments.join(", ")
 }

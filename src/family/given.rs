@@ -43,6 +43,7 @@ const ARGUMENTS: &[Argument] = &[
     valued("cluster", "column", CLUSTER),
     valued("body", "column", BOTH),
     valued("similarity", "s", BOTH),
+    valued("passage", "words", DEDUP),
     valued("fp", "column", BOTH),
     valued("distance", "n", BOTH),
     valued("config", "{...}", BOTH),

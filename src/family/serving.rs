@@ -10,6 +10,7 @@ use pgrx::{FromDatum, PgRelation, pg_sys};
 
 use super::column::Column;
 use crate::am::kind::Kind;
+use crate::am::passages::PassageRecipe;
 use crate::am::texts::Recipe;
 use crate::planner::access_method;
 use crate::storage::IndexRel;
@@ -18,7 +19,10 @@ use crate::types::{ConfigText, strategy};
 /// From which similarity on texts are searched for, by sets of which config.
 #[derive(Clone, Debug)]
 pub struct Similar {
+    /// 0 if they are searched for by passages.
     pub similarity: f64,
+    /// How many words in a row they have in common, if that is what they are searched for by.
+    pub words: Option<usize>,
     /// The config's canonical form.
     pub config: Rc<str>,
 }
@@ -30,13 +34,25 @@ impl Similar {
     /// The index is open.
     unsafe fn is_served(&self, index: &PgRelation) -> bool {
         // SAFETY: as this function's.
-        let recipe = Recipe::of(unsafe { IndexRel::new(index.as_ptr()) });
+        let (kind, rel) =
+            unsafe { (Kind::of_index(index.as_ptr()), IndexRel::new(index.as_ptr())) };
+        let is_of_passages = kind == Kind::Passages;
+        if let Some(words) = self.words {
+            let serves = |recipe: PassageRecipe| {
+                recipe.words <= words && ConfigText::same_tokens(&recipe.config, &self.config)
+            };
+            return is_of_passages && serves(PassageRecipe::of(rel));
+        }
+        if is_of_passages {
+            return false;
+        }
+        let recipe = Recipe::of(rel);
         recipe.similarity <= self.similarity && ConfigText::same_sets(&recipe.config, &self.config)
     }
 
     /// By what two are told apart.
-    fn parts(&self) -> (u64, &str) {
-        (self.similarity.to_bits(), &self.config)
+    fn parts(&self) -> (u64, Option<usize>, &str) {
+        (self.similarity.to_bits(), self.words, &self.config)
     }
 }
 
@@ -200,7 +216,8 @@ unsafe fn serves(
             && *(*index.rd_index).indkey.values.as_ptr().add(last) == searched.number
             && Some((*index.rd_rel).relam) == access_method()
             // The operator class is one of fingerprints. Those of balls know no equality.
-            && equality(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last)).is_some()
+            && (similar.is_some_and(|similar| similar.words.is_some())
+                || equality(*index.rd_opfamily.add(last), *index.rd_opcintype.add(last)).is_some())
             && match (Kind::of_index(index.as_ptr()).is_of_texts(), similar) {
                 (false, None) => true,
                 (true, Some(similar)) => similar.is_served(index),

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
+use simhash_core::passages::Prepared;
 use simhash_core::sets::outline::Outline;
 use simhash_core::sets::similarity::{Measure, Similarity, TextSet};
 use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, near};
@@ -104,6 +105,8 @@ pub enum Texts<'a> {
         /// Made when the first row is compared: most rows have no near fingerprint.
         own_shingles: OnceCell<TextSet>,
     },
+    /// With rows that have a passage in common.
+    Passages { simhasher: &'a mut Simhasher, own: Box<Prepared> },
     /// As near_duplicate compares them.
     Sketches { similarity: f64, sketches: &'a mut Sketches, own: Rc<Sketch>, text: Vec<u8> },
 }
@@ -117,6 +120,19 @@ impl<'a> Texts<'a> {
         own: pg_sys::Datum,
     ) -> Self {
         Texts::Sets { similarity, simhasher, own, own_shingles: OnceCell::new() }
+    }
+
+    /// # Safety
+    /// `text` has the representation of text.
+    pub unsafe fn by_passages(
+        words: usize,
+        simhasher: &'a mut Simhasher,
+        text: pg_sys::Datum,
+    ) -> Self {
+        let own = |text: &str| Prepared::new(simhasher, text, words, &mut interrupts());
+        // SAFETY: as this function's.
+        let own = Box::new(unsafe { with_text(text, own) });
+        Texts::Passages { simhasher, own }
     }
 
     /// `None` for a text without a token, which is near to none.
@@ -154,7 +170,8 @@ impl<'a> Texts<'a> {
         matches!(self, Texts::Sketches { .. })
     }
 
-    /// The similarity of another row's text, if it is great enough.
+    /// The similarity of another row's text, if it is great enough. By passages: the share of the
+    /// own text that the other one has.
     ///
     /// # Safety
     /// `other` has the representation of text.
@@ -168,6 +185,15 @@ impl<'a> Texts<'a> {
                 let other = shingles(other);
                 let own = own_shingles.get_or_init(|| shingles(*own));
                 similarity.verified(own, &other)
+            }
+            Texts::Passages { simhasher, own } => {
+                // SAFETY: as this function's.
+                unsafe {
+                    with_text(other, |other| {
+                        let shares = own.shares(simhasher, other, &mut interrupts());
+                        shares.then(|| own.share(simhasher, other, &mut interrupts()))
+                    })
+                }
             }
             Texts::Sketches { similarity, sketches, own, text } => {
                 // SAFETY: as this function's.

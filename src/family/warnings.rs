@@ -6,6 +6,7 @@ use simhash_index::meta::SCOPE_COLUMNS;
 use super::column::{Column, Named};
 use super::serving::{Similar, is_indexable};
 use super::tables::Family;
+use crate::am::passages::DEFAULT_WORDS;
 use crate::am::texts::DEFAULT_SIMILARITY;
 use crate::catalog::names::{qualified_name, quoted, table_name};
 use crate::error::warn;
@@ -25,9 +26,15 @@ pub fn warn_without_index(
     let indexable = scope.iter().filter(|scope| is_indexable(&scope.column));
     let before: String =
         indexable.take(SCOPE_COLUMNS).map(|scope| format!("{}, ", quoted(&scope.name))).collect();
-    let that = similar.map_or(String::new(), |similar| match &*similar.config {
-        "{}" => format!(" that serves similarity {}", similar.similarity),
-        config => format!(" that serves similarity {} and config {config}", similar.similarity),
+    let that = similar.map_or(String::new(), |similar| {
+        let what = match similar.words {
+            Some(words) => format!("passages of {words} words"),
+            None => format!("similarity {}", similar.similarity),
+        };
+        match &*similar.config {
+            "{}" => format!(" that serves {what}"),
+            config => format!(" that serves {what} and config {config}"),
+        }
     });
     let but = if member.indexes.iter().any(|&index| is_partial(index)) {
         " but a partial one"
@@ -42,7 +49,7 @@ pub fn warn_without_index(
         &format!(
             "CREATE INDEX ON {} USING simhash ({before}{column}{}){};",
             visible_name(table),
-            operator_class(&searched.column),
+            operator_class(&searched.column, similar),
             similar.map_or(String::new(), parameters)
         ),
     );
@@ -68,7 +75,10 @@ fn is_partial(index: pg_sys::Oid) -> bool {
 /// The storage parameters of an index of texts, apart from those that it has anyway.
 fn parameters(similar: &Similar) -> String {
     let mut given = Vec::new();
-    if similar.similarity < DEFAULT_SIMILARITY {
+    if let Some(words) = similar.words.filter(|&words| words != DEFAULT_WORDS) {
+        given.push(format!("words = {words}"));
+    }
+    if similar.words.is_none() && similar.similarity < DEFAULT_SIMILARITY {
         given.push(format!("similarity = {}", similar.similarity));
     }
     if &*similar.config != "{}" {
@@ -77,7 +87,13 @@ fn parameters(similar: &Similar) -> String {
     if given.is_empty() { String::new() } else { format!(" WITH ({})", given.join(", ")) }
 }
 
-/// What `CREATE INDEX` says after a fingerprint's column.
-fn operator_class(searched: &Column) -> &'static str {
-    if searched.base == pg_sys::INT8OID { " hamming_int8_ops" } else { "" }
+/// What `CREATE INDEX` says after the column that is searched.
+fn operator_class(searched: &Column, similar: Option<&Similar>) -> &'static str {
+    if similar.is_some_and(|similar| similar.words.is_some()) {
+        " text_passage_ops"
+    } else if searched.base == pg_sys::INT8OID {
+        " hamming_int8_ops"
+    } else {
+        ""
+    }
 }

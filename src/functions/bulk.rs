@@ -19,24 +19,24 @@ use crate::bulk::progress::{Command, reports};
 use crate::bulk::row;
 use crate::bulk::target::{Content, Source, Target};
 use crate::bulk::texts::{self, Linkage};
-use crate::bulk::verify::Verification;
+use crate::bulk::verify::{Verification, notice_of_containment};
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::storage::check_for_interrupts;
 use crate::types::{ConfigText, Text};
 
 /// A row: its TID, and its table.
-type Place = (pg_sys::ItemPointerData, pg_sys::Oid);
+pub(super) type Place = (pg_sys::ItemPointerData, pg_sys::Oid);
 
 /// What the numbers of rows mean.
-struct Places(Rc<[Source]>);
+pub(super) struct Places(Rc<[Source]>);
 
 impl Places {
-    fn of(target: &Target) -> Self {
+    pub(super) fn of(target: &Target) -> Self {
         Self(target.sources.clone())
     }
 
-    fn of_row(&self, number: u64) -> Place {
+    pub(super) fn of_row(&self, number: u64) -> Place {
         (row::unpack(number), self.0[row::table(number)].heap)
     }
 }
@@ -53,7 +53,7 @@ type PairRows = TableIterator<
 >;
 
 /// Lets go of what the call holds after its last row.
-fn all_of<T>(rows: impl Iterator<Item = T>, held: Held) -> impl Iterator<Item = T> {
+pub(super) fn all_of<T>(rows: impl Iterator<Item = T>, held: Held) -> impl Iterator<Item = T> {
     let mut held = Some(held);
     rows.chain(std::iter::from_fn(move || {
         if let Some(held) = held.take() {
@@ -516,6 +516,9 @@ fn verification(
             &format!("Allowed: {}.", Measure::names()),
         )
     });
+    if measure == Measure::Containment {
+        notice_of_containment();
+    }
     let similarity = Similarity::new(measure, similarity).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,

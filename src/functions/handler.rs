@@ -34,6 +34,7 @@ support_functions!(
     simhash_kind_ball256 => Kind::LongBall,
     simhash_kind_bit => Kind::Bits,
     simhash_kind_near_text => Kind::NearTexts,
+    simhash_kind_passages => Kind::Passages,
     simhash_scope_bool => ScopeType::Bool,
     simhash_scope_int2 => ScopeType::Int2,
     simhash_scope_int4 => ScopeType::Int4,

@@ -67,6 +67,7 @@ fn simhash_index_numbers(
         name!(recent, Option<i64>),
         name!(similarity, Option<f64>),
         name!(config, Option<ConfigText<'static>>),
+        name!(words, Option<i32>),
     ),
 > {
     let info = info(index);
@@ -83,8 +84,9 @@ fn simhash_index_numbers(
         fill,
         texts.map(|texts| texts.postings as i64),
         texts.map(|texts| texts.recent as i64),
-        texts.map(|texts| texts.recipe.similarity),
-        texts.map(|texts| ConfigText::stored(&texts.recipe.config)),
+        texts.and_then(|texts| texts.similarity),
+        texts.map(|texts| ConfigText::stored(&texts.config)),
+        texts.and_then(|texts| texts.words).map(|words| words as i32),
     ))
 }
 

@@ -2,43 +2,87 @@
 //! common.
 
 use pgrx::iter::TableIterator;
-use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
-use simhash_core::Simhasher;
-use simhash_core::passages::{Passage, WORDS, recipe, share, shared, shares};
+use pgrx::{name, pg_extern, pg_sys};
+use simhash_core::passages::{Passage, Prepared, recipe, share, shared, shares};
+use simhash_core::{Config, Simhasher};
 
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;
-use crate::error::raise;
 use crate::models::simhasher_for;
+use crate::types::text_passage::checked_words;
 use crate::types::{ConfigText, Text};
 
-/// The least number of tokens of a passage.
-fn checked(words: i32) -> usize {
-    usize::try_from(words).ok().filter(|words| WORDS.contains(words)).unwrap_or_else(|| {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("a passage of {words} words"),
-            &format!(
-                "Allowed: {} to {}. Fewer words in a row are found in most texts by chance.",
-                WORDS.start(),
-                WORDS.end()
-            ),
-        )
-    })
-}
-
 /// What cuts texts into the tokens of a config.
-fn cutter(config: &ConfigText<'_>, fcinfo: pg_sys::FunctionCallInfo) -> Simhasher {
-    simhasher_for(recipe(&config.config()), Schema::of_call(fcinfo))
+fn cutter(config: &Config, fcinfo: pg_sys::FunctionCallInfo) -> Simhasher {
+    simhasher_for(recipe(config), Schema::of_call(fcinfo))
 }
 
-/// The call site's.
-fn cutter_of_site<'a>(
-    config: &ConfigText<'_>,
+/// What a call site keeps: what cuts its texts, and the text that comes again and again at one of
+/// its two places, as a constant does, or the outer row of a join.
+struct Site {
+    cutter: Simhasher,
+    words: usize,
+    latest: [Latest; 2],
+}
+
+/// The last text at one of the places.
+enum Latest {
+    None,
+    /// It came once.
+    Once(Box<str>),
+    Again(Box<Prepared>),
+}
+
+impl Latest {
+    /// The text, cut, if it has come before.
+    fn again(&mut self, text: &str, cutter: &mut Simhasher, words: usize) -> Option<&mut Prepared> {
+        let kept = match &*self {
+            Latest::None => None,
+            Latest::Once(kept) => Some(&**kept),
+            Latest::Again(kept) => Some(kept.text()),
+        };
+        if kept != Some(text) {
+            *self = Latest::Once(text.into());
+            return None;
+        }
+        if let Latest::Once(_) = self {
+            let prepared = Prepared::new(cutter, text, words, &mut interrupts());
+            *self = Latest::Again(Box::new(prepared));
+        }
+        match self {
+            Latest::Again(prepared) => Some(prepared),
+            _ => None,
+        }
+    }
+}
+
+impl Site {
+    fn shares(&mut self, [a, b]: [&str; 2]) -> bool {
+        let Self { cutter, words, latest: [first, second] } = self;
+        let (of_a, of_b) = (first.again(a, cutter, *words), second.again(b, cutter, *words));
+        match (of_a, of_b) {
+            (Some(a), _) => a.shares(cutter, b, &mut interrupts()),
+            (None, Some(b)) => b.shares(cutter, a, &mut interrupts()),
+            (None, None) => shares(cutter, [a, b], *words, &mut interrupts()),
+        }
+    }
+}
+
+/// Whether two texts share a passage, by what the call site keeps for a config and a number of
+/// words.
+pub(super) fn shares_at_site(
     fcinfo: pg_sys::FunctionCallInfo,
-) -> &'a mut Simhasher {
-    let serves = |made_for: &String| made_for == config.as_str();
-    keep(fcinfo, serves, || (config.as_str().to_owned(), cutter(config, fcinfo)))
+    config: &str,
+    read: impl FnOnce() -> Config,
+    texts: [&str; 2],
+    words: usize,
+) -> bool {
+    let serves = |made_for: &(String, usize)| made_for.0 == config && made_for.1 == words;
+    let make = || {
+        let latest = [Latest::None, Latest::None];
+        ((config.to_owned(), words), Site { cutter: cutter(&read(), fcinfo), words, latest })
+    };
+    keep(fcinfo, serves, make).shares(texts)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -49,9 +93,9 @@ fn shares_passage(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> bool {
-    let words = checked(words);
-    let cutter = cutter_of_site(&config, fcinfo);
-    shares(cutter, [a.as_str(), b.as_str()], words, &mut interrupts())
+    let words = checked_words(words);
+    let texts = [a.as_str(), b.as_str()];
+    shares_at_site(fcinfo, config.as_str(), || config.config(), texts, words)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
@@ -62,8 +106,10 @@ fn passage_share(
     config: ConfigText<'_>,
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> f64 {
-    let words = checked(words);
-    let cutter = cutter_of_site(&config, fcinfo);
+    let words = checked_words(words);
+    let serves = |made_for: &String| made_for == config.as_str();
+    let make = || (config.as_str().to_owned(), cutter(&config.config(), fcinfo));
+    let cutter = keep(fcinfo, serves, make);
     share(cutter, [a.as_str(), b.as_str()], words, &mut interrupts())
 }
 
@@ -85,8 +131,8 @@ fn shared_passages(
         name!(words, i32),
     ),
 > {
-    let words = checked(words);
-    let mut cutter = cutter(&config, fcinfo);
+    let words = checked_words(words);
+    let mut cutter = cutter(&config.config(), fcinfo);
     let texts = [a.as_str(), b.as_str()];
     let mut passages = shared(&mut cutter, texts, words, &mut interrupts());
     // The rows go into a tuplestore one by one: there may be more than fit into memory.

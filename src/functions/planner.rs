@@ -24,7 +24,8 @@ fn hamming_within_support(request: Internal) -> Internal {
     answered(unsafe { support::answer(request) })
 }
 
-/// Of `near_duplicate`, and for what it costs also of the functions of `~=`.
+/// Of `near_duplicate` and `shares_passage`, and for what they cost also of the functions of `~=`
+/// and `&&`.
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]
 fn near_duplicate_support(request: Internal) -> Internal {
     let request = pointer::<pg_sys::Node>(request);
@@ -93,5 +94,6 @@ macro_rules! estimators {
 estimators!(
     hamming_within_sel and hamming_within_joinsel by Clause::ball_selectivity,
     hamming_near_sel and hamming_near_joinsel by Clause::near_selectivity,
-    near_text_sel and near_text_joinsel by near::rows::selectivity
+    near_text_sel and near_text_joinsel by near::rows::selectivity,
+    text_passage_sel and text_passage_joinsel by near::passages::selectivity
 );

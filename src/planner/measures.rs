@@ -11,7 +11,7 @@ use std::rc::Rc;
 use pgrx::{PgList, pg_sys};
 
 use super::changes;
-use super::near::objects::NearObjects;
+use super::near::objects::{NearObjects, TextCalls};
 use crate::catalog::cache::valid;
 use crate::catalog::members::{Extension, Function};
 use crate::catalog::rights;
@@ -49,6 +49,7 @@ pub struct Objects {
     /// array.
     ball_makers: Vec<pg_sys::Oid>,
     near: Option<NearObjects>,
+    passages: Option<TextCalls>,
 }
 
 thread_local! {
@@ -89,7 +90,9 @@ impl Objects {
             .map(|make| make.oid)
             .collect();
         let near = NearObjects::look_up(extension);
-        Objects { access_method: extension.access_method(), measures, ball_makers, near }
+        let passages = TextCalls::of_passages(extension);
+        let access_method = extension.access_method();
+        Objects { access_method, measures, ball_makers, near, passages }
     }
 
     /// The measure whose `hamming` this function is.
@@ -109,6 +112,17 @@ impl Objects {
     /// What concerns texts.
     pub fn near(&self) -> Option<NearObjects> {
         self.near
+    }
+
+    /// What concerns passages.
+    pub fn passages(&self) -> Option<TextCalls> {
+        self.passages
+    }
+
+    /// What concerns calls of this function, if it is one of two texts.
+    pub fn text_calls(&self, function: pg_sys::Oid) -> Option<TextCalls> {
+        let near = self.near.map(|near| near.calls());
+        [near, self.passages].into_iter().flatten().find(|calls| calls.function == function)
     }
 
     pub fn access_method(&self) -> Option<pg_sys::Oid> {

@@ -25,7 +25,7 @@ use crate::family::{lock, snapshot};
 use crate::memory;
 use crate::types::datum::{Decode, Encode};
 use crate::types::hash::hash_of;
-use crate::types::{Code, NearText, Text, Width};
+use crate::types::{Code, NearText, Text, TextPassage, Width};
 
 /// What becomes of the row.
 #[derive(Clone, Copy)]
@@ -314,7 +314,10 @@ impl Judge<'_> {
             };
             let near_text = own.zip(self.setup.arguments.by.similar()).map(|(own, similar)| {
                 let (text, config) = (Text::decode(own).into_str(), (*similar.config).into());
-                NearText { similarity: similar.similarity, config, text }.encode()
+                match similar.words {
+                    Some(words) => TextPassage { words: words as u32, config, text }.encode(),
+                    None => NearText { similarity: similar.similarity, config, text }.encode(),
+                }
             });
             let triggers = self.setup.triggers;
             let (arguments, texts) = self.setup.arguments_and_texts(own, !has_verified)?;

@@ -20,7 +20,7 @@ use crate::types::{Code, strategy, tid};
 pub struct Query<'a> {
     pub searched: Code,
     pub by: &'a By,
-    /// The text as a near_text, if rows are searched by it.
+    /// The text as a near_text or a text_passage, if rows are searched by it.
     pub near_text: Option<pg_sys::Datum>,
     /// The values of the scope's columns.
     pub scope: &'a [pg_sys::Datum],

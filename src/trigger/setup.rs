@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use pgrx::{PgRelation, pg_sys};
 use simhash_core::Simhasher;
+use simhash_core::passages::recipe;
 use simhash_core::sets::minhash::Fingerprinter;
 
 use super::arguments::Arguments;
@@ -19,8 +20,8 @@ use crate::family::changes::changes;
 use crate::family::given::written;
 use crate::family::tables::{Family, NamedColumn, NamedKey, Names, topmost};
 use crate::family::verify::Texts;
-use crate::models::fingerprinter;
 use crate::models::sketches::Sketches;
+use crate::models::{fingerprinter, simhasher_for};
 use crate::types::hash::hash_of;
 use crate::types::{ConfigText, Width};
 
@@ -35,8 +36,9 @@ pub struct Setup {
     hasher: Option<Fingerprinter>,
     /// Cuts texts into the shingles by which they are compared.
     shingler: Option<Simhasher>,
-    /// Makes the sketches of texts that are searched by.
+    /// Makes the sketches of texts that are searched by, or cuts them into words.
     sketches: Option<Sketches>,
+    cutter: Option<Simhasher>,
     /// What [`changes`] was when the arguments were read, and when the family was looked up.
     made: u64,
     family_made: u64,
@@ -107,6 +109,7 @@ impl Setup {
             hasher: None,
             shingler: None,
             sketches: None,
+            cutter: None,
             made,
             family_made,
             alone: None,
@@ -118,6 +121,7 @@ impl Setup {
         }
         setup.arguments_and_shingler(false);
         setup.arguments_and_sketches(false);
+        setup.arguments_and_cutter(false);
         setup
     }
 
@@ -159,7 +163,9 @@ impl Setup {
     }
 
     fn is_one_writers(&self) -> bool {
-        self.arguments.one_writer || self.family.indexed(self.relation).is_none()
+        let by_passages =
+            self.arguments.by.similar().is_some_and(|similar| similar.words.is_some());
+        self.arguments.one_writer || by_passages || self.family.indexed(self.relation).is_none()
     }
 
     /// The family, looked up again if a relation has changed since.
@@ -196,7 +202,8 @@ impl Setup {
         statement_begins: bool,
     ) -> (&Arguments, Option<&mut Sketches>) {
         let Setup { arguments, sketches, schema, .. } = self;
-        let sketches = arguments.by.similar().map(|similar| {
+        let similar = arguments.by.similar().filter(|similar| similar.words.is_none());
+        let sketches = similar.map(|similar| {
             let config = ConfigText::config_of(&similar.config);
             if statement_begins && config.names_something() {
                 *sketches = None;
@@ -204,6 +211,24 @@ impl Setup {
             sketches.get_or_insert_with(|| Sketches::new(&config, *schema))
         });
         (arguments, sketches)
+    }
+
+    /// The arguments; and if rows are searched by passages, of how many words, and what cuts texts.
+    /// What the config names is looked up once in each statement.
+    fn arguments_and_cutter(
+        &mut self,
+        statement_begins: bool,
+    ) -> (&Arguments, Option<(usize, &mut Simhasher)>) {
+        let Setup { arguments, cutter, schema, .. } = self;
+        let similar = arguments.by.similar();
+        let cutter = similar.and_then(|similar| {
+            let config = recipe(&ConfigText::config_of(&similar.config));
+            if statement_begins && config.names_something() {
+                *cutter = None;
+            }
+            Some((similar.words?, cutter.get_or_insert_with(|| simhasher_for(config, *schema))))
+        });
+        (arguments, cutter)
     }
 
     /// The arguments, and what compares a row's `own` text with others if texts are compared.
@@ -216,6 +241,14 @@ impl Setup {
         own: Option<pg_sys::Datum>,
         statement_begins: bool,
     ) -> Option<(&Arguments, Option<Texts<'_>>)> {
+        if self.arguments.by.similar().is_some_and(|similar| similar.words.is_some()) {
+            let (arguments, cutter) = self.arguments_and_cutter(statement_begins);
+            let texts = own.zip(cutter).map(|(own, (words, cutter))| {
+                // SAFETY: as this function's.
+                unsafe { Texts::by_passages(words, cutter, own) }
+            });
+            return Some((arguments, texts));
+        }
         if self.arguments.by.similar().is_some() {
             let (arguments, sketches) = self.arguments_and_sketches(statement_begins);
             let Some(((own, sketches), similar)) = own.zip(sketches).zip(arguments.by.similar())
@@ -310,7 +343,7 @@ unsafe fn identity(trigger: &pg_sys::Trigger) -> u64 {
     hash_of(unsafe { written(trigger) }.collect::<Vec<_>>())
 }
 
-/// Whether a trigger's arguments ask for one writer at a time.
+/// Whether a trigger's arguments ask for one writer at a time, as those about passages do.
 ///
 /// # Safety
 /// A trigger of an open relation.
@@ -318,7 +351,8 @@ unsafe fn says_one_writer(trigger: &pg_sys::Trigger) -> bool {
     // SAFETY: as this function's.
     unsafe { written(trigger) }.any(|argument| {
         let mut parts = argument.to_bytes().splitn(2, |&byte| byte == b'=').map(<[u8]>::trim_ascii);
-        (parts.next(), parts.next()) == (Some(b"writers"), Some(b"one"))
+        let parts = (parts.next(), parts.next());
+        parts == (Some(b"writers"), Some(b"one")) || parts.0 == Some(b"passage")
     })
 }
 

@@ -11,6 +11,7 @@ use super::search::Duplicate;
 use crate::family::arguments::By;
 use crate::family::column::Named;
 use crate::family::rights;
+use crate::family::serving::Similar;
 use crate::types::text::{server_to_utf8, utf8_to_server};
 
 /// "23S01" as elog.h packs it: six bits a character, the first lowest.
@@ -111,6 +112,10 @@ impl Violation {
 /// The duplicate was found by these arguments.
 unsafe fn detail(arguments: &Arguments, found: &Duplicate) -> String {
     let distance = match (found.similarity, &arguments.by, &arguments.verification) {
+        (share, By::Similarity(Similar { words: Some(words), .. }), _) => format!(
+            "one with {words} words or more in a row in common: {:.0} % of the new row's words",
+            100.0 * share.unwrap_or(0.0)
+        ),
         (Some(similarity), By::Similarity(least), _) => format!(
             "at similarity {similarity:.3}; at least {} is a near-duplicate",
             least.similarity

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::{Config, ConfigError, Numbers};
+use simhash_core::passages::recipe;
 use simhash_core::sets::are_same_sets;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
@@ -55,6 +56,11 @@ impl<'a> ConfigText<'a> {
     /// which the canonical texts are given. Which numbers must agree may differ.
     pub fn same_sets(a: &str, b: &str) -> bool {
         a == b || are_same_sets(&parse(a), &parse(b))
+    }
+
+    /// Whether every text has the same tokens in the same order by both configs.
+    pub fn same_tokens(a: &str, b: &str) -> bool {
+        a == b || recipe(&parse(a)) == recipe(&parse(b))
     }
 
     /// Whether the same texts are near-duplicates by both configs.

@@ -75,19 +75,25 @@ impl<'a> NearText<'a> {
         unsafe { with_packed_bytes(datum, |bytes| read(NearText::sound(bytes))) }
     }
 
-    /// The text form, on one line: white space and control characters are single spaces. The config
-    /// is left out if it is the usual one.
+    /// The text form, on one line.
     pub fn to_text(&self) -> String {
-        let start = self.text.chars().take(SHOWN);
-        let start: String = start.map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let words: Vec<&str> = start.split_whitespace().collect();
-        let rest = if self.text.chars().nth(SHOWN).is_some() { "..." } else { "" };
-        let config = match &*self.config {
-            "{}" => String::new(),
-            config => format!(",{}", config.chars().take(SHOWN).collect::<String>()),
-        };
-        format!("<{}{rest},{}{config}>", words.join(" "), self.similarity)
+        shown_text(&self.text, &self.similarity.to_string(), &self.config)
     }
+}
+
+/// The text form of a text that is compared with others: its beginning, on one line, where white
+/// space and control characters are single spaces, and what is asked for. The config is left out if
+/// it is the usual one.
+pub(super) fn shown_text(text: &str, asked: &str, config: &str) -> String {
+    let start = text.chars().take(SHOWN);
+    let start: String = start.map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words: Vec<&str> = start.split_whitespace().collect();
+    let rest = if text.chars().nth(SHOWN).is_some() { "..." } else { "" };
+    let config = match config {
+        "{}" => String::new(),
+        config => format!(",{}", config.chars().take(SHOWN).collect::<String>()),
+    };
+    format!("<{}{rest},{asked}{config}>", words.join(" "))
 }
 
 impl Decode for NearText<'_> {

@@ -140,6 +140,12 @@ q('{"normalize":["html","nfkc","lower","simplified","punctuation","space"],)
 		"near_text(repeat('word ', $third), 0.5)",
 		q(near_text('a b c', 0.9, '{"stopwords":"no list"}')),
 	],
+	text_passage => [
+		"text_passage('The quick brown fox jumps over the lazy dog, and the dog jumps', 5)",
+		"text_passage('')",
+		"text_passage(repeat('word ', $third), 10000)",
+		q(text_passage('a b c d e f', 5, '{"stopwords":"no list"}')),
+	],
 	simhash_fingerprint => [
 		"'0123456789abcdef'", "'" . '0123456789abcdef' x 2 . "'", "'" . 'f' x 64 . "'"
 	],

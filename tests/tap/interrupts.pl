@@ -90,6 +90,7 @@ CREATE TABLE fps AS
   FROM generate_series(1, 1000000 * $size) i;
 CREATE INDEX fps_fp ON fps USING simhash (fp);
 CREATE INDEX many_body ON many USING simhash (body);
+CREATE INDEX input_passages ON input USING simhash (body text_passage_ops) WITH (words = 5);
 CREATE TABLE filters (filter bloom_filter);
 ALTER TABLE filters ALTER filter SET STORAGE EXTERNAL;
 INSERT INTO filters SELECT bloom_agg(body, 40000000 * $size) FROM many;
@@ -135,6 +136,7 @@ SQL
 	'passage_share' => $of->('distinct', q{passage_share(body, body || ' more')}),
 	'shared_passages' => $of->('distinct',
 		q{(SELECT count(*) FROM shared_passages(body, body || ' more'))}),
+	'text_passage' => $of->('distinct', q{body && text_passage(reverse(body), 30)}),
 	'near_text' => $of->('distinct', q{near_text(body) ~= near_text('more ' || body)}),
 	'minhash' => $of->('distinct', 'minhash(body, 256)'),
 	'minhash128' => $of->('distinct', q{minhash128(body, '{"shingle": [1, 2]}')}),
@@ -180,6 +182,7 @@ SQL
 	# it a second.
 	'simhash_pairs' => q{SELECT count(*) FROM (SELECT simhash_pairs('fps_fp', 6)) pairs},
 	'simhash_clusters' => q{SELECT count(*) FROM simhash_clusters('fps_fp', 6)},
+	'simhash_passages' => q{SELECT count(*) FROM simhash_passages('input_passages', 6, NULL)},
 	'simhash_suggest' => q{SELECT count(*) FROM simhash_suggest('fps_fp')},
 	'simhash_suggest of texts' => q{SELECT count(*) FROM simhash_suggest('many_body')},
 	'simhash_suggest_pairs' => q{SELECT count(*) FROM simhash_suggest_pairs('many_body')},

@@ -40,10 +40,10 @@ pub struct Meta {
     /// What the columns of the scope hold, in codes as `kind` is. 0 for none.
     pub scope_kinds: [u32; SCOPE_COLUMNS],
     /// How many postings a text has, and from how many components each was made. 0 for an index of
-    /// block tables.
+    /// block tables. Of passages: 1, and the least number of their words.
     pub bands: u32,
     pub rows: u32,
-    /// The bits of the least similarity that the postings serve, an f64.
+    /// The bits of the least similarity that the postings serve, an f64. Of passages: 0.
     pub similarity: u64,
 }
 
@@ -99,6 +99,11 @@ impl Meta {
     /// Whether the index holds postings, and no block tables.
     pub fn is_of_postings(&self) -> bool {
         self.bands > 0
+    }
+
+    /// Whether these are postings of passages.
+    pub fn is_of_passages(&self) -> bool {
+        self.is_of_postings() && self.similarity == 0
     }
 
     /// How many bytes the parts of an entry have on a page.

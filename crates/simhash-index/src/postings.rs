@@ -488,7 +488,7 @@ pub struct Candidates<K: TreeKey> {
 /// The postings with one key, as far as they have been read.
 struct Run<K> {
     key: K,
-    band: u8,
+    band: u32,
     recent: Part<K>,
     /// Of settled postings those alone count whose recent ones were read before: see the
     /// invariants.
@@ -516,7 +516,7 @@ impl<K: TreeKey> Candidates<K> {
         keys: &[K::Fingerprint],
         shared: usize,
     ) -> Self {
-        let mut wanted: Vec<(K, u8)> =
+        let mut wanted: Vec<(K, u32)> =
             keys.iter().zip(0..).map(|(&key, band)| (K::new(scope, key), band)).collect();
         wanted.sort_unstable();
         if mutant::is(Mutant::EqualKeysCountOnce) {
@@ -598,7 +598,7 @@ impl<K: TreeKey> Candidates<K> {
     /// order, each with the number of keys.
     fn count_below(&mut self, limit: Option<u64>, mut each: impl FnMut(u64, usize)) {
         let is_below = |tid: u64| limit.is_none_or(|limit| tid < limit);
-        let mut found: Vec<(u64, u8)> = Vec::new();
+        let mut found: Vec<(u64, u32)> = Vec::new();
         for run in &mut self.runs {
             let band = run.band;
             for part in [&mut run.recent, &mut run.settled] {

@@ -22,8 +22,9 @@ use self::collect::Collector;
 use self::sort::Content;
 use self::team::Team;
 use super::columns::new_meta;
-use super::kind::{Searched, open};
+use super::kind::{Kind, Searched, open};
 use super::options::Options;
+use super::passages::PassageRecipe;
 use super::texts::Recipe;
 use crate::error::raise;
 use crate::storage::{Index, IndexRel, forget_file, with_key_type};
@@ -96,6 +97,11 @@ unsafe fn described(rel: IndexRel) -> (Meta, String) {
     unsafe {
         let searched = Searched::of_new(rel);
         let meta = new_meta(rel, searched, || blocks(rel.as_ptr(), searched));
+        if searched.kind == Kind::Passages {
+            let recipe = PassageRecipe::of_new(rel);
+            return (recipe.describe(meta), recipe.note());
+        }
+        Options::expect_no_words(rel);
         if searched.kind.is_of_texts() {
             let recipe = Recipe::of_new(rel, searched.kind);
             return (recipe.describe(meta), recipe.note());

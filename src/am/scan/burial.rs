@@ -12,7 +12,7 @@ use simhash_index::postings::{RECENT, SETTLED};
 use simhash_index::range::Hit;
 use simhash_index::{Entry, TreeKey};
 
-use crate::am::texts::Wanted;
+use crate::am::asked::Wanted;
 use crate::storage::Index;
 
 /// A leaf with fewer is not worth a record.

@@ -6,10 +6,11 @@ use simhash_index::postings::Presence;
 use simhash_index::{Scopes, TreeKey};
 
 use super::scopes::ScopeConditions;
+use crate::am::asked::{Asked, Wanted};
 use crate::am::columns::Columns;
 use crate::am::keys::{Condition, Keys};
 use crate::am::kind::Searched;
-use crate::am::texts::{Asked, TextKeys, Wanted};
+use crate::am::text_keys::TextKeys;
 use crate::error::raise;
 use crate::storage::{Index, check_for_interrupts};
 use crate::types::array::elements;
@@ -201,19 +202,10 @@ impl<F: Key> TextConditions<F> {
         let mut any_of = Vec::new();
         let mut add = |argument| {
             // SAFETY: as this function's: of the operator's right-hand type, and not NULL.
-            let asked = unsafe {
-                match key.sk_strategy {
-                    strategy::EQUAL => texts.asked_equal(argument, key.sk_collation),
-                    strategy::NEAR if key.sk_subtype == pg_sys::TEXTOID => {
-                        texts.asked_by_text(argument)
-                    }
-                    _ => texts.asked(argument),
-                }
-            };
-            match asked {
+            match unsafe { texts.asked(key, argument) } {
                 Asked::Nothing => true,
                 Asked::Keys(wanted) => {
-                    any_of.push(wanted);
+                    any_of.extend(wanted);
                     true
                 }
                 Asked::Everything => false,

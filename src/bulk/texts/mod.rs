@@ -8,6 +8,7 @@
 
 mod cutters;
 mod parcel;
+pub mod passages;
 mod postings;
 mod rows;
 pub mod suggest;
@@ -18,6 +19,7 @@ use pgrx::PgSqlErrorCode;
 use simhash_core::config::Numbers;
 use simhash_core::sharing::{self, Clusters, Full, Law, Same, chain, star};
 
+use self::postings::Bands;
 use self::rows::{TextRows, Texts, rows_with_keys};
 use super::order::in_order;
 use super::places::{BYTES, MOST, Places};
@@ -88,9 +90,9 @@ impl Whole {
         };
         let places = Places::new(numbers, target.sources.len(), split);
         let layout = recipe.layout();
-        let bands = law.sketch.bands;
+        let bands = Some(Bands { layout, count: law.sketch.bands });
         let config = (!recipe.names_words()).then(|| recipe.config.clone());
-        let texts = Texts { places, layout, bands, simhasher, config, moved };
+        let texts = Texts { places, bands, simhasher, config, moved };
         Some(Self { target, texts, law, memory, _progress: progress })
     }
 

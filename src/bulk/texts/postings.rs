@@ -61,7 +61,7 @@ impl<'a, K: TreeKey> Walker<'a, K> {
     }
 
     /// Reads on by a settled leaf, or less. `table` is that of the index.
-    fn advance(&mut self, table: usize, layout: Layout, bands: usize) {
+    fn advance(&mut self, table: usize, bands: Option<Bands>) {
         let Some(low) = self.settled.position() else { return };
         while self.recent.position().is_some_and(|recent| recent <= low) {
             check_for_interrupts();
@@ -88,7 +88,7 @@ impl<'a, K: TreeKey> Walker<'a, K> {
         self.leaf.dedup_by_key(|row| row.entry);
         for Row { entry, .. } in self.leaf.drain(..) {
             let key = entry.key;
-            if layout.band(Fingerprint::top(key.fingerprint())) < bands
+            if bands.is_none_or(|bands| bands.contain(key))
                 && !self.columns.has_null::<K>(key.scope())
             {
                 self.waiting.push((key, row::number(table, entry.tid)));
@@ -97,13 +97,30 @@ impl<'a, K: TreeKey> Walker<'a, K> {
     }
 }
 
-/// Calls `each` with the places of each key of the first bands, until it says false.
+/// The first so many bands of a layout.
+#[derive(Clone, Copy)]
+pub struct Bands {
+    pub layout: Layout,
+    pub count: usize,
+}
+
+impl Bands {
+    fn of<K: TreeKey>(self, key: K) -> usize {
+        self.layout.band(Fingerprint::top(key.fingerprint()))
+    }
+
+    fn contain<K: TreeKey>(self, key: K) -> bool {
+        self.of(key) < self.count
+    }
+}
+
+/// Calls `each` with each key of the bands, or each one, and the places of its rows, until it says
+/// false. Of a key come the bits that a posting stores: keys of several scopes may have the same.
 pub fn each_key<K: TreeKey>(
     indexes: &[Index<K>],
     places: &Places,
-    layout: Layout,
-    bands: usize,
-    each: &mut dyn FnMut(&mut Vec<u32>) -> bool,
+    bands: Option<Bands>,
+    each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool,
 ) {
     let mut walkers: Vec<Walker<'_, K>> = indexes.iter().map(Walker::new).collect();
     let mut rows: Vec<(K, u64)> = Vec::new();
@@ -113,7 +130,7 @@ pub fn each_key<K: TreeKey>(
         let bounds = walkers.iter().enumerate();
         let bounds = bounds.filter_map(|(table, walker)| Some((walker.bound()?, table)));
         let Some((low, table)) = bounds.min() else { break };
-        walkers[table].advance(table, layout, bands);
+        walkers[table].advance(table, bands);
         // Of keys below, everything has been read.
         let low = walkers
             .iter()
@@ -134,7 +151,7 @@ pub fn each_key<K: TreeKey>(
             of_key.clear();
             // Most keys are of one row, whose place nobody needs.
             of_key.extend(equal.iter().filter_map(|&(_, row)| places.get(row)));
-            if !each(&mut of_key) {
+            if !each(bits_of(equal[0].0), &mut of_key) {
                 return;
             }
         }
@@ -144,11 +161,22 @@ pub fn each_key<K: TreeKey>(
         if size_of::<K::Scope>() == 0
             && let Some(low) = low
         {
-            let band = layout.band(Fingerprint::top(low.fingerprint()));
-            progress::have_read(places.len() as usize * band.min(bands) / bands);
-            if band > bands {
+            let Some(bands) = bands else {
+                // The bits are even.
+                let share = f64::from(bits_of(low)) / f64::from(u32::MAX);
+                progress::have_read((f64::from(places.len()) * share) as usize);
+                continue;
+            };
+            let (band, count) = (bands.of(low), bands.count);
+            progress::have_read(places.len() as usize * band.min(count) / count);
+            if band > count {
                 break;
             }
         }
     }
+}
+
+/// What a posting stores of a key.
+fn bits_of<K: TreeKey>(key: K) -> u32 {
+    (Fingerprint::top(key.fingerprint()) >> 32) as u32
 }

@@ -7,7 +7,6 @@ use pgrx::pg_sys;
 use simhash_core::Simhasher;
 use simhash_core::hash::feature_hash;
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::sets::sketch::Layout;
 use simhash_core::sharing::Rows;
 use simhash_index::postings::{Presence, ROWS};
 use simhash_index::{Entry, TreeKey};
@@ -23,7 +22,7 @@ use super::super::target::OpenedAll;
 use super::super::team::most_workers;
 use super::cutters::{Cutters, Source};
 use super::parcel;
-use super::postings::each_key;
+use super::postings::{Bands, each_key};
 use crate::am::kind::Kind;
 use crate::am::opened::Opened;
 use crate::call::interrupts;
@@ -34,9 +33,8 @@ use crate::types::text::with_text;
 /// What lasts from batch to batch.
 pub struct Texts {
     pub places: Places,
-    pub layout: Layout,
-    /// How many bands count.
-    pub bands: usize,
+    /// Which bands count, unless keys are no bands'.
+    pub bands: Option<Bands>,
     pub simhasher: Simhasher,
     /// The config of the simhasher, unless it names words that workers would have to read.
     pub config: Option<Rc<str>>,
@@ -141,8 +139,23 @@ impl<'a> TextRows<'a> {
         }
     }
 
+    /// Calls `each` with each key that counts and the places of its rows, until it says false.
+    pub(super) fn each_key_of_index(&self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool) {
+        let Some(first) = self.opened.first() else { return };
+        let Texts { places, bands, .. } = &*self.texts;
+        progress::reading();
+        with_key_type!(family(first.rel()), K => {
+            each_key::<K>(&open_all(self.opened), places, *bands, each);
+        });
+        progress::read(places.len() as usize);
+    }
+
     /// What `read` makes of a row's text. `None` if the query does not see it, or it has none.
-    fn with<T>(&mut self, place: u32, read: impl FnOnce(&mut Simhasher, &str) -> T) -> Option<T> {
+    pub(super) fn with<T>(
+        &mut self,
+        place: u32,
+        read: impl FnOnce(&mut Simhasher, &str) -> T,
+    ) -> Option<T> {
         let number = self.texts.places.number(place);
         let (table, opened) = (row::table(number), self.opened);
         let kept = self.reader.take().filter(|&(kept, _)| kept == table);
@@ -161,13 +174,7 @@ impl<'a> TextRows<'a> {
 
 impl Rows for TextRows<'_> {
     fn each_key(&mut self, each: &mut dyn FnMut(&mut Vec<u32>) -> bool) {
-        let Some(first) = self.opened.first() else { return };
-        let Texts { places, layout, bands, .. } = &*self.texts;
-        progress::reading();
-        with_key_type!(family(first.rel()), K => {
-            each_key::<K>(&open_all(self.opened), places, *layout, *bands, each);
-        });
-        progress::read(places.len() as usize);
+        self.each_key_of_index(&mut |_, places| each(places));
     }
 
     fn digest(&mut self, place: u32) -> Option<u128> {
@@ -309,6 +316,18 @@ impl Reader {
     }
 }
 
+/// How many rows of the indexes from `from` on and below `to` have a text without a key.
+pub fn rows_without_keys(opened: &OpenedAll, from: usize, to: usize) -> u64 {
+    let Some(first) = opened.first() else { return 0 };
+    let mut count = 0;
+    with_key_type!(family(first.rel()), K => {
+        for index in open_all::<K>(opened).iter().take(to).skip(from) {
+            each_row(index, Presence::Empty, |_| count += 1);
+        }
+    });
+    count
+}
+
 /// The numbers of all rows with keys that are in no NULL scope, in ascending order, of the indexes
 /// from `from` on and below `to`.
 pub fn rows_with_keys(opened: &OpenedAll, from: usize, to: usize) -> Vec<u64> {
@@ -316,16 +335,16 @@ pub fn rows_with_keys(opened: &OpenedAll, from: usize, to: usize) -> Vec<u64> {
     let mut numbers = Vec::new();
     with_key_type!(family(first.rel()), K => {
         for (table, index) in open_all::<K>(opened).iter().enumerate().take(to).skip(from) {
-            each_row(index, |tid| numbers.push(row::number(table, tid)));
+            each_row(index, Presence::Keys, |tid| numbers.push(row::number(table, tid)));
         }
     });
     numbers.sort_unstable();
     numbers
 }
 
-fn each_row<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(u64)) {
+fn each_row<K: TreeKey>(index: &Index<K>, presence: Presence, mut each: impl FnMut(u64)) {
     each_entry(index, ROWS, |Entry { key, tid, .. }| {
-        if key.fingerprint() == Presence::Keys.key::<K::Fingerprint>() {
+        if key.fingerprint() == presence.key::<K::Fingerprint>() {
             each(tid);
         }
     });

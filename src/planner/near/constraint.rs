@@ -10,7 +10,7 @@
 use pgrx::{PgList, PgRelation, pg_sys};
 use simhash_core::config::Numbers;
 
-use super::objects::NearObjects;
+use super::objects::{Least, NearObjects};
 use super::recipe::{Asked, Call, Recipe, asked};
 use super::rows::{beside, made};
 use crate::catalog::inheritance::all_inheritors;
@@ -35,9 +35,9 @@ pub unsafe fn rewritten(
     // SAFETY: as this function's.
     unsafe {
         let near = Objects::get().near()?;
-        let call_of = Call::of(&near, clause)?;
+        let call_of = Call::of(&near.calls(), clause)?;
         let asked_of = call_of.asked()?;
-        let similarity = asked_of.similarity?;
+        let similarity = asked_of.least?;
         let found = call_of.texts.map(|text| {
             translate(text).map_or(Found::Nothing, |text| look(root, text, &near, &asked_of))
         });
@@ -69,7 +69,7 @@ pub unsafe fn rewritten(
                 beside_value.numbers.is_some() && asked_of.config.config().numbers.is_none();
             let config =
                 if is_left { with_numbers(&call_of, &asked_of, numbers) } else { call_of.config };
-            let arguments = [call_of.texts[i], call_of.similarity, config];
+            let arguments = [call_of.texts[i], call_of.least, config];
             let made = call(near.make, near.value, &arguments);
             if is_beside { beside(&near, made) } else { made }
         };
@@ -230,12 +230,13 @@ unsafe fn serves(
             return if is_text(indexed) && serves() { Found::Text } else { Found::Nothing };
         }
         let Some([of, own, config]) = made(near, indexed) else { return Found::Nothing };
-        let Some(Asked { similarity: Some(similarity), config }) = asked(own, config) else {
+        let asked = asked(Least::Similarity, own, config);
+        let Some(Asked { least: Some(similarity), config, .. }) = asked else {
             return Found::Nothing;
         };
         let serves = is_text(of)
             && ConfigText::same_sets(config.as_str(), asked_of.config.as_str())
-            && asked_of.similarity.is_some_and(|asked| asked >= similarity);
+            && asked_of.least.is_some_and(|asked| asked >= similarity);
         if serves {
             let numbers = config.config().numbers;
             Found::Value(Value { similarity, numbers, expression: indexed })

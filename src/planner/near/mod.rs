@@ -8,10 +8,13 @@
 //! 3. Where row-level security or a security barrier hides rows, only leakproof conditions reach
 //!    the index: [`secure`].
 //!
+//! `shares_passage(a, b, words, config)` is served in the same way; [`passages`] estimates.
+//!
 //! [`recipe`] says what an index was made for, [`rows`] estimates, by a [`sample`].
 
 pub mod constraint;
 pub mod objects;
+pub mod passages;
 mod recipe;
 pub mod rows;
 mod sample;

@@ -1,9 +1,79 @@
 //! The extension's own objects that concern texts, as [`crate::catalog::members`] knows them.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys;
 
 use crate::catalog::members::{Extension, Function};
 use crate::types::strategy;
+
+/// A function of two texts that an index of texts serves, and what its calls become.
+#[derive(Clone, Copy, Debug)]
+pub struct TextCalls {
+    pub least: Least,
+    /// `function(text, text, least, simhash_config) -> boolean`.
+    pub function: pg_sys::Oid,
+    /// `make(text, least, simhash_config) -> value`.
+    pub make: pg_sys::Oid,
+    /// The type of one text and what is asked of the other.
+    pub value: pg_sys::Oid,
+    /// The operator between text and value.
+    pub on_text: pg_sys::Oid,
+}
+
+/// What a call asks for at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Least {
+    /// A similarity, as double precision.
+    Similarity,
+    /// So many words of a passage, as integer.
+    Words,
+}
+
+impl TextCalls {
+    /// Those of `shares_passage`. `None` if something is missing.
+    pub fn of_passages(extension: Extension) -> Option<Self> {
+        let least = Least::Words;
+        let (function, [make, value]) =
+            look_up(extension, least, [c"shares_passage", c"text_passage"])?;
+        let on_text = extension.operator(c"&&", pg_sys::TEXTOID, value)?;
+        Some(TextCalls { least, function, make, value, on_text })
+    }
+
+    /// Whether an operator family answers the operator.
+    pub fn is_of_texts(&self, family: pg_sys::Oid) -> bool {
+        is_near(self.on_text, family)
+    }
+}
+
+impl Least {
+    fn type_oid(self) -> pg_sys::Oid {
+        match self {
+            Least::Similarity => pg_sys::FLOAT8OID,
+            Least::Words => pg_sys::INT4OID,
+        }
+    }
+}
+
+/// A function, what makes values for its operator, and their type.
+fn look_up(
+    extension: Extension,
+    least: Least,
+    [function, make]: [&CStr; 2],
+) -> Option<(pg_sys::Oid, [pg_sys::Oid; 2])> {
+    let (text, least) = (pg_sys::TEXTOID, least.type_oid());
+    let (calls, makers) = (extension.functions(function), extension.functions(make));
+    let (call, config) = calls.iter().find_map(|call| {
+        let &[_, _, _, config] = call.arguments.as_slice() else { return None };
+        let is_ours = is_symbol(call, function.to_bytes())
+            && call.is([text, text, least, config], pg_sys::BOOLOID);
+        is_ours.then_some((call.oid, config))
+    })?;
+    let make = makers.iter().find(|maker| {
+        is_symbol(maker, make.to_bytes()) && maker.arguments == [text, least, config]
+    })?;
+    Some((call, [make.oid, make.result]))
+}
 
 /// `near_duplicate`, and what its calls become.
 #[derive(Clone, Copy, Debug)]
@@ -23,26 +93,21 @@ pub struct NearObjects {
 impl NearObjects {
     /// `None` if something is missing.
     pub fn look_up(extension: Extension) -> Option<Self> {
-        let text = pg_sys::TEXTOID;
-        let calls = extension.functions(c"near_duplicate");
-        let (near_duplicate, config) = calls.iter().find_map(|call| {
-            let &[_, _, _, config] = call.arguments.as_slice() else { return None };
-            let is_ours = is_symbol(call, b"near_duplicate")
-                && call.is([text, text, pg_sys::FLOAT8OID, config], pg_sys::BOOLOID);
-            is_ours.then_some((call.oid, config))
-        })?;
-        let makers = extension.functions(c"near_text");
-        let make = makers.iter().find(|make| {
-            is_symbol(make, b"near_text") && make.arguments == [text, pg_sys::FLOAT8OID, config]
-        })?;
-        let value = make.result;
+        let names = [c"near_duplicate", c"near_text"];
+        let (near_duplicate, [make, value]) = look_up(extension, Least::Similarity, names)?;
         Some(NearObjects {
             near_duplicate,
-            make: make.oid,
+            make,
             value,
-            on_text: extension.operator(c"~=", text, value)?,
+            on_text: extension.operator(c"~=", pg_sys::TEXTOID, value)?,
             on_values: extension.operator(c"~=", value, value)?,
         })
+    }
+
+    /// What serves calls by an index on the text itself.
+    pub fn calls(&self) -> TextCalls {
+        let &NearObjects { near_duplicate: function, make, value, on_text, .. } = self;
+        TextCalls { least: Least::Similarity, function, make, value, on_text }
     }
 
     /// Whether an operator family answers `text ~= near_text`.

@@ -308,7 +308,7 @@ pub unsafe fn others_in(
     similarity: f64,
 ) -> Option<Others> {
     let meta = storage::meta(index);
-    meta.is_of_postings().then(|| {
+    (meta.is_of_postings() && !meta.is_of_passages()).then(|| {
         let run = with_key_type!(meta.family(), K => storage::open::<K>(index).expected_run());
         let mean = (run - 1.0) * share(similarity, usize::from(meta.rows < 3));
         let expected = Others { mean, any: mean.min(MOST) };

@@ -2,8 +2,9 @@
 //!
 //! `near_duplicate` is not LEAKPROOF: it raises an ERROR for some similarities and configurations,
 //! which might be columns of hidden rows. `text ~= near_text` raises none, and `near_text(...)`
-//! gets no column there. So a call of which only one text is of the query's tables, and all else is
-//! known, becomes that. It reaches the index past the conditions that hide rows.
+//! gets no column there. The same holds of `shares_passage` and `text && text_passage`. So a call
+//! of which only one text is of the query's tables, and all else is known, becomes that. It reaches
+//! the index past the conditions that hide rows.
 
 use pgrx::{PgList, pg_sys};
 
@@ -26,28 +27,28 @@ pub unsafe fn simplified(
         if root.is_null() || !guc::rewrite_enabled() || !encoding::converts_nothing() {
             return None;
         }
-        let near = Objects::get().near()?;
-        let asked_of = Call::of(&near, (*request).fcall.cast())?;
+        let calls = Objects::get().text_calls((*(*request).fcall).funcid)?;
+        let asked_of = Call::of(&calls, (*request).fcall.cast())?;
         let asked = asked_of.asked()?;
-        asked.similarity?;
+        asked.least?;
         let [a, b] = asked_of.texts;
         let (column, other) = match (pg_sys::contain_var_clause(a), pg_sys::contain_var_clause(b)) {
             (true, false) => (a, b),
             (false, true) => (b, a),
             _ => return None,
         };
-        let operator = pg_sys::get_opcode(near.on_text);
+        let operator = pg_sys::get_opcode(calls.on_text);
         if !is_of_hidden_rows(root, column)
             || pg_sys::contain_volatile_functions(other)
             || !pg_sys::get_func_leakproof(operator)
-            || pg_sys::get_func_leakproof(near.near_duplicate)
-            || !may_execute_all(root, &[near.near_duplicate, near.make, operator])
+            || pg_sys::get_func_leakproof(calls.function)
+            || !may_execute_all(root, &[calls.function, calls.make, operator])
         {
             return None;
         }
-        let made = call(near.make, near.value, &[other, asked_of.similarity, asked_of.config]);
+        let made = call(calls.make, calls.value, &[other, asked_of.least, asked_of.config]);
         let made = pg_sys::eval_const_expressions(root, made);
-        Some(operator_clause(near.on_text, column, made, asked_of.collation))
+        Some(operator_clause(calls.on_text, column, made, asked_of.collation))
     }
 }
 

@@ -1,7 +1,10 @@
-//! What the planner asks about `near_duplicate`, and about the function of `~=`.
+//! What the planner asks about `near_duplicate` and `shares_passage`, and about the functions of
+//! their operators.
 
 use pgrx::{PgList, pg_sys};
 
+use super::objects::Least;
+use super::passages;
 use super::recipe::{Call, Recipe};
 use super::rows::{Near, work};
 use super::secure;
@@ -9,7 +12,7 @@ use crate::planner::measures::{Objects, may_execute_all};
 use crate::planner::nodes::{call, operator_clause};
 use crate::planner::selectivity::Clause;
 
-/// Answers a request about `near_duplicate(a, b, similarity, config)`: how many rows it keeps, what
+/// Answers a request about a function of two texts: how many rows it keeps, what
 /// it costs, what an index could answer instead, and what it is where rows are hidden.
 ///
 /// # Safety
@@ -30,7 +33,10 @@ pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
                     relation: (*asked).varRelid,
                     join: (*asked).is_join.then_some((*asked).sjinfo),
                 };
-                (*asked).selectivity = Near::of_call(&clause)?.selectivity(&clause);
+                (*asked).selectivity = match Objects::get().text_calls((*asked).funcid)?.least {
+                    Least::Similarity => Near::of_call(&clause)?.selectivity(&clause),
+                    Least::Words => passages::selectivity(&clause),
+                };
                 Some(request)
             }
             pg_sys::NodeTag::T_SupportRequestCost => {
@@ -44,18 +50,19 @@ pub unsafe fn answer(request: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     }
 }
 
-/// `indexed ~= near_text(other, similarity, config)`, which is true, false or NULL as the call is.
+/// `indexed ~= near_text(other, similarity, config)`, or `indexed && text_passage(other, words,
+/// config)`, which is true, false or NULL as the call is.
 unsafe fn index_condition(
     request: *mut pg_sys::SupportRequestIndexCondition,
 ) -> Option<*mut pg_sys::List> {
     // SAFETY: the request's node is the call, its index is being planned for.
     unsafe {
-        let near = Objects::get().near()?;
-        let asked_of = Call::of(&near, (*request).node)?;
+        let calls = Objects::get().text_calls((*request).funcid)?;
+        let asked_of = Call::of(&calls, (*request).node)?;
         let index = (*request).index;
         // In an earlier position text is a scope.
         if (*request).indexcol != (*index).nkeycolumns - 1
-            || !near.is_of_texts((*request).opfamily)
+            || !calls.is_of_texts((*request).opfamily)
             || (*index).hypothetical
         {
             return None;
@@ -67,20 +74,20 @@ unsafe fn index_condition(
         };
         let asked = asked_of.asked()?;
         let own = (*(*index).rel).relid as i32;
-        let usable = [other, asked_of.similarity].into_iter().all(|node| {
+        let usable = [other, asked_of.least].into_iter().all(|node| {
             !pg_sys::bms_is_member(own, pg_sys::pull_varnos((*request).root, node))
                 && !pg_sys::contain_volatile_functions(node)
         });
         if !usable || !Recipe::of((*index).indexoid)?.serves(&asked) {
             return None;
         }
-        let operator = pg_sys::get_opcode(near.on_text);
-        if !may_execute_all((*request).root, &[near.near_duplicate, near.make, operator]) {
+        let operator = pg_sys::get_opcode(calls.on_text);
+        if !may_execute_all((*request).root, &[calls.function, calls.make, operator]) {
             return None;
         }
-        let made = call(near.make, near.value, &[other, asked_of.similarity, asked_of.config]);
+        let made = call(calls.make, calls.value, &[other, asked_of.least, asked_of.config]);
         let made = pg_sys::eval_const_expressions((*request).root, made);
-        let clause = operator_clause(near.on_text, indexed, made, asked_of.collation);
+        let clause = operator_clause(calls.on_text, indexed, made, asked_of.collation);
         (*request).lossy = false;
         let mut conditions = PgList::<pg_sys::Node>::new();
         conditions.push(clause);

@@ -78,7 +78,7 @@ impl Sequences {
 
     /// Of each token of the first one, whether a run of `words` tokens begins there that the second
     /// one has as well.
-    fn begin_common(&self, words: usize, interrupt: &Interrupt) -> Vec<bool> {
+    pub(super) fn begin_common(&self, words: usize, interrupt: &Interrupt) -> Vec<bool> {
         let order = self.order(interrupt);
         let mut begin = vec![false; self.first];
         // Where suffixes follow each other that begin with the same run.

@@ -1,14 +1,18 @@
 //! Copied passages: runs of consecutive tokens that two texts have in common.
 //!
-//! [`shares`] says whether there is one, [`share`] how much of a text lies in such runs, and
-//! [`shared`] finds them all, as places in the original texts. They are exact. [`kept`] says which
-//! hashes of a text an index keeps to find the texts that share a passage with it ([`Winnower`]).
+//! [`shares`] says whether there is one ([`Prepared`] for one text and many others), [`share`] how
+//! much of a text lies in such runs, and [`shared`] finds them all, as places in the original
+//! texts. They are exact. [`kept`] says which hashes of a text an index keeps to find the texts
+//! that share a passage with it ([`Winnower`]). [`whole`] finds all pairs of a table.
 //!
 //! The tokens are those of a configuration, without the stop words, if it removes some.
 
 mod common;
 mod order;
+mod prepared;
 mod rolling;
+mod tokens;
+pub mod whole;
 mod winnow;
 mod words;
 
@@ -20,6 +24,8 @@ use crate::hash::feature_hash;
 use crate::interrupt::Interrupt;
 use crate::join::sort_checked;
 use common::{Run, Runs, Sequences};
+pub use prepared::Prepared;
+use tokens::each_token;
 pub use winnow::{Kept, WORDS, Window, Winnower};
 use words::Words;
 
@@ -187,6 +193,42 @@ pub fn kept(
     kept
 }
 
+/// The first run of a text whose hash is kept and wanted, as it stands there. `None` if there is
+/// none.
+///
+/// ```
+/// use simhash_core::passages::{Window, Winnower, kept, kept_run};
+/// use simhash_core::{Config, Simhasher};
+/// let mut simhasher = Simhasher::new(Config::default()).unwrap();
+/// let mut winnower = Winnower::new(Window::of(5).unwrap());
+/// let text = "One two, three four five.";
+/// let hash = kept(&mut simhasher, &mut winnower, text, &mut || ())[0].hash;
+/// let run = kept_run(&mut simhasher, &mut winnower, text, |kept| kept == hash, &mut || ());
+/// assert!(["One two, three", "two, three four", "three four five"].contains(&run.unwrap()));
+/// ```
+pub fn kept_run<'a>(
+    simhasher: &mut Simhasher,
+    winnower: &mut Winnower,
+    text: &'a str,
+    is_wanted: impl Fn(u64) -> bool,
+    interrupt: &mut dyn FnMut(),
+) -> Option<&'a str> {
+    let kept = kept(simhasher, winnower, text, interrupt);
+    let first = kept.iter().filter(|kept| is_wanted(kept.hash)).map(|kept| kept.token).min()?;
+    let last = first as usize + winnower.run() - 1;
+    let (mut token, mut start, mut end) = (0, 0, 0);
+    simhasher.for_each_placed_token(text, interrupt, |_, place| {
+        if token == first as usize {
+            start = place.start;
+        }
+        if token == last {
+            end = place.end;
+        }
+        token += 1;
+    });
+    text.get(start..end)
+}
+
 /// Whether the shorter text has so few tokens that the longer one need not be cut. It is cut twice
 /// if not, so it is looked at only where it is much shorter.
 fn is_too_short(
@@ -230,46 +272,5 @@ impl Cut {
         let tokens = of_a.len();
         let sequences = Sequences::new(of_a, words.len(), of_b.into_iter());
         Cut { sequences, tokens, places }
-    }
-}
-
-/// Hands every token to `sink`, and where its characters stand to `places`.
-fn each_token(
-    simhasher: &mut Simhasher,
-    text: &str,
-    places: Option<&mut Vec<Range<u32>>>,
-    interrupt: &mut dyn FnMut(),
-    mut sink: impl FnMut(&str),
-) {
-    let Some(places) = places else {
-        return simhasher.for_each_token(text, interrupt, sink);
-    };
-    let [mut starts, mut ends] = [Characters::default(), Characters::default()];
-    simhasher.for_each_placed_token(text, interrupt, |token, place| {
-        places.push(starts.before(text, place.start)..ends.before(text, place.end));
-        sink(token);
-    });
-}
-
-/// Counts the characters before places of a text that hardly ever descend.
-#[derive(Default)]
-struct Characters {
-    bytes: usize,
-    characters: u32,
-}
-
-impl Characters {
-    fn before(&mut self, text: &str, bytes: usize) -> u32 {
-        let count = |range: Range<usize>| {
-            let starts = |byte: &&u8| **byte as i8 >= -0x40;
-            text.as_bytes()[range].iter().filter(starts).count() as u32
-        };
-        if bytes >= self.bytes {
-            self.characters += count(self.bytes..bytes);
-        } else {
-            self.characters -= count(bytes..self.bytes);
-        }
-        self.bytes = bytes;
-        self.characters
     }
 }

@@ -92,6 +92,11 @@ impl Winnower {
         Winnower { window, runs, next: 0, least: VecDeque::new(), kept: None }
     }
 
+    /// How many tokens a run has.
+    pub fn run(&self) -> usize {
+        self.window.run
+    }
+
     /// Forgets the tokens that it has taken.
     pub fn restart(&mut self) {
         self.runs.restart();

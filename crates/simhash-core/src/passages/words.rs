@@ -33,7 +33,13 @@ impl Words {
         self.ends.len() as u32
     }
 
-    fn get(&self, number: u32) -> &str {
+    /// Bytes of memory, about.
+    pub(super) fn memory(&self) -> usize {
+        self.numbers.memory() + self.all.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
+    /// A word by its number.
+    pub(super) fn get(&self, number: u32) -> &str {
         let number = number as usize;
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.all[start..self.ends[number]]

@@ -32,3 +32,4 @@ pub use cover::{Cover, cover};
 pub use pairs::{Pairs, Same};
 pub use rows::Rows;
 pub use shared::Full;
+pub(crate) use shared::is_shared;

@@ -1,0 +1,341 @@
+//! Whole tables: all pairs of rows that share a passage.
+//!
+//! Two texts share a passage only if they have a key in common, one that an index keeps of both
+//! ([`Winnower`](super::Winnower)). An index has its postings (key, row) in the order of the key.
+//! So a walk over it tells which rows share which keys ([`keys`]). For each row, those before it
+//! that share a key are its candidates. Its text is put into a table of its runs once, and each
+//! candidate's text is looked up in it ([`compare`]), which is exact.
+//!
+//! Rows are known by their places, the numbers from 0 in the order in which they are taken. Rows of
+//! equal texts stand for each other ([`classes`]). Where memory does not hold the keys of all rows,
+//! places are taken in blocks ([`blocks`]), each meeting of which is a walk over the index.
+
+mod blocks;
+mod classes;
+mod compare;
+mod keys;
+mod rows;
+mod texts;
+
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::interrupt::Interrupt;
+pub use crate::sharing::Full;
+use blocks::{Blocks, Meeting};
+use classes::{Classes, NONE};
+use compare::Table;
+use keys::{Account, Law, Lists, walk};
+pub use keys::{Frequent, LeftOut};
+pub use rows::Rows;
+use texts::Texts;
+
+/// Two rows that share a passage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// The place of the row that comes first.
+    pub a: u32,
+    /// The place of the other one.
+    pub b: u32,
+    /// How many stretches of the first text passages of both cover. Those that touch or overlap are
+    /// one.
+    pub passages: u32,
+    /// How many tokens these stretches have.
+    pub words: u32,
+    /// These, as a share of the first text: what [`share`](super::share) says.
+    pub share_a: f64,
+    /// As [`share`](super::share) says of the second text.
+    pub share_b: f64,
+}
+
+/// All pairs of rows that share a passage, in progress.
+///
+/// A pair is found if its texts have a run of `words` tokens in common ([`shares`](super::shares))
+/// and a key that is not left out. Its figures count all that they have in common.
+///
+/// - Of one table, rows of equal texts are found once, each with the first one of them, which
+///   stands for them in other pairs. These come before all others.
+/// - Of two tables, each row of the first one is found with each of the second one.
+///
+/// Pairs come by their second rows, or the first ones of their texts, those of each in no order.
+/// Where memory does not hold all keys, they do so within each meeting of two blocks of rows.
+pub struct Pairs {
+    places: u32,
+    words: usize,
+    law: Law,
+    memory: usize,
+    texts: Texts,
+    begun: Option<Begun>,
+    left_out: LeftOut,
+    /// What was found last, of rows that may stand for others, and how many pairs of these were
+    /// handed out.
+    last: Option<(Found, usize)>,
+    is_full: bool,
+}
+
+/// What is known after the first walks over the keys.
+struct Begun {
+    classes: Classes,
+    /// Rows that stand for others that were not found yet. The next one is the last.
+    copied: Vec<u32>,
+    blocks: Blocks,
+    meeting: Option<(Meeting, Lists)>,
+    /// The next row of the meeting.
+    next: u32,
+    row: Option<Row>,
+}
+
+/// A row that is compared with its candidates.
+struct Row {
+    place: u32,
+    /// The runs of its text, and the round of [`Texts`] that they are from.
+    table: Option<(u32, Table)>,
+    /// The candidates that are left. The next one is the last.
+    candidates: Vec<u32>,
+}
+
+/// What a step came to.
+enum Step {
+    Found(Found),
+    /// A candidate that shares nothing, or nothing at all.
+    Nothing,
+    /// The last candidate of a row.
+    EndOfRow,
+    End,
+}
+
+/// So many pairs are handed out together at most.
+const BATCH: usize = if cfg!(test) { 8 } else { 1 << 10 };
+
+/// What the first walk over the keys is of the work, about, and each of the others of a meeting.
+const WALK: f64 = 0.1;
+
+impl Pairs {
+    /// All pairs of places below `places`. With `split`, of one below it and one from it on. A
+    /// passage has at least `words` tokens, 1 at least, and no fewer than those that the keys are
+    /// for. Keys that more than `most` different texts have propose no pair.
+    ///
+    /// Takes about so many bytes of memory, some 30 for each place, and 30 for each token of a text
+    /// that is compared with others.
+    pub fn new(
+        places: u32,
+        split: Option<u32>,
+        words: usize,
+        most: Option<usize>,
+        memory: usize,
+    ) -> Self {
+        Pairs {
+            places,
+            words: words.max(1),
+            law: Law { split, most },
+            memory: memory / 2,
+            texts: Texts::new(memory / 3),
+            begun: None,
+            left_out: LeftOut::default(),
+            last: None,
+            is_full: false,
+        }
+    }
+
+    /// The keys that were left out. Known as of the first batch.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Puts the next pairs into `found`, one at least. False at the end.
+    ///
+    /// # Errors
+    /// When not even the keys of two rows fit into memory, then and ever after.
+    pub fn next_batch(
+        &mut self,
+        rows: &mut impl Rows,
+        found: &mut Vec<Found>,
+    ) -> Result<bool, Full> {
+        found.clear();
+        while found.len() < BATCH {
+            if self.is_full {
+                return Err(Full);
+            }
+            if self.hand_out(rows, found) {
+                continue;
+            }
+            match self.step(rows).inspect_err(|_| self.is_full = true)? {
+                Step::Found(pair) => self.last = Some((pair, 0)),
+                Step::Nothing => (),
+                Step::EndOfRow if found.is_empty() => (),
+                Step::EndOfRow | Step::End => break,
+            }
+        }
+        Ok(!found.is_empty())
+    }
+
+    /// Adds pairs of rows that those that were found last stand for. False if there are none.
+    fn hand_out(&mut self, rows: &mut impl Rows, found: &mut Vec<Found>) -> bool {
+        let (Some(begun), Some((pair, next))) = (&self.begun, &mut self.last) else {
+            return false;
+        };
+        rows.check();
+        let (a, b) = if pair.a == pair.b {
+            begun.classes.members(pair.a).split_at(1)
+        } else if self.law.split.is_some() {
+            (begun.classes.members(pair.a), begun.classes.members(pair.b))
+        } else {
+            (&[pair.a][..], &[pair.b][..])
+        };
+        while *next < a.len() * b.len() && found.len() < BATCH {
+            let (a, b) = (a[*next / b.len()], b[*next % b.len()]);
+            found.push(Found { a, b, ..*pair });
+            *next += 1;
+        }
+        if *next == a.len() * b.len() {
+            self.last = None;
+        }
+        true
+    }
+
+    fn step(&mut self, rows: &mut impl Rows) -> Result<Step, Full> {
+        rows.check();
+        let Some(begun) = &mut self.begun else {
+            if self.places < 2 || self.law.split.is_some_and(|x| x == 0 || x >= self.places) {
+                return Ok(Step::End);
+            }
+            self.begun = Some(self.begin(rows)?);
+            return Ok(Step::Nothing);
+        };
+        if let Some(first) = begun.copied.pop() {
+            self.texts.load(first, NONE, rows);
+            let tokens = self.texts.get(first).len();
+            let pair = Found { a: first, b: first, ..equal(tokens) };
+            return Ok(if tokens < self.words { Step::Nothing } else { Step::Found(pair) });
+        }
+        let Some(row) = &mut begun.row else {
+            if let Some((meeting, lists)) = &mut begun.meeting {
+                if begun.next < meeting.second.end {
+                    begun.row = row_of(begun.next, meeting, lists, &self.texts, rows);
+                    begun.next += 1;
+                    report(&begun.blocks, meeting, begun.next, rows);
+                    return Ok(Step::Nothing);
+                }
+                begun.meeting = None;
+            }
+            let Some(meeting) = begun.blocks.next() else { return Ok(Step::End) };
+            let law = (self.law, &begun.classes);
+            let lists = walk(rows, self.places, law, &meeting, None, self.memory);
+            begun.next = meeting.second.start;
+            begun.meeting = Some((meeting, lists.map_err(|_| Full)?));
+            return Ok(Step::Nothing);
+        };
+        let Some(other) = row.candidates.pop() else {
+            begun.row = None;
+            return Ok(Step::EndOfRow);
+        };
+        let pair = row.compare(other, self.words, &begun.classes, &mut self.texts, rows);
+        Ok(pair.map_or(Step::Nothing, Step::Found))
+    }
+
+    /// The first walks over the keys.
+    fn begin(&mut self, rows: &mut impl Rows) -> Result<Begun, Full> {
+        let Self { places, law, memory, .. } = *self;
+        let classes = Classes::new(places, law.split, rows);
+        rows.progress(WALK);
+        let mut account = Account::new(places);
+        let mut blocks = Blocks::of_all(places, law.split);
+        let mut meeting = blocks.next().ok_or(Full)?;
+        let account_of = Some(&mut account);
+        let lists = match walk(rows, places, (law, &classes), &meeting, account_of, memory) {
+            Ok(lists) => lists,
+            Err(degrees) => {
+                blocks = Blocks::divided(&degrees, law.split, memory);
+                drop(degrees);
+                meeting = blocks.next().ok_or(Full)?;
+                walk(rows, places, (law, &classes), &meeting, None, memory).map_err(|_| Full)?
+            }
+        };
+        self.left_out = account.left_out;
+        let mut copied = Vec::new();
+        if law.split.is_none() {
+            copied.extend(classes.copied().filter(|&row| account.proposed[row as usize]));
+            copied.sort_unstable_by_key(|&row| std::cmp::Reverse((rows.address(row), row)));
+        }
+        let next = meeting.second.start;
+        Ok(Begun { classes, copied, blocks, meeting: Some((meeting, lists)), next, row: None })
+    }
+}
+
+/// A row with its candidates, if it has any.
+fn row_of(
+    place: u32,
+    meeting: &Meeting,
+    lists: &mut Lists,
+    texts: &Texts,
+    rows: &mut impl Rows,
+) -> Option<Row> {
+    let mut candidates = Vec::new();
+    let below = meeting.split().unwrap_or(place);
+    lists.candidates(place, below, &mut candidates, &Interrupt::new(&mut || rows.check()));
+    // Those come first that might be thrown away.
+    candidates.sort_unstable_by_key(|&other| (!texts.has(other), rows.address(other), other));
+    candidates.reverse();
+    (!candidates.is_empty()).then_some(Row { place, table: None, candidates })
+}
+
+fn report(blocks: &Blocks, meeting: &Meeting, next: u32, rows: &mut impl Rows) {
+    if next.is_multiple_of(64) || next == meeting.second.end {
+        let rows_of = f64::from(meeting.second.end - meeting.second.start);
+        let within = f64::from(next - meeting.second.start) / rows_of;
+        rows.progress(WALK + (1.0 - WALK) * blocks.share(WALK + (1.0 - WALK) * within));
+    }
+}
+
+/// What two equal texts have in common. Their places are not set.
+fn equal(tokens: usize) -> Found {
+    let (passages, words) = (1, tokens as u32);
+    Found { a: NONE, b: NONE, passages, words, share_a: 1.0, share_b: 1.0 }
+}
+
+impl Row {
+    fn compare(
+        &mut self,
+        other: u32,
+        words: usize,
+        classes: &Classes,
+        texts: &mut Texts,
+        rows: &mut impl Rows,
+    ) -> Option<Found> {
+        texts.load(self.place, NONE, rows);
+        if texts.get(self.place).len() < words {
+            self.candidates.clear();
+            return None;
+        }
+        if classes.text(self.place) == classes.text(other) {
+            return Some(Found { a: other, b: self.place, ..equal(texts.get(self.place).len()) });
+        }
+        texts.load(other, self.place, rows);
+        let (text, of_other) = (texts.get(self.place), texts.get(other));
+        if of_other.len() < words {
+            return None;
+        }
+        let mut check = || rows.check();
+        let interrupt = Interrupt::new(&mut check);
+        let table = match &mut self.table {
+            Some((round, table)) if *round == texts.round() => table,
+            table => {
+                let base = RandomState::new().hash_one(words);
+                let new = Table::new(text, words, base, &interrupt);
+                &mut table.insert((texts.round(), new)).1
+            }
+        };
+        let common = table.compare(of_other, text, &interrupt)?;
+        let share = |tokens: u32, text: &[u32]| f64::from(tokens) / text.len() as f64;
+        Some(Found {
+            a: other,
+            b: self.place,
+            passages: common.passages,
+            words: common.tokens,
+            share_a: share(common.tokens, of_other),
+            share_b: share(common.of_text, text),
+        })
+    }
+}

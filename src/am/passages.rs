@@ -1,0 +1,252 @@
+//! Indexes of passages: by which recipe a text becomes kept hashes, and the keys of a value.
+//!
+//! The recipe is fixed when the index is built, and stands on its meta page: the least number of
+//! words of a passage, and the config. A key is the lower half of a kept hash: the upper one is the
+//! least of a window, and so mostly small.
+
+use std::rc::Rc;
+
+use pgrx::{PgList, pg_sys};
+use simhash_core::Simhasher;
+use simhash_core::passages::{self, WORDS, Window, Winnower};
+use simhash_core::search::Key;
+use simhash_index::postings::posting_key;
+use simhash_index::{Damage, META_PAGE, Meta, Store};
+
+use super::asked::{Asked, Wanted};
+use super::options::Options;
+use super::texts::{expect_same_words, schema_of, warn_once, words_of};
+use crate::call::interrupts;
+use crate::catalog::Schema;
+use crate::models::simhasher_for;
+use crate::storage::{IndexRel, meta, note};
+use crate::types::datum::Decode;
+use crate::types::text::with_text;
+use crate::types::{ConfigText, TextPassage};
+
+/// The least number of words of a passage that an index finds if it does not say.
+pub const DEFAULT_WORDS: usize = 25;
+
+/// How the texts of an index become kept hashes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PassageRecipe {
+    /// The least number of words of a passage that it finds.
+    pub words: usize,
+    /// The canonical text of the config.
+    pub config: Rc<str>,
+    /// The hashes of the lists of words that the config names, a line for each.
+    lists: String,
+}
+
+impl PassageRecipe {
+    /// That of a new index. Raises an ERROR if its parameters are no recipe.
+    ///
+    /// # Safety
+    /// The index is open, its last key column of this kind.
+    pub unsafe fn of_new(rel: IndexRel) -> Self {
+        // SAFETY: as this function's.
+        unsafe {
+            Options::expect_no_blocks(rel);
+            Options::expect_no_similarity(rel);
+            let words = Options::words(rel).unwrap_or(DEFAULT_WORDS);
+            let config: Rc<str> = Options::of_texts(rel).1.as_deref().unwrap_or("{}").into();
+            let lists = lists_of(&config, schema_of(rel));
+            Self { words, config, lists }
+        }
+    }
+
+    /// That of an index that is there.
+    pub fn of(rel: IndexRel) -> Self {
+        let note = note(rel);
+        let (config, lists) = note.split_once('\n').unwrap_or((&note, ""));
+        let words = meta(rel).rows as usize;
+        let is_sound = WORDS.contains(&words);
+        if !is_sound || config != "{}" && passages_config(config).is_none() {
+            rel.damaged(META_PAGE, &Damage::Other("its recipe for passages is impossible"));
+        }
+        Self { words, config: config.into(), lists: lists.into() }
+    }
+
+    /// What the meta page says of it, in numbers. A posting is made of one kept hash.
+    pub fn describe(&self, meta: Meta) -> Meta {
+        Meta { bands: 1, rows: self.words as u32, similarity: 0, ..meta }
+    }
+
+    /// What it says beside.
+    pub fn note(&self) -> String {
+        format!("{}\n{}", self.config, self.lists)
+    }
+
+    /// Says once in a session that the storage parameters are others than the index was built with.
+    ///
+    /// # Safety
+    /// The index is open.
+    unsafe fn warn_of_others(&self, rel: IndexRel) {
+        // SAFETY: as this function's.
+        let (words, config) = unsafe { (Options::words(rel), Options::of_texts(rel).1) };
+        let is_other = words.is_some_and(|given| given != self.words)
+            || config.is_some_and(|given| !ConfigText::same_tokens(&given, &self.config));
+        if is_other {
+            warn_once(
+                rel,
+                &format!(
+                    "index \"{}\" was built for passages of {} words and the config {}",
+                    rel.name(),
+                    self.words,
+                    self.config
+                ),
+                "Its storage parameters were changed since: REINDEX it to have them used.",
+            );
+        }
+    }
+
+    /// Whether both cut texts into the same tokens.
+    pub fn is_of_same_tokens(&self, other: &Self) -> bool {
+        ConfigText::same_tokens(&self.config, &other.config) && self.lists == other.lists
+    }
+
+    /// Whether the keys tell, as far as one can know while planning, which rows may meet a clause.
+    ///
+    /// # Safety
+    /// An index qual.
+    pub unsafe fn tells(&self, clause: *mut pg_sys::Node) -> bool {
+        // SAFETY: as this function's; a constant is of the operator's right-hand type.
+        let passage = unsafe { constant_of(clause) };
+        passage.is_none_or(|passage| {
+            passage.words as usize >= self.words
+                && ConfigText::same_tokens(&passage.config, &self.config)
+        })
+    }
+
+    /// How many keys the text of a clause has, about.
+    ///
+    /// # Safety
+    /// An index qual.
+    pub unsafe fn keys_of(&self, clause: *mut pg_sys::Node) -> f64 {
+        // SAFETY: as this function's.
+        let bytes = unsafe { constant_of(clause) }.map_or(USUAL_BYTES, |p| p.text.len());
+        let runs = (bytes / BYTES_PER_WORD).saturating_sub(self.words) as f64;
+        // Two of each window, which is half of a passage.
+        1.0 + 4.0 * runs / self.words as f64
+    }
+
+    /// What cuts texts into tokens by this recipe of an index. Raises 55000 if its lists of words
+    /// were made anew.
+    ///
+    /// # Safety
+    /// The index is open.
+    pub unsafe fn simhasher(&self, rel: IndexRel) -> Simhasher {
+        // SAFETY: as this function's.
+        let schema = unsafe { schema_of(rel) };
+        expect_same_words(rel, &self.lists, || lists_of(&self.config, schema));
+        simhasher_for(passages::recipe(&ConfigText::config_of(&self.config)), schema)
+    }
+
+    pub fn window(&self) -> Window {
+        Window::of(self.words).expect("the number of words was checked")
+    }
+}
+
+/// The bytes of a text that the plan does not know, and of a word.
+const USUAL_BYTES: usize = 600;
+const BYTES_PER_WORD: usize = 6;
+
+/// The constant on the right of an operator clause, if it is one.
+///
+/// # Safety
+/// An index qual.
+unsafe fn constant_of<'a>(clause: *mut pg_sys::Node) -> Option<TextPassage<'a>> {
+    // SAFETY: a node is cast only to the type its tag says; the operator's right-hand type is
+    // text_passage.
+    unsafe {
+        if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
+            return None;
+        }
+        let arguments = PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args);
+        let argument = arguments.get_ptr(1)?;
+        let constant = argument.cast::<pg_sys::Const>();
+        let is_known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
+        is_known.then(|| TextPassage::decode((*constant).constvalue))
+    }
+}
+
+fn passages_config(config: &str) -> Option<simhash_core::Config> {
+    simhash_core::Config::parse(config).ok()
+}
+
+fn lists_of(config: &str, schema: Schema) -> String {
+    words_of(&passages::recipe(&ConfigText::config_of(config)).to_string(), schema)
+}
+
+/// So many keys are looked for at a time: each is read from two trees.
+const TOGETHER: usize = 64;
+
+/// What makes the keys of an index's texts.
+pub struct PassageKeys {
+    recipe: PassageRecipe,
+    simhasher: Simhasher,
+    winnower: Winnower,
+}
+
+impl PassageKeys {
+    /// # Safety
+    /// The index is open, and is of passages.
+    pub unsafe fn of(rel: IndexRel) -> Self {
+        let recipe = PassageRecipe::of(rel);
+        // SAFETY: as this function's.
+        let simhasher = unsafe {
+            recipe.warn_of_others(rel);
+            recipe.simhasher(rel)
+        };
+        let winnower = Winnower::new(recipe.window());
+        Self { recipe, simhasher, winnower }
+    }
+
+    /// The keys of a text, each once, in ascending order. None if it has fewer words than a
+    /// passage.
+    ///
+    /// # Safety
+    /// The value is a text, and not NULL.
+    pub unsafe fn of_value<F: Key>(&mut self, value: pg_sys::Datum) -> Vec<F> {
+        // SAFETY: as this function's.
+        unsafe { with_text(value, |text| self.of_text(text)) }
+    }
+
+    fn of_text<F: Key>(&mut self, text: &str) -> Vec<F> {
+        let Self { simhasher, winnower, .. } = self;
+        let kept = passages::kept(simhasher, winnower, text, &mut interrupts());
+        let mut keys: Vec<F> = kept.iter().map(|kept| key_of(kept.hash)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// What `column && argument` asks for: rows that have one of the keys.
+    ///
+    /// # Safety
+    /// The argument is a text_passage, and not NULL.
+    pub unsafe fn asked<F: Key>(&mut self, argument: pg_sys::Datum) -> Asked<F> {
+        // SAFETY: as this function's.
+        unsafe {
+            TextPassage::with(argument, |passage| {
+                let own = &self.recipe;
+                if (passage.words as usize) < own.words
+                    || !ConfigText::same_tokens(&passage.config, &own.config)
+                {
+                    return Asked::Everything;
+                }
+                let keys: Vec<F> = self.of_text(&passage.text);
+                if keys.is_empty() {
+                    return Asked::Nothing;
+                }
+                let wanted = |keys: &[F]| Wanted { keys: keys.to_vec(), shared: 1 };
+                Asked::Keys(keys.chunks(TOGETHER).map(wanted).collect())
+            })
+        }
+    }
+}
+
+/// The key of a kept hash.
+pub fn key_of<F: Key>(hash: u64) -> F {
+    posting_key(hash.rotate_left(32))
+}

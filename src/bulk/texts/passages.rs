@@ -1,0 +1,187 @@
+//! Whole tables by copied passages: all pairs of rows that share one.
+//!
+//! The work is that of [`simhash_core::passages::whole`]. Here are the rows.
+
+use std::collections::HashMap;
+
+use pgrx::PgSqlErrorCode;
+use simhash_core::hash::feature_hash;
+use simhash_core::passages::whole::{self, Found, Frequent, Rows};
+use simhash_core::passages::{Winnower, kept_run};
+
+use super::super::places::{BYTES, Places};
+use super::super::progress::{self, Command, Progress};
+use super::super::target::{Named, Target};
+use super::rows::{TextRows, Texts, rows_with_keys, rows_without_keys};
+use super::{check_count, expect_room, raise_no_room};
+use crate::am::passages::{PassageRecipe, key_of};
+use crate::call::interrupts;
+use crate::error::{notice, raise};
+use crate::guc::work_mem;
+use crate::storage::check_for_interrupts;
+
+/// Two rows by the numbers of their visible versions, and what they share.
+pub type Pair = (u64, u64, Found);
+
+/// All pairs of rows that share a passage, as they are found.
+pub struct Pairs {
+    target: Target,
+    texts: Texts,
+    pairs: whole::Pairs,
+    most: Option<usize>,
+    winnower: Winnower,
+    batch: std::vec::IntoIter<Found>,
+    is_done: bool,
+    _progress: Progress,
+}
+
+impl Rows for TextRows<'_> {
+    fn each_key(&mut self, each: &mut dyn FnMut(u32, &mut Vec<u32>) -> bool) {
+        self.each_key_of_index(each);
+    }
+
+    fn digest(&mut self, place: u32) -> Option<u128> {
+        self.with(place, |_, text| feature_hash::<u128>(text.as_bytes()))
+    }
+
+    fn each_token(&mut self, place: u32, sink: &mut dyn FnMut(&str)) -> bool {
+        let cut = self.with(place, |simhasher, text| {
+            simhasher.for_each_token(text, &mut interrupts(), sink);
+        });
+        cut.is_some()
+    }
+
+    fn address(&self, place: u32) -> u64 {
+        simhash_core::sharing::Rows::address(self, place)
+    }
+
+    fn check(&mut self) {
+        check_for_interrupts();
+    }
+
+    fn progress(&mut self, share: f64) {
+        progress::compared(share);
+    }
+}
+
+/// All pairs of rows that share a passage of so many words, or of as many as the index says.
+/// Runs that stand in more than `most` texts propose none.
+pub fn pairs(target: Target, words: Option<usize>, most: Option<usize>) -> Option<Pairs> {
+    let opened = target.open();
+    let first = opened.first()?;
+    let recipe = PassageRecipe::of(first.rel());
+    let words = words.unwrap_or(recipe.words);
+    if words < recipe.words {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "index \"{}\" finds passages of {} words and more, not of {words}",
+                first.rel().name(),
+                recipe.words
+            ),
+            &format!("Create one WITH (words = {words}), or ask for more words."),
+        )
+    }
+    // SAFETY: the index is open.
+    let simhasher = unsafe { recipe.simhasher(first.rel()) };
+    let Named { table, index } = target.named[0];
+    let progress = Progress::start(Command::Passages, table, index, 1, 0);
+    let split = target.split.unwrap_or(opened.len());
+    let mut numbers = rows_with_keys(&opened, 0, split);
+    let places_of_first = target.split.map(|_| numbers.len() as u32);
+    numbers.extend(rows_with_keys(&opened, split, opened.len()));
+    for (named, from, to) in [(0, 0, split), (1, split, opened.len())] {
+        let short = rows_without_keys(&opened, from, to);
+        if let Some(named) = target.named.get(named).filter(|_| short > 0) {
+            say_short(named, short, recipe.words);
+        }
+    }
+    drop(opened);
+    check_count(numbers.len());
+    progress.expect_rows(numbers.len());
+    let known = numbers.len() * (BYTES + BYTES_OF_PAIRS);
+    let memory = match work_mem().checked_sub(known) {
+        Some(memory) if memory >= work_mem() / 4 => memory,
+        _ => raise_no_room(numbers.len(), known),
+    };
+    let places = Places::new(numbers, target.sources.len(), places_of_first);
+    let pairs = whole::Pairs::new(places.len(), places_of_first, words, most, memory);
+    let texts = Texts { places, bands: None, simhasher, config: None, moved: HashMap::new() };
+    let winnower = Winnower::new(recipe.window());
+    let (batch, is_done) = (Vec::new().into_iter(), false);
+    Some(Pairs { target, texts, pairs, most, winnower, batch, is_done, _progress: progress })
+}
+
+/// What the pairs know of each row, about.
+const BYTES_OF_PAIRS: usize = 30;
+
+/// So many characters of a run are shown.
+const SHOWN: usize = 60;
+
+impl Pairs {
+    fn next_batch(&mut self) {
+        let opened = self.target.open();
+        let mut rows = TextRows::new(&mut self.texts, &opened);
+        let mut found = Vec::new();
+        self.is_done = !expect_room(self.pairs.next_batch(&mut rows, &mut found));
+        self.batch = found.into_iter();
+        let left_out = self.pairs.left_out();
+        if self.is_done
+            && let (Some(frequent), Some(most)) = (left_out.most_frequent, self.most)
+        {
+            let example = example(&mut rows, &mut self.winnower, frequent);
+            say_left_out(left_out.keys, most, frequent.texts, example);
+        }
+    }
+}
+
+impl Iterator for Pairs {
+    type Item = Pair;
+
+    fn next(&mut self) -> Option<Pair> {
+        loop {
+            if let Some(found) = self.batch.next() {
+                let (a, b) = (self.texts.visible(found.a), self.texts.visible(found.b));
+                return Some((a, b, found));
+            }
+            if self.is_done {
+                return None;
+            }
+            self.next_batch();
+        }
+    }
+}
+
+/// How the most frequent run that was left out begins, in a row that has it.
+fn example(
+    rows: &mut TextRows<'_>,
+    winnower: &mut Winnower,
+    Frequent { key, place, .. }: Frequent,
+) -> Option<String> {
+    let is_wanted = |hash| (key_of::<u64>(hash) >> 32) as u32 == key;
+    let shown = rows.with(place, |simhasher, text| {
+        let run = kept_run(simhasher, winnower, text, is_wanted, &mut interrupts())?;
+        let shown: String = run.chars().take(SHOWN).collect();
+        Some(shown.split_whitespace().collect::<Vec<_>>().join(" "))
+    });
+    shown.flatten()
+}
+
+fn say_left_out(keys: u64, most: usize, texts: usize, example: Option<String>) {
+    let example = example.map(|run| format!(": \"{run}...\"")).unwrap_or_default();
+    notice(
+        &format!(
+            "{keys} runs of words stand in more than {most} texts each and were left out; the most \
+             frequent one in {texts}{example}"
+        ),
+        "Texts that share nothing else are no pairs. With most => NULL all are taken.",
+    );
+}
+
+fn say_short(named: &Named, rows: u64, words: usize) {
+    let index = crate::catalog::names::relation_name(named.index);
+    notice(
+        &format!("texts of fewer than {words} words in index \"{index}\": {rows}"),
+        "They share no passage with any. An index WITH fewer words finds those of short texts.",
+    );
+}

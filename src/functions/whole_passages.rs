@@ -1,0 +1,80 @@
+//! `simhash_passages`: whole tables by copied passages.
+
+use pgrx::iter::TableIterator;
+use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
+
+use super::bulk::{Places, all_of};
+use crate::bulk::held::Held;
+use crate::bulk::target::{Content, Target};
+use crate::bulk::texts::passages::pairs;
+use crate::error::raise;
+use crate::types::text_passage::checked_words;
+
+type Rows = TableIterator<
+    'static,
+    (
+        name!(a, pg_sys::ItemPointerData),
+        name!(b, pg_sys::ItemPointerData),
+        name!(passages, i32),
+        name!(words, i32),
+        name!(share_a, f64),
+        name!(share_b, f64),
+        name!(a_table, pg_sys::Oid),
+        name!(b_table, pg_sys::Oid),
+    ),
+>;
+
+fn rows(
+    target: Target,
+    words: Option<i32>,
+    most: Option<i32>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Rows {
+    let places = Places::of(&target);
+    // SAFETY: this function returns a set, and this is its first call.
+    let held = unsafe { Held::hold(&target, fcinfo) };
+    let (words, most) = (words.map(checked_words), most.map(checked_most));
+    let pairs = pairs(target, words, most).into_iter().flatten();
+    TableIterator::new(all_of(pairs, held).map(move |(a, b, found)| {
+        let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
+        let (passages, words) = (found.passages as i32, found.words as i32);
+        (a, b, passages, words, found.share_a, found.share_b, a_table, b_table)
+    }))
+}
+
+fn checked_most(most: i32) -> usize {
+    usize::try_from(most).ok().filter(|&most| most > 1).unwrap_or_else(|| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{most} is no number of texts that may have a passage in common"),
+            "Allowed: 2 and more, or NULL for any.",
+        )
+    })
+}
+
+/// Every pair of rows that share a passage, as pairs are found.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_passages(
+    index: Option<pg_sys::Oid>,
+    words: Option<i32>,
+    most: Option<i32>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Rows {
+    let Some(index) = index else { return TableIterator::new(std::iter::empty()) };
+    rows(Target::new(index, Content::Passages), words, most, fcinfo)
+}
+
+/// Every row of one index with every row of another that shares a passage with it.
+#[pg_extern(sql = false, stable, parallel_restricted)]
+fn simhash_passages_of_two(
+    index: Option<pg_sys::Oid>,
+    other: Option<pg_sys::Oid>,
+    words: Option<i32>,
+    most: Option<i32>,
+    fcinfo: pg_sys::FunctionCallInfo,
+) -> Rows {
+    let (Some(index), Some(other)) = (index, other) else {
+        return TableIterator::new(std::iter::empty());
+    };
+    rows(Target::of_two(index, other, Content::Passages), words, most, fcinfo)
+}
