@@ -42,12 +42,12 @@ INSERT INTO t (tenant, body) SELECT i % 3, test.quoting(i) FROM generate_series(
 
 -- What an index answers of some texts and numbers of words, that a sequential scan does not, or the
 -- other way round.
-CREATE FUNCTION test.passages_differ(index text, questions integer, least integer, at bigint)
+CREATE FUNCTION test.passages_differ(index text, questions integer, fewest integer, place bigint)
 RETURNS bigint LANGUAGE plpgsql AS \$\$
 DECLARE differing bigint := 0; q record; by_index text; by_scan text; command text;
 BEGIN
-  FOR q IN SELECT test.quoting(at + i) || ' ' || test.run((at + i) % 400, 1, 60) AS body,
-      least + (i * 7) % 39 AS words FROM generate_series(1, questions) i
+  FOR q IN SELECT test.quoting(place + i) || ' ' || test.run((place + i) % 400, 1, 60) AS body,
+      fewest + (i * 7) % 39 AS words FROM generate_series(1, questions) i
   LOOP
     command := format('SELECT string_agg(id::text, '' '' ORDER BY id) FROM t
       WHERE %s shares_passage(body, %L, %s)', CASE WHEN index = 't_scope'
