@@ -1,4 +1,4 @@
-"""Copied passages: building an index, looking texts up, whole tables, beside runs of 13 words in a
+"""Copied passages: building an index, looking texts up, whole tables, beside runs of words in a
 Python dictionary and a suffix array. A part of bench.py.
 
 On the texts that evaluate/draw drew for `make evaluate`. A table has real ones in random order. The
@@ -50,7 +50,7 @@ def of_table(bench, rows, asked, copied, rivals):
         seconds = statistics.median(seconds for _, seconds in took)
         yield SECTION, "mix", rows, OURS, "all pairs, s", seconds
         yield SECTION, "mix", rows, OURS, "pairs", float(took[0][0])
-        for figure in rivals("passages", *copied):
+        for figure in rivals("passages", WORDS, *copied):
             yield SECTION, "mix", rows, figure["contender"], figure["metric"], figure["value"]
 
 

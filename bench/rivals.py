@@ -6,7 +6,7 @@ usage: rivals.py fingerprints FILE QUERIES DATA    faiss and hammingbird: 64 bit
        rivals.py pairs FILE                        the C++ simhash library, hammingbird
        rivals.py texts FILE                        Python libraries: [kind, text] in JSON a line
        rivals.py cover SIMILARITY COMMAND...       rensa: texts that COMMAND copies out, a row each
-       rivals.py passages COMMAND...               runs of 13 words in a dictionary, a suffix array
+       rivals.py passages WORDS COMMAND...         runs of words in a dictionary, a suffix array
 
 Prints a JSON object a line: a figure, or what was skipped and why.
 """
@@ -278,28 +278,31 @@ def cover(similarity, *command):
         note("whole texts", "rensa, 128 permutations", metric, value)
 
 
-def passages(*command):
-    """Which texts share a passage: by runs of 13 words as decontamination scripts take them, and by
-    a suffix array of all bytes, up to runs of 100 bytes that stand twice."""
+def passages(words, *command):
+    """Which texts share so many words in a row: by a dictionary of all runs, as decontamination
+    scripts have it, and by a suffix array of all bytes, up to runs of 100 bytes that stand
+    twice."""
+    length = int(words)
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     texts = [copied(line) for line in done.stdout.splitlines()]
     started = time.perf_counter()
     runs, pairs = {}, set()
     for number, text in enumerate(texts):
         words = re.findall(r"\w+", text.lower())
-        for run in {hash(tuple(words[i:i + 13])) for i in range(len(words) - 12)}:
+        starts = range(len(words) - length + 1)
+        for run in {hash(tuple(words[start:start + length])) for start in starts}:
             others = runs.setdefault(run, [])
             if len(others) < 1000:
                 pairs.update((other, number) for other in others)
                 others.append(number)
-    note("passages", "13-grams in Python", "all pairs, s", time.perf_counter() - started)
-    note("passages", "13-grams in Python", "pairs", len(pairs))
+    note("passages", "runs in a Python dictionary", "all pairs, s", time.perf_counter() - started)
+    note("passages", "runs in a Python dictionary", "pairs", len(pairs))
     try:
         import numpy
         from pydivsufsort import divsufsort, kasai
     except ImportError as error:
         return print(json.dumps({"skipped": "suffix array", "why": str(error)}), flush=True)
-    whole = numpy.frombuffer("\0".join(texts).encode(), dtype=numpy.uint8)
+    whole = numpy.frombuffer("\0".join(texts).encode(), dtype=numpy.uint8).copy()
     started = time.perf_counter()
     suffixes = divsufsort(whole)
     common = kasai(whole, suffixes)
