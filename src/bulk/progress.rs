@@ -177,6 +177,11 @@ pub fn compared(share: f64) {
     set(number::COMPARED, (share * 10_000.0) as i64);
 }
 
+/// How many pairs were found.
+pub fn found(pairs: u64) {
+    set(number::PAIRS, pairs as i64);
+}
+
 /// How far the searches have come: their share of 0 to 1, and the neighbours found.
 pub fn searched(share: f64, found: u64) {
     set(number::COMPARED, (share * 10_000.0) as i64);

@@ -126,7 +126,7 @@ impl Given<'_> {
             self.raise(
                 &self.shown(key),
                 "serves nothing without a fingerprint",
-                "Texts are compared by body, similarity and config.",
+                "Texts are compared by body, similarity or passage, and config.",
             )
         }
     }

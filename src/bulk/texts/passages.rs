@@ -32,6 +32,9 @@ pub struct Pairs {
     winnower: Winnower,
     batch: std::vec::IntoIter<Found>,
     is_done: bool,
+    /// Whether it was said what is left out, which is known as of the first batch.
+    has_said: bool,
+    found: u64,
     _progress: Progress,
 }
 
@@ -108,8 +111,18 @@ pub fn pairs(target: Target, words: Option<usize>, most: Option<usize>) -> Optio
     let pairs = whole::Pairs::new(places.len(), places_of_first, words, most, memory);
     let texts = Texts { places, bands: None, simhasher, config: None, moved: HashMap::new() };
     let winnower = Winnower::new(recipe.window());
-    let (batch, is_done) = (Vec::new().into_iter(), false);
-    Some(Pairs { target, texts, pairs, most, winnower, batch, is_done, _progress: progress })
+    Some(Pairs {
+        target,
+        texts,
+        pairs,
+        most,
+        winnower,
+        batch: Vec::new().into_iter(),
+        is_done: false,
+        has_said: false,
+        found: 0,
+        _progress: progress,
+    })
 }
 
 /// What the pairs know of each row, about.
@@ -124,9 +137,11 @@ impl Pairs {
         let mut rows = TextRows::new(&mut self.texts, &opened);
         let mut found = Vec::new();
         self.is_done = !expect_room(self.pairs.next_batch(&mut rows, &mut found));
+        self.found += found.len() as u64;
+        progress::found(self.found);
         self.batch = found.into_iter();
         let left_out = self.pairs.left_out();
-        if self.is_done
+        if !std::mem::replace(&mut self.has_said, true)
             && let (Some(frequent), Some(most)) = (left_out.most_frequent, self.most)
         {
             let example = example(&mut rows, &mut self.winnower, frequent);
@@ -171,7 +186,7 @@ fn say_left_out(keys: u64, most: usize, texts: usize, example: Option<String>) {
     let example = example.map(|run| format!(": \"{run}...\"")).unwrap_or_default();
     notice(
         &format!(
-            "{keys} runs of words stand in more than {most} texts each and were left out; the most \
+            "runs of words left out, which stand in more than {most} texts each: {keys}; the most \
              frequent one in {texts}{example}"
         ),
         "Texts that share nothing else are no pairs. With most => NULL all are taken.",
