@@ -367,7 +367,9 @@ proptest! {
     ) {
         let mut simhasher = simhasher(config);
         let tokens = simhasher.tokens(&text, &mut || ());
-        if tokens.is_empty() {
+        // A filler of Hangul is a word beside a character that is none, and nothing alone.
+        let is_filler = |c| matches!(c, '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}');
+        if tokens.is_empty() || text.contains(is_filler) {
             return Ok(());
         }
         let found = shared(&mut simhasher, [&text, &text], tokens.len());
