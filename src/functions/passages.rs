@@ -57,7 +57,10 @@ impl Latest {
 }
 
 impl Site {
-    fn shares(&mut self, [a, b]: [&str; 2]) -> bool {
+    fn shares(&mut self, [a, b]: [&str; 2], asked: usize) -> bool {
+        if self.words != asked {
+            (self.words, self.latest) = (asked, [Latest::None, Latest::None]);
+        }
         let Self { cutter, words, latest: [first, second] } = self;
         let (of_a, of_b) = (first.again(a, cutter, *words), second.again(b, cutter, *words));
         match (of_a, of_b) {
@@ -68,8 +71,7 @@ impl Site {
     }
 }
 
-/// Whether two texts share a passage, by what the call site keeps for a config and a number of
-/// words.
+/// Whether two texts share a passage, by what the call site keeps for a config.
 pub(super) fn shares_at_site(
     fcinfo: pg_sys::FunctionCallInfo,
     config: &str,
@@ -77,12 +79,12 @@ pub(super) fn shares_at_site(
     texts: [&str; 2],
     words: usize,
 ) -> bool {
-    let serves = |made_for: &(String, usize)| made_for.0 == config && made_for.1 == words;
+    let serves = |made_for: &String| made_for == config;
     let make = || {
         let latest = [Latest::None, Latest::None];
-        ((config.to_owned(), words), Site { cutter: cutter(&read(), fcinfo), words, latest })
+        (config.to_owned(), Site { cutter: cutter(&read(), fcinfo), words, latest })
     };
-    keep(fcinfo, serves, make).shares(texts)
+    keep(fcinfo, serves, make).shares(texts, words)
 }
 
 #[pg_extern(sql = false, immutable, strict, parallel_safe)]

@@ -93,6 +93,60 @@ impl Clause {
         unsafe { constant_radius(self.root, radius).map_or(Radius::OfBall, Radius::Known) }
     }
 
+    /// What `read` makes of the operand that is of the clause's relation, and of the other one.
+    /// `None` if there is no such operand.
+    ///
+    /// # Safety
+    /// The clause is the planner's, and so are its arguments, of which there are two.
+    pub unsafe fn with_variable<T>(
+        &self,
+        arguments: *mut pg_sys::List,
+        read: impl FnOnce(&mut pg_sys::VariableStatData, *mut pg_sys::Node) -> T,
+    ) -> Option<T> {
+        // SAFETY: the planner's own structure, filled in before it is read and released after.
+        unsafe {
+            let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
+            let (mut other, mut on_left) = (std::ptr::null_mut(), false);
+            let found = pg_sys::get_restriction_variable(
+                self.root,
+                arguments,
+                self.relation,
+                &mut variable,
+                &mut other,
+                &mut on_left,
+            );
+            found.then(|| {
+                let made = read(&mut variable, other);
+                release(&variable);
+                made
+            })
+        }
+    }
+
+    /// What `read` makes of the operands of a join, of which the first one is of its inner side if
+    /// they are reversed.
+    ///
+    /// # Safety
+    /// As [`Clause::with_variable`].
+    pub unsafe fn with_variables<T>(
+        &self,
+        arguments: *mut pg_sys::List,
+        join: *mut pg_sys::SpecialJoinInfo,
+        read: impl FnOnce(&mut pg_sys::VariableStatData, &mut pg_sys::VariableStatData, bool) -> T,
+    ) -> T {
+        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        unsafe {
+            let [mut left, mut right]: [pg_sys::VariableStatData; 2] = std::mem::zeroed();
+            let mut reversed = false;
+            let root = self.root;
+            pg_sys::get_join_variables(root, arguments, join, &mut left, &mut right, &mut reversed);
+            let made = read(&mut left, &mut right, reversed);
+            release(&left);
+            release(&right);
+            made
+        }
+    }
+
     unsafe fn estimate(&self, operands: [*mut pg_sys::Node; 2], radius: Radius) -> f64 {
         let mut arguments = PgList::<pg_sys::Node>::new();
         operands.into_iter().for_each(|operand| arguments.push(operand));
@@ -108,25 +162,12 @@ impl Clause {
 
     /// The share of a relation's rows that a clause with one operand of it keeps.
     unsafe fn estimate_restriction(&self, arguments: *mut pg_sys::List, radius: Radius) -> f64 {
-        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        // SAFETY: operands of the planner's clause.
         unsafe {
-            let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
-            let mut other = std::ptr::null_mut();
-            let mut on_left = false;
-            let found = pg_sys::get_restriction_variable(
-                self.root,
-                arguments,
-                self.relation,
-                &mut variable,
-                &mut other,
-                &mut on_left,
-            );
-            if !found {
-                return UNKNOWN;
-            }
-            let column = ColumnSample::of(&mut variable);
-            release(&variable);
-            let Some(column) = column else { return UNKNOWN };
+            let found = self.with_variable(arguments, |variable, other| {
+                ColumnSample::of(variable).map(|column| (column, other))
+            });
+            let Some((column, other)) = found.flatten() else { return UNKNOWN };
             let operand = operand_value(&column, other);
             let reach = reach(&column, operand.as_ref(), radius);
             match operand {
@@ -144,35 +185,31 @@ impl Clause {
         join: *mut pg_sys::SpecialJoinInfo,
         radius: Radius,
     ) -> f64 {
-        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        // SAFETY: operands of the planner's clause.
         unsafe {
-            let mut left: pg_sys::VariableStatData = std::mem::zeroed();
-            let mut right: pg_sys::VariableStatData = std::mem::zeroed();
-            let mut reversed = false;
-            pg_sys::get_join_variables(
-                self.root,
-                arguments,
-                join,
-                &mut left,
-                &mut right,
-                &mut reversed,
-            );
-            let sides = [ColumnSample::of(&mut left), ColumnSample::of(&mut right)];
-            release(&left);
-            release(&right);
+            let (sides, reversed) =
+                self.with_variables(arguments, join, |left, right, reversed| {
+                    ([ColumnSample::of(left), ColumnSample::of(right)], reversed)
+                });
             let radii: Vec<_> = sides.iter().flatten().flat_map(ColumnSample::radii).collect();
             let shares = sides.iter().flatten().map(|side| share_of_pairs(side, radius, &radii));
             let share = shares.reduce(f64::min);
-            let semi = !join.is_null()
-                && matches!(
-                    (*join).jointype,
-                    pg_sys::JoinType::JOIN_SEMI | pg_sys::JoinType::JOIN_ANTI
-                );
+            let semi = is_semi(join);
             let inner_rows = sides[usize::from(!reversed)].as_ref().map_or(1.0, |side| side.rows);
             let matched_by_any = if semi { inner_rows } else { 1.0 };
             share.map_or(UNKNOWN, |share| (share * matched_by_any).clamp(0.0, 1.0))
         }
     }
+}
+
+/// Whether a join asks only whether there is a row.
+///
+/// # Safety
+/// The planner's, or null.
+pub unsafe fn is_semi(join: *mut pg_sys::SpecialJoinInfo) -> bool {
+    use pg_sys::JoinType::{JOIN_ANTI, JOIN_SEMI};
+    // SAFETY: as this function's.
+    unsafe { !join.is_null() && matches!((*join).jointype, JOIN_SEMI | JOIN_ANTI) }
 }
 
 /// The share of pairs of a column's rows that are as near as a join asks. `radii` are those of the

@@ -13,7 +13,7 @@ use FindBin;
 
 our @EXPORT = qw(soak soak_seconds parallel_joins seed roll by_force new_node answer_is
 	components_are error_like index_is_clean answers_agree session_errors kill_all_processes
-	start_again pgbench_tries_again under_load);
+	start_again pgbench_tries_again under_load replay_settings new_standby);
 
 # Whether the tests run in their long form, as in `make soak`.
 sub soak { return ($ENV{PG_TEST_EXTRA} // '') =~ /\bsoak\b/ }
@@ -72,6 +72,39 @@ CONF
 	$node->safe_psql('postgres',
 		'CREATE EXTENSION pg_simhash;' . slurp_file("$FindBin::Bin/compare.sql"));
 	return $node;
+}
+
+# Settings of a primary whose replay is tested: each replayed page is compared with its own, little
+# fits into memory, and vacuum comes often. However far the standby falls behind, the WAL that it
+# still needs is kept.
+sub replay_settings
+{
+	return <<'CONF';
+shared_buffers = 16MB
+wal_consistency_checking = 'generic'
+max_wal_size = 2GB
+wal_keep_size = 64GB
+autovacuum_naptime = 1
+autovacuum_vacuum_threshold = 50
+autovacuum_vacuum_scale_factor = 0
+autovacuum_vacuum_cost_delay = 0
+CONF
+}
+
+# A running standby of a primary, which keeps rows that the standby's queries see.
+sub new_standby
+{
+	my ($primary) = @_;
+	$primary->backup('base');
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($primary, 'base', has_streaming => 1);
+	$standby->append_conf('postgresql.conf', <<'CONF');
+hot_standby_feedback = on
+max_standby_streaming_delay = -1
+wal_receiver_status_interval = 1
+CONF
+	$standby->start;
+	return $standby;
 }
 
 # One test: a query returns these rows. An error is a failure that shows the message.

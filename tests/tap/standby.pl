@@ -11,29 +11,14 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $seconds = soak() ? 60 : 8;
-my $primary = new_node('primary', <<'CONF', allows_streaming => 1);
-shared_buffers = 16MB
-wal_consistency_checking = 'generic'
-max_wal_size = 2GB
-# However far the standby falls behind, the WAL that it still needs is kept.
-wal_keep_size = 64GB
-autovacuum_naptime = 1
-autovacuum_vacuum_threshold = 50
-autovacuum_vacuum_scale_factor = 0
-autovacuum_vacuum_cost_delay = 0
-CONF
+my $primary = new_node('primary', replay_settings(), allows_streaming => 1);
 $primary->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, h bigint,
   fp64 fingerprint64, fp128 fingerprint128);
 INSERT INTO t (h, fp64, fp128) SELECT n, n, test.wide(n, id)
   FROM (SELECT id, test.made(id) AS n FROM generate_series(1, 3000) id) r;
 SQL
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf('postgresql.conf',
-	"hot_standby_feedback = on\nmax_standby_streaming_delay = -1\nwal_receiver_status_interval = 1");
-$standby->start;
+my $standby = new_standby($primary);
 # These builds reach the standby while it runs.
 $primary->safe_psql('postgres', <<'SQL');
 CREATE INDEX t_h ON t USING simhash (h hamming_int8_ops) WITH (blocks = 2);

@@ -12,28 +12,14 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $seconds = soak() ? 60 : 6;
-my $primary = new_text_node('primary', <<'CONF', allows_streaming => 1);
-shared_buffers = 16MB
-wal_consistency_checking = 'generic'
-max_wal_size = 2GB
-wal_keep_size = 64GB
-autovacuum_naptime = 1
-autovacuum_vacuum_threshold = 50
-autovacuum_vacuum_scale_factor = 0
-autovacuum_vacuum_cost_delay = 0
-CONF
+my $primary = new_text_node('primary', replay_settings(), allows_streaming => 1);
 seed();
 $primary->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY, tenant integer, body text,
   same text GENERATED ALWAYS AS (body) STORED);
 INSERT INTO t (tenant, body) SELECT i % 3, test.any_text('t' || i) FROM generate_series(1, 1000) i;
 SQL
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf('postgresql.conf',
-	"hot_standby_feedback = on\nmax_standby_streaming_delay = -1\nwal_receiver_status_interval = 1");
-$standby->start;
+my $standby = new_standby($primary);
 # These builds reach the standby while it runs.
 $primary->safe_psql('postgres', <<'SQL');
 CREATE INDEX t_b ON t USING simhash (body) WITH (recent = 16);

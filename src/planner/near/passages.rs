@@ -4,14 +4,15 @@ use pgrx::{PgList, pg_sys};
 
 use super::objects::TextCalls;
 use crate::planner::measures::{Objects, access_method};
-use crate::planner::selectivity::Clause;
-use crate::planner::statistics::release;
+use crate::planner::selectivity::{Clause, is_semi};
 use crate::storage::{self, IndexRel, with_key_type};
 
 /// The selectivity if nothing is known, as of two columns of one row.
 const UNKNOWN: f64 = 0.01;
-/// How many rows share a passage with a text, if no index says it.
-const USUAL_ROWS: f64 = 2.0;
+/// How many rows have a kept hash of a row, itself included, if no index says it.
+const USUAL_RUN: f64 = 1.5;
+/// No more than this share of a table is taken for sharing passages with others.
+const MOST: f64 = 0.9;
 
 /// The share of a relation's rows, or of the pairs of two, that share a passage: as many as have a
 /// kept hash in common, on average.
@@ -19,7 +20,7 @@ const USUAL_ROWS: f64 = 2.0;
 /// # Safety
 /// The clause is the planner's.
 pub unsafe fn selectivity(clause: &Clause) -> f64 {
-    // SAFETY: as this function's; structures are filled in before they are read, and released.
+    // SAFETY: as this function's.
     unsafe {
         let Some(calls) = Objects::get().passages() else { return UNKNOWN };
         let arguments = PgList::<pg_sys::Node>::from_pg(clause.arguments);
@@ -28,31 +29,44 @@ pub unsafe fn selectivity(clause: &Clause) -> f64 {
             texts.push(text_of(&calls, argument));
         }
         let texts = texts.into_pg();
-        if let Some(join) = clause.join {
-            let mut sides: [pg_sys::VariableStatData; 2] = std::mem::zeroed();
-            let [left, right] = &mut sides;
-            let mut reversed = false;
-            pg_sys::get_join_variables(clause.root, texts, join, left, right, &mut reversed);
-            let shares = sides.each_ref().map(|side| share(&calls, side));
-            sides.iter().for_each(|side| release(side));
-            return shares[0].min(shares[1]);
+        let Some(join) = clause.join else {
+            let side = clause.with_variable(texts, |variable, _| Side::of(&calls, variable));
+            return side.map_or(UNKNOWN, |side| side.share());
+        };
+        let (sides, reversed) = clause.with_variables(texts, join, |left, right, reversed| {
+            ([Side::of(&calls, left), Side::of(&calls, right)], reversed)
+        });
+        if is_semi(join) {
+            let inner = &sides[usize::from(!reversed)];
+            return (inner.run - 1.0).clamp(0.0, MOST);
         }
-        let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
-        let (mut other, mut on_left) = (std::ptr::null_mut(), false);
-        let found = pg_sys::get_restriction_variable(
-            clause.root,
-            texts,
-            clause.relation,
-            &mut variable,
-            &mut other,
-            &mut on_left,
-        );
-        if !found {
-            return UNKNOWN;
+        sides[0].share().min(sides[1].share())
+    }
+}
+
+/// One side of the condition: a relation's texts.
+struct Side {
+    rows: f64,
+    /// How many rows have a kept hash of a row, itself included.
+    run: f64,
+}
+
+impl Side {
+    unsafe fn of(calls: &TextCalls, variable: &pg_sys::VariableStatData) -> Self {
+        // SAFETY: the planner filled the variable in.
+        unsafe {
+            let rel = variable.rel;
+            if rel.is_null() {
+                return Side { rows: 1.0, run: 1.0 };
+            }
+            let run = run_of(calls, rel, variable.var).unwrap_or(USUAL_RUN);
+            Side { rows: (*rel).tuples.max(1.0), run }
         }
-        let share = share(&calls, &variable);
-        release(&variable);
-        share
+    }
+
+    /// The share of its rows that share a passage with a text.
+    fn share(&self) -> f64 {
+        (self.run / self.rows).min(1.0)
     }
 }
 
@@ -67,20 +81,6 @@ unsafe fn text_of(calls: &TextCalls, operand: *mut pg_sys::Node) -> *mut pg_sys:
         let arguments = PgList::<pg_sys::Node>::from_pg((*call).args);
         let is_made = (*call).funcid == calls.make;
         arguments.get_ptr(0).filter(|_| is_made).unwrap_or(operand)
-    }
-}
-
-/// The share of a variable's relation that shares a passage with a text.
-unsafe fn share(calls: &TextCalls, variable: &pg_sys::VariableStatData) -> f64 {
-    // SAFETY: the planner filled the variable in.
-    unsafe {
-        let rel = variable.rel;
-        if rel.is_null() {
-            return UNKNOWN;
-        }
-        let rows = (*rel).tuples.max(1.0);
-        let near = run_of(calls, rel, variable.var).map_or(USUAL_ROWS, |run| 1.0 + run);
-        (near / rows).min(1.0)
     }
 }
 

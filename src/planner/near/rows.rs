@@ -5,6 +5,7 @@
 //! rows share one with a row (`expected_run`). What share of these rows is as near as the clause
 //! asks was measured on real texts ([`SHARES`]).
 
+use pgrx::pg_sys::VariableStatData as Variable;
 use pgrx::{PgList, pg_sys};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
@@ -14,8 +15,7 @@ use super::sample::{self, Others};
 use crate::catalog::Schema;
 use crate::planner::index::index_quals;
 use crate::planner::measures::{Objects, access_method};
-use crate::planner::selectivity::Clause;
-use crate::planner::statistics::release;
+use crate::planner::selectivity::{Clause, is_semi};
 use crate::storage::{self, IndexRel, with_key_type};
 use crate::types::datum::Decode;
 use crate::types::near_text::NearText;
@@ -102,32 +102,18 @@ impl Near {
         // SAFETY: operands of the planner's clause.
         unsafe {
             match clause.join {
-                Some(join) => self.of_join(clause.root, arguments, join),
+                Some(join) => self.of_join(clause, arguments, join),
                 None => self.of_restriction(clause, arguments),
             }
         }
     }
 
     unsafe fn of_restriction(&self, clause: &Clause, arguments: *mut pg_sys::List) -> f64 {
-        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        // SAFETY: operands of the planner's clause.
         unsafe {
-            let mut variable: pg_sys::VariableStatData = std::mem::zeroed();
-            let mut other = std::ptr::null_mut();
-            let mut on_left = false;
-            let found = pg_sys::get_restriction_variable(
-                clause.root,
-                arguments,
-                clause.relation,
-                &mut variable,
-                &mut other,
-                &mut on_left,
-            );
-            if !found {
-                return UNKNOWN;
-            }
-            let side = self.side(clause.root, &mut variable);
-            release(&variable);
-            side.share_near(true)
+            let side =
+                clause.with_variable(arguments, |variable, _| self.side(clause.root, variable));
+            side.map_or(UNKNOWN, |side| side.share_near(true))
         }
     }
 
@@ -135,27 +121,21 @@ impl Near {
     /// other, and the larger table to have more of such.
     unsafe fn of_join(
         &self,
-        root: *mut pg_sys::PlannerInfo,
+        clause: &Clause,
         arguments: *mut pg_sys::List,
         join: *mut pg_sys::SpecialJoinInfo,
     ) -> f64 {
-        // SAFETY: the planner's own structures, filled in before they are read and released after.
+        // SAFETY: operands of the planner's clause.
         unsafe {
-            let mut left: pg_sys::VariableStatData = std::mem::zeroed();
-            let mut right: pg_sys::VariableStatData = std::mem::zeroed();
-            let mut reversed = false;
-            pg_sys::get_join_variables(root, arguments, join, &mut left, &mut right, &mut reversed);
-            // A row is near itself. That counts unless rows are joined with others of their table.
-            let itself = !are_different_rows(root, left.rel, right.rel);
-            let sides = [self.side(root, &mut left), self.side(root, &mut right)];
-            release(&left);
-            release(&right);
-            let semi = !join.is_null()
-                && matches!(
-                    (*join).jointype,
-                    pg_sys::JoinType::JOIN_SEMI | pg_sys::JoinType::JOIN_ANTI
-                );
-            if !semi {
+            let root = clause.root;
+            let read = |left: &mut Variable, right: &mut Variable, reversed| {
+                // A row is near itself. That counts unless rows are joined with others of their
+                // table.
+                let itself = !are_different_rows(root, left.rel, right.rel);
+                ([self.side(root, left), self.side(root, right)], itself, reversed)
+            };
+            let (sides, itself, reversed) = clause.with_variables(arguments, join, read);
+            if !is_semi(join) {
                 return sides[0].share_near(itself).min(sides[1].share_near(itself));
             }
             let (outer, inner) =
