@@ -9,6 +9,7 @@ use super::heap::Heaps;
 use super::progress::{self, Command};
 use super::session::{Session, Side};
 use super::target::{OpenedAll, Target, bits};
+use super::texts::passages::Shared;
 use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_block_key_type};
@@ -17,11 +18,12 @@ use crate::storage::{check_for_interrupts, family, with_block_key_type};
 pub type Member = (u64, u64, u32);
 
 /// All clusters of two rows or more, ordered by representative and member. Texts are compared if
-/// `verification` says how.
+/// `verification` says how, and then those of `shared` too, whose fingerprints are farther apart.
 pub fn clusters(
     target: Target,
     distance: i32,
     verification: Option<Verification>,
+    shared: Box<dyn Iterator<Item = Shared>>,
 ) -> Box<dyn Iterator<Item = Member>> {
     let half = work_mem() / 2;
     let members = if verification.is_some() { half / 2 } else { half };
@@ -41,6 +43,9 @@ pub fn clusters(
                 None => unite(&mut session),
                 Some(verifier) => unite_verified(&mut session, verifier),
             }
+        }
+        if let Some(verifier) = &mut verifier {
+            unite_sharing(&mut session, verifier, shared);
         }
         progress::finishing();
         drop(verifier);
@@ -72,6 +77,35 @@ fn unite<K: TreeKey>(session: &mut Session<K>) {
         }
         if i.is_multiple_of(1 << 12) {
             check_for_interrupts();
+        }
+    }
+}
+
+/// Unites the rows that share a passage, if their texts are similar.
+fn unite_sharing<K: TreeKey>(
+    session: &mut Session<K>,
+    verifier: &mut Verifier,
+    mut pairs: Box<dyn Iterator<Item = Shared>>,
+) {
+    loop {
+        let together: Vec<Shared> = pairs.by_ref().take(READ_AHEAD).collect();
+        if together.is_empty() {
+            return;
+        }
+        let opened = session.open();
+        let rows = together.iter().flat_map(|pair| [pair.a.visible, pair.b.visible]);
+        verifier.read_ahead(&opened, rows);
+        let mut heaps = Heaps::new(&opened);
+        for Shared { a, b, .. } in together {
+            check_for_interrupts();
+            session.expect_two();
+            let left = session.number(a.root, a.visible);
+            let right = session.number(b.root, b.visible);
+            if !session.members.are_united(left, right)
+                && verifier.verified(&mut heaps, a.visible, b.visible).is_some()
+            {
+                session.members.unite(left, right);
+            }
         }
     }
 }

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::join::{Asked, Nearest, NoMemory, bytes_per_row_of_cover, cover, nearest_of};
+use simhash_core::join::{
+    Asked, Nearest, NoMemory, Pair, bytes_per_row_of_cover, cover, nearest_of, sort_checked,
+};
 use simhash_core::search::TreeKey;
 use simhash_index::Entry;
 
@@ -17,6 +19,7 @@ use super::progress::{self, Command, Progress};
 use super::row;
 use super::session::open_all;
 use super::target::{Named, OpenedAll, Target, bits};
+use super::texts::passages::{Row, Shared};
 use super::verify::{Verification, Verifier};
 use crate::error::{raise, reserve};
 use crate::guc::work_mem;
@@ -38,6 +41,7 @@ pub fn duplicates(
     verification: Option<Verification>,
     keep: Option<&str>,
     command: Command,
+    shared: Box<dyn Iterator<Item = Shared>>,
 ) -> Vec<Duplicate> {
     let mut verifier = verification.map(|how| Verifier::new(&target, how, work_mem() / 4));
     // Not with the rights of the tables' owners.
@@ -51,6 +55,7 @@ pub fn duplicates(
         let indexes = open_all::<K>(&opened);
         let rows = Rows::<K>::read(&opened, &indexes, target.split, ordered);
         progress.expect_rows(rows.keys.len());
+        let beside = rows.beside(shared);
         progress::comparing();
         let mut asking = Asking {
             verifier: verifier.as_mut().map(|verifier| (verifier, Heaps::new(&opened))),
@@ -59,8 +64,8 @@ pub fn duplicates(
         };
         let (keys, layout) = (&rows.keys[..], indexes[0].layout);
         let found = match rows.split {
-            None => cover(keys, layout, distance, &mut asking),
-            Some(split) => nearest_of(keys, split, layout, distance, &mut asking),
+            None => cover(keys, layout, distance, &beside, &mut asking),
+            Some(split) => nearest_of(keys, split, layout, distance, &beside, &mut asking),
         };
         let duplicate = |(row, nearest): (usize, Option<Nearest>)| {
             let Nearest { row: kept, distance, similarity } = nearest?;
@@ -100,6 +105,28 @@ impl<K: TreeKey> Rows<K> {
             Some((numbers, visible)) => rows.take_in_order(&indexes[..own], numbers, &visible),
         }
         rows
+    }
+
+    /// The pairs of rows that share a passage, in order.
+    fn beside(&self, shared: Box<dyn Iterator<Item = Shared>>) -> Vec<Pair> {
+        let mut places: Vec<(u64, u32)> = self.visible.iter().copied().zip(0..).collect();
+        places.sort_unstable();
+        let place = |row: Row| {
+            let found = places.binary_search_by_key(&row.visible, |&(visible, _)| visible).ok()?;
+            Some(places[found].1)
+        };
+        let mut pairs: Vec<Pair> = Vec::new();
+        for Shared { a, b, distance } in shared {
+            check_for_interrupts();
+            let (Some(a), Some(b)) = (place(a), place(b)) else { continue };
+            if pairs.len() * size_of::<Pair>() > work_mem() / 4 {
+                raise_many_pairs(pairs.len());
+            }
+            reserve(&mut pairs, 1);
+            pairs.push((a.max(b), a.min(b), distance));
+        }
+        sort_checked(&mut pairs, &mut check_for_interrupts);
+        pairs
     }
 
     fn push(&mut self, key: K, visible: u64) {
@@ -179,6 +206,18 @@ fn raise_no_room(rows: usize) -> ! {
         ),
         "Raise simhash.work_mem: 100 MB for each million rows of 64 bits are enough, and 200 of \
          256 bits.",
+    )
+}
+
+fn raise_many_pairs(pairs: usize) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        format!(
+            "{pairs} pairs of rows that share a passage, and more, need more than a quarter of the \
+             {} MB that simhash.work_mem allows",
+            work_mem() >> 20
+        ),
+        "Raise simhash.work_mem: a million pairs take 50 MB.",
     )
 }
 

@@ -107,19 +107,11 @@ fn measure(opened: &OpenedAll, batch: &mut [Measured]) {
 
 fn measure_keys<K: TreeKey>(opened: &OpenedAll, batch: &mut [Measured]) {
     // Representatives too are members.
-    let mut order: Vec<(u64, usize)> =
-        batch.iter().enumerate().map(|(i, measured)| (measured.member.0, i)).collect();
-    order.sort_unstable();
-    let mut keys = vec![K::Fingerprint::ZERO; batch.len()];
-    let mut reader: Option<(usize, KeyReader)> = None;
-    for (number, i) in order {
-        let table = row::table(number);
-        let kept = reader.take().filter(|&(kept, _)| kept == table);
-        // SAFETY: the relations are open until this returns.
-        let make = || (table, unsafe { KeyReader::new::<K>(&opened[table]) });
-        let (_, reader) = reader.insert(kept.unwrap_or_else(make));
-        keys[i] = reader.key(row::tid(number)).unwrap_or(keys[i]);
-    }
+    let members: Vec<u64> = batch.iter().map(|measured| measured.member.0).collect();
+    let keys: Vec<K::Fingerprint> = keys_of::<K>(opened, &members)
+        .into_iter()
+        .map(|key| key.unwrap_or(K::Fingerprint::ZERO))
+        .collect();
     let mut start = 0;
     for cluster in batch.chunk_by_mut(|a, b| a.member.1 == b.member.1) {
         let keys = &keys[start..start + cluster.len()];
@@ -130,6 +122,24 @@ fn measure_keys<K: TreeKey>(opened: &OpenedAll, batch: &mut [Measured]) {
             measured.own = f64::from(own.hamming(*key));
         }
     }
+}
+
+/// The fingerprints of visible rows, which are read in the order of the heap.
+pub(super) fn keys_of<K: TreeKey>(opened: &OpenedAll, rows: &[u64]) -> Vec<Option<K::Fingerprint>> {
+    let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
+    order.sort_unstable();
+    let mut keys = vec![None; rows.len()];
+    let mut reader: Option<(usize, KeyReader)> = None;
+    for (number, i) in order {
+        check_for_interrupts();
+        let table = row::table(number);
+        let kept = reader.take().filter(|&(kept, _)| kept == table);
+        // SAFETY: the relations are open until this returns.
+        let make = || (table, unsafe { KeyReader::new::<K>(&opened[table]) });
+        let (_, reader) = reader.insert(kept.unwrap_or_else(make));
+        keys[i] = reader.key(row::tid(number));
+    }
+    keys
 }
 
 /// Reads the fingerprints of one table's rows as its index has them.

@@ -10,6 +10,7 @@
 //! (what other sessions see), [`file`] (clusters beyond memory), [`errors`].
 
 pub mod clusters;
+pub mod contained;
 mod errors;
 mod file;
 pub mod fingerprints;

@@ -10,6 +10,7 @@ use super::progress::Command;
 use super::row;
 use super::session::{Session, Side};
 use super::target::{Target, bits};
+use super::texts::passages::Shared;
 use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_block_key_type};
@@ -22,16 +23,21 @@ pub fn pairs(target: Target, distance: i32) -> Box<dyn Iterator<Item = Pair>> {
     pairs_of(target, distance, work_mem() / 2)
 }
 
-/// All pairs within a distance whose texts are similar, each with the similarity.
+/// All pairs within a distance whose texts are similar, each with the similarity, and those of
+/// `shared`, which are farther apart.
 pub fn verified_pairs(
     target: Target,
     distance: i32,
     verification: Verification,
+    shared: Box<dyn Iterator<Item = Shared>>,
 ) -> impl Iterator<Item = (Pair, f64)> {
     let memory = work_mem() / 4;
+    let shared = shared.map(|Shared { a, b, distance }| {
+        (a.visible.min(b.visible), a.visible.max(b.visible), distance)
+    });
     Verified {
         verifier: Verifier::new(&target, verification, memory),
-        pairs: pairs_of(target.clone(), distance, memory),
+        pairs: Box::new(pairs_of(target.clone(), distance, memory).chain(shared)),
         target,
         batch: FIRST_BATCH,
         ready: Vec::new().into_iter(),

@@ -300,6 +300,21 @@ impl<K: TreeKey> Session<K> {
         chunk.set_mark(group, mark);
     }
 
+    /// Makes room for two rows more. What was known of others may be forgotten.
+    pub fn expect_two(&mut self) {
+        if self.members.memory_with(2) > self.memory {
+            self.write_edges();
+        }
+    }
+
+    /// The number of a visible row, which is remembered by the root of its chain of versions.
+    pub fn number(&mut self, root: u64, visible: u64) -> u32 {
+        let number = self.members.remember(root, &mut check_for_interrupts);
+        let number = number.unwrap_or_else(|refused| no_memory(refused));
+        self.members.set_visible(number, Some(visible));
+        number
+    }
+
     /// Writes down which rows are connected, and forgets them.
     fn write_edges(&mut self) {
         let edges = self.edges.get_or_insert_default();

@@ -27,7 +27,8 @@ pub fn notice_of_containment() {
         "containment is looked for among rows with near fingerprints: a text that another one \
          quotes among much else is not found",
         "Index the passages, USING simhash (body text_passage_ops): simhash_passages and \
-         shares_passage find all that is copied word for word.",
+         shares_passage find all that is copied word for word, and simhash_pairs, \
+         simhash_duplicates and simhash_clusters compare the rows that share a passage.",
     );
 }
 
@@ -111,7 +112,7 @@ impl Verifier {
 }
 
 /// The number of a column; 0 if the table has none of that name.
-fn column(table: pg_sys::Oid, name: &str) -> pg_sys::AttrNumber {
+pub(super) fn column(table: pg_sys::Oid, name: &str) -> pg_sys::AttrNumber {
     let name = CString::new(&*utf8_to_server(name)).unwrap_or_default();
     // SAFETY: a catalogue look-up of a locked table.
     unsafe { pg_sys::get_attnum(table, name.as_ptr()) }

@@ -11,6 +11,7 @@ use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
 use super::shingles::shingles_instead;
 use crate::bulk::clusters::clusters;
+use crate::bulk::contained::sharing;
 use crate::bulk::fingerprints::{self, Duplicate};
 use crate::bulk::held::Held;
 use crate::bulk::measured::{Measured, Measuring};
@@ -19,7 +20,7 @@ use crate::bulk::progress::{Command, reports};
 use crate::bulk::row;
 use crate::bulk::target::{Content, Source, Target};
 use crate::bulk::texts::{self, Linkage};
-use crate::bulk::verify::{Verification, notice_of_containment};
+use crate::bulk::verify::Verification;
 use crate::catalog::Schema;
 use crate::error::raise;
 use crate::storage::check_for_interrupts;
@@ -111,7 +112,8 @@ fn verified_rows(
     let places = Places::of(&target);
     // SAFETY: this function returns a set, and this is its first call.
     let held = unsafe { Held::hold(&target, fcinfo) };
-    TableIterator::new(all_of(verified_pairs(target, distance, how), held).map(
+    let shared = sharing(&target, distance, Some(&how), Command::Pairs);
+    TableIterator::new(all_of(verified_pairs(target, distance, how, shared), held).map(
         move |((a, b, distance), similarity)| {
             let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
             (a, b, distance as i32, similarity as f32, a_table, b_table)
@@ -311,7 +313,9 @@ fn duplicate_rows(
     }
     let target = target(Content::Fingerprints);
     let places = Places::of(&target);
-    let rows = fingerprints::duplicates(target, distance, how, keep, Command::Duplicates);
+    let command = Command::Duplicates;
+    let shared = sharing(&target, distance, how.as_ref(), command);
+    let rows = fingerprints::duplicates(target, distance, how, keep, command, shared);
     TableIterator::new(rows.into_iter().map(move |found| {
         let (row, table) = places.of_row(found.row);
         let (kept, kept_table) = places.of_row(found.kept);
@@ -402,7 +406,8 @@ fn cluster_rows<M: pgrx::IntoDatum + 'static>(
                  in the order of keep.",
             ),
             Linkage::Chain => {
-                let members = clusters(target.clone(), distance, how.clone());
+                let shared = sharing(&target, distance, how.as_ref(), Command::Clusters);
+                let members = clusters(target.clone(), distance, how.clone(), shared);
                 Box::new(Measuring::new(target, members, how))
             }
             Linkage::Star => Box::new(stars(target, distance, how, keep).into_iter()),
@@ -423,7 +428,9 @@ fn stars(
     keep: Option<&str>,
 ) -> Vec<Measured> {
     let is_verified = how.is_some();
-    let mut found = fingerprints::duplicates(target, distance, how, keep, Command::Clusters);
+    let command = Command::Clusters;
+    let shared = sharing(&target, distance, how.as_ref(), command);
+    let mut found = fingerprints::duplicates(target, distance, how, keep, command, shared);
     found.sort_unstable_by_key(|found| (found.kept, found.row));
     let mut members = Vec::new();
     for cluster in found.chunk_by(|a, b| a.kept == b.kept) {
@@ -516,9 +523,6 @@ fn verification(
             &format!("Allowed: {}.", Measure::names()),
         )
     });
-    if measure == Measure::Containment {
-        notice_of_containment();
-    }
     let similarity = Similarity::new(measure, similarity).unwrap_or_else(|| {
         raise(
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,

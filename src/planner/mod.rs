@@ -33,7 +33,7 @@ pub mod support;
 mod values;
 pub mod whole;
 
-pub use index::index_quals;
+pub use index::{index_quals, simhash_indexes};
 pub use measures::access_method;
 pub use near::rows::kept_beside;
 pub use selectivity::made_radius;

@@ -23,6 +23,20 @@ use crate::storage::check_for_interrupts;
 /// Two rows by the numbers of their visible versions, and what they share.
 pub type Pair = (u64, u64, Found);
 
+/// A row by the number of the root of its chain of versions, and that of its visible version.
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub root: u64,
+    pub visible: u64,
+}
+
+/// Two rows that share a passage, and the distance of their fingerprints.
+pub struct Shared {
+    pub a: Row,
+    pub b: Row,
+    pub distance: u32,
+}
+
 /// All pairs of rows that share a passage, as they are found.
 pub struct Pairs {
     target: Target,
@@ -68,8 +82,15 @@ impl Rows for TextRows<'_> {
 }
 
 /// All pairs of rows that share a passage of so many words, or of as many as the index says.
-/// Runs that stand in more than `most` texts propose none.
-pub fn pairs(target: Target, words: Option<usize>, most: Option<usize>) -> Option<Pairs> {
+/// Runs that stand in more than `most` texts propose none. Takes one of so many parts of
+/// simhash.work_mem.
+pub fn pairs(
+    target: Target,
+    words: Option<usize>,
+    most: Option<usize>,
+    command: Command,
+    parts: usize,
+) -> Option<Pairs> {
     let opened = target.open();
     let first = opened.first()?;
     let recipe = PassageRecipe::of(first.rel());
@@ -88,7 +109,7 @@ pub fn pairs(target: Target, words: Option<usize>, most: Option<usize>) -> Optio
     // SAFETY: the index is open.
     let simhasher = unsafe { recipe.simhasher(first.rel()) };
     let Named { table, index } = target.named[0];
-    let progress = Progress::start(Command::Passages, table, index, 1, 0);
+    let progress = Progress::start(command, table, index, 1, 0);
     let split = target.split.unwrap_or(opened.len());
     let mut numbers = rows_with_keys(&opened, 0, split);
     let places_of_first = target.split.map(|_| numbers.len() as u32);
@@ -103,9 +124,10 @@ pub fn pairs(target: Target, words: Option<usize>, most: Option<usize>) -> Optio
     check_count(numbers.len());
     progress.expect_rows(numbers.len());
     let known = numbers.len() * (BYTES + BYTES_OF_PAIRS);
-    let memory = match work_mem().checked_sub(known) {
-        Some(memory) if memory >= work_mem() / 4 => memory,
-        _ => raise_no_room(numbers.len(), known),
+    let allowed = work_mem() / parts;
+    let memory = match allowed.checked_sub(known) {
+        Some(memory) if memory >= allowed / 4 => memory,
+        _ => raise_no_room(numbers.len(), known * parts),
     };
     let places = Places::new(numbers, target.sources.len(), places_of_first);
     let pairs = whole::Pairs::new(places.len(), places_of_first, words, most, memory);
@@ -150,20 +172,35 @@ impl Pairs {
     }
 }
 
-impl Iterator for Pairs {
-    type Item = Pair;
+impl Pairs {
+    /// As this, but rows of equal texts are found each with all others, and in all other pairs.
+    pub fn with_copies(self) -> Self {
+        Self { pairs: self.pairs.with_copies(), ..self }
+    }
 
-    fn next(&mut self) -> Option<Pair> {
+    /// The next pair of rows, and what they share.
+    pub fn next_rows(&mut self) -> Option<(Row, Row, Found)> {
         loop {
             if let Some(found) = self.batch.next() {
-                let (a, b) = (self.texts.visible(found.a), self.texts.visible(found.b));
-                return Some((a, b, found));
+                return Some((self.row(found.a), self.row(found.b), found));
             }
             if self.is_done {
                 return None;
             }
             self.next_batch();
         }
+    }
+
+    fn row(&self, place: u32) -> Row {
+        Row { root: self.texts.places.number(place), visible: self.texts.visible(place) }
+    }
+}
+
+impl Iterator for Pairs {
+    type Item = Pair;
+
+    fn next(&mut self) -> Option<Pair> {
+        self.next_rows().map(|(a, b, found)| (a.visible, b.visible, found))
     }
 }
 

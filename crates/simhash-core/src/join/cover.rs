@@ -10,6 +10,9 @@
 //! with each other finds those that have a neighbour at all, and the halves are of these only. It
 //! is given up where pairs are many: there most rows have one. Where they are few, they say all
 //! that the halves would find.
+//!
+//! Pairs that are known from elsewhere, of rows too far apart for the join, are offered where a row
+//! is decided: all rows before it are.
 
 use std::ops::Range;
 
@@ -80,21 +83,26 @@ const REMEMBERED: usize = 2;
 const TOGETHER: usize = 1 << 12;
 
 /// The cover of rows with these keys, which are not rotated, in their order: for each row the
-/// nearest of the rows kept before it. `None` for a row that is kept.
+/// nearest of the rows kept before it. `None` for a row that is kept. The pairs `beside` count as
+/// those within the distance do. They are in order, and all of them are farther apart.
 pub fn cover<K: TreeKey>(
     keys: &[K],
     layout: BlockLayout,
     distance: u32,
+    beside: &[Pair],
     asked: &mut impl Asked,
 ) -> Vec<Option<Nearest>> {
     let rows = match first_join(keys, layout, distance, asked) {
-        First::GivenUp => return cover_all(keys, layout, distance, asked),
-        First::Pairs(pairs) => return cover_by(pairs, keys.len(), asked),
-        First::Rows(rows) => rows,
+        First::Pairs(mut pairs) => {
+            pairs.extend_from_slice(beside);
+            return cover_by(pairs, keys.len(), asked);
+        }
+        First::Rows(rows) if beside.is_empty() => rows,
+        _ => return cover_all(keys, layout, distance, beside, asked),
     };
     let few: Vec<K> = rows.iter().map(|&row| keys[row as usize]).collect();
     let mut renumbered = Renumbered { asked, rows: &rows, pairs: Vec::new() };
-    let found = cover_all(&few, layout, distance, &mut renumbered);
+    let found = cover_all(&few, layout, distance, &[], &mut renumbered);
     let mut nearest = vec![None; keys.len()];
     for (&row, found) in rows.iter().zip(found) {
         nearest[row as usize] =
@@ -107,16 +115,17 @@ fn cover_all<K: TreeKey>(
     keys: &[K],
     layout: BlockLayout,
     distance: u32,
+    beside: &[Pair],
     asked: &mut impl Asked,
 ) -> Vec<Option<Nearest>> {
     let nearest = vec![None; keys.len()];
-    let mut covering = Covering { keys, layout, distance, asked, nearest, done: 0.0 };
+    let mut covering = Covering { keys, layout, distance, beside, asked, nearest, done: 0.0 };
     covering.cover(0..keys.len());
     covering.nearest
 }
 
 /// Two rows, the later one first, and their distance.
-type Pair = (u32, u32, u32);
+pub type Pair = (u32, u32, u32);
 
 /// What a join of all rows with each other finds.
 enum First {
@@ -262,17 +271,22 @@ impl<A: Asked> Asked for Renumbered<'_, A> {
     }
 }
 
-/// Of two tables: for each row from `split` on, the nearest of those below.
+/// Of two tables: for each row from `split` on, the nearest of those below. The pairs `beside` are
+/// of one of each, and as for [`cover`].
 pub fn nearest_of<K: TreeKey>(
     keys: &[K],
     split: usize,
     layout: BlockLayout,
     distance: u32,
+    beside: &[Pair],
     asked: &mut impl Asked,
 ) -> Vec<Option<Nearest>> {
     let nearest = vec![None; keys.len()];
-    let mut covering = Covering { keys, layout, distance, asked, nearest, done: 0.0 };
+    let mut covering = Covering { keys, layout, distance, beside, asked, nearest, done: 0.0 };
     covering.join((0..split as u32).collect(), split..keys.len());
+    for together in beside.chunks(TOGETHER) {
+        covering.take_waiting(&mut together.to_vec());
+    }
     covering.nearest
 }
 
@@ -280,6 +294,7 @@ struct Covering<'a, K: TreeKey, A: Asked> {
     keys: &'a [K],
     layout: BlockLayout,
     distance: u32,
+    beside: &'a [Pair],
     asked: &'a mut A,
     nearest: Vec<Option<Nearest>>,
     /// How much is done, of 1.
@@ -305,8 +320,16 @@ impl<K: TreeKey, A: Asked> Covering<'_, K, A> {
     fn compare(&mut self, range: Range<usize>) {
         let (mut kept, mut packed) = (Vec::new(), Vec::new());
         let mut hits = Vec::new();
+        let beside = self.beside;
+        let from = beside.partition_point(|pair| (pair.0 as usize) < range.start);
+        let mut beside = beside[from..].iter().copied().peekable();
         for row in range {
             let key = self.keys[row];
+            while let Some(pair) = beside.next_if(|pair| pair.0 as usize == row) {
+                if self.nearest[pair.1 as usize].is_none() {
+                    take_better(&mut self.nearest[row], pair, self.asked);
+                }
+            }
             hits.clear();
             popcount::within(&packed, key.fingerprint(), self.distance, &mut hits);
             for &hit in &hits {
@@ -522,6 +545,7 @@ mod tests {
         keys: &[K],
         split: Option<usize>,
         distance: u32,
+        beside: &[Pair],
         rule: &Rule,
     ) -> Vec<Option<Nearest>> {
         let mut kept: Vec<usize> = (0..split.unwrap_or(0)).collect();
@@ -530,7 +554,9 @@ mod tests {
             let mut best: Option<Nearest> = None;
             for &other in &kept {
                 let apart = keys[row].fingerprint().hamming(keys[other].fingerprint());
-                if keys[row].scope() != keys[other].scope() || apart > distance {
+                let is_beside = beside.contains(&(row as u32, other as u32, apart));
+                let is_near = keys[row].scope() == keys[other].scope() && apart <= distance;
+                if !is_near && !is_beside {
                     continue;
                 }
                 let Some(similarity) = rule.similarity_of(row as u32, other as u32) else {
@@ -572,17 +598,40 @@ mod tests {
 
     fn check<K: TreeKey>(keys: &[K], layout: BlockLayout, distance: u32) -> usize {
         let mut dropped = 0;
-        for of in [None, Some(3), Some(1)] {
+        for (of, count) in [(None, 0), (Some(3), 0), (Some(1), 0), (Some(3), 40), (Some(5), 2)] {
             let mut rule = Rule { of, asked: 0 };
-            let found = cover(keys, layout, distance, &mut rule);
-            assert_eq!(found, expected(keys, None, distance, &rule), "{distance} {of:?}");
+            let beside = far_pairs(keys, distance, count);
+            let found = cover(keys, layout, distance, &beside, &mut rule);
+            assert_eq!(found, expected(keys, None, distance, &beside, &rule), "{distance} {of:?}");
             dropped += found.iter().flatten().count();
             for split in [0, keys.len() / 3, keys.len()] {
-                let found = nearest_of(keys, split, layout, distance, &mut rule);
-                assert_eq!(found, expected(keys, Some(split), distance, &rule), "{split}");
+                let is_across =
+                    |&&(row, other, _): &&Pair| (row as usize) >= split && (other as usize) < split;
+                let beside: Vec<Pair> = beside.iter().filter(is_across).copied().collect();
+                let found = nearest_of(keys, split, layout, distance, &beside, &mut rule);
+                let expected = expected(keys, Some(split), distance, &beside, &rule);
+                assert_eq!(found, expected, "{split}");
             }
         }
         dropped
+    }
+
+    /// Up to so many pairs of each row with others of its scope that are farther apart, in order.
+    fn far_pairs<K: TreeKey>(keys: &[K], distance: u32, count: u64) -> Vec<Pair> {
+        let mut random = SplitMix64::new(count);
+        let mut pairs = Vec::new();
+        for row in 1..keys.len() {
+            for _ in 0..random.below(count + 1) * u64::from(row % 3 == 0) {
+                let other = random.below(row as u64) as usize;
+                let apart = keys[row].fingerprint().hamming(keys[other].fingerprint());
+                if apart > distance && keys[row].scope() == keys[other].scope() {
+                    pairs.push((row as u32, other as u32, apart));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
     }
 
     #[test]
@@ -632,7 +681,7 @@ mod tests {
         let near: Vec<u64> =
             (0..5000).map(|_| (0..2).fold(0, |key, _| key ^ 1u64 << random.below(64))).collect();
         let mut rule = Rule { of: None, asked: 0 };
-        let found = cover(&near, BlockLayout::new::<u64>(4).unwrap(), 6, &mut rule);
+        let found = cover(&near, BlockLayout::new::<u64>(4).unwrap(), 6, &[], &mut rule);
         assert_eq!(found.iter().filter(|nearest| nearest.is_none()).count(), 1);
         assert!(rule.asked < 10_000, "{}", rule.asked);
     }

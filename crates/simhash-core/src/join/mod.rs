@@ -34,7 +34,7 @@ mod walk;
 
 pub use chunk::{Chunk, Mark, Node, Tries, bytes_per_row, bytes_per_row_of_tries};
 pub use components::{Components, Edge, Log, components};
-pub use cover::{Asked, Nearest, bytes_per_row_of_cover, cover, nearest_of};
+pub use cover::{Asked, Nearest, Pair, bytes_per_row_of_cover, cover, nearest_of};
 pub use members::Members;
 pub use memory::NoMemory;
 pub use neighbours::{has_ranges, mark_neighbours, starts_of_ranges};

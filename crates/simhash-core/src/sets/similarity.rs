@@ -73,6 +73,10 @@ impl Similarity {
         Similarity { least: f64::MIN_POSITIVE, ..self }
     }
 
+    pub fn measure(self) -> Measure {
+        self.measure
+    }
+
     pub fn least(self) -> f64 {
         self.least
     }

@@ -56,7 +56,7 @@ pub struct Found {
 /// and a key that is not left out. Its figures count all that they have in common.
 ///
 /// - Of one table, rows of equal texts are found once, each with the first one of them, which
-///   stands for them in other pairs. These come before all others.
+///   stands for them in other pairs. These come before all others. Unless copies are wanted.
 /// - Of two tables, each row of the first one is found with each of the second one.
 ///
 /// Pairs come by their second rows, or the first ones of their texts, those of each in no order.
@@ -67,6 +67,7 @@ pub struct Pairs {
     law: Law,
     memory: usize,
     texts: Texts,
+    with_copies: bool,
     begun: Option<Begun>,
     left_out: LeftOut,
     /// What was found last, of rows that may stand for others, and how many pairs of these were
@@ -132,11 +133,18 @@ impl Pairs {
             law: Law { split, most },
             memory: memory / 2,
             texts: Texts::new(memory / 3),
+            with_copies: false,
             begun: None,
             left_out: LeftOut::default(),
             last: None,
             is_full: false,
         }
+    }
+
+    /// As this, but rows of equal texts are found each with all others, and in all other pairs, of
+    /// which the second one may come first.
+    pub fn with_copies(self) -> Self {
+        Self { with_copies: true, ..self }
     }
 
     /// The keys that were left out. Known as of the first batch.
@@ -177,17 +185,19 @@ impl Pairs {
             return false;
         };
         rows.check();
-        let (a, b) = if pair.a == pair.b {
-            begun.classes.members(pair.a).split_at(1)
-        } else if self.law.split.is_some() {
-            (begun.classes.members(pair.a), begun.classes.members(pair.b))
-        } else {
-            (&[pair.a][..], &[pair.b][..])
+        let (is_one, is_each) = (pair.a == pair.b, self.law.split.is_some() || self.with_copies);
+        let (a, b) = match (begun.classes.members(pair.a), begun.classes.members(pair.b)) {
+            (a, b) if is_each => (a, b),
+            (members, _) if is_one => members.split_at(1),
+            _ => (&[pair.a][..], &[pair.b][..]),
         };
         while *next < a.len() * b.len() && found.len() < BATCH {
             let (a, b) = (a[*next / b.len()], b[*next % b.len()]);
-            found.push(Found { a, b, ..*pair });
             *next += 1;
+            if is_one && b <= a {
+                continue;
+            }
+            found.push(Found { a, b, ..*pair });
         }
         if *next == a.len() * b.len() {
             self.last = None;

@@ -147,7 +147,9 @@ fn expected(
     split: Option<u32>,
     words: usize,
     most: Option<usize>,
+    with_copies: bool,
 ) -> (Vec<Found>, u64) {
+    let is_each = split.is_some() || with_copies;
     let most = most.unwrap_or(usize::MAX);
     let across = |a, b| split.is_none_or(|split| a < split && b >= split);
     let (mut proposed, mut left_out) = (HashSet::new(), 0);
@@ -167,8 +169,8 @@ fn expected(
     let mut found = Vec::new();
     for (a, b) in proposed {
         let [of_a, of_b] = [a, b].map(|place| rows.tokens(place));
-        let is_copy = split.is_none() && first(b) != Some(b) && first(b) != Some(a);
-        let is_of_copy = split.is_none() && first(a) != Some(a);
+        let is_copy = !is_each && first(b) != Some(b) && first(b) != Some(a);
+        let is_of_copy = !is_each && first(a) != Some(a);
         if rows.gone.contains(&a) || rows.gone.contains(&b) || is_copy || is_of_copy {
             continue;
         }
@@ -225,8 +227,26 @@ fn assert_same(found: Vec<Found>, expected: Vec<Found>, case: &str) {
     assert_eq!(found.len(), expected.len(), "{case}");
 }
 
+/// Pairs with copies are all pairs.
+fn check_copies(
+    rows: &mut Sample,
+    split: Option<u32>,
+    words: usize,
+    most: Option<usize>,
+    memory: usize,
+) {
+    let (pairs, _) = expected(rows, split, words, most, true);
+    let (found, _) = rows.all(Pairs::new(rows.len(), split, words, most, memory).with_copies());
+    let in_order = |pair: &Found| (pair.a.min(pair.b), pair.a.max(pair.b));
+    let [mut found, mut expected_pairs] =
+        [found, pairs].map(|pairs| pairs.iter().map(in_order).collect::<Vec<_>>());
+    found.sort_unstable();
+    expected_pairs.sort_unstable();
+    assert_eq!(found, expected_pairs, "with copies {split:?} {words} {most:?} {memory}");
+}
+
 fn check(rows: &mut Sample, split: Option<u32>, words: usize, most: Option<usize>, memory: usize) {
-    let (pairs, left_out) = expected(rows, split, words, most);
+    let (pairs, left_out) = expected(rows, split, words, most, false);
     let of_all = Pairs::new(rows.len(), split, words, most, memory);
     let (found, of_found) = rows.all(of_all);
     assert_same(found, pairs, &format!("{split:?} {words} {most:?} {memory}"));
@@ -255,6 +275,8 @@ fn pairs_are_those_of_brute_force() {
                 rows.walks = 0;
                 let memory = rows.least_memory();
                 check(&mut rows, split, words, Some(4), memory);
+                check_copies(&mut rows, split, words, Some(4), memory);
+                check_copies(&mut rows, split, words, None, 1 << 24);
                 walks[usize::from(rows.walks > 2)] += 1;
             }
         }
