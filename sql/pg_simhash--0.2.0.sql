@@ -13,16 +13,16 @@ CREATE TYPE fingerprint64;
 
 CREATE FUNCTION fingerprint64_in(cstring) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION fingerprint64_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION fingerprint64_out(fingerprint64) RETURNS cstring
   AS 'MODULE_PATHNAME', 'fingerprint64_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_out(fingerprint64) IS 'I/O';
+COMMENT ON FUNCTION fingerprint64_out(fingerprint64) IS 'internal: I/O';
 CREATE FUNCTION fingerprint64_recv(internal) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION fingerprint64_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION fingerprint64_send(fingerprint64) RETURNS bytea
   AS 'MODULE_PATHNAME', 'fingerprint64_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_send(fingerprint64) IS 'I/O';
+COMMENT ON FUNCTION fingerprint64_send(fingerprint64) IS 'internal: I/O';
 
 CREATE TYPE fingerprint64 (
   INPUT = fingerprint64_in, OUTPUT = fingerprint64_out,
@@ -36,16 +36,16 @@ CREATE TYPE fingerprint128;
 
 CREATE FUNCTION fingerprint128_in(cstring) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION fingerprint128_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION fingerprint128_out(fingerprint128) RETURNS cstring
   AS 'MODULE_PATHNAME', 'fingerprint128_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_out(fingerprint128) IS 'I/O';
+COMMENT ON FUNCTION fingerprint128_out(fingerprint128) IS 'internal: I/O';
 CREATE FUNCTION fingerprint128_recv(internal) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION fingerprint128_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION fingerprint128_send(fingerprint128) RETURNS bytea
   AS 'MODULE_PATHNAME', 'fingerprint128_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_send(fingerprint128) IS 'I/O';
+COMMENT ON FUNCTION fingerprint128_send(fingerprint128) IS 'internal: I/O';
 
 CREATE TYPE fingerprint128 (
   INPUT = fingerprint128_in, OUTPUT = fingerprint128_out,
@@ -59,16 +59,16 @@ CREATE TYPE fingerprint256;
 
 CREATE FUNCTION fingerprint256_in(cstring) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'fingerprint256_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION fingerprint256_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION fingerprint256_out(fingerprint256) RETURNS cstring
   AS 'MODULE_PATHNAME', 'fingerprint256_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_out(fingerprint256) IS 'I/O';
+COMMENT ON FUNCTION fingerprint256_out(fingerprint256) IS 'internal: I/O';
 CREATE FUNCTION fingerprint256_recv(internal) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'fingerprint256_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION fingerprint256_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION fingerprint256_send(fingerprint256) RETURNS bytea
   AS 'MODULE_PATHNAME', 'fingerprint256_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_send(fingerprint256) IS 'I/O';
+COMMENT ON FUNCTION fingerprint256_send(fingerprint256) IS 'internal: I/O';
 
 CREATE TYPE fingerprint256 (
   INPUT = fingerprint256_in, OUTPUT = fingerprint256_out,
@@ -82,16 +82,16 @@ CREATE TYPE hamming_ball64;
 
 CREATE FUNCTION hamming_ball64_in(cstring) RETURNS hamming_ball64
   AS 'MODULE_PATHNAME', 'hamming_ball64_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball64_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball64_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball64_out(hamming_ball64) RETURNS cstring
   AS 'MODULE_PATHNAME', 'hamming_ball64_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball64_out(hamming_ball64) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball64_out(hamming_ball64) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball64_recv(internal) RETURNS hamming_ball64
   AS 'MODULE_PATHNAME', 'hamming_ball64_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball64_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball64_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball64_send(hamming_ball64) RETURNS bytea
   AS 'MODULE_PATHNAME', 'hamming_ball64_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball64_send(hamming_ball64) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball64_send(hamming_ball64) IS 'internal: I/O';
 
 CREATE TYPE hamming_ball64 (
   INPUT = hamming_ball64_in, OUTPUT = hamming_ball64_out,
@@ -105,16 +105,16 @@ CREATE TYPE hamming_ball128;
 
 CREATE FUNCTION hamming_ball128_in(cstring) RETURNS hamming_ball128
   AS 'MODULE_PATHNAME', 'hamming_ball128_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball128_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball128_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball128_out(hamming_ball128) RETURNS cstring
   AS 'MODULE_PATHNAME', 'hamming_ball128_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball128_out(hamming_ball128) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball128_out(hamming_ball128) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball128_recv(internal) RETURNS hamming_ball128
   AS 'MODULE_PATHNAME', 'hamming_ball128_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball128_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball128_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball128_send(hamming_ball128) RETURNS bytea
   AS 'MODULE_PATHNAME', 'hamming_ball128_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball128_send(hamming_ball128) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball128_send(hamming_ball128) IS 'internal: I/O';
 
 CREATE TYPE hamming_ball128 (
   INPUT = hamming_ball128_in, OUTPUT = hamming_ball128_out,
@@ -128,16 +128,16 @@ CREATE TYPE hamming_ball256;
 
 CREATE FUNCTION hamming_ball256_in(cstring) RETURNS hamming_ball256
   AS 'MODULE_PATHNAME', 'hamming_ball256_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball256_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball256_out(hamming_ball256) RETURNS cstring
   AS 'MODULE_PATHNAME', 'hamming_ball256_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_out(hamming_ball256) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball256_out(hamming_ball256) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball256_recv(internal) RETURNS hamming_ball256
   AS 'MODULE_PATHNAME', 'hamming_ball256_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball256_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball256_send(hamming_ball256) RETURNS bytea
   AS 'MODULE_PATHNAME', 'hamming_ball256_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_send(hamming_ball256) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball256_send(hamming_ball256) IS 'internal: I/O';
 
 CREATE TYPE hamming_ball256 (
   INPUT = hamming_ball256_in, OUTPUT = hamming_ball256_out,
@@ -151,16 +151,16 @@ CREATE TYPE hamming_ball_bit;
 
 CREATE FUNCTION hamming_ball_bit_in(cstring) RETURNS hamming_ball_bit
   AS 'MODULE_PATHNAME', 'hamming_ball_bit_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball_bit_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball_bit_out(hamming_ball_bit) RETURNS cstring
   AS 'MODULE_PATHNAME', 'hamming_ball_bit_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_out(hamming_ball_bit) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball_bit_out(hamming_ball_bit) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball_bit_recv(internal) RETURNS hamming_ball_bit
   AS 'MODULE_PATHNAME', 'hamming_ball_bit_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball_bit_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION hamming_ball_bit_send(hamming_ball_bit) RETURNS bytea
   AS 'MODULE_PATHNAME', 'hamming_ball_bit_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_send(hamming_ball_bit) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball_bit_send(hamming_ball_bit) IS 'internal: I/O';
 
 CREATE TYPE hamming_ball_bit (
   INPUT = hamming_ball_bit_in, OUTPUT = hamming_ball_bit_out,
@@ -174,16 +174,16 @@ CREATE TYPE simhash_config;
 
 CREATE FUNCTION simhash_config_in(cstring) RETURNS simhash_config
   AS 'MODULE_PATHNAME', 'simhash_config_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_config_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION simhash_config_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION simhash_config_out(simhash_config) RETURNS cstring
   AS 'textout' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_config_out(simhash_config) IS 'I/O';
+COMMENT ON FUNCTION simhash_config_out(simhash_config) IS 'internal: I/O';
 CREATE FUNCTION simhash_config_recv(internal) RETURNS simhash_config
   AS 'MODULE_PATHNAME', 'simhash_config_recv_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_config_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION simhash_config_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION simhash_config_send(simhash_config) RETURNS bytea
   AS 'textsend' LANGUAGE internal STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_config_send(simhash_config) IS 'I/O';
+COMMENT ON FUNCTION simhash_config_send(simhash_config) IS 'internal: I/O';
 
 CREATE TYPE simhash_config (
   INPUT = simhash_config_in, OUTPUT = simhash_config_out,
@@ -207,14 +207,17 @@ COMMENT ON CAST (uuid AS fingerprint128) IS 'the same bits';
 
 CREATE FUNCTION fingerprint64_to_bit(fingerprint64) RETURNS bit
   AS 'MODULE_PATHNAME', 'fingerprint64_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_to_bit(fingerprint64) IS 'implementation of the cast to bit(64)';
+COMMENT ON FUNCTION fingerprint64_to_bit(fingerprint64) IS
+  'internal: implementation of the cast to bit(64)';
 CREATE FUNCTION fingerprint64_from_bit(bit) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_from_bit(bit) IS 'implementation of the cast from bit(64)';
+COMMENT ON FUNCTION fingerprint64_from_bit(bit) IS
+  'internal: implementation of the cast from bit(64)';
 CREATE FUNCTION fingerprint64_from_bytea(bytea) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_from_bytea_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_from_bytea(bytea) IS 'implementation of the cast from bytea';
+COMMENT ON FUNCTION fingerprint64_from_bytea(bytea) IS
+  'internal: implementation of the cast from bytea';
 CREATE CAST (fingerprint64 AS bit) WITH FUNCTION fingerprint64_to_bit(fingerprint64) AS ASSIGNMENT;
 CREATE CAST (bit AS fingerprint64) WITH FUNCTION fingerprint64_from_bit(bit) AS ASSIGNMENT;
 CREATE CAST (fingerprint64 AS bytea) WITH FUNCTION fingerprint64_send(fingerprint64) AS ASSIGNMENT;
@@ -227,14 +230,16 @@ COMMENT ON CAST (bytea AS fingerprint64) IS '8 bytes in network order';
 CREATE FUNCTION fingerprint128_to_bit(fingerprint128) RETURNS bit
   AS 'MODULE_PATHNAME', 'fingerprint128_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_to_bit(fingerprint128) IS
-  'implementation of the cast to bit(128)';
+  'internal: implementation of the cast to bit(128)';
 CREATE FUNCTION fingerprint128_from_bit(bit) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_from_bit(bit) IS 'implementation of the cast from bit(128)';
+COMMENT ON FUNCTION fingerprint128_from_bit(bit) IS
+  'internal: implementation of the cast from bit(128)';
 CREATE FUNCTION fingerprint128_from_bytea(bytea) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_from_bytea_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_from_bytea(bytea) IS 'implementation of the cast from bytea';
+COMMENT ON FUNCTION fingerprint128_from_bytea(bytea) IS
+  'internal: implementation of the cast from bytea';
 CREATE CAST (fingerprint128 AS bit)
   WITH FUNCTION fingerprint128_to_bit(fingerprint128) AS ASSIGNMENT;
 CREATE CAST (bit AS fingerprint128) WITH FUNCTION fingerprint128_from_bit(bit) AS ASSIGNMENT;
@@ -249,14 +254,16 @@ COMMENT ON CAST (bytea AS fingerprint128) IS '16 bytes in network order';
 CREATE FUNCTION fingerprint256_to_bit(fingerprint256) RETURNS bit
   AS 'MODULE_PATHNAME', 'fingerprint256_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_to_bit(fingerprint256) IS
-  'implementation of the cast to bit(256)';
+  'internal: implementation of the cast to bit(256)';
 CREATE FUNCTION fingerprint256_from_bit(bit) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'fingerprint256_from_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_from_bit(bit) IS 'implementation of the cast from bit(256)';
+COMMENT ON FUNCTION fingerprint256_from_bit(bit) IS
+  'internal: implementation of the cast from bit(256)';
 CREATE FUNCTION fingerprint256_from_bytea(bytea) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'fingerprint256_from_bytea_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_from_bytea(bytea) IS 'implementation of the cast from bytea';
+COMMENT ON FUNCTION fingerprint256_from_bytea(bytea) IS
+  'internal: implementation of the cast from bytea';
 CREATE CAST (fingerprint256 AS bit)
   WITH FUNCTION fingerprint256_to_bit(fingerprint256) AS ASSIGNMENT;
 CREATE CAST (bit AS fingerprint256) WITH FUNCTION fingerprint256_from_bit(bit) AS ASSIGNMENT;
@@ -271,10 +278,12 @@ COMMENT ON CAST (bytea AS fingerprint256) IS '32 bytes in network order';
 -- Numbers as programs send them: unsigned ones as numeric, small ones as smallint or integer.
 CREATE FUNCTION fingerprint64_from_int2(smallint) RETURNS fingerprint64
   AS 'int28' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_from_int2(smallint) IS 'implementation of the cast from smallint';
+COMMENT ON FUNCTION fingerprint64_from_int2(smallint) IS
+  'internal: implementation of the cast from smallint';
 CREATE FUNCTION fingerprint64_from_int4(integer) RETURNS fingerprint64
   AS 'int48' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_from_int4(integer) IS 'implementation of the cast from integer';
+COMMENT ON FUNCTION fingerprint64_from_int4(integer) IS
+  'internal: implementation of the cast from integer';
 CREATE CAST (smallint AS fingerprint64)
   WITH FUNCTION fingerprint64_from_int2(smallint) AS ASSIGNMENT;
 CREATE CAST (integer AS fingerprint64) WITH FUNCTION fingerprint64_from_int4(integer) AS ASSIGNMENT;
@@ -284,12 +293,12 @@ CREATE FUNCTION fingerprint64_to_numeric(fingerprint64) RETURNS numeric
   AS 'MODULE_PATHNAME', 'fingerprint64_to_numeric_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_to_numeric(fingerprint64) IS
-  'implementation of the cast to numeric';
+  'internal: implementation of the cast to numeric';
 CREATE FUNCTION fingerprint64_from_numeric(numeric) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_from_numeric_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_from_numeric(numeric) IS
-  'implementation of the cast from numeric';
+  'internal: implementation of the cast from numeric';
 CREATE CAST (fingerprint64 AS numeric)
   WITH FUNCTION fingerprint64_to_numeric(fingerprint64) AS ASSIGNMENT;
 CREATE CAST (numeric AS fingerprint64)
@@ -301,12 +310,12 @@ CREATE FUNCTION fingerprint128_to_numeric(fingerprint128) RETURNS numeric
   AS 'MODULE_PATHNAME', 'fingerprint128_to_numeric_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_to_numeric(fingerprint128) IS
-  'implementation of the cast to numeric';
+  'internal: implementation of the cast to numeric';
 CREATE FUNCTION fingerprint128_from_numeric(numeric) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_from_numeric_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_from_numeric(numeric) IS
-  'implementation of the cast from numeric';
+  'internal: implementation of the cast from numeric';
 CREATE CAST (fingerprint128 AS numeric)
   WITH FUNCTION fingerprint128_to_numeric(fingerprint128) AS ASSIGNMENT;
 CREATE CAST (numeric AS fingerprint128)
@@ -318,12 +327,12 @@ CREATE FUNCTION fingerprint256_to_numeric(fingerprint256) RETURNS numeric
   AS 'MODULE_PATHNAME', 'fingerprint256_to_numeric_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_to_numeric(fingerprint256) IS
-  'implementation of the cast to numeric';
+  'internal: implementation of the cast to numeric';
 CREATE FUNCTION fingerprint256_from_numeric(numeric) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'fingerprint256_from_numeric_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_from_numeric(numeric) IS
-  'implementation of the cast from numeric';
+  'internal: implementation of the cast from numeric';
 CREATE CAST (fingerprint256 AS numeric)
   WITH FUNCTION fingerprint256_to_numeric(fingerprint256) AS ASSIGNMENT;
 CREATE CAST (numeric AS fingerprint256)
@@ -349,51 +358,53 @@ COMMENT ON CAST (jsonb AS simhash_config) IS 'checked as on input';
 CREATE FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) RETURNS boolean
   AS 'int8eq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) RETURNS boolean
   AS 'int8ne' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_lt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION fingerprint64_le(fingerprint64, fingerprint64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_le_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_le(fingerprint64, fingerprint64) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_gt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_ge_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) RETURNS integer
   AS 'MODULE_PATHNAME', 'fingerprint64_cmp_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) IS 'less-equal-greater';
+COMMENT ON FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) IS
+  'internal: less-equal-greater';
 CREATE FUNCTION fingerprint64_sortsupport(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'fingerprint64_sortsupport_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_sortsupport(internal) IS 'sort support';
+COMMENT ON FUNCTION fingerprint64_sortsupport(internal) IS 'internal: sort support';
 CREATE FUNCTION fingerprint64_hash(fingerprint64) RETURNS integer
   AS 'hashint8' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_hash(fingerprint64) IS 'hash';
+COMMENT ON FUNCTION fingerprint64_hash(fingerprint64) IS 'internal: hash';
 CREATE FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) RETURNS bigint
   AS 'hashint8extended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) IS 'hash';
+COMMENT ON FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) IS 'internal: hash';
 CREATE FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) IS 'smaller of two';
+COMMENT ON FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) IS
+  'internal: smaller of two';
 CREATE FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) RETURNS fingerprint64
   AS 'MODULE_PATHNAME', 'fingerprint64_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) IS 'larger of two';
+COMMENT ON FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) IS 'internal: larger of two';
 
 CREATE OPERATOR = (
   LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = fingerprint64_eq,
@@ -450,45 +461,48 @@ COMMENT ON AGGREGATE max(fingerprint64) IS 'maximum, in unsigned order';
 CREATE FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) RETURNS boolean
   AS 'uuid_eq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) RETURNS boolean
   AS 'uuid_ne' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) RETURNS boolean
   AS 'uuid_lt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION fingerprint128_le(fingerprint128, fingerprint128) RETURNS boolean
   AS 'uuid_le' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_le(fingerprint128, fingerprint128) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) RETURNS boolean
   AS 'uuid_gt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) RETURNS boolean
   AS 'uuid_ge' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) RETURNS integer
   AS 'uuid_cmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) IS 'less-equal-greater';
+COMMENT ON FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) IS
+  'internal: less-equal-greater';
 CREATE FUNCTION fingerprint128_sortsupport(internal) RETURNS void
   AS 'uuid_sortsupport' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_sortsupport(internal) IS 'sort support';
+COMMENT ON FUNCTION fingerprint128_sortsupport(internal) IS 'internal: sort support';
 CREATE FUNCTION fingerprint128_hash(fingerprint128) RETURNS integer
   AS 'uuid_hash' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_hash(fingerprint128) IS 'hash';
+COMMENT ON FUNCTION fingerprint128_hash(fingerprint128) IS 'internal: hash';
 CREATE FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) RETURNS bigint
   AS 'uuid_hash_extended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) IS 'hash';
+COMMENT ON FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) IS 'internal: hash';
 CREATE FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) IS 'smaller of two';
+COMMENT ON FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) IS
+  'internal: smaller of two';
 CREATE FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'fingerprint128_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) IS 'larger of two';
+COMMENT ON FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) IS
+  'internal: larger of two';
 
 CREATE OPERATOR = (
   LEFTARG = fingerprint128, RIGHTARG = fingerprint128, FUNCTION = fingerprint128_eq,
@@ -546,54 +560,57 @@ CREATE FUNCTION fingerprint256_eq(fingerprint256, fingerprint256) RETURNS boolea
   AS 'MODULE_PATHNAME', 'fingerprint256_eq_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_eq(fingerprint256, fingerprint256) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION fingerprint256_ne(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_ne_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_ne(fingerprint256, fingerprint256) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION fingerprint256_lt(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_lt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_lt(fingerprint256, fingerprint256) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION fingerprint256_le(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_le_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_le(fingerprint256, fingerprint256) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION fingerprint256_gt(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_gt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_gt(fingerprint256, fingerprint256) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION fingerprint256_ge(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_ge_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_ge(fingerprint256, fingerprint256) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION fingerprint256_cmp(fingerprint256, fingerprint256) RETURNS integer
   AS 'MODULE_PATHNAME', 'fingerprint256_cmp_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_cmp(fingerprint256, fingerprint256) IS 'less-equal-greater';
+COMMENT ON FUNCTION fingerprint256_cmp(fingerprint256, fingerprint256) IS
+  'internal: less-equal-greater';
 CREATE FUNCTION fingerprint256_sortsupport(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'fingerprint256_sortsupport_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_sortsupport(internal) IS 'sort support';
+COMMENT ON FUNCTION fingerprint256_sortsupport(internal) IS 'internal: sort support';
 CREATE FUNCTION fingerprint256_hash(fingerprint256) RETURNS integer
   AS 'MODULE_PATHNAME', 'fingerprint256_hash_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_hash(fingerprint256) IS 'hash';
+COMMENT ON FUNCTION fingerprint256_hash(fingerprint256) IS 'internal: hash';
 CREATE FUNCTION fingerprint256_hash_extended(fingerprint256, bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'fingerprint256_hash_extended_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_hash_extended(fingerprint256, bigint) IS 'hash';
+COMMENT ON FUNCTION fingerprint256_hash_extended(fingerprint256, bigint) IS 'internal: hash';
 CREATE FUNCTION fingerprint256_smaller(fingerprint256, fingerprint256) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'fingerprint256_smaller_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_smaller(fingerprint256, fingerprint256) IS 'smaller of two';
+COMMENT ON FUNCTION fingerprint256_smaller(fingerprint256, fingerprint256) IS
+  'internal: smaller of two';
 CREATE FUNCTION fingerprint256_larger(fingerprint256, fingerprint256) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'fingerprint256_larger_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_larger(fingerprint256, fingerprint256) IS 'larger of two';
+COMMENT ON FUNCTION fingerprint256_larger(fingerprint256, fingerprint256) IS
+  'internal: larger of two';
 
 CREATE OPERATOR = (
   LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_eq,
@@ -659,36 +676,37 @@ CREATE FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) RETURNS boolea
   AS 'MODULE_PATHNAME', 'hamming_ball64_eq_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball64_ne_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball64_lt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball64_le_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball64_gt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball64_ge_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) RETURNS integer
   AS 'MODULE_PATHNAME', 'hamming_ball64_cmp_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) IS 'less-equal-greater';
+COMMENT ON FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) IS
+  'internal: less-equal-greater';
 CREATE OPERATOR = (
   LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
@@ -728,36 +746,37 @@ CREATE FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) RETURNS boo
   AS 'MODULE_PATHNAME', 'hamming_ball128_eq_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball128_ne_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball128_lt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball128_le_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball128_gt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball128_ge_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) RETURNS integer
   AS 'MODULE_PATHNAME', 'hamming_ball128_cmp_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) IS 'less-equal-greater';
+COMMENT ON FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) IS
+  'internal: less-equal-greater';
 CREATE OPERATOR = (
   LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
@@ -797,36 +816,37 @@ CREATE FUNCTION hamming_ball256_eq(hamming_ball256, hamming_ball256) RETURNS boo
   AS 'MODULE_PATHNAME', 'hamming_ball256_eq_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball256_eq(hamming_ball256, hamming_ball256) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION hamming_ball256_ne(hamming_ball256, hamming_ball256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball256_ne_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball256_ne(hamming_ball256, hamming_ball256) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION hamming_ball256_lt(hamming_ball256, hamming_ball256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball256_lt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball256_lt(hamming_ball256, hamming_ball256) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION hamming_ball256_le(hamming_ball256, hamming_ball256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball256_le_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball256_le(hamming_ball256, hamming_ball256) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION hamming_ball256_gt(hamming_ball256, hamming_ball256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball256_gt_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball256_gt(hamming_ball256, hamming_ball256) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION hamming_ball256_ge(hamming_ball256, hamming_ball256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball256_ge_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball256_ge(hamming_ball256, hamming_ball256) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION hamming_ball256_cmp(hamming_ball256, hamming_ball256) RETURNS integer
   AS 'MODULE_PATHNAME', 'hamming_ball256_cmp_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_cmp(hamming_ball256, hamming_ball256) IS 'less-equal-greater';
+COMMENT ON FUNCTION hamming_ball256_cmp(hamming_ball256, hamming_ball256) IS
+  'internal: less-equal-greater';
 CREATE OPERATOR = (
   LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
@@ -865,31 +885,31 @@ CREATE OPERATOR CLASS hamming_ball256_ops DEFAULT FOR TYPE hamming_ball256 USING
 CREATE FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
   AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
   AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_ne(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
   AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_lt(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
   AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_le(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
   AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_gt(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
   AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_ge(hamming_ball_bit, hamming_ball_bit) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) RETURNS integer
   AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit) IS
-  'less-equal-greater';
+  'internal: less-equal-greater';
 CREATE OPERATOR = (
   LEFTARG = hamming_ball_bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_ball_bit_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES
@@ -928,36 +948,37 @@ CREATE OPERATOR CLASS hamming_ball_bit_ops DEFAULT FOR TYPE hamming_ball_bit USI
 CREATE FUNCTION simhash_config_eq(simhash_config, simhash_config) RETURNS boolean
   AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_eq(simhash_config, simhash_config) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION simhash_config_ne(simhash_config, simhash_config) RETURNS boolean
   AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_ne(simhash_config, simhash_config) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION simhash_config_lt(simhash_config, simhash_config) RETURNS boolean
   AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_lt(simhash_config, simhash_config) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION simhash_config_le(simhash_config, simhash_config) RETURNS boolean
   AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_le(simhash_config, simhash_config) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION simhash_config_gt(simhash_config, simhash_config) RETURNS boolean
   AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_gt(simhash_config, simhash_config) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION simhash_config_ge(simhash_config, simhash_config) RETURNS boolean
   AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_config_ge(simhash_config, simhash_config) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION simhash_config_cmp(simhash_config, simhash_config) RETURNS integer
   AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_config_cmp(simhash_config, simhash_config) IS 'less-equal-greater';
+COMMENT ON FUNCTION simhash_config_cmp(simhash_config, simhash_config) IS
+  'internal: less-equal-greater';
 CREATE FUNCTION simhash_config_hash(simhash_config) RETURNS integer
   AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_config_hash(simhash_config) IS 'hash';
+COMMENT ON FUNCTION simhash_config_hash(simhash_config) IS 'internal: hash';
 CREATE FUNCTION simhash_config_hash_extended(simhash_config, bigint) RETURNS bigint
   AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_config_hash_extended(simhash_config, bigint) IS 'hash';
+COMMENT ON FUNCTION simhash_config_hash_extended(simhash_config, bigint) IS 'internal: hash';
 CREATE OPERATOR = (
   LEFTARG = simhash_config, RIGHTARG = simhash_config, FUNCTION = simhash_config_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
@@ -1003,27 +1024,29 @@ CREATE OPERATOR CLASS simhash_config_ops DEFAULT FOR TYPE simhash_config USING h
 
 CREATE FUNCTION hamming_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'hamming_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_support(internal) IS 'planner support of hamming';
+COMMENT ON FUNCTION hamming_support(internal) IS 'internal: planner support of hamming';
 CREATE FUNCTION hamming_within_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'hamming_within_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_within_support(internal) IS 'planner support of hamming_within';
+COMMENT ON FUNCTION hamming_within_support(internal) IS
+  'internal: planner support of hamming_within';
 CREATE FUNCTION hamming_within_sel(internal, oid, internal, integer) RETURNS double precision
   AS 'MODULE_PATHNAME', 'hamming_within_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_within_sel(internal, oid, internal, integer) IS
-  'restriction selectivity';
+  'internal: restriction selectivity';
 CREATE FUNCTION hamming_within_joinsel(internal, oid, internal, smallint, internal)
   RETURNS double precision
   AS 'MODULE_PATHNAME', 'hamming_within_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_within_joinsel(internal, oid, internal, smallint, internal) IS
-  'join selectivity';
+  'internal: join selectivity';
 CREATE FUNCTION hamming_near_sel(internal, oid, internal, integer) RETURNS double precision
   AS 'MODULE_PATHNAME', 'hamming_near_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, integer) IS 'restriction selectivity';
+COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, integer) IS
+  'internal: restriction selectivity';
 CREATE FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal)
   RETURNS double precision
   AS 'MODULE_PATHNAME', 'hamming_near_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS
-  'join selectivity';
+  'internal: join selectivity';
 
 CREATE FUNCTION hamming(a fingerprint64, b fingerprint64) RETURNS integer
   AS 'MODULE_PATHNAME', 'hamming_fingerprint64_wrapper'
@@ -1127,38 +1150,38 @@ CREATE FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) RETURN
   AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 CREATE FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) RETURNS hamming_ball128
   AS 'MODULE_PATHNAME', 'hamming_ball_or_null_128_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 CREATE FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) RETURNS hamming_ball256
   AS 'MODULE_PATHNAME', 'hamming_ball_or_null_256_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 CREATE FUNCTION hamming_ball_or_null(center bigint, radius bigint) RETURNS hamming_ball64
   AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center bigint, radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 
 CREATE FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) IS
-  'implementation of <@ operator';
+  'internal: implementation of <@ operator';
 CREATE FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball64_contains_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) IS
-  'implementation of @> operator';
+  'internal: implementation of @> operator';
 CREATE FUNCTION fingerprint64_near(fingerprint64, fingerprint64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_near(fingerprint64, fingerprint64) IS
-  'implementation of ~= operator';
+  'internal: implementation of ~= operator';
 CREATE OPERATOR <@ (
   LEFTARG = fingerprint64, RIGHTARG = hamming_ball64, FUNCTION = fingerprint64_within,
   COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
@@ -1180,17 +1203,17 @@ CREATE FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) RETURNS b
   AS 'MODULE_PATHNAME', 'fingerprint128_within_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) IS
-  'implementation of <@ operator';
+  'internal: implementation of <@ operator';
 CREATE FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball128_contains_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) IS
-  'implementation of @> operator';
+  'internal: implementation of @> operator';
 CREATE FUNCTION fingerprint128_near(fingerprint128, fingerprint128) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint128_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint128_near(fingerprint128, fingerprint128) IS
-  'implementation of ~= operator';
+  'internal: implementation of ~= operator';
 CREATE OPERATOR <@ (
   LEFTARG = fingerprint128, RIGHTARG = hamming_ball128, FUNCTION = fingerprint128_within,
   COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
@@ -1212,17 +1235,17 @@ CREATE FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) RETURNS b
   AS 'MODULE_PATHNAME', 'fingerprint256_within_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) IS
-  'implementation of <@ operator';
+  'internal: implementation of <@ operator';
 CREATE FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball256_contains_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) IS
-  'implementation of @> operator';
+  'internal: implementation of @> operator';
 CREATE FUNCTION fingerprint256_near(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint256_near(fingerprint256, fingerprint256) IS
-  'implementation of ~= operator';
+  'internal: implementation of ~= operator';
 CREATE OPERATOR <@ (
   LEFTARG = fingerprint256, RIGHTARG = hamming_ball256, FUNCTION = fingerprint256_within,
   COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
@@ -1243,11 +1266,12 @@ COMMENT ON OPERATOR ~= (fingerprint256, fingerprint256) IS
 CREATE FUNCTION hamming_int8_within(bigint, hamming_ball64) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_within_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS 'implementation of <@ operator';
+COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS
+  'internal: implementation of <@ operator';
 CREATE FUNCTION hamming_int8_near(bigint, bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_int8_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'implementation of ~= operator';
+COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'internal: implementation of ~= operator';
 -- Without a commutator: with a second @>, hamming_ball64 @> '...' would no longer say what type the
 -- literal is.
 CREATE OPERATOR <@ (
@@ -1265,7 +1289,7 @@ CREATE FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) RETURNS bool
   AS 'MODULE_PATHNAME', 'hamming_ball64_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) IS
-  'implementation of ~= operator';
+  'internal: implementation of ~= operator';
 CREATE OPERATOR ~= (
   LEFTARG = hamming_ball64, RIGHTARG = hamming_ball64, FUNCTION = hamming_ball64_near,
   COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
@@ -1276,7 +1300,7 @@ CREATE FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) RETURNS b
   AS 'MODULE_PATHNAME', 'hamming_ball128_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) IS
-  'implementation of ~= operator';
+  'internal: implementation of ~= operator';
 CREATE OPERATOR ~= (
   LEFTARG = hamming_ball128, RIGHTARG = hamming_ball128, FUNCTION = hamming_ball128_near,
   COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
@@ -1287,7 +1311,7 @@ CREATE FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) RETURNS b
   AS 'MODULE_PATHNAME', 'hamming_ball256_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) IS
-  'implementation of ~= operator';
+  'internal: implementation of ~= operator';
 CREATE OPERATOR ~= (
   LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_near,
   COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
@@ -1303,16 +1327,17 @@ CREATE FUNCTION hamming_ball_or_null(center bit, radius bigint) RETURNS hamming_
   AS 'MODULE_PATHNAME', 'hamming_ball_or_null_bit_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(center bit, radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the length for a greater one';
+  'internal: as hamming_ball, for any radius: NULL for a negative one, at most the length';
 
 CREATE FUNCTION hamming_bit_within(bit, hamming_ball_bit) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_bit_within_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_bit_within(bit, hamming_ball_bit) IS 'implementation of <@ operator';
+COMMENT ON FUNCTION hamming_bit_within(bit, hamming_ball_bit) IS
+  'internal: implementation of <@ operator';
 CREATE FUNCTION hamming_bit_contained(hamming_ball_bit, bit) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball_bit_contains_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_bit_contained(hamming_ball_bit, bit) IS
-  'implementation of @> operator';
+  'internal: implementation of @> operator';
 CREATE OPERATOR <@ (
   LEFTARG = bit, RIGHTARG = hamming_ball_bit, FUNCTION = hamming_bit_within,
   COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
@@ -1477,22 +1502,22 @@ CREATE FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint)
   AS 'MODULE_PATHNAME', 'hamming_ball_or_null_64_array_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) IS
-  'as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
 CREATE FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_array_within_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) IS
-  'implementation of <@ operator';
+  'internal: implementation of <@ operator';
 CREATE FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball64_array_contains_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) IS
-  'implementation of @> operator';
+  'internal: implementation of @> operator';
 CREATE FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint64_array_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) IS
-  'implementation of ~= operator';
+  'internal: implementation of ~= operator';
 CREATE OPERATOR <~> (
   LEFTARG = fingerprint64[], RIGHTARG = fingerprint64[], FUNCTION = hamming,
   COMMUTATOR = <~>
@@ -1526,25 +1551,25 @@ COMMENT ON OPERATOR ~= (fingerprint64[], fingerprint64[]) IS
 CREATE FUNCTION near_duplicate_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'near_duplicate_support_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION near_duplicate_support(internal) IS
-  'planner support of near_duplicate, of shares_passage, and of ~= and && for texts';
+  'internal: planner support of near_duplicate, of shares_passage, and of ~= and && for texts';
 CREATE FUNCTION text_passage_sel(internal, oid, internal, integer) RETURNS double precision
   AS 'MODULE_PATHNAME', 'text_passage_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION text_passage_sel(internal, oid, internal, integer) IS
-  'restriction selectivity of && for texts';
+  'internal: restriction selectivity of && for texts';
 CREATE FUNCTION text_passage_joinsel(internal, oid, internal, smallint, internal)
   RETURNS double precision
   AS 'MODULE_PATHNAME', 'text_passage_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION text_passage_joinsel(internal, oid, internal, smallint, internal) IS
-  'join selectivity of && for texts';
+  'internal: join selectivity of && for texts';
 CREATE FUNCTION near_text_sel(internal, oid, internal, integer) RETURNS double precision
   AS 'MODULE_PATHNAME', 'near_text_sel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION near_text_sel(internal, oid, internal, integer) IS
-  'restriction selectivity of ~= for texts';
+  'internal: restriction selectivity of ~= for texts';
 CREATE FUNCTION near_text_joinsel(internal, oid, internal, smallint, internal)
   RETURNS double precision
   AS 'MODULE_PATHNAME', 'near_text_joinsel_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION near_text_joinsel(internal, oid, internal, smallint, internal) IS
-  'join selectivity of ~= for texts';
+  'internal: join selectivity of ~= for texts';
 
 CREATE FUNCTION text_similarity(a text, b text, config simhash_config DEFAULT '{}')
   RETURNS double precision
@@ -1597,16 +1622,16 @@ CREATE TYPE near_text;
 
 CREATE FUNCTION near_text_in(cstring) RETURNS near_text
   AS 'MODULE_PATHNAME', 'near_text_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION near_text_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION near_text_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION near_text_out(near_text) RETURNS cstring
   AS 'MODULE_PATHNAME', 'near_text_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION near_text_out(near_text) IS 'I/O';
+COMMENT ON FUNCTION near_text_out(near_text) IS 'internal: I/O';
 CREATE FUNCTION near_text_recv(internal) RETURNS near_text
   AS 'MODULE_PATHNAME', 'near_text_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION near_text_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION near_text_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION near_text_send(near_text) RETURNS bytea
   AS 'MODULE_PATHNAME', 'near_text_send_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION near_text_send(near_text) IS 'I/O';
+COMMENT ON FUNCTION near_text_send(near_text) IS 'internal: I/O';
 
 CREATE TYPE near_text (
   INPUT = near_text_in, OUTPUT = near_text_out,
@@ -1626,17 +1651,18 @@ CREATE FUNCTION near_text_near(near_text, near_text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_text_near_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500
   SUPPORT near_duplicate_support;
-COMMENT ON FUNCTION near_text_near(near_text, near_text) IS 'implementation of ~= operator';
+COMMENT ON FUNCTION near_text_near(near_text, near_text) IS
+  'internal: implementation of ~= operator';
 CREATE FUNCTION near_text_near(near_text, text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'near_text_near_text_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 500
   SUPPORT near_duplicate_support;
-COMMENT ON FUNCTION near_text_near(near_text, text) IS 'implementation of ~= operator';
+COMMENT ON FUNCTION near_text_near(near_text, text) IS 'internal: implementation of ~= operator';
 CREATE FUNCTION near_text_near(text, near_text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'text_near_near_text_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 500
   SUPPORT near_duplicate_support;
-COMMENT ON FUNCTION near_text_near(text, near_text) IS 'implementation of ~= operator';
+COMMENT ON FUNCTION near_text_near(text, near_text) IS 'internal: implementation of ~= operator';
 CREATE OPERATOR ~= (
   LEFTARG = near_text, RIGHTARG = near_text, FUNCTION = near_text_near, COMMUTATOR = ~=,
   RESTRICT = near_text_sel, JOIN = near_text_joinsel
@@ -1658,16 +1684,16 @@ CREATE TYPE text_passage;
 
 CREATE FUNCTION text_passage_in(cstring) RETURNS text_passage
   AS 'MODULE_PATHNAME', 'text_passage_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION text_passage_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION text_passage_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION text_passage_out(text_passage) RETURNS cstring
   AS 'MODULE_PATHNAME', 'text_passage_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION text_passage_out(text_passage) IS 'I/O';
+COMMENT ON FUNCTION text_passage_out(text_passage) IS 'internal: I/O';
 CREATE FUNCTION text_passage_recv(internal) RETURNS text_passage
   AS 'MODULE_PATHNAME', 'text_passage_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION text_passage_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION text_passage_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION text_passage_send(text_passage) RETURNS bytea
   AS 'MODULE_PATHNAME', 'text_passage_send_wrapper' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION text_passage_send(text_passage) IS 'I/O';
+COMMENT ON FUNCTION text_passage_send(text_passage) IS 'internal: I/O';
 
 CREATE TYPE text_passage (
   INPUT = text_passage_in, OUTPUT = text_passage_out,
@@ -1688,12 +1714,14 @@ CREATE FUNCTION text_passage_shares(text, text_passage) RETURNS boolean
   AS 'MODULE_PATHNAME', 'text_shares_passage_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 3000
   SUPPORT near_duplicate_support;
-COMMENT ON FUNCTION text_passage_shares(text, text_passage) IS 'implementation of && operator';
+COMMENT ON FUNCTION text_passage_shares(text, text_passage) IS
+  'internal: implementation of && operator';
 CREATE FUNCTION text_passage_shares(text_passage, text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'text_passage_shares_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE COST 3000
   SUPPORT near_duplicate_support;
-COMMENT ON FUNCTION text_passage_shares(text_passage, text) IS 'implementation of && operator';
+COMMENT ON FUNCTION text_passage_shares(text_passage, text) IS
+  'internal: implementation of && operator';
 CREATE OPERATOR && (
   LEFTARG = text, RIGHTARG = text_passage, FUNCTION = text_passage_shares, COMMUTATOR = &&,
   RESTRICT = text_passage_sel, JOIN = text_passage_joinsel
@@ -1720,19 +1748,19 @@ CREATE TYPE simhash_fingerprint;
 CREATE FUNCTION simhash_fingerprint_in(cstring) RETURNS simhash_fingerprint
   AS 'MODULE_PATHNAME', 'simhash_fingerprint_in_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_fingerprint_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION simhash_fingerprint_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION simhash_fingerprint_out(simhash_fingerprint) RETURNS cstring
   AS 'MODULE_PATHNAME', 'simhash_fingerprint_out_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_fingerprint_out(simhash_fingerprint) IS 'I/O';
+COMMENT ON FUNCTION simhash_fingerprint_out(simhash_fingerprint) IS 'internal: I/O';
 CREATE FUNCTION simhash_fingerprint_recv(internal) RETURNS simhash_fingerprint
   AS 'MODULE_PATHNAME', 'simhash_fingerprint_recv_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_fingerprint_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION simhash_fingerprint_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION simhash_fingerprint_send(simhash_fingerprint) RETURNS bytea
   AS 'MODULE_PATHNAME', 'simhash_fingerprint_send_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_fingerprint_send(simhash_fingerprint) IS 'I/O';
+COMMENT ON FUNCTION simhash_fingerprint_send(simhash_fingerprint) IS 'internal: I/O';
 
 CREATE TYPE simhash_fingerprint (
   INPUT = simhash_fingerprint_in, OUTPUT = simhash_fingerprint_out,
@@ -1747,17 +1775,17 @@ CREATE FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) RETURNS fingerpri
   AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_64_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) IS
-  'implementation of the cast to fingerprint64';
+  'internal: implementation of the cast to fingerprint64';
 CREATE FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) RETURNS fingerprint128
   AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_128_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_fingerprint_to_128(simhash_fingerprint) IS
-  'implementation of the cast to fingerprint128';
+  'internal: implementation of the cast to fingerprint128';
 CREATE FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) RETURNS fingerprint256
   AS 'MODULE_PATHNAME', 'simhash_fingerprint_to_256_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_fingerprint_to_256(simhash_fingerprint) IS
-  'implementation of the cast to fingerprint256';
+  'internal: implementation of the cast to fingerprint256';
 CREATE CAST (simhash_fingerprint AS fingerprint64)
   WITH FUNCTION simhash_fingerprint_to_64(simhash_fingerprint) AS IMPLICIT;
 CREATE CAST (simhash_fingerprint AS fingerprint128)
@@ -1779,7 +1807,7 @@ COMMENT ON FUNCTION simhash_like(index regclass, body text) IS
 
 CREATE FUNCTION simhash_handler(internal) RETURNS index_am_handler
   LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_handler_wrapper';
-COMMENT ON FUNCTION simhash_handler(internal) IS 'handler of index access method simhash';
+COMMENT ON FUNCTION simhash_handler(internal) IS 'internal: handler of index access method simhash';
 
 CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
 COMMENT ON ACCESS METHOD simhash IS
@@ -1788,28 +1816,31 @@ COMMENT ON ACCESS METHOD simhash IS
 CREATE FUNCTION simhash_kind_64(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_64_wrapper';
 COMMENT ON FUNCTION simhash_kind_64(internal) IS
-  'support function: an index of 64-bit fingerprints';
+  'internal: support function: an index of 64-bit fingerprints';
 CREATE FUNCTION simhash_kind_128(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_128_wrapper';
 COMMENT ON FUNCTION simhash_kind_128(internal) IS
-  'support function: an index of 128-bit fingerprints';
+  'internal: support function: an index of 128-bit fingerprints';
 CREATE FUNCTION simhash_kind_256(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_256_wrapper';
 COMMENT ON FUNCTION simhash_kind_256(internal) IS
-  'support function: an index of 256-bit fingerprints';
+  'internal: support function: an index of 256-bit fingerprints';
 CREATE FUNCTION simhash_kind_ball64(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball64_wrapper';
-COMMENT ON FUNCTION simhash_kind_ball64(internal) IS 'support function: an index of 64-bit balls';
+COMMENT ON FUNCTION simhash_kind_ball64(internal) IS
+  'internal: support function: an index of 64-bit balls';
 CREATE FUNCTION simhash_kind_ball128(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball128_wrapper';
-COMMENT ON FUNCTION simhash_kind_ball128(internal) IS 'support function: an index of 128-bit balls';
+COMMENT ON FUNCTION simhash_kind_ball128(internal) IS
+  'internal: support function: an index of 128-bit balls';
 CREATE FUNCTION simhash_kind_ball256(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball256_wrapper';
-COMMENT ON FUNCTION simhash_kind_ball256(internal) IS 'support function: an index of 256-bit balls';
+COMMENT ON FUNCTION simhash_kind_ball256(internal) IS
+  'internal: support function: an index of 256-bit balls';
 CREATE FUNCTION simhash_kind_lexicons(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_lexicons_wrapper';
 COMMENT ON FUNCTION simhash_kind_lexicons(internal) IS
-  'support function: an index of arrays of 64-bit fingerprints';
+  'internal: support function: an index of arrays of 64-bit fingerprints';
 
 CREATE OPERATOR CLASS fingerprint64_ops DEFAULT FOR TYPE fingerprint64 USING simhash AS
   OPERATOR 1 = (fingerprint64, fingerprint64),
@@ -1863,7 +1894,8 @@ CREATE OPERATOR CLASS fingerprint64_array_ops DEFAULT FOR TYPE fingerprint64[] U
 
 CREATE FUNCTION simhash_kind_bit(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_bit_wrapper';
-COMMENT ON FUNCTION simhash_kind_bit(internal) IS 'support function: an index of bit strings';
+COMMENT ON FUNCTION simhash_kind_bit(internal) IS
+  'internal: support function: an index of bit strings';
 
 -- For bit(n) with n from 8 to 1024: the index's width is the column's.
 CREATE OPERATOR CLASS bit_hamming_ops DEFAULT FOR TYPE bit USING simhash AS
@@ -1878,51 +1910,51 @@ CREATE OPERATOR CLASS bit_hamming_ops DEFAULT FOR TYPE bit USING simhash AS
 CREATE FUNCTION simhash_scope_bool(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_bool_wrapper';
 COMMENT ON FUNCTION simhash_scope_bool(internal) IS
-  'support function: a column of boolean, compared by equality';
+  'internal: support function: a column of boolean, compared by equality';
 CREATE FUNCTION simhash_scope_int2(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_int2_wrapper';
 COMMENT ON FUNCTION simhash_scope_int2(internal) IS
-  'support function: a column of smallint, compared by equality';
+  'internal: support function: a column of smallint, compared by equality';
 CREATE FUNCTION simhash_scope_int4(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_int4_wrapper';
 COMMENT ON FUNCTION simhash_scope_int4(internal) IS
-  'support function: a column of integer, compared by equality';
+  'internal: support function: a column of integer, compared by equality';
 CREATE FUNCTION simhash_scope_int8(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_int8_wrapper';
 COMMENT ON FUNCTION simhash_scope_int8(internal) IS
-  'support function: a column of bigint, compared by equality';
+  'internal: support function: a column of bigint, compared by equality';
 CREATE FUNCTION simhash_scope_oid(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_oid_wrapper';
 COMMENT ON FUNCTION simhash_scope_oid(internal) IS
-  'support function: a column of oid, compared by equality';
+  'internal: support function: a column of oid, compared by equality';
 CREATE FUNCTION simhash_scope_uuid(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_uuid_wrapper';
 COMMENT ON FUNCTION simhash_scope_uuid(internal) IS
-  'support function: a column of uuid, compared by equality';
+  'internal: support function: a column of uuid, compared by equality';
 CREATE FUNCTION simhash_scope_text(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_text_wrapper';
 COMMENT ON FUNCTION simhash_scope_text(internal) IS
-  'support function: a column of text, compared by equality';
+  'internal: support function: a column of text, compared by equality';
 CREATE FUNCTION simhash_scope_bytea(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_bytea_wrapper';
 COMMENT ON FUNCTION simhash_scope_bytea(internal) IS
-  'support function: a column of bytea, compared by equality';
+  'internal: support function: a column of bytea, compared by equality';
 CREATE FUNCTION simhash_scope_date(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_date_wrapper';
 COMMENT ON FUNCTION simhash_scope_date(internal) IS
-  'support function: a column of date, compared by equality';
+  'internal: support function: a column of date, compared by equality';
 CREATE FUNCTION simhash_scope_timestamp(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_timestamp_wrapper';
 COMMENT ON FUNCTION simhash_scope_timestamp(internal) IS
-  'support function: a column of timestamp without time zone, compared by equality';
+  'internal: support function: a column of timestamp without time zone, compared by equality';
 CREATE FUNCTION simhash_scope_timestamptz(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_timestamptz_wrapper';
 COMMENT ON FUNCTION simhash_scope_timestamptz(internal) IS
-  'support function: a column of timestamp with time zone, compared by equality';
+  'internal: support function: a column of timestamp with time zone, compared by equality';
 CREATE FUNCTION simhash_scope_enum(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_scope_enum_wrapper';
 COMMENT ON FUNCTION simhash_scope_enum(internal) IS
-  'support function: a column of an enum, compared by equality';
+  'internal: support function: a column of an enum, compared by equality';
 
 CREATE OPERATOR FAMILY integer_ops USING simhash;
 CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING simhash AS
@@ -1954,7 +1986,7 @@ CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING simhash AS
   FUNCTION 1 simhash_scope_text(internal);
 CREATE FUNCTION simhash_kind_near_text(internal) RETURNS integer
   AS 'MODULE_PATHNAME', 'simhash_kind_near_text_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_kind_near_text(internal) IS 'what an operator class holds';
+COMMENT ON FUNCTION simhash_kind_near_text(internal) IS 'internal: what an operator class holds';
 CREATE OPERATOR CLASS near_text_ops DEFAULT FOR TYPE near_text USING simhash AS
   OPERATOR 3 ~= (near_text, near_text),
   OPERATOR 3 ~= (near_text, text),
@@ -1962,7 +1994,7 @@ CREATE OPERATOR CLASS near_text_ops DEFAULT FOR TYPE near_text USING simhash AS
 -- Texts by the passages that they have in common with others.
 CREATE FUNCTION simhash_kind_passages(internal) RETURNS integer
   AS 'MODULE_PATHNAME', 'simhash_kind_passages_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_kind_passages(internal) IS 'what an operator class holds';
+COMMENT ON FUNCTION simhash_kind_passages(internal) IS 'internal: what an operator class holds';
 CREATE OPERATOR CLASS text_passage_ops FOR TYPE text USING simhash AS
   OPERATOR 3 && (text, text_passage),
   FUNCTION 1 simhash_kind_passages(internal);
@@ -2031,7 +2063,7 @@ CREATE FUNCTION simhash_whole_support(internal) RETURNS internal
   LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
   AS 'MODULE_PATHNAME', 'simhash_whole_support_wrapper';
 COMMENT ON FUNCTION simhash_whole_support(internal) IS
-  'planner support: how many rows functions of whole tables return';
+  'internal: planner support: how many rows functions of whole tables return';
 CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a tid, OUT b tid,
     OUT distance integer, OUT a_table regclass, OUT b_table regclass)
   RETURNS SETOF record
@@ -2197,7 +2229,8 @@ CREATE FUNCTION simhash_get_progress(OUT pid integer, OUT datid oid, OUT relid o
   RETURNS SETOF record
   LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 10
   AS 'MODULE_PATHNAME', 'simhash_get_progress_wrapper';
-COMMENT ON FUNCTION simhash_get_progress() IS 'implementation of the view simhash_progress';
+COMMENT ON FUNCTION simhash_get_progress() IS
+  'internal: implementation of the view simhash_progress';
 CREATE VIEW simhash_progress AS
   SELECT p.pid, p.datid, d.datname, p.relid, p.index_relid, p.command, p.phase,
     p.tables_total, p.tables_done, p.rows_total, p.rows_read, p.compared, p.pairs
@@ -2345,16 +2378,16 @@ CREATE TYPE minhash_signature;
 
 CREATE FUNCTION minhash_signature_in(cstring) RETURNS minhash_signature
   AS 'MODULE_PATHNAME', 'minhash_signature_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_signature_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION minhash_signature_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION minhash_signature_out(minhash_signature) RETURNS cstring
   AS 'MODULE_PATHNAME', 'minhash_signature_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_signature_out(minhash_signature) IS 'I/O';
+COMMENT ON FUNCTION minhash_signature_out(minhash_signature) IS 'internal: I/O';
 CREATE FUNCTION minhash_signature_recv(internal) RETURNS minhash_signature
   AS 'MODULE_PATHNAME', 'minhash_signature_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_signature_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION minhash_signature_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION minhash_signature_send(minhash_signature) RETURNS bytea
   AS 'MODULE_PATHNAME', 'minhash_signature_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_signature_send(minhash_signature) IS 'I/O';
+COMMENT ON FUNCTION minhash_signature_send(minhash_signature) IS 'internal: I/O';
 
 CREATE TYPE minhash_signature (
   INPUT = minhash_signature_in, OUTPUT = minhash_signature_out,
@@ -2367,37 +2400,37 @@ COMMENT ON TYPE minhash_signature IS
 CREATE FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) RETURNS boolean
   AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) IS
-  'implementation of = operator';
+  'internal: implementation of = operator';
 CREATE FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) RETURNS boolean
   AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) IS
-  'implementation of <> operator';
+  'internal: implementation of <> operator';
 CREATE FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) RETURNS boolean
   AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) IS
-  'implementation of < operator';
+  'internal: implementation of < operator';
 CREATE FUNCTION minhash_signature_le(minhash_signature, minhash_signature) RETURNS boolean
   AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_signature_le(minhash_signature, minhash_signature) IS
-  'implementation of <= operator';
+  'internal: implementation of <= operator';
 CREATE FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) RETURNS boolean
   AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) IS
-  'implementation of > operator';
+  'internal: implementation of > operator';
 CREATE FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) RETURNS boolean
   AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) IS
-  'implementation of >= operator';
+  'internal: implementation of >= operator';
 CREATE FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) RETURNS integer
   AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) IS
-  'less-equal-greater';
+  'internal: less-equal-greater';
 CREATE FUNCTION minhash_signature_hash(minhash_signature) RETURNS integer
   AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_signature_hash(minhash_signature) IS 'hash';
+COMMENT ON FUNCTION minhash_signature_hash(minhash_signature) IS 'internal: hash';
 CREATE FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) RETURNS bigint
   AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) IS 'hash';
+COMMENT ON FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) IS 'internal: hash';
 CREATE OPERATOR = (
   LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_signature_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
@@ -2457,7 +2490,7 @@ CREATE FUNCTION minhash_share_band(minhash_signature, minhash_signature) RETURNS
   AS 'MODULE_PATHNAME', 'minhash_share_band_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_share_band(minhash_signature, minhash_signature) IS
-  'implementation of && operator';
+  'internal: implementation of && operator';
 CREATE OPERATOR && (
   LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_share_band,
   COMMUTATOR = &&, RESTRICT = contsel, JOIN = contjoinsel
@@ -2468,7 +2501,7 @@ COMMENT ON OPERATOR && (minhash_signature, minhash_signature) IS
 CREATE FUNCTION minhash_or(minhash_signature, minhash_signature) RETURNS minhash_signature
   AS 'MODULE_PATHNAME', 'minhash_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_or(minhash_signature, minhash_signature) IS
-  'implementation of | operator';
+  'internal: implementation of | operator';
 CREATE OPERATOR | (
   LEFTARG = minhash_signature, RIGHTARG = minhash_signature, FUNCTION = minhash_or,
   COMMUTATOR = |
@@ -2477,34 +2510,36 @@ COMMENT ON OPERATOR | (minhash_signature, minhash_signature) IS
   'signature of the union of two sets';
 CREATE FUNCTION minhash_agg_add(internal, text) RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_agg_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
-COMMENT ON FUNCTION minhash_agg_add(internal, text) IS 'transition of minhash_agg';
+COMMENT ON FUNCTION minhash_agg_add(internal, text) IS 'internal: transition of minhash_agg';
 CREATE FUNCTION minhash_agg_add(internal, text, integer) RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_agg_add_permutations_wrapper'
   LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
-COMMENT ON FUNCTION minhash_agg_add(internal, text, integer) IS 'transition of minhash_agg';
+COMMENT ON FUNCTION minhash_agg_add(internal, text, integer) IS
+  'internal: transition of minhash_agg';
 CREATE FUNCTION minhash_agg_add(internal, text, integer, simhash_config) RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_agg_add_config_wrapper'
   LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
 COMMENT ON FUNCTION minhash_agg_add(internal, text, integer, simhash_config) IS
-  'transition of minhash_agg';
+  'internal: transition of minhash_agg';
 CREATE FUNCTION minhash_union_add(internal, minhash_signature) RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_union_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION minhash_union_add(internal, minhash_signature) IS
-  'transition of minhash_union';
+  'internal: transition of minhash_union';
 CREATE FUNCTION minhash_agg_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION minhash_agg_combine(internal, internal) IS 'combination of partial unions';
+COMMENT ON FUNCTION minhash_agg_combine(internal, internal) IS
+  'internal: combination of partial unions';
 CREATE FUNCTION minhash_agg_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'minhash_agg_serialize_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION minhash_agg_serialize(internal) IS 'partial union to bytes';
+COMMENT ON FUNCTION minhash_agg_serialize(internal) IS 'internal: partial union to bytes';
 CREATE FUNCTION minhash_agg_deserialize(bytea, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_agg_deserialize_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION minhash_agg_deserialize(bytea, internal) IS 'bytes to partial union';
+COMMENT ON FUNCTION minhash_agg_deserialize(bytea, internal) IS 'internal: bytes to partial union';
 CREATE FUNCTION minhash_agg_final(internal) RETURNS minhash_signature
   AS 'MODULE_PATHNAME', 'minhash_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION minhash_agg_final(internal) IS 'the signature';
+COMMENT ON FUNCTION minhash_agg_final(internal) IS 'internal: the signature';
 CREATE AGGREGATE minhash_agg(text) (
   SFUNC = minhash_agg_add, STYPE = internal, FINALFUNC = minhash_agg_final,
   COMBINEFUNC = minhash_agg_combine, SERIALFUNC = minhash_agg_serialize,
@@ -2538,31 +2573,31 @@ CREATE FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal)
   AS 'MODULE_PATHNAME', 'minhash_gin_extract_value_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) IS
-  'GIN support';
+  'internal: GIN support';
 CREATE FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal,
     internal, internal, internal)
   RETURNS internal
   AS 'MODULE_PATHNAME', 'minhash_gin_extract_query_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal,
     internal, internal, internal) IS
-  'GIN support';
+  'internal: GIN support';
 CREATE FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer,
     internal, internal, internal, internal)
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'minhash_gin_consistent_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer,
     internal, internal, internal, internal) IS
-  'GIN support';
+  'internal: GIN support';
 CREATE FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer,
     internal, internal, internal)
   RETURNS "char"
   AS 'MODULE_PATHNAME', 'minhash_gin_triconsistent_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer,
     internal, internal, internal) IS
-  'GIN support';
+  'internal: GIN support';
 CREATE FUNCTION minhash_gin_options(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'minhash_gin_options_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION minhash_gin_options(internal) IS 'GIN support';
+COMMENT ON FUNCTION minhash_gin_options(internal) IS 'internal: GIN support';
 
 CREATE OPERATOR CLASS minhash_ops DEFAULT FOR TYPE minhash_signature USING gin AS
   OPERATOR 1 && (minhash_signature, minhash_signature),
@@ -2595,16 +2630,16 @@ CREATE TYPE bloom_filter;
 
 CREATE FUNCTION bloom_filter_in(cstring) RETURNS bloom_filter
   AS 'MODULE_PATHNAME', 'bloom_filter_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION bloom_filter_in(cstring) IS 'internal: I/O';
 CREATE FUNCTION bloom_filter_out(bloom_filter) RETURNS cstring
   AS 'MODULE_PATHNAME', 'bloom_filter_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_out(bloom_filter) IS 'I/O';
+COMMENT ON FUNCTION bloom_filter_out(bloom_filter) IS 'internal: I/O';
 CREATE FUNCTION bloom_filter_recv(internal) RETURNS bloom_filter
   AS 'MODULE_PATHNAME', 'bloom_filter_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION bloom_filter_recv(internal) IS 'internal: I/O';
 CREATE FUNCTION bloom_filter_send(bloom_filter) RETURNS bytea
   AS 'MODULE_PATHNAME', 'bloom_filter_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_send(bloom_filter) IS 'I/O';
+COMMENT ON FUNCTION bloom_filter_send(bloom_filter) IS 'internal: I/O';
 
 CREATE TYPE bloom_filter (
   INPUT = bloom_filter_in, OUTPUT = bloom_filter_out,
@@ -2615,31 +2650,37 @@ COMMENT ON TYPE bloom_filter IS 'Bloom filter: a set of texts that answers maybe
 
 CREATE FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) RETURNS boolean
   AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) IS 'implementation of = operator';
+COMMENT ON FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) IS
+  'internal: implementation of = operator';
 CREATE FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) RETURNS boolean
   AS 'byteane' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) IS 'implementation of <> operator';
+COMMENT ON FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) IS
+  'internal: implementation of <> operator';
 CREATE FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) RETURNS boolean
   AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) IS 'implementation of < operator';
+COMMENT ON FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) IS
+  'internal: implementation of < operator';
 CREATE FUNCTION bloom_filter_le(bloom_filter, bloom_filter) RETURNS boolean
   AS 'byteale' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_le(bloom_filter, bloom_filter) IS 'implementation of <= operator';
+COMMENT ON FUNCTION bloom_filter_le(bloom_filter, bloom_filter) IS
+  'internal: implementation of <= operator';
 CREATE FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) RETURNS boolean
   AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) IS 'implementation of > operator';
+COMMENT ON FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) IS
+  'internal: implementation of > operator';
 CREATE FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) RETURNS boolean
   AS 'byteage' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) IS 'implementation of >= operator';
+COMMENT ON FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) IS
+  'internal: implementation of >= operator';
 CREATE FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) RETURNS integer
   AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) IS 'less-equal-greater';
+COMMENT ON FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) IS 'internal: less-equal-greater';
 CREATE FUNCTION bloom_filter_hash(bloom_filter) RETURNS integer
   AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_hash(bloom_filter) IS 'hash';
+COMMENT ON FUNCTION bloom_filter_hash(bloom_filter) IS 'internal: hash';
 CREATE FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) RETURNS bigint
   AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) IS 'hash';
+COMMENT ON FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) IS 'internal: hash';
 CREATE OPERATOR = (
   LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_filter_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
@@ -2681,7 +2722,8 @@ CREATE OPERATOR CLASS bloom_filter_ops DEFAULT FOR TYPE bloom_filter USING hash 
 
 CREATE FUNCTION bloom_filter_from_bytea(bytea) RETURNS bloom_filter
   AS 'MODULE_PATHNAME', 'bloom_filter_from_bytea_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_filter_from_bytea(bytea) IS 'implementation of the cast from bytea';
+COMMENT ON FUNCTION bloom_filter_from_bytea(bytea) IS
+  'internal: implementation of the cast from bytea';
 CREATE CAST (bloom_filter AS bytea) WITH FUNCTION bloom_filter_send(bloom_filter) AS ASSIGNMENT;
 CREATE CAST (bytea AS bloom_filter) WITH FUNCTION bloom_filter_from_bytea(bytea) AS ASSIGNMENT;
 COMMENT ON CAST (bloom_filter AS bytea) IS 'the stored form';
@@ -2694,7 +2736,8 @@ COMMENT ON FUNCTION bloom_contains(filter bloom_filter, item text) IS
   'false: the text was certainly not added; true: it was, or, at the filters rate, it was not';
 CREATE FUNCTION bloom_or(bloom_filter, bloom_filter) RETURNS bloom_filter
   AS 'MODULE_PATHNAME', 'bloom_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000;
-COMMENT ON FUNCTION bloom_or(bloom_filter, bloom_filter) IS 'implementation of | operator';
+COMMENT ON FUNCTION bloom_or(bloom_filter, bloom_filter) IS
+  'internal: implementation of | operator';
 CREATE OPERATOR | (
   LEFTARG = bloom_filter, RIGHTARG = bloom_filter, FUNCTION = bloom_or,
   COMMUTATOR = |
@@ -2703,28 +2746,31 @@ COMMENT ON OPERATOR | (bloom_filter, bloom_filter) IS 'union of two filters of o
 
 CREATE FUNCTION bloom_agg_add(internal, text) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, text) IS 'transition of bloom_agg';
+COMMENT ON FUNCTION bloom_agg_add(internal, text) IS 'internal: transition of bloom_agg';
 CREATE FUNCTION bloom_agg_add(internal, text, bigint) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_add_expected_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint) IS 'transition of bloom_agg';
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint) IS 'internal: transition of bloom_agg';
 CREATE FUNCTION bloom_agg_add(internal, text, bigint, real) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_add_sized_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint, real) IS 'transition of bloom_agg';
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint, real) IS
+  'internal: transition of bloom_agg';
 CREATE FUNCTION bloom_union_add(internal, bloom_filter) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_union_add_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_union_add(internal, bloom_filter) IS 'transition of bloom_union';
+COMMENT ON FUNCTION bloom_union_add(internal, bloom_filter) IS
+  'internal: transition of bloom_union';
 CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS 'combination of partial filters';
+COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS
+  'internal: combination of partial filters';
 CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'bloom_agg_serialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'partial filter to bytes';
+COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'internal: partial filter to bytes';
 CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_deserialize_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'bytes to partial filter';
+COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'internal: bytes to partial filter';
 CREATE FUNCTION bloom_agg_final(internal) RETURNS bloom_filter
   AS 'MODULE_PATHNAME', 'bloom_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_final(internal) IS 'the filter';
+COMMENT ON FUNCTION bloom_agg_final(internal) IS 'internal: the filter';
 CREATE AGGREGATE bloom_agg(text) (
   SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final,
   COMBINEFUNC = bloom_agg_combine, SERIALFUNC = bloom_agg_serialize,
@@ -2825,7 +2871,7 @@ BEGIN
           HINT = 'Fingerprints made with it would no longer be comparable: '
             'train another model under another name.';
 END $$;
-COMMENT ON FUNCTION simhash_model_unchangeable() IS 'refuses to change a trained model';
+COMMENT ON FUNCTION simhash_model_unchangeable() IS 'internal: refuses to change a trained model';
 CREATE TRIGGER unchangeable BEFORE UPDATE ON simhash_model
   FOR EACH ROW EXECUTE FUNCTION simhash_model_unchangeable();
 
@@ -2845,22 +2891,23 @@ CREATE FUNCTION simhash_train_agg_add(internal, text, simhash_config) RETURNS in
   AS 'MODULE_PATHNAME', 'simhash_train_agg_add_wrapper'
   LANGUAGE C IMMUTABLE PARALLEL SAFE COST 3000;
 COMMENT ON FUNCTION simhash_train_agg_add(internal, text, simhash_config) IS
-  'transition of simhash_train_agg';
+  'internal: transition of simhash_train_agg';
 CREATE FUNCTION simhash_train_agg_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'simhash_train_agg_combine_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION simhash_train_agg_combine(internal, internal) IS
-  'combination of partial models';
+  'internal: combination of partial models';
 CREATE FUNCTION simhash_train_agg_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'simhash_train_agg_serialize_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_train_agg_serialize(internal) IS 'partial model to bytes';
+COMMENT ON FUNCTION simhash_train_agg_serialize(internal) IS 'internal: partial model to bytes';
 CREATE FUNCTION simhash_train_agg_deserialize(bytea, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'simhash_train_agg_deserialize_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_train_agg_deserialize(bytea, internal) IS 'bytes to partial model';
+COMMENT ON FUNCTION simhash_train_agg_deserialize(bytea, internal) IS
+  'internal: bytes to partial model';
 CREATE FUNCTION simhash_train_agg_final(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'simhash_train_agg_final_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION simhash_train_agg_final(internal) IS 'the model';
+COMMENT ON FUNCTION simhash_train_agg_final(internal) IS 'internal: the model';
 CREATE AGGREGATE simhash_train_agg(body text, config simhash_config) (
   SFUNC = simhash_train_agg_add, STYPE = internal, FINALFUNC = simhash_train_agg_final,
   COMBINEFUNC = simhash_train_agg_combine, SERIALFUNC = simhash_train_agg_serialize,
@@ -2962,7 +3009,8 @@ BEGIN
           HINT = 'Fingerprints made with it would no longer be comparable: '
             'make another one under another name.';
 END $$;
-COMMENT ON FUNCTION simhash_word_list_unchangeable() IS 'refuses to change a list of words';
+COMMENT ON FUNCTION simhash_word_list_unchangeable() IS
+  'internal: refuses to change a list of words';
 CREATE TRIGGER unchangeable BEFORE UPDATE ON simhash_word_list
   FOR EACH ROW EXECUTE FUNCTION simhash_word_list_unchangeable();
 
