@@ -55,7 +55,7 @@ DATA = [
       "2013 Brian Eugene Wilson, Robert Martin Campbell", "2013, LeRoy Benjamin Sharon",
       "2016-2026 Unicode, Inc. and others"], "ICU-dictionaries",
      "ICU's dictionaries of Japanese, Thai, Lao, Khmer and Burmese words"),
-    ("crates/simhash-core/src/numbers/months.rs", ["2004-2026 Unicode, Inc."], "Unicode-3.0",
+    ("crates/simhash-core/src/sets/numbers/months.rs", ["2004-2026 Unicode, Inc."], "Unicode-3.0",
      "names of months, of the Unicode CLDR"),
     ("postgresql/src/include/*",
      ["1996-2026 PostgreSQL Global Development Group",

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Who uses whom: fails at a circle between files, and where a room of src/ uses one above it.
+"""Who uses whom: fails at a circle between files, and where a room uses one above it.
+
+The rooms of src/ and of each crate are those that the tables of DESIGN.md list, the lowest first.
 
 A file uses the file that defines what it names, by `use` or by a path. Re-exports are followed,
 modules within a file are that file, and tests count. Methods are not seen. Three things would hide
@@ -13,11 +15,23 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-# The rooms of src/, the lowest first: a room uses those before it. Above all stands lib.rs.
-ROOMS = ("memory guc encoding error compat advisory call catalog types claims query storage models "
-         "planner am bulk family trigger groups functions lib").split()
-# Rooms side by side, which know nothing of each other.
+# Rooms of src/ side by side, which know nothing of each other.
 APART = {"trigger", "groups"}
+
+
+def tables_of_design():
+    """The rooms of each table that begins with "in `src/`" or the like, in the table's order. Above
+    all stand lib.rs and main.rs."""
+    rooms = {}
+    for table in re.findall(r"(?:^\|.*\n)+", (TOP / "DESIGN.md").read_text(), re.M):
+        head, _, *rows = table.splitlines()
+        if named := re.match(r"\| in `([\w-]+)/?` \|", head):
+            cells = [name for row in rows for name in re.findall(r"`(\w+)/?`", row.split("|")[1])]
+            rooms[named[1]] = [*cells, "lib", "main"]
+    return rooms
+
+
+ROOMS = tables_of_design()
 
 NO_CODE = r"""r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'|//[^\n]*|/\*.*?\*/"""
 CODE = re.compile(r"""
@@ -123,18 +137,24 @@ def wrong(source):
     arrows = crate.arrows()
     ahead = {file: beyond(arrows, file) for file in arrows}
 
+    name = source.name if source == TOP / "src" else source.parent.name
+
     def room(file):
         return pathlib.Path(file.relative_to(source).parts[0]).stem
 
     def height(file):
-        place = room(file)
-        return ROOMS.index(place) if place in ROOMS else sys.exit(f"{file}: no room in the list")
+        rooms, place = ROOMS.get(name, ["lib", "main"]), room(file)
+        return rooms.index(place) if place in rooms else sys.exit(
+            f"{file.relative_to(TOP)}: DESIGN.md has no room {place} in {name}")
+
+    for file in source.rglob("*.rs"):
+        height(file)
 
     for a, b in sorted((a, b) for a in arrows for b in arrows[a]):
         told = f"{a.relative_to(TOP)} uses {b.relative_to(TOP)}"
         if a in ahead.get(b, ()):
             yield f"on a circle: {told}"
-        if source == TOP / "src" and height(a) < height(b):
+        if height(a) < height(b):
             yield f"upward: {told}"
         if source == TOP / "src" and {room(a), room(b)} == APART:
             yield f"between rooms apart: {told}"

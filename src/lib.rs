@@ -4,20 +4,8 @@
 //! and compares fingerprints, `simhash-index` keeps them in pages. The SQL catalogue is written by
 //! hand in `sql/`. It names functions by their C symbols (`<name>_wrapper`).
 //!
-//! The modules are rooms, one above the other. A room uses those below it, the lowest first:
-//!
-//! - [`memory`]: what happens when memory is refused. [`guc`]: settings. [`encoding`]: the
-//!   database's. [`error`]: errors and warnings. [`compat`]: PostgreSQL's major versions.
-//! - [`advisory`]: locks of our own. [`call`]: what a call from SQL keeps. [`catalog`]: what the
-//!   catalogues say.
-//! - [`types`]: the SQL types, decoded and encoded. [`claims`]: rows on their way into a table.
-//!   [`query`]: rows of a query given as text.
-//! - [`storage`]: the index's pages. [`models`]: trained models.
-//! - [`planner`]: which clauses an index can answer, and for how many rows.
-//! - [`am`]: the access method. [`bulk`]: a whole table at once.
-//! - [`family`]: what the triggers have in common. [`trigger`]: duplicates on insert. [`groups`]:
-//!   ids of groups, kept as rows change.
-//! - [`functions`]: what SQL calls, in terms of all these.
+//! The modules are rooms, one above the other. DESIGN.md lists them from the lowest up, with what
+//! each does: a room uses those before it.
 
 #![allow(unsafe_code, reason = "PostgreSQL is called through its C functions")]
 

@@ -2,7 +2,7 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
-use simhash_core::hash::feature_hash;
+use simhash_core::base::hash::feature_hash;
 use simhash_index::check::check_tables;
 use simhash_index::index::root;
 use simhash_index::key::{Bytes, MOST_SCOPE};

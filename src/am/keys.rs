@@ -1,7 +1,7 @@
 //! How values of an indexed column become keys, and operators' arguments become conditions on keys.
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
 use simhash_index::TreeKey;
 use simhash_index::insert::Beside;
 use simhash_index::page::MOST_KEY;

@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use pgrx::{PgList, pg_sys};
 use simhash_core::Simhasher;
+use simhash_core::base::key::Key;
 use simhash_core::passages::{self, WORDS, Window, Winnower};
-use simhash_core::search::Key;
 use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};
 

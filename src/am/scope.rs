@@ -5,7 +5,7 @@
 use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::scope::{DIGEST, digest, from_ordered, ordered};
+use simhash_core::search::scope::{DIGEST, digest, from_ordered, ordered};
 
 use crate::call::interrupts;
 use crate::error::{raise, shown};

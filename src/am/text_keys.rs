@@ -1,7 +1,7 @@
 //! What makes the keys of texts, whatever their index is of.
 
 use pgrx::pg_sys;
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
 
 use super::asked::Asked;
 use super::kind::Kind;

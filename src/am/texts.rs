@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pgrx::{PgList, PgSqlErrorCode, pg_sys};
+use simhash_core::base::key::Key;
+use simhash_core::config::recipes::near_recipe;
 use simhash_core::config::{Config, Numbers};
-use simhash_core::search::Key;
-use simhash_core::sets::near_recipe;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law, Layout};
-use simhash_core::words::WordList;
+use simhash_core::words::lists::WordList;
 use simhash_core::{Named, Simhasher};
 use simhash_index::postings::posting_key;
 use simhash_index::{Damage, META_PAGE, Meta, Store};

@@ -1,15 +1,19 @@
 //! `simhash_clusters`: rows connected by pairs, each with the first row of its cluster.
 
-use simhash_core::join::{Log, Members, components};
-use simhash_core::search::TreeKey;
+use std::collections::HashMap;
 
+use simhash_core::search::TreeKey;
+use simhash_core::whole::join::{Log, Members, components};
+
+use super::contained::Sharing;
 use super::errors::{checked_distance, no_memory, raise_is_of_texts};
 use super::file::File;
 use super::heap::Heaps;
+use super::keys::keys_of;
 use super::progress::{self, Command};
 use super::session::{Session, Side};
 use super::target::{OpenedAll, Target, bits};
-use super::texts::passages::Shared;
+use super::texts::passages::Row;
 use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_block_key_type};
@@ -18,12 +22,12 @@ use crate::storage::{check_for_interrupts, family, with_block_key_type};
 pub type Member = (u64, u64, u32);
 
 /// All clusters of two rows or more, ordered by representative and member. Texts are compared if
-/// `verification` says how, and then those of `shared` too, whose fingerprints are farther apart.
+/// `verification` says how, and then those that share a passage too.
 pub fn clusters(
     target: Target,
     distance: i32,
     verification: Option<Verification>,
-    shared: Box<dyn Iterator<Item = Shared>>,
+    sharing: Option<Sharing>,
 ) -> Box<dyn Iterator<Item = Member>> {
     let half = work_mem() / 2;
     let members = if verification.is_some() { half / 2 } else { half };
@@ -44,8 +48,9 @@ pub fn clusters(
                 Some(verifier) => unite_verified(&mut session, verifier),
             }
         }
-        if let Some(verifier) = &mut verifier {
-            unite_sharing(&mut session, verifier, shared);
+        if let (Some(verifier), Some(sharing)) = (&mut verifier, sharing) {
+            session.end_join();
+            unite_sharing(&mut session, verifier, &target, sharing);
         }
         progress::finishing();
         drop(verifier);
@@ -81,33 +86,43 @@ fn unite<K: TreeKey>(session: &mut Session<K>) {
     }
 }
 
-/// Unites the rows that share a passage, if their texts are similar.
+/// Unites the rows of texts that share a passage and are similar.
 fn unite_sharing<K: TreeKey>(
     session: &mut Session<K>,
     verifier: &mut Verifier,
-    mut pairs: Box<dyn Iterator<Item = Shared>>,
+    target: &Target,
+    mut sharing: Sharing,
 ) {
-    loop {
-        let together: Vec<Shared> = pairs.by_ref().take(READ_AHEAD).collect();
-        if together.is_empty() {
-            return;
-        }
+    while let Some(near) = sharing.next_batch(target, verifier) {
         let opened = session.open();
-        let rows = together.iter().flat_map(|pair| [pair.a.visible, pair.b.visible]);
-        verifier.read_ahead(&opened, rows);
-        let mut heaps = Heaps::new(&opened);
-        for Shared { a, b, .. } in together {
-            check_for_interrupts();
-            session.expect_two();
-            let left = session.number(a.root, a.visible);
-            let right = session.number(b.root, b.visible);
-            if !session.members.are_united(left, right)
-                && verifier.verified(&mut heaps, a.visible, b.visible).is_some()
-            {
-                session.members.unite(left, right);
+        // For each text of the batch, whose rows are in one cluster, the first with a fingerprint.
+        let mut firsts: HashMap<u32, Option<Row>> = HashMap::new();
+        let mut first_of = |session: &mut Session<K>, text: u32| {
+            *firsts.entry(text).or_insert_with(|| {
+                let rows = sharing.rows(text);
+                let visible: Vec<u64> = rows.iter().map(|row| row.visible).collect();
+                let keys = keys_of::<K>(&opened, &visible);
+                let mut rows = rows.into_iter().zip(keys).filter(|row| row.1.is_some());
+                let first = rows.next()?.0;
+                rows.for_each(|(row, _)| unite_two(session, first, row));
+                Some(first)
+            })
+        };
+        for near in near {
+            let (a, b) = (first_of(session, near.a), first_of(session, near.b));
+            if let (Some(a), Some(b)) = (a, b) {
+                unite_two(session, a, b);
             }
         }
     }
+}
+
+fn unite_two<K: TreeKey>(session: &mut Session<K>, a: Row, b: Row) {
+    check_for_interrupts();
+    session.expect_two();
+    let left = session.number(a.root, a.visible);
+    let right = session.number(b.root, b.visible);
+    session.members.unite(left, right);
 }
 
 /// How many pairs' texts are read ahead together.

@@ -1,55 +1,94 @@
 //! What `measure => 'containment'` compares beside rows with near fingerprints: rows that share a
 //! passage, where passages are indexed. A text that another one quotes has another fingerprint.
+//!
+//! Texts are compared, not rows: however many rows have two texts, these are verified once.
 
 use pgrx::{PgRelation, pg_sys};
-use simhash_core::Fingerprint;
-use simhash_core::sets::similarity::Measure;
+use simhash_core::compare::similarity::Measure;
 
-use super::errors::raise_is_of_texts;
-use super::measured::keys_of;
+use super::heap::Heaps;
 use super::progress::Command;
 use super::target::{Content, Named, Target};
-use super::texts::passages::{self, Row, Shared};
-use super::verify::{Verification, column, notice_of_containment};
+use super::texts::passages::{self, Row};
+use super::verify::{Verification, Verifier, check_body, column, notice_of_containment};
 use crate::am::kind::{Kind, key_columns};
-use crate::am::opened::is_partitioned;
-use crate::am::options::Options;
-use crate::am::passages::DEFAULT_WORDS;
+use crate::am::opened::{Opened, is_partitioned};
+use crate::am::passages::PassageRecipe;
+use crate::catalog::inheritance::all_inheritors;
 use crate::planner::simhash_indexes;
-use crate::storage::{IndexRel, family, with_block_key_type};
+use crate::storage::check_for_interrupts;
 
 /// Runs of words that more texts have are boilerplate, as `simhash_passages` has it by default.
 const MOST_TEXTS: usize = 1000;
 
-/// If containment decides and passages are indexed, the pairs of rows that share one, which is no
-/// boilerplate, and whose fingerprints are farther apart than `distance`. Says in a NOTICE what is
-/// not found without an index. Takes a quarter of simhash.work_mem, when the first pair is asked
-/// for.
-pub fn sharing(
-    target: &Target,
-    distance: i32,
-    how: Option<&Verification>,
+/// So many pairs of texts are verified together.
+const TOGETHER: usize = 1 << 10;
+
+/// Texts that share a passage, which is no boilerplate, in progress. Takes half of
+/// simhash.work_mem, when the first of them are asked for.
+pub struct Sharing {
+    passages: Target,
     command: Command,
-) -> Box<dyn Iterator<Item = Shared>> {
-    let how = how.filter(|how| how.similarity.measure() == Measure::Containment);
-    let Some(how) = how else { return Box::new(std::iter::empty()) };
-    let Some(passages) = find(target, &how.body) else {
-        notice_of_containment();
-        return Box::new(std::iter::empty());
-    };
-    let target = target.clone();
-    let begin = move || {
-        let pairs = passages::pairs(passages, None, Some(MOST_TEXTS), command, 4);
-        let mut pairs = pairs.map(passages::Pairs::with_copies);
-        let next = move || pairs.as_mut()?.next_rows().map(|(a, b, _)| (a, b));
-        let mut pairs = std::iter::from_fn(next).fuse();
-        let batch = move || {
-            let together: Vec<(Row, Row)> = pairs.by_ref().take(TOGETHER).collect();
-            (!together.is_empty()).then(|| measured(&target, distance, &together))
+    pairs: Option<passages::Pairs>,
+    is_begun: bool,
+}
+
+/// Two texts, by the places of the first rows that have them, or one text that several rows have.
+#[derive(Clone, Copy)]
+pub struct Near {
+    pub a: u32,
+    pub b: u32,
+    pub similarity: f64,
+}
+
+impl Sharing {
+    /// If containment decides and passages are indexed. Says in a NOTICE what is not found without
+    /// an index.
+    pub fn find(target: &Target, how: Option<&Verification>, command: Command) -> Option<Self> {
+        let how = how.filter(|how| how.similarity.measure() == Measure::Containment)?;
+        check_body(target, &how.body);
+        let Some(passages) = find(target, &how.body) else {
+            notice_of_containment();
+            return None;
         };
-        std::iter::from_fn(batch).flatten()
-    };
-    Box::new(std::iter::once_with(begin).flatten())
+        Some(Self { passages, command, pairs: None, is_begun: false })
+    }
+
+    /// The indexes of passages.
+    pub fn target(&self) -> &Target {
+        &self.passages
+    }
+
+    /// The next texts that are similar. None may be among many that share something.
+    pub fn next_batch(&mut self, target: &Target, verifier: &mut Verifier) -> Option<Vec<Near>> {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            let passages = self.passages.clone();
+            let pairs = passages::pairs(passages, None, Some(MOST_TEXTS), self.command, 2);
+            self.pairs = pairs.map(passages::Pairs::of_texts);
+        }
+        let pairs = self.pairs.as_mut()?;
+        let next = std::iter::from_fn(|| pairs.next_texts());
+        let together: Vec<(u32, u32)> = next.take(TOGETHER).collect();
+        if together.is_empty() {
+            return None;
+        }
+        let visible = |first: u32| pairs.row(first).visible;
+        let opened = target.open();
+        let rows = together.iter().flat_map(|&(a, b)| [visible(a), visible(b)]);
+        verifier.read_ahead(&opened, rows);
+        let mut heaps = Heaps::new(&opened);
+        let near = together.into_iter().filter_map(|(a, b)| {
+            check_for_interrupts();
+            let similarity = verifier.verified(&mut heaps, visible(a), visible(b))?;
+            Some(Near { a, b, similarity })
+        });
+        Some(near.collect())
+    }
+
+    /// The rows that have a text.
+    pub fn rows(&self, first: u32) -> Vec<Row> {
+        self.pairs.iter().flat_map(|pairs| pairs.copies(first)).collect()
+    }
 }
 
 fn find(target: &Target, body: &str) -> Option<Target> {
@@ -59,19 +98,23 @@ fn find(target: &Target, body: &str) -> Option<Target> {
     };
     let others = candidates(other, body);
     first.iter().find_map(|own| {
-        let other = others.iter().find(|other| other.words == own.words)?;
+        let is_alike = |other: &&Candidate| {
+            own.recipe.words == other.recipe.words && own.recipe.is_of_same_tokens(&other.recipe)
+        };
+        let other = others.iter().find(is_alike)?;
         Some(Target::of_two(own.index, other.index, Content::Passages))
     })
 }
 
 /// An index of passages.
 struct Candidate {
-    words: usize,
+    recipe: PassageRecipe,
     index: pg_sys::Oid,
 }
 
 /// The indexes of passages of all texts of a column, divided by the columns that the named index is
-/// divided by. Those of the fewest words come first.
+/// divided by. Those of the fewest words come first. None if the named index has not all rows, or
+/// is divided by expressions.
 fn candidates(named: Named, body: &str) -> Vec<Candidate> {
     // SAFETY: the named relations are locked until the transaction ends, any other while it is
     // looked at. An open index has a number for each key column.
@@ -80,41 +123,48 @@ fn candidates(named: Named, body: &str) -> Vec<Candidate> {
             let count = key_columns(index.as_ptr());
             (*index.rd_index).indkey.values.as_slice(count).to_vec()
         };
-        let mut wanted = columns(&PgRelation::open(named.index));
-        if let Some(last) = wanted.last_mut() {
-            *last = column(named.table, body);
+        let has_all =
+            |index: &PgRelation| pg_sys::RelationGetIndexPredicate(index.as_ptr()).is_null();
+        let index = PgRelation::open(named.index);
+        let mut wanted = columns(&index);
+        let Some(last) = wanted.last_mut() else { return Vec::new() };
+        *last = column(named.table, body);
+        if wanted.contains(&0) || !has_all(&index) {
+            return Vec::new();
         }
         let candidate = |oid| {
             let index = PgRelation::with_lock(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
             let serves = (*index.rd_index).indisvalid
                 && is_partitioned(oid) == is_partitioned(named.index)
                 && Kind::of_index(index.as_ptr()) == Kind::Passages
-                && pg_sys::RelationGetIndexPredicate(index.as_ptr()).is_null()
+                && (*index.rd_index).indnatts == (*index.rd_index).indnkeyatts
+                && has_all(&index)
                 && columns(&index) == wanted;
-            let words = || Options::words(IndexRel::new(index.as_ptr())).unwrap_or(DEFAULT_WORDS);
-            serves.then(|| Candidate { words: words(), index: oid })
+            Some(Candidate { recipe: serves.then(|| recipe(oid)).flatten()?, index: oid })
         };
         let indexes = simhash_indexes(&PgRelation::open(named.table));
         let mut found: Vec<Candidate> = indexes.into_iter().filter_map(candidate).collect();
-        found.sort_by_key(|candidate| candidate.words);
+        found.sort_by_key(|candidate| candidate.recipe.words);
         found
     }
 }
 
-/// So many pairs are measured together.
-const TOGETHER: usize = 1 << 10;
-
-/// The pairs of rows with fingerprints, farther apart than `distance`.
-fn measured(target: &Target, distance: i32, pairs: &[(Row, Row)]) -> Vec<Shared> {
-    let opened = target.open();
-    let Some(first) = opened.first() else { return Vec::new() };
-    let rows: Vec<u64> = pairs.iter().flat_map(|(a, b)| [a.visible, b.visible]).collect();
-    with_block_key_type!(family(first.rel()), K => {
-        let keys = keys_of::<K>(&opened, &rows);
-        let shared = pairs.iter().zip(keys.chunks_exact(2)).filter_map(|(&(a, b), keys)| {
-            let apart = keys[0]?.hamming(keys[1]?);
-            (i64::from(apart) > i64::from(distance)).then_some(Shared { a, b, distance: apart })
-        });
-        shared.collect()
-    }, raise_is_of_texts(&first.rel().name()))
+/// The recipe of an index, and of all its partitions, if this transaction may use them.
+fn recipe(index: pg_sys::Oid) -> Option<PassageRecipe> {
+    let mut common: Option<PassageRecipe> = None;
+    for leaf in all_inheritors(index, pg_sys::AccessShareLock) {
+        if is_partitioned(leaf) {
+            continue;
+        }
+        let opened = Opened::new(leaf, pg_sys::AccessShareLock);
+        let own = PassageRecipe::of(opened.rel());
+        let is_alike = common
+            .as_ref()
+            .is_none_or(|common| common.words == own.words && common.is_of_same_tokens(&own));
+        if !is_alike || !opened.covers_snapshot() {
+            return None;
+        }
+        common.get_or_insert(own);
+    }
+    common
 }

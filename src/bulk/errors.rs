@@ -1,7 +1,7 @@
 //! ERRORs of deduplication in bulk.
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::join::NoMemory;
+use simhash_core::base::memory::NoMemory;
 
 use crate::error::{raise, raise_no_memory};
 

@@ -4,12 +4,14 @@
 use std::collections::HashMap;
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::join::{
-    Asked, Nearest, NoMemory, Pair, bytes_per_row_of_cover, cover, nearest_of, sort_checked,
-};
+use simhash_core::base::memory::NoMemory;
 use simhash_core::search::TreeKey;
+use simhash_core::whole::join::{
+    Asked, Beside, Nearest, bytes_per_row_of_cover, cover, nearest_of,
+};
 use simhash_index::Entry;
 
+use super::contained::{Near, Sharing};
 use super::errors::{checked_distance, no_memory, raise_is_of_texts};
 use super::heap::{Heap, Heaps};
 use super::leaves::each_entry;
@@ -19,7 +21,7 @@ use super::progress::{self, Command, Progress};
 use super::row;
 use super::session::open_all;
 use super::target::{Named, OpenedAll, Target, bits};
-use super::texts::passages::{Row, Shared};
+use super::texts::passages::Row;
 use super::verify::{Verification, Verifier};
 use crate::error::{raise, reserve};
 use crate::guc::work_mem;
@@ -41,7 +43,7 @@ pub fn duplicates(
     verification: Option<Verification>,
     keep: Option<&str>,
     command: Command,
-    shared: Box<dyn Iterator<Item = Shared>>,
+    sharing: Option<Sharing>,
 ) -> Vec<Duplicate> {
     let mut verifier = verification.map(|how| Verifier::new(&target, how, work_mem() / 4));
     // Not with the rights of the tables' owners.
@@ -55,7 +57,10 @@ pub fn duplicates(
         let indexes = open_all::<K>(&opened);
         let rows = Rows::<K>::read(&opened, &indexes, target.split, ordered);
         progress.expect_rows(rows.keys.len());
-        let beside = rows.beside(shared);
+        let beside = match (&mut verifier, sharing) {
+            (Some(verifier), Some(sharing)) => rows.beside(&target, verifier, sharing),
+            _ => Beside::default(),
+        };
         progress::comparing();
         let mut asking = Asking {
             verifier: verifier.as_mut().map(|verifier| (verifier, Heaps::new(&opened))),
@@ -107,26 +112,35 @@ impl<K: TreeKey> Rows<K> {
         rows
     }
 
-    /// The pairs of rows that share a passage, in order.
-    fn beside(&self, shared: Box<dyn Iterator<Item = Shared>>) -> Vec<Pair> {
+    /// Which texts that share a passage are similar.
+    fn beside(&self, target: &Target, verifier: &mut Verifier, mut sharing: Sharing) -> Beside {
         let mut places: Vec<(u64, u32)> = self.visible.iter().copied().zip(0..).collect();
         places.sort_unstable();
         let place = |row: Row| {
             let found = places.binary_search_by_key(&row.visible, |&(visible, _)| visible).ok()?;
-            Some(places[found].1)
+            Some(places[found].1 as usize)
         };
-        let mut pairs: Vec<Pair> = Vec::new();
-        for Shared { a, b, distance } in shared {
-            check_for_interrupts();
-            let (Some(a), Some(b)) = (place(a), place(b)) else { continue };
-            if pairs.len() * size_of::<Pair>() > work_mem() / 4 {
+        let mut numbers: HashMap<u32, u32> = HashMap::new();
+        let mut classes = vec![Beside::NONE; self.keys.len()];
+        let mut pairs = Vec::new();
+        while let Some(near) = sharing.next_batch(target, verifier) {
+            for Near { a, b, similarity } in near {
+                let [a, b] = [a, b].map(|text| {
+                    let next = numbers.len() as u32;
+                    *numbers.entry(text).or_insert_with(|| {
+                        let rows = sharing.rows(text).into_iter();
+                        rows.filter_map(place).for_each(|place| classes[place] = next);
+                        next
+                    })
+                });
+                pairs.push((a, b, similarity));
+            }
+            let [of_row, of_pair] = Beside::BYTES;
+            if classes.len() * of_row + pairs.len() * of_pair > work_mem() / 4 {
                 raise_many_pairs(pairs.len());
             }
-            reserve(&mut pairs, 1);
-            pairs.push((a.max(b), a.min(b), distance));
         }
-        sort_checked(&mut pairs, &mut check_for_interrupts);
-        pairs
+        Beside::new(classes, pairs)
     }
 
     fn push(&mut self, key: K, visible: u64) {
@@ -213,11 +227,11 @@ fn raise_many_pairs(pairs: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         format!(
-            "{pairs} pairs of rows that share a passage, and more, need more than a quarter of the \
-             {} MB that simhash.work_mem allows",
+            "{pairs} pairs of texts that share a passage, and more, need more than a quarter of \
+             the {} MB that simhash.work_mem allows",
             work_mem() >> 20
         ),
-        "Raise simhash.work_mem: a million pairs take 50 MB.",
+        "Raise simhash.work_mem: a million pairs of texts need 160 MB of it.",
     )
 }
 

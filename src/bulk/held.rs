@@ -3,7 +3,8 @@
 
 use pgrx::{pg_guard, pg_sys};
 
-use super::target::Target;
+use super::target::{OpenedAll, Target};
+use crate::am::opened::Opened;
 
 /// Relations that are in use by a function that returns rows one by one. PostgreSQL refuses to
 /// truncate, rewrite or drop what is in use by the session itself (55006).
@@ -26,8 +27,9 @@ impl Held {
     ///
     /// # Safety
     /// `fcinfo` is that of a function that returns a set, in its first call.
-    pub unsafe fn hold(target: &Target, fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        let opened = target.open();
+    pub unsafe fn hold(targets: &[&Target], fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        let opened: Vec<OpenedAll> = targets.iter().map(|target| target.open()).collect();
+        let opened: Vec<&Opened> = opened.iter().flat_map(|opened| opened.iter()).collect();
         // SAFETY: the executor gives such a call a ReturnSetInfo with an expression context, which
         // outlives the call's rows. The relations are open here, and held afterwards.
         unsafe {

@@ -8,9 +8,10 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use simhash_core::join::{Chunk, NoMemory, Part, Rows, Source, Start};
+use simhash_core::base::memory::NoMemory;
 use simhash_core::search::scoped::Bytes;
 use simhash_core::search::{TreeKey, cost};
+use simhash_core::whole::join::{Chunk, Part, Rows, Source, Start};
 use simhash_index::form::{Form, Tids};
 use simhash_index::walk::LeafWalk;
 use simhash_index::{Damage, Entry, Row, Scopes, Store};

@@ -1,18 +1,14 @@
 //! How good clusters are: each member's distance or similarity to its representative.
 
-use pgrx::pg_sys;
 use simhash_core::Fingerprint;
-use simhash_core::search::{Key, TreeKey};
+use simhash_core::search::TreeKey;
 
 use super::clusters::Member;
 use super::errors::raise_is_of_texts;
-use super::heap::{Heap, Heaps};
-use super::indexed::Indexed;
-use super::row;
+use super::heap::Heaps;
+use super::keys::keys_of;
 use super::target::{OpenedAll, Target};
 use super::verify::{Verification, Verifier};
-use crate::am::kind::{Searched, open};
-use crate::am::opened::Opened;
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_block_key_type};
 
@@ -121,53 +117,5 @@ fn measure_keys<K: TreeKey>(opened: &OpenedAll, batch: &mut [Measured]) {
         for (measured, key) in cluster.iter_mut().zip(keys) {
             measured.own = f64::from(own.hamming(*key));
         }
-    }
-}
-
-/// The fingerprints of visible rows, which are read in the order of the heap.
-pub(super) fn keys_of<K: TreeKey>(opened: &OpenedAll, rows: &[u64]) -> Vec<Option<K::Fingerprint>> {
-    let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
-    order.sort_unstable();
-    let mut keys = vec![None; rows.len()];
-    let mut reader: Option<(usize, KeyReader)> = None;
-    for (number, i) in order {
-        check_for_interrupts();
-        let table = row::table(number);
-        let kept = reader.take().filter(|&(kept, _)| kept == table);
-        // SAFETY: the relations are open until this returns.
-        let make = || (table, unsafe { KeyReader::new::<K>(&opened[table]) });
-        let (_, reader) = reader.insert(kept.unwrap_or_else(make));
-        keys[i] = reader.key(row::tid(number));
-    }
-    keys
-}
-
-/// Reads the fingerprints of one table's rows as its index has them.
-struct KeyReader {
-    heap: Heap,
-    indexed: Indexed,
-    searched: Searched,
-}
-
-impl KeyReader {
-    /// # Safety
-    /// The relations stay open while the result is used.
-    unsafe fn new<K: TreeKey>(opened: &Opened) -> Self {
-        let searched = Searched::of(&open::<K>(opened.rel()));
-        // SAFETY: as this function's.
-        unsafe { Self { heap: Heap::new(opened), indexed: Indexed::new(opened), searched } }
-    }
-
-    /// The key of a visible version.
-    fn key<F: Key>(&mut self, tid: u64) -> Option<F> {
-        if !self.heap.fetch(tid) {
-            return None;
-        }
-        let searched = self.searched;
-        // SAFETY: the row is in its slot; the value is of the index's column.
-        let read = |value: pg_sys::Datum| unsafe { searched.keys::<F>(value) };
-        // SAFETY: as above.
-        let keys = unsafe { self.indexed.with(self.heap.slot(), read) };
-        keys.and_then(|keys| keys.as_slice().first().copied())
     }
 }

@@ -4,7 +4,7 @@
 //! A message is some words: which one of the two it is, how many pairs of keys have been dealt with
 //! (a f64), then three words for each pair or piece.
 
-use simhash_core::join::{GroupPair, Piece};
+use simhash_core::whole::join::{GroupPair, Piece};
 
 const FOUND: u32 = 0;
 const FINISHED: u32 = 1;

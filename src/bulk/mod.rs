@@ -17,6 +17,7 @@ pub mod fingerprints;
 mod heap;
 pub mod held;
 mod indexed;
+mod keys;
 mod leaves;
 pub mod measured;
 mod message;

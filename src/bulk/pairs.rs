@@ -1,16 +1,21 @@
 //! `simhash_pairs`: the pairs of rows, one after the other as they are asked for.
 
-use simhash_core::join::GroupPair;
-use simhash_core::search::TreeKey;
+use std::collections::HashMap;
+use std::rc::Rc;
 
+use simhash_core::Fingerprint;
+use simhash_core::search::TreeKey;
+use simhash_core::whole::join::GroupPair;
+
+use super::contained::{Near, Sharing};
 use super::errors::checked_distance;
 use super::errors::raise_is_of_texts;
 use super::heap::Heaps;
+use super::keys::keys_of;
 use super::progress::Command;
 use super::row;
 use super::session::{Session, Side};
-use super::target::{Target, bits};
-use super::texts::passages::Shared;
+use super::target::{OpenedAll, Target, bits};
 use super::verify::{Verification, Verifier};
 use crate::guc::work_mem;
 use crate::storage::{check_for_interrupts, family, with_block_key_type};
@@ -23,25 +28,19 @@ pub fn pairs(target: Target, distance: i32) -> Box<dyn Iterator<Item = Pair>> {
     pairs_of(target, distance, work_mem() / 2)
 }
 
-/// All pairs within a distance whose texts are similar, each with the similarity, and those of
-/// `shared`, which are farther apart.
+/// All pairs within a distance whose texts are similar, each with the similarity, and then those of
+/// texts that share a passage, which are farther apart.
 pub fn verified_pairs(
     target: Target,
     distance: i32,
     verification: Verification,
-    shared: Box<dyn Iterator<Item = Shared>>,
+    sharing: Option<Sharing>,
 ) -> impl Iterator<Item = (Pair, f64)> {
     let memory = work_mem() / 4;
-    let shared = shared.map(|Shared { a, b, distance }| {
-        (a.visible.min(b.visible), a.visible.max(b.visible), distance)
-    });
-    Verified {
-        verifier: Verifier::new(&target, verification, memory),
-        pairs: Box::new(pairs_of(target.clone(), distance, memory).chain(shared)),
-        target,
-        batch: FIRST_BATCH,
-        ready: Vec::new().into_iter(),
-    }
+    let verifier = Verifier::new(&target, verification, memory);
+    let pairs = Some(pairs_of(target.clone(), distance, memory));
+    let ready = Box::new(std::iter::empty());
+    Verified { target, distance, verifier, pairs, sharing, batch: FIRST_BATCH, ready }
 }
 
 /// The pairs by fingerprints. `members` is the memory for what is known of rows in pairs.
@@ -64,18 +63,24 @@ const LARGEST_BATCH: usize = 1 << 14;
 
 struct Verified {
     target: Target,
+    distance: i32,
     verifier: Verifier,
-    pairs: Box<dyn Iterator<Item = Pair>>,
+    /// Until all have been taken.
+    pairs: Option<Box<dyn Iterator<Item = Pair>>>,
+    sharing: Option<Sharing>,
     batch: usize,
-    ready: std::vec::IntoIter<(Pair, f64)>,
+    ready: Box<dyn Iterator<Item = (Pair, f64)>>,
 }
 
 impl Verified {
     /// The verified pairs among the next ones. `None` when there are no more.
-    fn next_batch(&mut self) -> Option<Vec<(Pair, f64)>> {
-        let found: Vec<Pair> = self.pairs.by_ref().take(self.batch).collect();
+    fn next_batch(&mut self) -> Option<Box<dyn Iterator<Item = (Pair, f64)>>> {
+        let Some(pairs) = &mut self.pairs else { return self.next_sharing() };
+        let found: Vec<Pair> = pairs.by_ref().take(self.batch).collect();
         if found.is_empty() {
-            return None;
+            // They have memory that the others want.
+            self.pairs = None;
+            return self.next_sharing();
         }
         self.batch = (self.batch * 4).min(LARGEST_BATCH);
         let opened = self.target.open();
@@ -85,8 +90,61 @@ impl Verified {
             check_for_interrupts();
             Some((pair, self.verifier.verified(&mut heaps, pair.0, pair.1)?))
         });
-        Some(verified.collect())
+        Some(Box::new(verified.collect::<Vec<_>>().into_iter()))
     }
+
+    /// The rows of the next texts that share a passage.
+    fn next_sharing(&mut self) -> Option<Box<dyn Iterator<Item = (Pair, f64)>>> {
+        let sharing = self.sharing.as_mut()?;
+        let near = sharing.next_batch(&self.target, &mut self.verifier)?;
+        let opened = self.target.open();
+        let first = opened.first()?;
+        let distance = self.distance;
+        with_block_key_type!(family(first.rel()), K => {
+            let rows = Rc::new(rows_with_keys::<K>(&opened, sharing, &near));
+            let pairs = near.into_iter().flat_map(move |near| {
+                let rows = rows.clone();
+                let count = rows.get(&near.a).map_or(0, Vec::len);
+                (0..count).flat_map(move |i| each_other::<K>(rows.clone(), near, i, distance))
+            });
+            Some(Box::new(pairs))
+        }, raise_is_of_texts(&first.rel().name()))
+    }
+}
+
+/// The rows of texts, by the first ones: their numbers, and their fingerprints.
+type Keyed<K> = HashMap<u32, Vec<(u64, <K as TreeKey>::Fingerprint)>>;
+
+/// The rows with fingerprints that have the texts of some pairs.
+fn rows_with_keys<K: TreeKey>(opened: &OpenedAll, sharing: &Sharing, near: &[Near]) -> Keyed<K> {
+    let mut texts: Vec<u32> = near.iter().flat_map(|near| [near.a, near.b]).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let keyed = texts.into_iter().map(|text| {
+        let rows: Vec<u64> = sharing.rows(text).iter().map(|row| row.visible).collect();
+        let keys = keys_of::<K>(opened, &rows);
+        (text, rows.into_iter().zip(keys).filter_map(|(row, key)| Some((row, key?))).collect())
+    });
+    keyed.collect()
+}
+
+/// One of the first text's rows with each of the second one's that is farther away than `distance`.
+/// If both are one text, with those after it.
+fn each_other<K: TreeKey>(
+    rows: Rc<Keyed<K>>,
+    Near { a, b, similarity }: Near,
+    i: usize,
+    distance: i32,
+) -> impl Iterator<Item = (Pair, f64)> {
+    let from = if a == b { i + 1 } else { 0 };
+    let count = rows.get(&b).map_or(0, Vec::len);
+    (from..count).filter_map(move |j| {
+        check_for_interrupts();
+        let (&(x, of_x), &(y, of_y)) = (rows.get(&a)?.get(i)?, rows.get(&b)?.get(j)?);
+        let apart = of_x.hamming(of_y);
+        let pair = (x.min(y), x.max(y), apart);
+        (i64::from(apart) > i64::from(distance)).then_some((pair, similarity))
+    })
 }
 
 impl Iterator for Verified {
@@ -97,7 +155,7 @@ impl Iterator for Verified {
             if let Some(pair) = self.ready.next() {
                 return Some(pair);
             }
-            self.ready = self.next_batch()?.into_iter();
+            self.ready = self.next_batch()?;
         }
     }
 }

@@ -8,11 +8,12 @@
 //! with a near-duplicate. Where that half is full, pairs look rows up again. Clusters write down
 //! which rows are connected, as edges in a file, and begin anew.
 
-use simhash_core::join::{
-    Chunk, GroupPair, Join, Log, Mark, Members, Step, bytes_per_row, bytes_per_row_of_tries,
-    plan_join, sort_checked,
-};
+use simhash_core::base::sort::sort_checked;
 use simhash_core::search::TreeKey;
+use simhash_core::whole::join::{
+    Chunk, GroupPair, Join, Log, Mark, Members, Step, bytes_per_row, bytes_per_row_of_tries,
+    plan_join,
+};
 
 use super::errors::{no_memory, raise_memory};
 use super::file::File;
@@ -300,6 +301,12 @@ impl<K: TreeKey> Session<K> {
         chunk.set_mark(group, mark);
     }
 
+    /// Lets go of the memory of the join, which is done.
+    pub fn end_join(&mut self) {
+        *self.join.left() = Chunk::default();
+        *self.join.right() = Chunk::default();
+    }
+
     /// Makes room for two rows more. What was known of others may be forgotten.
     pub fn expect_two(&mut self) {
         if self.members.memory_with(2) > self.memory {
@@ -327,7 +334,8 @@ impl<K: TreeKey> Session<K> {
         while self.looked_up < self.members.len() {
             progress::looking_up();
             let upto = self.members.len().min(self.looked_up + LARGEST_BATCH);
-            unknown.extend((self.looked_up..upto).map(|i| (self.members.tid(i as u32), i as u32)));
+            unknown
+                .extend((self.looked_up..upto).map(|i| (self.members.address(i as u32), i as u32)));
             sort_checked(&mut unknown, &mut check_for_interrupts);
             // Rows are in the order of their tables.
             for rows in unknown.chunk_by(|a, b| row::table(a.0) == row::table(b.0)) {

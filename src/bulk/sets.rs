@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::Simhasher;
-use simhash_core::sets::similarity::{Similarity, TextSet};
+use simhash_core::compare::similarity::{Similarity, TextSet};
 
 use crate::call::interrupts;
 use crate::types::text::with_text;

@@ -8,8 +8,9 @@ use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pgrx::pg_sys;
-use simhash_core::join::{Node, Piece, Tries, Walk};
-use simhash_core::search::{Key, Plan};
+use simhash_core::base::key::Key;
+use simhash_core::search::Plan;
+use simhash_core::whole::join::{Node, Piece, Tries, Walk};
 
 use crate::call::parallel::{Queues, copy, find};
 

@@ -4,8 +4,8 @@
 //!
 //! The first block table is read once, for the number of entries and a sample of them. The rows of
 //! the sample that the query sees count. The distances between them tell what chance does. Then the
-//! neighbours of some of these rows are searched as a query searches them. `simhash_core::suggest`
-//! draws the conclusions.
+//! neighbours of some of these rows are searched as a query searches them.
+//! `simhash_core::whole::suggest` draws the conclusions.
 //!
 //! The same index gives the same answer: the sample has a fixed seed, and the number of leaves read
 //! limits the work, not a clock.
@@ -13,8 +13,9 @@
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::search::scoped::Bytes;
 use simhash_core::search::{Plan, TreeKey};
-use simhash_core::suggest::similarity;
-use simhash_core::suggest::{self, Chance, Counts, Crowds, Row, Sample, pair_distances, reach};
+use simhash_core::whole::suggest;
+use simhash_core::whole::suggest::similarity;
+use simhash_core::whole::suggest::{Chance, Counts, Crowds, Row, Sample, pair_distances, reach};
 use simhash_index::range::RangeScan;
 use simhash_index::scopes::Extent;
 use simhash_index::walk::LeafWalk;

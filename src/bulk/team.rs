@@ -7,8 +7,9 @@
 use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
-use simhash_core::join::{GroupPair, Walking};
-use simhash_core::search::{Key, TreeKey};
+use simhash_core::base::key::Key;
+use simhash_core::search::TreeKey;
+use simhash_core::whole::join::{GroupPair, Walking};
 
 use super::message;
 use super::shared::{Content, QUEUES, Shared};

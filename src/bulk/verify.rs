@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
+use simhash_core::compare::similarity::{Similarity, TextSet};
 use simhash_core::config::Config;
-use simhash_core::sets::similarity::{Similarity, TextSet};
 
 use super::heap::Heaps;
 use super::sets::RowSets;
@@ -71,7 +71,7 @@ impl Verifier {
     /// Raises an ERROR if the column is no text, or the caller may not read it.
     pub fn new(target: &Target, verification: Verification, most_memory: usize) -> Self {
         let body = &verification.body;
-        target.named.iter().for_each(|named| check_column(named.table, body));
+        check_body(target, body);
         Self {
             sets: verification.sets(most_memory),
             columns: target.sources.iter().map(|source| column(source.heap, body)).collect(),
@@ -109,6 +109,11 @@ impl Verifier {
         // SAFETY: the column has the representation of text; the row stays in its slot.
         unsafe { self.sets.set(row, || heaps.value(row, &self.columns)).1 }
     }
+}
+
+/// Raises an ERROR if the column is no text, or the caller may not read it.
+pub fn check_body(target: &Target, body: &str) {
+    target.named.iter().for_each(|named| check_column(named.table, body));
 }
 
 /// The number of a column; 0 if the table has none of that name.

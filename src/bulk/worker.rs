@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
-use simhash_core::join::GroupPair;
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
+use simhash_core::whole::join::GroupPair;
 
 use super::message;
 use super::shared::{QUEUES, Shared};

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 use simhash_core::config::{Config, ConfigError};
 use simhash_core::passages::WORDS;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};

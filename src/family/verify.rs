@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Simhasher;
+use simhash_core::compare::similarity::{Measure, Similarity, TextSet};
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
 use simhash_core::passages::Prepared;
 use simhash_core::sets::outline::Outline;
-use simhash_core::sets::similarity::{Measure, Similarity, TextSet};
 use simhash_core::sets::sketch::{Law, Layout, MOST_BANDS, Sketch, near};
 
 use super::column::{Column, Generated, Named};

@@ -4,8 +4,8 @@
 use std::ffi::{CStr, CString};
 
 use pgrx::{Internal, pg_extern};
-use simhash_core::bits::B256;
-use simhash_core::fingerprint::parse_prefixed_hex;
+use simhash_core::base::bits::B256;
+use simhash_core::base::fingerprint::parse_prefixed_hex;
 
 use crate::error::raise_invalid_text;
 use crate::types::ball::{Ball, Ball64, Ball128, Ball256};

@@ -2,9 +2,10 @@
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern};
-use simhash_core::bits::B256;
-use simhash_core::fingerprint::parse_prefixed_hex;
-use simhash_core::search::{BlockLayout, Key};
+use simhash_core::base::bits::B256;
+use simhash_core::base::fingerprint::parse_prefixed_hex;
+use simhash_core::base::key::Key;
+use simhash_core::search::BlockLayout;
 
 use crate::error::{raise, raise_invalid_text};
 use crate::types::{Fp64, Fp128, Fp256, Text};

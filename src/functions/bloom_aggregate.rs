@@ -4,7 +4,7 @@
 
 use pgrx::datum::Internal;
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
-use simhash_core::sets::bloom::{Shape, ShapeError};
+use simhash_core::methods::bloom::{Shape, ShapeError};
 
 use crate::call::{AggregateState, aggregate_context};
 use crate::error::{raise, shown_number};

@@ -6,12 +6,12 @@ use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 
 use simhash_core::Config;
-use simhash_core::sets::similarity::{Measure, Similarity};
+use simhash_core::compare::similarity::{Measure, Similarity};
 use simhash_core::sets::sketch::DEFAULT_SIMILARITY;
 
 use super::shingles::shingles_instead;
 use crate::bulk::clusters::clusters;
-use crate::bulk::contained::sharing;
+use crate::bulk::contained::Sharing;
 use crate::bulk::fingerprints::{self, Duplicate};
 use crate::bulk::held::Held;
 use crate::bulk::measured::{Measured, Measuring};
@@ -67,7 +67,7 @@ pub(super) fn all_of<T>(rows: impl Iterator<Item = T>, held: Held) -> impl Itera
 fn pair_rows(target: Target, distance: i32, fcinfo: pg_sys::FunctionCallInfo) -> PairRows {
     let places = Places::of(&target);
     // SAFETY: this function returns a set, and this is its first call.
-    let held = unsafe { Held::hold(&target, fcinfo) };
+    let held = unsafe { Held::hold(&[&target], fcinfo) };
     TableIterator::new(all_of(pairs(target, distance), held).map(move |(a, b, distance)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
         (a, b, distance as i32, a_table, b_table)
@@ -110,10 +110,12 @@ fn verified_rows(
     fcinfo: pg_sys::FunctionCallInfo,
 ) -> VerifiedRows {
     let places = Places::of(&target);
+    let sharing = Sharing::find(&target, Some(&how), Command::Pairs);
+    let mut held = vec![&target];
+    held.extend(sharing.as_ref().map(Sharing::target));
     // SAFETY: this function returns a set, and this is its first call.
-    let held = unsafe { Held::hold(&target, fcinfo) };
-    let shared = sharing(&target, distance, Some(&how), Command::Pairs);
-    TableIterator::new(all_of(verified_pairs(target, distance, how, shared), held).map(
+    let held = unsafe { Held::hold(&held, fcinfo) };
+    TableIterator::new(all_of(verified_pairs(target, distance, how, sharing), held).map(
         move |((a, b, distance), similarity)| {
             let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
             (a, b, distance as i32, similarity as f32, a_table, b_table)
@@ -170,7 +172,7 @@ type SimilarRows = TableIterator<
 fn similar_rows(target: Target, similarity: f64, fcinfo: pg_sys::FunctionCallInfo) -> SimilarRows {
     let places = Places::of(&target);
     // SAFETY: this function returns a set, and this is its first call.
-    let held = unsafe { Held::hold(&target, fcinfo) };
+    let held = unsafe { Held::hold(&[&target], fcinfo) };
     let pairs = texts::pairs(target, similarity).into_iter().flatten();
     TableIterator::new(all_of(pairs, held).map(move |(a, b, similarity)| {
         let ((a, a_table), (b, b_table)) = (places.of_row(a), places.of_row(b));
@@ -314,8 +316,8 @@ fn duplicate_rows(
     let target = target(Content::Fingerprints);
     let places = Places::of(&target);
     let command = Command::Duplicates;
-    let shared = sharing(&target, distance, how.as_ref(), command);
-    let rows = fingerprints::duplicates(target, distance, how, keep, command, shared);
+    let sharing = Sharing::find(&target, how.as_ref(), command);
+    let rows = fingerprints::duplicates(target, distance, how, keep, command, sharing);
     TableIterator::new(rows.into_iter().map(move |found| {
         let (row, table) = places.of_row(found.row);
         let (kept, kept_table) = places.of_row(found.kept);
@@ -406,8 +408,8 @@ fn cluster_rows<M: pgrx::IntoDatum + 'static>(
                  in the order of keep.",
             ),
             Linkage::Chain => {
-                let shared = sharing(&target, distance, how.as_ref(), Command::Clusters);
-                let members = clusters(target.clone(), distance, how.clone(), shared);
+                let sharing = Sharing::find(&target, how.as_ref(), Command::Clusters);
+                let members = clusters(target.clone(), distance, how.clone(), sharing);
                 Box::new(Measuring::new(target, members, how))
             }
             Linkage::Star => Box::new(stars(target, distance, how, keep).into_iter()),
@@ -429,8 +431,8 @@ fn stars(
 ) -> Vec<Measured> {
     let is_verified = how.is_some();
     let command = Command::Clusters;
-    let shared = sharing(&target, distance, how.as_ref(), command);
-    let mut found = fingerprints::duplicates(target, distance, how, keep, command, shared);
+    let sharing = Sharing::find(&target, how.as_ref(), command);
+    let mut found = fingerprints::duplicates(target, distance, how, keep, command, sharing);
     found.sort_unstable_by_key(|found| (found.kept, found.row));
     let mut members = Vec::new();
     for cluster in found.chunk_by(|a, b| a.kept == b.kept) {

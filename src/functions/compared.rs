@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::config::Config;
-use simhash_core::sets::near_recipe;
+use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::sketch::{Sketch, near};
-use simhash_core::simhash::Simhasher;
+use simhash_core::sketches::simhash::Simhasher;
 
 use crate::call::{interrupts, keep, keep_later};
 use crate::catalog::Schema;

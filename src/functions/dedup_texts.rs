@@ -2,8 +2,8 @@
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
-use simhash_core::sets::bloom::ShapeError;
-use simhash_core::sets::dedup::{Deduplicator, Duplicate, Exact};
+use simhash_core::methods::bloom::ShapeError;
+use simhash_core::methods::dedup::{Deduplicator, Duplicate, Exact};
 
 use super::hashers::method_named;
 use crate::call::interrupts;

@@ -2,8 +2,8 @@
 
 use pgrx::pg_extern;
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
-use simhash_core::fingerprint::parse_prefixed_hex;
+use simhash_core::base::bits::B256;
+use simhash_core::base::fingerprint::parse_prefixed_hex;
 
 use crate::error::raise_invalid_text;
 use crate::types::bits::BitString;

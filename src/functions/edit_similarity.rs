@@ -1,7 +1,7 @@
 //! `edit_similarity`: how few graphemes two texts differ in.
 
 use pgrx::{PgSqlErrorCode, pg_extern};
-use simhash_core::edit::{MOST_GRAPHEMES, TooLong, similarity};
+use simhash_core::compare::edit::{MOST_GRAPHEMES, TooLong, similarity};
 
 use crate::call::interrupts;
 use crate::error::raise;

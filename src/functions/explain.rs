@@ -3,11 +3,11 @@
 
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
+use simhash_core::compare::explain::{Explanation, explain};
 use simhash_core::config::Method;
-use simhash_core::explain::{Explanation, explain};
-use simhash_core::numbers::{Difference, differences};
-use simhash_core::sets::recipe;
+use simhash_core::config::recipes::recipe;
+use simhash_core::sets::numbers::{Difference, differences};
 
 use super::hashers::method_named;
 use crate::call::interrupts;

@@ -3,8 +3,8 @@
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
-use simhash_core::simhash::Features;
+use simhash_core::base::bits::B256;
+use simhash_core::sketches::simhash::Features;
 
 use super::hashers::{minhasher, new_simhasher, simhasher};
 use crate::call::interrupts;

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{Internal, pg_extern, pg_guard, pg_sys};
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 
 use crate::call::pointer;
 use crate::types::bits::{BitString, bytea_exactly};

@@ -3,8 +3,8 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::Method;
-use simhash_core::sets::minhash::Fingerprinter;
-use simhash_core::simhash::Simhasher;
+use simhash_core::sketches::minhash::Fingerprinter;
+use simhash_core::sketches::simhash::Simhasher;
 
 use crate::call::keep;
 use crate::catalog::Schema;

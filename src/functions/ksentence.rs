@@ -1,7 +1,7 @@
 //! `ksentence`: the MD5 of a text's longest sentences.
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
-use simhash_core::sets::ksentence::{ksentence as longest_sentences, normalize_config};
+use simhash_core::methods::ksentence::{ksentence as longest_sentences, normalize_config};
 
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;

@@ -3,9 +3,9 @@
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Simhasher;
-use simhash_core::sets::bands::{Banding, keys, share_a_band};
-use simhash_core::sets::minhash::{MAX_COMPONENTS, MinHasher, Union, jaccard as estimate};
-use simhash_core::sets::recipe;
+use simhash_core::config::recipes::recipe;
+use simhash_core::sketches::bands::{Banding, keys, share_a_band};
+use simhash_core::sketches::minhash::{MAX_COMPONENTS, MinHasher, Union, jaccard as estimate};
 
 use crate::call::{interrupts, keep};
 use crate::catalog::Schema;

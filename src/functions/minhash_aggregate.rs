@@ -5,7 +5,7 @@
 
 use pgrx::datum::Internal;
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
-use simhash_core::sets::minhash::Union;
+use simhash_core::sketches::minhash::Union;
 
 use super::minhash::{Maker, check_alike};
 use crate::call::{AggregateState, aggregate_context, interrupts};

@@ -5,8 +5,8 @@
 
 use pgrx::datum::Internal;
 use pgrx::{pg_extern, pg_sys};
-use simhash_core::sets::bands::{Banding, DEFAULT_ROWS};
-use simhash_core::sets::minhash::MAX_COMPONENTS;
+use simhash_core::sketches::bands::{Banding, DEFAULT_ROWS};
+use simhash_core::sketches::minhash::MAX_COMPONENTS;
 
 use super::minhash::checked_keys;
 use crate::call::pointer;

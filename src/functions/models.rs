@@ -6,10 +6,11 @@ use std::sync::Arc;
 use pgrx::iter::TableIterator;
 use pgrx::{PgSqlErrorCode, name, pg_extern, pg_sys};
 use simhash_core::Simhasher;
+use simhash_core::base::hash::feature_hash;
 use simhash_core::config::{Cap, Config, Position, Shingles, Weight};
-use simhash_core::hash::feature_hash;
-use simhash_core::models::lexicons::fingerprints;
-use simhash_core::models::{Model, imatch as core_imatch};
+use simhash_core::features::model::Model;
+use simhash_core::methods::imatch as core_imatch;
+use simhash_core::methods::lexicons::fingerprints;
 
 use super::shingles::shingles_of;
 use crate::call::{interrupts, keep};

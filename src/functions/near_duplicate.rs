@@ -2,7 +2,7 @@
 //! near texts may lie from each other.
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
-use simhash_core::sets::minhash::reach;
+use simhash_core::sketches::minhash::reach;
 
 use super::compared::{Sets, Sketches};
 use crate::error::raise;

@@ -1,7 +1,7 @@
 //! `simhash_numbers`: the numbers of a text, as they are compared.
 
 use pgrx::pg_extern;
-use simhash_core::numbers::list;
+use simhash_core::sets::numbers::list;
 
 use crate::call::interrupts;
 use crate::types::returned_array::TextArray;

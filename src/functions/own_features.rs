@@ -2,9 +2,9 @@
 
 use pgrx::{Array, PgSqlErrorCode, pg_extern};
 use simhash_core::Fingerprint;
-use simhash_core::hash::feature_hash;
-use simhash_core::sets::minhash::MinHasher;
-use simhash_core::simhash::{WeightError, from_features};
+use simhash_core::base::hash::feature_hash;
+use simhash_core::sketches::minhash::MinHasher;
+use simhash_core::sketches::simhash::{WeightError, from_features};
 
 use crate::error::{raise, shown_number};
 use crate::types::{Fp64, Fp128, Fp256, Text};

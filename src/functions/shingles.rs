@@ -2,8 +2,8 @@
 
 use pgrx::{PgSqlErrorCode, pg_extern, pg_sys};
 use simhash_core::Simhasher;
+use simhash_core::config::recipes::set_config;
 use simhash_core::config::{Config, MAX_SHINGLE, Shingles};
-use simhash_core::sets::set_config;
 use simhash_core::sets::shingles::ShingleSet;
 
 use crate::call::{interrupts, keep};

@@ -3,8 +3,8 @@
 
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
-use simhash_core::suggest::similarity::{Answer, Finding};
-use simhash_core::suggest::{CROWD, FAMILIES, Row};
+use simhash_core::whole::suggest::similarity::{Answer, Finding};
+use simhash_core::whole::suggest::{CROWD, FAMILIES, Row};
 
 use crate::bulk::suggest::{Suggestion, distances_only, pairs, suggest};
 use crate::types::{Text, tid};

@@ -3,7 +3,7 @@
 
 use pgrx::datum::Internal;
 use pgrx::{PgMemoryContexts, PgSqlErrorCode, pg_extern, pg_sys};
-use simhash_core::models::Model;
+use simhash_core::features::model::Model;
 
 use crate::call::{AggregateState, aggregate_context};
 use crate::catalog::Schema;

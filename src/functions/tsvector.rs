@@ -3,9 +3,9 @@
 
 use pgrx::pg_extern;
 use simhash_core::Fingerprint;
-use simhash_core::hash::feature_hash;
-use simhash_core::sets::minhash::MinHasher;
-use simhash_core::simhash::from_features;
+use simhash_core::base::hash::feature_hash;
+use simhash_core::sketches::minhash::MinHasher;
+use simhash_core::sketches::simhash::from_features;
 
 use crate::types::tsvector::TsVector;
 use crate::types::{Fp64, Fp128, Fp256};

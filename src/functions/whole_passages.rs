@@ -33,7 +33,7 @@ fn rows(
 ) -> Rows {
     let places = Places::of(&target);
     // SAFETY: this function returns a set, and this is its first call.
-    let held = unsafe { Held::hold(&target, fcinfo) };
+    let held = unsafe { Held::hold(&[&target], fcinfo) };
     let (words, most) = (words.map(checked_words), most.map(checked_most));
     let pairs = pairs(target, words, most, Command::Passages, 1).into_iter().flatten();
     TableIterator::new(all_of(pairs, held).map(move |(a, b, found)| {

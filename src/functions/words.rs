@@ -1,7 +1,7 @@
 //! `simhash_dictionary` and `simhash_stopwords`: lists of the user's words, stored under a name.
 
 use pgrx::{Array, PgSqlErrorCode, pg_extern, pg_sys};
-use simhash_core::words::Kind;
+use simhash_core::words::lists::Kind;
 
 use crate::catalog::Schema;
 use crate::error::raise;

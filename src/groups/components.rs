@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 
 use super::keys::{Key, Keys};
 use super::row::{At, RowValues};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 use simhash_core::sets::sketch::{Sketch, near};
 
 use super::components::{Anchor, Components, Point};

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::sets::similarity::TextSet;
+use simhash_core::compare::similarity::TextSet;
 
 use super::components::{Anchor, Components, Kind, Point, Row};
 use super::keys::Key;

@@ -131,8 +131,7 @@ fn components_of(setup: &Setup, index: pg_sys::Oid) -> Vec<(u64, u64)> {
             let distance = i32::try_from(*distance).unwrap_or(i32::MAX);
             let target = Target::new(index, Content::Fingerprints);
             // Rows that share a passage are no neighbours when single rows change.
-            let shared = Box::new(std::iter::empty());
-            let members = clusters(target, distance, setup.verification.clone(), shared);
+            let members = clusters(target, distance, setup.verification.clone(), None);
             members.map(|(row, representative, _)| (row, representative)).collect()
         }
         By::Similarity(similar) => {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::models::Model;
+use simhash_core::features::model::Model;
 
 use super::store::{self, RowIdentity};
 use crate::catalog::Schema;

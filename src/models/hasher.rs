@@ -2,11 +2,11 @@
 
 use pgrx::PgSqlErrorCode;
 use simhash_core::Named;
+use simhash_core::config::recipes::{recipe, set_config};
 use simhash_core::config::{Config, Method, StopWords};
-use simhash_core::sets::minhash::Fingerprinter;
-use simhash_core::sets::{recipe, set_config};
-use simhash_core::simhash::{Simhasher, SimhasherError};
-use simhash_core::words::Kind;
+use simhash_core::sketches::minhash::Fingerprinter;
+use simhash_core::sketches::simhash::{Simhasher, SimhasherError};
+use simhash_core::words::lists::Kind;
 
 use super::cache::find;
 use super::word_lists;

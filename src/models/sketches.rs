@@ -8,9 +8,9 @@ use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
+use simhash_core::base::hash::feature_hash;
 use simhash_core::config::Config;
-use simhash_core::hash::feature_hash;
-use simhash_core::sets::near_recipe;
+use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::sketch::{Layout, Sketch, Sketcher};
 
 use super::simhasher_for;

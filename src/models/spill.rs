@@ -2,7 +2,7 @@
 //! towards temp_file_limit and is deleted with the query.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::models::spill::Spill;
+use simhash_core::base::spill::Spill;
 
 use crate::error::raise;
 

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use pgrx::datum::DatumWithOid;
 use pgrx::{FromDatum, PgSqlErrorCode, Spi, pg_sys};
-use simhash_core::models::Model;
+use simhash_core::features::model::Model;
 
 use crate::catalog::scan::{Scan, text_is};
 use crate::catalog::{Schema, rights};

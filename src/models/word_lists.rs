@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pgrx::datum::DatumWithOid;
 use pgrx::{Array, FromDatum, PgSqlErrorCode, Spi, pg_sys};
 use simhash_core::config::StopList;
-use simhash_core::words::{Kind, WordList, WordListError};
+use simhash_core::words::lists::{Kind, WordList, WordListError};
 
 use super::store::{self, RowIdentity};
 use crate::call::interrupts;

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
 use pgrx::pg_sys;
-use simhash_core::simd::prefetch::prefetch as prefetch_line;
+use simhash_core::base::simd::prefetch::prefetch as prefetch_line;
 use simhash_index::store::Fetch;
 
 use super::order;

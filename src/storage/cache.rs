@@ -120,15 +120,15 @@ macro_rules! with_block_key_type {
                 $body
             }
             simhash_index::Family::Plain256 => {
-                type $K = simhash_core::bits::B256;
+                type $K = simhash_core::base::bits::B256;
                 $body
             }
             simhash_index::Family::Scoped256 => {
-                type $K = simhash_index::Scoped<simhash_core::bits::B256, 3>;
+                type $K = simhash_index::Scoped<simhash_core::base::bits::B256, 3>;
                 $body
             }
             simhash_index::Family::Wide => {
-                type $K = simhash_index::Scoped<simhash_core::bits::B1024, 7>;
+                type $K = simhash_index::Scoped<simhash_core::base::bits::B1024, 7>;
                 $body
             }
         }
@@ -149,11 +149,11 @@ macro_rules! with_fingerprint_type {
                 $body
             }
             ..=256 => {
-                type $F = simhash_core::bits::B256;
+                type $F = simhash_core::base::bits::B256;
                 $body
             }
             _ => {
-                type $F = simhash_core::bits::B1024;
+                type $F = simhash_core::base::bits::B1024;
                 $body
             }
         }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use pgrx::pg_sys;
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 
 use super::arguments::Action;
 use super::changes::Changes;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use pgrx::{PgRelation, pg_sys};
 use simhash_core::Simhasher;
 use simhash_core::passages::recipe;
-use simhash_core::sets::minhash::Fingerprinter;
+use simhash_core::sketches::minhash::Fingerprinter;
 
 use super::arguments::Arguments;
 use super::warnings::warn_once;

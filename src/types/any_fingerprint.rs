@@ -5,8 +5,8 @@
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
-use simhash_core::fingerprint::{parse_prefixed_hex, to_hex};
+use simhash_core::base::bits::B256;
+use simhash_core::base::fingerprint::{parse_prefixed_hex, to_hex};
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::message::in_network_order;

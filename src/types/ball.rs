@@ -8,8 +8,8 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
-use simhash_core::fingerprint::{parse_prefixed_hex, to_hex};
+use simhash_core::base::bits::B256;
+use simhash_core::base::fingerprint::{parse_prefixed_hex, to_hex};
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::fingerprint256::Fp256;

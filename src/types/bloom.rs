@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::sets::bloom::Shape;
+use simhash_core::methods::bloom::Shape;
 
 use super::cstring::Output;
 use super::datum::{Decode, Encode, argument, result, sql_type};

@@ -5,9 +5,9 @@
 use std::borrow::Cow;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::config::recipes::are_same_sets;
 use simhash_core::config::{Config, ConfigError, Numbers};
 use simhash_core::passages::recipe;
-use simhash_core::sets::are_same_sets;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::text::{Text, server_to_utf8};

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::varlena::palloc_parts;

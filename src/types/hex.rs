@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use simhash_core::Fingerprint;
-use simhash_core::fingerprint::{parse_prefixed_hex, to_hex};
+use simhash_core::base::fingerprint::{parse_prefixed_hex, to_hex};
 
 use crate::error::{raise_invalid_text, shown};
 

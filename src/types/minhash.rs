@@ -6,10 +6,10 @@
 use std::fmt::Write;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
+use simhash_core::base::fingerprint::parse_hex;
+use simhash_core::base::hash::feature_hash;
 use simhash_core::config::Config;
-use simhash_core::fingerprint::parse_hex;
-use simhash_core::hash::feature_hash;
-use simhash_core::sets::minhash::MAX_COMPONENTS;
+use simhash_core::sketches::minhash::MAX_COMPONENTS;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use super::varlena::{packed_bytes, palloc_varlena};

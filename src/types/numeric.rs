@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 use pgrx::fcinfo::direct_function_call_as_datum as call;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::Fingerprint;
-use simhash_core::fingerprint::{parse_decimal, to_decimal};
+use simhash_core::base::fingerprint::{parse_decimal, to_decimal};
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
 use crate::error::raise;

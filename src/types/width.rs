@@ -3,7 +3,7 @@
 
 use pgrx::pg_sys;
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 
 use super::ball::{Ball, Ball64, Ball128, Ball256};
 use super::code::Code;

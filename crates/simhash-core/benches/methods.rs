@@ -5,16 +5,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use simhash_core::config::recipes::recipe;
 use simhash_core::config::{Cap, Method, Position, Weight};
-use simhash_core::models::Model;
+use simhash_core::features::model::Model;
+use simhash_core::methods::bloom::ScalableBloom;
+use simhash_core::methods::ksentence::{ksentence, normalize_config};
+use simhash_core::methods::trie::Trie;
 use simhash_core::models::train::Trainer;
-use simhash_core::sets::bloom::ScalableBloom;
-use simhash_core::sets::ksentence::{ksentence, normalize_config};
-use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
-use simhash_core::sets::recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
-use simhash_core::sets::trie::Trie;
 use simhash_core::sets::weighted::WeightedSet;
+use simhash_core::sketches::minhash::{Fingerprinter, MinHasher};
 use simhash_core::{Config, Simhasher};
 use xxhash_rust::xxh3::xxh3_64;
 

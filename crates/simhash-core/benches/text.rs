@@ -6,13 +6,13 @@ use std::hint::black_box;
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
+use simhash_core::base::simd::accumulate::BitSums;
 use simhash_core::config::Method;
-use simhash_core::numbers::for_each_number;
-use simhash_core::sets::minhash::Fingerprinter;
-use simhash_core::sets::recipe;
+use simhash_core::config::recipes::recipe;
+use simhash_core::sets::numbers::for_each_number;
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::simd::accumulate::BitSums;
+use simhash_core::sketches::minhash::Fingerprinter;
 use simhash_core::{Config, Fingerprint, Simhasher};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
-use simhash_core::random::SplitMix64;
-use simhash_core::sets::near_recipe;
+use simhash_core::base::random::SplitMix64;
+use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::{Config, Simhasher};
 

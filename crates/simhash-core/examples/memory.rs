@@ -6,9 +6,9 @@
 //! memory is read from /proc)
 
 use simhash_core::Config;
-use simhash_core::hash::feature_hash;
+use simhash_core::base::hash::feature_hash;
+use simhash_core::methods::dedup::{Deduplicator, Exact};
 use simhash_core::models::train::Trainer;
-use simhash_core::sets::dedup::{Deduplicator, Exact};
 
 const FIRST: usize = 1_000_000;
 const LAST: usize = 4_000_000;

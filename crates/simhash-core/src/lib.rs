@@ -1,48 +1,24 @@
 //! Near-duplicate detection without a database: fingerprints, distances and exact search plans.
+//!
+//! The modules are rooms, one above the other: a room uses those that DESIGN.md lists before it.
 
-mod code;
-mod counter;
-mod exact;
-mod features;
-mod interrupt;
-mod lazy;
-mod levels;
-mod place;
-mod sorted;
-mod spots;
-mod stopwords;
-mod tokens;
-mod unicode;
-mod weight;
-
-pub mod bits;
+pub mod base;
+pub mod compare;
 pub mod config;
-pub mod dictionary;
-pub mod edit;
-pub mod explain;
-pub mod fingerprint;
-pub mod han;
-pub mod hash;
-pub mod join;
+pub mod features;
+pub mod methods;
 pub mod models;
-pub mod normalize;
-pub mod numbers;
 pub mod passages;
-pub mod random;
-pub mod scope;
 pub mod search;
-pub mod segment;
 pub mod sets;
-pub mod sharing;
-pub mod simd;
-pub mod simhash;
-pub mod suggest;
-pub mod tokenize;
+pub mod sketches;
+pub mod texts;
+pub mod whole;
 pub mod words;
 
+pub use base::fingerprint::Fingerprint;
 pub use config::{Config, ConfigError};
-pub use fingerprint::Fingerprint;
-pub use simhash::{
+pub use sketches::simhash::{
     Feature, Features, Named, Simhasher, SimhasherError, WeightError, from_features,
 };
 

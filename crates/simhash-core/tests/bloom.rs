@@ -1,7 +1,7 @@
 //! Bloom filters by memory: what is measured is what is computed, and what docs/methods/bloom.md
 //! says.
 
-use simhash_core::sets::bloom::Shape;
+use simhash_core::methods::bloom::Shape;
 
 /// How many different texts a filter gets, and how many others it is asked for.
 const TEXTS: u32 = 100_000;

@@ -3,7 +3,7 @@
 mod common;
 
 use proptest::prelude::*;
-use simhash_core::sets::near_recipe;
+use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::sketch::{Sketcher, near};
 use simhash_core::{Config, Simhasher};
 

@@ -1,11 +1,11 @@
 //! Configurations: what is read, what is refused and how it is written.
 
 use proptest::prelude::*;
+use simhash_core::config::recipes::{are_same_sets, recipe};
 use simhash_core::config::{
     Cap, Config, Kept, MAX_CAP, MAX_SHINGLE, MAX_SIZES, MAX_SPOT, NormalizeStep, Numbers, Position,
     Shingles, Spots, StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
 };
-use simhash_core::sets::{are_same_sets, recipe};
 
 fn canonical(json: &str) -> String {
     json.parse::<Config>().unwrap_or_else(|error| panic!("{json}: {error}")).to_string()

@@ -1,7 +1,8 @@
 //! Han characters load the dictionary, and nothing else does. One test, because it is loaded once
 //! in a process.
 
-use simhash_core::{Simhasher, dictionary};
+use simhash_core::Simhasher;
+use simhash_core::words::dictionary;
 
 #[test]
 fn only_han_text_loads_the_dictionary() {

@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use simhash_core::bits::B256;
-use simhash_core::fingerprint::to_hex;
-use simhash_core::hash::feature_hash;
-use simhash_core::sets::minhash::MinHasher;
-use simhash_core::sets::recipe;
+use simhash_core::base::bits::B256;
+use simhash_core::base::fingerprint::to_hex;
+use simhash_core::base::hash::feature_hash;
+use simhash_core::config::recipes::recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
-use simhash_core::words::{Kind, WordList};
+use simhash_core::sketches::minhash::MinHasher;
+use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 
 /// The list of words that a vector has under the name of its kind.

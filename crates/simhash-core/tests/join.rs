@@ -3,12 +3,14 @@
 //! handful of rows.
 
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
-use simhash_core::join::{
-    Chunk, GroupPair, Join, Members, NoMemory, Part, Rows, Source, Start, Step, Walk, plan_join,
+use simhash_core::base::bits::B256;
+use simhash_core::base::key::Key;
+use simhash_core::base::memory::NoMemory;
+use simhash_core::base::random::{SplitMix64, mix};
+use simhash_core::search::{BlockLayout, Plan, Scoped, TreeKey};
+use simhash_core::whole::join::{
+    Chunk, GroupPair, Join, Members, Part, Rows, Source, Start, Step, Walk, plan_join,
 };
-use simhash_core::random::{SplitMix64, mix};
-use simhash_core::search::{BlockLayout, Key, Plan, Scoped, TreeKey};
 
 fn key<F: Key>(random: &mut SplitMix64) -> F {
     F::from_words(|_| random.next_u64())

@@ -1,7 +1,7 @@
 //! Pairs of texts that a reader judged, before the code was written: `tests/pairs` of the project.
 
 use serde_json::{Value, json};
-use simhash_core::sets::near_recipe;
+use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::sketch::{Sketcher, near};
 use simhash_core::{Config, Simhasher};
 

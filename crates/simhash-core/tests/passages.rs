@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::Value;
-use simhash_core::hash::feature_hash;
+use simhash_core::base::hash::feature_hash;
 use simhash_core::passages::{self, Kept, Passage, Span, WORDS, Window, Winnower};
-use simhash_core::words::{Kind, WordList};
+use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 use unicode_normalization::char::is_combining_mark;
 

@@ -1,9 +1,10 @@
 //! Whatever the plan, a simulated set of block tables answers exactly what brute force answers, and
 //! every match comes from one table only.
 
-use simhash_core::bits::B256;
-use simhash_core::random::SplitMix64;
-use simhash_core::search::{BlockLayout, Key, Plan, cost};
+use simhash_core::base::bits::B256;
+use simhash_core::base::key::Key;
+use simhash_core::base::random::SplitMix64;
+use simhash_core::search::{BlockLayout, Plan, cost};
 
 fn key<F: Key>(random: &mut SplitMix64) -> F {
     F::from_words(|_| random.next_u64())

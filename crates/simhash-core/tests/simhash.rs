@@ -5,7 +5,7 @@ mod common;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use simhash_core::bits::B256;
+use simhash_core::base::bits::B256;
 use simhash_core::config::Position;
 use simhash_core::{
     Config, Feature, Features, Fingerprint, Simhasher, SimhasherError, WeightError, from_features,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use simhash_core::sets::{near_recipe, recipe};
-use simhash_core::words::{Kind, WordList};
+use simhash_core::config::recipes::{near_recipe, recipe};
+use simhash_core::words::lists::{Kind, WordList};
 use simhash_core::{Config, Named, Simhasher};
 
 /// A simhasher by the stop words of a list.

@@ -4,9 +4,9 @@ mod common;
 
 use icu_segmenter::WordSegmenter;
 use proptest::prelude::*;
-use simhash_core::han::is_han;
-use simhash_core::segment::MAX_KANJI_RUN;
-use simhash_core::tokenize::{MAX_HAN_RUN, MAX_WORD_RUN};
+use simhash_core::texts::han::is_han;
+use simhash_core::words::segment::MAX_KANJI_RUN;
+use simhash_core::words::tokenize::{MAX_HAN_RUN, MAX_WORD_RUN};
 use simhash_core::{Config, Simhasher};
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{

@@ -2,7 +2,7 @@
 //! the files, so nothing here asks the crates that the code uses.
 
 use simhash_core::config::{NormalizeStep, NormalizeSteps};
-use simhash_core::normalize::normalize;
+use simhash_core::texts::normalize::normalize;
 use simhash_core::{Config, Simhasher};
 
 const NORMALIZATION: &str = include_str!("data/unicode/NormalizationTest.txt");

@@ -7,8 +7,9 @@ use serde::Serialize;
 use simhash_core::config::{
     Cap, Config, Method as Maker, Position, Shingles, StopList, Tokenizer, Weight,
 };
-use simhash_core::models::{Model, train::Trainer};
-use simhash_core::sets::minhash::Fingerprinter;
+use simhash_core::features::model::Model;
+use simhash_core::models::train::Trainer;
+use simhash_core::sketches::minhash::Fingerprinter;
 use simhash_core::{Fingerprint, Simhasher};
 
 use crate::corpus::Document;

@@ -1,6 +1,6 @@
 //! Random numbers for samples, edits and resamples: the same on every machine.
 
-use simhash_core::random::SplitMix64;
+use simhash_core::base::random::SplitMix64;
 
 /// A generator. Equal seeds give equal numbers.
 #[derive(Debug, Clone)]

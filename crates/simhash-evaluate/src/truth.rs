@@ -1,10 +1,11 @@
 //! Which pairs of a sample are near-duplicates, how similar they are, and which pairs say nothing.
 
 use rayon::prelude::*;
+use simhash_core::base::hash::feature_hash;
 use simhash_core::config::{Config, Shingles, Tokenizer};
-use simhash_core::sets::minhash::{MinHasher, jaccard};
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::{Features, Simhasher, hash::feature_hash};
+use simhash_core::sketches::minhash::{MinHasher, jaccard};
+use simhash_core::{Features, Simhasher};
 
 use crate::corpus::{Document, Language, Length};
 

@@ -1,8 +1,10 @@
 //! The text forms of fingerprints: whatever is accepted is the number that its digits say.
 
 use simhash_core::Fingerprint;
-use simhash_core::bits::B256;
-use simhash_core::fingerprint::{parse_decimal, parse_hex, parse_prefixed_hex, to_decimal, to_hex};
+use simhash_core::base::bits::B256;
+use simhash_core::base::fingerprint::{
+    parse_decimal, parse_hex, parse_prefixed_hex, to_decimal, to_hex,
+};
 
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use simhash_core::models::Model;
+use simhash_core::features::model::Model;
 use simhash_core::models::train::Trainer;
 use simhash_core::{Config, Named, Simhasher};
 use xxhash_rust::xxh3::xxh3_64;

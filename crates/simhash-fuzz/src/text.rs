@@ -1,9 +1,9 @@
 //! Texts under any configuration: what different functions say of them agrees.
 
+use simhash_core::compare::explain::explain;
+use simhash_core::compare::similarity::{Measure, Similarity};
 use simhash_core::config::Method;
-use simhash_core::explain::explain;
-use simhash_core::numbers::differences;
-use simhash_core::sets::similarity::{Measure, Similarity};
+use simhash_core::sets::numbers::differences;
 use simhash_core::{Config, Fingerprint, Simhasher};
 
 /// The first line is a configuration, and what follows are two texts with a NUL between them.

@@ -1,7 +1,7 @@
 //! What an index looks like: rows, leaves, levels, and how evenly rows are spread over the values
 //! of a table's block within a scope.
 
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
 
 use crate::index::Index;
 use crate::key::TreeKey;

@@ -11,8 +11,8 @@
 //! A leaf has one form. What does not fit into it changes the form, or is put on another leaf.
 
 use simhash_core::Fingerprint;
-use simhash_core::search::Key;
-use simhash_core::simd::popcount::is_maskable;
+use simhash_core::base::key::Key;
+use simhash_core::base::simd::popcount::is_maskable;
 
 use crate::key::{Bytes, Entry, Row, Shape, TreeKey};
 use crate::mutant::{self, Mutant};

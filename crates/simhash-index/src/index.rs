@@ -13,9 +13,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use simhash_core::Fingerprint;
-use simhash_core::search::key::{Spread, not_above};
+use simhash_core::base::key::{Spread, not_above};
+use simhash_core::base::simd::prefetch::prefetch;
 use simhash_core::search::{BlockLayout, Crowding, cost};
-use simhash_core::simd::prefetch::prefetch;
 
 use crate::damage::Damage;
 use crate::key::{Shape, TreeKey};

@@ -1,7 +1,7 @@
 //! What a tree is ordered by, and what its leaves store beside it: [`TreeKey`], and how many bytes
 //! each part has.
 
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
 pub use simhash_core::search::scoped::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Posting, Scoped, TreeKey};
 
 /// The tree of postings that were written lately.

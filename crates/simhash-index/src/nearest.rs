@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
 use simhash_core::search::Plan;
 use simhash_core::search::cost::Outlook;
 

@@ -30,9 +30,9 @@
 use std::ops::Range;
 
 use simhash_core::Fingerprint;
-use simhash_core::search::Key;
-use simhash_core::search::key::Spread;
-use simhash_core::simd::popcount;
+use simhash_core::base::key::Key;
+use simhash_core::base::key::Spread;
+use simhash_core::base::simd::popcount;
 
 use crate::damage::Damage;
 use crate::form::{Form, may_cut};

@@ -38,7 +38,7 @@ use crate::split::form;
 use crate::store::{Extent, Fetch, Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Missed, Parent, Place};
 use simhash_core::Fingerprint;
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
 
 /// A leaf of the recent tree for so many pages of the index, by default.
 const PAGES_FOR_RECENT: u32 = 16;
@@ -738,6 +738,11 @@ mod tests {
         assert_eq!([0, 1000, 1024].map(recent_by_default), [64; 3]);
         assert_eq!([1040, 16_000].map(recent_by_default), [65, 1000]);
         assert_eq!([131_072, 1 << 20, u32::MAX].map(recent_by_default), [8192; 3]);
+    }
+
+    #[test]
+    fn a_posting_key_is_the_most_significant_part() {
+        assert_eq!(posting_key::<u64>(0x1122_3344_5566_7788), 0x1122_3344_0000_0000);
     }
 
     #[test]

@@ -7,7 +7,8 @@
 use std::collections::VecDeque;
 
 use simhash_core::Fingerprint;
-use simhash_core::search::{Key, Plan, Probe};
+use simhash_core::base::key::Key;
+use simhash_core::search::{Plan, Probe};
 
 use crate::damage::Damage;
 use crate::index::Index;

@@ -8,8 +8,9 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use simhash_core::Fingerprint;
+use simhash_core::base::key::Key;
 use simhash_core::search::cost::Part;
-use simhash_core::search::{Key, Plan, cost};
+use simhash_core::search::{Plan, cost};
 
 use crate::index::{Index, root};
 use crate::key::{Bytes, TreeKey};

@@ -9,16 +9,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use simhash_core::compare::explain::explain;
 use simhash_core::config::Method;
-use simhash_core::explain::explain;
+use simhash_core::features::model::Model;
+use simhash_core::methods::dedup::{Deduplicator, Exact};
+use simhash_core::methods::{imatch, lexicons};
 use simhash_core::models::train::Trainer;
-use simhash_core::models::{Model, imatch, lexicons};
-use simhash_core::sets::dedup::{Deduplicator, Exact};
-use simhash_core::sets::minhash::{Fingerprinter, MinHasher};
 use simhash_core::sets::shingles::{ShingleSet, distinct};
 use simhash_core::sets::weighted::WeightedSet;
-use simhash_core::words::{Kind, WordList};
-use simhash_core::{Config, Named, Simhasher, dictionary, from_features};
+use simhash_core::sketches::minhash::{Fingerprinter, MinHasher};
+use simhash_core::words::dictionary;
+use simhash_core::words::lists::{Kind, WordList};
+use simhash_core::{Config, Named, Simhasher, from_features};
 
 thread_local! {
     /// How many allocations of this thread are granted before one is refused. `None`: all.

@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use simhash_core::Fingerprint;
-use simhash_core::search::{BlockLayout, Key};
+use simhash_core::base::key::Key;
+use simhash_core::search::BlockLayout;
 use simhash_index::form::Form;
 use simhash_index::insert::Beside;
 use simhash_index::key::Bytes;
@@ -310,7 +311,7 @@ fn columns(filter: &Filter) -> impl Iterator<Item = Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use simhash_core::bits::{B256, B1024};
+    use simhash_core::base::bits::{B256, B1024};
     use simhash_index::Scoped;
 
     use super::*;

@@ -8,7 +8,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::AtomicUsize;
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
-use simhash_core::bits::{B256, B1024};
+use simhash_core::base::bits::{B256, B1024};
 use simhash_index::{Posting, Scoped, TreeKey};
 
 use crate::actors::{Actor, Excluded, judge_excluded, warm_up};

@@ -1,6 +1,6 @@
 //! Choices that a seed decides.
 
-use simhash_core::random::SplitMix64;
+use simhash_core::base::random::SplitMix64;
 
 #[derive(Clone, Debug)]
 pub struct Random(SplitMix64);

@@ -10,7 +10,7 @@ use std::ffi::CString;
 use std::ops::Range;
 
 use pgrx::pg_sys;
-use simhash_core::join::sort_in_pieces;
+use simhash_core::base::sort::sort_in_pieces;
 use simhash_core::search::BlockLayout;
 use simhash_index::postings::SETTLED;
 use simhash_index::{Row, Shape, TreeKey};

@@ -1,7 +1,7 @@
 //! What a scan is asked for: its scan keys and order-bys, read once when the scan starts.
 
 use pgrx::{PgSqlErrorCode, pg_sys};
-use simhash_core::search::Key;
+use simhash_core::base::key::Key;
 use simhash_index::postings::Presence;
 use simhash_index::{Scopes, TreeKey};
 

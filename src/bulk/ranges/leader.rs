@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use pgrx::pg_sys;
-use simhash_core::join::{Chunk, NoMemory, Rows, Source, Start, has_ranges, starts_of_ranges};
+use simhash_core::base::memory::NoMemory;
 use simhash_core::search::{Plan, TreeKey};
+use simhash_core::whole::join::{Chunk, Rows, Source, Start, has_ranges, starts_of_ranges};
 
 use super::range::{Range, bytes_of_row};
 use super::shared::{Content, Message, QUEUES, Shared};

@@ -2,8 +2,9 @@
 
 use std::ops::Bound;
 
-use simhash_core::join::{Chunk, NoMemory, Rows, Source, Start, bytes_per_row, mark_neighbours};
+use simhash_core::base::memory::NoMemory;
 use simhash_core::search::{Plan, TreeKey};
+use simhash_core::whole::join::{Chunk, Rows, Source, Start, bytes_per_row, mark_neighbours};
 
 use crate::bulk::errors::no_memory;
 use crate::bulk::leaves::{Leaves, Sink};

@@ -11,9 +11,10 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pgrx::pg_sys;
-use simhash_core::join::Start;
+use simhash_core::base::key::Key;
 use simhash_core::search::scoped::Bytes;
-use simhash_core::search::{Key, Plan, TreeKey};
+use simhash_core::search::{Plan, TreeKey};
+use simhash_core::whole::join::Start;
 
 use crate::bulk::target::Source;
 use crate::call::parallel::{Queues, copy, find};

@@ -1,7 +1,7 @@
 //! Whole tables of texts by similarity: pairs, the rows that a cover drops, clusters.
 //!
-//! The work is that of [`simhash_core::sharing`]. Here are the rows: [`super::places`] (in which
-//! order they are taken), [`postings`] (which of them have a key), [`rows`] (their texts).
+//! The work is that of [`simhash_core::whole::sharing`]. Here are the rows: [`super::places`] (in
+//! which order they are taken), [`postings`] (which of them have a key), [`rows`] (their texts).
 //!
 //! Memory, of simhash.work_mem: what is known of each row; of the rest half for rows that share
 //! keys, and half for sets of shingles.
@@ -17,7 +17,8 @@ use std::collections::HashMap;
 
 use pgrx::PgSqlErrorCode;
 use simhash_core::config::Numbers;
-use simhash_core::sharing::{self, Clusters, Full, Law, Same, chain, star};
+use simhash_core::whole::sharing;
+use simhash_core::whole::sharing::{Clusters, Full, Law, Same, chain, star};
 
 use self::postings::Bands;
 use self::rows::{TextRows, Texts, rows_with_keys};

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use pgrx::PgSqlErrorCode;
-use simhash_core::hash::feature_hash;
+use simhash_core::base::hash::feature_hash;
 use simhash_core::passages::whole::{self, Found, Frequent, Rows};
 use simhash_core::passages::{Winnower, kept_run};
 
@@ -30,19 +30,13 @@ pub struct Row {
     pub visible: u64,
 }
 
-/// Two rows that share a passage, and the distance of their fingerprints.
-pub struct Shared {
-    pub a: Row,
-    pub b: Row,
-    pub distance: u32,
-}
-
 /// All pairs of rows that share a passage, as they are found.
 pub struct Pairs {
     target: Target,
     texts: Texts,
     pairs: whole::Pairs,
     most: Option<usize>,
+    command: Command,
     winnower: Winnower,
     batch: std::vec::IntoIter<Found>,
     is_done: bool,
@@ -69,7 +63,7 @@ impl Rows for TextRows<'_> {
     }
 
     fn address(&self, place: u32) -> u64 {
-        simhash_core::sharing::Rows::address(self, place)
+        simhash_core::whole::sharing::Rows::address(self, place)
     }
 
     fn check(&mut self) {
@@ -138,6 +132,7 @@ pub fn pairs(
         texts,
         pairs,
         most,
+        command,
         winnower,
         batch: Vec::new().into_iter(),
         is_done: false,
@@ -167,22 +162,37 @@ impl Pairs {
             && let (Some(frequent), Some(most)) = (left_out.most_frequent, self.most)
         {
             let example = example(&mut rows, &mut self.winnower, frequent);
-            say_left_out(left_out.keys, most, frequent.texts, example);
+            say_left_out(left_out.keys, most, frequent.texts, example, self.command);
         }
     }
 }
 
 impl Pairs {
-    /// As this, but rows of equal texts are found each with all others, and in all other pairs.
-    pub fn with_copies(self) -> Self {
-        Self { pairs: self.pairs.with_copies(), ..self }
+    /// As this, but for [`Pairs::next_texts`].
+    pub fn of_texts(self) -> Self {
+        Self { pairs: self.pairs.of_texts(), ..self }
     }
 
-    /// The next pair of rows, and what they share.
-    pub fn next_rows(&mut self) -> Option<(Row, Row, Found)> {
+    /// The next pair of texts, each by the place of the first row that has it. Both are the same if
+    /// several rows have it.
+    pub fn next_texts(&mut self) -> Option<(u32, u32)> {
+        self.next_found().map(|found| (found.a, found.b))
+    }
+
+    /// The row in a place, of a pair that was found.
+    pub fn row(&self, place: u32) -> Row {
+        Row { root: self.texts.places.number(place), visible: self.texts.visible(place) }
+    }
+
+    /// The rows of a text, of its side.
+    pub fn copies(&self, first: u32) -> impl Iterator<Item = Row> {
+        self.pairs.copies(first).iter().map(|&place| self.row(place))
+    }
+
+    fn next_found(&mut self) -> Option<Found> {
         loop {
             if let Some(found) = self.batch.next() {
-                return Some((self.row(found.a), self.row(found.b), found));
+                return Some(found);
             }
             if self.is_done {
                 return None;
@@ -190,17 +200,14 @@ impl Pairs {
             self.next_batch();
         }
     }
-
-    fn row(&self, place: u32) -> Row {
-        Row { root: self.texts.places.number(place), visible: self.texts.visible(place) }
-    }
 }
 
 impl Iterator for Pairs {
     type Item = Pair;
 
     fn next(&mut self) -> Option<Pair> {
-        self.next_rows().map(|(a, b, found)| (a.visible, b.visible, found))
+        let found = self.next_found()?;
+        Some((self.texts.visible(found.a), self.texts.visible(found.b), found))
     }
 }
 
@@ -219,14 +226,19 @@ fn example(
     shown.flatten()
 }
 
-fn say_left_out(keys: u64, most: usize, texts: usize, example: Option<String>) {
+fn say_left_out(keys: u64, most: usize, texts: usize, example: Option<String>, command: Command) {
     let example = example.map(|run| format!(": \"{run}...\"")).unwrap_or_default();
     notice(
         &format!(
             "runs of words left out, which stand in more than {most} texts each: {keys}; the most \
              frequent one in {texts}{example}"
         ),
-        "Texts that share nothing else are no pairs. With most => NULL all are taken.",
+        match command {
+            Command::Passages => {
+                "Texts that share nothing else are no pairs. With most => NULL all are taken."
+            }
+            _ => "Texts that share nothing else, and have far fingerprints, are not compared.",
+        },
     );
 }
 

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::Simhasher;
-use simhash_core::hash::feature_hash;
+use simhash_core::base::hash::feature_hash;
 use simhash_core::sets::shingles::ShingleSet;
-use simhash_core::sharing::Rows;
+use simhash_core::whole::sharing::Rows;
 use simhash_index::postings::{Presence, ROWS};
 use simhash_index::{Entry, TreeKey};
 

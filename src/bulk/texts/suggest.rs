@@ -3,7 +3,7 @@
 //!
 //! The rows of the index are read once, for their number and a sample of them. Each is looked up as
 //! a query does it, and the texts of some of its candidates are read and compared with its own.
-//! [`simhash_core::suggest::similarity`] draws the conclusions.
+//! [`simhash_core::whole::suggest::similarity`] draws the conclusions.
 //!
 //! The same index gives the same answer, with the same memory: the samples have fixed seeds, and
 //! rows, pairs, leaves and bytes limit the work, not a clock.
@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode;
+use simhash_core::base::random::SplitMix64;
 use simhash_core::config::{Config, Weight};
-use simhash_core::random::SplitMix64;
 use simhash_core::sets::sketch::{Law, Sketch, Sketcher};
-use simhash_core::suggest::Sample;
-use simhash_core::suggest::similarity::{Histogram, Neighbour, Parts};
+use simhash_core::whole::suggest::Sample;
+use simhash_core::whole::suggest::similarity::{Histogram, Neighbour, Parts};
 use simhash_index::postings::{Candidates, Presence, ROWS, posting_key};
 use simhash_index::{Entry, TreeKey};
 

@@ -11,10 +11,10 @@ use std::rc::Rc;
 
 use pgrx::pg_sys;
 use simhash_core::config::Tokenizer;
-use simhash_core::dictionary::is_loaded as dictionary_is_loaded;
-use simhash_core::han::is_han;
-use simhash_core::sets::near_recipe;
+use simhash_core::config::recipes::near_recipe;
 use simhash_core::sets::sketch::{Layout, Sketcher};
+use simhash_core::texts::han::is_han;
+use simhash_core::words::dictionary::is_loaded as dictionary_is_loaded;
 use simhash_index::TreeKey;
 use simhash_index::key::Bytes;
 use simhash_index::postings::{Candidates, posting_key};

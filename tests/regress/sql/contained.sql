@@ -159,11 +159,47 @@ SELECT count(*), (SELECT count(*) FROM expected WHERE similarity >= 0.9 AND apar
 FROM simhash_pairs('part_fp', 3, body => 'body', similarity => 0.9, shingle => 2,
   measure => 'containment');
 
+-- Copies cost no more than their texts: 4,000 equal texts of far fingerprints, and their source.
+CREATE TABLE copy (id int PRIMARY KEY, body text, fp fingerprint64);
+INSERT INTO copy SELECT i, CASE i WHEN 7 THEN words_of(0, 50, 30) || ' ' ELSE '' END
+  || words_of(0, 1, 20), hashint8extended(i, 3)::bigint::fingerprint64
+FROM generate_series(1, 4000) i;
+CREATE INDEX copy_fp ON copy USING simhash (fp);
+CREATE INDEX copy_some ON copy USING simhash (fp) WHERE id <= 3;
+CREATE INDEX copy_passages ON copy USING simhash (body text_passage_ops) WITH (words = 8);
+SELECT y.id AS kept, count(*) FROM simhash_duplicates('copy_fp', 0.9, distance => 3, body => 'body',
+  shingle => 2, measure => 'containment', keep => 'length(body) DESC') s
+JOIN copy y ON y.ctid = s.kept GROUP BY 1;
+SELECT count(*), count(DISTINCT representative), min(size) FROM simhash_clusters('copy_fp', 3,
+  body => 'body', similarity => 0.9, shingle => 2, measure => 'containment');
+SELECT count(*) FROM (SELECT simhash_pairs('copy_fp', 3, body => 'body', similarity => 0.9,
+  shingle => 2, measure => 'containment') LIMIT 10) s;
+-- A partial index of fingerprints has not all rows that share a passage.
+SET client_min_messages = notice;
+SELECT count(*) FROM simhash_pairs('copy_some', 3, body => 'body', similarity => 0.9, shingle => 2,
+  measure => 'containment');
+-- Expressions of a scope are not compared, so they find no index of passages.
+CREATE INDEX copy_fp_2 ON copy USING simhash ((id % 2), fp);
+CREATE INDEX copy_passages_3 ON copy USING simhash ((id % 3), body text_passage_ops)
+  WITH (words = 8);
+SELECT count(*) FROM simhash_pairs('copy_fp_2', 3, body => 'body', similarity => 0.9, shingle => 2,
+  measure => 'containment');
+-- Two tables with indexes of other words of a text.
+CREATE TABLE cited AS SELECT * FROM copy WHERE id < 9;
+CREATE INDEX cited_fp ON cited USING simhash (fp);
+CREATE INDEX ON cited USING simhash (body text_passage_ops)
+  WITH (words = 8, config = '{"normalize": []}');
+SELECT count(*) FROM simhash_pairs('cited_fp', other => 'copy_fp', distance => 3, body => 'body',
+  similarity => 0.9, shingle => 2, measure => 'containment');
+CREATE INDEX ON cited USING simhash (body text_passage_ops) WITH (words = 8);
+SELECT count(*) FROM simhash_pairs('cited_fp', other => 'copy_fp', distance => 3, body => 'body',
+  similarity => 0.9, shingle => 2, measure => 'containment');
+
 -- No memory for what is known of the rows.
 SET simhash.work_mem = '16MB';
 INSERT INTO doc SELECT 10000 + i, 1, concat_ws(' ', i, i, i, i, 'a', 'b', i, i),
   (i::bigint << 20)::fingerprint64
-FROM generate_series(1, 100000) i;
+FROM generate_series(1, 200000) i;
 SELECT count(*) FROM simhash_pairs('doc_fp', 0, body => 'body', similarity => 0.9,
   measure => 'containment');
 RESET simhash.work_mem;

@@ -6,6 +6,7 @@
 //! "numbers", of which one configuration may leave the choice to another
 //! ([`Numbers::of_both`]). The default of "normalize" depends on the tokenizer.
 
+pub mod recipes;
 mod shingles;
 mod spots;
 
@@ -41,7 +42,7 @@ pub struct Config {
     pub weight: Weight,
     /// The normalisation steps that are applied, always in the order of [`NormalizeStep::ALL`].
     pub normalize: NormalizeSteps,
-    /// The user's dictionary, whose words are tokens ([`crate::words`]).
+    /// The user's dictionary, whose words are tokens ([`crate::words::lists`]).
     pub dictionary: Option<String>,
     /// The stop words that are removed before shingling.
     pub stopwords: StopWords,
@@ -64,7 +65,7 @@ pub struct Config {
     pub whitespace: Kept,
 }
 
-/// Weights are integers in units of 1 / `WEIGHT_UNIT`: see [`crate::weight`].
+/// Weights are integers in units of 1 / `WEIGHT_UNIT`: see [`crate::features::weight`].
 pub const WEIGHT_UNIT: u32 = 1024;
 
 /// The largest absolute cap: the largest term frequency that is told apart.
@@ -199,7 +200,7 @@ impl Numbers {
 pub enum StopWords {
     /// One of the lists that are always there.
     Of(StopList),
-    /// A list of the user's own ([`crate::words`]).
+    /// A list of the user's own ([`crate::words::lists`]).
     Named(String),
 }
 
@@ -243,7 +244,8 @@ choice! {
 }
 
 choice! {
-    /// Which numbers of two texts must agree for them to be near-duplicates ([`crate::numbers`]).
+    /// Which numbers of two texts must agree for them to be near-duplicates
+    /// ([`crate::sets::numbers`]).
     Numbers, default Any, {
         /// None.
         Any = "any",
@@ -260,7 +262,7 @@ choice! {
     Method, default Simhash, {
         /// The sign of their weighted sum ([`crate::Simhasher`]).
         Simhash = "simhash",
-        /// One bit of each component of their MinHash signature ([`crate::sets::minhash`]).
+        /// One bit of each component of their MinHash signature ([`crate::sketches::minhash`]).
         Minhash = "minhash",
     }
 }
@@ -820,7 +822,7 @@ impl fmt::Display for Config {
     }
 }
 
-/// Writes entries with the spacing that PostgreSQL gives jsonb.
+/// Writes entries with a space after each comma and colon.
 struct ObjectWriter<'a, 'f> {
     out: &'a mut fmt::Formatter<'f>,
     empty: bool,

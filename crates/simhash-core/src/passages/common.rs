@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::order::Order;
 use super::rolling::Rolling;
-use crate::counter::Counter;
-use crate::interrupt::Interrupt;
+use crate::base::counter::Counter;
+use crate::base::interrupt::Interrupt;
 
 /// Two sequences, with a number for each word.
 pub(super) struct Sequences {

@@ -19,10 +19,10 @@ mod words;
 use std::ops::Range;
 
 use crate::Simhasher;
+use crate::base::hash::feature_hash;
+use crate::base::interrupt::Interrupt;
+use crate::base::sort::sort_checked;
 use crate::config::Config;
-use crate::hash::feature_hash;
-use crate::interrupt::Interrupt;
-use crate::join::sort_checked;
 use common::{Run, Runs, Sequences};
 pub use prepared::Prepared;
 use tokens::each_token;
@@ -95,9 +95,8 @@ pub fn share(
     if cut.tokens == 0 { 0.0 } else { common as f64 / cut.tokens as f64 }
 }
 
-/// Where a passage stands in a text, so that SQL's `substr(text, start, length)` is what it is made
-/// of: from the first character of its first token to the last one of its last token, with the
-/// marks on it.
+/// Where a passage stands in a text: from the first character of its first token to the last one of
+/// its last token, with the marks on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The number of its first character, counted from 1.

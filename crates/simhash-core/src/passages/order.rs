@@ -4,7 +4,7 @@
 //! by Almost Pure Induced-Sorting", DCC 2009), in linear time whatever repeats. What neighbours
 //! have in common is found as by Kasai and others (CPM 2001).
 
-use crate::interrupt::Interrupt;
+use crate::base::interrupt::Interrupt;
 
 /// No suffix.
 const EMPTY: u32 = u32::MAX;

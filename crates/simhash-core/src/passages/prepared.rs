@@ -7,8 +7,8 @@ use super::rolling::Rolling;
 use super::tokens::each_token;
 use super::words::Words;
 use crate::Simhasher;
-use crate::counter::Counter;
-use crate::interrupt::Interrupt;
+use crate::base::counter::Counter;
+use crate::base::interrupt::Interrupt;
 
 /// A text, cut into tokens, and where each of its runs begins.
 ///

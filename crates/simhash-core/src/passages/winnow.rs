@@ -105,8 +105,8 @@ impl Winnower {
         self.kept = None;
     }
 
-    /// Takes the hash of the next token ([`feature_hash`](crate::hash::feature_hash)). Hands the
-    /// run to `sink` that has to be kept as of now, if there is one: each once, in their order.
+    /// Takes the hash of the next token ([`feature_hash`](crate::base::hash::feature_hash)). Hands
+    /// the run to `sink` that has to be kept as of now, if there is one: each once, in their order.
     #[inline]
     pub fn push(&mut self, token: u64, sink: &mut impl FnMut(Kept)) {
         let Some(sum) = self.runs.push(token) else { return };

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::counter::Counter;
-use crate::hash::feature_hash;
-use crate::interrupt::Interrupt;
+use crate::base::counter::Counter;
+use crate::base::hash::feature_hash;
+use crate::base::interrupt::Interrupt;
 
 /// Words, each once, numbered as they were added.
 pub(super) struct Words {

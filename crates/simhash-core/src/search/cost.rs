@@ -3,10 +3,10 @@
 //! A table of L leaves is log2(L) bits deep: a leaf is a prefix of that length. A probe touches the
 //! prefixes that respect its limits. Between two whole depths the estimate is interpolated.
 
-use super::key::Key;
 use super::layout::BlockLayout;
 use super::plan::Plan;
 use super::probe::Probe;
+use crate::base::key::Key;
 
 /// The cost of a leaf that a probe visits, if a leaf of a sweep costs 1: a sweep walks neighbours,
 /// and stays in one of the tables, which are wider and more where fingerprints are.

@@ -7,9 +7,9 @@
 //! for uniform bits.
 
 use super::cost::{self, Limits, SECOND_LEAF, prefixes};
-use super::key::Key;
 use super::layout::BlockLayout;
 use super::plan::Plan;
+use crate::base::key::Key;
 
 /// The least number of rows of the sample that a prefix is known by.
 const NEIGHBOURS: usize = 4;
@@ -141,7 +141,7 @@ fn shared_prefix<F: Key>(sorted: &[F], i: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::SplitMix64;
+    use crate::base::random::SplitMix64;
 
     const ROWS: usize = 200_000;
     const LEAF: usize = 100;

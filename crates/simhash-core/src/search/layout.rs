@@ -1,6 +1,6 @@
 //! How a fingerprint is cut into blocks, and the rotation that makes each block lead its table.
 
-use super::key::Key;
+use crate::base::key::Key;
 
 /// The most blocks a fingerprint can be cut into.
 pub const MAX_BLOCKS: usize = 16;

@@ -16,14 +16,13 @@
 
 pub mod cost;
 pub mod crowding;
-pub mod key;
 pub mod layout;
 pub mod plan;
 pub mod probe;
+pub mod scope;
 pub mod scoped;
 
 pub use crowding::Crowding;
-pub use key::Key;
 pub use layout::BlockLayout;
 pub use plan::Plan;
 pub use probe::Probe;

@@ -4,9 +4,9 @@
 //! within k of the query is within r_t of it in block t, for some probed t (pigeonhole). The first
 //! such table emits it, and no other does. A sweep is the plan that probes one table with all of k.
 
-use super::key::Key;
 use super::layout::{BlockLayout, MAX_BLOCKS};
 use super::probe::{Limit, Probe};
+use crate::base::key::Key;
 
 /// Which tables to probe, and how far, to find every fingerprint within `distance`.
 #[derive(Clone, Debug, PartialEq, Eq)]

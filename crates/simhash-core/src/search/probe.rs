@@ -4,7 +4,7 @@
 //! on from that leaf's upper bound. So it reads exactly the leaves whose range can hold a reachable
 //! key, each once and in order. It looks at prefixes only as deep as the table is.
 
-use super::key::Key;
+use crate::base::key::Key;
 
 /// At most `max` of the first `bits` bits differ from the centre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl<F: Key> Probe<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::SplitMix64;
+    use crate::base::random::SplitMix64;
 
     /// Brute force over the leading ten bits of keys whose other bits equal the centre's or are
     /// free.

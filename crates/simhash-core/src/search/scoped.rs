@@ -7,8 +7,8 @@
 
 use std::fmt::Debug;
 
-use super::key::Key;
-use crate::fingerprint::Fingerprint;
+use crate::base::fingerprint::Fingerprint;
+use crate::base::key::Key;
 
 /// The most bytes of a scope.
 pub const MOST_SCOPE: usize = 56;
@@ -104,8 +104,8 @@ impl<const W: usize> Bytes for [u64; W] {
     }
 }
 
-/// A scope and a rotated fingerprint. With the TID, which breaks ties, they are the order of a
-/// table.
+/// A scope and a rotated fingerprint. With the address of a row, which breaks ties, they are the
+/// order of a table.
 pub trait TreeKey: Copy + Ord + Debug + 'static {
     type Fingerprint: Key;
     type Scope: Bytes;

@@ -3,10 +3,10 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::Simhasher;
+use crate::base::hash::feature_hash;
+use crate::base::sort::sort_checked;
 use crate::config::Weight;
-use crate::hash::feature_hash;
-use crate::join::sort_checked;
-use crate::numbers;
+use crate::sets::numbers;
 
 /// The text's distinct shingles, in the order in which they first occur. `None` when together they
 /// are longer than `limit` bytes.
@@ -73,14 +73,14 @@ pub(super) fn each_weight(
 /// weighted Jaccard coefficient, the sum of the smaller weights over the sum of the greater ones,
 /// is the weight of what two sets have in common over that of their union.
 ///
-/// With it goes what stands for the text's numbers ([`crate::numbers`]), if the configuration
+/// With it goes what stands for the text's numbers ([`crate::sets::numbers`]), if the configuration
 /// compares them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShingleSet {
     /// Ascending.
     hashes: Box<[u64]>,
-    /// The weight of each, in units of 1 / [`MODEL_UNIT`](crate::weight::MODEL_UNIT). None if all
-    /// weigh 1.
+    /// The weight of each, in units of 1 / [`MODEL_UNIT`](crate::features::weight::MODEL_UNIT).
+    /// None if all weigh 1.
     weights: Box<[u32]>,
     numbers: u64,
 }
@@ -231,7 +231,7 @@ impl ShingleSet {
 
     /// How many shingles both have, or what these weigh. Both are sorted, so one walk over both
     /// finds them.
-    pub(super) fn common(&self, other: &Self) -> u64 {
+    pub(crate) fn common(&self, other: &Self) -> u64 {
         let (mut a, mut b) = (0, 0);
         let mut common = 0;
         while let (Some(x), Some(y)) = (self.hashes.get(a), other.hashes.get(b)) {

@@ -6,9 +6,9 @@
 //! the set of shingles. Sets of Jaccard similarity J have equal components with probability J,
 //! independently, whatever their sizes ([`scattered`]). So they agree in a band of r of them with
 //! probability J^r, and the number of bands in which they agree is binomial. That is the [`Law`].
-//! Independent functions make it hold for sets of any size. The components of [`super::minhash`]
-//! depend on each other. They miss fewer pairs of sets of more shingles, but of sets of one and two
-//! 1.5 % at 0.5, where the law says 0.9 %.
+//! Independent functions make it hold for sets of any size. The components of
+//! [`crate::sketches::minhash`] depend on each other. They miss fewer pairs of sets of more
+//! shingles, but of sets of one and two 1.5 % at 0.5, where the law says 0.9 %.
 //!
 //! Where shingles have weights, a component is the least of their values as exponentially
 //! distributed numbers of a mean of one over the weight each ([`scattered::add_scaled`]). The least
@@ -25,11 +25,12 @@
 
 use super::shingles::{ShingleSet, each_weight, set_hash};
 use crate::Simhasher;
+use crate::base::interrupt::Interrupt;
+use crate::base::random::mix;
+use crate::base::simd::scattered;
+use crate::base::simd::scattered::LANES;
 use crate::config::Weight;
-use crate::interrupt::Interrupt;
-use crate::random::mix;
-use crate::simd::scattered::{self, LANES};
-use crate::weight::MODEL_UNIT;
+use crate::features::weight::MODEL_UNIT;
 
 /// Similarities are from this to 1.
 pub const LEAST_SIMILARITY: f64 = 0.3;
@@ -212,7 +213,8 @@ impl Sketch {
 pub struct Sketcher(Simhasher);
 
 impl Sketcher {
-    /// For the shingles of the simhasher, which is one of a [`super::near_recipe`].
+    /// For the shingles of the simhasher, which is one of a
+    /// [`crate::config::recipes::near_recipe`].
     pub fn new(simhasher: Simhasher) -> Self {
         Sketcher(simhasher)
     }
@@ -347,10 +349,10 @@ mod tests {
 
     use super::*;
     use crate::Config;
-    use crate::hash::feature_hash;
+    use crate::base::hash::feature_hash;
+    use crate::base::random::SplitMix64;
+    use crate::config::recipes::near_recipe;
     use crate::models::train::Trainer;
-    use crate::random::SplitMix64;
-    use crate::sets::near_recipe;
 
     fn sketcher() -> Sketcher {
         let config = r#"{"tokenizer": "word"}"#.parse::<Config>().unwrap();

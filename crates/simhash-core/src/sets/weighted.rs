@@ -4,8 +4,8 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::Simhasher;
-use crate::join::sort_checked;
-use crate::numbers;
+use crate::base::sort::sort_checked;
+use crate::sets::numbers;
 
 /// A set of weighted shingles, by their 128-bit hashes. With uniform weights its similarities are
 /// those of a [`ShingleSet`](super::shingles::ShingleSet).
@@ -119,8 +119,8 @@ mod tests {
 
     use super::*;
     use crate::Config;
+    use crate::config::recipes::set_config;
     use crate::models::train::Trainer;
-    use crate::sets::set_config;
     use crate::sets::shingles::ShingleSet;
 
     fn simhasher(config: &str) -> Simhasher {

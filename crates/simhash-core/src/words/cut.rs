@@ -10,11 +10,11 @@
 
 use jieba_rs::Jieba;
 
-use crate::counter::Counter;
-use crate::dictionary::{WORDS, dictionary};
-use crate::hash::feature_hash;
-use crate::interrupt::Interrupt;
-use crate::lazy::Lazy;
+use crate::base::counter::Counter;
+use crate::base::hash::feature_hash;
+use crate::base::interrupt::Interrupt;
+use crate::base::lazy::Lazy;
+use crate::words::dictionary::{WORDS, dictionary};
 
 /// Words with their frequencies, and all that words begin with.
 pub(super) struct Frequencies(Counter<u64>);
@@ -289,6 +289,6 @@ impl Cutter<'_> {
 
 /// Cuts by jieba's own dictionary alone.
 #[cfg(test)]
-pub(super) fn cut_without_own<'t>(text: &'t str, hmm: bool, sink: &mut impl FnMut(&'t str)) {
+pub(crate) fn cut_without_own<'t>(text: &'t str, hmm: bool, sink: &mut impl FnMut(&'t str)) {
     Cutter { own: None, base: &BASE, hmm }.cut(text, &Interrupt::new(&mut || ()), sink);
 }

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use crate::counter::Counter;
-use crate::hash::feature_hash;
-use crate::interrupt::Interrupt;
-use crate::place::Place;
+use crate::base::counter::Counter;
+use crate::base::hash::feature_hash;
+use crate::base::interrupt::Interrupt;
+use crate::texts::place::Place;
 
 /// Parts tokens. No token holds it.
 const SEPARATOR: char = ' ';

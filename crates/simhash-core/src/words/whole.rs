@@ -2,14 +2,14 @@
 //! words, so they are looked for before it: the first that begins in a run, and of those that begin
 //! together the longest. What stands between them is cut without them.
 //!
-//! [`segment`]: crate::segment
+//! [`segment`]: crate::words::segment
 
 use std::ops::Range;
 
 use super::cut::Frequencies;
-use crate::hash::feature_hash;
-use crate::interrupt::Interrupt;
-use crate::segment::{continues_word, is_spaceless};
+use crate::base::hash::feature_hash;
+use crate::base::interrupt::Interrupt;
+use crate::words::segment::{continues_word, is_spaceless};
 
 /// The user's words that can stand in such a run, Han ones too.
 #[derive(Default)]

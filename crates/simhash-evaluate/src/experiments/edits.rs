@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::Serialize;
 use simhash_core::config::{Position, Weight};
-use simhash_core::models::Model;
+use simhash_core::features::model::Model;
 
 use super::Prepared;
 use super::settings::WEIGHTS;

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 use simhash_core::Simhasher;
 use simhash_core::config::Weight;
-use simhash_core::models::{Model, lexicons};
+use simhash_core::features::model::Model;
+use simhash_core::methods::lexicons;
 
 use super::Prepared;
 use super::settings::{Summary, published};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use simhash_core::Fingerprint;
 use simhash_core::config::{Position, Weight};
-use simhash_core::models::Model;
+use simhash_core::features::model::Model;
 
 use super::Prepared;
 use crate::corpus::SEED;

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use simhash_core::config::{Config, Weight};
-use simhash_core::sets::ksentence::{ksentence, normalize_config};
-use simhash_core::sets::minhash::MinHasher;
+use simhash_core::methods::ksentence::{ksentence, normalize_config};
 use simhash_core::sets::shingles::ShingleSet;
+use simhash_core::sketches::minhash::MinHasher;
 use simhash_core::{Fingerprint, Simhasher};
 
 use super::Prepared;

@@ -2,9 +2,10 @@
 //! pairs, sketched by others.
 
 use rayon::prelude::*;
-use simhash_core::random::mix;
+use simhash_core::base::random::mix;
+use simhash_core::base::simd::scattered;
+use simhash_core::base::simd::scattered::LANES;
 use simhash_core::sets::sketch::Law;
-use simhash_core::simd::scattered::{self, LANES};
 
 use super::sets::Sets;
 use super::tally::Found;
@@ -49,7 +50,7 @@ fn agreed(a: &[u32; LANES], b: &[u32; LANES], law: Law) -> usize {
 #[cfg(test)]
 mod tests {
     use simhash_core::Simhasher;
-    use simhash_core::hash::feature_hash;
+    use simhash_core::base::hash::feature_hash;
 
     use super::super::meet::{cut, tests::texts};
     use super::*;

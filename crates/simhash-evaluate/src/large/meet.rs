@@ -3,11 +3,11 @@
 use std::fmt;
 
 use rayon::prelude::*;
+use simhash_core::base::hash::feature_hash;
+use simhash_core::base::simd::popcount;
 use simhash_core::config::Config;
-use simhash_core::hash::feature_hash;
-use simhash_core::sets::minhash::MinHasher;
 use simhash_core::sets::sketch::{Law, Layout, Sketcher};
-use simhash_core::simd::popcount;
+use simhash_core::sketches::minhash::MinHasher;
 use simhash_core::{Fingerprint, Simhasher};
 
 use super::clock::Clock;

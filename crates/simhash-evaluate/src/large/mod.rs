@@ -22,8 +22,8 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Serialize;
-use simhash_core::sets::minhash::reach;
 use simhash_core::sets::sketch::Law;
+use simhash_core::sketches::minhash::reach;
 
 use crate::method::Features;
 use crate::results::{lines, rounded};

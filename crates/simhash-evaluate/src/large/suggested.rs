@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
 
-use simhash_core::suggest::Sample;
-use simhash_core::suggest::similarity::{Finding, Histogram, Neighbour, TheirNumbers};
+use simhash_core::whole::suggest::Sample;
+use simhash_core::whole::suggest::similarity::{Finding, Histogram, Neighbour, TheirNumbers};
 
 use super::LEAST;
 use super::join::{Near, join};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Named;
-use crate::models::spill::tests::Buffer;
+use crate::base::spill::tests::Buffer;
 
 fn config() -> Config {
     r#"{"tokenizer": "word"}"#.parse().unwrap()

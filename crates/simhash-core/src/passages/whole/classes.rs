@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::rows::Rows;
-use crate::interrupt::Interrupt;
-use crate::join::sort_checked;
-use crate::random::mix;
+use crate::base::interrupt::Interrupt;
+use crate::base::random::mix;
+use crate::base::sort::sort_checked;
 
 /// No row.
 pub(super) const NONE: u32 = u32::MAX;

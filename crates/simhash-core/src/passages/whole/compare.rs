@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
-use crate::counter::Counter;
-use crate::interrupt::Interrupt;
-use crate::join::sort_checked;
+use crate::base::counter::Counter;
+use crate::base::interrupt::Interrupt;
+use crate::base::sort::sort_checked;
 use crate::passages::common::Sequences;
 use crate::passages::rolling::Rolling;
 

@@ -3,8 +3,8 @@
 use super::blocks::Meeting;
 use super::classes::Classes;
 use super::rows::Rows;
-use crate::interrupt::Interrupt;
-use crate::sharing::is_shared;
+use crate::base::interrupt::Interrupt;
+use crate::whole::sharing::is_shared;
 
 /// Keys that propose no pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -22,8 +22,8 @@ mod tests;
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::interrupt::Interrupt;
-pub use crate::sharing::Full;
+use crate::base::interrupt::Interrupt;
+pub use crate::whole::sharing::Full;
 use blocks::{Blocks, Meeting};
 use classes::{Classes, NONE};
 use compare::Table;
@@ -56,8 +56,9 @@ pub struct Found {
 /// and a key that is not left out. Its figures count all that they have in common.
 ///
 /// - Of one table, rows of equal texts are found once, each with the first one of them, which
-///   stands for them in other pairs. These come before all others. Unless copies are wanted.
+///   stands for them in other pairs. These come before all others.
 /// - Of two tables, each row of the first one is found with each of the second one.
+/// - [`Pairs::of_texts`] are pairs of texts instead, each by the first row that has it.
 ///
 /// Pairs come by their second rows, or the first ones of their texts, those of each in no order.
 /// Where memory does not hold all keys, they do so within each meeting of two blocks of rows.
@@ -67,7 +68,7 @@ pub struct Pairs {
     law: Law,
     memory: usize,
     texts: Texts,
-    with_copies: bool,
+    of_texts: bool,
     begun: Option<Begun>,
     left_out: LeftOut,
     /// What was found last, of rows that may stand for others, and how many pairs of these were
@@ -133,7 +134,7 @@ impl Pairs {
             law: Law { split, most },
             memory: memory / 2,
             texts: Texts::new(memory / 3),
-            with_copies: false,
+            of_texts: false,
             begun: None,
             left_out: LeftOut::default(),
             last: None,
@@ -141,10 +142,15 @@ impl Pairs {
         }
     }
 
-    /// As this, but rows of equal texts are found each with all others, and in all other pairs, of
-    /// which the second one may come first.
-    pub fn with_copies(self) -> Self {
-        Self { with_copies: true, ..self }
+    /// As this, but each pair of texts once, by the first rows that have them, and each text that
+    /// several rows of one table have, with itself. [`Pairs::copies`] are the rows of a text.
+    pub fn of_texts(self) -> Self {
+        Self { of_texts: true, ..self }
+    }
+
+    /// The rows of a text that was found, of those on the side of this one, which is the first.
+    pub fn copies(&self, place: u32) -> &[u32] {
+        self.begun.as_ref().map_or(&[], |begun| begun.classes.members(place))
     }
 
     /// The keys that were left out. Known as of the first batch.
@@ -185,19 +191,22 @@ impl Pairs {
             return false;
         };
         rows.check();
-        let (is_one, is_each) = (pair.a == pair.b, self.law.split.is_some() || self.with_copies);
-        let (a, b) = match (begun.classes.members(pair.a), begun.classes.members(pair.b)) {
-            (a, b) if is_each => (a, b),
-            (members, _) if is_one => members.split_at(1),
-            _ => (&[pair.a][..], &[pair.b][..]),
+        if self.of_texts {
+            found.push(*pair);
+            self.last = None;
+            return true;
+        }
+        let (a, b) = if pair.a == pair.b {
+            begun.classes.members(pair.a).split_at(1)
+        } else if self.law.split.is_some() {
+            (begun.classes.members(pair.a), begun.classes.members(pair.b))
+        } else {
+            (&[pair.a][..], &[pair.b][..])
         };
         while *next < a.len() * b.len() && found.len() < BATCH {
             let (a, b) = (a[*next / b.len()], b[*next % b.len()]);
-            *next += 1;
-            if is_one && b <= a {
-                continue;
-            }
             found.push(Found { a, b, ..*pair });
+            *next += 1;
         }
         if *next == a.len() * b.len() {
             self.last = None;

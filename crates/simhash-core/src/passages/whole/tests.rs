@@ -6,9 +6,9 @@ use std::hash::Hash;
 use super::blocks::Blocks;
 use super::compare::Common;
 use super::*;
+use crate::base::random::SplitMix64;
 use crate::passages::{Window, Winnower, kept, share};
-use crate::random::SplitMix64;
-use crate::simhash::Simhasher;
+use crate::sketches::simhash::Simhasher;
 
 /// Rows of texts, by their places.
 struct Sample {
@@ -236,13 +236,24 @@ fn check_copies(
     memory: usize,
 ) {
     let (pairs, _) = expected(rows, split, words, most, true);
-    let (found, _) = rows.all(Pairs::new(rows.len(), split, words, most, memory).with_copies());
-    let in_order = |pair: &Found| (pair.a.min(pair.b), pair.a.max(pair.b));
-    let [mut found, mut expected_pairs] =
-        [found, pairs].map(|pairs| pairs.iter().map(in_order).collect::<Vec<_>>());
+    let mut of_texts = Pairs::new(rows.len(), split, words, most, memory).of_texts();
+    let (mut found, mut batch) = (Vec::new(), Vec::new());
+    while of_texts.next_batch(rows, &mut batch).unwrap() {
+        for pair in &batch {
+            let [a, b] = [pair.a, pair.b].map(|place| of_texts.copies(place));
+            assert_eq!([a[0], b[0]], [pair.a, pair.b]);
+            let each = a.iter().flat_map(|&a| b.iter().map(move |&b| (a.min(b), a.max(b))));
+            let own = |&(a, b): &(u32, u32)| a != b;
+            let mut each: Vec<_> = each.filter(own).collect();
+            each.sort_unstable();
+            each.dedup();
+            found.extend(each);
+        }
+    }
+    let mut expected: Vec<_> = pairs.iter().map(|pair| (pair.a, pair.b)).collect();
     found.sort_unstable();
-    expected_pairs.sort_unstable();
-    assert_eq!(found, expected_pairs, "with copies {split:?} {words} {most:?} {memory}");
+    expected.sort_unstable();
+    assert_eq!(found, expected, "of texts {split:?} {words} {most:?} {memory}");
 }
 
 fn check(rows: &mut Sample, split: Option<u32>, words: usize, most: Option<usize>, memory: usize) {

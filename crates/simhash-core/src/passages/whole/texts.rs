@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::rows::Rows;
-use crate::interrupt::Interrupt;
+use crate::base::interrupt::Interrupt;
 use crate::passages::words::Words;
 
 /// Texts by their places. Equal words have equal numbers, and others have not.

@@ -1,0 +1,252 @@
+//! Neighbour pairs and how often they occur, in bounded memory. What does not fit goes to sorted
+//! runs outside, which are merged at the end. So the counts are exact, whatever the memory.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::base::interrupt::Interrupt;
+use crate::base::sort::sort_checked;
+
+/// Where sorted runs go: a file, or anything else that can be appended to and read.
+pub trait Spill {
+    /// Writes at the end.
+    fn append(&mut self, bytes: &[u8]);
+    /// Reads at `offset` what was written there.
+    fn read(&mut self, offset: u64, bytes: &mut [u8]);
+}
+
+/// Pairs of term numbers, counted.
+#[derive(Default)]
+pub(crate) struct PairCounts {
+    /// For every slot a pair, with the left term in the high half, or [`EMPTY`].
+    pairs: Vec<u64>,
+    counts: Vec<u32>,
+    used: usize,
+    /// Where every run starts and ends in the spill.
+    runs: Vec<(u64, u64)>,
+}
+
+/// No pair: numbers of terms stay below 2^32 - 1.
+const EMPTY: u64 = u64::MAX;
+const FEWEST_SLOTS: usize = 1024;
+/// Bytes of a pair and its count.
+pub(crate) const RECORD: usize = 12;
+
+pub(crate) fn pair(left: u32, right: u32) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+impl PairCounts {
+    #[inline]
+    pub(crate) fn add(&mut self, pair: u64, count: u32, interrupt: &Interrupt) {
+        // A look at a slot costs a cache line or two.
+        interrupt.spend(32);
+        if self.used * 4 >= self.pairs.len() * 3 {
+            self.grow(interrupt);
+        }
+        let slot = self.slot(pair);
+        if self.pairs[slot] == EMPTY {
+            self.pairs[slot] = pair;
+            self.used += 1;
+        }
+        self.counts[slot] = self.counts[slot].saturating_add(count);
+    }
+
+    /// The slot of `pair`, or the free one where it belongs.
+    #[inline]
+    fn slot(&self, pair: u64) -> usize {
+        let mask = self.pairs.len() - 1;
+        let scattered = (pair ^ pair >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut slot = (scattered >> 20) as usize & mask;
+        while self.pairs[slot] != pair && self.pairs[slot] != EMPTY {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    #[cold]
+    fn grow(&mut self, interrupt: &Interrupt) {
+        const STRETCH: usize = 4 << 10;
+        let slots = (self.pairs.len() * 2).max(FEWEST_SLOTS);
+        let mut grown = PairCounts {
+            pairs: Vec::with_capacity(slots),
+            counts: Vec::with_capacity(slots),
+            used: self.used,
+            runs: Vec::new(),
+        };
+        while grown.pairs.len() < slots {
+            let length = slots.min(grown.pairs.len() + STRETCH);
+            grown.pairs.resize(length, EMPTY);
+            grown.counts.resize(length, 0);
+            interrupt.spend(STRETCH * RECORD);
+        }
+        for (pair, count) in self.iter() {
+            let slot = grown.slot(pair);
+            grown.pairs[slot] = pair;
+            grown.counts[slot] = count;
+            interrupt.spend(32);
+        }
+        (self.pairs, self.counts) = (grown.pairs, grown.counts);
+    }
+
+    /// The pairs in memory.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.pairs
+            .iter()
+            .copied()
+            .zip(self.counts.iter().copied())
+            .filter(|&(pair, _)| pair != EMPTY)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.pairs.capacity() * RECORD
+    }
+
+    /// Bytes of memory at the worst moment of what may come next. Spilling sorts a copy. When the
+    /// slots are nearly full, growing takes more than that.
+    pub(crate) fn memory_at_most(&self) -> usize {
+        let nearly_full = self.used * 16 >= self.pairs.len() * 11;
+        self.memory() * if nearly_full { 3 } else { 2 }
+    }
+
+    /// Moves the pairs in memory out, sorted.
+    pub(crate) fn spill(&mut self, spill: &mut dyn Spill, interrupt: &Interrupt) {
+        let mut sorted: Vec<(u64, u32)> =
+            self.iter().inspect(|_| interrupt.spend(RECORD)).collect();
+        sort_checked(&mut sorted, &mut || interrupt.check());
+        let start = self.runs.last().map_or(0, |&(_, end)| end);
+        for chunk in sorted.chunks(4096) {
+            let bytes: Vec<u8> = chunk
+                .iter()
+                .flat_map(|(pair, count)| pair.to_le_bytes().into_iter().chain(count.to_le_bytes()))
+                .collect();
+            spill.append(&bytes);
+        }
+        self.runs.push((start, start + (sorted.len() * RECORD) as u64));
+        (self.pairs, self.counts, self.used) = (Vec::new(), Vec::new(), 0);
+    }
+
+    /// Hands every pair with its count to `sink`, each once, in no particular order.
+    pub(crate) fn for_each(
+        &mut self,
+        spill: Option<&mut (dyn Spill + '_)>,
+        interrupt: &Interrupt,
+        mut sink: impl FnMut(u64, u64),
+    ) {
+        let mut sink = |pair, count| {
+            interrupt.spend(32);
+            sink(pair, count);
+        };
+        let Some(spill) = spill.filter(|_| !self.runs.is_empty()) else {
+            self.iter().for_each(|(pair, count)| sink(pair, u64::from(count)));
+            return;
+        };
+        if self.used > 0 {
+            self.spill(spill, interrupt);
+        }
+        let mut runs: Vec<RunReader> =
+            self.runs.iter().map(|&(start, end)| RunReader::new(start, end)).collect();
+        let mut heads: BinaryHeap<Reverse<(u64, u32, usize)>> = BinaryHeap::new();
+        let mut advance = |heads: &mut BinaryHeap<_>, run: usize| {
+            if let Some((pair, count)) = runs[run].next(spill) {
+                heads.push(Reverse((pair, count, run)));
+            }
+        };
+        (0..self.runs.len()).for_each(|run| advance(&mut heads, run));
+        let mut last: Option<(u64, u64)> = None;
+        while let Some(Reverse((pair, count, run))) = heads.pop() {
+            advance(&mut heads, run);
+            match &mut last {
+                Some((open, total)) if *open == pair => *total += u64::from(count),
+                _ => {
+                    if let Some((done, total)) = last.replace((pair, u64::from(count))) {
+                        sink(done, total);
+                    }
+                }
+            }
+        }
+        if let Some((done, total)) = last {
+            sink(done, total);
+        }
+    }
+}
+
+/// Reads a run, some records at a time.
+struct RunReader {
+    next: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    read: usize,
+}
+
+impl RunReader {
+    const BUFFER: u64 = (RECORD * 4096) as u64;
+
+    fn new(start: u64, end: u64) -> Self {
+        RunReader { next: start, end, buffer: Vec::new(), read: 0 }
+    }
+
+    fn next(&mut self, spill: &mut dyn Spill) -> Option<(u64, u32)> {
+        if self.read == self.buffer.len() {
+            let length = (self.end - self.next).min(Self::BUFFER);
+            self.buffer.resize(length as usize, 0);
+            spill.read(self.next, &mut self.buffer);
+            self.next += length;
+            self.read = 0;
+        }
+        let record = &self.buffer[self.read..];
+        let (pair, count) = (record.first_chunk::<8>()?, record.get(8..)?.first_chunk::<4>()?);
+        self.read += RECORD;
+        Some((u64::from_le_bytes(*pair), u32::from_le_bytes(*count)))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// A spill in memory.
+    #[derive(Default)]
+    pub(crate) struct Buffer(pub(crate) Vec<u8>);
+
+    impl Spill for Buffer {
+        fn append(&mut self, bytes: &[u8]) {
+            self.0.extend_from_slice(bytes);
+        }
+        fn read(&mut self, offset: u64, bytes: &mut [u8]) {
+            let start = offset as usize;
+            bytes.copy_from_slice(&self.0[start..start + bytes.len()]);
+        }
+    }
+
+    #[test]
+    fn counts_are_exact_with_and_without_spilling() {
+        for spill_every in [usize::MAX, 10_000, 777] {
+            let (mut counts, mut spill) = (PairCounts::default(), Buffer::default());
+            let mut nothing = || ();
+            let interrupt = &Interrupt::new(&mut nothing);
+            let mut expected: HashMap<u64, u64> = HashMap::new();
+            for i in 0..60_000u64 {
+                let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+                let key = pair((number % 300) as u32, (number / 300 % 40) as u32);
+                counts.add(key, 1 + (i % 3) as u32, interrupt);
+                *expected.entry(key).or_default() += 1 + i % 3;
+                if i as usize % spill_every == spill_every - 1 {
+                    counts.spill(&mut spill, interrupt);
+                }
+            }
+            let mut got = HashMap::new();
+            counts.for_each(Some(&mut spill), interrupt, |key, count| {
+                assert_eq!(got.insert(key, count), None);
+            });
+            assert_eq!(got, expected);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! From tokens to weighted features: shingles, chains after stop words, and what each counts.
+//!
+//! [`shingling`] makes the features, with [`spots`] those of SpotSigs. [`mod@weight`] weighs them,
+//! by a trained [`model`] or by the [`levels`] of words.
+
+pub(crate) mod bytes;
+pub(crate) mod levels;
+pub mod model;
+pub(crate) mod shingling;
+pub(crate) mod spots;
+pub(crate) mod weight;

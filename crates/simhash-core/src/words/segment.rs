@@ -1,0 +1,129 @@
+//! Words of scripts that put no spaces between them: Thai, Lao, Khmer, Burmese, and Japanese where
+//! it has hiragana. ICU4X cuts them by dictionaries that are compiled in.
+//!
+//! At each place the longest word of the dictionary is taken. Where none begins, a grapheme cluster
+//! is a word. Nothing is a floating-point number, so the words are the same on every processor.
+//!
+//! The dictionaries need no memory and no time before the first text: the library holds them in the
+//! form in which they are read, and all processes share it.
+
+use std::borrow::Cow;
+
+use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
+
+use crate::base::lazy::Lazy;
+use crate::texts::unicode::{Properties, properties};
+
+static SEGMENTER: Lazy<WordSegmenterBorrowed<'static>> =
+    Lazy::new(|| WordSegmenter::new_dictionary(Default::default()));
+
+/// The most Han characters beside hiragana that are Japanese. A longer run of them is Chinese, so
+/// one の in a Chinese text changes how this much of it is cut, and no more.
+pub const MAX_KANJI_RUN: usize = 16;
+
+/// What NFKC takes apart and dictionaries have whole: the vowel am of Thai and Lao, and the Lao
+/// digraphs ho no and ho mo.
+const WHOLE: [(&str, char); 4] = [
+    ("\u{E4D}\u{E32}", '\u{E33}'),
+    ("\u{ECD}\u{EB2}", '\u{EB3}'),
+    ("\u{EAB}\u{E99}", '\u{EDC}'),
+    ("\u{EAB}\u{EA1}", '\u{EDD}'),
+];
+
+const PROLONGED: char = 'ー';
+
+/// Whether `c` can stand in a run that is cut here.
+pub(crate) fn is_spaceless(c: char) -> bool {
+    const SPACELESS: Properties = Properties::UNSPACED.or(Properties::SOUTHEAST);
+    properties(c).any(SPACELESS) || continues_word(c)
+}
+
+/// Whether `c` belongs to the word before it.
+pub(crate) fn continues_word(c: char) -> bool {
+    c == PROLONGED || properties(c).any(Properties::EXTENDS)
+}
+
+/// Whether `text` starts with Japanese. Its first `han` bytes are the Han characters that it starts
+/// with, and may be none.
+#[inline]
+pub(crate) fn begins_japanese(text: &str, han: usize) -> bool {
+    // The first two bytes of hiragana, and of some katakana.
+    matches!(text.as_bytes().get(han..han + 2), Some([0xE3, 0x81 | 0x82]))
+        && text[han..].chars().next().is_some_and(|c| properties(c).any(Properties::HIRAGANA))
+        && text[..han].chars().count() <= MAX_KANJI_RUN
+}
+
+/// The Japanese that `text` starts with, of `longest` characters at most: hiragana, with its marks
+/// and prolonged sound marks, and runs of up to [`MAX_KANJI_RUN`] Han characters beside it. Empty
+/// if there is none.
+pub(crate) fn japanese_run(text: &str, longest: usize) -> &str {
+    let mut end = 0;
+    let mut after_hiragana = 0;
+    let mut kanji = 0;
+    for c in text.chars().take(longest) {
+        let set = properties(c);
+        if set.any(Properties::HAN) {
+            kanji += 1;
+            if kanji > MAX_KANJI_RUN {
+                return &text[..after_hiragana];
+            }
+        } else if set.any(Properties::HIRAGANA)
+            || after_hiragana > 0 && kanji == 0 && continues_word(c)
+        {
+            kanji = 0;
+            after_hiragana = end + c.len_utf8();
+        } else {
+            break;
+        }
+        end += c.len_utf8();
+    }
+    &text[..if after_hiragana > 0 { end } else { 0 }]
+}
+
+/// The letters of Southeast Asia that `text` starts with, with all that extends them, of `longest`
+/// characters at most.
+pub(crate) fn southeast_asian_run(text: &str, longest: usize) -> &str {
+    const OTHERS: Properties = Properties::SOUTHEAST.or(Properties::EXTENDS);
+    let run = text.chars().take(longest).take_while(|&c| properties(c).any(OTHERS));
+    &text[..run.map(char::len_utf8).sum()]
+}
+
+/// Hands the words of such a run to `sink`, with what stands between words.
+pub(crate) fn cut<'t>(run: &'t str, sink: &mut impl FnMut(&'t str)) {
+    let whole = as_in_dictionaries(run);
+    // `at` is the place in `run` of what is at `from` in `whole`.
+    let (mut start, mut at, mut from) = (0, 0, 0);
+    for to in SEGMENTER.segment_str(&whole) {
+        at += length_of(&whole[from..to], &run[at..]);
+        from = to;
+        if run[at..].chars().next().is_some_and(continues_word) {
+            continue;
+        }
+        if start < at {
+            sink(&run[start..at]);
+        }
+        start = at;
+    }
+}
+
+/// The run as dictionaries spell it.
+fn as_in_dictionaries(run: &str) -> Cow<'_, str> {
+    let mut spelt = Cow::Borrowed(run);
+    for (parts, whole) in WHOLE {
+        if spelt.contains(parts) {
+            spelt = Cow::Owned(spelt.replace(parts, whole.encode_utf8(&mut [0; 4])));
+        }
+    }
+    spelt
+}
+
+/// How many bytes at the start of `run` are spelt `piece`.
+fn length_of(piece: &str, run: &str) -> usize {
+    let mut length = 0;
+    for c in piece.chars() {
+        let parts = WHOLE.iter().find(|(_, whole)| *whole == c).map(|(parts, _)| *parts);
+        let parts = parts.filter(|parts| run[length..].starts_with(parts));
+        length += parts.map_or(c.len_utf8(), str::len);
+    }
+    length
+}
