@@ -1,7 +1,7 @@
 //! Fingerprints wider than a machine number: an array of words.
 //!
 //! ```
-//! use simhash_core::{Fingerprint, bits::B256};
+//! use simhash_core::{Fingerprint, base::bits::B256};
 //! let a = B256::new([0, 0, 0, 1]);
 //! assert_eq!((a << 255).hamming(a), 2);
 //! assert_eq!(a << 256, B256::ZERO);

@@ -77,7 +77,7 @@ impl Explanation {
 ///
 /// ```
 /// use simhash_core::config::{Config, Method};
-/// use simhash_core::{Simhasher, explain::explain};
+/// use simhash_core::{Simhasher, compare::explain::explain};
 /// let mut simhasher = Simhasher::new(Config::default()).unwrap();
 /// let texts = ["the cat sat", "the dog sat"];
 /// let found =

@@ -42,7 +42,7 @@ pub fn for_each_number(
 /// `limit` bytes.
 ///
 /// ```
-/// use simhash_core::{Config, numbers::list};
+/// use simhash_core::{Config, sets::numbers::list};
 /// let list = |text, config: &str| {
 ///     list(text, &config.parse::<Config>().unwrap(), 1000, &mut || ()).unwrap()
 /// };
@@ -103,7 +103,7 @@ pub struct Difference {
 /// than `limit` bytes together.
 ///
 /// ```
-/// use simhash_core::{Config, numbers::{Difference, differences}};
+/// use simhash_core::{Config, sets::numbers::{Difference, differences}};
 /// let config: Config = r#"{"numbers": "same"}"#.parse().unwrap();
 /// let texts = ["Due on 2024-03-04: 100 €", "Due on 5 March 2024: 100 €"];
 /// let [a, b] = &differences(texts, &config, 1000, &mut || ()).unwrap()[..] else { panic!() };
