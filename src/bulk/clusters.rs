@@ -9,7 +9,6 @@ use super::contained::Sharing;
 use super::errors::{checked_distance, no_memory, raise_is_of_texts};
 use super::file::File;
 use super::heap::Heaps;
-use super::keys::keys_of;
 use super::progress::{self, Command};
 use super::session::{Session, Side};
 use super::target::{OpenedAll, Target, bits};
@@ -99,12 +98,9 @@ fn unite_sharing<K: TreeKey>(
         let mut firsts: HashMap<u32, Option<Row>> = HashMap::new();
         let mut first_of = |session: &mut Session<K>, text: u32| {
             *firsts.entry(text).or_insert_with(|| {
-                let rows = sharing.rows(text);
-                let visible: Vec<u64> = rows.iter().map(|row| row.visible).collect();
-                let keys = keys_of::<K>(&opened, &visible);
-                let mut rows = rows.into_iter().zip(keys).filter(|row| row.1.is_some());
-                let first = rows.next()?.0;
-                rows.for_each(|(row, _)| unite_two(session, first, row));
+                let rows = sharing.rows_with_keys::<K>(&opened, text);
+                let (&(first, _), others) = rows.split_first()?;
+                others.iter().for_each(|&(row, _)| unite_two(session, first, row));
                 Some(first)
             })
         };

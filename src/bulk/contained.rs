@@ -5,10 +5,12 @@
 
 use pgrx::{PgRelation, pg_sys};
 use simhash_core::compare::similarity::Measure;
+use simhash_core::search::TreeKey;
 
 use super::heap::Heaps;
+use super::keys::keys_of;
 use super::progress::Command;
-use super::target::{Content, Named, Target};
+use super::target::{Content, Named, OpenedAll, Target};
 use super::texts::passages::{self, Row};
 use super::verify::{Verification, Verifier, check_body, column, notice_of_containment};
 use crate::am::kind::{Kind, key_columns};
@@ -21,7 +23,7 @@ use crate::storage::check_for_interrupts;
 /// Runs of words that more texts have are boilerplate, as `simhash_passages` has it by default.
 const MOST_TEXTS: usize = 1000;
 
-/// So many pairs of texts are verified together.
+/// So many pairs of texts are verified together, and fingerprints of so many rows read.
 const TOGETHER: usize = 1 << 10;
 
 /// Texts that share a passage, which is no boilerplate, in progress. Takes half of
@@ -86,8 +88,26 @@ impl Sharing {
     }
 
     /// The rows that have a text.
-    pub fn rows(&self, first: u32) -> Vec<Row> {
-        self.pairs.iter().flat_map(|pairs| pairs.copies(first)).collect()
+    pub fn rows(&self, first: u32) -> impl Iterator<Item = Row> {
+        self.pairs.iter().flat_map(move |pairs| pairs.copies(first))
+    }
+
+    /// Those with a fingerprint, and theirs.
+    pub fn rows_with_keys<K: TreeKey>(
+        &self,
+        opened: &OpenedAll,
+        first: u32,
+    ) -> Vec<(Row, K::Fingerprint)> {
+        let (mut rows, mut found) = (self.rows(first), Vec::new());
+        loop {
+            let some: Vec<Row> = rows.by_ref().take(TOGETHER).collect();
+            if some.is_empty() {
+                return found;
+            }
+            let visible: Vec<u64> = some.iter().map(|row| row.visible).collect();
+            let keys = keys_of::<K>(opened, &visible);
+            found.extend(some.into_iter().zip(keys).filter_map(|(row, key)| Some((row, key?))));
+        }
     }
 }
 

@@ -114,6 +114,12 @@ impl<K: TreeKey> Rows<K> {
 
     /// Which texts that share a passage are similar.
     fn beside(&self, target: &Target, verifier: &mut Verifier, mut sharing: Sharing) -> Beside {
+        let [of_row, of_pair] = Beside::BYTES;
+        // As long as texts are looked up, each row has its number and place once more.
+        let of_row = of_row + size_of::<(u64, u32)>();
+        if self.keys.len() * (bytes_per_row::<K>() + of_row) > work_mem() {
+            raise_no_room(self.keys.len());
+        }
         let mut places: Vec<(u64, u32)> = self.visible.iter().copied().zip(0..).collect();
         places.sort_unstable();
         let place = |row: Row| {
@@ -128,15 +134,14 @@ impl<K: TreeKey> Rows<K> {
                 let [a, b] = [a, b].map(|text| {
                     let next = numbers.len() as u32;
                     *numbers.entry(text).or_insert_with(|| {
-                        let rows = sharing.rows(text).into_iter();
-                        rows.filter_map(place).for_each(|place| classes[place] = next);
+                        let rows = sharing.rows(text).filter_map(place);
+                        rows.for_each(|place| classes[place] = next);
                         next
                     })
                 });
                 pairs.push((a, b, similarity));
             }
-            let [of_row, of_pair] = Beside::BYTES;
-            if classes.len() * of_row + pairs.len() * of_pair > work_mem() / 4 {
+            if pairs.len() * of_pair > work_mem() / 4 {
                 raise_many_pairs(pairs.len());
             }
         }
@@ -144,7 +149,7 @@ impl<K: TreeKey> Rows<K> {
     }
 
     fn push(&mut self, key: K, visible: u64) {
-        let bytes = (self.keys.len() + 1) * (bytes_per_row_of_cover::<K>() + size_of::<u64>());
+        let bytes = (self.keys.len() + 1) * bytes_per_row::<K>();
         if bytes > work_mem() {
             raise_no_room(self.keys.len());
         }
@@ -211,6 +216,11 @@ fn each_row<K: TreeKey>(index: &Index<K>, mut each: impl FnMut(K, u64)) {
     each_entry(index, 0, |Entry { key, tid, .. }| each(key, tid));
 }
 
+/// What is known of each row.
+fn bytes_per_row<K: TreeKey>() -> usize {
+    bytes_per_row_of_cover::<K>() + size_of::<u64>()
+}
+
 fn raise_no_room(rows: usize) -> ! {
     raise(
         PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
@@ -231,7 +241,7 @@ fn raise_many_pairs(pairs: usize) -> ! {
              the {} MB that simhash.work_mem allows",
             work_mem() >> 20
         ),
-        "Raise simhash.work_mem: a million pairs of texts need 160 MB of it.",
+        "Raise simhash.work_mem: a million pairs of texts need 320 MB of it.",
     )
 }
 

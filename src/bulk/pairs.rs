@@ -11,7 +11,6 @@ use super::contained::{Near, Sharing};
 use super::errors::checked_distance;
 use super::errors::raise_is_of_texts;
 use super::heap::Heaps;
-use super::keys::keys_of;
 use super::progress::Command;
 use super::row;
 use super::session::{Session, Side};
@@ -121,9 +120,8 @@ fn rows_with_keys<K: TreeKey>(opened: &OpenedAll, sharing: &Sharing, near: &[Nea
     texts.sort_unstable();
     texts.dedup();
     let keyed = texts.into_iter().map(|text| {
-        let rows: Vec<u64> = sharing.rows(text).iter().map(|row| row.visible).collect();
-        let keys = keys_of::<K>(opened, &rows);
-        (text, rows.into_iter().zip(keys).filter_map(|(row, key)| Some((row, key?))).collect())
+        let rows = sharing.rows_with_keys::<K>(opened, text).into_iter();
+        (text, rows.map(|(row, key)| (row.visible, key)).collect())
     });
     keyed.collect()
 }

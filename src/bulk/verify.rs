@@ -26,8 +26,8 @@ pub fn notice_of_containment() {
     notice(
         "containment is looked for among rows with near fingerprints: a text that another one \
          quotes among much else is not found",
-        "Index the passages, USING simhash (body text_passage_ops): simhash_passages and \
-         shares_passage find all that is copied word for word, and simhash_pairs, \
+        "Index the passages of all rows, USING simhash (body text_passage_ops): simhash_passages \
+         and shares_passage find all that is copied word for word, and simhash_pairs, \
          simhash_duplicates and simhash_clusters compare the rows that share a passage.",
     );
 }

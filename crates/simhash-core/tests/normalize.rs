@@ -369,6 +369,22 @@ fn reference(text: &str, steps: NormalizeSteps) -> String {
     text
 }
 
+/// Without the soft hyphens before the end of a line that no small letter follows.
+fn without_hyphens_before_capitals(text: &str) -> String {
+    let small = |c: char| c.general_category() == GeneralCategory::LowercaseLetter;
+    let rest_of_word = |after: &str| {
+        let line = after.trim_start_matches([' ', '\t', '\u{A0}']);
+        let next = line.strip_prefix("\r\n");
+        let next = next.or_else(|| line.strip_prefix(['\n', '\r', '\u{85}', '\u{2028}']))?;
+        Some(next.trim_start_matches([' ', '\t', '\u{A0}']).to_owned())
+    };
+    let is_kept = |&(at, c): &(usize, char)| {
+        let rest = rest_of_word(&text[at + c.len_utf8()..]);
+        c != '\u{AD}' || rest.is_none_or(|rest| rest.starts_with(small))
+    };
+    text.char_indices().filter(is_kept).map(|(_, c)| c).collect()
+}
+
 proptest! {
     #![proptest_config(common::cases(2000))]
 
@@ -407,9 +423,10 @@ proptest! {
         let keeps_hyphens = !steps.contains(Punctuation) && !steps.contains(Space)
             || steps.contains(NormalizeStep::Confusables);
         let steps = if keeps_hyphens { steps.without(NormalizeStep::Hyphens) } else { steps };
-        // A capital may become small, before which a line ends. A soft hyphen is no punctuation.
-        let small = steps.contains(NormalizeStep::Hyphens) && steps.contains(Lower);
-        let text = if small { text.replace('\u{ad}', "-") } else { text };
+        // A capital may become small, before which a line ends after a soft hyphen. That is no
+        // punctuation.
+        let becomes_small = steps.contains(NormalizeStep::Hyphens) && steps.contains(Lower);
+        let text = if becomes_small { without_hyphens_before_capitals(&text) } else { text };
         let html = html && steps.contains(Punctuation);
         let steps = if html { steps.with(NormalizeStep::Html) } else { steps };
         let once = run(&text, steps);

@@ -195,6 +195,14 @@ CREATE INDEX ON cited USING simhash (body text_passage_ops) WITH (words = 8);
 SELECT count(*) FROM simhash_pairs('cited_fp', other => 'copy_fp', distance => 3, body => 'body',
   similarity => 0.9, shingle => 2, measure => 'containment');
 
+-- A cursor holds the index of passages, as it does that of the fingerprints.
+BEGIN;
+DECLARE held CURSOR FOR SELECT simhash_pairs('copy_fp', 3, body => 'body', similarity => 0.9,
+  shingle => 2, measure => 'containment');
+MOVE 10 FROM held;
+DROP INDEX copy_passages;
+ROLLBACK;
+
 -- No memory for what is known of the rows.
 SET simhash.work_mem = '16MB';
 INSERT INTO doc SELECT 10000 + i, 1, concat_ws(' ', i, i, i, i, 'a', 'b', i, i),

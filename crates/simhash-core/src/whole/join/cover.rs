@@ -145,8 +145,8 @@ pub struct Beside {
 impl Beside {
     /// No class.
     pub const NONE: u32 = u32::MAX;
-    /// The bytes of a row and of a pair of classes.
-    pub const BYTES: [usize; 2] = [12, 40];
+    /// The bytes of a row, and of a pair of classes with what is known of these.
+    pub const BYTES: [usize; 2] = [8, 80];
 
     /// The class of each row, from 0, and the pairs of classes, each once, with their similarities.
     pub fn new(classes: Vec<u32>, mut pairs: Vec<(u32, u32, f64)>) -> Self {

@@ -282,7 +282,7 @@ mod tests {
         let mut members = Members::default();
         let mut random = SplitMix64::new(3);
         let count = 3000;
-        // addresses far apart and not in order; every tenth row has no visible version.
+        // Addresses far apart and not in order; every tenth row has no visible version.
         let address = |i: u64| i.wrapping_mul(0x5851_f42d) & 0xffff_ffff_ffff;
         let numbers: Vec<u32> =
             (0..count).map(|i| members.remember(address(i), &mut || ()).unwrap()).collect();
