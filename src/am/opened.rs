@@ -1,6 +1,8 @@
 //! An index that an SQL function was given: opened together with its heap, and known to be of this
 //! access method.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::build::ambuild;
@@ -12,11 +14,13 @@ use crate::planner::access_method;
 use crate::storage::IndexRel;
 
 /// An index and its heap; closed when dropped. Until then nothing runs with the caller's rights, so
-/// what concerns the caller is asked before.
+/// what concerns the caller is asked before. Several are dropped in the reverse order.
 pub struct Opened {
     pub heap: pg_sys::Relation,
     pub index: pg_sys::Relation,
     lock: pg_sys::LOCKMODE,
+    /// How many were open before.
+    before: usize,
     rights: OwnersRights,
 }
 
@@ -47,7 +51,7 @@ impl Opened {
             if !handler.is_some_and(|build| std::ptr::fn_addr_eq(build, ambuild as BuildFunction)) {
                 wrong_object(oid);
             }
-            Self { heap, index, lock, rights }
+            Self { heap, index, lock, before: LENT.fetch_add(1, Ordering::Relaxed), rights }
         }
     }
 
@@ -93,7 +97,16 @@ type BuildFunction = unsafe extern "C-unwind" fn(
 
 impl Drop for Opened {
     fn drop(&mut self) {
+        let before = LENT.fetch_sub(1, Ordering::Relaxed) - 1;
         if !std::thread::panicking() {
+            // Else the caller would go on with an owner's rights.
+            if before != self.before {
+                raise(
+                    PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                    "rights are given back in another order than they were lent".to_owned(),
+                    "",
+                )
+            }
             // SAFETY: opened by `new`.
             unsafe {
                 pg_sys::index_close(self.index, self.lock);
@@ -103,6 +116,9 @@ impl Drop for Opened {
         }
     }
 }
+
+/// How many indexes are open.
+static LENT: AtomicUsize = AtomicUsize::new(0);
 
 /// What the caller had before the heap's owner took the caller's place.
 ///

@@ -143,8 +143,11 @@ fn candidates(named: Named, body: &str) -> Vec<Candidate> {
             let count = key_columns(index.as_ptr());
             (*index.rd_index).indkey.values.as_slice(count).to_vec()
         };
-        let has_all =
-            |index: &PgRelation| pg_sys::RelationGetIndexPredicate(index.as_ptr()).is_null();
+        // Not the predicate itself: to read it may run functions of the index's owner.
+        let predicate = pg_sys::Anum_pg_index_indpred as i32;
+        let has_all = |index: &PgRelation| {
+            pg_sys::heap_attisnull(index.rd_indextuple, predicate, std::ptr::null_mut())
+        };
         let index = PgRelation::open(named.index);
         let mut wanted = columns(&index);
         let Some(last) = wanted.last_mut() else { return Vec::new() };

@@ -3,8 +3,7 @@
 
 use pgrx::{pg_guard, pg_sys};
 
-use super::target::{OpenedAll, Target};
-use crate::am::opened::Opened;
+use super::target::Target;
 
 /// Relations that are in use by a function that returns rows one by one. PostgreSQL refuses to
 /// truncate, rewrite or drop what is in use by the session itself (55006).
@@ -28,8 +27,7 @@ impl Held {
     /// # Safety
     /// `fcinfo` is that of a function that returns a set, in its first call.
     pub unsafe fn hold(targets: &[&Target], fcinfo: pg_sys::FunctionCallInfo) -> Self {
-        let opened: Vec<OpenedAll> = targets.iter().map(|target| target.open()).collect();
-        let opened: Vec<&Opened> = opened.iter().flat_map(|opened| opened.iter()).collect();
+        let opened = Target::open_each(targets);
         // SAFETY: the executor gives such a call a ReturnSetInfo with an expression context, which
         // outlives the call's rows. The relations are open here, and held afterwards.
         unsafe {

@@ -114,7 +114,14 @@ impl Target {
 
     /// Opens all indexes and their heaps.
     pub fn open(&self) -> OpenedAll {
-        OpenedAll(self.sources.iter().map(Source::open).collect())
+        Self::open_each(&[self])
+    }
+
+    /// Opens those of all targets.
+    pub fn open_each(targets: &[&Self]) -> OpenedAll {
+        OpenedAll(
+            targets.iter().flat_map(|target| target.sources.iter().map(Source::open)).collect(),
+        )
     }
 }
 

@@ -51,6 +51,9 @@ CREATE INDEX t_folded ON trap.t USING simhash (fp) WHERE trap.yes(1);
 CREATE INDEX t_both ON trap.t USING simhash (trap.fp(fp)) WHERE trap.yes(1) AND trap.yes(id);
 CREATE INDEX t_body ON trap.t USING simhash (trap.body(body)) WHERE trap.yes(10);
 CREATE INDEX t_near ON trap.t USING simhash (public.near_text(trap.body(body), 0.5));
+CREATE INDEX t_passages ON trap.t USING simhash (body public.text_passage_ops) WITH (words = 5);
+CREATE INDEX t_quoted ON trap.t USING simhash (body public.text_passage_ops) WITH (words = 5)
+  WHERE trap.yes(11);
 CREATE INDEX t_btree ON trap.t (trap.number(id), trap.number(9)) WHERE trap.yes(2);
 CREATE VIEW trap.v AS SELECT trap.fp(fp) AS fp, trap.number(4) FROM trap.t WHERE trap.yes(5);
 CREATE MATERIALIZED VIEW trap.m AS SELECT trap.fp(fp) AS fp, body FROM trap.t;
@@ -109,11 +112,13 @@ BEGIN
                 CASE WHEN p.proname = 'simhash_duplicates' AND n > 0 THEN '''trap.child_fp'''
                   ELSE quote_literal(relation) END || '::regclass']
               WHEN 'boolean'::regtype THEN ARRAY['true', 'false']
-              WHEN 'integer'::regtype THEN ARRAY['3']
+              WHEN 'integer'::regtype THEN
+                ARRAY[CASE p.proargnames[n + 1] WHEN 'words' THEN '5' ELSE '3' END]
               WHEN 'double precision'::regtype THEN ARRAY['0.5']
-              WHEN 'text'::regtype THEN ARRAY[CASE p.proargnames[n + 1]
-                WHEN 'body' THEN '''body''' WHEN 'measure' THEN '''jaccard'''
-                WHEN 'linkage' THEN '''star''' ELSE 'NULL' END]
+              WHEN 'text'::regtype THEN CASE p.proargnames[n + 1]
+                WHEN 'body' THEN ARRAY['''body''']
+                WHEN 'measure' THEN ARRAY['''jaccard''', '''containment''']
+                WHEN 'linkage' THEN ARRAY['''star'''] ELSE ARRAY['NULL'] END
               WHEN 'text[]'::regtype THEN ARRAY['VARIADIC ''{fp=fp,cluster=story}''']
               WHEN 'public.simhash_config'::regtype THEN ARRAY['''{}'''] END) value
           WHERE p.oid = function AND n < p.pronargs)
@@ -152,6 +157,15 @@ DECLARE half CURSOR FOR SELECT *, current_user = session_user AS same
 FETCH 1 FROM half;
 SELECT current_user = session_user AS same;
 ROLLBACK;
+
+-- So it is where passages are looked up as well as fingerprints, which opens two indexes.
+UPDATE trap.t SET body = 'every text has this passage of eight words';
+SELECT count(*) > 0 AS found FROM simhash_pairs('trap.t_plain', 3, body => 'body', similarity => 0.9,
+  measure => 'containment');
+SELECT current_user = session_user AS same;
+SELECT (simhash_pairs('trap.t_plain', 0, body => 'body', similarity => 0.9,
+  measure => 'containment')).distance > 0 AS farther LIMIT 1;
+SELECT current_user = session_user AS same;
 
 -- The trigger does not lend the rights of the role that inserts to the owners of other tables of
 -- the family.

@@ -376,9 +376,11 @@ impl<'a, K: TreeKey, A: Asked> Covering<'a, K, A> {
         Self { keys, layout, distance, beside, kept, asked, nearest, done: 0.0 }
     }
 
-    /// Notes that a row is kept.
+    /// Notes that a row is kept. One with the key of the last one of its class is worse than that.
     fn keep(&mut self, row: usize) {
-        if let Some(class) = self.beside.class(row) {
+        let Some(class) = self.beside.class(row) else { return };
+        let last = self.kept.rows(class).next();
+        if last.is_none_or(|last| self.keys[last] != self.keys[row]) {
             self.kept.push(class, row);
         }
     }
