@@ -42,6 +42,7 @@ $long"
 if command -v python3 >/dev/null 2>&1; then
   python3 scripts/rooms.py
   python3 scripts/names.py
+  python3 scripts/sql.py check
   python3 -m doctest -o NORMALIZE_WHITESPACE report/measures.py
   python3 -m doctest evaluate/draw/registry.py evaluate/draw/texts.py
   python3 -m report check

@@ -1,36 +1,59 @@
 #!/usr/bin/env python3
-"""Checks that every file which names the version of the extension names the same one, and that
-META.json describes a distribution as PGXN (https://pgxn.org/spec/) asks for."""
+"""Whether every file that names the version of the extension names that of pg_simhash.control, and
+whether META.json describes a distribution as PGXN (https://pgxn.org/spec/) asks for. With a version
+it makes that the one which all of them name."""
 import json
 import os
 import re
 import sys
 
+# Where the version is, as the pattern's second group.
+PLACES = (
+    ("pg_simhash.control", r"^(default_version = ')([^']*)"),
+    ("Cargo.toml", r'^(version = ")([^"]*)'),
+    ("Cargo.lock", r'^(name = "pg_simhash"\nversion = ")([^"]*)'),
+    ("src/lib.rs", r"(pg_simhash--)([0-9.]+\d)(?=\.sql)"),
+    ("META.json", r'^(  "version": ")([^"]*)'),
+    ("META.json", r'(pg_simhash--)([0-9.]+\d)(?=\.sql)'),
+    ("META.json", r'^(      "version": ")([^"]*)'),
+    ("docs/installation.md", r"^( )(\d[0-9.]*)(?= +\| [0-9a-f]{16}$)"),
+    ("docs/installation.md", r"(pg-simhash_)([0-9.]+)(?=-1_)"),
+    ("docs/installation.md", r"(pg_simhash_\d+-)([0-9.]+)(?=-1\.)"),
+    ("tests/regress/expected/extension.out", r"^( pg_simhash \| )(\S+)"),
+    ("clients/python/pyproject.toml", r'^(version = ")([^"]*)'),
+)
+
 
 def found(path, pattern):
-    """What the pattern's group matches in a file."""
+    """What the pattern's last group matches in a file."""
     with open(path, encoding="utf-8") as file:
         match = re.search(pattern, file.read(), re.MULTILINE)
     if match is None:
         sys.exit(f"{path}: nothing matches {pattern}")
-    return match[1]
+    return match[match.lastindex]
+
+
+def name_everywhere(version):
+    """Writes the version into all places."""
+    for path, pattern in PLACES:
+        found(path, pattern)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(re.sub(pattern, rf"\g<1>{version}", text, count=1, flags=re.MULTILINE))
 
 
 def main():
-    version = found("pg_simhash.control", r"^default_version = '(.*)'")
+    if sys.argv[1:]:
+        name_everywhere(sys.argv[1])
+        return
+    version = found(*PLACES[0])
+    for path, pattern in (*PLACES, ("CHANGELOG.md", r"^## (\S+)")):
+        if found(path, pattern) != version:
+            sys.exit(f"{path} has version {found(path, pattern)}, pg_simhash.control has {version}")
     with open("META.json", encoding="utf-8") as file:
         meta = json.load(file)
     extension = meta["provides"]["pg_simhash"]
-    for what, other in {
-        "Cargo.toml": found("Cargo.toml", r'^version = "(.*)"'),
-        "CHANGELOG.md": found("CHANGELOG.md", r"^## (\S+)"),
-        "src/lib.rs": found("src/lib.rs", r"pg_simhash--([0-9.]+)\.sql"),
-        "META.json": meta["version"],
-        "META.json, provides": extension["version"],
-        "META.json, file": found(extension["file"], r"\A-- .*?([0-9.]+\d)"),
-    }.items():
-        if other != version:
-            sys.exit(f"{what} has version {other}, pg_simhash.control has {version}")
     missing = {"abstract", "license", "maintainer", "meta-spec", "name", "provides",
                "version"} - meta.keys()
     if missing:

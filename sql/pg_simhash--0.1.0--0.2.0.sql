@@ -1,12 +1,21 @@
--- pg_simhash 0.1.0 to 0.2.0: makes the catalogue of 0.1.0 equal to that of a fresh 0.2.0. The same
--- statements stand in pg_simhash--0.2.0.sql, in the same order.
+-- pg_simhash 0.1.0 to 0.2.0: makes the catalogue of 0.1.0 that of 0.2.0.
+-- Made by scripts/sql.py of sql/pieces and sql/changes, which are written by hand.
 
 -- complain if the script is sourced in psql rather than through ALTER EXTENSION
 \echo Use "ALTER EXTENSION pg_simhash UPDATE TO '0.2.0'" to load this file. \quit
 
 --
--- 256 bits: types, casts, comparison, distances, fingerprints
+-- Types
 --
+
+COMMENT ON FUNCTION fingerprint64_in(cstring) IS 'internal: I/O';
+COMMENT ON FUNCTION fingerprint64_out(fingerprint64) IS 'internal: I/O';
+COMMENT ON FUNCTION fingerprint64_recv(internal) IS 'internal: I/O';
+COMMENT ON FUNCTION fingerprint64_send(fingerprint64) IS 'internal: I/O';
+COMMENT ON FUNCTION fingerprint128_in(cstring) IS 'internal: I/O';
+COMMENT ON FUNCTION fingerprint128_out(fingerprint128) IS 'internal: I/O';
+COMMENT ON FUNCTION fingerprint128_recv(internal) IS 'internal: I/O';
+COMMENT ON FUNCTION fingerprint128_send(fingerprint128) IS 'internal: I/O';
 
 CREATE TYPE fingerprint256;
 
@@ -30,6 +39,14 @@ CREATE TYPE fingerprint256 (
 );
 COMMENT ON TYPE fingerprint256 IS
   '256-bit fingerprint, compared by Hamming distance: 64 hexadecimal digits';
+COMMENT ON FUNCTION hamming_ball64_in(cstring) IS 'internal: I/O';
+COMMENT ON FUNCTION hamming_ball64_out(hamming_ball64) IS 'internal: I/O';
+COMMENT ON FUNCTION hamming_ball64_recv(internal) IS 'internal: I/O';
+COMMENT ON FUNCTION hamming_ball64_send(hamming_ball64) IS 'internal: I/O';
+COMMENT ON FUNCTION hamming_ball128_in(cstring) IS 'internal: I/O';
+COMMENT ON FUNCTION hamming_ball128_out(hamming_ball128) IS 'internal: I/O';
+COMMENT ON FUNCTION hamming_ball128_recv(internal) IS 'internal: I/O';
+COMMENT ON FUNCTION hamming_ball128_send(hamming_ball128) IS 'internal: I/O';
 
 CREATE TYPE hamming_ball256;
 
@@ -53,6 +70,50 @@ CREATE TYPE hamming_ball256 (
 );
 COMMENT ON TYPE hamming_ball256 IS
   'every 256-bit fingerprint within a radius of a centre: <fingerprint,radius>';
+
+CREATE TYPE hamming_ball_bit;
+
+CREATE FUNCTION hamming_ball_bit_in(cstring) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_in(cstring) IS 'internal: I/O';
+CREATE FUNCTION hamming_ball_bit_out(hamming_ball_bit) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_out(hamming_ball_bit) IS 'internal: I/O';
+CREATE FUNCTION hamming_ball_bit_recv(internal) RETURNS hamming_ball_bit
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_recv(internal) IS 'internal: I/O';
+CREATE FUNCTION hamming_ball_bit_send(hamming_ball_bit) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'hamming_ball_bit_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_bit_send(hamming_ball_bit) IS 'internal: I/O';
+
+CREATE TYPE hamming_ball_bit (
+  INPUT = hamming_ball_bit_in, OUTPUT = hamming_ball_bit_out,
+  RECEIVE = hamming_ball_bit_recv, SEND = hamming_ball_bit_send,
+  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
+);
+COMMENT ON TYPE hamming_ball_bit IS
+  'every bit string within a radius of a centre of the same length: <bits,radius>';
+COMMENT ON FUNCTION simhash_config_in(cstring) IS 'internal: I/O';
+COMMENT ON FUNCTION simhash_config_out(simhash_config) IS 'internal: I/O';
+COMMENT ON FUNCTION simhash_config_recv(internal) IS 'internal: I/O';
+COMMENT ON FUNCTION simhash_config_send(simhash_config) IS 'internal: I/O';
+
+--
+-- Casts
+--
+
+COMMENT ON FUNCTION fingerprint64_to_bit(fingerprint64) IS
+  'internal: implementation of the cast to bit(64)';
+COMMENT ON FUNCTION fingerprint64_from_bit(bit) IS
+  'internal: implementation of the cast from bit(64)';
+COMMENT ON FUNCTION fingerprint64_from_bytea(bytea) IS
+  'internal: implementation of the cast from bytea';
+COMMENT ON FUNCTION fingerprint128_to_bit(fingerprint128) IS
+  'internal: implementation of the cast to bit(128)';
+COMMENT ON FUNCTION fingerprint128_from_bit(bit) IS
+  'internal: implementation of the cast from bit(128)';
+COMMENT ON FUNCTION fingerprint128_from_bytea(bytea) IS
+  'internal: implementation of the cast from bytea';
 
 CREATE FUNCTION fingerprint256_to_bit(fingerprint256) RETURNS bit
   AS 'MODULE_PATHNAME', 'fingerprint256_to_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -148,6 +209,60 @@ COMMENT ON CAST (numeric AS fingerprint256) IS 'an unsigned number';
 DROP CAST (jsonb AS simhash_config);
 CREATE CAST (jsonb AS simhash_config) WITH INOUT AS IMPLICIT;
 COMMENT ON CAST (jsonb AS simhash_config) IS 'checked as on input';
+
+--
+-- Comparison: fingerprints in unsigned order
+--
+
+COMMENT ON FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) IS
+  'internal: implementation of = operator';
+COMMENT ON FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) IS
+  'internal: implementation of <> operator';
+COMMENT ON FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) IS
+  'internal: implementation of < operator';
+COMMENT ON FUNCTION fingerprint64_le(fingerprint64, fingerprint64) IS
+  'internal: implementation of <= operator';
+COMMENT ON FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) IS
+  'internal: implementation of > operator';
+COMMENT ON FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) IS
+  'internal: implementation of >= operator';
+COMMENT ON FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) IS
+  'internal: less-equal-greater';
+COMMENT ON FUNCTION fingerprint64_sortsupport(internal) IS 'internal: sort support';
+COMMENT ON FUNCTION fingerprint64_hash(fingerprint64) IS 'internal: hash';
+COMMENT ON FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) IS 'internal: hash';
+COMMENT ON FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) IS
+  'internal: smaller of two';
+COMMENT ON FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) IS 'internal: larger of two';
+COMMENT ON AGGREGATE min(fingerprint64) IS
+  'internal: minimum, in unsigned order';
+COMMENT ON AGGREGATE max(fingerprint64) IS
+  'internal: maximum, in unsigned order';
+COMMENT ON FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) IS
+  'internal: implementation of = operator';
+COMMENT ON FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) IS
+  'internal: implementation of <> operator';
+COMMENT ON FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) IS
+  'internal: implementation of < operator';
+COMMENT ON FUNCTION fingerprint128_le(fingerprint128, fingerprint128) IS
+  'internal: implementation of <= operator';
+COMMENT ON FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) IS
+  'internal: implementation of > operator';
+COMMENT ON FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) IS
+  'internal: implementation of >= operator';
+COMMENT ON FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) IS
+  'internal: less-equal-greater';
+COMMENT ON FUNCTION fingerprint128_sortsupport(internal) IS 'internal: sort support';
+COMMENT ON FUNCTION fingerprint128_hash(fingerprint128) IS 'internal: hash';
+COMMENT ON FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) IS 'internal: hash';
+COMMENT ON FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) IS
+  'internal: smaller of two';
+COMMENT ON FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) IS
+  'internal: larger of two';
+COMMENT ON AGGREGATE min(fingerprint128) IS
+  'internal: minimum, in unsigned order';
+COMMENT ON AGGREGATE max(fingerprint128) IS
+  'internal: maximum, in unsigned order';
 
 CREATE FUNCTION fingerprint256_eq(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_eq_wrapper'
@@ -250,12 +365,51 @@ CREATE AGGREGATE min(fingerprint256) (
   SFUNC = fingerprint256_smaller, STYPE = fingerprint256, SORTOP = <,
   COMBINEFUNC = fingerprint256_smaller, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE min(fingerprint256) IS 'minimum, in unsigned order';
+COMMENT ON AGGREGATE min(fingerprint256) IS
+  'internal: minimum, in unsigned order';
 CREATE AGGREGATE max(fingerprint256) (
   SFUNC = fingerprint256_larger, STYPE = fingerprint256, SORTOP = >,
   COMBINEFUNC = fingerprint256_larger, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE max(fingerprint256) IS 'maximum, in unsigned order';
+COMMENT ON AGGREGATE max(fingerprint256) IS
+  'internal: maximum, in unsigned order';
+
+--
+-- Comparison of the other types. DISTINCT, GROUP BY, UNION and replication of tables with REPLICA
+-- IDENTITY FULL ask for equality. Balls are ordered by centre, then by radius. Types of variable
+-- length are ordered by their bytes, as bytea is, because each value has one stored form. Balls
+-- have no hash operator class: with one, the planner would put Memoize into joins by distance, and
+-- nobody has measured that.
+--
+
+COMMENT ON FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) IS
+  'internal: implementation of = operator';
+COMMENT ON FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) IS
+  'internal: implementation of <> operator';
+COMMENT ON FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) IS
+  'internal: implementation of < operator';
+COMMENT ON FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) IS
+  'internal: implementation of <= operator';
+COMMENT ON FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) IS
+  'internal: implementation of > operator';
+COMMENT ON FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) IS
+  'internal: implementation of >= operator';
+COMMENT ON FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) IS
+  'internal: less-equal-greater';
+COMMENT ON FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) IS
+  'internal: implementation of = operator';
+COMMENT ON FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) IS
+  'internal: implementation of <> operator';
+COMMENT ON FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) IS
+  'internal: implementation of < operator';
+COMMENT ON FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) IS
+  'internal: implementation of <= operator';
+COMMENT ON FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) IS
+  'internal: implementation of > operator';
+COMMENT ON FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) IS
+  'internal: implementation of >= operator';
+COMMENT ON FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) IS
+  'internal: less-equal-greater';
 
 CREATE FUNCTION hamming_ball256_eq(hamming_ball256, hamming_ball256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_ball256_eq_wrapper'
@@ -327,162 +481,6 @@ CREATE OPERATOR CLASS hamming_ball256_ops DEFAULT FOR TYPE hamming_ball256 USING
   FUNCTION 1 hamming_ball256_cmp(hamming_ball256, hamming_ball256),
   FUNCTION 4 btequalimage(oid);
 
-CREATE FUNCTION hamming(a fingerprint256, b fingerprint256) RETURNS integer
-  AS 'MODULE_PATHNAME', 'hamming_fingerprint256_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
-COMMENT ON FUNCTION hamming(a fingerprint256, b fingerprint256) IS
-  'number of bits in which the two differ';
-
-CREATE FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_within_fingerprint256_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
-COMMENT ON FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) IS
-  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
-
-CREATE OPERATOR <~> (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = hamming,
-  COMMUTATOR = <~>
-);
-COMMENT ON OPERATOR <~> (fingerprint256, fingerprint256) IS 'Hamming distance';
-
-CREATE FUNCTION hamming_ball(center fingerprint256, radius integer) RETURNS hamming_ball256
-  AS 'MODULE_PATHNAME', 'hamming_ball_256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball(center fingerprint256, radius integer) IS
-  'every fingerprint within a radius of a centre';
-
-CREATE FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) RETURNS hamming_ball256
-  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_256_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) IS
-  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
-
-CREATE FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_within_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) IS
-  'internal: implementation of <@ operator';
-CREATE FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_contains_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) IS
-  'internal: implementation of @> operator';
-CREATE FUNCTION fingerprint256_near(fingerprint256, fingerprint256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'fingerprint256_near_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION fingerprint256_near(fingerprint256, fingerprint256) IS
-  'internal: implementation of ~= operator';
-CREATE OPERATOR <@ (
-  LEFTARG = fingerprint256, RIGHTARG = hamming_ball256, FUNCTION = fingerprint256_within,
-  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR <@ (fingerprint256, hamming_ball256) IS 'is within the radius';
-CREATE OPERATOR @> (
-  LEFTARG = hamming_ball256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_contained,
-  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
-);
-COMMENT ON OPERATOR @> (hamming_ball256, fingerprint256) IS 'holds within the radius';
-CREATE OPERATOR ~= (
-  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_near,
-  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
-);
-COMMENT ON OPERATOR ~= (fingerprint256, fingerprint256) IS
-  'near-duplicates: distance of at most 31 of 256 bits';
-
-CREATE FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'hamming_ball256_near_wrapper'
-  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) IS
-  'internal: implementation of ~= operator';
-CREATE OPERATOR ~= (
-  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_near,
-  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
-);
-COMMENT ON OPERATOR ~= (hamming_ball256, hamming_ball256) IS 'each holds the other''s centre';
-
-CREATE FUNCTION simhash256(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'simhash256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
-COMMENT ON FUNCTION simhash256(body text, config simhash_config) IS
-  '256-bit simhash of a text; NULL for a text without features';
-
-CREATE FUNCTION simhash256(document tsvector) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'simhash256_tsvector_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION simhash256(document tsvector) IS
-  '256-bit simhash of lexemes, weighted by their positions and labels';
-
-CREATE FUNCTION simhash256_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'simhash256_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION simhash256_from(features text[], weights real[]) IS
-  '256-bit simhash of the caller''s own features';
-
-CREATE FUNCTION minhash256(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'minhash256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
-COMMENT ON FUNCTION minhash256(body text, config simhash_config) IS
-  'one bit of each of 256 MinHash components of a text; NULL for a text without features';
-
-CREATE FUNCTION minhash256(document tsvector) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'minhash256_tsvector_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION minhash256(document tsvector) IS
-  'one bit of each of 256 MinHash components of the set of lexemes';
-
-CREATE FUNCTION minhash256_from(features text[]) RETURNS fingerprint256
-  AS 'MODULE_PATHNAME', 'minhash256_from_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION minhash256_from(features text[]) IS
-  'one bit of each of 256 MinHash components of the caller''s own set of features';
-
-CREATE FUNCTION simhash256_features(body text, config simhash_config DEFAULT '{}',
-  OUT feature text, OUT weight real, OUT hash fingerprint256) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'simhash256_features_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
-COMMENT ON FUNCTION simhash256_features(text, simhash_config) IS
-  'what simhash256 hashes, with its weight';
-CREATE FUNCTION simhash_explain(a text, b text, config simhash_config DEFAULT '{}',
-    method text DEFAULT 'simhash', bits integer DEFAULT 128,
-    OUT feature text, OUT side text, OUT weight_a real, OUT weight_b real, OUT share real,
-    OUT distance integer, OUT similarity real)
-  RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'simhash_explain_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000 ROWS 500;
-COMMENT ON FUNCTION simhash_explain(a text, b text, config simhash_config, method text,
-    bits integer) IS
-  'the features of two texts, those that matter most first: who has them, their weights, how many '
-  'of the differing bits each one causes; and how far and how similar the texts are; before them, '
-  'the numbers that differ, if the config compares these';
-CREATE FUNCTION simhash_numbers(body text, config simhash_config DEFAULT '{}') RETURNS text[]
-  AS 'MODULE_PATHNAME', 'simhash_numbers_wrapper'
-  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION simhash_numbers(body text, config simhash_config) IS
-  'the numbers of a text, each in one form, as "numbers" in a config has them compared';
-
---
--- Bit strings: their ball, comparison, distances
---
-
-CREATE TYPE hamming_ball_bit;
-
-CREATE FUNCTION hamming_ball_bit_in(cstring) RETURNS hamming_ball_bit
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_in_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_in(cstring) IS 'internal: I/O';
-CREATE FUNCTION hamming_ball_bit_out(hamming_ball_bit) RETURNS cstring
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_out_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_out(hamming_ball_bit) IS 'internal: I/O';
-CREATE FUNCTION hamming_ball_bit_recv(internal) RETURNS hamming_ball_bit
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_recv_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_recv(internal) IS 'internal: I/O';
-CREATE FUNCTION hamming_ball_bit_send(hamming_ball_bit) RETURNS bytea
-  AS 'MODULE_PATHNAME', 'hamming_ball_bit_send_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION hamming_ball_bit_send(hamming_ball_bit) IS 'internal: I/O';
-
-CREATE TYPE hamming_ball_bit (
-  INPUT = hamming_ball_bit_in, OUTPUT = hamming_ball_bit_out,
-  RECEIVE = hamming_ball_bit_recv, SEND = hamming_ball_bit_send,
-  INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
-);
-COMMENT ON TYPE hamming_ball_bit IS
-  'every bit string within a radius of a centre of the same length: <bits,radius>';
-
 CREATE FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) RETURNS boolean
   AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball_bit_eq(hamming_ball_bit, hamming_ball_bit) IS
@@ -545,18 +543,148 @@ CREATE OPERATOR CLASS hamming_ball_bit_ops DEFAULT FOR TYPE hamming_ball_bit USI
   OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
   FUNCTION 1 hamming_ball_bit_cmp(hamming_ball_bit, hamming_ball_bit),
   FUNCTION 4 btequalimage(oid);
+COMMENT ON FUNCTION simhash_config_eq(simhash_config, simhash_config) IS
+  'internal: implementation of = operator';
+COMMENT ON FUNCTION simhash_config_ne(simhash_config, simhash_config) IS
+  'internal: implementation of <> operator';
+COMMENT ON FUNCTION simhash_config_lt(simhash_config, simhash_config) IS
+  'internal: implementation of < operator';
+COMMENT ON FUNCTION simhash_config_le(simhash_config, simhash_config) IS
+  'internal: implementation of <= operator';
+COMMENT ON FUNCTION simhash_config_gt(simhash_config, simhash_config) IS
+  'internal: implementation of > operator';
+COMMENT ON FUNCTION simhash_config_ge(simhash_config, simhash_config) IS
+  'internal: implementation of >= operator';
+COMMENT ON FUNCTION simhash_config_cmp(simhash_config, simhash_config) IS
+  'internal: less-equal-greater';
+COMMENT ON FUNCTION simhash_config_hash(simhash_config) IS 'internal: hash';
+COMMENT ON FUNCTION simhash_config_hash_extended(simhash_config, bigint) IS 'internal: hash';
+
+--
+-- Distances
+--
+
+COMMENT ON FUNCTION hamming_support(internal) IS 'internal: planner support of hamming';
+COMMENT ON FUNCTION hamming_within_support(internal) IS
+  'internal: planner support of hamming_within';
+COMMENT ON FUNCTION hamming_within_sel(internal, oid, internal, integer) IS
+  'internal: restriction selectivity';
+COMMENT ON FUNCTION hamming_within_joinsel(internal, oid, internal, smallint, internal) IS
+  'internal: join selectivity';
+COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, integer) IS
+  'internal: restriction selectivity';
+COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS
+  'internal: join selectivity';
+CREATE FUNCTION hamming(a fingerprint256, b fingerprint256) RETURNS integer
+  AS 'MODULE_PATHNAME', 'hamming_fingerprint256_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_support;
+COMMENT ON FUNCTION hamming(a fingerprint256, b fingerprint256) IS
+  'number of bits in which the two differ';
 
 ALTER FUNCTION hamming(bit, bit) SUPPORT hamming_support;
+COMMENT ON FUNCTION hamming_within(a fingerprint64, b fingerprint64, distance bigint) IS
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
+COMMENT ON FUNCTION hamming_within(a fingerprint128, b fingerprint128, distance bigint) IS
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
+CREATE FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_within_fingerprint256_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
+COMMENT ON FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) IS
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
+COMMENT ON FUNCTION hamming_within(a bigint, b bigint, distance bigint) IS
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
 
 CREATE FUNCTION hamming_within(a bit, b bit, distance bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_within_bit_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT hamming_within_support;
 COMMENT ON FUNCTION hamming_within(a bit, b bit, distance bigint) IS
-  'whether two strings of one length differ in at most so many bits';
-
--- pgvector declares <~> of bit, and a database can have it only once.
+  'internal: whether two strings of one length differ in at most so many bits';
+CREATE OPERATOR <~> (
+  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = hamming,
+  COMMUTATOR = <~>
+);
+COMMENT ON OPERATOR <~> (fingerprint256, fingerprint256) IS 'Hamming distance';
+-- The operator for bit is <^>: pgvector declares <~> of bit with the same meaning, and a database
+-- can have it only once.
 CREATE OPERATOR <^> (LEFTARG = bit, RIGHTARG = bit, FUNCTION = hamming, COMMUTATOR = <^>);
 COMMENT ON OPERATOR <^> (bit, bit) IS 'Hamming distance';
+CREATE FUNCTION hamming_ball(center fingerprint256, radius integer) RETURNS hamming_ball256
+  AS 'MODULE_PATHNAME', 'hamming_ball_256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball(center fingerprint256, radius integer) IS
+  'every fingerprint within a radius of a centre';
+COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) IS
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) IS
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+CREATE FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) RETURNS hamming_ball256
+  AS 'MODULE_PATHNAME', 'hamming_ball_or_null_256_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint256, radius bigint) IS
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+COMMENT ON FUNCTION hamming_ball_or_null(center bigint, radius bigint) IS
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+COMMENT ON FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) IS
+  'internal: implementation of <@ operator';
+COMMENT ON FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) IS
+  'internal: implementation of @> operator';
+COMMENT ON FUNCTION fingerprint64_near(fingerprint64, fingerprint64) IS
+  'internal: implementation of ~= operator';
+COMMENT ON FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) IS
+  'internal: implementation of <@ operator';
+COMMENT ON FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) IS
+  'internal: implementation of @> operator';
+COMMENT ON FUNCTION fingerprint128_near(fingerprint128, fingerprint128) IS
+  'internal: implementation of ~= operator';
+
+CREATE FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint256_within_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint256_within(fingerprint256, hamming_ball256) IS
+  'internal: implementation of <@ operator';
+CREATE FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball256_contains_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint256_contained(hamming_ball256, fingerprint256) IS
+  'internal: implementation of @> operator';
+CREATE FUNCTION fingerprint256_near(fingerprint256, fingerprint256) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'fingerprint256_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION fingerprint256_near(fingerprint256, fingerprint256) IS
+  'internal: implementation of ~= operator';
+CREATE OPERATOR <@ (
+  LEFTARG = fingerprint256, RIGHTARG = hamming_ball256, FUNCTION = fingerprint256_within,
+  COMMUTATOR = @>, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR <@ (fingerprint256, hamming_ball256) IS 'is within the radius';
+CREATE OPERATOR @> (
+  LEFTARG = hamming_ball256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_contained,
+  COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
+);
+COMMENT ON OPERATOR @> (hamming_ball256, fingerprint256) IS 'holds within the radius';
+CREATE OPERATOR ~= (
+  LEFTARG = fingerprint256, RIGHTARG = fingerprint256, FUNCTION = fingerprint256_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (fingerprint256, fingerprint256) IS
+  'near-duplicates: distance of at most 31 of 256 bits';
+COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS
+  'internal: implementation of <@ operator';
+COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'internal: implementation of ~= operator';
+COMMENT ON FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) IS
+  'internal: implementation of ~= operator';
+COMMENT ON FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) IS
+  'internal: implementation of ~= operator';
+
+CREATE FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'hamming_ball256_near_wrapper'
+  LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
+COMMENT ON FUNCTION hamming_ball256_near(hamming_ball256, hamming_ball256) IS
+  'internal: implementation of ~= operator';
+CREATE OPERATOR ~= (
+  LEFTARG = hamming_ball256, RIGHTARG = hamming_ball256, FUNCTION = hamming_ball256_near,
+  COMMUTATOR = ~=, RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (hamming_ball256, hamming_ball256) IS 'each holds the other''s centre';
 
 CREATE FUNCTION hamming_ball(center bit, radius integer) RETURNS hamming_ball_bit
   AS 'MODULE_PATHNAME', 'hamming_ball_bit_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -588,6 +716,72 @@ CREATE OPERATOR @> (
   COMMUTATOR = <@, RESTRICT = hamming_within_sel, JOIN = hamming_within_joinsel
 );
 COMMENT ON OPERATOR @> (hamming_ball_bit, bit) IS 'holds within the radius';
+
+--
+-- Fingerprints
+--
+
+CREATE FUNCTION simhash256(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'simhash256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION simhash256(body text, config simhash_config) IS
+  '256-bit simhash of a text; NULL for a text without features';
+CREATE FUNCTION simhash256(document tsvector) RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'simhash256_tsvector_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION simhash256(document tsvector) IS
+  '256-bit simhash of lexemes, weighted by their positions and labels';
+CREATE FUNCTION simhash256_from(features text[], weights real[] DEFAULT NULL) RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'simhash256_from_wrapper' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION simhash256_from(features text[], weights real[]) IS
+  '256-bit simhash of the caller''s own features';
+CREATE FUNCTION minhash256(body text, config simhash_config DEFAULT '{}') RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'minhash256_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2000;
+COMMENT ON FUNCTION minhash256(body text, config simhash_config) IS
+  'one bit of each of 256 MinHash components of a text; NULL for a text without features';
+CREATE FUNCTION minhash256(document tsvector) RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'minhash256_tsvector_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION minhash256(document tsvector) IS
+  'one bit of each of 256 MinHash components of the set of lexemes';
+CREATE FUNCTION minhash256_from(features text[]) RETURNS fingerprint256
+  AS 'MODULE_PATHNAME', 'minhash256_from_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION minhash256_from(features text[]) IS
+  'one bit of each of 256 MinHash components of the caller''s own set of features';
+CREATE FUNCTION simhash256_features(body text, config simhash_config DEFAULT '{}',
+  OUT feature text, OUT weight real, OUT hash fingerprint256) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash256_features_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000 ROWS 300;
+COMMENT ON FUNCTION simhash256_features(text, simhash_config) IS
+  'what simhash256 hashes, with its weight';
+CREATE FUNCTION simhash_explain(a text, b text, config simhash_config DEFAULT '{}',
+    method text DEFAULT 'simhash', bits integer DEFAULT 128,
+    OUT feature text, OUT side text, OUT weight_a real, OUT weight_b real, OUT share real,
+    OUT distance integer, OUT similarity real)
+  RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'simhash_explain_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10000 ROWS 500;
+COMMENT ON FUNCTION simhash_explain(a text, b text, config simhash_config, method text,
+    bits integer) IS
+  'the features of two texts, those that matter most first: who has them, their weights, how many '
+  'of the differing bits each one causes; and how far and how similar the texts are; before them, '
+  'the numbers that differ, if the config compares these';
+CREATE FUNCTION simhash_numbers(body text, config simhash_config DEFAULT '{}') RETURNS text[]
+  AS 'MODULE_PATHNAME', 'simhash_numbers_wrapper'
+  LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION simhash_numbers(body text, config simhash_config) IS
+  'the numbers of a text, each in one form, as "numbers" in a config has them compared';
+COMMENT ON FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint) IS
+  'internal: whether the two differ in at most so many bits at some position: hamming(a, b) <= '
+  'distance';
+COMMENT ON FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) IS
+  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
+COMMENT ON FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) IS
+  'internal: implementation of <@ operator';
+COMMENT ON FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) IS
+  'internal: implementation of @> operator';
+COMMENT ON FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) IS
+  'internal: implementation of ~= operator';
 
 --
 -- Near-duplicates of texts
@@ -851,15 +1045,25 @@ COMMENT ON FUNCTION simhash_like(index regclass, body text) IS
 -- The index
 --
 
+COMMENT ON FUNCTION simhash_handler(internal) IS 'internal: handler of index access method simhash';
+COMMENT ON FUNCTION simhash_kind_64(internal) IS
+  'internal: support function: an index of 64-bit fingerprints';
+COMMENT ON FUNCTION simhash_kind_128(internal) IS
+  'internal: support function: an index of 128-bit fingerprints';
 CREATE FUNCTION simhash_kind_256(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_256_wrapper';
 COMMENT ON FUNCTION simhash_kind_256(internal) IS
   'internal: support function: an index of 256-bit fingerprints';
-
+COMMENT ON FUNCTION simhash_kind_ball64(internal) IS
+  'internal: support function: an index of 64-bit balls';
+COMMENT ON FUNCTION simhash_kind_ball128(internal) IS
+  'internal: support function: an index of 128-bit balls';
 CREATE FUNCTION simhash_kind_ball256(internal) RETURNS integer
   LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_kind_ball256_wrapper';
 COMMENT ON FUNCTION simhash_kind_ball256(internal) IS
   'internal: support function: an index of 256-bit balls';
+COMMENT ON FUNCTION simhash_kind_lexicons(internal) IS
+  'internal: support function: an index of arrays of 64-bit fingerprints';
 
 CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING simhash AS
   OPERATOR 1 = (fingerprint256, fingerprint256),
@@ -867,6 +1071,10 @@ CREATE OPERATOR CLASS fingerprint256_ops DEFAULT FOR TYPE fingerprint256 USING s
   OPERATOR 3 ~= (fingerprint256, fingerprint256),
   OPERATOR 4 <~> (fingerprint256, fingerprint256) FOR ORDER BY integer_ops,
   FUNCTION 1 simhash_kind_256(internal);
+
+-- A number that is written in a query is an integer.
+ALTER OPERATOR FAMILY hamming_int8_ops USING simhash ADD
+  OPERATOR 1 = (bigint, integer), OPERATOR 1 = (bigint, smallint);
 
 CREATE OPERATOR CLASS hamming_ball256_ops DEFAULT FOR TYPE hamming_ball256 USING simhash AS
   OPERATOR 3 ~= (hamming_ball256, hamming_ball256),
@@ -998,6 +1206,205 @@ CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING simhash AS
   OPERATOR 1 = (anyenum, anyenum),
   FUNCTION 1 simhash_scope_enum(internal);
 
+-- More columns.
+DROP FUNCTION simhash_index_info(regclass);
+
+CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer,
+    OUT pages bigint, OUT bytes_per_row double precision, OUT levels integer,
+    OUT largest_run bigint, OUT mean_run double precision, OUT fill double precision,
+    OUT postings bigint, OUT recent bigint, OUT similarity double precision,
+    OUT config simhash_config, OUT words integer)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 1 COST 100000
+  AS 'MODULE_PATHNAME', 'simhash_index_numbers_wrapper';
+COMMENT ON FUNCTION simhash_index_info(regclass) IS
+  'rows and block tables of a simhash index, its size, height, the runs of rows that share a '
+  'block, how full its leaves are';
+CREATE FUNCTION simhash_last_scans(OUT index regclass, OUT searches bigint, OUT leaves bigint,
+    OUT candidates bigint, OUT returned bigint, OUT rechecked bigint, OUT dead bigint)
+  RETURNS SETOF record
+  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 64
+  AS 'MODULE_PATHNAME', 'simhash_last_scans_wrapper';
+COMMENT ON FUNCTION simhash_last_scans() IS
+  'what the latest 64 index scans of this session did, the last one first: how often each was '
+  'started, the leaves that it read, rows that are near by the index, rows that were returned, of '
+  'which the table was asked again, and which were dead';
+
+--
+-- In bulk: deduplicating a whole table, straight from its index
+--
+
+CREATE FUNCTION simhash_whole_support(internal) RETURNS internal
+  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+  AS 'MODULE_PATHNAME', 'simhash_whole_support_wrapper';
+COMMENT ON FUNCTION simhash_whole_support(internal) IS
+  'internal: planner support: how many rows functions of whole tables return';
+
+-- It gets columns, which CREATE OR REPLACE refuses to add. DROP would take along the views of users,
+-- and the rights that they granted or revoked.
+UPDATE pg_catalog.pg_proc SET
+  proallargtypes = proallargtypes OPERATOR(pg_catalog.||) '{regclass,regclass}'::regtype[]::oid[],
+  proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o}'::"char"[],
+  proargnames = proargnames OPERATOR(pg_catalog.||) '{a_table,b_table}'::text[]
+WHERE oid OPERATOR(pg_catalog.=) 'simhash_pairs(regclass, integer)'::regprocedure::oid;
+ALTER FUNCTION simhash_pairs(regclass, integer) SUPPORT simhash_whole_support;
+COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
+  'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
+  'bits at most; each once, a < b';
+CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, OUT a tid,
+    OUT b tid, OUT distance integer, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_pairs_of_two_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer) IS
+  'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
+  'differ in so many bits at most';
+
+-- It gets columns, in the same way.
+UPDATE pg_catalog.pg_proc SET
+  proallargtypes = proallargtypes OPERATOR(pg_catalog.||)
+    '{regclass,regclass,integer,integer}'::regtype[]::oid[],
+  proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o,o,o}'::"char"[],
+  proargnames = proargnames OPERATOR(pg_catalog.||)
+    '{member_table,representative_table,distance,greatest_distance}'::text[]
+WHERE oid OPERATOR(pg_catalog.=) 'simhash_clusters(regclass, integer)'::regprocedure::oid;
+ALTER FUNCTION simhash_clusters(regclass, integer) SUPPORT simhash_whole_support;
+COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
+  'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
+  'of its cluster, how many they are, and how far they are from it';
+CREATE FUNCTION simhash_clusters(index regclass, distance integer, linkage text,
+    keep text DEFAULT NULL, OUT member tid, OUT representative tid, OUT size integer,
+    OUT member_table regclass, OUT representative_table regclass, OUT distance integer,
+    OUT greatest_distance integer)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_linked_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, text) IS
+  'as simhash_clusters(index, distance), where with linkage => ''star'' a cluster is a row that is '
+  'kept, in the order of keep, and those that it stands for';
+CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
+    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
+    OUT similarity real, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_verified_pairs_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, integer, text, double precision, integer, text,
+    simhash_config) IS
+  'every pair of rows, by ctid and table, whose fingerprints are near and whose texts, in the '
+  'column that body names, share so many shingles; each once, a < b';
+CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, body text,
+    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
+    OUT similarity real, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_verified_pairs_of_two_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer,
+    text, simhash_config) IS
+  'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
+  'are near and whose texts, in the column that body names, share so many shingles';
+CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
+    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', linkage text DEFAULT 'chain', keep text DEFAULT NULL,
+    OUT member tid, OUT representative tid, OUT size integer, OUT member_table regclass,
+    OUT representative_table regclass, OUT similarity double precision,
+    OUT least_similarity double precision)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_verified_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, integer, text,
+    simhash_config, text, text) IS
+  'every row, by ctid and table, that a chain of such pairs connects with another, or that a kept '
+  'row stands for; the representative of its cluster, how many they are, and how similar to it';
+CREATE FUNCTION simhash_pairs(index regclass, similarity double precision DEFAULT 0.7,
+    OUT a tid, OUT b tid, OUT similarity double precision, OUT a_table regclass,
+    OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, double precision) IS
+  'every pair of rows, by ctid and table, whose texts in a simhash index are near-duplicates; each '
+  'once, a < b, with its similarity';
+CREATE FUNCTION simhash_pairs(index regclass, other regclass,
+    similarity double precision DEFAULT 0.7, OUT a tid, OUT b tid,
+    OUT similarity double precision, OUT a_table regclass, OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_of_two_wrapper';
+COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
+  'every row of one simhash index on texts with every row of another, by ctid and table, that are '
+  'near-duplicates';
+CREATE FUNCTION simhash_passages(index regclass, words integer DEFAULT NULL,
+    most integer DEFAULT 1000, OUT a tid, OUT b tid, OUT passages integer, OUT words integer,
+    OUT share_a double precision, OUT share_b double precision, OUT a_table regclass,
+    OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_passages_wrapper';
+COMMENT ON FUNCTION simhash_passages(regclass, integer, integer) IS
+  'every pair of rows, by ctid and table, whose texts in a simhash index of passages have so many '
+  'words in a row in common: in how many stretches of a, how many words of it, which share of each '
+  'text; copies of a text come with the first of them only';
+CREATE FUNCTION simhash_passages(index regclass, other regclass, words integer DEFAULT NULL,
+    most integer DEFAULT 1000, OUT a tid, OUT b tid, OUT passages integer, OUT words integer,
+    OUT share_a double precision, OUT share_b double precision, OUT a_table regclass,
+    OUT b_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  AS 'MODULE_PATHNAME', 'simhash_passages_of_two_wrapper';
+COMMENT ON FUNCTION simhash_passages(regclass, regclass, integer, integer) IS
+  'every row of one simhash index of passages with every row of another, by ctid and table, whose '
+  'texts have so many words in a row in common';
+CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision DEFAULT 0.7,
+    distance integer DEFAULT NULL, keep text DEFAULT NULL, body text DEFAULT NULL,
+    shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
+    config simhash_config DEFAULT '{}', OUT duplicate tid, OUT kept tid,
+    OUT similarity double precision, OUT distance integer, OUT duplicate_table regclass,
+    OUT kept_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
+COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, text, integer,
+    text, simhash_config) IS
+  'the rows to drop, by ctid and table, each with a row that is kept and near to it: rows are '
+  'taken in the order of keep, and one that is near no row kept before it is kept';
+CREATE FUNCTION simhash_duplicates(index regclass, other regclass,
+    similarity double precision DEFAULT 0.7, distance integer DEFAULT NULL,
+    keep text DEFAULT NULL, body text DEFAULT NULL, shingle integer DEFAULT 0,
+    measure text DEFAULT 'jaccard', config simhash_config DEFAULT '{}', OUT duplicate tid,
+    OUT kept tid, OUT similarity double precision, OUT distance integer,
+    OUT duplicate_table regclass, OUT kept_table regclass)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_duplicates_of_two_wrapper';
+COMMENT ON FUNCTION simhash_duplicates(regclass, regclass, double precision, integer, text, text,
+    integer, text, simhash_config) IS
+  'the rows of the first table that are near any row of the second, by ctid and table, each with '
+  'the nearest row of the second';
+CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEFAULT 0.7,
+    linkage text DEFAULT 'chain', keep text DEFAULT NULL, OUT member tid, OUT representative tid,
+    OUT size integer, OUT member_table regclass, OUT representative_table regclass,
+    OUT similarity double precision, OUT least_similarity double precision)
+  RETURNS SETOF record
+  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
+  SUPPORT simhash_whole_support
+  AS 'MODULE_PATHNAME', 'simhash_similar_clusters_wrapper';
+COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
+  'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '
+  'kept row stands for; the representative of its cluster, how many they are, and how similar';
+COMMENT ON FUNCTION simhash_get_progress() IS
+  'internal: implementation of the view simhash_progress';
+
 --
 -- Groups that live
 --
@@ -1039,153 +1446,8 @@ COMMENT ON FUNCTION simhash_cluster_settle(relation regclass, "full" boolean) IS
   'settles the groups that rows have left, or all groups of the table; returns how many';
 
 --
--- In bulk: several tables, pairs whose texts are similar, keys to repartition by
+-- In bulk: which distance to use, and keys to repartition by
 --
-
-CREATE FUNCTION simhash_whole_support(internal) RETURNS internal
-  LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
-  AS 'MODULE_PATHNAME', 'simhash_whole_support_wrapper';
-COMMENT ON FUNCTION simhash_whole_support(internal) IS
-  'internal: planner support: how many rows functions of whole tables return';
--- The results of two functions get columns, which CREATE OR REPLACE refuses to add. DROP would take
--- along the views of users, and the rights that they granted or revoked.
-UPDATE pg_catalog.pg_proc SET
-  proallargtypes = proallargtypes OPERATOR(pg_catalog.||) '{regclass,regclass}'::regtype[]::oid[],
-  proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o}'::"char"[],
-  proargnames = proargnames OPERATOR(pg_catalog.||) '{a_table,b_table}'::text[]
-WHERE oid OPERATOR(pg_catalog.=) 'simhash_pairs(regclass, integer)'::regprocedure::oid;
-UPDATE pg_catalog.pg_proc SET
-  proallargtypes = proallargtypes OPERATOR(pg_catalog.||)
-    '{regclass,regclass,integer,integer}'::regtype[]::oid[],
-  proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o,o,o}'::"char"[],
-  proargnames = proargnames OPERATOR(pg_catalog.||)
-    '{member_table,representative_table,distance,greatest_distance}'::text[]
-WHERE oid OPERATOR(pg_catalog.=) 'simhash_clusters(regclass, integer)'::regprocedure::oid;
-ALTER FUNCTION simhash_pairs(regclass, integer) SUPPORT simhash_whole_support;
-ALTER FUNCTION simhash_clusters(regclass, integer) SUPPORT simhash_whole_support;
-COMMENT ON FUNCTION simhash_pairs(regclass, integer) IS
-  'every pair of rows, by ctid and table, whose fingerprints in a simhash index differ in so many '
-  'bits at most; each once, a < b';
-COMMENT ON FUNCTION simhash_clusters(regclass, integer) IS
-  'every row, by ctid and table, that a chain of such pairs connects with another; the first row '
-  'of its cluster, how many they are, and how far they are from it';
-CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, OUT a tid,
-    OUT b tid, OUT distance integer, OUT a_table regclass, OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_pairs_of_two_wrapper';
-COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer) IS
-  'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
-  'differ in so many bits at most';
-CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
-    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
-    config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
-    OUT similarity real, OUT a_table regclass, OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_verified_pairs_wrapper';
-COMMENT ON FUNCTION simhash_pairs(regclass, integer, text, double precision, integer, text,
-    simhash_config) IS
-  'every pair of rows, by ctid and table, whose fingerprints are near and whose texts, in the '
-  'column that body names, share so many shingles; each once, a < b';
-CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, body text,
-    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
-    config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
-    OUT similarity real, OUT a_table regclass, OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_verified_pairs_of_two_wrapper';
-COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer,
-    text, simhash_config) IS
-  'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
-  'are near and whose texts, in the column that body names, share so many shingles';
-CREATE FUNCTION simhash_clusters(index regclass, distance integer, linkage text,
-    keep text DEFAULT NULL, OUT member tid, OUT representative tid, OUT size integer,
-    OUT member_table regclass, OUT representative_table regclass, OUT distance integer,
-    OUT greatest_distance integer)
-  RETURNS SETOF record
-  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 10000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_linked_clusters_wrapper';
-COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, text) IS
-  'as simhash_clusters(index, distance), where with linkage => ''star'' a cluster is a row that is '
-  'kept, in the order of keep, and those that it stands for';
-CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
-    similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
-    config simhash_config DEFAULT '{}', linkage text DEFAULT 'chain', keep text DEFAULT NULL,
-    OUT member tid, OUT representative tid, OUT size integer, OUT member_table regclass,
-    OUT representative_table regclass, OUT similarity double precision,
-    OUT least_similarity double precision)
-  RETURNS SETOF record
-  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_verified_clusters_wrapper';
-COMMENT ON FUNCTION simhash_clusters(regclass, integer, text, double precision, integer, text,
-    simhash_config, text, text) IS
-  'every row, by ctid and table, that a chain of such pairs connects with another, or that a kept '
-  'row stands for; the representative of its cluster, how many they are, and how similar to it';
-CREATE FUNCTION simhash_pairs(index regclass, similarity double precision DEFAULT 0.7,
-    OUT a tid, OUT b tid, OUT similarity double precision, OUT a_table regclass,
-    OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_wrapper';
-COMMENT ON FUNCTION simhash_pairs(regclass, double precision) IS
-  'every pair of rows, by ctid and table, whose texts in a simhash index are near-duplicates; each '
-  'once, a < b, with its similarity';
-CREATE FUNCTION simhash_pairs(index regclass, other regclass,
-    similarity double precision DEFAULT 0.7, OUT a tid, OUT b tid,
-    OUT similarity double precision, OUT a_table regclass, OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STRICT STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_similar_pairs_of_two_wrapper';
-COMMENT ON FUNCTION simhash_pairs(regclass, regclass, double precision) IS
-  'every row of one simhash index on texts with every row of another, by ctid and table, that are '
-  'near-duplicates';
-CREATE FUNCTION simhash_duplicates(index regclass, similarity double precision DEFAULT 0.7,
-    distance integer DEFAULT NULL, keep text DEFAULT NULL, body text DEFAULT NULL,
-    shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
-    config simhash_config DEFAULT '{}', OUT duplicate tid, OUT kept tid,
-    OUT similarity double precision, OUT distance integer, OUT duplicate_table regclass,
-    OUT kept_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_duplicates_wrapper';
-COMMENT ON FUNCTION simhash_duplicates(regclass, double precision, integer, text, text, integer,
-    text, simhash_config) IS
-  'the rows to drop, by ctid and table, each with a row that is kept and near to it: rows are '
-  'taken in the order of keep, and one that is near no row kept before it is kept';
-CREATE FUNCTION simhash_duplicates(index regclass, other regclass,
-    similarity double precision DEFAULT 0.7, distance integer DEFAULT NULL,
-    keep text DEFAULT NULL, body text DEFAULT NULL, shingle integer DEFAULT 0,
-    measure text DEFAULT 'jaccard', config simhash_config DEFAULT '{}', OUT duplicate tid,
-    OUT kept tid, OUT similarity double precision, OUT distance integer,
-    OUT duplicate_table regclass, OUT kept_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_duplicates_of_two_wrapper';
-COMMENT ON FUNCTION simhash_duplicates(regclass, regclass, double precision, integer, text, text,
-    integer, text, simhash_config) IS
-  'the rows of the first table that are near any row of the second, by ctid and table, each with '
-  'the nearest row of the second';
-CREATE FUNCTION simhash_clusters(index regclass, similarity double precision DEFAULT 0.7,
-    linkage text DEFAULT 'chain', keep text DEFAULT NULL, OUT member tid, OUT representative tid,
-    OUT size integer, OUT member_table regclass, OUT representative_table regclass,
-    OUT similarity double precision, OUT least_similarity double precision)
-  RETURNS SETOF record
-  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  SUPPORT simhash_whole_support
-  AS 'MODULE_PATHNAME', 'simhash_similar_clusters_wrapper';
-COMMENT ON FUNCTION simhash_clusters(regclass, double precision, text, text) IS
-  'every row, by ctid and table, that a chain of near-duplicates connects with another, or that a '
-  'kept row stands for; the representative of its cluster, how many they are, and how similar';
 
 CREATE FUNCTION simhash_blocks(fp fingerprint256, blocks integer DEFAULT 16,
     OUT block smallint, OUT key bigint)
@@ -1194,9 +1456,9 @@ CREATE FUNCTION simhash_blocks(fp fingerprint256, blocks integer DEFAULT 16,
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 16;
 COMMENT ON FUNCTION simhash_blocks(fp fingerprint256, blocks integer) IS
   'the blocks of a fingerprint as keys under which near-duplicates meet';
-
 COMMENT ON FUNCTION simhash_blocks(fp text) IS
   'the blocks of a fingerprint in text form: 4 of 64 bits, 8 of 128, 16 of 256';
+
 -- Similarities too, and other columns.
 DROP FUNCTION simhash_suggest(regclass);
 CREATE FUNCTION simhash_suggest(index regclass, OUT distance integer,
@@ -1217,31 +1479,33 @@ CREATE FUNCTION simhash_suggest_pairs(index regclass, OUT distance integer,
 COMMENT ON FUNCTION simhash_suggest_pairs(regclass) IS
   'ten pairs of each distance, or of each band of similarities, of a sample of a simhash index, to '
   'look at';
-CREATE FUNCTION simhash_last_scans(OUT index regclass, OUT searches bigint, OUT leaves bigint,
-    OUT candidates bigint, OUT returned bigint, OUT rechecked bigint, OUT dead bigint)
-  RETURNS SETOF record
-  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 64
-  AS 'MODULE_PATHNAME', 'simhash_last_scans_wrapper';
-COMMENT ON FUNCTION simhash_last_scans() IS
-  'what the latest 64 index scans of this session did, the last one first: how often each was '
-  'started, the leaves that it read, rows that are near by the index, rows that were returned, of '
-  'which the table was asked again, and which were dead';
 
 --
--- Keys by parts of a lexicon
+-- Sets: MinHash
 --
 
-CREATE FUNCTION imatch_keys(body text, model text, lexicons integer DEFAULT 10,
-    low real DEFAULT 1, high real DEFAULT 8)
-  RETURNS bigint[]
-  AS 'MODULE_PATHNAME', 'imatch_keys_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
-COMMENT ON FUNCTION imatch_keys(body text, model text, lexicons integer, low real, high real) IS
-  'I-Match by the whole lexicon of a model and by each of its random parts; any equal element '
-  'means duplicate';
-
---
--- Sets: unions of sets by their MinHash signatures
---
+COMMENT ON FUNCTION minhash_signature_in(cstring) IS 'internal: I/O';
+COMMENT ON FUNCTION minhash_signature_out(minhash_signature) IS 'internal: I/O';
+COMMENT ON FUNCTION minhash_signature_recv(internal) IS 'internal: I/O';
+COMMENT ON FUNCTION minhash_signature_send(minhash_signature) IS 'internal: I/O';
+COMMENT ON FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) IS
+  'internal: implementation of = operator';
+COMMENT ON FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) IS
+  'internal: implementation of <> operator';
+COMMENT ON FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) IS
+  'internal: implementation of < operator';
+COMMENT ON FUNCTION minhash_signature_le(minhash_signature, minhash_signature) IS
+  'internal: implementation of <= operator';
+COMMENT ON FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) IS
+  'internal: implementation of > operator';
+COMMENT ON FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) IS
+  'internal: implementation of >= operator';
+COMMENT ON FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) IS
+  'internal: less-equal-greater';
+COMMENT ON FUNCTION minhash_signature_hash(minhash_signature) IS 'internal: hash';
+COMMENT ON FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) IS 'internal: hash';
+COMMENT ON FUNCTION minhash_share_band(minhash_signature, minhash_signature) IS
+  'internal: implementation of && operator';
 
 CREATE FUNCTION minhash_or(minhash_signature, minhash_signature) RETURNS minhash_signature
   AS 'MODULE_PATHNAME', 'minhash_or_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -1313,6 +1577,79 @@ CREATE AGGREGATE minhash_union(minhash_signature) (
 );
 COMMENT ON AGGREGATE minhash_union(minhash_signature) IS
   'MinHash signature of the union of the sets of the signatures';
+COMMENT ON FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) IS
+  'internal: GIN support';
+COMMENT ON FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal,
+    internal, internal, internal) IS
+  'internal: GIN support';
+COMMENT ON FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal, internal) IS
+  'internal: GIN support';
+COMMENT ON FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer,
+    internal, internal, internal) IS
+  'internal: GIN support';
+COMMENT ON FUNCTION minhash_gin_options(internal) IS 'internal: GIN support';
+
+--
+-- Sets: equal texts
+--
+
+COMMENT ON FUNCTION bloom_filter_in(cstring) IS 'internal: I/O';
+COMMENT ON FUNCTION bloom_filter_out(bloom_filter) IS 'internal: I/O';
+COMMENT ON FUNCTION bloom_filter_recv(internal) IS 'internal: I/O';
+COMMENT ON FUNCTION bloom_filter_send(bloom_filter) IS 'internal: I/O';
+COMMENT ON FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) IS
+  'internal: implementation of = operator';
+COMMENT ON FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) IS
+  'internal: implementation of <> operator';
+COMMENT ON FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) IS
+  'internal: implementation of < operator';
+COMMENT ON FUNCTION bloom_filter_le(bloom_filter, bloom_filter) IS
+  'internal: implementation of <= operator';
+COMMENT ON FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) IS
+  'internal: implementation of > operator';
+COMMENT ON FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) IS
+  'internal: implementation of >= operator';
+COMMENT ON FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) IS 'internal: less-equal-greater';
+COMMENT ON FUNCTION bloom_filter_hash(bloom_filter) IS 'internal: hash';
+COMMENT ON FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) IS 'internal: hash';
+COMMENT ON FUNCTION bloom_filter_from_bytea(bytea) IS
+  'internal: implementation of the cast from bytea';
+COMMENT ON FUNCTION bloom_or(bloom_filter, bloom_filter) IS
+  'internal: implementation of | operator';
+COMMENT ON FUNCTION bloom_agg_add(internal, text) IS 'internal: transition of bloom_agg';
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint) IS 'internal: transition of bloom_agg';
+COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint, real) IS
+  'internal: transition of bloom_agg';
+COMMENT ON FUNCTION bloom_union_add(internal, bloom_filter) IS
+  'internal: transition of bloom_union';
+COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS
+  'internal: combination of partial filters';
+COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'internal: partial filter to bytes';
+COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'internal: bytes to partial filter';
+COMMENT ON FUNCTION bloom_agg_final(internal) IS 'internal: the filter';
+
+--
+-- Models
+--
+
+-- 0.1.0 granted the same rights, but that PostgreSQL 13 had no pg_database_owner.
+COMMENT ON FUNCTION simhash_model_unchangeable() IS 'internal: refuses to change a trained model';
+COMMENT ON FUNCTION simhash_train_agg_add(internal, text, simhash_config) IS
+  'internal: transition of simhash_train_agg';
+COMMENT ON FUNCTION simhash_train_agg_combine(internal, internal) IS
+  'internal: combination of partial models';
+COMMENT ON FUNCTION simhash_train_agg_serialize(internal) IS 'internal: partial model to bytes';
+COMMENT ON FUNCTION simhash_train_agg_deserialize(bytea, internal) IS
+  'internal: bytes to partial model';
+COMMENT ON FUNCTION simhash_train_agg_final(internal) IS 'internal: the model';
+CREATE FUNCTION imatch_keys(body text, model text, lexicons integer DEFAULT 10,
+    low real DEFAULT 1, high real DEFAULT 8)
+  RETURNS bigint[]
+  AS 'MODULE_PATHNAME', 'imatch_keys_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4000;
+COMMENT ON FUNCTION imatch_keys(body text, model text, lexicons integer, low real, high real) IS
+  'I-Match by the whole lexicon of a model and by each of its random parts; any equal element '
+  'means duplicate';
 
 --
 -- Words of the user's own
@@ -1347,11 +1684,9 @@ DECLARE
   initial aclitem[];
   may_let_others text := 'WITH GRANT OPTION';
 BEGIN
-  IF pg_catalog.to_regrole('pg_database_owner'::text) IS NOT NULL THEN
-    GRANT INSERT, DELETE ON simhash_word_list TO pg_database_owner WITH GRANT OPTION;
-    IF database.datdba = installer THEN
-      may_let_others := '';
-    END IF;
+  GRANT INSERT, DELETE ON simhash_word_list TO pg_database_owner WITH GRANT OPTION;
+  IF database.datdba = installer THEN
+    may_let_others := '';
   END IF;
   IF installer <> (SELECT relowner FROM pg_class WHERE oid = lists) THEN
     SELECT initprivs INTO initial FROM pg_init_privs
@@ -1391,295 +1726,3 @@ CREATE FUNCTION simhash_stopwords(name text, words text[]) RETURNS text
   LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
 COMMENT ON FUNCTION simhash_stopwords(name text, words text[]) IS
   'stores words that configs that name them leave out; returns the SHA-256 of the words';
-
--- More columns.
-DROP FUNCTION simhash_index_info(regclass);
-CREATE FUNCTION simhash_index_info(index regclass, OUT rows bigint, OUT tables integer,
-    OUT pages bigint, OUT bytes_per_row double precision, OUT levels integer,
-    OUT largest_run bigint, OUT mean_run double precision, OUT fill double precision,
-    OUT postings bigint, OUT recent bigint, OUT similarity double precision,
-    OUT config simhash_config, OUT words integer)
-  RETURNS SETOF record
-  LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED ROWS 1 COST 100000
-  AS 'MODULE_PATHNAME', 'simhash_index_numbers_wrapper';
-COMMENT ON FUNCTION simhash_index_info(regclass) IS
-  'rows and block tables of a simhash index, its size, height, the runs of rows that share a '
-  'block, how full its leaves are';
-
--- A number that is written in a query is an integer.
-ALTER OPERATOR FAMILY hamming_int8_ops USING simhash ADD
-  OPERATOR 1 = (bigint, integer), OPERATOR 1 = (bigint, smallint);
-CREATE FUNCTION simhash_passages(index regclass, words integer DEFAULT NULL,
-    most integer DEFAULT 1000, OUT a tid, OUT b tid, OUT passages integer, OUT words integer,
-    OUT share_a double precision, OUT share_b double precision, OUT a_table regclass,
-    OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  AS 'MODULE_PATHNAME', 'simhash_passages_wrapper';
-COMMENT ON FUNCTION simhash_passages(regclass, integer, integer) IS
-  'every pair of rows, by ctid and table, whose texts in a simhash index of passages have so many '
-  'words in a row in common: in how many stretches of a, how many words of it, which share of each '
-  'text; copies of a text come with the first of them only';
-CREATE FUNCTION simhash_passages(index regclass, other regclass, words integer DEFAULT NULL,
-    most integer DEFAULT 1000, OUT a tid, OUT b tid, OUT passages integer, OUT words integer,
-    OUT share_a double precision, OUT share_b double precision, OUT a_table regclass,
-    OUT b_table regclass)
-  RETURNS SETOF record
-  LANGUAGE c STABLE PARALLEL RESTRICTED ROWS 100000 COST 100000000
-  AS 'MODULE_PATHNAME', 'simhash_passages_of_two_wrapper';
-COMMENT ON FUNCTION simhash_passages(regclass, regclass, integer, integer) IS
-  'every row of one simhash index of passages with every row of another, by ctid and table, whose '
-  'texts have so many words in a row in common';
-
--- What is not for a person says so.
-COMMENT ON FUNCTION fingerprint64_in(cstring) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint64_out(fingerprint64) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint64_recv(internal) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint64_send(fingerprint64) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint128_in(cstring) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint128_out(fingerprint128) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint128_recv(internal) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint128_send(fingerprint128) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball64_in(cstring) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball64_out(hamming_ball64) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball64_recv(internal) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball64_send(hamming_ball64) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball128_in(cstring) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball128_out(hamming_ball128) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball128_recv(internal) IS 'internal: I/O';
-COMMENT ON FUNCTION hamming_ball128_send(hamming_ball128) IS 'internal: I/O';
-COMMENT ON FUNCTION simhash_config_in(cstring) IS 'internal: I/O';
-COMMENT ON FUNCTION simhash_config_out(simhash_config) IS 'internal: I/O';
-COMMENT ON FUNCTION simhash_config_recv(internal) IS 'internal: I/O';
-COMMENT ON FUNCTION simhash_config_send(simhash_config) IS 'internal: I/O';
-COMMENT ON FUNCTION fingerprint64_to_bit(fingerprint64) IS
-  'internal: implementation of the cast to bit(64)';
-COMMENT ON FUNCTION fingerprint64_from_bit(bit) IS
-  'internal: implementation of the cast from bit(64)';
-COMMENT ON FUNCTION fingerprint64_from_bytea(bytea) IS
-  'internal: implementation of the cast from bytea';
-COMMENT ON FUNCTION fingerprint128_to_bit(fingerprint128) IS
-  'internal: implementation of the cast to bit(128)';
-COMMENT ON FUNCTION fingerprint128_from_bit(bit) IS
-  'internal: implementation of the cast from bit(128)';
-COMMENT ON FUNCTION fingerprint128_from_bytea(bytea) IS
-  'internal: implementation of the cast from bytea';
-COMMENT ON FUNCTION fingerprint64_eq(fingerprint64, fingerprint64) IS
-  'internal: implementation of = operator';
-COMMENT ON FUNCTION fingerprint64_ne(fingerprint64, fingerprint64) IS
-  'internal: implementation of <> operator';
-COMMENT ON FUNCTION fingerprint64_lt(fingerprint64, fingerprint64) IS
-  'internal: implementation of < operator';
-COMMENT ON FUNCTION fingerprint64_le(fingerprint64, fingerprint64) IS
-  'internal: implementation of <= operator';
-COMMENT ON FUNCTION fingerprint64_gt(fingerprint64, fingerprint64) IS
-  'internal: implementation of > operator';
-COMMENT ON FUNCTION fingerprint64_ge(fingerprint64, fingerprint64) IS
-  'internal: implementation of >= operator';
-COMMENT ON FUNCTION fingerprint64_cmp(fingerprint64, fingerprint64) IS
-  'internal: less-equal-greater';
-COMMENT ON FUNCTION fingerprint64_sortsupport(internal) IS 'internal: sort support';
-COMMENT ON FUNCTION fingerprint64_hash(fingerprint64) IS 'internal: hash';
-COMMENT ON FUNCTION fingerprint64_hash_extended(fingerprint64, bigint) IS 'internal: hash';
-COMMENT ON FUNCTION fingerprint64_smaller(fingerprint64, fingerprint64) IS
-  'internal: smaller of two';
-COMMENT ON FUNCTION fingerprint64_larger(fingerprint64, fingerprint64) IS 'internal: larger of two';
-COMMENT ON FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) IS
-  'internal: implementation of = operator';
-COMMENT ON FUNCTION fingerprint128_ne(fingerprint128, fingerprint128) IS
-  'internal: implementation of <> operator';
-COMMENT ON FUNCTION fingerprint128_lt(fingerprint128, fingerprint128) IS
-  'internal: implementation of < operator';
-COMMENT ON FUNCTION fingerprint128_le(fingerprint128, fingerprint128) IS
-  'internal: implementation of <= operator';
-COMMENT ON FUNCTION fingerprint128_gt(fingerprint128, fingerprint128) IS
-  'internal: implementation of > operator';
-COMMENT ON FUNCTION fingerprint128_ge(fingerprint128, fingerprint128) IS
-  'internal: implementation of >= operator';
-COMMENT ON FUNCTION fingerprint128_cmp(fingerprint128, fingerprint128) IS
-  'internal: less-equal-greater';
-COMMENT ON FUNCTION fingerprint128_sortsupport(internal) IS 'internal: sort support';
-COMMENT ON FUNCTION fingerprint128_hash(fingerprint128) IS 'internal: hash';
-COMMENT ON FUNCTION fingerprint128_hash_extended(fingerprint128, bigint) IS 'internal: hash';
-COMMENT ON FUNCTION fingerprint128_smaller(fingerprint128, fingerprint128) IS
-  'internal: smaller of two';
-COMMENT ON FUNCTION fingerprint128_larger(fingerprint128, fingerprint128) IS
-  'internal: larger of two';
-COMMENT ON FUNCTION hamming_ball64_eq(hamming_ball64, hamming_ball64) IS
-  'internal: implementation of = operator';
-COMMENT ON FUNCTION hamming_ball64_ne(hamming_ball64, hamming_ball64) IS
-  'internal: implementation of <> operator';
-COMMENT ON FUNCTION hamming_ball64_lt(hamming_ball64, hamming_ball64) IS
-  'internal: implementation of < operator';
-COMMENT ON FUNCTION hamming_ball64_le(hamming_ball64, hamming_ball64) IS
-  'internal: implementation of <= operator';
-COMMENT ON FUNCTION hamming_ball64_gt(hamming_ball64, hamming_ball64) IS
-  'internal: implementation of > operator';
-COMMENT ON FUNCTION hamming_ball64_ge(hamming_ball64, hamming_ball64) IS
-  'internal: implementation of >= operator';
-COMMENT ON FUNCTION hamming_ball64_cmp(hamming_ball64, hamming_ball64) IS
-  'internal: less-equal-greater';
-COMMENT ON FUNCTION hamming_ball128_eq(hamming_ball128, hamming_ball128) IS
-  'internal: implementation of = operator';
-COMMENT ON FUNCTION hamming_ball128_ne(hamming_ball128, hamming_ball128) IS
-  'internal: implementation of <> operator';
-COMMENT ON FUNCTION hamming_ball128_lt(hamming_ball128, hamming_ball128) IS
-  'internal: implementation of < operator';
-COMMENT ON FUNCTION hamming_ball128_le(hamming_ball128, hamming_ball128) IS
-  'internal: implementation of <= operator';
-COMMENT ON FUNCTION hamming_ball128_gt(hamming_ball128, hamming_ball128) IS
-  'internal: implementation of > operator';
-COMMENT ON FUNCTION hamming_ball128_ge(hamming_ball128, hamming_ball128) IS
-  'internal: implementation of >= operator';
-COMMENT ON FUNCTION hamming_ball128_cmp(hamming_ball128, hamming_ball128) IS
-  'internal: less-equal-greater';
-COMMENT ON FUNCTION simhash_config_eq(simhash_config, simhash_config) IS
-  'internal: implementation of = operator';
-COMMENT ON FUNCTION simhash_config_ne(simhash_config, simhash_config) IS
-  'internal: implementation of <> operator';
-COMMENT ON FUNCTION simhash_config_lt(simhash_config, simhash_config) IS
-  'internal: implementation of < operator';
-COMMENT ON FUNCTION simhash_config_le(simhash_config, simhash_config) IS
-  'internal: implementation of <= operator';
-COMMENT ON FUNCTION simhash_config_gt(simhash_config, simhash_config) IS
-  'internal: implementation of > operator';
-COMMENT ON FUNCTION simhash_config_ge(simhash_config, simhash_config) IS
-  'internal: implementation of >= operator';
-COMMENT ON FUNCTION simhash_config_cmp(simhash_config, simhash_config) IS
-  'internal: less-equal-greater';
-COMMENT ON FUNCTION simhash_config_hash(simhash_config) IS 'internal: hash';
-COMMENT ON FUNCTION simhash_config_hash_extended(simhash_config, bigint) IS 'internal: hash';
-COMMENT ON FUNCTION hamming_support(internal) IS 'internal: planner support of hamming';
-COMMENT ON FUNCTION hamming_within_support(internal) IS
-  'internal: planner support of hamming_within';
-COMMENT ON FUNCTION hamming_within_sel(internal, oid, internal, integer) IS
-  'internal: restriction selectivity';
-COMMENT ON FUNCTION hamming_within_joinsel(internal, oid, internal, smallint, internal) IS
-  'internal: join selectivity';
-COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, integer) IS
-  'internal: restriction selectivity';
-COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS
-  'internal: join selectivity';
-COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint64, radius bigint) IS
-  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
-COMMENT ON FUNCTION hamming_ball_or_null(center fingerprint128, radius bigint) IS
-  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
-COMMENT ON FUNCTION hamming_ball_or_null(center bigint, radius bigint) IS
-  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
-COMMENT ON FUNCTION fingerprint64_within(fingerprint64, hamming_ball64) IS
-  'internal: implementation of <@ operator';
-COMMENT ON FUNCTION fingerprint64_contained(hamming_ball64, fingerprint64) IS
-  'internal: implementation of @> operator';
-COMMENT ON FUNCTION fingerprint64_near(fingerprint64, fingerprint64) IS
-  'internal: implementation of ~= operator';
-COMMENT ON FUNCTION fingerprint128_within(fingerprint128, hamming_ball128) IS
-  'internal: implementation of <@ operator';
-COMMENT ON FUNCTION fingerprint128_contained(hamming_ball128, fingerprint128) IS
-  'internal: implementation of @> operator';
-COMMENT ON FUNCTION fingerprint128_near(fingerprint128, fingerprint128) IS
-  'internal: implementation of ~= operator';
-COMMENT ON FUNCTION hamming_int8_within(bigint, hamming_ball64) IS
-  'internal: implementation of <@ operator';
-COMMENT ON FUNCTION hamming_int8_near(bigint, bigint) IS 'internal: implementation of ~= operator';
-COMMENT ON FUNCTION hamming_ball64_near(hamming_ball64, hamming_ball64) IS
-  'internal: implementation of ~= operator';
-COMMENT ON FUNCTION hamming_ball128_near(hamming_ball128, hamming_ball128) IS
-  'internal: implementation of ~= operator';
-COMMENT ON FUNCTION hamming_ball_or_null(centers fingerprint64[], radius bigint) IS
-  'internal: as hamming_ball, for any radius: NULL for a negative one, the width for a greater one';
-COMMENT ON FUNCTION fingerprint64_array_within(fingerprint64[], hamming_ball64[]) IS
-  'internal: implementation of <@ operator';
-COMMENT ON FUNCTION fingerprint64_array_contained(hamming_ball64[], fingerprint64[]) IS
-  'internal: implementation of @> operator';
-COMMENT ON FUNCTION fingerprint64_array_near(fingerprint64[], fingerprint64[]) IS
-  'internal: implementation of ~= operator';
-COMMENT ON FUNCTION simhash_handler(internal) IS 'internal: handler of index access method simhash';
-COMMENT ON FUNCTION simhash_kind_64(internal) IS
-  'internal: support function: an index of 64-bit fingerprints';
-COMMENT ON FUNCTION simhash_kind_128(internal) IS
-  'internal: support function: an index of 128-bit fingerprints';
-COMMENT ON FUNCTION simhash_kind_ball64(internal) IS
-  'internal: support function: an index of 64-bit balls';
-COMMENT ON FUNCTION simhash_kind_ball128(internal) IS
-  'internal: support function: an index of 128-bit balls';
-COMMENT ON FUNCTION simhash_kind_lexicons(internal) IS
-  'internal: support function: an index of arrays of 64-bit fingerprints';
-COMMENT ON FUNCTION simhash_get_progress() IS
-  'internal: implementation of the view simhash_progress';
-COMMENT ON FUNCTION minhash_signature_in(cstring) IS 'internal: I/O';
-COMMENT ON FUNCTION minhash_signature_out(minhash_signature) IS 'internal: I/O';
-COMMENT ON FUNCTION minhash_signature_recv(internal) IS 'internal: I/O';
-COMMENT ON FUNCTION minhash_signature_send(minhash_signature) IS 'internal: I/O';
-COMMENT ON FUNCTION minhash_signature_eq(minhash_signature, minhash_signature) IS
-  'internal: implementation of = operator';
-COMMENT ON FUNCTION minhash_signature_ne(minhash_signature, minhash_signature) IS
-  'internal: implementation of <> operator';
-COMMENT ON FUNCTION minhash_signature_lt(minhash_signature, minhash_signature) IS
-  'internal: implementation of < operator';
-COMMENT ON FUNCTION minhash_signature_le(minhash_signature, minhash_signature) IS
-  'internal: implementation of <= operator';
-COMMENT ON FUNCTION minhash_signature_gt(minhash_signature, minhash_signature) IS
-  'internal: implementation of > operator';
-COMMENT ON FUNCTION minhash_signature_ge(minhash_signature, minhash_signature) IS
-  'internal: implementation of >= operator';
-COMMENT ON FUNCTION minhash_signature_cmp(minhash_signature, minhash_signature) IS
-  'internal: less-equal-greater';
-COMMENT ON FUNCTION minhash_signature_hash(minhash_signature) IS 'internal: hash';
-COMMENT ON FUNCTION minhash_signature_hash_extended(minhash_signature, bigint) IS 'internal: hash';
-COMMENT ON FUNCTION minhash_share_band(minhash_signature, minhash_signature) IS
-  'internal: implementation of && operator';
-COMMENT ON FUNCTION minhash_gin_extract_value(minhash_signature, internal, internal) IS
-  'internal: GIN support';
-COMMENT ON FUNCTION minhash_gin_extract_query(minhash_signature, internal, smallint, internal,
-    internal, internal, internal) IS
-  'internal: GIN support';
-COMMENT ON FUNCTION minhash_gin_consistent(internal, smallint, minhash_signature, integer,
-    internal, internal, internal, internal) IS
-  'internal: GIN support';
-COMMENT ON FUNCTION minhash_gin_triconsistent(internal, smallint, minhash_signature, integer,
-    internal, internal, internal) IS
-  'internal: GIN support';
-COMMENT ON FUNCTION minhash_gin_options(internal) IS 'internal: GIN support';
-COMMENT ON FUNCTION bloom_filter_in(cstring) IS 'internal: I/O';
-COMMENT ON FUNCTION bloom_filter_out(bloom_filter) IS 'internal: I/O';
-COMMENT ON FUNCTION bloom_filter_recv(internal) IS 'internal: I/O';
-COMMENT ON FUNCTION bloom_filter_send(bloom_filter) IS 'internal: I/O';
-COMMENT ON FUNCTION bloom_filter_eq(bloom_filter, bloom_filter) IS
-  'internal: implementation of = operator';
-COMMENT ON FUNCTION bloom_filter_ne(bloom_filter, bloom_filter) IS
-  'internal: implementation of <> operator';
-COMMENT ON FUNCTION bloom_filter_lt(bloom_filter, bloom_filter) IS
-  'internal: implementation of < operator';
-COMMENT ON FUNCTION bloom_filter_le(bloom_filter, bloom_filter) IS
-  'internal: implementation of <= operator';
-COMMENT ON FUNCTION bloom_filter_gt(bloom_filter, bloom_filter) IS
-  'internal: implementation of > operator';
-COMMENT ON FUNCTION bloom_filter_ge(bloom_filter, bloom_filter) IS
-  'internal: implementation of >= operator';
-COMMENT ON FUNCTION bloom_filter_cmp(bloom_filter, bloom_filter) IS 'internal: less-equal-greater';
-COMMENT ON FUNCTION bloom_filter_hash(bloom_filter) IS 'internal: hash';
-COMMENT ON FUNCTION bloom_filter_hash_extended(bloom_filter, bigint) IS 'internal: hash';
-COMMENT ON FUNCTION bloom_filter_from_bytea(bytea) IS
-  'internal: implementation of the cast from bytea';
-COMMENT ON FUNCTION bloom_or(bloom_filter, bloom_filter) IS
-  'internal: implementation of | operator';
-COMMENT ON FUNCTION bloom_agg_add(internal, text) IS 'internal: transition of bloom_agg';
-COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint) IS 'internal: transition of bloom_agg';
-COMMENT ON FUNCTION bloom_agg_add(internal, text, bigint, real) IS
-  'internal: transition of bloom_agg';
-COMMENT ON FUNCTION bloom_union_add(internal, bloom_filter) IS
-  'internal: transition of bloom_union';
-COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS
-  'internal: combination of partial filters';
-COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'internal: partial filter to bytes';
-COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'internal: bytes to partial filter';
-COMMENT ON FUNCTION bloom_agg_final(internal) IS 'internal: the filter';
-COMMENT ON FUNCTION simhash_model_unchangeable() IS 'internal: refuses to change a trained model';
-COMMENT ON FUNCTION simhash_train_agg_add(internal, text, simhash_config) IS
-  'internal: transition of simhash_train_agg';
-COMMENT ON FUNCTION simhash_train_agg_combine(internal, internal) IS
-  'internal: combination of partial models';
-COMMENT ON FUNCTION simhash_train_agg_serialize(internal) IS 'internal: partial model to bytes';
-COMMENT ON FUNCTION simhash_train_agg_deserialize(bytea, internal) IS
-  'internal: bytes to partial model';
-COMMENT ON FUNCTION simhash_train_agg_final(internal) IS 'internal: the model';

@@ -1,6 +1,6 @@
--- pg_simhash 0.2.0: the whole catalogue in reading order (types, casts, comparison, distances,
--- fingerprints, the index, the trigger, bulk, sets, models). C symbols named here are never removed
--- from the library: an installation that still names them must be able to upgrade.
+-- pg_simhash 0.2.0: the whole catalogue in reading order. C symbols that are named here are never
+-- removed from the library: an installation that still names them must be able to upgrade.
+-- Made by scripts/sql.py of sql/pieces and sql/changes, which are written by hand.
 
 -- complain if the script is sourced in psql rather than through CREATE EXTENSION
 \echo Use "CREATE EXTENSION pg_simhash" to load this file. \quit
@@ -451,12 +451,14 @@ CREATE AGGREGATE min(fingerprint64) (
   SFUNC = fingerprint64_smaller, STYPE = fingerprint64, SORTOP = <,
   COMBINEFUNC = fingerprint64_smaller, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE min(fingerprint64) IS 'minimum, in unsigned order';
+COMMENT ON AGGREGATE min(fingerprint64) IS
+  'internal: minimum, in unsigned order';
 CREATE AGGREGATE max(fingerprint64) (
   SFUNC = fingerprint64_larger, STYPE = fingerprint64, SORTOP = >,
   COMBINEFUNC = fingerprint64_larger, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE max(fingerprint64) IS 'maximum, in unsigned order';
+COMMENT ON AGGREGATE max(fingerprint64) IS
+  'internal: maximum, in unsigned order';
 
 CREATE FUNCTION fingerprint128_eq(fingerprint128, fingerprint128) RETURNS boolean
   AS 'uuid_eq' LANGUAGE internal IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE;
@@ -549,12 +551,14 @@ CREATE AGGREGATE min(fingerprint128) (
   SFUNC = fingerprint128_smaller, STYPE = fingerprint128, SORTOP = <,
   COMBINEFUNC = fingerprint128_smaller, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE min(fingerprint128) IS 'minimum, in unsigned order';
+COMMENT ON AGGREGATE min(fingerprint128) IS
+  'internal: minimum, in unsigned order';
 CREATE AGGREGATE max(fingerprint128) (
   SFUNC = fingerprint128_larger, STYPE = fingerprint128, SORTOP = >,
   COMBINEFUNC = fingerprint128_larger, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE max(fingerprint128) IS 'maximum, in unsigned order';
+COMMENT ON AGGREGATE max(fingerprint128) IS
+  'internal: maximum, in unsigned order';
 
 CREATE FUNCTION fingerprint256_eq(fingerprint256, fingerprint256) RETURNS boolean
   AS 'MODULE_PATHNAME', 'fingerprint256_eq_wrapper'
@@ -657,12 +661,14 @@ CREATE AGGREGATE min(fingerprint256) (
   SFUNC = fingerprint256_smaller, STYPE = fingerprint256, SORTOP = <,
   COMBINEFUNC = fingerprint256_smaller, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE min(fingerprint256) IS 'minimum, in unsigned order';
+COMMENT ON AGGREGATE min(fingerprint256) IS
+  'internal: minimum, in unsigned order';
 CREATE AGGREGATE max(fingerprint256) (
   SFUNC = fingerprint256_larger, STYPE = fingerprint256, SORTOP = >,
   COMBINEFUNC = fingerprint256_larger, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE max(fingerprint256) IS 'maximum, in unsigned order';
+COMMENT ON AGGREGATE max(fingerprint256) IS
+  'internal: maximum, in unsigned order';
 
 --
 -- Comparison of the other types. DISTINCT, GROUP BY, UNION and replication of tables with REPLICA
@@ -1081,28 +1087,28 @@ CREATE FUNCTION hamming_within(a fingerprint64, b fingerprint64, distance bigint
   AS 'MODULE_PATHNAME', 'hamming_within_fingerprint64_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
 COMMENT ON FUNCTION hamming_within(a fingerprint64, b fingerprint64, distance bigint) IS
-  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
 CREATE FUNCTION hamming_within(a fingerprint128, b fingerprint128, distance bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_within_fingerprint128_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
 COMMENT ON FUNCTION hamming_within(a fingerprint128, b fingerprint128, distance bigint) IS
-  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
 CREATE FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_within_fingerprint256_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
 COMMENT ON FUNCTION hamming_within(a fingerprint256, b fingerprint256, distance bigint) IS
-  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
 CREATE FUNCTION hamming_within(a bigint, b bigint, distance bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_within_int8_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
 COMMENT ON FUNCTION hamming_within(a bigint, b bigint, distance bigint) IS
-  'whether the two differ in at most so many bits: hamming(a, b) <= distance';
+  'internal: whether the two differ in at most so many bits: hamming(a, b) <= distance';
 
 CREATE FUNCTION hamming_within(a bit, b bit, distance bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'hamming_within_bit_wrapper'
   LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT hamming_within_support;
 COMMENT ON FUNCTION hamming_within(a bit, b bit, distance bigint) IS
-  'whether two strings of one length differ in at most so many bits';
+  'internal: whether two strings of one length differ in at most so many bits';
 
 CREATE OPERATOR <~> (
   LEFTARG = fingerprint64, RIGHTARG = fingerprint64, FUNCTION = hamming,
@@ -1492,7 +1498,8 @@ CREATE FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bi
   AS 'MODULE_PATHNAME', 'hamming_within_fingerprint64_array_wrapper'
   LANGUAGE C IMMUTABLE STRICT LEAKPROOF PARALLEL SAFE SUPPORT hamming_within_support;
 COMMENT ON FUNCTION hamming_within(a fingerprint64[], b fingerprint64[], distance bigint) IS
-  'whether the two differ in at most so many bits at some position: hamming(a, b) <= distance';
+  'internal: whether the two differ in at most so many bits at some position: hamming(a, b) <= '
+  'distance';
 CREATE FUNCTION hamming_ball(centers fingerprint64[], radius integer) RETURNS hamming_ball64[]
   AS 'MODULE_PATHNAME', 'hamming_ball_64_array_wrapper' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION hamming_ball(centers fingerprint64[], radius integer) IS
@@ -2981,11 +2988,9 @@ DECLARE
   initial aclitem[];
   may_let_others text := 'WITH GRANT OPTION';
 BEGIN
-  IF pg_catalog.to_regrole('pg_database_owner'::text) IS NOT NULL THEN
-    GRANT INSERT, DELETE ON simhash_word_list TO pg_database_owner WITH GRANT OPTION;
-    IF database.datdba = installer THEN
-      may_let_others := '';
-    END IF;
+  GRANT INSERT, DELETE ON simhash_word_list TO pg_database_owner WITH GRANT OPTION;
+  IF database.datdba = installer THEN
+    may_let_others := '';
   END IF;
   IF installer <> (SELECT relowner FROM pg_class WHERE oid = lists) THEN
     SELECT initprivs INTO initial FROM pg_init_privs

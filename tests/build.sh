@@ -110,9 +110,8 @@ run "${install_it[@]}"
 check 'make install needs no cargo after make' ended_well
 check 'what was built is installed' cmp "$library" "$installed"
 check 'with the control file' cmp pg_simhash.control "$extension/pg_simhash.control"
-for script in 0.2.0 0.1.0 0.1.0--0.2.0; do
-  check "with the script $script" \
-    cmp "sql/pg_simhash--$script.sql" "$extension/pg_simhash--$script.sql"
+for script in sql/pg_simhash--*.sql; do
+  check "with ${script#sql/}" cmp "$script" "$extension/${script#sql/}"
 done
 scripts=$(find sql -name 'pg_simhash--*.sql' | wc -l)
 check 'and with nothing else' test "$(find "$to" -type f | wc -l)" -eq $((2 + scripts))

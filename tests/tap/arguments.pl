@@ -18,7 +18,7 @@ seed();
 my $node = new_node('main',
 	hostile_settings() . "shared_buffers = 64MB\nfsync = off\nmax_worker_processes = 8\njit = off");
 $node->safe_psql('postgres', slurp_file("$FindBin::Bin/$_"))
-  for 'arguments.sql', 'arguments_0.2.0.sql';
+  for sort map { s|.*/||r } glob("$FindBin::Bin/arguments*.sql");
 
 # ---- what there is, from the catalogue
 

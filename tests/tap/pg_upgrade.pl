@@ -15,7 +15,7 @@ my $old_server = $ENV{SIMHASH_OLD_SERVER};
 plan skip_all => 'SIMHASH_OLD_SERVER names no server of an older version: make matrix'
 	if !$old_server;
 
-# What version 0.2.0 has beside that.
+# What later versions have beside that.
 my $more = <<'SQL';
 SELECT simhash_dictionary('names', '{"new york", "los angeles"}');
 CREATE TABLE tenants (id bigint PRIMARY KEY, tenant integer, word text, fp fingerprint64,
@@ -68,7 +68,7 @@ for my $mode ('', '--link')
 	$old->start;
 	$old->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
 	make_everything($old);
-	$old->safe_psql('postgres', slurp_file("$FindBin::Bin/arguments_0.2.0.sql") . $more);
+	$old->safe_psql('postgres', join("\n", map { slurp_file($_) } sort glob("$FindBin::Bin/arguments_*.sql")) . $more);
 	my $expected = everything_answers($old, 'sequential');
 	my $before = $old->safe_psql('postgres', $files);
 
