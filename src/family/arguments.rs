@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::base::bits::B256;
-use simhash_core::config::{Config, ConfigError};
+use simhash_core::config::Config;
 use simhash_core::passages::WORDS;
 use simhash_core::sets::sketch::{LEAST_SIMILARITY, Law};
 
@@ -168,8 +168,9 @@ impl Given<'_> {
     /// The config as it was given, or the default one.
     pub fn parsed_config(&self) -> Config {
         let Some(json) = self.get("config") else { return Config::default() };
-        Config::parse(json).unwrap_or_else(|ConfigError { message, hint, .. }| {
-            self.raise(&self.shown("config"), &format!("is not a simhash_config: {message}"), &hint)
+        Config::parse(json).unwrap_or_else(|error| {
+            let what = format!("is not a simhash_config: {}", error.message());
+            self.raise(&self.shown("config"), &what, &error.hint())
         })
     }
 

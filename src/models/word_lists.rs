@@ -232,13 +232,11 @@ fn list_of(
         (word.as_str().to_owned(), frequency)
     });
     WordList::new(kind, words, &mut interrupts()).unwrap_or_else(|error| {
-        let WordListError { message, hint, is_too_large } = error;
-        let code = if is_too_large {
-            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED
-        } else {
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE
+        let code = match error {
+            WordListError::TooLarge(_) => PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            _ => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         };
-        raise(code, message, &hint)
+        raise(code, error.message(), &error.hint())
     })
 }
 

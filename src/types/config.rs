@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 use simhash_core::config::recipes::are_same_sets;
-use simhash_core::config::{Config, ConfigError, Numbers};
+use simhash_core::config::{Config, Numbers};
 use simhash_core::passages::recipe;
 
 use super::datum::{Decode, Encode, argument, result, sql_type};
@@ -99,11 +99,11 @@ pub(super) fn parse(json: &str) -> Config {
             &format!("At most {LONGEST} bytes are allowed."),
         );
     }
-    Config::parse(json).unwrap_or_else(|ConfigError { message, hint, .. }| {
+    Config::parse(json).unwrap_or_else(|error| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
-            format!("invalid simhash_config: {message}"),
-            &hint,
+            format!("invalid simhash_config: {}", error.message()),
+            &error.hint(),
         )
     })
 }

@@ -255,8 +255,8 @@ fn contradictions_are_refused_with_a_hint() {
         ),
     ] {
         let error = Config::parse(json).unwrap_err();
-        assert!(error.message.contains(message), "{json}: {}", error.message);
-        assert!(error.hint.contains(hint), "{json}: {}", error.hint);
+        assert!(error.message().contains(message), "{json}: {}", error.message());
+        assert!(error.hint().contains(hint), "{json}: {}", error.hint());
     }
     for (json, canonical) in [
         (CODE, CODE),

@@ -83,8 +83,8 @@ fn of_two_that_say_which_numbers_agree_less_is_compared() {
 #[track_caller]
 fn refused(json: &str, message: &str, hint: &str) {
     let error = Config::parse(json).unwrap_err();
-    assert!(error.message.contains(message), "{json}: {}", error.message);
-    assert!(error.hint.contains(hint), "{json}: {}", error.hint);
+    assert!(error.message().contains(message), "{json}: {}", error.message());
+    assert!(error.hint().contains(hint), "{json}: {}", error.hint());
 }
 
 /// Configurations are equal as texts if they are equal for every method.
@@ -196,7 +196,7 @@ fn errors_quote_what_is_wrong_and_hint_at_what_is_allowed() {
         refused(json, message, hint);
     }
     let long = format!(r#"{{"tokenizer": "{}"}}"#, "长".repeat(100_000));
-    assert!(Config::parse(&long).unwrap_err().message.chars().count() < 120);
+    assert!(Config::parse(&long).unwrap_err().message().chars().count() < 120);
     assert!(Config::parse(&"[".repeat(100_000)).is_err());
 }
 

@@ -13,6 +13,6 @@ pub fn run(data: &[u8]) {
             assert_eq!(config, again, "{json} is written as {written}");
             assert_eq!(written, again.to_string());
         }
-        Err(error) => assert!(!error.message.is_empty()),
+        Err(error) => assert!(!error.message().is_empty()),
     }
 }

@@ -6,6 +6,8 @@
 //! "numbers", of which one configuration may leave the choice to another
 //! ([`Numbers::of_both`]). The default of "normalize" depends on the tokenizer.
 
+mod builder;
+mod error;
 pub mod recipes;
 mod shingles;
 mod spots;
@@ -17,6 +19,9 @@ use serde::de::value::{Error as NameError, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use builder::ConfigBuilder;
+pub use error::ConfigError;
+use error::quote;
 use shingles::Sizes;
 pub use shingles::{MAX_SHINGLE, MAX_SIZES, Shingles};
 pub use spots::{MAX_SPOT, Spots};
@@ -391,23 +396,6 @@ impl Default for Config {
     }
 }
 
-/// Why a text is not a configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    /// What is wrong, quoting the key or value at fault.
-    pub message: String,
-    /// What is allowed instead.
-    pub hint: String,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.hint)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 const KEYS: [&str; 14] = [
     "tokenizer",
     "shingle",
@@ -443,62 +431,50 @@ impl Config {
     /// ```
     /// use simhash_core::config::Config;
     /// let error = Config::parse(r#"{"shingel": 2}"#).unwrap_err();
-    /// assert_eq!(error.message, "unknown key \"shingel\"");
-    /// assert!(error.hint.contains("shingle"));
+    /// assert_eq!(error.message(), "unknown key \"shingel\"");
+    /// assert!(error.hint().contains("shingle"));
     /// ```
     pub fn parse(json: &str) -> Result<Self, ConfigError> {
-        let value: Value = serde_json::from_str(json).map_err(|error| ConfigError {
-            message: format!("not valid JSON: {error}"),
-            hint: "A configuration is a JSON object such as {\"shingle\": 2}.".into(),
-        })?;
+        let value: Value =
+            serde_json::from_str(json).map_err(|error| ConfigError::NotJson(error.to_string()))?;
         let Value::Object(object) = value else {
-            return Err(ConfigError {
-                message: format!("not a JSON object: {}", quote(&value)),
-                hint: "A configuration is a JSON object such as {\"shingle\": 2}.".into(),
-            });
+            return Err(ConfigError::NotAnObject(quote(&value)));
         };
         Self::from_object(&object)
     }
 
+    /// Begins with the defaults.
+    pub fn builder() -> ConfigBuilder {
+        ConfigBuilder::default()
+    }
+
     fn from_object(object: &Map<String, Value>) -> Result<Self, ConfigError> {
-        let mut config = Config::default();
-        let mut normalize = None;
+        let mut builder = Config::builder();
         for (key, value) in object {
-            match key.as_str() {
-                "tokenizer" => config.tokenizer = named(key, value, Tokenizer::ALL)?,
-                "shingle" => config.shingle = Some(shingle(value)?),
-                "weight" => config.weight = named(key, value, Weight::ALL)?,
-                "normalize" => normalize = Some(steps(value)?),
-                "dictionary" => {
-                    config.dictionary = Some(name(key, value, "the name of a dictionary")?);
-                }
-                "stopwords" => config.stopwords = stop_words(value)?,
-                "spots" => config.spots = Some(spots(value)?),
-                "hmm" => {
-                    config.hmm = value
-                        .as_bool()
-                        .ok_or_else(|| invalid(key, value, "true or false".into()))?;
-                }
-                "model" => {
-                    config.model = Some(name(key, value, "the name of a trained model")?);
-                }
-                "position" => config.position = named(key, value, Position::ALL)?,
-                "cap" => config.cap = Some(cap(value)?),
-                "numbers" => config.numbers = Some(named(key, value, Numbers::ALL)?),
-                "comments" => config.comments = named(key, value, Kept::ALL)?,
-                "whitespace" => config.whitespace = named(key, value, Kept::ALL)?,
-                _ => {
-                    return Err(ConfigError {
-                        message: format!("unknown key {}", quote(&Value::from(key.as_str()))),
-                        hint: format!("The keys are {}.", KEYS.join(", ")),
-                    });
-                }
-            }
+            builder =
+                match key.as_str() {
+                    "tokenizer" => builder.tokenizer(named("tokenizer", value, Tokenizer::ALL)?),
+                    "shingle" => builder.shingle(shingle(value)?),
+                    "weight" => builder.weight(named("weight", value, Weight::ALL)?),
+                    "normalize" => builder.normalize(steps(value)?.iter()),
+                    "dictionary" => {
+                        builder.dictionary(name("dictionary", value, "the name of a dictionary")?)
+                    }
+                    "stopwords" => builder.stopwords(stop_words(value)?),
+                    "spots" => builder.spots(spots(value)?),
+                    "hmm" => builder.hmm(value.as_bool().ok_or_else(|| {
+                        ConfigError::invalid("hmm", value, "true or false".into())
+                    })?),
+                    "model" => builder.model(name("model", value, "the name of a trained model")?),
+                    "position" => builder.position(named("position", value, Position::ALL)?),
+                    "cap" => builder.cap(cap(value)?),
+                    "numbers" => builder.numbers(named("numbers", value, Numbers::ALL)?),
+                    "comments" => builder.comments(named("comments", value, Kept::ALL)?),
+                    "whitespace" => builder.whitespace(named("whitespace", value, Kept::ALL)?),
+                    _ => return Err(ConfigError::UnknownKey(key.clone())),
+                };
         }
-        config.normalize = normalize.unwrap_or(config.tokenizer.default_steps());
-        config.check_combination()?;
-        config.check_code(object)?;
-        Ok(config)
+        builder.build()
     }
 
     /// The steps that are applied to a text before it is cut. Source code is cut where its letters
@@ -541,120 +517,6 @@ impl Config {
             || self.dictionary.is_some()
             || matches!(self.stopwords, StopWords::Named(_))
     }
-
-    fn check_combination(&self) -> Result<(), ConfigError> {
-        if self.spots.is_some() {
-            self.check_spots()?;
-        }
-        if let (Some(dictionary), Tokenizer::Char) = (&self.dictionary, self.tokenizer) {
-            return Err(ConfigError {
-                message: format!(
-                    "\"dictionary\" {} is not used by the tokenizer char",
-                    quote(&Value::from(dictionary.as_str()))
-                ),
-                hint: "A dictionary serves the tokenizers auto, word, jieba and code.".into(),
-            });
-        }
-        let trained = matches!(self.weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
-        let percentile = matches!(self.cap, Some(Cap::Percentile(_)));
-        match (&self.model, trained, percentile) {
-            (None, true, _) => Err(ConfigError {
-                message: format!("\"weight\" \"{}\" needs a \"model\"", self.weight),
-                hint: "Name a trained model, or use one of the weights uniform, tf, log, level."
-                    .into(),
-            }),
-            (None, false, true) => Err(ConfigError {
-                message: "a percentile as \"cap\" needs a \"model\"".into(),
-                hint: "Name a trained model, or give the cap as a number greater than 0.".into(),
-            }),
-            (Some(model), false, false) => Err(ConfigError {
-                message: format!(
-                    "\"model\" {} is not used by anything",
-                    quote(&Value::from(model.as_str()))
-                ),
-                hint: "A model serves the weights idf, tfidf, entropy and a percentile as cap."
-                    .into(),
-            }),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Config {
-    /// What is only for code, and what is not for code.
-    fn check_code(&self, given: &Map<String, Value>) -> Result<(), ConfigError> {
-        if let Some(step) = self.normalize.iter().find(|&step| !self.tokenizer.takes(step)) {
-            let taken =
-                NormalizeStep::ALL.iter().copied().filter(|&step| self.tokenizer.takes(step));
-            return Err(ConfigError {
-                message: format!(
-                    "the step \"{}\" of \"normalize\" takes away what the tokenizer {} reads",
-                    step.name(),
-                    self.tokenizer
-                ),
-                hint: format!(
-                    "With the tokenizer {} leave out \"normalize\", or list only steps out of {}.",
-                    self.tokenizer,
-                    names(&taken.collect::<Vec<_>>())
-                ),
-            });
-        }
-        if self.tokenizer != Tokenizer::Code
-            && let Some(key) =
-                ["comments", "whitespace"].into_iter().find(|&k| given.contains_key(k))
-        {
-            return Err(ConfigError {
-                message: format!(
-                    "\"{key}\" {} is not used by the tokenizer {}",
-                    quote(&given[key]),
-                    self.tokenizer
-                ),
-                hint: "It serves the tokenizer code.".into(),
-            });
-        }
-        Ok(())
-    }
-
-    /// What spots must have beside them, and must not.
-    fn check_spots(&self) -> Result<(), ConfigError> {
-        let (message, hint) = if self.stopwords == StopWords::default() {
-            (
-                "\"spots\" need \"stopwords\"",
-                "A spot begins with a stop word: say \"stopwords\": \"auto\", \"en\" or \"zh\", or \
-                 name a list made by simhash_stopwords.",
-            )
-        } else if self.shingle.is_some() {
-            (
-                "\"spots\" and \"shingle\" exclude each other",
-                "Features are spots or shingles. How many tokens a spot has is its \"chain\".",
-            )
-        } else if self.tokenizer == Tokenizer::Char {
-            (
-                "\"spots\" are not made by the tokenizer char",
-                "Stop words are words: use the tokenizer auto, word or jieba.",
-            )
-        } else {
-            return Ok(());
-        };
-        Err(ConfigError { message: message.into(), hint: hint.into() })
-    }
-}
-
-/// The value as JSON, shortened when it is long.
-fn quote(value: &Value) -> String {
-    const LONGEST: usize = 64;
-    let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
-        None => text,
-        Some((end, _)) => format!("{}...", &text[..end]),
-    }
-}
-
-fn invalid(key: &str, value: &Value, allowed: String) -> ConfigError {
-    ConfigError {
-        message: format!("invalid value {} for \"{key}\"", quote(value)),
-        hint: format!("Allowed: {allowed}."),
-    }
 }
 
 /// The choice that a JSON string names.
@@ -663,11 +525,11 @@ fn choice<'de, T: Deserialize<'de>>(value: &'de Value) -> Option<T> {
 }
 
 fn named<'de, T: Deserialize<'de> + fmt::Display>(
-    key: &str,
+    key: &'static str,
     value: &'de Value,
     all: &[T],
 ) -> Result<T, ConfigError> {
-    choice(value).ok_or_else(|| invalid(key, value, names(all)))
+    choice(value).ok_or_else(|| ConfigError::invalid(key, value, names(all)))
 }
 
 fn names<T: fmt::Display>(all: &[T]) -> String {
@@ -679,35 +541,38 @@ fn shingle(value: &Value) -> Result<Shingles, ConfigError> {
         let allowed = format!(
             "a whole number from 1 to {MAX_SHINGLE}, or a list of up to {MAX_SIZES} of them"
         );
-        invalid("shingle", value, allowed)
+        ConfigError::invalid("shingle", value, allowed)
     })
 }
 
 fn spots(value: &Value) -> Result<Spots, ConfigError> {
-    Spots::deserialize(value).ok().filter(|_| value.is_object()).ok_or_else(|| {
-        let allowed = format!(
-            "an object with \"chain\" and \"distance\", whole numbers from 1 to {MAX_SPOT}, such \
-             as {{\"chain\": 2, \"distance\": 1}}"
-        );
-        invalid("spots", value, allowed)
-    })
+    Spots::deserialize(value).ok().filter(|_| value.is_object()).ok_or_else(|| invalid_spots(value))
+}
+
+fn invalid_spots(value: &Value) -> ConfigError {
+    let allowed = format!(
+        "an object with \"chain\" and \"distance\", whole numbers from 1 to {MAX_SPOT}, such as \
+         {{\"chain\": 2, \"distance\": 1}}"
+    );
+    ConfigError::invalid("spots", value, allowed)
 }
 
 fn steps(value: &Value) -> Result<NormalizeSteps, ConfigError> {
     let allowed = || format!("a list out of {}", names(NormalizeStep::ALL));
-    let list = value.as_array().ok_or_else(|| invalid("normalize", value, allowed()))?;
+    let list =
+        value.as_array().ok_or_else(|| ConfigError::invalid("normalize", value, allowed()))?;
     list.iter()
-        .map(|step| choice(step).ok_or_else(|| invalid("normalize", step, allowed())))
+        .map(|step| choice(step).ok_or_else(|| ConfigError::invalid("normalize", step, allowed())))
         .collect()
 }
 
 /// A name. `allowed` says of what.
-fn name(key: &str, value: &Value, allowed: &str) -> Result<String, ConfigError> {
+fn name(key: &'static str, value: &Value, allowed: &str) -> Result<String, ConfigError> {
     value
         .as_str()
         .filter(|name| !name.is_empty() && !name.contains('\0'))
         .map(str::to_owned)
-        .ok_or_else(|| invalid(key, value, allowed.into()))
+        .ok_or_else(|| ConfigError::invalid(key, value, allowed.into()))
 }
 
 fn stop_words(value: &Value) -> Result<StopWords, ConfigError> {
@@ -724,16 +589,7 @@ fn cap(value: &Value) -> Result<Cap, ConfigError> {
         Value::String(text) => percentile_cap(text),
         _ => None,
     };
-    parsed.ok_or_else(|| {
-        invalid(
-            "cap",
-            value,
-            format!(
-                "a number from 1/{WEIGHT_UNIT} to {MAX_CAP}, \
-                 or with a model a percentile, \"1%\" to \"99%\""
-            ),
-        )
-    })
+    parsed.ok_or_else(|| ConfigError::invalid_cap(value))
 }
 
 /// Rounds to the nearest unit, because weights are whole numbers of units, and to an `f32`, because

@@ -163,14 +163,15 @@ fn a_list_is_known_by_its_content() {
         (&[("a", Some(1_000_000_001))], "1000000001 is not a frequency"),
         (&[("a", Some(1)), ("a", None)], "word \"a\" has two frequencies"),
     ] {
-        assert_eq!(list(Kind::Dictionary, words).unwrap_err().message, message);
+        assert_eq!(list(Kind::Dictionary, words).unwrap_err().message(), message);
     }
     let long = "长".repeat(MAX_CHARACTERS + 1);
-    assert!(list(Kind::Dictionary, &[(&long, None)]).unwrap_err().message.contains("too long"));
+    assert!(list(Kind::Dictionary, &[(&long, None)]).unwrap_err().message().contains("too long"));
     assert!(list(Kind::Dictionary, &[(&long[3..], None)]).is_ok());
     let many = || (0..=MAX_WORDS).map(|i| (i.to_string(), None));
     let error = WordList::new(Kind::StopWords, many(), &mut || ()).unwrap_err();
-    assert!(error.is_too_large && error.message == "too many words for one list of stop words");
+    assert_eq!(error, WordListError::TooLarge(Kind::StopWords));
+    assert_eq!(error.message(), "too many words for one list of stop words");
     assert!(WordList::new(Kind::StopWords, many().skip(1), &mut || ()).is_ok());
 }
 

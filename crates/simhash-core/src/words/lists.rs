@@ -62,20 +62,64 @@ impl Kind {
     }
 }
 
-/// Why words are no list.
+/// Why words are no list. It displays as its [`message`](Self::message) with its
+/// [`hint`](Self::hint).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WordListError {
+#[non_exhaustive]
+pub enum WordListError {
+    /// There is no word.
+    NoWord(Kind),
+    /// There are more than [`MAX_WORDS`], or more than [`MAX_BYTES`] together.
+    TooLarge(Kind),
+    /// The word of that number, from 1 on, is empty.
+    EmptyWord(usize),
+    /// The word of that number, from 1 on, has a control character.
+    ControlCharacter(usize),
+    /// A word has more than [`MAX_CHARACTERS`]: its beginning.
+    LongWord(String),
+    /// Nothing of it could ever be a token.
+    NoToken(String),
+    /// It comes with two frequencies.
+    TwoFrequencies(String),
+    /// It is not 0 to [`MAX_FREQUENCY`].
+    Frequency(i64),
+}
+
+impl WordListError {
     /// What is wrong, quoting the word at fault.
-    pub message: String,
+    pub fn message(&self) -> String {
+        match self {
+            Self::NoWord(kind) => format!("a {} must hold at least one word", kind.noun()),
+            Self::TooLarge(kind) => format!("too many words for one {}", kind.noun()),
+            Self::EmptyWord(number) => format!("word {number} is empty"),
+            Self::ControlCharacter(number) => format!("word {number} has a control character"),
+            Self::LongWord(start) => format!("word \"{start}...\" is too long"),
+            Self::NoToken(word) => format!("\"{word}\" is no word"),
+            Self::TwoFrequencies(word) => format!("word \"{word}\" has two frequencies"),
+            Self::Frequency(frequency) => format!("{frequency} is not a frequency"),
+        }
+    }
+
     /// What is allowed instead.
-    pub hint: String,
-    /// Whether there is too much of it.
-    pub is_too_large: bool,
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoWord(_) => "Leave the key out of the config instead.".into(),
+            Self::TooLarge(_) => {
+                format!("At most {MAX_WORDS} words of {} MB together are allowed.", MAX_BYTES >> 20)
+            }
+            Self::EmptyWord(_) => "Leave it out.".into(),
+            Self::ControlCharacter(_) => "A word has no line breaks and no tabs.".into(),
+            Self::LongWord(_) => format!("A word has at most {MAX_CHARACTERS} characters."),
+            Self::NoToken(_) => "A word holds a letter, a number or an emoji.".into(),
+            Self::TwoFrequencies(_) => "Give each word once.".into(),
+            Self::Frequency(_) => format!("Allowed: 0 to {MAX_FREQUENCY}, or NULL."),
+        }
+    }
 }
 
 impl fmt::Display for WordListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.hint)
+        write!(f, "{} ({})", self.message(), self.hint())
     }
 }
 
@@ -93,7 +137,7 @@ impl std::error::Error for WordListError {}
 /// assert_eq!(a.entries().collect::<Vec<_>>(), [("New York", Some(7)), ("石墨烯", None)]);
 /// // printf 'New York\t7\n石墨烯\n' | sha256sum
 /// assert!(a.content_hash().starts_with("69abe9dd"));
-/// assert_eq!(list(&[("", None)]).unwrap_err().message, "word 1 is empty");
+/// assert_eq!(list(&[("", None)]).unwrap_err().message(), "word 1 is empty");
 /// ```
 pub struct WordList {
     kind: Kind,
@@ -132,17 +176,14 @@ impl WordList {
             check_word(kind, &word, place)?;
             bytes += word.len() + 1;
             if place >= MAX_WORDS || bytes > MAX_BYTES {
-                return Err(too_large(kind));
+                return Err(WordListError::TooLarge(kind));
             }
             entries.push((word, checked_frequency(frequency)?));
         }
         sort_checked(&mut entries, interrupt);
         entries.dedup();
         if let Some([(word, _), ..]) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(invalid(
-                format!("word \"{word}\" has two frequencies"),
-                "Give each word once.".into(),
-            ));
+            return Err(WordListError::TwoFrequencies(word.clone()));
         }
         let mut content = String::with_capacity(bytes);
         for (word, frequency) in &entries {
@@ -153,11 +194,8 @@ impl WordList {
             content.push('\n');
         }
         match content.len() {
-            0 => Err(invalid(
-                format!("a {} must hold at least one word", kind.noun()),
-                "Leave the key out of the config instead.".to_owned(),
-            )),
-            MAX_BYTES.. => Err(too_large(kind)),
+            0 => Err(WordListError::NoWord(kind)),
+            MAX_BYTES.. => Err(WordListError::TooLarge(kind)),
             _ => Ok(WordList {
                 kind,
                 hash: hex(&Sha256::digest(&content)),
@@ -315,20 +353,14 @@ impl Dictionary {
 
 fn check_word(kind: Kind, word: &str, place: usize) -> Result<(), WordListError> {
     if word.is_empty() {
-        return Err(invalid(format!("word {} is empty", place + 1), "Leave it out.".to_owned()));
+        return Err(WordListError::EmptyWord(place + 1));
     }
     if word.chars().any(char::is_control) {
-        return Err(invalid(
-            format!("word {} has a control character", place + 1),
-            "A word has no line breaks and no tabs.".into(),
-        ));
+        return Err(WordListError::ControlCharacter(place + 1));
     }
     if word.chars().nth(MAX_CHARACTERS).is_some() {
-        let start: String = word.chars().take(MAX_CHARACTERS / 4).collect();
-        return Err(invalid(
-            format!("word \"{start}...\" is too long"),
-            format!("A word has at most {MAX_CHARACTERS} characters."),
-        ));
+        let start = word.chars().take(MAX_CHARACTERS / 4).collect();
+        return Err(WordListError::LongWord(start));
     }
     let could_be_token = |c| match kind {
         Kind::Dictionary => properties(c).any(Properties::TOKEN),
@@ -336,10 +368,7 @@ fn check_word(kind: Kind, word: &str, place: usize) -> Result<(), WordListError>
         Kind::StopWords => !properties(c).any(Properties::WHITE),
     };
     if !word.chars().any(could_be_token) {
-        return Err(invalid(
-            format!("\"{word}\" is no word"),
-            "A word holds a letter, a number or an emoji.".into(),
-        ));
+        return Err(WordListError::NoToken(word.to_owned()));
     }
     Ok(())
 }
@@ -348,22 +377,7 @@ fn checked_frequency(frequency: Option<i64>) -> Result<Option<u32>, WordListErro
     let Some(frequency) = frequency else { return Ok(None) };
     match u32::try_from(frequency) {
         Ok(frequency @ ..=MAX_FREQUENCY) => Ok(Some(frequency)),
-        _ => Err(invalid(
-            format!("{frequency} is not a frequency"),
-            format!("Allowed: 0 to {MAX_FREQUENCY}, or NULL."),
-        )),
-    }
-}
-
-fn invalid(message: String, hint: String) -> WordListError {
-    WordListError { message, hint, is_too_large: false }
-}
-
-fn too_large(kind: Kind) -> WordListError {
-    WordListError {
-        message: format!("too many words for one {}", kind.noun()),
-        hint: format!("At most {MAX_WORDS} words of {} MB together are allowed.", MAX_BYTES >> 20),
-        is_too_large: true,
+        _ => Err(WordListError::Frequency(frequency)),
     }
 }
 

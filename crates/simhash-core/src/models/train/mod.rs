@@ -10,6 +10,8 @@
 //! right neighbour. Probabilities are over the neighbours that there are. A document without
 //! features counts in |D|.
 
+use std::fmt;
+
 use crate::base::counter::{Counter, MOST};
 use crate::base::hash::feature_hash;
 use crate::base::interrupt::Interrupt;
@@ -40,6 +42,17 @@ pub enum TrainError {
     /// Bytes that are no trainer, or one of another configuration.
     NotATrainer,
 }
+
+impl fmt::Display for TrainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooManyTerms => "more distinct terms than a model can have",
+            Self::NotATrainer => "no trainer of this configuration",
+        })
+    }
+}
+
+impl std::error::Error for TrainError {}
 
 /// Counts documents.
 ///

@@ -1,0 +1,212 @@
+//! A configuration, key by key.
+
+use serde_json::Value;
+
+use super::error::ConfigError;
+use super::spots::Spots;
+use super::{
+    Cap, Config, Kept, MAX_CAP, MAX_SPOT, NormalizeStep, NormalizeSteps, Numbers, Position,
+    Shingles, StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight, name,
+};
+
+/// Makes a [`Config`]. What is not said has its default, and [`build`](Self::build) checks what is
+/// said together, as reading it as JSON does.
+///
+/// ```
+/// use simhash_core::config::{Config, ConfigError, Shingles, Tokenizer, Weight};
+/// let config = Config::builder().tokenizer(Tokenizer::Char).shingle(Shingles::PAIRS).build()?;
+/// assert_eq!(config, r#"{"tokenizer": "char", "shingle": 2}"#.parse()?);
+/// let error = Config::builder().weight(Weight::Idf).build().unwrap_err();
+/// assert_eq!(error, ConfigError::WeightWithoutModel(Weight::Idf));
+/// # Ok::<(), ConfigError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ConfigBuilder {
+    config: Config,
+    normalize: Option<NormalizeSteps>,
+    comments: Option<Kept>,
+    whitespace: Option<Kept>,
+}
+
+impl ConfigBuilder {
+    /// How normalised text is cut into tokens.
+    #[must_use]
+    pub fn tokenizer(mut self, tokenizer: Tokenizer) -> Self {
+        self.config.tokenizer = tokenizer;
+        self
+    }
+
+    /// How many consecutive tokens make a feature.
+    #[must_use]
+    pub fn shingle(mut self, shingle: Shingles) -> Self {
+        self.config.shingle = Some(shingle);
+        self
+    }
+
+    /// What a distinct feature weighs.
+    #[must_use]
+    pub fn weight(mut self, weight: Weight) -> Self {
+        self.config.weight = weight;
+        self
+    }
+
+    /// The normalisation steps; unless they are said, those of the tokenizer
+    /// ([`Tokenizer::default_steps`]).
+    #[must_use]
+    pub fn normalize(mut self, steps: impl IntoIterator<Item = NormalizeStep>) -> Self {
+        self.normalize = Some(steps.into_iter().collect());
+        self
+    }
+
+    /// The user's dictionary.
+    #[must_use]
+    pub fn dictionary(mut self, name: impl Into<String>) -> Self {
+        self.config.dictionary = Some(name.into());
+        self
+    }
+
+    /// The stop words: a [`StopList`] or a list of the user's own.
+    #[must_use]
+    pub fn stopwords(mut self, words: impl Into<StopWords>) -> Self {
+        self.config.stopwords = words.into();
+        self
+    }
+
+    /// Features are spots, not shingles.
+    #[must_use]
+    pub fn spots(mut self, spots: Spots) -> Self {
+        self.config.spots = Some(spots);
+        self
+    }
+
+    /// Whether jieba guesses words that are not in its dictionary.
+    #[must_use]
+    pub fn hmm(mut self, guesses: bool) -> Self {
+        self.config.hmm = guesses;
+        self
+    }
+
+    /// The trained model that weights and a percentile as cap read.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.config.model = Some(name.into());
+        self
+    }
+
+    /// How a feature's place in the text enters its hash.
+    #[must_use]
+    pub fn position(mut self, position: Position) -> Self {
+        self.config.position = position;
+        self
+    }
+
+    /// The largest weight that counts.
+    #[must_use]
+    pub fn cap(mut self, cap: Cap) -> Self {
+        self.config.cap = Some(cap);
+        self
+    }
+
+    /// Which numbers of near-duplicates must agree.
+    #[must_use]
+    pub fn numbers(mut self, numbers: Numbers) -> Self {
+        self.config.numbers = Some(numbers);
+        self
+    }
+
+    /// Whether [`Tokenizer::Code`] cuts comments into words.
+    #[must_use]
+    pub fn comments(mut self, kept: Kept) -> Self {
+        self.comments = Some(kept);
+        self
+    }
+
+    /// Whether [`Tokenizer::Code`] makes tokens of line breaks and indentation.
+    #[must_use]
+    pub fn whitespace(mut self, kept: Kept) -> Self {
+        self.whitespace = Some(kept);
+        self
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    /// A value out of range, an empty name, and a combination that cannot work.
+    pub fn build(self) -> Result<Config, ConfigError> {
+        let Self { mut config, normalize, comments, whitespace } = self;
+        config.normalize = normalize.unwrap_or(config.tokenizer.default_steps());
+        check_values(&config)?;
+        check_spots(&config)?;
+        check_names(&config)?;
+        if let Some(step) = config.normalize.iter().find(|&step| !config.tokenizer.takes(step)) {
+            return Err(ConfigError::UntakenStep(step, config.tokenizer));
+        }
+        for (key, kept) in [("comments", comments), ("whitespace", whitespace)] {
+            if let (Some(kept), true) = (kept, config.tokenizer != Tokenizer::Code) {
+                let (value, tokenizer) = (kept.name(), config.tokenizer);
+                return Err(ConfigError::OnlyForCode { key, value, tokenizer });
+            }
+        }
+        config.comments = comments.unwrap_or_default();
+        config.whitespace = whitespace.unwrap_or_default();
+        Ok(config)
+    }
+}
+
+/// Each value by itself.
+fn check_values(config: &Config) -> Result<(), ConfigError> {
+    for (key, named, allowed) in [
+        ("dictionary", &config.dictionary, "the name of a dictionary"),
+        ("model", &config.model, "the name of a trained model"),
+    ] {
+        if let Some(named) = named {
+            name(key, &Value::from(named.as_str()), allowed)?;
+        }
+    }
+    if let StopWords::Named(named) = &config.stopwords {
+        super::stop_words(&Value::from(named.as_str()))?;
+    }
+    let is_in_range = match config.cap {
+        None => true,
+        Some(Cap::Absolute(units)) => (1..=MAX_CAP * WEIGHT_UNIT).contains(&units),
+        Some(Cap::Percentile(percent)) => (1..=99).contains(&percent),
+    };
+    match config.cap {
+        Some(cap) if !is_in_range => Err(ConfigError::invalid_cap(&cap.to_json())),
+        _ => Ok(()),
+    }
+}
+
+/// What spots are, and what they must have beside them and must not.
+fn check_spots(config: &Config) -> Result<(), ConfigError> {
+    let Some(Spots { chain, distance }) = config.spots else { return Ok(()) };
+    if !(1..=MAX_SPOT).contains(&chain) || !(1..=MAX_SPOT).contains(&distance) {
+        let value = serde_json::json!({ "chain": chain, "distance": distance });
+        return Err(super::invalid_spots(&value));
+    }
+    if config.stopwords == StopWords::Of(StopList::None) {
+        return Err(ConfigError::SpotsWithoutStopWords);
+    }
+    if config.shingle.is_some() {
+        return Err(ConfigError::SpotsAndShingle);
+    }
+    if config.tokenizer == Tokenizer::Char {
+        return Err(ConfigError::SpotsOfCharacters);
+    }
+    Ok(())
+}
+
+/// Whether what is named is read, and what is read is named.
+fn check_names(config: &Config) -> Result<(), ConfigError> {
+    if let (Some(dictionary), Tokenizer::Char) = (&config.dictionary, config.tokenizer) {
+        return Err(ConfigError::UnusedDictionary(dictionary.clone()));
+    }
+    let trained = matches!(config.weight, Weight::Idf | Weight::Tfidf | Weight::Entropy);
+    let percentile = matches!(config.cap, Some(Cap::Percentile(_)));
+    match (&config.model, trained, percentile) {
+        (None, true, _) => Err(ConfigError::WeightWithoutModel(config.weight)),
+        (None, false, true) => Err(ConfigError::CapWithoutModel),
+        (Some(model), false, false) => Err(ConfigError::UnusedModel(model.clone())),
+        _ => Ok(()),
+    }
+}

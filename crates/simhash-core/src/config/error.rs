@@ -1,0 +1,165 @@
+//! Why there is no such configuration.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::{MAX_CAP, NormalizeStep, Tokenizer, WEIGHT_UNIT, Weight, names};
+
+/// Why a text is not a configuration, or a [`super::ConfigBuilder`] makes none. It displays as its
+/// [`message`](Self::message) with its [`hint`](Self::hint).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The text is not JSON: what the parser says.
+    NotJson(String),
+    /// The JSON is not an object: its beginning.
+    NotAnObject(String),
+    /// No key has this name.
+    UnknownKey(String),
+    /// A value that a key cannot have.
+    Invalid {
+        /// The key.
+        key: &'static str,
+        /// The value as JSON, shortened when it is long.
+        value: String,
+        /// What the key can have.
+        allowed: String,
+    },
+    /// The weight needs a model, and none is named.
+    WeightWithoutModel(Weight),
+    /// A percentile as cap needs a model, and none is named.
+    CapWithoutModel,
+    /// Nothing reads the model.
+    UnusedModel(String),
+    /// The tokenizer char reads no dictionary.
+    UnusedDictionary(String),
+    /// A key that only [`Tokenizer::Code`] reads.
+    OnlyForCode {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        value: &'static str,
+        /// The tokenizer that does not read it.
+        tokenizer: Tokenizer,
+    },
+    /// A step takes away what the tokenizer reads.
+    UntakenStep(NormalizeStep, Tokenizer),
+    /// Spots begin with a stop word, and there are none.
+    SpotsWithoutStopWords,
+    /// Features are spots or shingles.
+    SpotsAndShingle,
+    /// Spots begin with a word, and the tokenizer char makes none.
+    SpotsOfCharacters,
+}
+
+impl ConfigError {
+    /// What is wrong, quoting the key or value at fault.
+    pub fn message(&self) -> String {
+        match self {
+            Self::NotJson(error) => format!("not valid JSON: {error}"),
+            Self::NotAnObject(value) => format!("not a JSON object: {value}"),
+            Self::UnknownKey(key) => format!("unknown key {}", quoted(key)),
+            Self::Invalid { key, value, .. } => format!("invalid value {value} for \"{key}\""),
+            Self::WeightWithoutModel(weight) => {
+                format!("\"weight\" \"{weight}\" needs a \"model\"")
+            }
+            Self::CapWithoutModel => "a percentile as \"cap\" needs a \"model\"".into(),
+            Self::UnusedModel(model) => {
+                format!("\"model\" {} is not used by anything", quoted(model))
+            }
+            Self::UnusedDictionary(dictionary) => {
+                format!("\"dictionary\" {} is not used by the tokenizer char", quoted(dictionary))
+            }
+            Self::OnlyForCode { key, value, tokenizer } => {
+                format!("\"{key}\" \"{value}\" is not used by the tokenizer {tokenizer}")
+            }
+            Self::UntakenStep(step, tokenizer) => format!(
+                "the step \"{step}\" of \"normalize\" takes away what the tokenizer {tokenizer} reads"
+            ),
+            Self::SpotsWithoutStopWords => "\"spots\" need \"stopwords\"".into(),
+            Self::SpotsAndShingle => "\"spots\" and \"shingle\" exclude each other".into(),
+            Self::SpotsOfCharacters => "\"spots\" are not made by the tokenizer char".into(),
+        }
+    }
+
+    /// What is allowed instead.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotJson(_) | Self::NotAnObject(_) => {
+                "A configuration is a JSON object such as {\"shingle\": 2}.".into()
+            }
+            Self::UnknownKey(_) => format!("The keys are {}.", super::KEYS.join(", ")),
+            Self::Invalid { allowed, .. } => format!("Allowed: {allowed}."),
+            Self::WeightWithoutModel(_) => {
+                "Name a trained model, or use one of the weights uniform, tf, log, level.".into()
+            }
+            Self::CapWithoutModel => {
+                "Name a trained model, or give the cap as a number greater than 0.".into()
+            }
+            Self::UnusedModel(_) => {
+                "A model serves the weights idf, tfidf, entropy and a percentile as cap.".into()
+            }
+            Self::UnusedDictionary(_) => {
+                "A dictionary serves the tokenizers auto, word, jieba and code.".into()
+            }
+            Self::OnlyForCode { .. } => "It serves the tokenizer code.".into(),
+            Self::UntakenStep(_, tokenizer) => {
+                let taken = NormalizeStep::ALL.iter().copied();
+                let taken: Vec<_> = taken.filter(|&step| tokenizer.takes(step)).collect();
+                format!(
+                    "With the tokenizer {tokenizer} leave out \"normalize\", or list only steps \
+                     out of {}.",
+                    names(&taken)
+                )
+            }
+            Self::SpotsWithoutStopWords => {
+                "A spot begins with a stop word: say \"stopwords\": \"auto\", \"en\" or \"zh\", or \
+                 name a list made by simhash_stopwords."
+                    .into()
+            }
+            Self::SpotsAndShingle => {
+                "Features are spots or shingles. How many tokens a spot has is its \"chain\"."
+                    .into()
+            }
+            Self::SpotsOfCharacters => {
+                "Stop words are words: use the tokenizer auto, word or jieba.".into()
+            }
+        }
+    }
+
+    pub(super) fn invalid(key: &'static str, value: &Value, allowed: String) -> Self {
+        Self::Invalid { key, value: quote(value), allowed }
+    }
+
+    /// Of a cap that is out of range.
+    pub(super) fn invalid_cap(value: &Value) -> Self {
+        let allowed = format!(
+            "a number from 1/{WEIGHT_UNIT} to {MAX_CAP}, or with a model a percentile, \"1%\" to \
+             \"99%\""
+        );
+        Self::invalid("cap", value, allowed)
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message(), self.hint())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The value as JSON, shortened when it is long.
+pub(super) fn quote(value: &Value) -> String {
+    const LONGEST: usize = 64;
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        None => text,
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    quote(&Value::from(text))
+}
