@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use simhash_core::config::recipes::{are_same_sets, recipe};
 use simhash_core::config::{
-    Cap, Config, Kept, MAX_CAP, MAX_SHINGLE, MAX_SIZES, MAX_SPOT, NormalizeStep, Numbers, Position,
-    Shingles, Spots, StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight,
+    Cap, Config, ConfigBuilder, ConfigError, Kept, MAX_CAP, MAX_SHINGLE, MAX_SIZES, MAX_SPOT,
+    NormalizeStep, Numbers, Position, Shingles, Spots, StopList, StopWords, Tokenizer, WEIGHT_UNIT,
+    Weight,
 };
 
 fn canonical(json: &str) -> String {
@@ -288,6 +289,53 @@ fn config() -> impl Strategy<Value = Config> {
         )
 }
 
+/// One key that is said, to a builder and as JSON, with values that need not go together.
+fn said() -> impl Strategy<Value = (fn(ConfigBuilder) -> ConfigBuilder, &'static str)> {
+    use NormalizeStep::{Lower, Space};
+    let keys: [(fn(ConfigBuilder) -> ConfigBuilder, &'static str); 18] = [
+        (|b| b.tokenizer(Tokenizer::Char), r#""tokenizer": "char""#),
+        (|b| b.tokenizer(Tokenizer::Code), r#""tokenizer": "code""#),
+        (|b| b.shingle(Shingles::PAIRS), r#""shingle": 2"#),
+        (|b| b.weight(Weight::Idf), r#""weight": "idf""#),
+        (|b| b.weight(Weight::Log), r#""weight": "log""#),
+        (|b| b.normalize([Space, Lower]), r#""normalize": ["lower", "space"]"#),
+        (|b| b.normalize([]), r#""normalize": []"#),
+        (|b| b.dictionary("names"), r#""dictionary": "names""#),
+        (|b| b.stopwords(StopList::En), r#""stopwords": "en""#),
+        (|b| b.stopwords(StopWords::Named("own".into())), r#""stopwords": "own""#),
+        (|b| b.spots(Spots { chain: 3, distance: 2 }), r#""spots": {"chain": 3, "distance": 2}"#),
+        (|b| b.hmm(false), r#""hmm": false"#),
+        (|b| b.model("news"), r#""model": "news""#),
+        (|b| b.position(Position::Spread), r#""position": "spread""#),
+        (|b| b.cap(Cap::Percentile(95)), r#""cap": "95%""#),
+        (|b| b.cap(Cap::Absolute(1536)), r#""cap": 1.5"#),
+        (|b| b.numbers(Numbers::Order), r#""numbers": "order""#),
+        (
+            |b| b.comments(Kept::Drop).whitespace(Kept::Keep),
+            r#""comments": "drop",
+            "whitespace": "keep""#,
+        ),
+    ];
+    prop::sample::select(keys.to_vec())
+}
+
+#[test]
+fn a_builder_refuses_values_out_of_range() {
+    let cap = |units| Config::builder().cap(Cap::Absolute(units)).build();
+    assert!(cap(1).is_ok() && cap(MAX_CAP * WEIGHT_UNIT).is_ok());
+    for error in [cap(0), cap(MAX_CAP * WEIGHT_UNIT + 1)] {
+        assert!(matches!(error, Err(ConfigError::Invalid { key: "cap", .. })), "{error:?}");
+    }
+    // As reading rounds it: 16,777,217 is no f32.
+    assert_eq!(cap((1 << 24) + 1).unwrap().cap, Some(Cap::Absolute(1 << 24)));
+    for (chain, distance) in [(0, 1), (1, MAX_SPOT + 1)] {
+        let error = Config::builder().spots(Spots { chain, distance }).build();
+        assert!(matches!(error, Err(ConfigError::Invalid { key: "spots", .. })), "{error:?}");
+    }
+    let nameless = Config::builder().weight(Weight::Idf).model("").build().unwrap_err();
+    assert_eq!(nameless.message(), "invalid value \"\" for \"model\"");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -296,6 +344,14 @@ proptest! {
         let text = config.to_string();
         prop_assert_eq!(Config::parse(&text), Ok(config));
         prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+    }
+
+    #[test]
+    fn a_builder_is_as_strict_as_json(said in prop::collection::vec(said(), 0..6)) {
+        let json: Vec<&str> = said.iter().map(|&(_, json)| json).collect();
+        let builder = said.iter().fold(Config::builder(), |builder, (say, _)| say(builder));
+        // Where a key is said twice, the last one counts for both.
+        prop_assert_eq!(builder.build(), Config::parse(&format!("{{{}}}", json.join(", "))));
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::error::ConfigError;
-use super::spots::Spots;
-use super::{
-    Cap, Config, Kept, MAX_CAP, MAX_SPOT, NormalizeStep, NormalizeSteps, Numbers, Position,
-    Shingles, StopList, StopWords, Tokenizer, WEIGHT_UNIT, Weight, name,
+use super::keys::Config;
+use super::shingles::Shingles;
+use super::spots::{MAX_SPOT, Spots};
+use super::values::{
+    Cap, Kept, MAX_CAP, NormalizeStep, NormalizeSteps, Numbers, Position, StopList, StopWords,
+    Tokenizer, WEIGHT_UNIT, Weight,
 };
 
 /// Makes a [`Config`]. What is not said has its default, and [`build`](Self::build) checks what is
@@ -26,6 +28,13 @@ pub struct ConfigBuilder {
     normalize: Option<NormalizeSteps>,
     comments: Option<Kept>,
     whitespace: Option<Kept>,
+}
+
+impl Config {
+    /// Begins with the defaults.
+    pub fn builder() -> ConfigBuilder {
+        ConfigBuilder::default()
+    }
 }
 
 impl ConfigBuilder {
@@ -100,7 +109,7 @@ impl ConfigBuilder {
         self
     }
 
-    /// The largest weight that counts.
+    /// The largest weight that counts. Units are rounded to an `f32`, as in the text form.
     #[must_use]
     pub fn cap(mut self, cap: Cap) -> Self {
         self.config.cap = Some(cap);
@@ -147,6 +156,9 @@ impl ConfigBuilder {
                 return Err(ConfigError::OnlyForCode { key, value, tokenizer });
             }
         }
+        if let Some(Cap::Absolute(units)) = &mut config.cap {
+            *units = (*units as f32) as u32;
+        }
         config.comments = comments.unwrap_or_default();
         config.whitespace = whitespace.unwrap_or_default();
         Ok(config)
@@ -164,7 +176,7 @@ fn check_values(config: &Config) -> Result<(), ConfigError> {
         }
     }
     if let StopWords::Named(named) = &config.stopwords {
-        super::stop_words(&Value::from(named.as_str()))?;
+        name("stopwords", &Value::from(named.as_str()), &StopWords::allowed())?;
     }
     let is_in_range = match config.cap {
         None => true,
@@ -182,7 +194,7 @@ fn check_spots(config: &Config) -> Result<(), ConfigError> {
     let Some(Spots { chain, distance }) = config.spots else { return Ok(()) };
     if !(1..=MAX_SPOT).contains(&chain) || !(1..=MAX_SPOT).contains(&distance) {
         let value = serde_json::json!({ "chain": chain, "distance": distance });
-        return Err(super::invalid_spots(&value));
+        return Err(ConfigError::invalid_spots(&value));
     }
     if config.stopwords == StopWords::Of(StopList::None) {
         return Err(ConfigError::SpotsWithoutStopWords);
@@ -209,4 +221,13 @@ fn check_names(config: &Config) -> Result<(), ConfigError> {
         (Some(model), false, false) => Err(ConfigError::UnusedModel(model.clone())),
         _ => Ok(()),
     }
+}
+
+/// A name. `allowed` says of what.
+pub(super) fn name(key: &'static str, value: &Value, allowed: &str) -> Result<String, ConfigError> {
+    value
+        .as_str()
+        .filter(|name| !name.is_empty() && !name.contains('\0'))
+        .map(str::to_owned)
+        .ok_or_else(|| ConfigError::invalid(key, value, allowed.into()))
 }

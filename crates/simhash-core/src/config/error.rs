@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{MAX_CAP, NormalizeStep, Tokenizer, WEIGHT_UNIT, Weight, names};
+use super::keys::KEYS;
+use super::spots::MAX_SPOT;
+use super::values::{MAX_CAP, NormalizeStep, Tokenizer, WEIGHT_UNIT, Weight, names};
 
 /// Why a text is not a configuration, or a [`super::ConfigBuilder`] makes none. It displays as its
 /// [`message`](Self::message) with its [`hint`](Self::hint).
@@ -89,7 +91,7 @@ impl ConfigError {
             Self::NotJson(_) | Self::NotAnObject(_) => {
                 "A configuration is a JSON object such as {\"shingle\": 2}.".into()
             }
-            Self::UnknownKey(_) => format!("The keys are {}.", super::KEYS.join(", ")),
+            Self::UnknownKey(_) => format!("The keys are {}.", KEYS.join(", ")),
             Self::Invalid { allowed, .. } => format!("Allowed: {allowed}."),
             Self::WeightWithoutModel(_) => {
                 "Name a trained model, or use one of the weights uniform, tf, log, level.".into()
@@ -130,6 +132,14 @@ impl ConfigError {
 
     pub(super) fn invalid(key: &'static str, value: &Value, allowed: String) -> Self {
         Self::Invalid { key, value: quote(value), allowed }
+    }
+
+    pub(super) fn invalid_spots(value: &Value) -> Self {
+        let allowed = format!(
+            "an object with \"chain\" and \"distance\", whole numbers from 1 to {MAX_SPOT}, such \
+             as {{\"chain\": 2, \"distance\": 1}}"
+        );
+        Self::invalid("spots", value, allowed)
     }
 
     /// Of a cap that is out of range.
