@@ -25,12 +25,28 @@ check_crates() {
   fi
 }
 
+# check_api: whether the API of simhash-core is still that of the commit which its Cargo.toml names,
+# or its version says that it is not. Whoever changes it on purpose, while nothing is released, names
+# the commit that does.
+check_api() {
+  local since
+  since=$(sed -n 's/^api-since = "\(.*\)"/\1/p' crates/simhash-core/Cargo.toml)
+  if ! cargo semver-checks --version >/dev/null 2>&1; then
+    say "The API of simhash-core: not checked, for there is no cargo-semver-checks"
+  elif ! git cat-file -e "$since^{commit}" 2>/dev/null; then
+    say "The API of simhash-core: not checked, for commit $since is not here"
+  else
+    quietly semver.log cargo semver-checks -p simhash-core --baseline-rev "$since"
+  fi
+}
+
 unformatted=$(cargo fmt --all -- --check -l || true)
 [ -z "$unformatted" ] || die "cargo fmt would change:
 $unformatted"
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets \
   --no-default-features --features "$pg_feature,lock-order" -- -D warnings
 check_crates
+check_api
 if command -v shellcheck >/dev/null 2>&1; then
   shellcheck -x -P SCRIPTDIR scripts/*.sh tests/*.sh .ci/run
 fi
