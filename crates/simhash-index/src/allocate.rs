@@ -1,7 +1,6 @@
 //! Where new pages come from: from those that vacuum took out of a tree, else from the end of the
 //! file.
 
-use crate::mutant::{self, Mutant};
 use crate::page::is_free;
 use crate::store::{Lock, Store};
 
@@ -15,7 +14,7 @@ pub fn new_page<S: Store>(store: &S) -> S::Exclusive {
         // Waiting would break the order of locks, and there are other pages.
         if number < store.pages()
             && let Some(page) = store.try_exclusive(store.pin(number, None))
-            && (is_free(page.bytes()) || mutant::is(Mutant::FreeMapTrusted))
+            && is_free(page.bytes())
         {
             return page;
         }

@@ -13,7 +13,6 @@ use crate::form::{Common, Form};
 use crate::index::root;
 use crate::key::{Shape, TreeKey};
 use crate::meta::Meta;
-use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Downlink, Entry, PageMut, Place, Row};
 use crate::store::Store;
 
@@ -129,8 +128,7 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
     /// Adds a row, which must not be below any row added before.
     pub fn push(&mut self, row: Row<K>) {
         let common = self.common.with(&row.entry);
-        let counted = if mutant::is(Mutant::BuildCutsLate) { self.common } else { common };
-        if self.rows.len() >= self.capacity(counted.form(&self.shape)) {
+        if self.rows.len() >= self.capacity(common.form(&self.shape)) {
             self.write_leaf(Some(row.entry));
             self.common.add(&row.entry);
         } else {
@@ -186,7 +184,6 @@ impl<'a, K: TreeKey, S: Store> Writer<'a, K, S> {
         let page = page.unwrap_or_else(|| self.reserve());
         let after = match next {
             Some(next) => Some((next, self.reserve())),
-            None if mutant::is(Mutant::StretchesApart) => None,
             None => self.end,
         };
         let (high, right) = after.unzip();

@@ -3,7 +3,6 @@
 use crate::damage::Damage;
 use crate::index::{Index, root};
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, Page};
 use crate::store::{Lock, Store};
 
@@ -43,7 +42,7 @@ fn check_tree<K: TreeKey, S: Store>(index: &Index<K, S>, table: u8, seen: &mut [
             if page.is_deleted() || page.table() != table || page.level() != level {
                 damaged(Damage::Place { table: page.table(), level: page.level() });
             }
-            if page.bounds() != expected.bounds && !mutant::is(Mutant::BoundsNotChecked) {
+            if page.bounds() != expected.bounds {
                 damaged(Damage::Other("its bounds are not those that its parent gives it"));
             }
             if page.right() != pages.get(i + 1).map(|next| next.number) {

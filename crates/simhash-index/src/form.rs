@@ -15,7 +15,6 @@ use simhash_core::base::key::Key;
 use simhash_core::base::simd::popcount::is_maskable;
 
 use crate::key::{Bytes, Entry, Row, Shape, TreeKey};
-use crate::mutant::{self, Mutant};
 
 /// The most bytes of a key that are cut.
 pub const MOST_CUT: u8 = 2;
@@ -185,12 +184,7 @@ impl<K: TreeKey> Common<K> {
 
     pub fn of_rows(low: Entry<K>, rows: &[Row<K>]) -> Self {
         let mut common = Self::new(low);
-        if mutant::is(Mutant::FormOfFirstRow) {
-            rows.iter().for_each(|row| common.add_tid(row.entry.tid));
-            rows.first().inspect(|row| common.add(&row.entry));
-        } else {
-            rows.iter().for_each(|row| common.add(&row.entry));
-        }
+        rows.iter().for_each(|row| common.add(&row.entry));
         common
     }
 
@@ -199,13 +193,8 @@ impl<K: TreeKey> Common<K> {
         self.is_empty = false;
         self.uniform &= entry.key.scope() == self.low.key.scope();
         self.differing = self.differing | (entry.key.fingerprint() ^ self.low.key.fingerprint());
-        self.add_tid(entry.tid);
-    }
-
-    #[inline]
-    fn add_tid(&mut self, tid: u64) {
-        self.page = self.page.max(tid >> 16);
-        self.offset = self.offset.max(tid & 0xffff);
+        self.page = self.page.max(entry.tid >> 16);
+        self.offset = self.offset.max(entry.tid & 0xffff);
     }
 
     /// With one more row.

@@ -20,7 +20,6 @@ use simhash_core::search::{BlockLayout, Crowding, cost};
 use crate::damage::Damage;
 use crate::key::{Shape, TreeKey};
 use crate::meta::{META_PAGE, Meta};
-use crate::mutant::{self, Mutant};
 use crate::page::{Bounds, Entry, HEADER, Page};
 use crate::store::{Lock, Store};
 
@@ -116,9 +115,6 @@ impl<K: TreeKey, H: Default> Inner<K, H> {
     /// The index of the child that covers `target`, or 0 if `target` is below the first separator.
     pub fn child_covering(&self, target: &Entry<K>) -> usize {
         let mut after = not_above(&self.keys, self.guess(target), target.key);
-        if mutant::is(Mutant::TiesIgnored) {
-            return after.saturating_sub(1);
-        }
         // TIDs lie elsewhere, and decide among equal keys only.
         while after > 0 && self.keys[after - 1] == target.key && self.tids[after - 1] > target.tid {
             after -= 1;

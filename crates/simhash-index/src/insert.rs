@@ -16,7 +16,6 @@ use simhash_core::Fingerprint;
 use crate::damage::Damage;
 use crate::index::Index;
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::{Addition, Entry, Row};
 use crate::store::{Lock, MAX_PAGES, Store};
 use crate::tree::{ATTEMPTS, Descent, Missed, Parent, Place};
@@ -52,10 +51,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Adds a row under each of its fingerprints, or to the table of NULLs if it has none.
     pub fn insert(&self, fingerprints: &[K::Fingerprint], beside: &Beside<K>) {
         if fingerprints.is_empty() {
-            let mut row = beside.row(K::Fingerprint::ZERO);
-            if mutant::is(Mutant::ScopeOfNullForgotten) {
-                row.entry.key = K::MIN;
-            }
+            let row = beside.row(K::Fingerprint::ZERO);
             return self.insert_into(&[self.null_table()], |_| row);
         }
         let tables: Vec<u8> = (0..self.null_table()).collect();
@@ -138,7 +134,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         for (&table, place) in tables.iter().zip(places.into_iter().flatten()) {
             let row = row(table);
             let parent = place.parent.as_ref().map(Parent::share);
-            let (guard, number) = if leaves.is_empty() || mutant::is(Mutant::WaitsForSecondLeaf) {
+            let (guard, number) = if leaves.is_empty() {
                 self.cover::<S::Exclusive>(table, &row.entry, Some(place))
             } else {
                 match self.cover_at_once(table, &row.entry, &place) {
@@ -155,9 +151,6 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 parent.next().set(addition.next());
             }
             leaves.push((guard, addition));
-            if mutant::is(Mutant::InterruptUnderLock) {
-                self.store.check_for_interrupts();
-            }
         }
         Ok(leaves)
     }

@@ -41,7 +41,6 @@
 //! - [`postings`]: how texts are inserted, how their keys settle, and who shares some of them.
 //! - [`range`] and [`nearest`] scans, in which [`scopes`], and a [`walk`] over a table.
 //! - [`build`], [`check`] and [`facts`]. [`runs`]: how many postings share a key.
-//! - [`mutant`]: the faults that the simulation must find.
 
 pub mod allocate;
 pub mod build;
@@ -53,7 +52,6 @@ pub mod index;
 pub mod insert;
 pub mod key;
 pub mod meta;
-pub mod mutant;
 pub mod nearest;
 pub mod page;
 pub mod postings;

@@ -18,7 +18,6 @@ use simhash_core::search::cost::Outlook;
 
 use crate::index::Index;
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::TID_BYTES;
 use crate::range::{Hit, RangeScan};
 use crate::scopes::{Extent, Scopes};
@@ -97,13 +96,9 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
                 self.waiting_count += 1;
             }
         }
-        let reach = self.reach;
         while self.waiting_count > self.waiting_limit && self.reach > self.least {
             self.waiting_count -= std::mem::take(&mut self.waiting[self.reach as usize]).len();
             self.reach -= 1;
-        }
-        if mutant::is(Mutant::WindowNotShrunk) {
-            self.reach = reach;
         }
         true
     }
@@ -113,7 +108,7 @@ impl<K: TreeKey, S: Store> Nearest<K, S> {
             batch.append(&mut self.waiting[distance as usize]);
         }
         self.waiting_count = 0;
-        self.finished = self.reach + u32::from(mutant::is(Mutant::NearestEndsEarly)) >= self.limit;
+        self.finished = self.reach >= self.limit;
         self.least = self.reach + 1;
     }
 

@@ -38,7 +38,6 @@ use crate::damage::Damage;
 use crate::form::{Form, may_cut};
 use crate::key::{Bytes, MOST_PAYLOAD, MOST_SCOPE, Shape, TreeKey};
 pub use crate::key::{Entry, Row};
-use crate::mutant::{self, Mutant};
 
 /// No page: the right link of the last page of a level.
 pub const NO_PAGE: u32 = u32::MAX;
@@ -479,7 +478,7 @@ impl<'a> Page<'a> {
         while chunk + 1 < chunks && is_below(chunk + 1) {
             chunk += 1;
         }
-        if mutant::is(Mutant::FirstChunkPassed) { chunk + 1 } else { chunk }
+        chunk
     }
 
     /// Appends to `positions` the entries of which the rotated fingerprint is within `distance`.
@@ -623,13 +622,9 @@ impl<'a> Page<'a> {
     /// of its own scope only, and one that cuts keys those of which the same is cut.
     pub fn takes<K: TreeKey>(&self, entry: &Entry<K>) -> bool {
         let form = self.form;
-        let takes_scope = !form.uniform
-            || entry.key.scope() == self.bound_scope::<K>(0)
-            || mutant::is(Mutant::UniformTakesAll);
-        let takes_tid = form.tids.take(entry.tid) || mutant::is(Mutant::ShortTakesAll);
+        let takes_scope = !form.uniform || entry.key.scope() == self.bound_scope::<K>(0);
         let cut = Fingerprint::top(entry.key.fingerprint()) & form.cut_mask();
-        let takes_key = cut == self.prefix || mutant::is(Mutant::CutTakesAll);
-        takes_scope && takes_tid && takes_key
+        takes_scope && form.tids.take(entry.tid) && cut == self.prefix
     }
 
     /// How many more entries there are free bytes for.
@@ -639,12 +634,7 @@ impl<'a> Page<'a> {
 
     /// Whether there are free bytes for one more entry.
     pub fn has_room(&self) -> bool {
-        let slot = if mutant::is(Mutant::RoomOfOtherForm) && self.is_leaf() {
-            self.shape.slot(0, Form { uniform: true, ..self.form })
-        } else {
-            self.slot
-        };
-        self.free() >= self.shape.key + slot
+        self.free() >= self.shape.key + self.slot
     }
 
     /// Free bytes.
@@ -807,7 +797,7 @@ impl<'a> PageMut<'a> {
         for row in rows {
             self.append(row);
         }
-        if rows.is_sorted_by_key(|row| row.entry) || mutant::is(Mutant::OrderAssumed) {
+        if rows.is_sorted_by_key(|row| row.entry) {
             self.set_ordered(rows.len());
         }
     }
@@ -832,11 +822,7 @@ impl<'a> PageMut<'a> {
     pub fn remove(&mut self, indexes: &[usize]) {
         let special = self.special();
         let bytes = self.shape.key;
-        let slot_bytes = if mutant::is(Mutant::SlotsOfOtherForm) {
-            self.shape.slot(0, Form { uniform: false, ..self.form() })
-        } else {
-            self.slot_bytes()
-        };
+        let slot_bytes = self.slot_bytes();
         let mut count = (usize::from(u16_at(self.bytes, LOWER)) - HEADER) / bytes;
         // Only a gap that is filled breaks the order.
         let left = count - indexes.len();
@@ -847,19 +833,13 @@ impl<'a> PageMut<'a> {
             assert!(index < count, "entry {index} of {count}");
             count -= 1;
             self.bytes.copy_within(key_at(count)..key_at(count + 1), key_at(index));
-            let moved = if mutant::is(Mutant::PayloadNotInGap) {
-                self.form().tid_in_slot()
-            } else {
-                slot_bytes
-            };
-            self.bytes.copy_within(slot_at(count)..slot_at(count) + moved, slot_at(index));
+            self.bytes.copy_within(slot_at(count)..slot_at(count) + slot_bytes, slot_at(index));
         }
         let (lower, upper) = (key_at(count), special - count * slot_bytes);
         self.bytes[lower..upper].fill(0);
         self.set_extent(lower, upper);
         let ordered = usize::from(self.flags() >> ORDERED_SHIFT) * chunk(self.bytes.len());
-        let kept = if mutant::is(Mutant::OrderKept) { left } else { in_place };
-        self.set_ordered(ordered.min(kept));
+        self.set_ordered(ordered.min(in_place));
     }
 
     /// Takes the page out of its tree.

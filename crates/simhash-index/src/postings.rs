@@ -31,7 +31,6 @@ use crate::index::{Index, root};
 use crate::insert::Beside;
 use crate::key::{Bytes, TreeKey};
 pub use crate::key::{MOST_BANDS, POSTING_KEY, RECENT, ROWS, SETTLED};
-use crate::mutant::{self, Mutant};
 use crate::page::{Addition, Entry, Page, Row};
 use crate::scopes::Scopes;
 use crate::split::form;
@@ -89,9 +88,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let posting = |&key| Row { payload: K::Payload::ZERO, ..beside.row(key) };
         let mut rows: Vec<Row<K>> = keys.iter().map(posting).collect();
         rows.sort_unstable();
-        if !mutant::is(Mutant::EqualKeysStoredTwice) {
-            rows.dedup();
-        }
+        rows.dedup();
         self.add_recent(&rows, most_recent);
         let row = beside.row(presence.key());
         self.insert_into(&[ROWS], |_| row);
@@ -136,8 +133,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             }
             let entry = &rows[start].entry;
             let parent = place.parent.as_ref().map(Parent::share);
-            let waits = leaves.is_empty() || mutant::is(Mutant::WaitsForSecondRecent);
-            let (guard, number) = if waits {
+            let (guard, number) = if leaves.is_empty() {
                 self.cover::<S::Exclusive>(RECENT, entry, Some(place))
             } else {
                 match self.cover_at_once(RECENT, entry, &place) {
@@ -150,10 +146,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let taken = rows[start..]
                 .iter()
                 .take(Addition::most_rows(&page))
-                .take_while(|row| {
-                    let is_of = bounds.contains(&row.entry) || mutant::is(Mutant::AddedBeyondEnd);
-                    is_of && page.takes(&row.entry)
-                })
+                .take_while(|row| bounds.contains(&row.entry) && page.takes(&row.entry))
                 .count();
             if taken == 0 {
                 first = if leaves.is_empty() { number } else { first };
@@ -206,7 +199,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             return Some(number);
         }
         // An emptied leaf keeps its form, which may not be that of the target.
-        let reshaped = !mutant::is(Mutant::EmptiedFormKept) && self.reshape(&page, &leaf, target);
+        let reshaped = self.reshape(&page, &leaf, target);
         drop(leaf);
         if !reshaped {
             self.settle(target);
@@ -326,9 +319,6 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let Some((first, _)) = left.first() else { break };
             let (guard, number) = match self.cover_at_once(SETTLED, &first.entry, &place) {
                 Ok(found) => found,
-                Err(_) if mutant::is(Mutant::SettledUnderLock) => {
-                    self.cover::<S::Exclusive>(SETTLED, &first.entry, Some(place))
-                }
                 Err(why) => {
                     settling.stop = Some(Stop::Missed(place, why));
                     break;
@@ -336,14 +326,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             };
             let page = self.checked(number, guard.bytes());
             let bounds = page.bounds::<K>();
-            let is_of = |(row, _): &&Placed<K>| {
-                bounds.contains(&row.entry) || mutant::is(Mutant::SettledUnseen)
-            };
+            let is_of = |(row, _): &&Placed<K>| bounds.contains(&row.entry);
             let mut own: Vec<Placed<K>> = left.iter().take_while(is_of).copied().collect();
             let all = own.len();
-            if mutant::is(Mutant::SettledWithGaps) {
-                own.retain(|(row, _)| page.takes(&row.entry));
-            }
             let taken = own.iter().take_while(|(row, _)| page.takes(&row.entry)).count();
             own.truncate(taken.min(page.room()));
             let Some((last, _)) = own.last() else {
@@ -381,28 +366,20 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             left.sort_unstable_by(|a, b| b.cmp(a));
         }
         let form = form(&self.shape, &left, &page.bounds().low);
-        let take = |recent: &mut [u8]| {
+        let leaves = std::iter::once(recent).chain(settled.iter().map(|(leaf, _)| leaf));
+        let pages: Vec<_> = leaves.map(|leaf| (leaf, Extent::Parts)).collect();
+        self.store.change_all(&pages, |pages| {
+            let [recent, others @ ..] = pages else { return };
             let mut page = self.edit(recent);
-            if left.is_empty() { page.remove(&places) } else { page.set_rows(&left, form) }
-        };
-        let add = |pages: &mut [&mut [u8]]| {
-            for (bytes, (_, rows)) in pages.iter_mut().zip(settled) {
+            if left.is_empty() {
+                page.remove(&places);
+            } else {
+                page.set_rows(&left, form);
+            }
+            for (bytes, (_, rows)) in others.iter_mut().zip(settled) {
                 let mut page = self.edit(bytes);
                 rows.iter().for_each(|(row, _)| page.append(row));
             }
-        };
-        let recent = (recent, Extent::Parts);
-        let settled = settled.iter().map(|(leaf, _)| (leaf, Extent::Parts));
-        if mutant::is(Mutant::SettledInTwo) {
-            self.store.change([recent], |[recent]| take(recent));
-            self.store.change_all(&settled.collect::<Vec<_>>(), add);
-            return;
-        }
-        let pages: Vec<_> = std::iter::once(recent).chain(settled).collect();
-        self.store.change_all(&pages, |pages| {
-            let [recent, settled @ ..] = pages else { return };
-            take(recent);
-            add(settled);
         });
     }
 
@@ -421,11 +398,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Whether a posting is in the recent or the settled tree.
     pub fn has_posting(&self, entry: &Entry<K>) -> bool {
         // In this order: see the invariants.
-        let mut tables = [RECENT, SETTLED];
-        if mutant::is(Mutant::SettledReadFirst) {
-            tables.reverse();
-        }
-        tables.iter().any(|&table| self.find(table, entry).is_some())
+        [RECENT, SETTLED].iter().any(|&table| self.find(table, entry).is_some())
     }
 
     /// The least scope of a row that is allowed and not below `from`.
@@ -441,7 +414,6 @@ impl<K: TreeKey, S: Store> Index<K, S> {
                 page.entries::<K>().filter(|entry| *entry >= low).map(|e| e.key.scope()).min();
             match least.or(page.bounds::<K>().high.map(|high| high.key.scope())) {
                 None => return None,
-                Some(_) if least.is_none() && mutant::is(Mutant::ScopeOfOneLeaf) => return None,
                 Some(found) if least.is_some() && scopes.contains(found, length) => {
                     return Some(found);
                 }
@@ -519,19 +491,11 @@ impl<K: TreeKey> Candidates<K> {
         let mut wanted: Vec<(K, u32)> =
             keys.iter().zip(0..).map(|(&key, band)| (K::new(scope, key), band)).collect();
         wanted.sort_unstable();
-        if mutant::is(Mutant::EqualKeysCountOnce) {
-            wanted.dedup_by_key(|(key, _)| *key);
-        }
         let part = || Part { tids: Vec::new(), next: None };
         let run = |(key, band)| Run { key, band, recent: part(), settled: part() };
         let mut runs: Vec<Run<K>> = wanted.into_iter().map(run).collect();
-        if mutant::is(Mutant::SettledReadFirst) {
-            read_first(index, SETTLED, &mut runs);
-        }
         read_first(index, RECENT, &mut runs);
-        if !mutant::is(Mutant::SettledReadFirst) {
-            read_first(index, SETTLED, &mut runs);
-        }
+        read_first(index, SETTLED, &mut runs);
         runs.iter_mut().for_each(Run::cut);
         Self { shared, runs, is_done: false }
     }
@@ -573,18 +537,16 @@ impl<K: TreeKey> Candidates<K> {
     fn step<S: Store>(&mut self, index: &Index<K, S>, each: impl FnMut(u64, usize)) {
         index.store.check_for_interrupts();
         // Every run has been read up to here.
-        let ends = self.runs.iter().filter_map(Run::end);
-        let known = ends.clone().min();
-        let counted = if mutant::is(Mutant::CountedTooEarly) { ends.max() } else { known };
+        let known = self.runs.iter().filter_map(Run::end).min();
         let parts = self.runs.iter().flat_map(|run| [&run.recent, &run.settled]);
         let chunk = parts.filter_map(|part| part.tids.get(CHUNK).copied()).min();
-        let limit = match (counted, chunk) {
-            (Some(counted), Some(chunk)) => Some(counted.min(chunk)),
-            (counted, chunk) => counted.or(chunk),
+        let limit = match (known, chunk) {
+            (Some(known), Some(chunk)) => Some(known.min(chunk)),
+            (known, chunk) => known.or(chunk),
         };
         self.count_below(limit, each);
         match known {
-            _ if limit < counted || counted.is_none() && limit.is_some() => {}
+            _ if limit < known || known.is_none() && limit.is_some() => {}
             None => self.is_done = true,
             Some(known) => {
                 for run in &mut self.runs {
@@ -609,9 +571,7 @@ impl<K: TreeKey> Candidates<K> {
         // Sorts here are those that make use of sorted runs: copies come in the order of TIDs.
         found.sort();
         // A posting that settled in between was found twice.
-        if !mutant::is(Mutant::SettlingCountsTwice) {
-            found.dedup();
-        }
+        found.dedup();
         let rows = found.chunk_by(|a, b| a.0 == b.0);
         let shared = rows.filter(|same| same.len() >= self.shared);
         shared.for_each(|same| each(same[0].0, same.len()));
@@ -641,7 +601,6 @@ impl<K: TreeKey> Run<K> {
     /// Leaves settled postings for later whose recent ones have not been read.
     fn cut(&mut self) {
         if let Some(recent) = self.recent.next
-            && !mutant::is(Mutant::SettledReadAhead)
             && self.settled.next.is_none_or(|next| next.tid > recent.tid)
         {
             let known = self.settled.tids.partition_point(|&tid| tid < recent.tid);
@@ -653,7 +612,7 @@ impl<K: TreeKey> Run<K> {
 
 /// Where the postings with a key go on after a leaf, if they do.
 fn continues<K: TreeKey>(page: &Page<'_>, key: K) -> Option<Entry<K>> {
-    page.high::<K>().filter(|high| high.key == key && !mutant::is(Mutant::PostingsEndEarly))
+    page.high::<K>().filter(|high| high.key == key)
 }
 
 /// Hands the TIDs of a leaf's postings with this key, from `from` on, to `each`.
@@ -669,9 +628,7 @@ fn collect<K: TreeKey, S: Store>(
     page.equal(key.fingerprint(), &mut positions);
     for position in positions {
         let entry = page.entry::<K>(position as usize);
-        let is_of = entry.key == key || mutant::is(Mutant::PostingsOfAllScopes);
-        let is_ahead = entry >= *from || mutant::is(Mutant::PostingsReadAgain);
-        if !is_of || !is_ahead {
+        if entry.key != key || entry < *from {
             continue;
         }
         if entry.tid & 0xffff == 0 {

@@ -13,7 +13,6 @@ use simhash_core::search::{Plan, Probe};
 use crate::damage::Damage;
 use crate::index::Index;
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::{Entry, Page, TID_BYTES};
 use crate::scopes::Scopes;
 use crate::store::{Fetch, Lock, Store};
@@ -128,18 +127,11 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
         let Planned { table, from, target, last, place, end } = self.planned.pop_front()?;
         let (leaf, number) = index.read_leaf(table as u8, &target, Some(place));
         let page = index.checked(number, leaf.bytes());
-        let mut high = page.high();
+        let high = page.high();
         // A leaf that has got its neighbour's range has keys behind the end that was planned for.
         let last = last.filter(|_| high == end);
         self.collect(index, number, &page, (table, from, (target.key, last)), distance, hits);
-        let scope = target.key.scope();
-        if mutant::is(Mutant::EmptyScopeEnds)
-            && scope != from.key.scope()
-            && !page.entries::<K>().any(|entry| entry.key.scope() == scope)
-        {
-            high = None;
-        }
-        if high != end && !mutant::is(Mutant::StaleEndTrusted) {
+        if high != end {
             self.go_on_from(table, high);
         }
         let past = self.past_copies(table, &page);
@@ -173,13 +165,10 @@ impl<K: TreeKey, S: Store> RangeScan<K, S> {
             if entry.tid & 0xffff == 0 {
                 index.store.damaged(number, &Damage::Other("it holds a TID without an offset"));
             }
-            let is_ahead = entry >= from || mutant::is(Mutant::PositionForgotten);
-            let is_ours =
-                self.plan.emits(difference, table) || mutant::is(Mutant::ShownByEveryTable);
+            let is_ours = self.plan.emits(difference, table);
             let scope = entry.key.scope();
-            let is_in_scope = self.scopes.contains(scope, index.shape.scope)
-                || mutant::is(Mutant::ScopeNotCompared);
-            if is_ahead && is_ours && is_in_scope {
+            let is_in_scope = self.scopes.contains(scope, index.shape.scope);
+            if entry >= from && is_ours && is_in_scope {
                 let distance = difference.count_ones();
                 let (tid, table, position) = (entry.tid, table as u8, position as u16);
                 hits.push(Hit { fingerprint, scope, tid, distance, table, position });
@@ -273,7 +262,6 @@ impl<K: TreeKey, S: Store> Frontier<K, S> {
             match self.probe.successor(key.fingerprint()) {
                 Some(same) if same == key.fingerprint() => return Some(self.from),
                 Some(next) => return Some(Entry::first_with(K::new(scope, next))),
-                None if mutant::is(Mutant::ScopesEndEarly) => return None,
                 None => scope = scopes.after(scope, length)?,
             }
         }

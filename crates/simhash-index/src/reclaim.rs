@@ -21,7 +21,6 @@
 
 use crate::index::Index;
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::Entry;
 use crate::store::{Dead, Extent, Lock, Store};
 
@@ -85,15 +84,10 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if suspects.len() < least {
             return false;
         }
-        let mut pin = self.store.unlock(leaf);
+        let pin = self.store.unlock(leaf);
         let Dead { mut numbers, horizon } = self.ask(number, suspects);
         if numbers.len() < least {
             return false;
-        }
-        if mutant::is(Mutant::DeadWithoutPin) {
-            drop(pin);
-            self.store.check_for_interrupts();
-            pin = self.store.pin(number, None);
         }
         let leaf = self.store.exclusive(pin);
         let page = self.checked(number, leaf.bytes());
@@ -110,9 +104,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         if places.len() < least {
             return false;
         }
-        if !mutant::is(Mutant::HorizonNotLogged) {
-            self.store.log_horizon(number, horizon);
-        }
+        self.store.log_horizon(number, horizon);
         self.store.change([(&leaf, Extent::Parts)], |[page]| self.edit(page).remove(&places));
         true
     }
@@ -120,9 +112,6 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     /// Which of the entries of a leaf are of dead rows.
     fn ask(&self, leaf: u32, suspects: &[Entry<K>]) -> Dead {
         let tids: Vec<u64> = suspects.iter().map(|suspect| suspect.tid).collect();
-        if mutant::is(Mutant::SuspectsTakenForDead) {
-            return Dead { numbers: (0..tids.len()).collect(), horizon: 0 };
-        }
         self.store.dead(leaf, &tids)
     }
 }

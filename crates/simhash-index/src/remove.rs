@@ -8,7 +8,6 @@
 
 use crate::index::Index;
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::{Downlink, Entry, Page};
 use crate::split::downlinks;
 use crate::store::{Extent, Lock, Store};
@@ -52,8 +51,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 
         let mut remaining = downlinks::<K>(&parent_page);
         remaining.remove(position);
-        let shrink = |parent: &mut [u8]| self.edit(parent).set_downlinks(&remaining);
-        self.record_merge(&left, &page, &parent, shrink);
+        self.record_merge(&left, &page, &parent, &remaining);
         drop((page, left, parent));
         self.forget_all();
         // A crash before this loses the page until the next vacuum.
@@ -61,58 +59,33 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         true
     }
 
-    /// Gives the range and the child of `page` to `left`, deletes it, and lets `shrink` take it out
-    /// of `parent`: all in one record.
+    /// Gives the range and the child of `page` to `left`, deletes it, and leaves `parent` with the
+    /// downlinks that `remain`: all in one record.
     fn record_merge(
         &self,
         left: &S::Exclusive,
         page: &S::Exclusive,
         parent: &S::Exclusive,
-        shrink: impl FnOnce(&mut [u8]),
+        remain: &[Downlink<K>],
     ) {
-        let number = self.store.number(page);
-        let merged = self.checked(number, page.bytes());
+        let merged = self.checked(self.store.number(page), page.bytes());
         let moved = downlinks_if_inner::<K>(&merged);
         let (high, right) = (merged.bounds::<K>().high, merged.right());
-        let [on_left, on_page, on_parent] =
-            [left, page, parent].map(|locked| (locked, Extent::Parts));
-        let absorb = |left: &mut [u8]| {
+        let pages = [left, page, parent].map(|locked| (locked, Extent::Parts));
+        self.store.change(pages, |[left, page, parent]| {
             let mut survivor = self.edit(left);
             for downlink in &moved {
-                survivor.append_downlink::<K>(downlink);
+                survivor.append_downlink(downlink);
             }
-            if !mutant::is(Mutant::RangeNotHandedOn) {
-                survivor.set_high(high, right);
-            }
-        };
-        if mutant::is(Mutant::RemovalWithoutParent) {
-            self.store.change([on_left, on_page], |[left, page]| {
-                absorb(left);
-                self.edit(page).delete();
-            });
-        } else if mutant::is(Mutant::FreedTooEarly) {
-            self.store.change([on_page], |[page]| self.edit(page).delete());
-            self.store.note_free(number);
-            self.store.change([on_left, on_parent], |[left, parent]| {
-                absorb(left);
-                shrink(parent);
-            });
-        } else {
-            self.store.change([on_left, on_page, on_parent], |[left, page, parent]| {
-                absorb(left);
-                self.edit(page).delete();
-                shrink(parent);
-            });
-        }
+            survivor.set_high(high, right);
+            self.edit(page).delete();
+            self.edit(parent).set_downlinks(remain);
+        });
     }
 }
 
 fn is_mergeable(left: &Page<'_>, page: &Page<'_>) -> bool {
-    if page.is_leaf() {
-        page.is_empty() || mutant::is(Mutant::EmptinessAssumed)
-    } else {
-        page.len() == 1 && left.has_room()
-    }
+    if page.is_leaf() { page.is_empty() } else { page.len() == 1 && left.has_room() }
 }
 
 fn downlinks_if_inner<K: TreeKey>(page: &Page<'_>) -> Vec<Downlink<K>> {

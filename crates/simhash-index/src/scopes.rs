@@ -14,7 +14,6 @@ use simhash_core::search::{Plan, cost};
 
 use crate::index::{Index, root};
 use crate::key::{Bytes, TreeKey};
-use crate::mutant::{self, Mutant};
 use crate::page::Entry;
 use crate::store::Store;
 
@@ -73,11 +72,7 @@ impl<B: Bytes> Scopes<B> {
 
     /// The least scope above `scope`.
     pub fn after(&self, scope: B, length: usize) -> Option<B> {
-        let mut next = scope.successor(length)?;
-        if mutant::is(Mutant::ScopeSteppedOver) {
-            next = next.successor(length)?;
-        }
-        self.at_or_after(next, length)
+        self.at_or_after(scope.successor(length)?, length)
     }
 }
 
@@ -100,8 +95,7 @@ impl Filter {
                 return Some(join(first, found));
             }
             let next = column.at_or_after(Some(&incremented(own)?))?;
-            let below = mutant::is(Mutant::ColumnsNotReset).then_some(below);
-            return Some(join(next, self.least(rest, below)?));
+            return Some(join(next, self.least(rest, None)?));
         }
         Some(join(first, self.least(rest, None)?))
     }

@@ -12,8 +12,7 @@ use crate::allocate::new_page;
 use crate::damage::Damage;
 use crate::form::{Common, Form};
 use crate::index::{Index, root};
-use crate::key::{Bytes, Shape, TreeKey};
-use crate::mutant::{self, Mutant};
+use crate::key::{Shape, TreeKey};
 use crate::page::{Bounds, Downlink, Entry, Page, PageMut, Place, Row, may_be_waited_for};
 use crate::store::{Extent, Lock, Store};
 use crate::tree::ATTEMPTS;
@@ -75,7 +74,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             if self.reshape(&page, &full, target) {
                 return None;
             }
-            self.split_child(&parent, parent_number, position, full, target);
+            self.split_child(&parent, parent_number, position, &full, target);
             return None;
         }
         self.store.damaged(root(table), &Damage::Other("its tree cannot be descended"))
@@ -103,19 +102,14 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         parent: &S::Exclusive,
         parent_number: u32,
         position: usize,
-        mut full: S::Exclusive,
+        full: &S::Exclusive,
         target: &Entry<K>,
     ) {
-        let full_number = self.store.number(&full);
-        let page = self.checked(full_number, full.bytes());
+        let page = self.checked(self.store.number(full), full.bytes());
         let (table, level, bounds, right) =
             (page.table(), page.level(), page.bounds::<K>(), page.right());
         let cut = cut(&page, target);
         let separator = cut.separator();
-        if mutant::is(Mutant::ReleasedEarly) {
-            drop(full);
-            full = self.exclusive_after(full_number, &[parent]);
-        }
         let new = new_page(&self.store);
         let new_number = self.store.number(&new);
         let parent_page = self.checked(parent_number, parent.bytes());
@@ -123,26 +117,15 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         downlinks.insert(position + 1, Downlink { separator, child: new_number });
 
         let upper = Bounds { low: separator, high: bounds.high };
-        let fill = |new: &mut [u8], full: &mut [u8]| {
+        let pages = [(&new, Extent::Whole), (full, Extent::Parts), (parent, Extent::Parts)];
+        self.store.change(pages, |[new, full, parent]| {
             let place = Place { table, level, bounds: &upper, right };
             cut.fill_right(&self.shape, &mut self.format(new, &place), &upper.low);
             let mut left = self.edit(full);
             cut.fill_left(&self.shape, &mut left, &bounds.low);
-            let beside =
-                if mutant::is(Mutant::NewPageNotLinked) { right } else { Some(new_number) };
-            left.set_high::<K>(beside.map(|_| separator), beside);
-        };
-        let fresh = if mutant::is(Mutant::NewPageInParts) { Extent::Parts } else { Extent::Whole };
-        let [new, full, parent] = [(&new, fresh), (&full, Extent::Parts), (parent, Extent::Parts)];
-        if mutant::is(Mutant::SplitInTwo) {
-            self.store.change([new, full], |[new, full]| fill(new, full));
-            self.store.change([parent], |[parent]| self.edit(parent).set_downlinks(&downlinks));
-        } else {
-            self.store.change([new, full, parent], |[new, full, parent]| {
-                fill(new, full);
-                self.edit(parent).set_downlinks(&downlinks);
-            });
-        }
+            left.set_high(Some(separator), Some(new_number));
+            self.edit(parent).set_downlinks(&downlinks);
+        });
         self.forget(parent_number);
     }
 
@@ -172,21 +155,7 @@ impl<K: TreeKey, S: Store> Index<K, S> {
     fn other_form(&self, page: &Page<'_>, target: &Entry<K>) -> Form {
         let low = page.bounds::<K>().low;
         let whole = page.entries().fold(Common::new(low).with(target), |all, row| all.with(&row));
-        let mut form = whole.form(&self.shape.at(page.table()));
-        if mutant::is(Mutant::MadeUniformByTarget) {
-            form.uniform |= page.entries::<K>().all(|row| row.key.scope() == target.key.scope());
-        }
-        if mutant::is(Mutant::MadeUniformUnseen) {
-            form.uniform |= page
-                .entries::<K>()
-                .take(1)
-                .chain([*target])
-                .all(|row| row.key.scope() == low.key.scope());
-        }
-        if mutant::is(Mutant::CutByTarget) {
-            form.cut = Common::new(low).with(target).form(&self.shape.at(page.table())).cut;
-        }
-        form
+        whole.form(&self.shape.at(page.table()))
     }
 
     /// Waits for a page below or to the right of those that are locked.
@@ -236,26 +205,15 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let lower = Bounds { low: Entry::MIN, high: Some(separator) };
         let upper = Bounds { low: separator, high: None };
         let beside = Some(children[1].child);
-        let fill = |left: &mut [u8], right: &mut [u8]| {
+        let pages = [(&left, Extent::Whole), (&right, Extent::Whole), (&locked, Extent::Whole)];
+        self.store.change(pages, |[left, right, root]| {
             let place = Place { table, level, bounds: &lower, right: beside };
             cut.fill_left(&self.shape, &mut self.format(left, &place), &lower.low);
             let place = Place { table, level, bounds: &upper, right: None };
             cut.fill_right(&self.shape, &mut self.format(right, &place), &upper.low);
-        };
-        let raise = |root: &mut [u8]| {
             let place = Place { table, level: level + 1, bounds: &Bounds::ALL, right: None };
             self.format(root, &place).set_downlinks(&children);
-        };
-        let pages = [(&left, Extent::Whole), (&right, Extent::Whole), (&locked, Extent::Whole)];
-        if mutant::is(Mutant::RootSplitInTwo) {
-            self.store.change([pages[2]], |[root]| raise(root));
-            self.store.change([pages[0], pages[1]], |[left, right]| fill(left, right));
-        } else {
-            self.store.change(pages, |[left, right, root]| {
-                fill(left, right);
-                raise(root);
-            });
-        }
+        });
         self.forget(number);
         Root::Split
     }
@@ -275,10 +233,7 @@ fn cut<K: TreeKey>(page: &Page<'_>, target: &Entry<K>) -> Cut<K> {
         rows.sort_unstable();
         let ascending = rows.last().is_none_or(|last| last.entry < *target);
         let at = if ascending { rows.len() } else { rows.len() / 2 };
-        let mut right = rows.split_off(at);
-        if mutant::is(Mutant::PayloadsNotMoved) {
-            right.iter_mut().for_each(|row| row.payload = K::Payload::ZERO);
-        }
+        let right = rows.split_off(at);
         let separator = right.first().map_or(*target, |first| first.entry);
         Cut::Leaf(Halves { left: rows, right, separator })
     } else {

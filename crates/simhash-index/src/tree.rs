@@ -10,7 +10,6 @@ use std::rc::Rc;
 use crate::damage::Damage;
 use crate::index::{Index, Inner, root};
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::{Entry, Page};
 use crate::store::{Lock, Store};
 
@@ -203,9 +202,6 @@ impl<K: TreeKey, S: Store> Index<K, S> {
             let pin = self.store.pin(number, recent.take());
             let Some(guard) = self.store.try_exclusive(pin) else { return Err(Missed::Locked) };
             match self.arrive(table, number, guard.bytes(), target).0 {
-                Arrival::GoRight(_) if mutant::is(Mutant::HighBoundUnchecked) => {
-                    return Ok((guard, number));
-                }
                 Arrival::Covers => {
                     if number != place.leaf
                         && let Some(parent) = &place.parent
@@ -276,11 +272,8 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         let page = self.checked(number, leaf.bytes());
         let mut positions = Vec::new();
         page.within_of(entry, &mut positions);
-        let is_entry = |&i: &usize| {
-            (page.tid(i) == entry.tid || mutant::is(Mutant::TidNotCompared))
-                && (page.scope::<K>(i) == entry.key.scope()
-                    || mutant::is(Mutant::ScopeNotLookedFor))
-        };
+        let is_entry =
+            |&i: &usize| page.tid(i) == entry.tid && page.scope::<K>(i) == entry.key.scope();
         let found = positions.into_iter().map(|i| i as usize).find(is_entry)?;
         Some((leaf, found))
     }
@@ -329,12 +322,9 @@ impl<K: TreeKey, S: Store> Index<K, S> {
         };
         let bounds = page.bounds();
         let is_elsewhere = page.table() != table || *target < bounds.low;
-        let arrival = if page.is_deleted()
-            || !page.is_leaf()
-            || is_elsewhere && !mutant::is(Mutant::StaleCopyTrusted)
-        {
+        let arrival = if page.is_deleted() || !page.is_leaf() || is_elsewhere {
             Arrival::StartOver(Damage::Place { table: page.table(), level: page.level() })
-        } else if bounds.is_before(target) && !mutant::is(Mutant::RightLinkIgnored) {
+        } else if bounds.is_before(target) {
             page.right().map_or(Arrival::Covers, Arrival::GoRight)
         } else {
             Arrival::Covers

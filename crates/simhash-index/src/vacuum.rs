@@ -13,7 +13,6 @@ use crate::FIRST_ROOT;
 use crate::damage::Damage;
 use crate::index::{Index, root};
 use crate::key::TreeKey;
-use crate::mutant::{self, Mutant};
 use crate::page::{Entry, Page, is_free};
 use crate::store::{Extent, Lock, Store};
 
@@ -47,24 +46,16 @@ impl<K: TreeKey, S: Store> Index<K, S> {
 impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
     fn run(mut self, is_dead: &impl Fn(u64) -> bool) -> Counts {
         self.see(0);
-        let mut tables: Vec<u8> = self.index.tables().collect();
-        if mutant::is(Mutant::SettledCleanedFirst) && self.index.is_of_postings() {
-            tables.swap(0, 1);
-        }
-        for table in tables {
+        for table in self.index.tables() {
             for level in (1..=self.index.height(table)).rev() {
-                self.walk(table, level, is_dead, |_, _| ());
-            }
-            if mutant::is(Mutant::ReadersOfRootTooEarly) {
-                drop(self.index.store.cleanup(self.index.store.pin(root(table), None)));
+                self.walk(table, level, |_, _| ());
             }
             let mut empty = Vec::new();
             let index = self.index;
-            let counts_rows = table == 0 && !self.index.is_of_postings()
-                || table == self.index.null_table()
-                || mutant::is(Mutant::RowsCountedTwice);
+            let counts_rows =
+                table == 0 && !self.index.is_of_postings() || table == self.index.null_table();
             let (mut remaining, mut removed) = (0, 0);
-            self.walk(table, 0, is_dead, |page, locked| {
+            self.walk(table, 0, |page, locked| {
                 let (left, gone) = clean(index, page, locked, is_dead);
                 remaining += left;
                 removed += gone;
@@ -88,20 +79,14 @@ impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
 
     /// Visits the pages of one level from left to right, each exclusively locked, and leaves under
     /// a cleanup lock.
-    fn walk(
-        &mut self,
-        table: u8,
-        level: u8,
-        is_dead: &impl Fn(u64) -> bool,
-        mut visit: impl FnMut(&Page<'_>, &S::Exclusive),
-    ) {
+    fn walk(&mut self, table: u8, level: u8, mut visit: impl FnMut(&Page<'_>, &S::Exclusive)) {
         let mut previous = None;
         let mut next = self.first_of(table, level);
         while let Some(number) = next {
             self.index.store.pause();
             let store = &self.index.store;
             let locked =
-                if level > 0 { store.lock(number) } else { self.lock_leaf(table, number, is_dead) };
+                if level > 0 { store.lock(number) } else { store.cleanup(store.pin(number, None)) };
             let page = self.index.checked(number, locked.bytes());
             if previous.is_none() && page.level() > level {
                 // It was the root, which has grown since it was the first page of this level.
@@ -122,36 +107,14 @@ impl<K: TreeKey, S: Store> Sweeper<'_, K, S> {
             if let Some(right) = next {
                 self.index.expect_page(right, number);
             }
-            if !mutant::is(Mutant::NewPagesSkipped) || (number as usize) < self.seen.len() {
-                visit(&page, &locked);
-            }
+            visit(&page, &locked);
             self.see(number);
         }
-    }
-
-    fn lock_leaf(&self, table: u8, number: u32, is_dead: &impl Fn(u64) -> bool) -> S::Exclusive {
-        let store = &self.index.store;
-        let has_dead = || {
-            let leaf = store.read(number);
-            let page = self.index.checked(number, leaf.bytes());
-            (0..page.len()).any(|i| is_dead(page.tid(i)))
-        };
-        let is_of_nulls = table == self.index.null_table();
-        if mutant::spares_cleanup(is_of_nulls, number as usize >= self.seen.len(), has_dead) {
-            return store.lock(number);
-        }
-        store.cleanup(store.pin(number, None))
     }
 
     /// Waits for scans that keep the root pinned. A root that was a leaf may have been split since
     /// such a scan read it. Its rows are on other leaves now, and no pin there tells of the scan.
     fn wait_for_readers_of_root(&self, table: u8) {
-        if mutant::is(Mutant::ReadersOfRootForgotten)
-            || mutant::is(Mutant::ReadersOfRootTooEarly)
-            || mutant::is(Mutant::ReadersOfNullRootForgotten) && table == self.index.null_table()
-        {
-            return;
-        }
         let store = &self.index.store;
         drop(store.cleanup(store.pin(root(table), None)));
     }

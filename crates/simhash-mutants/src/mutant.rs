@@ -1,7 +1,7 @@
 //! Faults that can be made on purpose, one at a time. They prove that the simulation would find
 //! them.
-//!
-//! Without the feature `mutants` there are none, and [`is`] is a constant.
+
+use std::cell::Cell;
 
 macro_rules! mutants {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -197,32 +197,16 @@ pub(crate) fn spares_cleanup(
         || is(Mutant::CleanupOnlyWhereDead) && !has_dead()
 }
 
-#[cfg(feature = "mutants")]
-mod active {
-    use std::cell::Cell;
-
-    use super::Mutant;
-
-    thread_local! {
-        static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
-    }
-
-    /// Gives this thread's code one fault, or none.
-    pub fn activate(mutant: Option<Mutant>) {
-        ACTIVE.set(mutant);
-    }
-
-    /// Whether this thread's code has this fault.
-    pub fn is(mutant: Mutant) -> bool {
-        ACTIVE.get() == Some(mutant)
-    }
+thread_local! {
+    static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
 }
-#[cfg(feature = "mutants")]
-pub use active::{activate, is};
 
-#[cfg(not(feature = "mutants"))]
-/// Whether the code has this fault: it has none.
-#[inline(always)]
-pub const fn is(_: Mutant) -> bool {
-    false
+/// Gives this thread's code one fault, or none.
+pub fn activate(mutant: Option<Mutant>) {
+    ACTIVE.set(mutant);
+}
+
+/// Whether this thread's code has this fault.
+pub fn is(mutant: Mutant) -> bool {
+    ACTIVE.get() == Some(mutant)
 }
