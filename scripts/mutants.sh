@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The faults that the simulation must find, as patches to the index: crates/simhash-mutants/faults.
+#
+#   scripts/mutants.sh edit   writes a copy of the index with its faults to target/mutants, to be
+#                             changed there. What does not fit the index any more is marked.
+#   scripts/mutants.sh save   makes the patches anew, of what differs between the index and the copy
+. "$(dirname "$0")/lib.sh"
+sources=crates/simhash-index/src faults=crates/simhash-mutants/faults copy=$top/target/mutants
+repository=$(git rev-parse --absolute-git-dir)
+
+# git_in FOLDER ARGUMENTS...: git, with FOLDER for the checkout, and what is staged for the copy's.
+git_in() {
+  GIT_DIR=$repository GIT_INDEX_FILE=$copy/.staged GIT_WORK_TREE=$1 git -C "$1" "${@:2}"
+}
+
+# stage FOLDER: stages the sources there, and no others. Prints their tree.
+stage() {
+  rm -f "$copy/.staged"
+  git_in "$1" add -- "$sources"
+  git_in "$1" write-tree
+}
+
+# put PATCH FILE: puts a file's faults into the copy.
+put() {
+  git_in "$copy" apply --3way "$1" 2>/dev/null && return
+  if [ -n "$(git_in "$copy" ls-files --unmerged -- "$2")" ]; then
+    say "to be mended between <<<<<<< and >>>>>>>: $2"
+  else
+    git_in "$copy" apply --reject "$1" 2>/dev/null || [ -e "$copy/$2.rej" ] ||
+      cp "$1" "$copy/$2.rej"
+    say "to be put in by hand: what is in $2.rej, which is to be removed then"
+  fi
+}
+
+edit() {
+  local patch name
+  [ ! -e "$copy" ] || die "target/mutants is there already: save it, or remove it"
+  mkdir -p "$copy/$sources"
+  cp -R "$sources/." "$copy/$sources"
+  stage "$copy" >"$copy/.tree"
+  for patch in "$top/$faults"/*.patch; do
+    name=${patch##*/}
+    put "$patch" "$sources/${name%.patch}"
+  done
+  say "the index with its faults is in target/mutants/$sources"
+}
+
+save() {
+  local marked file
+  [ -e "$copy/.tree" ] || die "there is no target/mutants: scripts/mutants.sh edit makes it"
+  marked=$(
+    grep -rlE '^(<<<<<<<|>>>>>>>)' "$copy/$sources" || true
+    find "$copy/$sources" -name '*.rej'
+  )
+  [ -z "$marked" ] || die "not mended yet:
+$marked"
+  rustfmt --edition 2024 --config-path "$top" "$copy/$sources/lib.rs"
+  [ "$(stage "$top")" = "$(cat "$copy/.tree")" ] ||
+    die "$sources has changed since it was copied: keep what you wrote, remove the copy, edit again"
+  rm -f "$faults"/*.patch
+  git_in "$copy" diff --name-only -- "$sources" | while read -r file; do
+    git_in "$copy" diff --unified=3 --full-index --no-color --no-ext-diff --src-prefix=a/ \
+      --dst-prefix=b/ -- "$file" >"$faults/${file##*/}.patch"
+  done
+  rm -rf "$copy"
+  say "$(find "$faults" -name '*.patch' | wc -l) patches are in $faults"
+}
+
+case ${1:-} in
+  edit | save) "$1" ;;
+  *) die "usage: scripts/mutants.sh edit|save" ;;
+esac
