@@ -26,8 +26,8 @@ check_crates() {
 }
 
 # check_api: whether the API of simhash-core is still that of the commit which its Cargo.toml names,
-# or its version says that it is not. Whoever changes it on purpose, while nothing is released, names
-# the commit that does.
+# or its version says that it is not. Whoever changes it on purpose, while nothing is released,
+# names the commit that does.
 check_api() {
   local since
   since=$(sed -n 's/^api-since = "\(.*\)"/\1/p' crates/simhash-core/Cargo.toml)

@@ -1240,8 +1240,8 @@ CREATE FUNCTION simhash_whole_support(internal) RETURNS internal
 COMMENT ON FUNCTION simhash_whole_support(internal) IS
   'internal: planner support: how many rows functions of whole tables return';
 
--- It gets columns, which CREATE OR REPLACE refuses to add. DROP would take along the views of users,
--- and the rights that they granted or revoked.
+-- It gets columns, which CREATE OR REPLACE refuses to add. DROP would take along the views of
+-- users, and the rights that they granted or revoked.
 UPDATE pg_catalog.pg_proc SET
   proallargtypes = proallargtypes OPERATOR(pg_catalog.||) '{regclass,regclass}'::regtype[]::oid[],
   proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o}'::"char"[],

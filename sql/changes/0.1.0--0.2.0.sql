@@ -18,8 +18,8 @@ DROP FUNCTION simhash_index_info(regclass);
 -- again: COMMENT ON FUNCTION simhash_index_info(
 
 -- instead of: CREATE FUNCTION simhash_pairs(index regclass, distance integer, OUT a
--- It gets columns, which CREATE OR REPLACE refuses to add. DROP would take along the views of users,
--- and the rights that they granted or revoked.
+-- It gets columns, which CREATE OR REPLACE refuses to add. DROP would take along the views of
+-- users, and the rights that they granted or revoked.
 UPDATE pg_catalog.pg_proc SET
   proallargtypes = proallargtypes OPERATOR(pg_catalog.||) '{regclass,regclass}'::regtype[]::oid[],
   proargmodes = proargmodes OPERATOR(pg_catalog.||) '{o,o}'::"char"[],

@@ -68,7 +68,8 @@ for my $mode ('', '--link')
 	$old->start;
 	$old->safe_psql('postgres', 'CREATE EXTENSION pg_simhash');
 	make_everything($old);
-	$old->safe_psql('postgres', join("\n", map { slurp_file($_) } sort glob("$FindBin::Bin/arguments_*.sql")) . $more);
+	my @later = map { slurp_file($_) } sort glob("$FindBin::Bin/arguments_*.sql");
+	$old->safe_psql('postgres', join("\n", @later, $more));
 	my $expected = everything_answers($old, 'sequential');
 	my $before = $old->safe_psql('postgres', $files);
 

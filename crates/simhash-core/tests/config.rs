@@ -289,10 +289,13 @@ fn config() -> impl Strategy<Value = Config> {
         )
 }
 
-/// One key that is said, to a builder and as JSON, with values that need not go together.
-fn said() -> impl Strategy<Value = (fn(ConfigBuilder) -> ConfigBuilder, &'static str)> {
+/// A key that is said, to a builder and as JSON.
+type Said = (fn(ConfigBuilder) -> ConfigBuilder, &'static str);
+
+/// One of some keys, with values that need not go together.
+fn said() -> impl Strategy<Value = Said> {
     use NormalizeStep::{Lower, Space};
-    let keys: [(fn(ConfigBuilder) -> ConfigBuilder, &'static str); 18] = [
+    let keys: [Said; 18] = [
         (|b| b.tokenizer(Tokenizer::Char), r#""tokenizer": "char""#),
         (|b| b.tokenizer(Tokenizer::Code), r#""tokenizer": "code""#),
         (|b| b.shingle(Shingles::PAIRS), r#""shingle": 2"#),

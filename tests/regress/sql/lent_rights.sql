@@ -160,8 +160,8 @@ ROLLBACK;
 
 -- So it is where passages are looked up as well as fingerprints, which opens two indexes.
 UPDATE trap.t SET body = 'every text has this passage of eight words';
-SELECT count(*) > 0 AS found FROM simhash_pairs('trap.t_plain', 3, body => 'body', similarity => 0.9,
-  measure => 'containment');
+SELECT count(*) > 0 AS found FROM simhash_pairs('trap.t_plain', 3, body => 'body',
+  similarity => 0.9, measure => 'containment');
 SELECT current_user = session_user AS same;
 SELECT (simhash_pairs('trap.t_plain', 0, body => 'body', similarity => 0.9,
   measure => 'containment')).distance > 0 AS farther LIMIT 1;

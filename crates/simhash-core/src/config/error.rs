@@ -77,7 +77,8 @@ impl ConfigError {
                 format!("\"{key}\" \"{value}\" is not used by the tokenizer {tokenizer}")
             }
             Self::UntakenStep(step, tokenizer) => format!(
-                "the step \"{step}\" of \"normalize\" takes away what the tokenizer {tokenizer} reads"
+                "the step \"{step}\" of \"normalize\" takes away what the tokenizer {tokenizer} \
+                 reads"
             ),
             Self::SpotsWithoutStopWords => "\"spots\" need \"stopwords\"".into(),
             Self::SpotsAndShingle => "\"spots\" and \"shingle\" exclude each other".into(),
