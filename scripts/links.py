@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails if a link of the documentation leads nowhere: to no file, or to no heading of that file."""
+"""Fails if a link of the documentation leads nowhere, to no file or to no heading of that file, or
+if a page for developers names a file of Rust that does not exist."""
 
 import pathlib
 import re
@@ -10,6 +11,10 @@ import urllib.parse
 TOP = pathlib.Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.S | re.M)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+SOURCE = re.compile(r"`((?:[\w-]+/)*src/[\w/]*(?:\.rs|/))`")
+# Where a path such as src/config/values.rs may begin, and the pages that name such paths.
+CRATES = [TOP, *sorted((TOP / "crates").iterdir())]
+FOR_DEVELOPERS = re.compile(r"CONTRIBUTING\.md|DESIGN\.md|docs/design/.*|tests/README\.md")
 
 
 def anchors(page):
@@ -39,8 +44,12 @@ def main():
     broken = []
     for name in listed.stdout.split():
         page = TOP / name
-        links = LINK.findall(CODE.sub("", page.read_text(encoding="utf-8")))
+        text = page.read_text(encoding="utf-8")
+        links = LINK.findall(CODE.sub("", text))
         broken += [f"{name}: {link}" for link in links if not leads_somewhere(page, link)]
+        if FOR_DEVELOPERS.fullmatch(name):
+            broken += [f"{name}: {path}" for path in SOURCE.findall(text)
+                       if not any((crate / path).exists() for crate in CRATES)]
     if broken:
         sys.exit("Links that lead nowhere:\n" + "\n".join(broken))
 

@@ -56,8 +56,9 @@ CREATE FUNCTION simhash_pairs(index regclass, distance integer, body text,
   AS 'MODULE_PATHNAME', 'simhash_verified_pairs_wrapper';
 COMMENT ON FUNCTION simhash_pairs(regclass, integer, text, double precision, integer, text,
     simhash_config) IS
-  'every pair of rows, by ctid and table, whose fingerprints are near and whose texts, in the '
-  'column that body names, share so many shingles; each once, a < b';
+  'every pair of rows, by ctid and table, whose fingerprints are near, or which share an indexed '
+  'passage if measure is containment, and whose texts, in the column that body names, are so '
+  'similar; each once, a < b';
 CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, body text,
     similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
     config simhash_config DEFAULT '{}', OUT a tid, OUT b tid, OUT distance integer,
@@ -69,7 +70,8 @@ CREATE FUNCTION simhash_pairs(index regclass, other regclass, distance integer, 
 COMMENT ON FUNCTION simhash_pairs(regclass, regclass, integer, text, double precision, integer,
     text, simhash_config) IS
   'every row of one simhash index with every row of another, by ctid and table, whose fingerprints '
-  'are near and whose texts, in the column that body names, share so many shingles';
+  'are near, or which share an indexed passage if measure is containment, and whose texts, in the '
+  'column that body names, are so similar';
 CREATE FUNCTION simhash_clusters(index regclass, distance integer, body text,
     similarity double precision, shingle integer DEFAULT 0, measure text DEFAULT 'jaccard',
     config simhash_config DEFAULT '{}', linkage text DEFAULT 'chain', keep text DEFAULT NULL,
