@@ -54,6 +54,9 @@ save() {
   )
   [ -z "$marked" ] || die "not mended yet:
 $marked"
+  marked=$(git_in "$copy" ls-files --others -- "$sources")
+  [ -z "$marked" ] || die "new files, which are no faults of a file that is there:
+$marked"
   rustfmt --edition 2024 --config-path "$top" "$copy/$sources/lib.rs"
   [ "$(stage "$top")" = "$(cat "$copy/.tree")" ] ||
     die "$sources has changed since it was copied: keep what you wrote, remove the copy, edit again"

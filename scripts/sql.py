@@ -11,8 +11,12 @@ have, and what that file says beside them, in sections:
     DROP FUNCTION simhash_suggest(regclass);
 
 A section begins with words that exactly one statement of the pieces has. What follows stands
-`before` that statement, or `instead of` it, perhaps nothing. `again:` has no more lines: the
-statement is repeated, although the version before has it.
+`before` that statement, which comes even if the version before has it, or `instead of` it, perhaps
+nothing. `again:` has no more lines: the statement is repeated, although the version before has it.
+
+Strings, quoted names, comments to the end of a line and bodies in dollars are understood; not E'',
+comments between /* and */, BEGIN ATOMIC, and rules of several statements, which none has. White
+space and whole lines of comments make no difference between statements, in strings either.
 
 The scripts of earlier versions never change, and are not made.
 """
@@ -76,11 +80,17 @@ def sections(path):
     """By the place of a statement among all: what is done about it, and the lines."""
     every = [bare(statement) for _, of_piece in pieces() for statement in of_piece]
     told = {}
-    _, *parts = SECTION.split(path.read_text())
+    text = path.read_text()
+    for line in re.findall(r"^--[^:\n]*: *(?:CREATE|COMMENT|ALTER|GRANT|DO|SELECT)\b.*$", text, re.M):
+        if not SECTION.match(line):
+            sys.exit(f"{path.name}: neither before, instead of nor again: {line}")
+    _, *parts = SECTION.split(text)
     for what, words, lines in zip(parts[::3], parts[1::3], parts[2::3]):
         places = [place for place, statement in enumerate(every) if words in statement]
         if len(places) != 1:
             sys.exit(f"{path.name}: {len(places)} statements have: {words}")
+        if places[0] in told or (what == "again" and lines.strip()):
+            sys.exit(f"{path.name}: two sections, or lines below again: {words}")
         told[places[0]] = what, lines.strip("\n")
     return told
 
@@ -96,7 +106,7 @@ def upgrade(before, version, path):
             place += 1
             if lines:
                 body += f"\n{lines}\n"
-            if what == "again" or what != "instead of" and bare(statement) not in known:
+            if what in ("before", "again") or what is None and bare(statement) not in known:
                 body += statement
         parts.append((title, body))
     return script(f"{before} to {version}: makes the catalogue of {before} that of {version}.",
@@ -106,7 +116,10 @@ def upgrade(before, version, path):
 def main():
     version = re.search(r"default_version = '(.*?)'", (TOP / "pg_simhash.control").read_text())[1]
     made = {f"pg_simhash--{version}.sql": install(version)}
-    for path in (SQL / "changes").glob(f"*--{version}.sql"):
+    ways = list((SQL / "changes").glob(f"*--{version}.sql"))
+    if not ways and any(SQL.glob("pg_simhash--*.sql")):
+        sys.exit(f"sql/changes has no way to {version}")
+    for path in ways:
         before = path.name.split("--")[0]
         made[f"pg_simhash--{before}--{version}.sql"] = upgrade(before, version, path)
     for name, text in made.items():

@@ -11,7 +11,7 @@ import sys
 PLACES = (
     ("pg_simhash.control", r"^(default_version = ')([^']*)"),
     ("Cargo.toml", r'^(version = ")([^"]*)'),
-    ("Cargo.lock", r'^(name = "pg_simhash"\nversion = ")([^"]*)'),
+    ("Cargo.lock", r'^(name = "(?:pg_simhash|simhash-[a-z]+)"\nversion = ")([^"]*)'),
     ("src/lib.rs", r"(pg_simhash--)([0-9.]+\d)(?=\.sql)"),
     ("META.json", r'^(  "version": ")([^"]*)'),
     ("META.json", r'(pg_simhash--)([0-9.]+\d)(?=\.sql)'),
@@ -25,12 +25,12 @@ PLACES = (
 
 
 def found(path, pattern):
-    """What the pattern's last group matches in a file."""
+    """What the pattern's last group matches in a file, each time."""
     with open(path, encoding="utf-8") as file:
-        match = re.search(pattern, file.read(), re.MULTILINE)
-    if match is None:
+        matches = list(re.finditer(pattern, file.read(), re.MULTILINE))
+    if not matches:
         sys.exit(f"{path}: nothing matches {pattern}")
-    return match[match.lastindex]
+    return [match[match.lastindex] for match in matches]
 
 
 def name_everywhere(version):
@@ -40,17 +40,18 @@ def name_everywhere(version):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         with open(path, "w", encoding="utf-8") as file:
-            file.write(re.sub(pattern, rf"\g<1>{version}", text, count=1, flags=re.MULTILINE))
+            file.write(re.sub(pattern, rf"\g<1>{version}", text, flags=re.MULTILINE))
 
 
 def main():
     if sys.argv[1:]:
         name_everywhere(sys.argv[1])
         return
-    version = found(*PLACES[0])
-    for path, pattern in (*PLACES, ("CHANGELOG.md", r"^## (\S+)")):
-        if found(path, pattern) != version:
-            sys.exit(f"{path} has version {found(path, pattern)}, pg_simhash.control has {version}")
+    [version] = found(*PLACES[0])
+    for path, pattern in (*PLACES, ("CHANGELOG.md", r"\A# .*\s+^(## )(\S+)")):
+        for other in found(path, pattern):
+            if other != version:
+                sys.exit(f"{path} has version {other}, pg_simhash.control has {version}")
     with open("META.json", encoding="utf-8") as file:
         meta = json.load(file)
     extension = meta["provides"]["pg_simhash"]
@@ -61,7 +62,7 @@ def main():
     for path in extension["file"], extension["docfile"]:
         if not os.path.exists(path):
             sys.exit(f"META.json names {path}, which does not exist")
-    if meta["license"] != "postgresql" or found("Cargo.toml", r'^license = "(.*)"') != "PostgreSQL":
+    if meta["license"] != "postgresql" or found("Cargo.toml", r'^license = "(.*)"') != ["PostgreSQL"]:
         sys.exit("META.json and Cargo.toml do not have the same licence")
     oldest = min(map(int, re.findall(r'^pg(\d+) = ', open("Cargo.toml", encoding="utf-8").read(),
                                      re.MULTILINE)))

@@ -335,6 +335,11 @@ fn a_builder_refuses_values_out_of_range() {
         let error = Config::builder().spots(Spots { chain, distance }).build();
         assert!(matches!(error, Err(ConfigError::Invalid { key: "spots", .. })), "{error:?}");
     }
+    for list in StopList::ALL {
+        let named = StopWords::Named(list.name().into());
+        let error = Config::builder().stopwords(named).build();
+        assert!(matches!(error, Err(ConfigError::Invalid { key: "stopwords", .. })), "{error:?}");
+    }
     let nameless = Config::builder().weight(Weight::Idf).model("").build().unwrap_err();
     assert_eq!(nameless.message(), "invalid value \"\" for \"model\"");
 }

@@ -176,6 +176,11 @@ fn check_values(config: &Config) -> Result<(), ConfigError> {
         }
     }
     if let StopWords::Named(named) = &config.stopwords {
+        // Else the text form would name the list that is always there.
+        if StopList::ALL.iter().any(|list| list.name() == named) {
+            let value = Value::from(named.as_str());
+            return Err(ConfigError::invalid("stopwords", &value, "another name".into()));
+        }
         name("stopwords", &Value::from(named.as_str()), &StopWords::allowed())?;
     }
     let is_in_range = match config.cap {
