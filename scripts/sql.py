@@ -81,7 +81,8 @@ def sections(path):
     every = [bare(statement) for _, of_piece in pieces() for statement in of_piece]
     told = {}
     text = path.read_text()
-    for line in re.findall(r"^--[^:\n]*: *(?:CREATE|COMMENT|ALTER|GRANT|DO|SELECT)\b.*$", text, re.M):
+    headings = r"^--[^:\n]*: *(?:CREATE|COMMENT|ALTER|GRANT|DO|SELECT)\b.*$"
+    for line in re.findall(headings, text, re.M):
         if not SECTION.match(line):
             sys.exit(f"{path.name}: neither before, instead of nor again: {line}")
     _, *parts = SECTION.split(text)

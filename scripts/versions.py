@@ -62,7 +62,8 @@ def main():
     for path in extension["file"], extension["docfile"]:
         if not os.path.exists(path):
             sys.exit(f"META.json names {path}, which does not exist")
-    if meta["license"] != "postgresql" or found("Cargo.toml", r'^license = "(.*)"') != ["PostgreSQL"]:
+    licences = found("Cargo.toml", r'^license = "(.*)"')
+    if meta["license"] != "postgresql" or licences != ["PostgreSQL"]:
         sys.exit("META.json and Cargo.toml do not have the same licence")
     oldest = min(map(int, re.findall(r'^pg(\d+) = ', open("Cargo.toml", encoding="utf-8").read(),
                                      re.MULTILINE)))
