@@ -146,6 +146,20 @@ impl AnyRecipe {
         }
     }
 
+    /// Whether all that the costs go by is known.
+    ///
+    /// # Safety
+    /// Index quals.
+    unsafe fn is_sure_of(&self, quals: &[*mut pg_sys::Node]) -> bool {
+        match self {
+            AnyRecipe::Near(..) => true,
+            // SAFETY: as this function's.
+            AnyRecipe::Passages(recipe) => {
+                quals.iter().all(|&qual| unsafe { recipe.is_sure_of(qual) })
+            }
+        }
+    }
+
     /// How many keys are looked for.
     ///
     /// # Safety
@@ -203,12 +217,15 @@ impl TextScan {
             let pages = f64::from((*(*path).indexinfo).pages);
             (Part::of_scopes(root, path, column, pages), pages)
         };
-        // SAFETY: as this function's.
-        let keys = unsafe { recipe.keys_of(&quals) };
+        // SAFETY: as this function's. Of what is not known, how large an index is must not decide.
+        let (keys, index_pages) = unsafe {
+            let is_sure = recipe.is_sure_of(&quals);
+            (recipe.keys_of(&quals), if is_sure { pages.max(1.0) } else { f64::INFINITY })
+        };
         let probes = if is_told { 2.0 * keys * part.scopes } else { 0.0 };
         let looks_at_all = asks_text && !is_told;
         let Part { scopes, rows, .. } = part;
-        Self { probes, scopes, index_pages: pages.max(1.0), rows, looks_at_all }
+        Self { probes, scopes, index_pages, rows, looks_at_all }
     }
 
     fn pages(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! An index that an SQL function was given: opened together with its heap, and known to be of this
 //! access method.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::RefCell;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -14,12 +14,14 @@ use crate::planner::access_method;
 use crate::storage::IndexRel;
 
 /// An index and its heap; closed when dropped. Until then nothing runs with the caller's rights, so
-/// what concerns the caller is asked before. Several are dropped in the reverse order.
+/// what concerns the caller is asked before. Several are dropped in the reverse order. The owner of
+/// the last one's heap has taken the caller's place, so what runs functions of an index does it
+/// [as the owner](as_owner) of its own heap.
 pub struct Opened {
     pub heap: pg_sys::Relation,
     pub index: pg_sys::Relation,
     lock: pg_sys::LOCKMODE,
-    /// How many were open before.
+    /// How many had lent their rights before.
     before: usize,
     rights: OwnersRights,
 }
@@ -51,7 +53,11 @@ impl Opened {
             if !handler.is_some_and(|build| std::ptr::fn_addr_eq(build, ambuild as BuildFunction)) {
                 wrong_object(oid);
             }
-            Self { heap, index, lock, before: LENT.fetch_add(1, Ordering::Relaxed), rights }
+            let before = LENT.with_borrow_mut(|lent| {
+                lent.push(owner(heap));
+                lent.len() - 1
+            });
+            Self { heap, index, lock, before, rights }
         }
     }
 
@@ -97,10 +103,14 @@ type BuildFunction = unsafe extern "C-unwind" fn(
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        let before = LENT.fetch_sub(1, Ordering::Relaxed) - 1;
+        let is_last = LENT.with_borrow_mut(|lent| {
+            let is_last = lent.len() == self.before + 1;
+            lent.truncate(self.before);
+            is_last
+        });
         if !std::thread::panicking() {
             // Else the caller would go on with an owner's rights.
-            if before != self.before {
+            if !is_last {
                 raise(
                     PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                     "rights are given back in another order than they were lent".to_owned(),
@@ -117,8 +127,37 @@ impl Drop for Opened {
     }
 }
 
-/// How many indexes are open.
-static LENT: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// The owners of the heaps of all indexes that are open, the last one last.
+    static LENT: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls what may run functions of an index of this heap, with the rights of the heap's owner and
+/// with settings that no other owner's function has changed.
+///
+/// # Safety
+/// The heap is that of an [`Opened`] which is open.
+pub unsafe fn as_owner<T>(heap: pg_sys::Relation, call: impl FnOnce() -> T) -> T {
+    // SAFETY: as this function's.
+    let owner = unsafe { owner(heap) };
+    if LENT.with_borrow(|lent| lent.iter().all(|&other| other == owner)) {
+        return call();
+    }
+    // SAFETY: as this function's; what is taken is given back, or the transaction aborts.
+    unsafe {
+        let rights = OwnersRights::take(heap);
+        let result = call();
+        rights.give_back();
+        result
+    }
+}
+
+/// # Safety
+/// The heap is open.
+unsafe fn owner(heap: pg_sys::Relation) -> pg_sys::Oid {
+    // SAFETY: an open relation has its catalogue row.
+    unsafe { (*(*heap).rd_rel).relowner }
+}
 
 /// What the caller had before the heap's owner took the caller's place.
 ///
@@ -142,7 +181,7 @@ impl OwnersRights {
             let (mut user, mut context) = (pg_sys::InvalidOid, 0);
             pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
             let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
-            pg_sys::SetUserIdAndSecContext((*(*heap).rd_rel).relowner, restricted);
+            pg_sys::SetUserIdAndSecContext(owner(heap), restricted);
             let settings = pg_sys::NewGUCNestLevel();
             restrict_search_path();
             Self { user, context, settings }

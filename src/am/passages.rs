@@ -118,16 +118,33 @@ impl PassageRecipe {
         })
     }
 
-    /// How many keys the text of a clause has, about.
+    /// How many keys the text of a clause has, about. Of an unknown number of words an index of few
+    /// words may serve what another one cannot, so it has fewer keys then, whatever the text.
     ///
     /// # Safety
     /// An index qual.
     pub unsafe fn keys_of(&self, clause: *mut pg_sys::Node) -> f64 {
-        // SAFETY: as this function's.
-        let bytes = unsafe { constant_of(clause) }.map_or(USUAL_BYTES, |p| p.text.len());
-        let runs = (bytes / BYTES_PER_WORD).saturating_sub(self.words) as f64;
         // Two of each window, which is half of a passage.
-        1.0 + 4.0 * runs / self.words as f64
+        let keys = |bytes: usize, words: usize| {
+            1.0 + 4.0 * (bytes / BYTES_PER_WORD).saturating_sub(words) as f64 / words as f64
+        };
+        // SAFETY: as this function's.
+        unsafe {
+            match constant_of(clause) {
+                Some(passage) => keys(passage.text.len(), self.words),
+                None if knows_words(clause) => keys(USUAL_BYTES, self.words),
+                None => keys(USUAL_BYTES, *WORDS.start()) + self.words as f64,
+            }
+        }
+    }
+
+    /// Whether the plan knows for how many words a clause asks.
+    ///
+    /// # Safety
+    /// An index qual.
+    pub unsafe fn is_sure_of(&self, clause: *mut pg_sys::Node) -> bool {
+        // SAFETY: as this function's.
+        unsafe { constant_of(clause).is_some() || knows_words(clause) }
     }
 
     /// What cuts texts into tokens by this recipe of an index. Raises 55000 if its lists of words
@@ -151,6 +168,37 @@ impl PassageRecipe {
 const USUAL_BYTES: usize = 600;
 const BYTES_PER_WORD: usize = 6;
 
+/// What stands on the right of an operator clause.
+///
+/// # Safety
+/// An index qual.
+unsafe fn asked_of(clause: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
+    // SAFETY: a node is cast only to the type its tag says.
+    unsafe {
+        if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
+            return None;
+        }
+        PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args).get_ptr(1)
+    }
+}
+
+/// Whether the right of an operator clause is a call of text_passage with a constant number of
+/// words.
+///
+/// # Safety
+/// An index qual.
+unsafe fn knows_words(clause: *mut pg_sys::Node) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        let call = asked_of(clause).filter(|&call| pgrx::is_a(call, pg_sys::NodeTag::T_FuncExpr));
+        call.is_some_and(|call| {
+            let arguments = (*call.cast::<pg_sys::FuncExpr>()).args;
+            let words = PgList::<pg_sys::Node>::from_pg(arguments).get_ptr(1);
+            words.is_some_and(|words| pgrx::is_a(words, pg_sys::NodeTag::T_Const))
+        })
+    }
+}
+
 /// The constant on the right of an operator clause, if it is one.
 ///
 /// # Safety
@@ -159,11 +207,7 @@ unsafe fn constant_of<'a>(clause: *mut pg_sys::Node) -> Option<TextPassage<'a>> 
     // SAFETY: a node is cast only to the type its tag says; the operator's right-hand type is
     // text_passage.
     unsafe {
-        if !pgrx::is_a(clause, pg_sys::NodeTag::T_OpExpr) {
-            return None;
-        }
-        let arguments = PgList::<pg_sys::Node>::from_pg((*clause.cast::<pg_sys::OpExpr>()).args);
-        let argument = arguments.get_ptr(1)?;
+        let argument = asked_of(clause)?;
         let constant = argument.cast::<pg_sys::Const>();
         let is_known = pgrx::is_a(argument, pg_sys::NodeTag::T_Const) && !(*constant).constisnull;
         is_known.then(|| TextPassage::decode((*constant).constvalue))

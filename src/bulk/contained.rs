@@ -19,6 +19,7 @@ use crate::am::passages::PassageRecipe;
 use crate::catalog::inheritance::all_inheritors;
 use crate::planner::simhash_indexes;
 use crate::storage::check_for_interrupts;
+use crate::types::ConfigText;
 
 /// Runs of words that more texts have are boilerplate, as `simhash_passages` has it by default.
 const MOST_TEXTS: usize = 1000;
@@ -49,7 +50,7 @@ impl Sharing {
     pub fn find(target: &Target, how: Option<&Verification>, command: Command) -> Option<Self> {
         let how = how.filter(|how| how.similarity.measure() == Measure::Containment)?;
         check_body(target, &how.body);
-        let Some(passages) = find(target, &how.body) else {
+        let Some(passages) = find(target, how) else {
             notice_of_containment();
             return None;
         };
@@ -111,12 +112,12 @@ impl Sharing {
     }
 }
 
-fn find(target: &Target, body: &str) -> Option<Target> {
-    let first = candidates(*target.named.first()?, body);
+fn find(target: &Target, how: &Verification) -> Option<Target> {
+    let first = candidates(*target.named.first()?, how);
     let Some(&other) = target.named.get(1) else {
         return first.first().map(|found| Target::new(found.index, Content::Passages));
     };
-    let others = candidates(other, body);
+    let others = candidates(other, how);
     first.iter().find_map(|own| {
         let is_alike = |other: &&Candidate| {
             own.recipe.words == other.recipe.words && own.recipe.is_of_same_tokens(&other.recipe)
@@ -133,9 +134,10 @@ struct Candidate {
 }
 
 /// The indexes of passages of all texts of a column, divided by the columns that the named index is
-/// divided by. Those of the fewest words come first. None if the named index has not all rows, or
-/// is divided by expressions.
-fn candidates(named: Named, body: &str) -> Vec<Candidate> {
+/// divided by. Those that cut texts into the tokens which are compared come first, of these those
+/// of the fewest words. None if the named index has not all rows, or is divided by expressions.
+fn candidates(named: Named, how: &Verification) -> Vec<Candidate> {
+    let config = how.shingles.to_string();
     // SAFETY: the named relations are locked until the transaction ends, any other while it is
     // looked at. An open index has a number for each key column.
     unsafe {
@@ -151,7 +153,7 @@ fn candidates(named: Named, body: &str) -> Vec<Candidate> {
         let index = PgRelation::open(named.index);
         let mut wanted = columns(&index);
         let Some(last) = wanted.last_mut() else { return Vec::new() };
-        *last = column(named.table, body);
+        *last = column(named.table, &how.body);
         if wanted.contains(&0) || !has_all(&index) {
             return Vec::new();
         }
@@ -167,7 +169,9 @@ fn candidates(named: Named, body: &str) -> Vec<Candidate> {
         };
         let indexes = simhash_indexes(&PgRelation::open(named.table));
         let mut found: Vec<Candidate> = indexes.into_iter().filter_map(candidate).collect();
-        found.sort_by_key(|candidate| candidate.recipe.words);
+        found.sort_by_key(|Candidate { recipe, .. }| {
+            (!ConfigText::same_tokens(&recipe.config, &config), recipe.words)
+        });
         found
     }
 }

@@ -3,10 +3,11 @@
 use pgrx::pg_sys;
 
 use crate::am::kind::key_columns;
-use crate::am::opened::Opened;
+use crate::am::opened::{Opened, as_owner};
 
 /// The column or the expression of an index that is searched.
 pub struct Indexed {
+    heap: pg_sys::Relation,
     /// 0 for an expression.
     column: pg_sys::AttrNumber,
     expression: *mut pg_sys::ExprState,
@@ -15,10 +16,10 @@ pub struct Indexed {
 
 impl Indexed {
     /// # Safety
-    /// The relations stay open while the result is used, and functions in the expression may be
-    /// called, as [`Opened`] sees to it.
+    /// The relations stay open while the result is used.
     pub unsafe fn new(opened: &Opened) -> Self {
-        // SAFETY: an open index has a number for each column, and an expression for each 0.
+        // SAFETY: an open index has a number for each column, and an expression for each 0. To read
+        // an expression may run functions on constants.
         unsafe {
             let last = key_columns(opened.index) - 1;
             let columns = (*(*opened.index).rd_index).indkey.values.as_slice(last + 1);
@@ -26,11 +27,13 @@ impl Indexed {
             let (column, mut expression) = (columns[last], std::ptr::null_mut());
             if column == 0 {
                 let number = columns[..last].iter().filter(|&&column| column == 0).count();
-                let expressions = pg_sys::RelationGetIndexExpressions(opened.index);
-                let tree = pg_sys::list_nth(expressions, number as i32);
-                expression = pg_sys::ExecPrepareExpr(tree.cast(), estate);
+                expression = as_owner(opened.heap, || {
+                    let expressions = pg_sys::RelationGetIndexExpressions(opened.index);
+                    let tree = pg_sys::list_nth(expressions, number as i32);
+                    pg_sys::ExecPrepareExpr(tree.cast(), estate)
+                });
             }
-            Self { column, expression, estate }
+            Self { heap: opened.heap, column, expression, estate }
         }
     }
 
@@ -47,7 +50,8 @@ impl Indexed {
             global.maxParallelHazard = pg_sys::PROPARALLEL_UNSAFE as std::ffi::c_char;
             let mut root: pg_sys::PlannerInfo = std::mem::zeroed();
             root.glob = &raw mut global;
-            let expressions = pg_sys::RelationGetIndexExpressions(opened.index);
+            let read = || pg_sys::RelationGetIndexExpressions(opened.index);
+            let expressions = as_owner(opened.heap, read);
             pg_sys::is_parallel_safe(&raw mut root, expressions.cast())
         }
     }
@@ -75,13 +79,29 @@ impl Indexed {
             (*context).ecxt_scantuple = slot;
             let memory = (*context).ecxt_per_tuple_memory;
             let before = pg_sys::MemoryContextSwitchTo(memory);
-            let evaluate = (*self.expression).evalfunc;
-            let value = evaluate.map(|evaluate| evaluate(self.expression, context, &mut is_null));
+            let value = as_owner(self.heap, || evaluated(self.expression, context, &mut is_null));
             let result = value.filter(|_| !is_null).map(read);
             pg_sys::MemoryContextSwitchTo(before);
             pg_sys::MemoryContextReset(memory);
             result
         }
+    }
+}
+
+/// The value of an expression. An ERROR of a function in it unwinds, as any other.
+///
+/// # Safety
+/// The context has what the expression reads.
+unsafe fn evaluated(
+    expression: *mut pg_sys::ExprState,
+    context: *mut pg_sys::ExprContext,
+    is_null: &mut bool,
+) -> Option<pg_sys::Datum> {
+    // SAFETY: as this function's. A pointer to a function has no guard of its own.
+    unsafe {
+        let evaluate = (*expression).evalfunc?;
+        let call = || evaluate(expression, context, is_null);
+        Some(pg_sys::ffi::pg_guard_ffi_boundary(call))
     }
 }
 

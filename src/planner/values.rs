@@ -282,7 +282,10 @@ unsafe fn evaluated(condition: *mut pg_sys::Node, most: u32) -> Vec<bool> {
             (*context).caseValue_datum = pg_sys::Datum::from(distance as i32);
             (*context).caseValue_isNull = false;
             let mut is_null = false;
-            let value = (*state).evalfunc.map(|evaluate| evaluate(state, context, &mut is_null));
+            let value = (*state).evalfunc.map(|evaluate| {
+                let call = || evaluate(state, context, &mut is_null);
+                pg_sys::ffi::pg_guard_ffi_boundary(call)
+            });
             !is_null && value.is_some_and(|value| value.value() != 0)
         });
         let holds = holds.collect();

@@ -64,6 +64,9 @@ SELECT * FROM found('none', 3, 0.9);
 SELECT * FROM found('doc_tenant', 3, 0.9);
 CREATE INDEX doc_words ON doc USING simhash (body text_passage_ops) WITH (words = 12);
 CREATE INDEX doc_passages ON doc USING simhash (body text_passage_ops) WITH (words = 8);
+-- Fewer words, of other tokens than those that are compared.
+CREATE INDEX doc_graphemes ON doc USING simhash (body text_passage_ops)
+  WITH (words = 5, config = '{"tokenizer": "char"}');
 SET client_min_messages = notice;
 SELECT distance, enough, f.* FROM (VALUES (0, 0.9), (3, 0.3), (3, 1), (12, 0.9))
   q (distance, enough), found('doc_fp', distance, enough) f;

@@ -167,6 +167,79 @@ SELECT (simhash_pairs('trap.t_plain', 0, body => 'body', similarity => 0.9,
   measure => 'containment')).distance > 0 AS farther LIMIT 1;
 SELECT current_user = session_user AS same;
 
+-- Two tables of two owners, one of whom is the superuser: functions in the expressions of each
+-- one's index run as its own, whichever comes first.
+CREATE TABLE own (id bigint PRIMARY KEY, fp fingerprint64, body text);
+INSERT INTO own SELECT i, (i * 7)::bigint::fingerprint64,
+  'every text has this passage of eight words' FROM generate_series(1, 20) i;
+CREATE INDEX own_fp ON own USING simhash (fp);
+CREATE INDEX own_body ON own USING simhash (body);
+CREATE INDEX own_near ON own USING simhash (near_text(body, 0.5));
+CREATE INDEX own_passages ON own USING simhash (body text_passage_ops) WITH (words = 5);
+-- The UPDATE above fired a trigger of his.
+ALTER ROLE regress_trapper NOSUPERUSER;
+SET ROLE regress_trapper;
+CREATE INDEX t_words ON trap.t USING simhash ((trap.body(body)) public.text_passage_ops)
+  WITH (words = 5);
+CREATE TABLE trap.halves (body text) PARTITION BY LIST (body);
+CREATE TABLE trap.half PARTITION OF trap.halves DEFAULT;
+INSERT INTO trap.halves SELECT body FROM trap.t;
+CREATE INDEX halves_body ON trap.halves USING simhash (trap.body(body));
+RESET ROLE;
+CREATE TABLE other_half (body text);
+INSERT INTO other_half SELECT body FROM own;
+CREATE INDEX other_half_body ON other_half USING simhash (body);
+SELECT setval('trap.ran', 0, false) AS ran, setval('trap.sprung', 0, false) AS sprung;
+\c -
+SET client_min_messages = warning;
+SELECT mine, yours, (SELECT count(*) > 0 FROM simhash_pairs(mine, other => yours)) AS pairs,
+  (SELECT count(*) > 0 FROM simhash_pairs(yours, other => mine)) AS pairs_back,
+  (SELECT count(*) > 0 FROM simhash_duplicates(mine, other => yours)) AS duplicates,
+  (SELECT count(*) > 0 FROM simhash_duplicates(yours, other => mine)) AS duplicates_back
+FROM (VALUES ('trap.t_body'::regclass, 'own_body'::regclass), ('trap.t_near', 'own_near'),
+  ('trap.half_body_idx', 'other_half_body')) q (mine, yours);
+SELECT (SELECT count(*) > 0
+    FROM simhash_passages('trap.t_words', other => 'own_passages')) AS there,
+  (SELECT count(*) > 0 FROM simhash_passages('own_passages', other => 'trap.t_words')) AS back;
+SELECT mine, (SELECT count(*) > 0 FROM simhash_pairs(mine, other => 'own_fp', distance => 64,
+    body => 'body', similarity => 0.9, measure => 'containment')) AS there,
+  (SELECT count(*) > 0 FROM simhash_pairs('own_fp', other => mine, distance => 64,
+    body => 'body', similarity => 0.9, measure => 'containment')) AS back
+FROM (VALUES ('trap.t_plain'::regclass), ('trap.t_expression')) q (mine);
+RESET client_min_messages;
+SELECT last_value > 0 AS ran FROM trap.ran;
+SELECT CASE WHEN is_called THEN last_value + 1 ELSE 0 END AS sprung FROM trap.sprung;
+SELECT rolsuper FROM pg_roles WHERE rolname = 'regress_trapper';
+
+-- An ERROR of a function in an expression ends what was begun, also where a function in another
+-- expression catches it.
+CREATE TABLE inner_text (body text);
+INSERT INTO inner_text SELECT body FROM own;
+CREATE FUNCTION divides(body text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('test.fails', true) = 'yes' THEN PERFORM 1 / 0; END IF;
+  RETURN body;
+END $$;
+CREATE INDEX inner_text_body ON inner_text USING simhash ((public.divides(body)));
+CREATE TABLE outer_text (body text);
+INSERT INTO outer_text SELECT body FROM own;
+CREATE FUNCTION catches(body text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('test.fails', true) = 'yes' THEN
+    BEGIN
+      PERFORM public.simhash_pairs('public.inner_text_body');
+    EXCEPTION WHEN division_by_zero THEN NULL;
+    END;
+  END IF;
+  RETURN body;
+END $$;
+CREATE INDEX outer_text_body ON outer_text USING simhash ((public.catches(body)));
+SET test.fails = 'yes';
+SELECT count(*) FROM simhash_pairs('inner_text_body');
+SELECT count(*) FROM simhash_pairs('outer_text_body');
+SELECT count(*) FROM simhash_pairs('outer_text_body', other => 'own_body');
+SELECT current_user = session_user AS same, current_setting('search_path') AS search_path;
+
 -- The trigger does not lend the rights of the role that inserts to the owners of other tables of
 -- the family.
 CREATE TABLE shared (id bigint PRIMARY KEY, fp fingerprint64);
@@ -188,5 +261,6 @@ SELECT CASE WHEN is_called THEN last_value + 1 ELSE 0 END AS sprung FROM trap.sp
 ALTER ROLE regress_trapper NOSUPERUSER;
 SET client_min_messages = warning;
 DROP SCHEMA trap CASCADE;
-DROP TABLE shared;
+DROP TABLE shared, own, other_half, inner_text, outer_text;
+DROP FUNCTION divides, catches;
 DROP ROLE regress_trapper;

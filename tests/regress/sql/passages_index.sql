@@ -246,5 +246,18 @@ SELECT count(*) FROM simhash_passages('p_t_pkey');
 SELECT count(*) FROM simhash_passages(NULL);
 CREATE INDEX p_near ON p_q USING simhash (body);
 SELECT count(*) FROM simhash_passages('p_near');
+-- Where a plan does not know how many words are asked for, it takes the index that serves most.
+CREATE INDEX p_t_25 ON p_t USING simhash (body text_passage_ops);
+ANALYZE p_t;
+SET client_min_messages = warning;
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off;
+PREPARE asked (text, integer) AS SELECT count(*) FROM p_t WHERE shares_passage(body, $1, $2);
+EXPLAIN (COSTS OFF) EXECUTE asked('a', 12);
+PREPARE asked_25 (text) AS SELECT count(*) FROM p_t WHERE shares_passage(body, $1);
+EXPLAIN (COSTS OFF) EXECUTE asked_25('a');
+RESET enable_seqscan;
+RESET plan_cache_mode;
+DEALLOCATE ALL;
 DROP TABLE p_t, p_zh, p_post, p_q, form, by_index, by_scan, first_of, expected, expected_two, two;
 DROP FUNCTION words_of, passage_form, whole;
