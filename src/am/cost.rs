@@ -153,8 +153,8 @@ impl AnyRecipe {
     unsafe fn is_sure_of(&self, quals: &[*mut pg_sys::Node]) -> bool {
         match self {
             AnyRecipe::Near(..) => true,
-            // SAFETY: as this function's.
             AnyRecipe::Passages(recipe) => {
+                // SAFETY: as this function's.
                 quals.iter().all(|&qual| unsafe { recipe.is_sure_of(qual) })
             }
         }
