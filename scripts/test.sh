@@ -217,7 +217,7 @@ stop_everything() {
   stop_cluster
   local pidfile
   for pidfile in "${run:-/nonexistent}"/tmp_check/*/pgdata/postmaster.pid \
-    "$work/least-cluster/postmaster.pid"; do
+    "${work:-/nonexistent}/least-cluster/postmaster.pid"; do
     if [ -f "$pidfile" ]; then stop_server "$(dirname "$pidfile")"; fi
   done
   wait

@@ -503,3 +503,26 @@ pub unsafe fn receive<'a>(queue: *mut pg_sys::shm_mq_handle) -> Option<&'a [u8]>
             .then(|| std::slice::from_raw_parts(data.cast(), bytes))
     }
 }
+
+/// Asks the heap which of some rows are dead, for a leaf of an index: all of them are looked at.
+/// PostgreSQL 14 is not told which index and leaf that are; later ones name them in messages.
+pub fn delete_op(
+    index: pg_sys::Relation,
+    leaf: u32,
+    asked: &mut [pg_sys::TM_IndexDelete],
+    status: &mut [pg_sys::TM_IndexStatus],
+) -> pg_sys::TM_IndexDeleteOp {
+    #[cfg(feature = "pg14")]
+    let _ = (index, leaf);
+    pg_sys::TM_IndexDeleteOp {
+        #[cfg(not(feature = "pg14"))]
+        irel: index,
+        #[cfg(not(feature = "pg14"))]
+        iblknum: leaf,
+        bottomup: true,
+        bottomupfreespace: i32::MAX,
+        ndeltids: asked.len() as i32,
+        deltids: asked.as_mut_ptr(),
+        status: status.as_mut_ptr(),
+    }
+}

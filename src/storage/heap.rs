@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 use simhash_index::store::Dead;
 
 use super::order::check_for_interrupts;
+use crate::compat::delete_op;
 use crate::types::tid;
 
 /// A copy of the header of the row with that packed TID, if there is one. `None` if the table is no
@@ -118,15 +119,7 @@ unsafe fn dead_of_page(
         freespace: 1,
     };
     let mut status: Vec<_> = (0..rows.len()).map(status).collect();
-    let mut question = pg_sys::TM_IndexDeleteOp {
-        irel: index,
-        iblknum: leaf,
-        bottomup: true,
-        bottomupfreespace: i32::MAX,
-        ndeltids: asked.len() as i32,
-        deltids: asked.as_mut_ptr(),
-        status: status.as_mut_ptr(),
-    };
+    let mut question = delete_op(index, leaf, &mut asked, &mut status);
     // SAFETY: as this function's: the arrays have as many elements as the question says, and
     // numbers of elements fit, since a leaf has fewer than 2^15 entries.
     let horizon = unsafe { pg_sys::table_index_delete_tuples(heap, &mut question) };
