@@ -11,8 +11,8 @@ use crate::error::raise;
 
 type Row = cache::Row<pg_sys::FormData_pg_index>;
 
-/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed columns.
-/// Returns the table, which may be a parent of partitions.
+/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed columns and the
+/// index has all rows. Returns the table, which may be a parent of partitions.
 pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
     let heap = table_of(index);
     if !may_read_keys(index, heap) {
@@ -25,7 +25,7 @@ pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
     heap
 }
 
-/// Whether the caller has SELECT on the index's table, or on the indexed columns.
+/// Whether the caller has SELECT on the index's table, or on all columns that it tells about.
 fn may_read_keys(index: pg_sys::Oid, heap: pg_sys::Oid) -> bool {
     // SAFETY: reads the session's state.
     let user = unsafe { pg_sys::GetUserId() };
@@ -73,13 +73,16 @@ fn owns(index: pg_sys::Oid) -> bool {
     rights::owns(index, unsafe { pg_sys::GetUserId() })
 }
 
-/// The table's columns that are the key of an index; none if an expression is among them.
+/// The table's columns that are the key of an index: all that it tells about. None if an expression
+/// is among them, or if the index is partial: then its rows tell about the predicate's columns too.
 fn key_columns(index: pg_sys::Oid) -> Vec<pg_sys::AttrNumber> {
     // SAFETY: a look-up by OID; the vector has a number of each column, the key's first.
     let columns = unsafe {
         cache::row(pg_sys::SysCacheIdentifier::INDEXRELID, index, |row: &Row| {
-            row.indkey.values.as_slice(row.indnkeyatts as usize).to_vec()
+            let is_partial = row.column(pg_sys::Anum_pg_index_indpred).is_some();
+            (!is_partial).then(|| row.indkey.values.as_slice(row.indnkeyatts as usize).to_vec())
         })
     };
+    let columns = columns.flatten();
     columns.filter(|columns| columns.iter().all(|&column| column > 0)).unwrap_or_default()
 }

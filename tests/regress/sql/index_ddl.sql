@@ -126,7 +126,7 @@ BEGIN
     CASE WHEN current_user = session_user THEN 'the session' ELSE current_user END;
   RETURN fp;
 END $$;
-CREATE TABLE owned (fp fingerprint64);
+CREATE TABLE owned (fp fingerprint64, secret int);
 CREATE INDEX owned_who ON owned USING simhash (who(fp));
 ALTER TABLE owned OWNER TO regress_simhash_owner;
 INSERT INTO owned VALUES ('0123456789abcdef');
@@ -138,8 +138,10 @@ SET ROLE regress_simhash_other;
 SELECT simhash_index_check('owned_who');
 RESET ROLE;
 
--- simhash_index_info answers roles that may read the table or the indexed column, and the owner.
+-- simhash_index_info answers roles that may read the table or the indexed column, and the owner. Of
+-- a partial index it would tell about the other columns too.
 CREATE INDEX owned_fp ON owned USING simhash (fp);
+CREATE INDEX owned_some ON owned USING simhash (fp) WHERE secret IS NULL;
 SET ROLE regress_simhash_owner;
 SELECT rows FROM simhash_index_info('owned_fp');
 SET ROLE regress_simhash_other;
@@ -149,6 +151,7 @@ GRANT SELECT (fp) ON owned TO regress_simhash_other;
 SET ROLE regress_simhash_other;
 SELECT rows FROM simhash_index_info('owned_fp');
 SELECT rows FROM simhash_index_info('owned_who');
+SELECT rows FROM simhash_index_info('owned_some');
 RESET ROLE;
 GRANT SELECT ON owned TO regress_simhash_other;
 ALTER TABLE owned ENABLE ROW LEVEL SECURITY;
