@@ -116,7 +116,7 @@ DO $$ BEGIN
     split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'),
     current_database());
 END $$;
-CREATE USER MAPPING FOR CURRENT_USER SERVER near_server;
+CREATE USER MAPPING FOR CURRENT_USER SERVER near_server OPTIONS (user :'USER');
 CREATE FOREIGN TABLE near_f (id integer, tenant integer, body text) SERVER near_server
   OPTIONS (table_name 'near_r');
 CREATE TABLE near_part (id integer, body text) PARTITION BY RANGE (id);
