@@ -2,7 +2,7 @@
 # PG_CONFIG picks the PostgreSQL to build for, DESTDIR prefixes what `make install` writes.
 
 .PHONY: build help install uninstall deb debs deb-test deb-repeat rpm rpm-test demo demo-stop \
-	test clients matrix citus fuzz soak bench evaluate lint clean
+	test clients wheel matrix citus fuzz soak bench evaluate lint clean
 
 build:
 	@scripts/setup.sh build
@@ -23,6 +23,7 @@ help:
 	@echo '                (make demo-stop ends it)'
 	@echo 'make test       unit, property, doc, simulation, regression, isolation and cluster tests'
 	@echo 'make clients    the examples of docs/clients.md, and the tests of clients/python'
+	@echo 'make wheel      wheels of clients/python for x86-64 and arm64 in target/wheels, tested'
 	@echo 'make matrix     make test on every supported version of PostgreSQL, each in a system of its'
 	@echo '                own, as root: docs/versions.md (VERSIONS="14 17": only these)'
 	@echo 'make citus      docs/scale-out.md on three servers with Citus (CITUS=DIR: its source tree)'
@@ -83,6 +84,10 @@ test:
 clients:
 	@scripts/setup.sh test
 	@scripts/test.sh clients
+
+wheel:
+	@scripts/setup.sh test
+	@scripts/wheel.sh
 
 matrix:
 	@scripts/matrix.sh

@@ -2,12 +2,13 @@
 # in clients/python. Sourced by test.sh.
 # shellcheck shell=bash disable=SC2154 # logs, socket, bindir, started: test.sh, cluster.sh
 
-# install_clients: the clients' libraries, below target/clients: Python's with the package in a
-# virtual environment, and node's pg if there is a node.
+# install_clients: the clients' libraries, below target/clients: Python's with the package, which is
+# compiled, in a virtual environment, and node's pg if there is a node.
 install_clients() {
   local directory=target/clients newer=stamp
   if [ -f $directory/stamp ]; then
-    newer=$(find clients/python scripts/clients.sh -type f -newer $directory/stamp -print -quit)
+    newer=$(find clients/python scripts/clients.sh crates/simhash-python crates/simhash-core/src \
+      -type f -newer $directory/stamp -print -quit)
   fi
   [ -n "$newer" ] || return 0
   python3 -m venv $directory/venv &&

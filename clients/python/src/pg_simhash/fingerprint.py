@@ -1,8 +1,6 @@
-"""Fingerprints of the PostgreSQL extension pg_simhash.
+"""Fingerprints as Python has them: unsigned numbers of 64, 128 and 256 bits.
 
-`Fingerprint64`, `Fingerprint128` and `Fingerprint256` are unsigned numbers. They are written as
-PostgreSQL writes them: as hexadecimal digits. The modules `psycopg`, `asyncpg`, `sqlalchemy`,
-`alembic` and `django` of this package adapt them to the library of the same name.
+They are written as PostgreSQL writes them: as hexadecimal digits.
 """
 
 from __future__ import annotations

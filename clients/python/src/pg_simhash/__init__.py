@@ -1,0 +1,80 @@
+"""Near-duplicate texts: the values of the PostgreSQL extension pg_simhash, made outside of it.
+
+The functions of this package give what the SQL functions of the same names give, on one text, on
+sequences, and on numpy's and Arrow's arrays. `dedup`, `duplicates`, `pairs` and `clusters` take
+many texts at once. `Fingerprint64`, `Fingerprint128` and `Fingerprint256` are what fingerprints are
+to Python; the modules `psycopg`, `asyncpg`, `sqlalchemy`, `alembic` and `django` adapt them to the
+library of the same name, and `spark`, `duckdb` and `polars` bring the functions there.
+"""
+
+from ._native import VERSION as __version__
+from ._native import set_threads, threads
+from .config import Config
+from .fingerprint import (
+    FINGERPRINTS,
+    Fingerprint,
+    Fingerprint64,
+    Fingerprint128,
+    Fingerprint256,
+    FingerprintLike,
+)
+from .texts import (
+    Passage,
+    hamming,
+    minhash64,
+    minhash128,
+    minhash256,
+    near_duplicate,
+    normalize,
+    numbers,
+    passage_share,
+    reach,
+    shared_passages,
+    shares_passage,
+    simhash,
+    simhash128,
+    simhash256,
+    sketch,
+    sketch_law,
+    text_similarity,
+    tokens,
+)
+from .whole import Deduplicated, Duplicate, clusters, dedup, duplicates, pairs
+
+__all__ = [
+    "FINGERPRINTS",
+    "Config",
+    "Deduplicated",
+    "Duplicate",
+    "Fingerprint",
+    "Fingerprint64",
+    "Fingerprint128",
+    "Fingerprint256",
+    "FingerprintLike",
+    "Passage",
+    "__version__",
+    "clusters",
+    "dedup",
+    "duplicates",
+    "hamming",
+    "minhash64",
+    "minhash128",
+    "minhash256",
+    "near_duplicate",
+    "normalize",
+    "numbers",
+    "pairs",
+    "passage_share",
+    "reach",
+    "set_threads",
+    "shared_passages",
+    "shares_passage",
+    "simhash",
+    "simhash128",
+    "simhash256",
+    "sketch",
+    "sketch_law",
+    "text_similarity",
+    "threads",
+    "tokens",
+]

@@ -1,0 +1,153 @@
+"""The command line: `pg-simhash dedup in.parquet out.parquet`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import __version__
+from .config import Config
+from .files import Format, format_of, kept_copied, mapped_texts, write_duplicates
+from .whole import duplicates
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes, such as 512MB."""
+    number, unit = text.upper().removesuffix("B"), ""
+    if number[-1:] in UNITS:
+        number, unit = number[:-1], number[-1:]
+    if not number.strip().isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes, such as 512MB or 2GB")
+    return int(number) * UNITS[unit]
+
+
+def _similarity(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.3 <= number <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no similarity from 0.3 to 1")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pg-simhash", description="Near-duplicate texts in files, as pg_simhash finds them."
+    )
+    parser.add_argument("--version", action="version", version=f"pg-simhash {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    dedup = commands.add_parser(
+        "dedup",
+        help="copies the rows that stay",
+        description="Copies the rows that stay from one file to another. Of the rows that are near "
+        "each other the first one stays, or the longest one. Files are parquet, jsonl and csv, by "
+        "their names; jsonl and csv may end in .gz.",
+    )
+    dedup.add_argument("source", type=Path, metavar="IN")
+    dedup.add_argument("target", type=Path, metavar="OUT")
+    dedup.add_argument("--column", default="text", help="the column of texts (text)")
+    dedup.add_argument(
+        "--similarity",
+        type=_similarity,
+        default=0.7,
+        help="from which on rows are near, 0.3 to 1 (0.7)",
+    )
+    dedup.add_argument(
+        "--keep", choices=("first", "longest"), default="first", help="which of them stays (first)"
+    )
+    dedup.add_argument("--config", default="{}", metavar="JSON", help="a configuration ({})")
+    dedup.add_argument(
+        "--duplicates",
+        type=Path,
+        metavar="FILE",
+        help="writes the rows that are dropped there, by their numbers from 0: duplicate, kept, "
+        "similarity (parquet, jsonl or csv)",
+    )
+    dedup.add_argument(
+        "--memory",
+        type=_bytes,
+        default=1 << 30,
+        metavar="BYTES",
+        help="for keys, and as much again for sets of shingles (1GB); texts lie in a scratch file",
+    )
+    dedup.add_argument("--quiet", action="store_true", help="shows no progress")
+    return parser
+
+
+class _Shown:
+    """Progress on the last line of a terminal."""
+
+    def __init__(self, is_quiet: bool) -> None:
+        self._is_on = not is_quiet and sys.stderr.isatty()
+        self._before = ""
+
+    def say(self, what: str) -> None:
+        if self._is_on and what != self._before:
+            print(f"\r\x1b[K{what}", end="", file=sys.stderr, flush=True)
+            self._before = what
+
+    def end(self) -> None:
+        if self._is_on:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _dedup(arguments: argparse.Namespace) -> None:
+    source: Path = arguments.source
+    target: Path = arguments.target
+    config = Config(arguments.config)
+    formats: list[Format] = [format_of(source), format_of(target)]
+    if formats[0] != formats[1]:
+        raise ValueError(f"{source} and {target} are of two formats")
+    if arguments.duplicates is not None:
+        format_of(arguments.duplicates)
+    shown = _Shown(arguments.quiet)
+    with tempfile.TemporaryDirectory(prefix="pg_simhash-", dir=target.resolve().parent) as scratch:
+        texts = mapped_texts(
+            source,
+            arguments.column,
+            Path(scratch) / "texts",
+            lambda rows: shown.say(f"{rows} rows read"),
+        )
+        found = duplicates(
+            texts,
+            arguments.similarity,
+            arguments.keep,
+            config,
+            memory=arguments.memory,
+            progress=lambda share: shown.say(f"comparing {len(texts)} rows: {share:.0%}"),
+        )
+        shown.say("writing")
+        gone = {row.duplicate for row in found}
+        kept_copied(source, target, gone)
+        if arguments.duplicates is not None:
+            write_duplicates(arguments.duplicates, found)
+    shown.end()
+    if not arguments.quiet:
+        print(
+            f"{len(texts)} rows, {len(found)} dropped, {len(texts) - len(found)} kept",
+            file=sys.stderr,
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line. Returns the exit status."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        _dedup(parsed)
+    except KeyboardInterrupt:
+        print("\npg-simhash: cancelled, nothing was written", file=sys.stderr)
+        return 130
+    except (OSError, ValueError, TypeError, MemoryError, ImportError) as error:
+        print(f"pg-simhash: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""Files of rows: parquet, jsonl, csv. They are read a batch at a time, and a file that is written
+stands under its name only when it is whole."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+from .whole import Duplicate
+
+Format: TypeAlias = Literal["parquet", "jsonl", "csv"]
+
+SUFFIXES: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+}
+
+#: Rows that are read together.
+BATCH = 8192
+
+# Fields of csv are as long as texts are.
+csv.field_size_limit(2**31 - 1)
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's name tells."""
+    name = path.name.lower()
+    suffix = Path(name.removesuffix(".gz")).suffix
+    known = SUFFIXES.get(suffix)
+    if known is None or (known == "parquet" and name.endswith(".gz")):
+        raise ValueError(f"{path} is of no format that is known: .parquet, .jsonl, .csv")
+    return known
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("files need pyarrow: pip install 'pg_simhash[files]'") from None
+    return pyarrow
+
+
+def _opened(path: Path, mode: str) -> IO[str]:
+    if path.name.lower().endswith(".gz"):
+        packed: Any = gzip.open(path, mode + "t", encoding="utf-8", newline="")
+        opened: IO[str] = packed
+        return opened
+    return open(path, mode, encoding="utf-8", newline="")
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[Path]:
+    """A name to write to. The file gets its own name at the end, if nothing went wrong."""
+    suffix = "".join(path.suffixes[-2:])
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished{suffix}")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _checked(value: Any, path: Path, row: int, column: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{path}: row {row} has no text in {column!r}, but {value!r:.40}")
+    return value
+
+
+def _lines(file: IO[str], path: Path) -> Iterator[str]:
+    try:
+        yield from file
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}") from None
+
+
+def _json_texts(path: Path, column: str) -> Iterator[str | None]:
+    with _opened(path, "r") as file:
+        for row, line in enumerate(_lines(file, path)):
+            try:
+                value = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{path}: row {row} is no JSON: {error}") from None
+            if not isinstance(value, dict) or column not in value:
+                known = ", ".join(value) if isinstance(value, dict) else "no object"
+                raise ValueError(f"{path}: row {row} has no {column!r} ({known}): --column NAME")
+            yield _checked(value[column], path, row, column)
+
+
+def _csv_texts(path: Path, column: str) -> Iterator[str | None]:
+    with _opened(path, "r") as file:
+        reader = csv.reader(_lines(file, path))
+        names = next(reader, [])
+        if column not in names:
+            raise ValueError(f"{path} has no column {column!r} ({', '.join(names)}): --column NAME")
+        place = names.index(column)
+        for row, fields in enumerate(reader):
+            if len(fields) <= place:
+                raise ValueError(f"{path}: row {row} has {len(fields)} columns of {len(names)}")
+            yield fields[place]
+
+
+def _parquet_texts(path: Path, column: str) -> Iterator[str | None]:
+    arrow = _arrow()
+    with arrow.parquet.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        if column not in names:
+            raise ValueError(f"{path} has no column {column!r} ({', '.join(names)}): --column NAME")
+        kind = file.schema_arrow.field(column).type
+        row = 0
+        for batch in file.iter_batches(BATCH, columns=[column]):
+            for value in batch.column(0).to_pylist():
+                if value is not None and not isinstance(value, str):
+                    raise ValueError(f"{path}: {column!r} is of the type {kind}, not of texts")
+                yield value
+                row += 1
+
+
+def mapped_texts(path: Path, column: str, scratch: Path, read: Callable[[int], object]) -> Any:
+    """The texts of a file as an Arrow array that lies in the file `scratch`, not in memory."""
+    arrow = _arrow()
+    known = {"parquet": _parquet_texts, "jsonl": _json_texts, "csv": _csv_texts}
+    texts = known[format_of(path)](path, column)
+    schema = arrow.schema([("text", arrow.large_string())])
+    with arrow.OSFile(str(scratch), "wb") as file, arrow.ipc.new_file(file, schema) as writer:
+        batch: list[str | None] = []
+        rows = 0
+        for text in texts:
+            batch.append(text)
+            if len(batch) == BATCH:
+                writer.write_batch(arrow.record_batch([batch], schema=schema))
+                rows += len(batch)
+                batch = []
+                read(rows)
+        writer.write_batch(arrow.record_batch([batch], schema=schema))
+    mapped = arrow.memory_map(str(scratch))
+    return arrow.ipc.open_file(mapped).read_all().column(0)
+
+
+def kept_copied(source: Path, target: Path, gone: set[int]) -> None:
+    """Copies the rows that are not gone."""
+    with _written(target) as unfinished:
+        {"parquet": _copy_parquet, "jsonl": _copy_lines, "csv": _copy_csv}[format_of(source)](
+            source, unfinished, gone
+        )
+
+
+def _copy_parquet(source: Path, target: Path, gone: set[int]) -> None:
+    arrow = _arrow()
+    with arrow.parquet.ParquetFile(source) as file:
+        with arrow.parquet.ParquetWriter(target, file.schema_arrow) as writer:
+            row = 0
+            for batch in file.iter_batches(BATCH):
+                stays = arrow.array([number not in gone for number in range(row, row + len(batch))])
+                writer.write_batch(batch.filter(stays))
+                row += len(batch)
+
+
+def _copy_lines(source: Path, target: Path, gone: set[int]) -> None:
+    with _opened(source, "r") as lines, _opened(target, "w") as kept:
+        kept.writelines(line for row, line in enumerate(lines) if row not in gone)
+
+
+def _copy_csv(source: Path, target: Path, gone: set[int]) -> None:
+    with _opened(source, "r") as rows, _opened(target, "w") as kept:
+        reader, writer = csv.reader(rows), csv.writer(kept, lineterminator="\n")
+        writer.writerows(row for number, row in enumerate(reader, -1) if number not in gone)
+
+
+def write_duplicates(path: Path, rows: Sequence[Duplicate]) -> None:
+    """Writes which rows are dropped, and which one stands for each."""
+    names = Duplicate._fields
+    with _written(path) as unfinished:
+        kind = format_of(path)
+        if kind == "parquet":
+            arrow = _arrow()
+            columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+            kinds = [arrow.int64(), arrow.int64(), arrow.float64()]
+            schema = arrow.schema(list(zip(names, kinds)))
+            arrow.parquet.write_table(arrow.table(columns, schema=schema), unfinished)
+            return
+        with _opened(unfinished, "w") as file:
+            if kind == "jsonl":
+                file.writelines(json.dumps(row._asdict()) + "\n" for row in rows)
+            else:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(names)
+                writer.writerows(rows)

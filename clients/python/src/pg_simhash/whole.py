@@ -1,0 +1,149 @@
+"""Many texts at once: which to drop, all pairs, clusters. Every answer is that of the extension's
+bulk functions for a table of these texts, exactly.
+
+Texts are a sequence, a numpy array, a Series, or an array of Arrow, whose texts are not copied.
+They are named by their numbers, from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Union
+
+from . import _native
+from .config import ConfigLike, recipe
+from .texts import readable
+
+#: Which of the texts that are near each other stays: the first one, the longest one, the one whose
+#: sort key is least (a sequence with a key for each text, or a function of the text).
+Keep = Union[str, Sequence[Any], Callable[[str], Any], None]
+
+#: Called with the share that is done, of 1.
+Progress = Callable[[float], object]
+
+#: The memory that keys and sets of shingles may take beside the texts, in bytes.
+MEMORY = 1 << 30
+
+
+class Duplicate(NamedTuple):
+    """A text to drop, and the one that stands for it, by their numbers."""
+
+    duplicate: int
+    kept: int
+    similarity: float
+
+
+class Deduplicated(NamedTuple):
+    """The numbers of the texts that stay, ascending, and what is dropped."""
+
+    kept: list[int]
+    duplicates: list[Duplicate]
+
+
+def _order(texts: Any, keep: Any) -> list[int] | None:
+    """The order in which texts are taken. None: as they come."""
+    if keep is None or (isinstance(keep, str) and keep == "first"):
+        return None
+    if isinstance(keep, str):
+        if keep != "longest":
+            raise ValueError(
+                f"keep is {keep!r}. Allowed: 'first', 'longest', a sort key for each text, or a "
+                "function that makes one of a text."
+            )
+        listed = _listed(texts)
+        lengths = [0 if text is None else -len(text) for text in listed]
+        return sorted(range(len(lengths)), key=lengths.__getitem__)
+    if callable(keep):
+        listed = _listed(texts)
+        # A text that is missing is near nothing, so it may stand anywhere.
+        there = [number for number, text in enumerate(listed) if text is not None]
+        made = {number: keep(listed[number]) for number in there}
+        rest = [number for number, text in enumerate(listed) if text is None]
+        return sorted(there, key=made.__getitem__) + rest
+    keys = list(keep)
+    if len(keys) != len(texts):
+        raise ValueError(f"{len(keys)} sort keys for {len(texts)} texts")
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _listed(texts: Any) -> Any:
+    if hasattr(texts, "to_pylist"):
+        return texts.to_pylist()
+    return texts.to_list() if hasattr(texts, "to_list") else list(texts)
+
+
+def _many(texts: Any) -> Any:
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("many texts are asked for, not one")
+    texts = readable(texts)
+    return texts if hasattr(texts, "__len__") else list(texts)
+
+
+def duplicates(
+    texts: Iterable[str | None] | Any,
+    similarity: float = 0.7,
+    keep: Keep = None,
+    config: ConfigLike = None,
+    *,
+    memory: int = MEMORY,
+    progress: Progress | None = None,
+) -> list[Duplicate]:
+    """`simhash_duplicates`: the texts to drop, each with the text that stands for it.
+
+    Texts are taken in the order of `keep`. One that is near none that was kept before it is kept.
+    The others are dropped; for each stands the most similar of those that are kept before it.
+    """
+    texts = _many(texts)
+    order = _order(texts, keep)
+    found = _native.duplicates(recipe(config), similarity, texts, order, memory, progress)
+    found.sort()
+    return [Duplicate(*row) for row in found]
+
+
+def dedup(
+    texts: Iterable[str | None] | Any,
+    similarity: float = 0.7,
+    keep: Keep = None,
+    config: ConfigLike = None,
+    *,
+    memory: int = MEMORY,
+    progress: Progress | None = None,
+) -> Deduplicated:
+    """Which texts stay, and which are dropped as near-duplicates of those.
+
+    >>> dedup(["the very same text", "another one here", "The very same text!"]).kept
+    [0, 1]
+    """
+    texts = _many(texts)
+    dropped = duplicates(texts, similarity, keep, config, memory=memory, progress=progress)
+    gone = {row.duplicate for row in dropped}
+    return Deduplicated([number for number in range(len(texts)) if number not in gone], dropped)
+
+
+def pairs(
+    texts: Iterable[str | None] | Any,
+    similarity: float = 0.7,
+    config: ConfigLike = None,
+    *,
+    memory: int = MEMORY,
+    progress: Progress | None = None,
+) -> Sequence[tuple[int, int, float]]:
+    """`simhash_pairs`: all pairs of near-duplicates, as (a, b, similarity), a < b, ascending."""
+    return _native.Pairs(recipe(config), similarity, _many(texts), memory, progress)
+
+
+def clusters(
+    texts: Iterable[str | None] | Any,
+    similarity: float = 0.7,
+    linkage: str = "chain",
+    config: ConfigLike = None,
+    *,
+    memory: int = MEMORY,
+    progress: Progress | None = None,
+) -> list[list[tuple[int, float]]]:
+    """`simhash_clusters`: clusters of two texts and more, each as (text, similarity to the first
+    one). Chains of pairs connect them, or, with linkage `star`, they are near their first one."""
+    if linkage not in ("chain", "star"):
+        raise ValueError(f"linkage is {linkage!r}. Allowed: 'chain', 'star'.")
+    is_star = linkage == "star"
+    return _native.clusters(recipe(config), similarity, _many(texts), is_star, memory, progress)
