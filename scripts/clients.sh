@@ -1,5 +1,5 @@
-# The suite `clients`: every example of docs/clients.md as it stands, and the tests of the package
-# in clients/python. Sourced by test.sh.
+# The suite `clients`: every example of docs/clients.md and docs/python.md as it stands, and the
+# tests of the package in clients/python. Sourced by test.sh.
 # shellcheck shell=bash disable=SC2154 # logs, socket, bindir, started: test.sh, cluster.sh
 
 # install_clients: the clients' libraries, below target/clients: Python's with the package, which is
@@ -31,7 +31,7 @@ as_client() {
 }
 
 suite_clients() {
-  local log=$logs/clients.log status=0 reason
+  local log=$logs/clients.log status=0 reason page
   if ! install_clients >"$log" 2>&1; then
     if reason=$(grep -m 1 -E 'No matching distribution|requires a different Python' "$log"); then
       skip clients "pip cannot install the clients' libraries: ${reason##*ERROR: }"
@@ -42,7 +42,9 @@ suite_clients() {
     return
   fi
   {
-    as_client python tests/clients/run.py docs/clients.md target/clients/project || status=1
+    for page in clients python; do
+      as_client python tests/clients/run.py docs/$page.md target/clients/project || status=1
+    done
     as_client python -m pytest -q -p no:cacheprovider clients/python || status=1
   } >"$log" 2>&1
   grep '^skipped' "$log" || true

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every example of docs/clients.md as it stands, and compares what it prints with the block
-after it. Each section has a fresh database, named by PGDATABASE, with the extension, and with the
-table of the page's first block if an example uses it.
+"""Runs every example of a page as it stands, and compares what it prints with the block after it.
+Each section has a fresh database, named by PGDATABASE, with the extension, and with the table of
+the page's first block if an example uses it.
 
 A block whose first line names a file is written to that file, in a copy of the directory project
 beside this script, which all sections share. Blocks of Python share their names within a section.
