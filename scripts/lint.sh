@@ -45,6 +45,8 @@ unformatted=$(cargo fmt --all -- --check -l || true)
 $unformatted"
 PGRX_PG_CONFIG_PATH=$PG_CONFIG cargo clippy --quiet --locked --workspace --all-targets \
   --no-default-features --features "$pg_feature,lock-order" -- -D warnings
+# A small build of the core: without dictionaries.
+cargo check --quiet --locked -p simhash-core --no-default-features
 check_crates
 check_api
 if command -v shellcheck >/dev/null 2>&1; then

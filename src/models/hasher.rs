@@ -56,6 +56,8 @@ pub fn simhasher_for(config: Config, schema: Schema) -> Simhasher {
             SimhasherError::NoPercentiles(_) => {
                 "Give the cap as a number greater than 0.".to_owned()
             }
+            // The extension is compiled with every feature.
+            _ => "Report this, please.".to_owned(),
         };
         raise(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("{prefix}{error}"), &hint)
     })

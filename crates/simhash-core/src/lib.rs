@@ -2,6 +2,10 @@
 //!
 //! The modules are rooms, one above the other: a room uses those that DESIGN.md lists before it.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub mod base;
 pub mod compare;
 pub mod config;

@@ -13,7 +13,7 @@ use crate::base::hash::feature_hash;
 use crate::base::interrupt::Interrupt;
 use crate::base::simd::accumulate::BitSums;
 use crate::config::recipes::set_config;
-use crate::config::{Cap, Config, Position, StopWords, Weight};
+use crate::config::{Cap, Config, Position, StopWords, Tokenizer, Weight};
 use crate::features::model::{Model, Term};
 use crate::features::shingling::{Featurizer, Occurrence};
 use crate::features::weight::{Weighting, reads_model};
@@ -35,7 +35,10 @@ pub struct Named {
 
 /// Why a [`Simhasher`] cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SimhasherError {
+    /// The tokenizer cuts by a dictionary that is in this feature of the crate.
+    NeedsFeature(&'static str),
     /// The configuration reads the statistics of this trained model.
     NeedsModel(String),
     /// The configuration names this list of words.
@@ -49,6 +52,9 @@ pub enum SimhasherError {
 impl fmt::Display for SimhasherError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            SimhasherError::NeedsFeature(feature) => {
+                write!(f, "the tokenizer needs the feature {feature} of the crate simhash-core")
+            }
             SimhasherError::NeedsModel(name) => {
                 write!(f, "the statistics of model \"{name}\" are needed")
             }
@@ -182,8 +188,9 @@ impl Simhasher {
     /// A simhasher for a configuration and what it names.
     ///
     /// # Errors
-    /// [`SimhasherError::NeedsModel`] or [`SimhasherError::NeedsWords`] when something that it
-    /// names is not there, [`SimhasherError::OtherFeatures`] when `config` cuts texts into other
+    /// [`SimhasherError::NeedsFeature`] when the crate was compiled without the dictionary of its
+    /// tokenizer, [`SimhasherError::NeedsModel`] or [`SimhasherError::NeedsWords`] when something
+    /// that it names is not there, [`SimhasherError::OtherFeatures`] when `config` cuts texts into other
     /// features than the model knows, and [`SimhasherError::NoPercentiles`] when the model has none
     /// for the cap.
     pub fn with(
@@ -497,6 +504,15 @@ impl Simhasher {
 
 /// Checks that all that `config` names is there and serves it.
 fn check_named(config: &Config, named: &Named) -> Result<(), SimhasherError> {
+    let is_in = [("jieba", cfg!(feature = "jieba")), ("spaceless", cfg!(feature = "spaceless"))];
+    let needed = match config.tokenizer {
+        Tokenizer::Auto | Tokenizer::Code => &is_in[..],
+        Tokenizer::Jieba => &is_in[..1],
+        Tokenizer::Word | Tokenizer::Char => &[],
+    };
+    if let Some((feature, _)) = needed.iter().find(|(_, is_in)| !is_in) {
+        return Err(SimhasherError::NeedsFeature(feature));
+    }
     let needs = |kind, name: &str| Err(SimhasherError::NeedsWords(kind, name.to_owned()));
     if let (Some(name), None) = (&config.dictionary, &named.dictionary) {
         return needs(Kind::Dictionary, name);

@@ -8,13 +8,11 @@
 //! 33 MB, for each list. Here a list takes the memory of its own words. Jieba's frequencies come on
 //! top, once for all lists.
 
-use jieba_rs::Jieba;
-
 use crate::base::counter::Counter;
 use crate::base::hash::feature_hash;
 use crate::base::interrupt::Interrupt;
 use crate::base::lazy::Lazy;
-use crate::words::dictionary::{WORDS, dictionary};
+use crate::words::dictionary::{Jieba, WORDS, dictionary};
 
 /// Words with their frequencies, and all that words begin with.
 pub(super) struct Frequencies(Counter<u64>);

@@ -3,7 +3,8 @@
 use std::io::{self, BufRead, Read};
 use std::sync::OnceLock;
 
-use jieba_rs::Jieba;
+#[cfg(feature = "jieba")]
+pub(crate) use jieba_rs::Jieba;
 
 use crate::base::interrupt::Interrupt;
 
@@ -11,7 +12,38 @@ static DICTIONARY: OnceLock<Jieba> = OnceLock::new();
 
 /// The words of jieba-rs 0.11. That crate keeps them compressed, and behind a lock that breaks for
 /// good if a load fails once.
+#[cfg(feature = "jieba")]
 pub(crate) static WORDS: &[u8] = include_bytes!("../../data/zh_dictionary.txt");
+#[cfg(not(feature = "jieba"))]
+pub(crate) static WORDS: &[u8] = b"";
+
+/// What stands for jieba-rs without it. No simhasher is made that would cut a text by it.
+#[cfg(not(feature = "jieba"))]
+mod absent {
+    use std::io::BufRead;
+
+    pub(crate) struct Jieba;
+
+    pub(crate) struct Token<'t> {
+        pub(crate) word: &'t str,
+    }
+
+    impl Jieba {
+        pub(crate) fn empty() -> Self {
+            Jieba
+        }
+
+        pub(crate) fn with_dict(_: &mut impl BufRead) -> std::io::Result<Self> {
+            Ok(Jieba)
+        }
+
+        pub(crate) fn cut<'t>(&self, _: &'t str, _: bool) -> Vec<Token<'t>> {
+            Vec::new()
+        }
+    }
+}
+#[cfg(not(feature = "jieba"))]
+pub(crate) use absent::Jieba;
 
 /// Whether the dictionary is in memory.
 pub fn is_loaded() -> bool {

@@ -9,10 +9,34 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "spaceless")]
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 
 use crate::base::lazy::Lazy;
 use crate::texts::unicode::{Properties, properties};
+
+/// What stands for ICU4X without it. No simhasher is made that would cut a text by it.
+#[cfg(not(feature = "spaceless"))]
+mod absent {
+    use std::marker::PhantomData;
+
+    pub(super) struct WordSegmenter;
+    pub(super) struct WordSegmenterBorrowed<'a>(PhantomData<&'a ()>);
+
+    impl WordSegmenter {
+        pub(super) fn new_dictionary((): ()) -> WordSegmenterBorrowed<'static> {
+            WordSegmenterBorrowed(PhantomData)
+        }
+    }
+
+    impl WordSegmenterBorrowed<'_> {
+        pub(super) fn segment_str(&self, _: &str) -> std::iter::Empty<usize> {
+            std::iter::empty()
+        }
+    }
+}
+#[cfg(not(feature = "spaceless"))]
+use absent::{WordSegmenter, WordSegmenterBorrowed};
 
 static SEGMENTER: Lazy<WordSegmenterBorrowed<'static>> =
     Lazy::new(|| WordSegmenter::new_dictionary(Default::default()));
