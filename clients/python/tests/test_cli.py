@@ -97,6 +97,7 @@ def test_little_memory_and_the_longest(tmp_path: Path) -> None:
         ('{"text": "a"}\n', ["--config", '{"shingel": 1}'], "shingel"),
         ('{"text": "a"}\n', ["--column", "body"], "--column NAME"),
         ('{"text": "\xe9"}\n'.encode("latin-1"), [], "is not UTF-8"),
+        ('{"text": "a"}\n{"text": "\\ud800"}\n', [], "row 1 is no Unicode text"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(
@@ -109,6 +110,40 @@ def test_what_is_wrong_is_named_and_nothing_is_written(
     assert message in capsys.readouterr().err
     assert target.read_text() == "as before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+
+def test_csv_as_others_write_it(tmp_path: Path, capsys: Any) -> None:
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_bytes("\ufefftext,id\nthe same text,1\nthe same text,2\n".encode())
+    assert main(["dedup", str(source), str(target)]) == 0
+    assert target.read_text() == "text,id\nthe same text,1\n"
+    target.unlink()
+    source.write_text('text,id\n"no end,1\na b,2\n')
+    assert main(["dedup", str(source), str(target)]) == 1
+    assert "unexpected end of data" in capsys.readouterr().err
+    assert not target.exists()
+
+
+def test_files_that_are_damaged_are_named(tmp_path: Path, capsys: Any) -> None:
+    for name in ("in.parquet", "in.jsonl.gz", "in.csv"):
+        source = tmp_path / name
+        source.write_bytes(b"" if name == "in.csv" else b"no such thing")
+        assert main(["dedup", str(source), str(tmp_path / name.replace("in", "out"))]) == 1
+        assert str(source) in capsys.readouterr().err
+
+
+def test_each_file_is_another_one(tmp_path: Path, capsys: Any) -> None:
+    source, target = written(tmp_path / "in.jsonl", ROWS[:30]), tmp_path / "out.jsonl"
+    before = source.read_bytes()
+    for arguments in (
+        [str(source), str(source)],
+        [str(source), str(target), "--duplicates", str(target)],
+        [str(source), str(target), "--duplicates", str(tmp_path / "." / "in.jsonl")],
+    ):
+        assert main(["dedup", *arguments]) == 1
+        assert "is named twice" in capsys.readouterr().err
+    assert source.read_bytes() == before
+    assert not target.exists()
 
 
 def test_files_that_are_not_there_or_not_known(tmp_path: Path, capsys: Any) -> None:
@@ -124,7 +159,7 @@ def test_files_that_are_not_there_or_not_known(tmp_path: Path, capsys: Any) -> N
             main(["dedup", str(source), str(tmp_path / "out.jsonl"), *arguments])
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_what_was(tmp_path: Path, how: signal.Signals) -> None:
     source, target = written(tmp_path / "in.jsonl", ROWS * 40), tmp_path / "out.jsonl"
     target.write_text("as before")
@@ -137,3 +172,4 @@ def test_a_run_that_is_ended_leaves_what_was(tmp_path: Path, how: signal.Signals
     child.communicate(timeout=60)
     assert child.returncode != 0
     assert target.read_text() == "as before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]

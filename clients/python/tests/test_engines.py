@@ -22,7 +22,8 @@ ROWS = texts(23, 700)
 
 def test_duckdb_has_the_functions() -> None:
     connection = duckdb.connect()
-    pg_simhash.duckdb.register(connection)
+    for _ in range(2):
+        pg_simhash.duckdb.register(connection)
     connection.execute("CREATE TABLE doc AS SELECT unnest(?::VARCHAR[]) AS body", [ROWS])
     found = connection.execute(
         "SELECT simhash(body), minhash128(body), simhash_tokens(body), simhash_normalize(body)"
@@ -78,6 +79,8 @@ def test_polars_has_the_functions() -> None:
 
 
 def test_polars_drops_what_python_drops() -> None:
+    with pytest.raises(TypeError, match="collect"):
+        pg_simhash.polars.dedup(polars.LazyFrame({"body": ROWS}), "body")  # type: ignore[arg-type]
     frame = polars.DataFrame({"id": range(len(ROWS)), "body": ROWS})
     expected = pg_simhash.dedup(ROWS, 0.6, "longest")
     kept = pg_simhash.polars.dedup(frame, "body", 0.6, "longest")

@@ -33,6 +33,12 @@ def test_a_list_gives_what_its_texts_give() -> None:
     assert simhash([]) == []
 
 
+def test_none_gives_none() -> None:
+    assert simhash(None) is None
+    assert tokens(None) is None
+    assert pg_simhash.near_duplicate(None, "a") is None
+
+
 def test_many_threads_give_what_one_gives() -> None:
     texts = [f"text number {i} of {i // 3} and {i // 7}" for i in range(20_000)]
     expected = [simhash(text) for text in texts]

@@ -133,8 +133,19 @@ def test_what_is_wrong_is_named() -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             call()
-    with pytest.raises(TypeError, match="not one"):
-        dedup("a text")
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (lambda: dedup("a text"), TypeError, "not one"),
+        (lambda: dedup(None), TypeError, "not one"),
+        (lambda: dedup({"a", "b"}), TypeError, "a set has none"),
+        (lambda: dedup(["a"], None), TypeError, "a number from 0.3 to 1"),
+        (lambda: dedup(["a"], memory="1GB"), ValueError, "a number of bytes"),
+        (lambda: dedup(["a"], progress=5), TypeError, "progress is a function"),
+        (lambda: dedup(["a"], keep=5), TypeError, "no sequence of sort keys"),
+        (lambda: dedup(["a"], keep=[float("nan")]), ValueError, "nan"),
+    ]
+    for call, error, message in wrong:
+        with pytest.raises(error, match=message):
+            call()
 
 
 def test_progress_is_told() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import signal
 import sys
-import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -104,29 +106,32 @@ def _dedup(arguments: argparse.Namespace) -> None:
     formats: list[Format] = [format_of(source), format_of(target)]
     if formats[0] != formats[1]:
         raise ValueError(f"{source} and {target} are of two formats")
+    paths = [source, target]
     if arguments.duplicates is not None:
         format_of(arguments.duplicates)
+        paths.append(arguments.duplicates)
+    for first, second in itertools.combinations(paths, 2):
+        if first.resolve() == second.resolve():
+            raise ValueError(f"{first} is named twice: each file is another one")
     shown = _Shown(arguments.quiet)
-    with tempfile.TemporaryDirectory(prefix="pg_simhash-", dir=target.resolve().parent) as scratch:
-        texts = mapped_texts(
-            source,
-            arguments.column,
-            Path(scratch) / "texts",
-            lambda rows: shown.say(f"{rows} rows read"),
-        )
-        found = duplicates(
-            texts,
-            arguments.similarity,
-            arguments.keep,
-            config,
-            memory=arguments.memory,
-            progress=lambda share: shown.say(f"comparing {len(texts)} rows: {share:.0%}"),
-        )
-        shown.say("writing")
-        gone = {row.duplicate for row in found}
-        kept_copied(source, target, gone)
-        if arguments.duplicates is not None:
-            write_duplicates(arguments.duplicates, found)
+    texts = mapped_texts(
+        source,
+        arguments.column,
+        target.resolve().parent,
+        lambda rows: shown.say(f"{rows} rows read"),
+    )
+    found = duplicates(
+        texts,
+        arguments.similarity,
+        arguments.keep,
+        config,
+        memory=arguments.memory,
+        progress=lambda share: shown.say(f"comparing {len(texts)} rows: {share:.0%}"),
+    )
+    shown.say("writing")
+    kept_copied(source, target, {row.duplicate for row in found})
+    if arguments.duplicates is not None:
+        write_duplicates(arguments.duplicates, found)
     shown.end()
     if not arguments.quiet:
         print(
@@ -138,6 +143,9 @@ def _dedup(arguments: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line. Returns the exit status."""
     parsed = _parser().parse_args(arguments)
+    # So that nothing unfinished stays when a supervisor ends it.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _dedup(parsed)
     except KeyboardInterrupt:

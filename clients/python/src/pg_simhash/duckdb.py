@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import pyarrow
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
@@ -61,6 +62,11 @@ def register(connection: DuckDBPyConnection, config: ConfigLike = None) -> None:
     create: Any = connection.create_function
     # A text without a token has no fingerprint.
     nulls = {"null_handling": "special"}
+    for name in [*FUNCTIONS, "text_similarity", "near_duplicate"]:
+        try:
+            connection.remove_function(name)
+        except duckdb.Error:
+            pass  # it was not there yet
     for name, (make, kind) in FUNCTIONS.items():
         create(name, of_one(make), ["VARCHAR"], kind, type="arrow", **nulls)
     create("text_similarity", similarity, ["VARCHAR", "VARCHAR"], "DOUBLE", type="arrow", **nulls)

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import os
+import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,11 +54,13 @@ def _arrow() -> Any:
 
 
 def _opened(path: Path, mode: str) -> IO[str]:
+    # Excel writes a byte order mark.
+    encoding = "utf-8-sig" if mode == "r" else "utf-8"
     if path.name.lower().endswith(".gz"):
-        packed: Any = gzip.open(path, mode + "t", encoding="utf-8", newline="")
+        packed: Any = gzip.open(path, mode + "t", encoding=encoding, newline="")
         opened: IO[str] = packed
         return opened
-    return open(path, mode, encoding="utf-8", newline="")
+    return open(path, mode, encoding=encoding, newline="")
 
 
 @contextmanager
@@ -98,15 +103,22 @@ def _json_texts(path: Path, column: str) -> Iterator[str | None]:
 
 def _csv_texts(path: Path, column: str) -> Iterator[str | None]:
     with _opened(path, "r") as file:
-        reader = csv.reader(_lines(file, path))
-        names = next(reader, [])
+        reader = csv.reader(_lines(file, path), strict=True)
+        names = next(reader, None)
+        if names is None:
+            raise ValueError(f"{path} is empty: its first line names the columns")
         if column not in names:
             raise ValueError(f"{path} has no column {column!r} ({', '.join(names)}): --column NAME")
         place = names.index(column)
-        for row, fields in enumerate(reader):
-            if len(fields) <= place:
-                raise ValueError(f"{path}: row {row} has {len(fields)} columns of {len(names)}")
-            yield fields[place]
+        row = 0
+        try:
+            for row, fields in enumerate(reader):
+                if len(fields) <= place:
+                    raise ValueError(f"{path}: row {row} has {len(fields)} columns of {len(names)}")
+                yield fields[place]
+        except csv.Error as error:
+            # Such as a quotation mark that nothing ends.
+            raise ValueError(f"{path}: after row {row}, line {reader.line_num}: {error}") from None
 
 
 def _parquet_texts(path: Path, column: str) -> Iterator[str | None]:
@@ -125,25 +137,43 @@ def _parquet_texts(path: Path, column: str) -> Iterator[str | None]:
                 row += 1
 
 
-def mapped_texts(path: Path, column: str, scratch: Path, read: Callable[[int], object]) -> Any:
-    """The texts of a file as an Arrow array that lies in the file `scratch`, not in memory."""
+def mapped_texts(path: Path, column: str, directory: Path, read: Callable[[int], object]) -> Any:
+    """The texts of a file as an Arrow array, which lies in a file of `directory` that has no name:
+    it is gone when this process is."""
     arrow = _arrow()
     known = {"parquet": _parquet_texts, "jsonl": _json_texts, "csv": _csv_texts}
     texts = known[format_of(path)](path, column)
     schema = arrow.schema([("text", arrow.large_string())])
-    with arrow.OSFile(str(scratch), "wb") as file, arrow.ipc.new_file(file, schema) as writer:
-        batch: list[str | None] = []
-        rows = 0
-        for text in texts:
-            batch.append(text)
-            if len(batch) == BATCH:
-                writer.write_batch(arrow.record_batch([batch], schema=schema))
-                rows += len(batch)
-                batch = []
-                read(rows)
-        writer.write_batch(arrow.record_batch([batch], schema=schema))
-    mapped = arrow.memory_map(str(scratch))
-    return arrow.ipc.open_file(mapped).read_all().column(0)
+    rows = 0
+    with tempfile.TemporaryFile(dir=directory) as scratch:
+        try:
+            with arrow.ipc.new_file(arrow.PythonFile(scratch, "w"), schema) as writer:
+                for batch in _batches(texts):
+                    writer.write_batch(_record(arrow, schema, batch, path, rows))
+                    rows += len(batch)
+                    read(rows)
+        except (arrow.ArrowInvalid, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path} cannot be read: {error}") from None
+        scratch.flush()
+        mapped = arrow.memory_map(f"/proc/self/fd/{scratch.fileno()}")
+        return arrow.ipc.open_file(mapped).read_all().column(0)
+
+
+def _batches(texts: Iterator[str | None]) -> Iterator[list[str | None]]:
+    while batch := list(itertools.islice(texts, BATCH)):
+        yield batch
+
+
+def _record(arrow: Any, schema: Any, batch: list[str | None], path: Path, first: int) -> Any:
+    try:
+        return arrow.record_batch([batch], schema=schema)
+    except UnicodeEncodeError:
+        for row, text in enumerate(batch, first):
+            if text is not None and any("\ud800" <= c <= "\udfff" for c in text):
+                raise ValueError(
+                    f"{path}: row {row} is no Unicode text, it has half of a surrogate pair"
+                ) from None
+        raise
 
 
 def kept_copied(source: Path, target: Path, gone: set[int]) -> None:

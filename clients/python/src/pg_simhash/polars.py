@@ -78,6 +78,12 @@ class SimhashExpressions:
         return self._made(made.sketch, polars.List(polars.Int64), config, similarity)
 
 
+def _column(frame: Any, name: str) -> polars.Series:
+    if not isinstance(frame, polars.DataFrame):
+        raise TypeError(f"a {type(frame).__name__} is no DataFrame: call its collect() first")
+    return frame[name]
+
+
 def duplicates(
     frame: polars.DataFrame,
     text: str,
@@ -88,7 +94,7 @@ def duplicates(
     progress: Progress | None = None,
 ) -> polars.DataFrame:
     """The rows to drop, by their numbers: the columns `duplicate`, `kept` and `similarity`."""
-    found = duplicates_of(frame[text], similarity, keep, config, progress=progress)
+    found = duplicates_of(_column(frame, text), similarity, keep, config, progress=progress)
     return polars.DataFrame(
         found,
         schema={"duplicate": polars.UInt32, "kept": polars.UInt32, "similarity": polars.Float64},
@@ -106,7 +112,7 @@ def dedup(
     progress: Progress | None = None,
 ) -> polars.DataFrame:
     """The rows that stay, in their order."""
-    found = duplicates_of(frame[text], similarity, keep, config, progress=progress)
+    found = duplicates_of(_column(frame, text), similarity, keep, config, progress=progress)
     gone = polars.Series([row.duplicate for row in found], dtype=polars.UInt32)
     rows = polars.int_range(frame.height, dtype=polars.UInt32, eager=True)
     return frame.filter(~rows.is_in(gone.implode()))

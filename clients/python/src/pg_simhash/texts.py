@@ -97,6 +97,8 @@ def given_back(result: Any, texts: Any) -> Any:
 
 
 def _fingerprints(method: str, kind: type[F], texts: Any, config: ConfigLike) -> Any:
+    if texts is None:
+        return None
     made = _native.fingerprints(recipe(config), method, kind.bits, readable(texts))
     if isinstance(texts, str):
         return None if made is None else kind(made)
@@ -196,6 +198,8 @@ def minhash256(texts: Any, config: ConfigLike = None) -> Any:
 
 
 def _each(make: Callable[..., Any], texts: Any, *arguments: Any) -> Any:
+    if texts is None:
+        return None
     return given_back(make(*arguments, readable(texts)), texts)
 
 
@@ -272,6 +276,8 @@ def reach(similarity: float, bits: int = 128) -> int:
 
 
 def _both(make: Callable[..., Any], a: Any, b: Any, *arguments: Any) -> Any:
+    if a is None or b is None:
+        return None
     made = make(*arguments, readable(a), readable(b))
     like = b if isinstance(a, str) or (library(b) in ARRAYS and library(a) not in ARRAYS) else a
     return given_back(made, like)

@@ -60,7 +60,11 @@ def _order(texts: Any, keep: Any) -> list[int] | None:
         made = {number: keep(listed[number]) for number in there}
         rest = [number for number, text in enumerate(listed) if text is None]
         return sorted(there, key=made.__getitem__) + rest
+    if not isinstance(keep, Iterable):
+        raise TypeError(f"keep is {keep!r}, which is no sequence of sort keys")
     keys = list(keep)
+    if any(key != key for key in keys):
+        raise ValueError("a sort key of keep is nan, which has no place in an order")
     if len(keys) != len(texts):
         raise ValueError(f"{len(keys)} sort keys for {len(texts)} texts")
     return sorted(range(len(keys)), key=keys.__getitem__)
@@ -73,10 +77,22 @@ def _listed(texts: Any) -> Any:
 
 
 def _many(texts: Any) -> Any:
-    if isinstance(texts, (str, bytes)):
+    if isinstance(texts, (str, bytes)) or texts is None:
         raise TypeError("many texts are asked for, not one")
+    if isinstance(texts, (set, frozenset, dict)):
+        raise TypeError(f"texts are named by their numbers, and a {type(texts).__name__} has none")
     texts = readable(texts)
     return texts if hasattr(texts, "__len__") else list(texts)
+
+
+def _checked(similarity: Any, memory: Any, progress: Any) -> None:
+    """Arguments that compiled code would refuse in other words, or too late."""
+    if isinstance(similarity, bool) or not isinstance(similarity, (int, float)):
+        raise TypeError(f"similarity is a number from 0.3 to 1, not {similarity!r}")
+    if isinstance(memory, bool) or not isinstance(memory, int) or memory < 1:
+        raise ValueError(f"memory is a number of bytes, such as 1 << 30, not {memory!r}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is a function of the share that is done, not {progress!r}")
 
 
 def duplicates(
@@ -93,6 +109,7 @@ def duplicates(
     Texts are taken in the order of `keep`. One that is near none that was kept before it is kept.
     The others are dropped; for each stands the most similar of those that are kept before it.
     """
+    _checked(similarity, memory, progress)
     texts = _many(texts)
     order = _order(texts, keep)
     found = _native.duplicates(recipe(config), similarity, texts, order, memory, progress)
@@ -129,6 +146,7 @@ def pairs(
     progress: Progress | None = None,
 ) -> Sequence[tuple[int, int, float]]:
     """`simhash_pairs`: all pairs of near-duplicates, as (a, b, similarity), a < b, ascending."""
+    _checked(similarity, memory, progress)
     return _native.Pairs(recipe(config), similarity, _many(texts), memory, progress)
 
 
@@ -145,5 +163,6 @@ def clusters(
     one). Chains of pairs connect them, or, with linkage `star`, they are near their first one."""
     if linkage not in ("chain", "star"):
         raise ValueError(f"linkage is {linkage!r}. Allowed: 'chain', 'star'.")
+    _checked(similarity, memory, progress)
     is_star = linkage == "star"
     return _native.clusters(recipe(config), similarity, _many(texts), is_star, memory, progress)
