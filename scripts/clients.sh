@@ -13,7 +13,8 @@ install_clients() {
   [ -n "$newer" ] || return 0
   # Without optimisation: it shares what the tests of the core have compiled.
   python3 -m venv $directory/venv &&
-    MATURIN_PEP517_ARGS="--profile dev" $directory/venv/bin/python -m pip install --quiet --retries 2 './clients/python[test]' || return
+    MATURIN_PEP517_ARGS="--profile dev" $directory/venv/bin/python -m pip install --quiet \
+      --retries 2 './clients/python[test]' || return
   if command -v node >/dev/null && command -v npm >/dev/null; then
     npm install --prefix $directory --silent --no-audit --no-fund pg@8 || true
   fi
