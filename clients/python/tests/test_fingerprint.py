@@ -2,11 +2,11 @@
 
 import copy
 import doctest
+import importlib
 import pickle
 
 import pytest
 
-import pg_simhash
 from pg_simhash import FINGERPRINTS, Fingerprint64, Fingerprint128
 
 EDGES = [0, 1, 255]
@@ -55,9 +55,10 @@ def test_signed_has_the_bits_of_a_bigint():
         Fingerprint64.from_signed(2**63)
 
 
-def test_examples():
-    results = doctest.testmod(pg_simhash)
-    assert results.attempted > 1 and results.failed == 0
+@pytest.mark.parametrize("name", ["fingerprint", "config", "texts", "whole", "polars"])
+def test_examples(name):
+    results = doctest.testmod(importlib.import_module(f"pg_simhash.{name}"))
+    assert results.attempted > 0 and results.failed == 0
 
 
 def test_hamming():
