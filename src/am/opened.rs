@@ -7,6 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::build::ambuild;
 use crate::catalog::cache;
+use crate::catalog::inheritance::is_partitioned;
 use crate::catalog::names::relation_name;
 use crate::compat::restrict_search_path;
 use crate::error::raise;
@@ -216,12 +217,6 @@ pub fn table_of(index: pg_sys::Oid) -> pg_sys::Oid {
         wrong_object(index);
     }
     table
-}
-
-/// Whether an index is only the parent of its partitions' indexes.
-pub fn is_partitioned(index: pg_sys::Oid) -> bool {
-    // SAFETY: a catalogue look-up.
-    unsafe { pg_sys::get_rel_relkind(index) as u8 == pg_sys::RELKIND_PARTITIONED_INDEX }
 }
 
 fn is_of_access_method(index: pg_sys::Oid) -> bool {

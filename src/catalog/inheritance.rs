@@ -103,3 +103,9 @@ pub fn parents(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     scan.end();
     parents
 }
+
+/// Whether an index is only the parent of its partitions' indexes: it has no pages.
+pub fn is_partitioned(index: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up.
+    unsafe { pg_sys::get_rel_relkind(index) as u8 == pg_sys::RELKIND_PARTITIONED_INDEX }
+}

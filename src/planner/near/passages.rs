@@ -3,6 +3,7 @@
 use pgrx::{PgList, pg_sys};
 
 use super::objects::TextCalls;
+use crate::catalog::inheritance::is_partitioned;
 use crate::planner::measures::{Objects, access_method};
 use crate::planner::selectivity::{Clause, is_semi};
 use crate::storage::{self, IndexRel, with_key_type};
@@ -101,6 +102,8 @@ unsafe fn run_of(
                 && last >= 0
                 && calls.is_of_texts(*(*index).opfamily.add(last as usize))
                 && pg_sys::match_index_to_operand(text, last, index)
+                // From PostgreSQL 16 on, the planner knows those of partitioned tables too.
+                && !is_partitioned((*index).indexoid)
         })?;
         let rel = pg_sys::index_open((*index).indexoid, pg_sys::NoLock as pg_sys::LOCKMODE);
         let opened = IndexRel::new(rel);

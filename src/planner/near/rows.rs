@@ -13,6 +13,7 @@ use super::objects::NearObjects;
 use super::recipe::constant;
 use super::sample::{self, Others};
 use crate::catalog::Schema;
+use crate::catalog::inheritance::is_partitioned;
 use crate::planner::index::index_quals;
 use crate::planner::measures::{Objects, access_method};
 use crate::planner::selectivity::{Clause, is_semi};
@@ -211,6 +212,10 @@ impl Near {
             let found = indexes.iter_ptr().filter(|&index| {
                 let last = (*index).nkeycolumns - 1;
                 if (*index).relam != access_method || (*index).hypothetical || last < 0 {
+                    return false;
+                }
+                // From PostgreSQL 16 on, the planner knows those of partitioned tables too.
+                if is_partitioned((*index).indexoid) {
                     return false;
                 }
                 let family = *(*index).opfamily.add(last as usize);

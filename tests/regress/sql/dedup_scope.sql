@@ -111,7 +111,7 @@ BEGIN
         EXECUTE format('CREATE INDEX ON typed USING simhash (%s)', columns);
       END IF;
       CREATE TRIGGER no_near BEFORE INSERT ON typed
-        FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=v');
+        FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=v', 'writers=one');
       INSERT INTO typed SELECT * FROM given ORDER BY id;
       RETURN QUERY SELECT columns, g.id FROM given g
         WHERE (NOT EXISTS (SELECT FROM given o WHERE o.id < g.id AND o.v = g.v
@@ -175,7 +175,8 @@ CREATE TABLE chosen (tenant int, lang text, fp fingerprint64, near boolean);
 INSERT INTO chosen SELECT t, l, 'ffffffff00000000'
   FROM generate_series(1, 3) t, unnest('{de,en,fr,it}'::text[]) l, generate_series(1, 5);
 CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON chosen
-  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=lang,tenant', 'action=error');
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'scope=lang,tenant', 'action=error',
+    'writers=one');
 CREATE FUNCTION counted() RETURNS TABLE (index text, yielded bigint) LANGUAGE sql AS $$
   SELECT relname::text, pg_stat_get_xact_tuples_returned(c.oid)
   FROM pg_class c JOIN pg_index ON indexrelid = c.oid WHERE indrelid = 'chosen'::regclass $$;
@@ -209,7 +210,7 @@ SELECT * FROM read_rows();
 CREATE INDEX by_fp ON chosen USING simhash (fp);
 DROP TRIGGER no_near ON chosen;
 CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON chosen
-  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error');
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('fp=fp', 'action=error', 'writers=one');
 SELECT * FROM read_rows();
 
 -- no index: the hint names one

@@ -12,7 +12,7 @@ SET search_path = :path;
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp fingerprint64);
 CREATE INDEX doc_fp ON doc USING simhash (fp);
 CREATE TRIGGER no_near BEFORE INSERT OR UPDATE ON doc
-  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('body=body', 'fp=fp');
+  FOR EACH ROW EXECUTE FUNCTION simhash_dedup('body=body', 'fp=fp', 'writers=one');
 INSERT INTO doc (id, fp) VALUES (1, '0000000000000000');
 INSERT INTO doc (id, fp) VALUES (2, '0000000000000007');             -- 3: skipped
 INSERT INTO doc (id, fp) VALUES (3, '000000000000000f');             -- 4: kept

@@ -19,8 +19,8 @@ CREATE INDEX doc_scope ON doc USING simhash ((id % 5), minhash128(body)) INCLUDE
 CREATE INDEX doc_ball ON doc USING simhash (hamming_ball(minhash64(body), 3));
 CREATE INDEX doc_bit ON doc USING simhash ((minhash128(body)::bit(128)));
 CREATE INDEX doc_int ON doc USING simhash ((simhash(body)::bigint) hamming_int8_ops);
-CREATE FUNCTION mine(text) RETURNS fingerprint64 LANGUAGE sql IMMUTABLE AS
-  $$ SELECT simhash($1, '{"weight": "log"}') $$;
+CREATE FUNCTION mine(text) RETURNS fingerprint64 LANGUAGE sql IMMUTABLE
+  RETURN simhash($1, '{"weight": "log"}');
 CREATE INDEX doc_mine ON doc USING simhash (mine(body));
 CREATE INDEX doc_hand ON doc USING simhash (by_hand);
 CREATE INDEX doc_tsvector ON doc USING simhash (simhash(to_tsvector('simple'::regconfig, body)));
