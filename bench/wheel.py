@@ -107,7 +107,8 @@ def main(path, rows="200000"):
             print(f"{contender.__name__}: not measured: {error}")
             continue
         clock, used = (statistics.median(column) for column in zip(*runs))
-        print(f"{contender.__name__:10} {clock:8.1f} s {used:8.1f} s of processors {kept:8} kept", flush=True)
+        figures = f"{clock:8.1f} s {used:8.1f} s of processors {kept:8} kept"
+        print(f"{contender.__name__:10} {figures}", flush=True)
 
 
 if __name__ == "__main__":

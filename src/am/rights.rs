@@ -11,8 +11,8 @@ use crate::error::raise;
 
 type Row = cache::Row<pg_sys::FormData_pg_index>;
 
-/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed columns and the
-/// index has all rows. Returns the table, which may be a parent of partitions.
+/// Raises 42501 unless the caller has SELECT on the index's table, or on the indexed columns of an
+/// index of all rows. Returns the table, which may be a parent of partitions.
 pub fn check_may_read(index: pg_sys::Oid) -> pg_sys::Oid {
     let heap = table_of(index);
     if !may_read_keys(index, heap) {

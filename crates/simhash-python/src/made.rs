@@ -216,8 +216,8 @@ fn string_lists<'py>(
     arrow(py, Arc::new(array.finish()))
 }
 
-/// The keys of each text's sketch, for a similarity: so many of so many bands as [`crate::laws::law`]
-/// says. None for a text without a token.
+/// The keys of each text's sketch, for a similarity: one of each band that [`crate::laws::law`]
+/// counts. None for a text without a token.
 #[pyfunction]
 pub fn keys<'py>(
     py: Python<'py>,

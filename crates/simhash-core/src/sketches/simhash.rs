@@ -190,9 +190,9 @@ impl Simhasher {
     /// # Errors
     /// [`SimhasherError::NeedsFeature`] when the crate was compiled without the dictionary of its
     /// tokenizer, [`SimhasherError::NeedsModel`] or [`SimhasherError::NeedsWords`] when something
-    /// that it names is not there, [`SimhasherError::OtherFeatures`] when `config` cuts texts into other
-    /// features than the model knows, and [`SimhasherError::NoPercentiles`] when the model has none
-    /// for the cap.
+    /// that it names is not there, [`SimhasherError::OtherFeatures`] when `config` cuts texts into
+    /// other features than the model knows, and [`SimhasherError::NoPercentiles`] when the model
+    /// has none for the cap.
     pub fn with(
         config: Config,
         named: Named,
