@@ -90,7 +90,8 @@ SELECT form, f.* FROM form, LATERAL passage_form(replace(replace(query, '$1',
 SET plan_cache_mode = force_generic_plan;
 PREPARE p (text, integer) AS
   SELECT string_agg(id::text, ' ' ORDER BY id) FROM p_t WHERE shares_passage(body, $1, $2);
-EXPLAIN (COSTS OFF) EXECUTE p ('a', 12);
+PREPARE shown (text, integer) AS SELECT count(*) FROM p_t WHERE shares_passage(body, $1, $2);
+EXPLAIN (COSTS OFF) EXECUTE shown ('a', 12);
 SELECT body AS asked FROM p_t WHERE id = 64 \gset
 EXECUTE p (:'asked', 12);
 EXECUTE p (:'asked', 6);
