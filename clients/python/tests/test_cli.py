@@ -124,6 +124,22 @@ def test_csv_as_others_write_it(tmp_path: Path, capsys: Any) -> None:
     assert not target.exists()
 
 
+@pytest.mark.parametrize("name", ["in.csv", "in.jsonl"])
+def test_lines_with_nothing_in_them_are_no_rows(tmp_path: Path, name: str) -> None:
+    source, target = tmp_path / name, tmp_path / name.replace("in", "out")
+    lines = ["the same text", "", "the same text", "another one here", ""]
+    if name == "in.csv":
+        lines = ["text", *lines]
+    else:
+        lines = [line and json.dumps({"text": line}) for line in lines]
+    source.write_text("\n".join(lines) + "\n")
+    dropped = tmp_path / "dropped.csv"
+    assert main(["dedup", str(source), str(target), "--duplicates", str(dropped)]) == 0
+    stays = [line for line in dict.fromkeys(lines) if line]
+    assert target.read_text().splitlines() == stays
+    assert dropped.read_text().splitlines()[1].startswith("1,0,")
+
+
 def test_files_that_are_damaged_are_named(tmp_path: Path, capsys: Any) -> None:
     for name in ("in.parquet", "in.jsonl.gz", "in.csv"):
         source = tmp_path / name

@@ -98,6 +98,16 @@ def test_arrow_that_is_not_valid_is_refused() -> None:
         simhash(array)
 
 
+def test_arrow_dictionaries_are_looked_into() -> None:
+    offsets = pyarrow.py_buffer(numpy.array([0, 2], dtype=numpy.int32).tobytes())
+    values = pyarrow.Array.from_buffers(
+        pyarrow.string(), 1, [None, offsets, pyarrow.py_buffer(b"\xff\xfe")]
+    )
+    array = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 0]), values)
+    with pytest.raises(ValueError, match="not valid"):
+        simhash(array)
+
+
 def test_polars() -> None:
     series = polars.Series("body", TEXTS)
     assert simhash(series).to_list() == ONES
@@ -131,6 +141,22 @@ def test_two_texts() -> None:
     assert pg_simhash.near_duplicate("", "") is False
     with pytest.raises(ValueError, match="2 texts beside 1"):
         pg_simhash.text_similarity([a, b], [a])
+
+
+def test_one_text_beside_many() -> None:
+    one = "one two three four five six seven"
+    many = [one, "zero one two three four five nine", None, "", "something else"] * 2000
+    for function, arguments in [
+        (pg_simhash.text_similarity, ()),
+        (pg_simhash.near_duplicate, (0.5,)),
+        (pg_simhash.shares_passage, (5,)),
+        (pg_simhash.passage_share, (5,)),
+    ]:
+        beside: Any = function
+        expected = [None if text is None else beside(one, text, *arguments) for text in many]
+        assert beside(one, many, *arguments) == expected
+        turned = [None if text is None else beside(text, one, *arguments) for text in many]
+        assert beside(many, one, *arguments) == turned
 
 
 def test_passages() -> None:

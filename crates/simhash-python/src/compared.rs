@@ -1,5 +1,6 @@
 //! What is made of two texts, or of two sequences of texts, row by row.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder};
@@ -8,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use rayon::prelude::*;
 use simhash_core::Simhasher;
-use simhash_core::passages::{Passage, WORDS, share, shared, shares};
+use simhash_core::passages::{Passage, Prepared, WORDS, share, shared, shares};
 use simhash_core::sets::shingles::ShingleSet;
 use simhash_core::sets::sketch::{Law, Sketcher, near as are_near};
 
@@ -16,13 +17,33 @@ use crate::laws::no_law;
 use crate::made::arrow;
 use crate::recipe::{Purpose, Recipe, value_error};
 use crate::texts::{Texts, bytes};
-use crate::work::{FEW, Work, run};
+use crate::work::{FEW, Work, run, run_long};
 
 /// What is made of each row: one or a list of many, or an Arrow array if one of the texts is.
 enum Rows<T> {
     One(Option<T>),
     Many(Vec<Option<T>>),
     Arrow(Vec<Option<T>>),
+}
+
+/// What a thread has made of the texts that stand beside each of many: once, not for each row.
+struct Once<T> {
+    is_one: [bool; 2],
+    made: [Option<Rc<T>>; 2],
+}
+
+impl<T> Once<T> {
+    fn new(a: &Texts, b: &Texts) -> Self {
+        Self { is_one: [a.is_one(), b.is_one()], made: [None, None] }
+    }
+
+    /// What `make` makes of a row's text on a side.
+    fn of(&mut self, side: usize, make: impl FnOnce() -> T) -> Rc<T> {
+        if !self.is_one[side] {
+            return Rc::new(make());
+        }
+        self.made[side].get_or_insert_with(|| Rc::new(make())).clone()
+    }
 }
 
 /// What `make` makes of the texts of each row. One text stands beside each of many.
@@ -44,7 +65,8 @@ fn rows<M, T: Send>(
         (true, _) => of_b.len(),
         _ => of_a.len(),
     };
-    let bytes = bytes(&of_a) + bytes(&of_b);
+    let work_of = |texts: &[Option<&str>], is_one| bytes(texts) * if is_one { length } else { 1 };
+    let bytes = work_of(&of_a, a.is_one()).saturating_add(work_of(&of_b, b.is_one()));
     let [a_is_one, b_is_one] = [a.is_one(), b.is_one()];
     let of = |maker: &mut M, row: usize, work: &Work| {
         work.check();
@@ -100,11 +122,14 @@ pub fn near<'py>(
     b: Texts,
 ) -> PyResult<Bound<'py, PyAny>> {
     Law::of(similarity).ok_or_else(|| no_law(similarity))?;
-    let maker = || Sketcher::new(recipe.simhasher(Purpose::Near));
-    let rows = rows(py, [&a, &b], maker, |sketcher, [a, b], check| {
-        let a = sketcher.sketch(a, check);
-        let b = a.is_some().then(|| sketcher.sketch(b, check)).flatten();
-        a.zip(b).is_some_and(|(a, b)| are_near(&a, &b, similarity))
+    let maker = || (Sketcher::new(recipe.simhasher(Purpose::Near)), Once::new(&a, &b));
+    let rows = rows(py, [&a, &b], maker, |(sketcher, once), [a, b], check| {
+        let a = once.of(0, || sketcher.sketch(a, check));
+        let b = once.of(1, || sketcher.sketch(b, check));
+        a.as_ref()
+            .as_ref()
+            .zip(b.as_ref().as_ref())
+            .is_some_and(|(a, b)| are_near(a, b, similarity))
     })?;
     booleans(py, rows)
 }
@@ -117,9 +142,10 @@ pub fn similarity<'py>(
     a: Texts,
     b: Texts,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let maker = || recipe.simhasher(Purpose::Near);
-    let rows = rows(py, [&a, &b], maker, |simhasher, texts, check| {
-        let [a, b] = texts.map(|text| ShingleSet::new(simhasher, text, check));
+    let maker = || (recipe.simhasher(Purpose::Near), Once::new(&a, &b));
+    let rows = rows(py, [&a, &b], maker, |(simhasher, once), [a, b], check| {
+        let a = once.of(0, || ShingleSet::new(simhasher, a, check));
+        let b = once.of(1, || ShingleSet::new(simhasher, b, check));
         a.jaccard(&b).unwrap_or(0.0)
     })?;
     numbers(py, rows)
@@ -138,6 +164,9 @@ fn checked_words(words: i64) -> PyResult<usize> {
     })
 }
 
+/// What cuts texts, and the text that stands beside each of many.
+type Cutter = (Simhasher, Option<Prepared>);
+
 /// Whether texts have a passage in common.
 #[pyfunction]
 pub fn shares_passage<'py>(
@@ -148,9 +177,17 @@ pub fn shares_passage<'py>(
     b: Texts,
 ) -> PyResult<Bound<'py, PyAny>> {
     let words = checked_words(words)?;
-    let maker = || recipe.simhasher(Purpose::Passages);
-    let made = rows(py, [&a, &b], maker, |simhasher: &mut Simhasher, texts, check| {
-        shares(simhasher, texts, words, check)
+    let maker = || (recipe.simhasher(Purpose::Passages), None);
+    let [a_is_one, b_is_one] = [a.is_one(), b.is_one()];
+    let made = rows(py, [&a, &b], maker, |(simhasher, kept): &mut Cutter, [a, b], check| {
+        // The text that stands beside each of many is cut once. It does not matter on which side.
+        let (one, other) = match (a_is_one, b_is_one) {
+            (true, false) => (a, b),
+            (false, true) => (b, a),
+            _ => return shares(simhasher, [a, b], words, check),
+        };
+        let one = kept.get_or_insert_with(|| Prepared::new(simhasher, one, words, check));
+        one.shares(simhasher, other, check)
     })?;
     booleans(py, made)
 }
@@ -185,7 +222,8 @@ pub fn shared_passages(
     b: &str,
 ) -> PyResult<Vec<Place>> {
     let words = checked_words(words)?;
-    run(py, a.len() + b.len(), |work| {
+    // There may be as many as the product of the texts' lengths.
+    run_long(py, None, |work| {
         let check = &mut || work.check();
         let mut passages = shared(&mut recipe.simhasher(Purpose::Passages), [a, b], words, check);
         let mut all = Vec::new();

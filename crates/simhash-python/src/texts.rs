@@ -100,7 +100,8 @@ fn chunks(object: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let mut before = 0;
     for chunk in chunks.into_iter().filter(|chunk| !chunk.is_empty()) {
         // Whoever made it has promised this, and texts that are none would be worse than an error.
-        chunk.to_data().validate_data().map_err(|error| {
+        // Of a dictionary the values too.
+        chunk.to_data().validate_full().map_err(|error| {
             failed(format!("the Arrow array is not valid, from text {before} on: {error}"))
         })?;
         before += chunk.len();

@@ -1,5 +1,5 @@
 """Files of rows: parquet, jsonl, csv. They are read a batch at a time, and a file that is written
-stands under its name only when it is whole."""
+stands under its name only when it is whole. Lines with nothing in them are no rows."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _lines(file: IO[str], path: Path) -> Iterator[str]:
 
 def _json_texts(path: Path, column: str) -> Iterator[str | None]:
     with _opened(path, "r") as file:
-        for row, line in enumerate(_lines(file, path)):
+        for row, line in enumerate(filter(str.strip, _lines(file, path))):
             try:
                 value = json.loads(line)
             except ValueError as error:
@@ -112,7 +112,7 @@ def _csv_texts(path: Path, column: str) -> Iterator[str | None]:
         place = names.index(column)
         row = 0
         try:
-            for row, fields in enumerate(reader):
+            for row, fields in enumerate(filter(None, reader)):
                 if len(fields) <= place:
                     raise ValueError(f"{path}: row {row} has {len(fields)} columns of {len(names)}")
                 yield fields[place]
@@ -197,13 +197,15 @@ def _copy_parquet(source: Path, target: Path, gone: set[int]) -> None:
 
 def _copy_lines(source: Path, target: Path, gone: set[int]) -> None:
     with _opened(source, "r") as lines, _opened(target, "w") as kept:
-        kept.writelines(line for row, line in enumerate(lines) if row not in gone)
+        filled = filter(str.strip, lines)
+        kept.writelines(line for row, line in enumerate(filled) if row not in gone)
 
 
 def _copy_csv(source: Path, target: Path, gone: set[int]) -> None:
     with _opened(source, "r") as rows, _opened(target, "w") as kept:
         reader, writer = csv.reader(rows), csv.writer(kept, lineterminator="\n")
-        writer.writerows(row for number, row in enumerate(reader, -1) if number not in gone)
+        filled = filter(None, reader)
+        writer.writerows(row for number, row in enumerate(filled, -1) if number not in gone)
 
 
 def write_duplicates(path: Path, rows: Sequence[Duplicate]) -> None:

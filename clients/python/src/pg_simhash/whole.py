@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Union
 
 from . import _native
 from .config import ConfigLike, recipe
-from .texts import readable
+from .texts import library, readable
 
 #: Which of the texts that are near each other stays: the first one, the longest one, the one whose
 #: sort key is least (a sequence with a key for each text, or a function of the text).
@@ -50,9 +50,8 @@ def _order(texts: Any, keep: Any) -> list[int] | None:
                 f"keep is {keep!r}. Allowed: 'first', 'longest', a sort key for each text, or a "
                 "function that makes one of a text."
             )
-        listed = _listed(texts)
-        lengths = [0 if text is None else -len(text) for text in listed]
-        return sorted(range(len(lengths)), key=lengths.__getitem__)
+        lengths = _lengths(texts)
+        return sorted(range(len(lengths)), key=lambda number: -(lengths[number] or 0))
     if callable(keep):
         listed = _listed(texts)
         # A text that is missing is near nothing, so it may stand anywhere.
@@ -68,6 +67,19 @@ def _order(texts: Any, keep: Any) -> list[int] | None:
     if len(keys) != len(texts):
         raise ValueError(f"{len(keys)} sort keys for {len(texts)} texts")
     return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _lengths(texts: Any) -> Any:
+    """How many characters each text has. Those of Arrow are counted where they lie."""
+    if library(texts) == "pyarrow":
+        import pyarrow.compute
+
+        if pyarrow.types.is_dictionary(texts.type):
+            texts = texts.cast(texts.type.value_type)
+        return pyarrow.compute.utf8_length(texts).to_pylist()
+    if library(texts) == "polars":
+        return texts.str.len_chars().to_list()
+    return [None if text is None else len(text) for text in _listed(texts)]
 
 
 def _listed(texts: Any) -> Any:
