@@ -79,25 +79,38 @@ def test_everything_is_as_defined(similarity: float) -> None:
 
 
 def test_little_memory_gives_the_same() -> None:
-    rows = texts(7, 2000)
-    assert duplicates(rows, 0.5, memory=1 << 18) == duplicates(rows, 0.5)
-    assert list(pairs(rows, 0.5, memory=1 << 18)) == list(pairs(rows, 0.5))
-    with pytest.raises(MemoryError):
-        duplicates(rows, 0.5, memory=1)
+    """Keys of 6,000 texts take 1.6 MB: they lie in a file, and rows meet in blocks."""
+    rows = texts(7, 6000)
+    assert duplicates(rows, 0.5, memory=1 << 20) == duplicates(rows, 0.5)
+    assert list(pairs(rows, 0.5, memory=1 << 20)) == list(pairs(rows, 0.5))
+    assert clusters(rows, 0.5, memory=1 << 20) == clusters(rows, 0.5)
+
+
+def test_a_file_of_keys_that_cannot_be_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    with pytest.raises(OSError, match="/nowhere"):
+        duplicates([f"{number} is a number" for number in range(6000)], memory=1 << 20)
 
 
 def test_forms_of_many_texts() -> None:
     rows = texts(3, 400)
-    expected = dedup(rows)
+    expected, longest = dedup(rows), dedup(rows, keep="longest")
+    assert expected != longest
     for form in (
         tuple(rows),
         pyarrow.array(rows),
         pyarrow.chunked_array([rows[:100], rows[100:]], pyarrow.string()),
+        pyarrow.array(rows, pyarrow.string_view()),
+        pyarrow.array(rows, pyarrow.large_string()),
+        pyarrow.array(rows).dictionary_encode(),
         polars.Series(rows),
+        polars.Series(rows, dtype=polars.Categorical),
         numpy.array(rows, dtype=object),
-        iter(rows),
     ):
         assert dedup(form) == expected
+        assert dedup(form, keep="longest") == longest
+    assert dedup(iter(rows)) == expected
+    assert dedup(iter(rows), keep="longest") == longest
     assert len(expected.kept) + len(expected.duplicates) == len(rows)
 
 
@@ -139,6 +152,9 @@ def test_what_is_wrong_is_named() -> None:
         (lambda: dedup({"a", "b"}), TypeError, "a set has none"),
         (lambda: dedup(["a"], None), TypeError, "a number from 0.3 to 1"),
         (lambda: dedup(["a"], memory="1GB"), ValueError, "a number of bytes"),
+        (lambda: dedup(["a"], memory=1 << 19), ValueError, "1048576 or more"),
+        (lambda: dedup(pyarrow.array([["a"]]), keep="longest"), TypeError, "of type List"),
+        (lambda: dedup(pyarrow.array([["a"]]), keep=len), TypeError, "of type List"),
         (lambda: dedup(["a"], progress=5), TypeError, "progress is a function"),
         (lambda: dedup(["a"], keep=5), TypeError, "no sequence of sort keys"),
         (lambda: dedup(["a"], keep=[float("nan")]), ValueError, "nan"),

@@ -5,6 +5,7 @@
 mod compared;
 mod laws;
 mod made;
+mod postings;
 mod recipe;
 mod rows;
 mod texts;
@@ -24,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use super::recipe::Recipe;
     #[pymodule_export]
-    use super::whole::{Pairs, clusters, duplicates};
+    use super::whole::{Pairs, clusters, duplicates, lengths};
     use super::*;
 
     /// How many threads a call uses. 0: as many as there are cores.

@@ -43,6 +43,12 @@ impl Asked<'_> {
     }
 }
 
+/// How many characters each text has.
+#[pyfunction]
+pub fn lengths(texts: Texts) -> Vec<Option<usize>> {
+    texts.all().into_iter().map(|text| text.map(|text| text.chars().count())).collect()
+}
+
 /// The texts to drop, as (duplicate, kept, similarity), by their numbers. They are taken in
 /// `order`, which has each number once.
 #[pyfunction]

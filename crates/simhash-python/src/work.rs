@@ -31,6 +31,11 @@ impl Work {
         }
     }
 
+    /// Ends the call with an error of the system.
+    pub fn fail(&self, error: std::io::Error) -> ! {
+        resume_unwind(Box::new(error))
+    }
+
     /// How much is done, of 1.
     pub fn progress(&self, share: f64) {
         self.done.store((share * 1000.0) as u32, Ordering::Relaxed);
@@ -152,6 +157,10 @@ fn tell(progress: Option<&Py<PyAny>>, share: Option<u32>) -> PyResult<()> {
 
 /// A panic as Python sees it.
 fn error_of(panic: Box<dyn Any + Send>) -> PyErr {
+    let panic = match panic.downcast::<std::io::Error>() {
+        Ok(error) => return PyErr::from(*error),
+        Err(panic) => panic,
+    };
     let message = panic
         .downcast_ref::<String>()
         .cloned()

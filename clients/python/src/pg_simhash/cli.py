@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import signal
 import sys
 import threading
@@ -113,6 +114,8 @@ def _dedup(arguments: argparse.Namespace) -> None:
     for first, second in itertools.combinations(paths, 2):
         if first.resolve() == second.resolve():
             raise ValueError(f"{first} is named twice: each file is another one")
+    # Keys that memory does not hold lie where the texts do.
+    os.environ.setdefault("TMPDIR", str(target.resolve().parent))
     shown = _Shown(arguments.quiet)
     texts = mapped_texts(
         source,

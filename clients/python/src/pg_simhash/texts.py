@@ -381,6 +381,8 @@ def _hamming_arrays(a: Any, b: Any) -> Any:
     x, y = _words(a), _words(b)
     if x.shape[-1] != y.shape[-1]:
         raise TypeError(f"fingerprints of {64 * x.shape[-1]} bits beside {64 * y.shape[-1]}")
+    if len(x) != len(y) and 1 not in (len(x), len(y)):
+        raise ValueError(f"{len(x)} fingerprints beside {len(y)}")
     bits = numpy.bitwise_count(x ^ y).sum(axis=-1, dtype=numpy.int32)
     like = a if _is_array(a) else b
     if library(like) == "numpy":

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Union
 
 from . import _native
 from .config import ConfigLike, recipe
-from .texts import library, readable
+from .texts import readable
 
 #: Which of the texts that are near each other stays: the first one, the longest one, the one whose
 #: sort key is least (a sequence with a key for each text, or a function of the text).
@@ -21,8 +21,11 @@ Keep = Union[str, Sequence[Any], Callable[[str], Any], None]
 #: Called with the share that is done, of 1.
 Progress = Callable[[float], object]
 
-#: The memory that keys and sets of shingles may take beside the texts, in bytes.
+#: The memory that keys may take beside the texts, and sets of shingles as much again, in bytes.
+#: Keys that do not fit lie in a temporary file.
 MEMORY = 1 << 30
+#: The least that it can be, which is the least of `maintenance_work_mem`.
+LEAST_MEMORY = 1 << 20
 
 
 class Duplicate(NamedTuple):
@@ -50,7 +53,7 @@ def _order(texts: Any, keep: Any) -> list[int] | None:
                 f"keep is {keep!r}. Allowed: 'first', 'longest', a sort key for each text, or a "
                 "function that makes one of a text."
             )
-        lengths = _lengths(texts)
+        lengths = _native.lengths(texts)
         return sorted(range(len(lengths)), key=lambda number: -(lengths[number] or 0))
     if callable(keep):
         listed = _listed(texts)
@@ -67,19 +70,6 @@ def _order(texts: Any, keep: Any) -> list[int] | None:
     if len(keys) != len(texts):
         raise ValueError(f"{len(keys)} sort keys for {len(texts)} texts")
     return sorted(range(len(keys)), key=keys.__getitem__)
-
-
-def _lengths(texts: Any) -> Any:
-    """How many characters each text has. Those of Arrow are counted where they lie."""
-    if library(texts) == "pyarrow":
-        import pyarrow.compute
-
-        if pyarrow.types.is_dictionary(texts.type):
-            texts = texts.cast(texts.type.value_type)
-        return pyarrow.compute.utf8_length(texts).to_pylist()
-    if library(texts) == "polars":
-        return texts.str.len_chars().to_list()
-    return [None if text is None else len(text) for text in _listed(texts)]
 
 
 def _listed(texts: Any) -> Any:
@@ -101,8 +91,8 @@ def _checked(similarity: Any, memory: Any, progress: Any) -> None:
     """Arguments that compiled code would refuse in other words, or too late."""
     if isinstance(similarity, bool) or not isinstance(similarity, (int, float)):
         raise TypeError(f"similarity is a number from 0.3 to 1, not {similarity!r}")
-    if isinstance(memory, bool) or not isinstance(memory, int) or memory < 1:
-        raise ValueError(f"memory is a number of bytes, such as 1 << 30, not {memory!r}")
+    if isinstance(memory, bool) or not isinstance(memory, int) or memory < LEAST_MEMORY:
+        raise ValueError(f"memory is a number of bytes, {LEAST_MEMORY} or more, not {memory!r}")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress is a function of the share that is done, not {progress!r}")
 

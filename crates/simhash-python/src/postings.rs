@@ -1,0 +1,165 @@
+//! Which texts have a key: postings (key, place), in memory or, where they do not fit, in a file.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+
+use crate::laws::UNUSED;
+
+/// A key in the most significant bits, and the place of a row that has it in the others.
+pub trait Posting: Copy + Ord + Send {
+    const SIZE: usize = size_of::<Self>();
+
+    fn new(key: u64, place: u32) -> Self;
+    fn key(self) -> u64;
+    fn place(self) -> u32;
+    fn write(self, file: &mut impl Write) -> io::Result<()>;
+    fn read(file: &mut impl Read) -> io::Result<Self>;
+}
+
+/// So many rows have places of a posting of 8 bytes.
+pub const SHORT: usize = 1 << UNUSED;
+
+impl Posting for u64 {
+    fn new(key: u64, place: u32) -> Self {
+        key | u64::from(place)
+    }
+
+    fn key(self) -> u64 {
+        self >> UNUSED
+    }
+
+    fn place(self) -> u32 {
+        (self & (SHORT as u64 - 1)) as u32
+    }
+
+    fn write(self, file: &mut impl Write) -> io::Result<()> {
+        file.write_all(&self.to_ne_bytes())
+    }
+
+    fn read(file: &mut impl Read) -> io::Result<Self> {
+        let mut bytes = [0; Self::SIZE];
+        file.read_exact(&mut bytes)?;
+        Ok(Self::from_ne_bytes(bytes))
+    }
+}
+
+impl Posting for u128 {
+    fn new(key: u64, place: u32) -> Self {
+        u128::from(key) << u32::BITS | u128::from(place)
+    }
+
+    fn key(self) -> u64 {
+        (self >> u32::BITS) as u64
+    }
+
+    fn place(self) -> u32 {
+        self as u32
+    }
+
+    fn write(self, file: &mut impl Write) -> io::Result<()> {
+        file.write_all(&self.to_ne_bytes())
+    }
+
+    fn read(file: &mut impl Read) -> io::Result<Self> {
+        let mut bytes = [0; Self::SIZE];
+        file.read_exact(&mut bytes)?;
+        Ok(Self::from_ne_bytes(bytes))
+    }
+}
+
+/// The places of rows by their keys.
+pub trait Places {
+    /// Hands the places of each key that several rows have to `each`, until it says false.
+    /// `check` is called between pieces of work.
+    fn each_key(
+        &self,
+        each: &mut dyn FnMut(&mut Vec<u32>) -> bool,
+        check: &mut dyn FnMut(),
+    ) -> io::Result<()>;
+}
+
+/// Postings in memory, ascending.
+pub struct InMemory<P>(pub Vec<P>);
+
+impl<P: Posting> Places for InMemory<P> {
+    fn each_key(
+        &self,
+        each: &mut dyn FnMut(&mut Vec<u32>) -> bool,
+        _check: &mut dyn FnMut(),
+    ) -> io::Result<()> {
+        let mut places = Vec::new();
+        let keys = self.0.chunk_by(|a, b| a.key() == b.key()).filter(|rows| rows.len() > 1);
+        for of_key in keys {
+            places.clear();
+            places.extend(of_key.iter().map(|posting| posting.place()));
+            if !each(&mut places) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Postings in a file without a name. Those of a key stand beside each other.
+pub struct InFile {
+    file: File,
+    postings: usize,
+    read: fn(&mut BufReader<&File>) -> io::Result<(u64, u32)>,
+}
+
+/// So many bytes are read and written at a time.
+const BUFFER: usize = 256 << 10;
+
+impl InFile {
+    /// A file of what `next` gives, a part at a time, until it gives none. No key is in two parts.
+    pub fn new<P: Posting>(mut next: impl FnMut() -> Option<Vec<P>>) -> io::Result<Self> {
+        let directory = std::env::temp_dir();
+        let file = tempfile::tempfile_in(&directory).map_err(|error| {
+            let named = format!("no temporary file in {}: {error}", directory.display());
+            io::Error::new(error.kind(), named)
+        })?;
+        let mut file = BufWriter::with_capacity(BUFFER, file);
+        let mut postings = 0;
+        while let Some(part) = next() {
+            postings += part.len();
+            for posting in part {
+                posting.write(&mut file)?;
+            }
+        }
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let read = |file: &mut BufReader<&File>| {
+            let posting = P::read(file)?;
+            Ok((posting.key(), posting.place()))
+        };
+        Ok(Self { file, postings, read })
+    }
+}
+
+impl Places for InFile {
+    fn each_key(
+        &self,
+        each: &mut dyn FnMut(&mut Vec<u32>) -> bool,
+        check: &mut dyn FnMut(),
+    ) -> io::Result<()> {
+        (&self.file).rewind()?;
+        let mut file = BufReader::with_capacity(BUFFER, &self.file);
+        let (mut last, mut places) = (None, Vec::new());
+        for number in 0..self.postings {
+            if number % 4096 == 0 {
+                check();
+            }
+            let (key, place) = (self.read)(&mut file)?;
+            if last.replace(key) != Some(key) {
+                if places.len() > 1 && !each(&mut places) {
+                    return Ok(());
+                }
+                places.clear();
+            }
+            places.push(place);
+        }
+        if places.len() > 1 {
+            each(&mut places);
+        }
+        Ok(())
+    }
+}
